@@ -1,0 +1,88 @@
+//! Time as the store and the protocols see it: a number that is handed in, never a clock that is read.
+
+/// The moment at which a batch of requests is executed. Read once per burst by whoever owns the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Milliseconds since the server's epoch, which lies [`Moment::EPOCH_LEAD_MS`] before its start; never goes back.
+    pub ms: u64,
+    /// Wall-clock time of the server's epoch, in milliseconds since 1970.
+    pub epoch_unix_ms: u64,
+}
+
+impl Moment {
+    /// The epoch lies this far before the start, so that no moment is zero and "already expired" has a number.
+    pub const EPOCH_LEAD_MS: u64 = 2_000;
+}
+
+/// When an item stops being visible: milliseconds since the server's epoch, or never.
+///
+/// Forty bits hold 34 years; anything later is never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Expiry(u64);
+
+impl Expiry {
+    /// The item stays until it is evicted or deleted.
+    pub const NEVER: Expiry = Expiry(0);
+    /// The item is stored and at once invisible, as memcached does with a negative expiry time.
+    pub const AT_ONCE: Expiry = Expiry(1);
+    /// Bits that an expiry takes in an item.
+    pub const BITS: u32 = 40;
+
+    /// An expiry `ms` milliseconds after the epoch; never, if that does not fit.
+    pub fn at_ms(ms: u64) -> Expiry {
+        if ms >> Self::BITS == 0 { Expiry(ms.max(1)) } else { Expiry::NEVER }
+    }
+
+    /// Milliseconds after the epoch; zero for never.
+    pub fn ms(self) -> u64 {
+        self.0
+    }
+
+    /// Whether an item with this expiry is invisible at `now`.
+    #[inline]
+    pub fn is_due(self, now: Moment) -> bool {
+        self.0 != 0 && self.0 <= now.ms
+    }
+
+    /// Reads a memcached expiry time: 0 is never, negative is at once, up to 30 days is relative in seconds, and more is
+    /// seconds since 1970 (protocol.txt, "Expiration times").
+    pub fn from_memcached(exptime: i64, now: Moment) -> Expiry {
+        const RELATIVE_MAX_S: i64 = 60 * 60 * 24 * 30;
+        match exptime {
+            0 => Expiry::NEVER,
+            i64::MIN..0 => Expiry::AT_ONCE,
+            1..=RELATIVE_MAX_S => Expiry::at_ms(now.ms + exptime as u64 * 1000),
+            _ => {
+                let unix_ms = (exptime as u64).saturating_mul(1000);
+                if unix_ms <= now.epoch_unix_ms { Expiry::AT_ONCE } else { Expiry::at_ms(unix_ms - now.epoch_unix_ms) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Moment = Moment { ms: 5_000, epoch_unix_ms: 1_700_000_000_000 };
+
+    #[test]
+    fn memcached_expiry_times() {
+        assert_eq!(Expiry::from_memcached(0, NOW), Expiry::NEVER);
+        assert_eq!(Expiry::from_memcached(-1, NOW), Expiry::AT_ONCE);
+        assert_eq!(Expiry::from_memcached(10, NOW).ms(), 15_000);
+        assert_eq!(Expiry::from_memcached(2_592_000, NOW).ms(), 2_592_005_000);
+        assert_eq!(Expiry::from_memcached(1_700_000_009, NOW).ms(), 9_000);
+        assert_eq!(Expiry::from_memcached(1_600_000_000, NOW), Expiry::AT_ONCE);
+        assert_eq!(Expiry::from_memcached(i64::MAX, NOW), Expiry::NEVER);
+    }
+
+    #[test]
+    fn an_item_is_visible_until_its_expiry() {
+        let expiry = Expiry::at_ms(6_000);
+        assert!(!expiry.is_due(Moment { ms: 5_999, ..NOW }));
+        assert!(expiry.is_due(Moment { ms: 6_000, ..NOW }));
+        assert!(!Expiry::NEVER.is_due(Moment { ms: u64::MAX, ..NOW }));
+        assert!(Expiry::AT_ONCE.is_due(NOW));
+    }
+}

@@ -1,0 +1,7 @@
+//! Floor 1: protocols as sans-IO codecs. Bytes are parsed once into a borrowed, valid [`Request`]; replies are appended to
+//! a buffer that came with the request. Nothing here touches a socket, a clock or a thread, and nothing allocates per request.
+
+pub mod request;
+pub mod text;
+
+pub use request::{Form, Request, StoreMode, Verb};

@@ -1,0 +1,1 @@
+//! Memcached's classic text protocol.
