@@ -1,2 +1,60 @@
-//! The project's own chores.
-fn main() {}
+//! The project's own chores: `cargo xtask test`, `cargo xtask loom`, `cargo xtask floors`, `cargo xtask ci`.
+
+mod clients;
+mod floors;
+mod loom;
+mod process;
+mod stages;
+
+use clap::{Parser, Subcommand};
+
+/// The project's own chores.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Run the whole test suite: crates, model checker, weakened variants, real clients
+    ///
+    /// Sets up what it needs: a Python environment in .venv and, as root on Debian, the packages that the
+    /// client tests use. Elsewhere it says what is missing and what is left out for it.
+    Test {
+        /// Run only this stage (may be given several times)
+        #[arg(long, value_enum)]
+        only: Vec<stages::Stage>,
+    },
+    /// Run the model checker on the code that threads share
+    Loom {
+        /// Remove one fence or recheck at a time and require that the model checker notices each
+        #[arg(long)]
+        weakened: bool,
+        /// With --weakened: only variants whose name contains this
+        #[arg(long, requires = "weakened")]
+        name: Option<String>,
+    },
+    /// Check that every crate depends on lower floors only
+    Floors,
+    /// What continuous integration runs: formatting, lints, documentation, floors, and all tests
+    Ci,
+}
+
+fn main() -> anyhow::Result<()> {
+    // Cargo starts the alias wherever it was typed; every path below is the repository's.
+    std::env::set_current_dir(process::repository())?;
+    match Arguments::parse().chore {
+        Chore::Test { only } => stages::test(&only),
+        Chore::Loom {
+            weakened: false, ..
+        } => loom::check(),
+        Chore::Loom {
+            weakened: true,
+            name,
+        } => loom::check_weakened(name.as_deref()),
+        Chore::Floors => floors::check(),
+        Chore::Ci => stages::ci(),
+    }
+}

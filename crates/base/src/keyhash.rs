@@ -78,13 +78,20 @@ mod tests {
     #[test]
     fn parts_are_disjoint() {
         for bit in 0..64 {
-            let (a, b) = (Keyhash(0x5555_5555_5555_5555), Keyhash(0x5555_5555_5555_5555 ^ (1 << bit)));
+            let (a, b) = (
+                Keyhash(0x5555_5555_5555_5555),
+                Keyhash(0x5555_5555_5555_5555 ^ (1 << bit)),
+            );
             let moved = [
                 a.partition(1 << 16) != b.partition(1 << 16),
                 a.bucket(1 << 32) != b.bucket(1 << 32),
                 a.tag() != b.tag(),
             ];
-            assert_eq!(moved.iter().filter(|&&m| m).count(), 1, "bit {bit} belongs to exactly one part");
+            assert_eq!(
+                moved.iter().filter(|&&m| m).count(),
+                1,
+                "bit {bit} belongs to exactly one part"
+            );
         }
     }
 

@@ -35,7 +35,16 @@ pub const PARTITIONS_MAX: usize = 1 << 12;
 /// Worker threads at most.
 pub const WORKERS_MAX: usize = 256;
 
-const _: () = assert!(KEY_BYTES_MAX <= u8::MAX as usize, "the item header keeps the key's length in a byte");
-const _: () = assert!(COMMAND_LINE_BYTES_MAX > KEY_BYTES_MAX * 2, "a line must hold any key and its arguments");
-const _: () = assert!(LINE_BYTES_MAX >= 128 << 10, "multi-gets of at least 128 KiB are promised");
+const _: () = assert!(
+    KEY_BYTES_MAX <= u8::MAX as usize,
+    "the item header keeps the key's length in a byte"
+);
+const _: () = assert!(
+    COMMAND_LINE_BYTES_MAX > KEY_BYTES_MAX * 2,
+    "a line must hold any key and its arguments"
+);
+const _: () = assert!(
+    LINE_BYTES_MAX >= 128 << 10,
+    "multi-gets of at least 128 KiB are promised"
+);
 const _: () = assert!(PARTITIONS_MAX <= 1 << 16);

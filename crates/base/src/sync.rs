@@ -34,7 +34,9 @@ mod real {
 
     /// Takes the lock; loom explores every order in which threads could get it.
     pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-        mutex.lock().expect("no thread panics while it holds a lock")
+        mutex
+            .lock()
+            .expect("no thread panics while it holds a lock")
     }
 }
 

@@ -30,7 +30,11 @@ impl Expiry {
 
     /// An expiry `ms` milliseconds after the epoch; never, if that does not fit.
     pub fn at_ms(ms: u64) -> Expiry {
-        if ms >> Self::BITS == 0 { Expiry(ms.max(1)) } else { Expiry::NEVER }
+        if ms >> Self::BITS == 0 {
+            Expiry(ms.max(1))
+        } else {
+            Expiry::NEVER
+        }
     }
 
     /// Milliseconds after the epoch; zero for never.
@@ -54,7 +58,11 @@ impl Expiry {
             1..=RELATIVE_MAX_S => Expiry::at_ms(now.ms + exptime as u64 * 1000),
             _ => {
                 let unix_ms = (exptime as u64).saturating_mul(1000);
-                if unix_ms <= now.epoch_unix_ms { Expiry::AT_ONCE } else { Expiry::at_ms(unix_ms - now.epoch_unix_ms) }
+                if unix_ms <= now.epoch_unix_ms {
+                    Expiry::AT_ONCE
+                } else {
+                    Expiry::at_ms(unix_ms - now.epoch_unix_ms)
+                }
             }
         }
     }
@@ -64,7 +72,10 @@ impl Expiry {
 mod tests {
     use super::*;
 
-    const NOW: Moment = Moment { ms: 5_000, epoch_unix_ms: 1_700_000_000_000 };
+    const NOW: Moment = Moment {
+        ms: 5_000,
+        epoch_unix_ms: 1_700_000_000_000,
+    };
 
     #[test]
     fn memcached_expiry_times() {
@@ -82,7 +93,10 @@ mod tests {
         let expiry = Expiry::at_ms(6_000);
         assert!(!expiry.is_due(Moment { ms: 5_999, ..NOW }));
         assert!(expiry.is_due(Moment { ms: 6_000, ..NOW }));
-        assert!(!Expiry::NEVER.is_due(Moment { ms: u64::MAX, ..NOW }));
+        assert!(!Expiry::NEVER.is_due(Moment {
+            ms: u64::MAX,
+            ..NOW
+        }));
         assert!(Expiry::AT_ONCE.is_due(NOW));
     }
 }

@@ -1,0 +1,151 @@
+//! The house's one structural rule: a crate depends on lower floors only, so that crates of one floor never import one another.
+
+use anyhow::bail;
+use cargo_metadata::{DependencyKind, MetadataCommand};
+
+/// Every crate of the workspace and its floor. A new crate is entered here first.
+const FLOORS: &[(&str, u8)] = &[
+    ("glimmer-base", 0),
+    ("glimmer-proto", 1),
+    ("glimmer-store", 1),
+    ("glimmer-transport", 1),
+    ("glimmer-engine", 2),
+    ("glimmer-node", 3),
+    ("glimmer-server", 4),
+    ("glimmer-loadgen", 4),
+    ("glimmer", 5),
+];
+
+/// Stands beside the house: depends on none of its crates, and none depends on it.
+const BESIDE: &[&str] = &["xtask"];
+
+/// Fails with one line per dependency that does not point downwards.
+pub fn check() -> anyhow::Result<()> {
+    let metadata = MetadataCommand::new().no_deps().exec()?;
+    let mut edges = Vec::new();
+    let mut crates = Vec::new();
+    for package in metadata.workspace_packages() {
+        crates.push(package.name.to_string());
+        for dependency in package
+            .dependencies
+            .iter()
+            .filter(|dependency| dependency.path.is_some())
+        {
+            edges.push(Edge {
+                from: package.name.to_string(),
+                to: dependency.name.clone(),
+                for_tests: dependency.kind == DependencyKind::Development,
+            });
+        }
+    }
+    let faults = faults(&crates, &edges);
+    if !faults.is_empty() {
+        bail!("the floors do not hold:\n  {}", faults.join("\n  "));
+    }
+    println!(
+        "floors: {} crates, {} dependencies between them, all of them downwards",
+        crates.len(),
+        edges.len()
+    );
+    Ok(())
+}
+
+/// One crate of the workspace names another.
+struct Edge {
+    from: String,
+    to: String,
+    /// Tests may also hold two crates of one floor against each other; never reach up.
+    for_tests: bool,
+}
+
+fn floor(name: &str) -> Option<u8> {
+    FLOORS
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, floor)| *floor)
+}
+
+fn faults(crates: &[String], edges: &[Edge]) -> Vec<String> {
+    let unknown = crates
+        .iter()
+        .filter(|name| floor(name).is_none() && !BESIDE.contains(&name.as_str()))
+        .map(|name| format!("{name} has no floor; enter it in xtask/src/floors.rs"));
+    let upward = edges.iter().filter_map(|edge| {
+        let from = floor(&edge.from);
+        let to = floor(&edge.to);
+        let (Some(from), Some(to)) = (from, to) else {
+            return Some(format!(
+                "{} and {} stand beside each other, yet one imports the other",
+                edge.from, edge.to
+            ));
+        };
+        let holds = to < from || (edge.for_tests && to == from);
+        (!holds).then(|| {
+            format!(
+                "{} (floor {from}) imports {} (floor {to}): only lower floors may be imported",
+                edge.from, edge.to
+            )
+        })
+    });
+    unknown.chain(upward).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn edge(from: &str, to: &str, for_tests: bool) -> Edge {
+        Edge {
+            from: from.into(),
+            to: to.into(),
+            for_tests,
+        }
+    }
+
+    #[test]
+    fn downwards_holds() {
+        assert!(
+            faults(
+                &["glimmer-engine".into()],
+                &[edge("glimmer-engine", "glimmer-store", false)]
+            )
+            .is_empty()
+        );
+    }
+
+    #[test]
+    fn upwards_and_sideways_do_not() {
+        for (from, to) in [
+            ("glimmer-store", "glimmer-engine"),
+            ("glimmer-store", "glimmer-proto"),
+        ] {
+            assert_eq!(
+                faults(&[], &[edge(from, to, false)]).len(),
+                1,
+                "{from} -> {to}"
+            );
+        }
+    }
+
+    #[test]
+    fn tests_may_look_sideways_but_not_up() {
+        assert!(faults(&[], &[edge("glimmer-loadgen", "glimmer-server", true)]).is_empty());
+        assert_eq!(
+            faults(&[], &[edge("glimmer-store", "glimmer-engine", true)]).len(),
+            1
+        );
+    }
+
+    #[test]
+    fn a_crate_without_a_floor_is_named() {
+        assert_eq!(faults(&["glimmer-attic".into()], &[]).len(), 1);
+    }
+
+    #[test]
+    fn nothing_imports_what_stands_beside() {
+        assert_eq!(
+            faults(&[], &[edge("glimmer-server", "xtask", false)]).len(),
+            1
+        );
+    }
+}

@@ -1,0 +1,284 @@
+//! The model checker, and the proof that it would notice.
+//!
+//! A crate with code that threads share has tests named `loom_*`. It also has a `weakenings.txt` with one line per fence or
+//! recheck its argument needs: `name<TAB>test<TAB>what it removes`. Built with `--cfg weaken="name"`, the code lacks just that, and
+//! the test must fail.
+
+use crate::process;
+use anyhow::{Context, bail};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A weakened variant is noticed within seconds; one that runs this long is not.
+const WEAKENED_LIMIT: Duration = Duration::from_secs(300);
+
+/// Runs every loom test on the code as it ships.
+pub fn check() -> anyhow::Result<()> {
+    let crates = crates_with_loom_tests()?;
+    if crates.is_empty() {
+        bail!("no crate has a tests/loom_*.rs");
+    }
+    for name in crates {
+        process::run(&mut loom_test(&name))?;
+    }
+    Ok(())
+}
+
+/// Runs each weakened variant and requires that its test fails.
+pub fn check_weakened(containing: Option<&str>) -> anyhow::Result<()> {
+    let mut variants = variants()?;
+    variants.retain(|variant| containing.is_none_or(|part| variant.name.contains(part)));
+    if variants.is_empty() {
+        bail!("no weakened variant by that name: see the crates' weakenings.txt");
+    }
+    let mut rows = Vec::new();
+    for variant in &variants {
+        let verdict = variant.try_out()?;
+        println!("weakened {}: {}", variant.name, verdict.words());
+        rows.push((variant, verdict));
+    }
+    println!(
+        "\n{:<10} {:<34} {:<44} removed",
+        "verdict", "variant", "test"
+    );
+    for (variant, verdict) in &rows {
+        println!(
+            "{:<10} {:<34} {:<44} {}",
+            verdict.words(),
+            variant.name,
+            variant.test,
+            variant.removes
+        );
+    }
+    let noticed = rows
+        .iter()
+        .filter(|(_, verdict)| *verdict == Verdict::Noticed)
+        .count();
+    println!(
+        "weakened: {noticed} passed, {} failed",
+        rows.len() - noticed
+    );
+    if noticed < rows.len() {
+        bail!("{} weakened variants went unnoticed", rows.len() - noticed);
+    }
+    Ok(())
+}
+
+fn crate_dirs() -> anyhow::Result<Vec<PathBuf>> {
+    let mut dirs: Vec<PathBuf> = std::fs::read_dir("crates")?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()?;
+    dirs.sort();
+    Ok(dirs)
+}
+
+fn package_name(dir: &Path) -> String {
+    format!(
+        "glimmer-{}",
+        dir.file_name().unwrap_or_default().to_string_lossy()
+    )
+}
+
+fn crates_with_loom_tests() -> anyhow::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for dir in crate_dirs()? {
+        let Ok(tests) = std::fs::read_dir(dir.join("tests")) else {
+            continue;
+        };
+        let is_loom =
+            |file: std::fs::DirEntry| file.file_name().to_string_lossy().starts_with("loom_");
+        if tests.filter_map(Result::ok).any(is_loom) {
+            names.push(package_name(&dir));
+        }
+    }
+    Ok(names)
+}
+
+/// `cargo test` of one crate's loom tests, built beside everything else so that neither throws the other's artifacts away.
+fn loom_test(package: &str) -> Command {
+    let mut command = process::cargo(&[
+        "test",
+        "-p",
+        package,
+        "--profile",
+        "loom",
+        "--test",
+        "loom_*",
+    ]);
+    command
+        .env("RUSTFLAGS", "--cfg loom")
+        .env("CARGO_TARGET_DIR", process::target_dir().join("loom"));
+    command
+}
+
+struct Variant {
+    package: String,
+    name: String,
+    test: String,
+    removes: String,
+}
+
+fn variants() -> anyhow::Result<Vec<Variant>> {
+    let mut variants = Vec::new();
+    for dir in crate_dirs()? {
+        let file = dir.join("weakenings.txt");
+        let Ok(text) = std::fs::read_to_string(&file) else {
+            continue;
+        };
+        for line in text
+            .lines()
+            .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        {
+            variants.push(
+                parse_variant(&package_name(&dir), line)
+                    .with_context(|| format!("{}: {line:?}", file.display()))?,
+            );
+        }
+    }
+    Ok(variants)
+}
+
+fn parse_variant(package: &str, line: &str) -> anyhow::Result<Variant> {
+    let mut fields = line
+        .split('\t')
+        .map(str::trim)
+        .filter(|field| !field.is_empty());
+    let (Some(name), Some(test), Some(removes), None) =
+        (fields.next(), fields.next(), fields.next(), fields.next())
+    else {
+        bail!("expected name, test, and what it removes, separated by tabs");
+    };
+    Ok(Variant {
+        package: package.into(),
+        name: name.into(),
+        test: test.into(),
+        removes: removes.into(),
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    /// The test failed, as it should.
+    Noticed,
+    /// The test passed: it does not depend on what was removed.
+    Passed,
+    /// The test ran into the time limit.
+    TimedOut,
+}
+
+impl Verdict {
+    fn words(self) -> &'static str {
+        match self {
+            Verdict::Noticed => "noticed",
+            Verdict::Passed => "PASSED",
+            Verdict::TimedOut => "TIMED OUT",
+        }
+    }
+}
+
+impl Variant {
+    fn try_out(&self) -> anyhow::Result<Verdict> {
+        let wrapper = self.wrapper()?;
+        let build = |command: &mut Command| {
+            command
+                .env("RUSTC_WORKSPACE_WRAPPER", &wrapper)
+                .stdin(Stdio::null());
+        };
+        // Built first and apart, so that a variant that does not compile cannot pass for one that was noticed.
+        let mut command = loom_test(&self.package);
+        build(command.arg("--quiet").arg("--no-run"));
+        process::run(&mut command)
+            .with_context(|| format!("variant {} does not build", self.name))?;
+
+        let log_path = wrapper.with_extension("log");
+        let log = std::fs::File::create(&log_path)?;
+        let mut command = loom_test(&self.package);
+        build(command.args(["--quiet", "--no-fail-fast", "--", &self.test, "--exact"]));
+        let verdict = run_until(command.stdout(log.try_clone()?).stderr(log), WEAKENED_LIMIT)?;
+        let output = String::from_utf8_lossy(&std::fs::read(&log_path)?).into_owned();
+        if verdict == Verdict::Noticed
+            && !output.contains("test result: FAILED. 0 passed; 1 failed")
+        {
+            bail!(
+                "variant {}: test {} did not run:\n{output}",
+                self.name,
+                self.test
+            );
+        }
+        if verdict == Verdict::Passed && !output.contains("test result: ok. 1 passed") {
+            bail!(
+                "variant {}: there is no test {} in {}",
+                self.name,
+                self.test,
+                self.package
+            );
+        }
+        Ok(verdict)
+    }
+
+    /// A compiler wrapper that adds the variant's `--cfg` to the workspace's own crates only: cargo keys its cache by the wrapper's path,
+    /// so the model checker itself is built once and not once per variant.
+    fn wrapper(&self) -> anyhow::Result<PathBuf> {
+        let dir = process::target_dir().join("loom").join("weakened");
+        std::fs::create_dir_all(&dir)?;
+        let path = dir.join(format!("{}.sh", self.name));
+        std::fs::write(
+            &path,
+            format!("#!/bin/sh\nexec \"$@\" --cfg 'weaken=\"{}\"'\n", self.name),
+        )?;
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+        Ok(path)
+    }
+}
+
+fn run_until(command: &mut Command, limit: Duration) -> anyhow::Result<Verdict> {
+    use std::os::unix::process::CommandExt;
+    // A group of its own: on a time-out the test itself has to go, not only the cargo that started it.
+    let mut child = command.process_group(0).spawn()?;
+    let start = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(if status.success() {
+                Verdict::Passed
+            } else {
+                Verdict::Noticed
+            });
+        }
+        if start.elapsed() > limit {
+            process::run(&mut process::program(
+                "kill",
+                &["-KILL", "--", &format!("-{}", child.id())],
+            ))?;
+            child.wait()?;
+            return Ok(Verdict::TimedOut);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variant_is_three_fields() {
+        let variant = parse_variant(
+            "glimmer-store",
+            "tail-recheck\treader_sees_tail\tthe second look at the tail",
+        )
+        .unwrap();
+        assert_eq!(
+            (variant.name.as_str(), variant.test.as_str()),
+            ("tail-recheck", "reader_sees_tail")
+        );
+        assert!(parse_variant("glimmer-store", "tail-recheck reader_sees_tail").is_err());
+    }
+
+    #[test]
+    fn every_recorded_variant_is_well_formed() {
+        std::env::set_current_dir(process::repository()).unwrap();
+        variants().unwrap();
+    }
+}

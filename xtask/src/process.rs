@@ -1,0 +1,55 @@
+//! Other programs: how they are started, and what their failure is called.
+
+use anyhow::{Context, bail};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The repository's root.
+pub fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("xtask lies in the repository")
+        .to_owned()
+}
+
+/// Where cargo puts what it builds.
+pub fn target_dir() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository().join("target"), PathBuf::from)
+}
+
+/// A command that runs the cargo that runs us.
+pub fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments);
+    // Set for us by `cargo run`; a nested cargo would take them for the user's wishes.
+    for name in ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME", "CARGO_PKG_VERSION"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// A command for any other program.
+pub fn program(name: impl AsRef<OsStr>, arguments: &[&str]) -> Command {
+    let mut command = Command::new(name);
+    command.args(arguments);
+    command
+}
+
+/// Runs to the end with the output on the terminal; an error unless it succeeds.
+pub fn run(command: &mut Command) -> anyhow::Result<()> {
+    let status = command
+        .stdin(Stdio::null())
+        .status()
+        .with_context(|| format!("cannot start {command:?}"))?;
+    if !status.success() {
+        bail!("{command:?}: {status}");
+    }
+    Ok(())
+}
+
+/// Whether the program is found on the search path.
+pub fn exists(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
+}

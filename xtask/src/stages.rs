@@ -1,0 +1,129 @@
+//! Stages of the test suite and of continuous integration, in order, each with its time, and a summary.
+
+use crate::{clients, floors, loom, process};
+use anyhow::bail;
+use clap::ValueEnum;
+use std::time::{Duration, Instant};
+
+/// One part of the test suite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Stage {
+    /// `cargo test` over the workspace: unit, property, oracle, stress and command tests
+    Crates,
+    /// The model checker on the code that threads share
+    Loom,
+    /// The model checker again, with one fence or recheck removed at a time: each must be noticed
+    Weakened,
+    /// Real memcached clients against the running server
+    Clients,
+}
+
+impl Stage {
+    const ALL: [Stage; 4] = [Stage::Crates, Stage::Loom, Stage::Weakened, Stage::Clients];
+
+    fn run(self) -> anyhow::Result<()> {
+        match self {
+            Stage::Crates => process::run(&mut process::cargo(&["test", "--workspace"])),
+            Stage::Loom => loom::check(),
+            Stage::Weakened => loom::check_weakened(None),
+            Stage::Clients => clients::check(),
+        }
+    }
+}
+
+/// The whole suite, or only the stages named.
+pub fn test(only: &[Stage]) -> anyhow::Result<()> {
+    let mut report = Report::default();
+    run_tests(
+        &mut report,
+        if only.is_empty() { &Stage::ALL } else { only },
+    );
+    report.close()
+}
+
+/// Everything that has to hold before a change is taken.
+pub fn ci() -> anyhow::Result<()> {
+    let mut report = Report::default();
+    report.stage("format", || {
+        process::run(&mut process::cargo(&["fmt", "--all", "--check"]))
+    });
+    report.stage("floors", floors::check);
+    report.stage("clippy", || {
+        process::run(&mut process::cargo(&[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--",
+            "-D",
+            "warnings",
+        ]))
+    });
+    report.stage("documentation", || {
+        process::run(
+            process::cargo(&[
+                "doc",
+                "--workspace",
+                "--no-deps",
+                "--document-private-items",
+            ])
+            .env("RUSTDOCFLAGS", "-D warnings"),
+        )
+    });
+    run_tests(&mut report, &Stage::ALL);
+    report.close()
+}
+
+fn run_tests(report: &mut Report, stages: &[Stage]) {
+    for &stage in stages {
+        let name = stage
+            .to_possible_value()
+            .expect("no stage is hidden")
+            .get_name()
+            .to_owned();
+        report.stage(&name, || stage.run());
+    }
+}
+
+/// What became of each stage. A stage that fails does not keep the next from running: one run shows everything.
+#[derive(Default)]
+struct Report {
+    stages: Vec<(String, Duration, Option<String>)>,
+}
+
+impl Report {
+    fn stage(&mut self, name: &str, run: impl FnOnce() -> anyhow::Result<()>) {
+        println!("==> {name}");
+        let start = Instant::now();
+        let fault = run().err().map(|error| format!("{error:#}"));
+        let took = start.elapsed();
+        match &fault {
+            None => println!("==> {name}: passed in {:.0} s\n", took.as_secs_f64()),
+            Some(fault) => println!(
+                "==> {name}: FAILED after {:.0} s: {fault}\n",
+                took.as_secs_f64()
+            ),
+        }
+        self.stages.push((name.to_owned(), took, fault));
+    }
+
+    fn close(self) -> anyhow::Result<()> {
+        println!("stage            result   seconds");
+        for (name, took, fault) in &self.stages {
+            let result = if fault.is_none() { "passed" } else { "FAILED" };
+            println!("{name:<16} {result}  {:>7.0}", took.as_secs_f64());
+        }
+        let failed = self
+            .stages
+            .iter()
+            .filter(|(_, _, fault)| fault.is_some())
+            .count();
+        println!(
+            "stages: {} passed, {failed} failed",
+            self.stages.len() - failed
+        );
+        if failed > 0 {
+            bail!("{failed} of {} stages failed", self.stages.len());
+        }
+        Ok(())
+    }
+}
