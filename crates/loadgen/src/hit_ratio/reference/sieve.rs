@@ -1,0 +1,98 @@
+//! SIEVE (Zhang et al., "SIEVE is simpler than LRU", NSDI 2024, algorithm 1).
+
+use super::{Cache, ring::Ring};
+
+/// One queue in order of arrival. A hand walks from the oldest to the newest; it clears the mark of what was read, which stays where it
+/// is, and evicts the first that was not.
+pub struct Sieve {
+    capacity: usize,
+    ring: Ring,
+    read: Vec<bool>,
+    hand: Option<u32>,
+}
+
+impl Sieve {
+    /// An empty cache.
+    pub fn new(capacity: usize, key_bound: u32) -> Self {
+        Sieve {
+            capacity,
+            ring: Ring::new(key_bound),
+            read: vec![false; key_bound as usize],
+            hand: None,
+        }
+    }
+
+    fn evict(&mut self) {
+        let oldest = || self.ring.oldest().expect("a full cache has an oldest item");
+        let mut key = self.hand.unwrap_or_else(oldest);
+        while self.read[key as usize] {
+            self.read[key as usize] = false;
+            key = self.ring.newer_than(key).unwrap_or_else(oldest);
+        }
+        self.hand = self.ring.newer_than(key);
+        self.ring.remove(key);
+    }
+}
+
+impl Cache for Sieve {
+    fn request(&mut self, key: u32) -> bool {
+        if self.ring.contains(key) {
+            self.read[key as usize] = true;
+            return true;
+        }
+        if self.ring.len() == self.capacity {
+            self.evict();
+        }
+        self.ring.push_newest(key);
+        self.read[key as usize] = false;
+        false
+    }
+
+    fn items(&self) -> usize {
+        self.ring.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn walks_from_old_to_new_and_leaves_read_items_in_place() {
+        // The paper's example (figure 2): A to G are in, of which A, B and G have been read; the hand is at A.
+        let [a, b, c, d, e, f, g, h, i] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+        let mut cache = Sieve::new(7, 9);
+        for key in [a, b, c, d, e, f, g] {
+            cache.request(key);
+        }
+        for key in [a, b, g] {
+            assert!(cache.request(key));
+        }
+        cache.request(h);
+        assert!(
+            !cache.ring.contains(c),
+            "A and B lose their marks and C is evicted"
+        );
+        assert_eq!(cache.hand, Some(d));
+        assert!(!cache.read[a as usize] && !cache.read[b as usize]);
+        cache.request(a);
+        cache.request(d);
+        cache.request(i);
+        assert!(cache.ring.contains(d) && !cache.ring.contains(e));
+        assert_eq!(cache.hand, Some(f));
+    }
+
+    #[test]
+    fn the_hand_starts_over_at_the_oldest() {
+        let mut cache = Sieve::new(3, 10);
+        for key in [0, 1, 2, 0, 1, 2] {
+            cache.request(key);
+        }
+        cache.request(3);
+        assert!(
+            !cache.ring.contains(0),
+            "all marks cleared in one round, then the oldest goes"
+        );
+        assert_eq!(cache.hand, Some(1));
+    }
+}
