@@ -1,1 +1,0 @@
-//! Memcached's classic text protocol.

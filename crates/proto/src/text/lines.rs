@@ -1,0 +1,85 @@
+//! Every fixed reply line, line end included, as memcached 1.6 spells it.
+
+/// A store succeeded.
+pub const STORED: &str = "STORED\r\n";
+/// A store's condition did not hold.
+pub const NOT_STORED: &str = "NOT_STORED\r\n";
+/// The item's CAS unique is another one.
+pub const EXISTS: &str = "EXISTS\r\n";
+/// The key has no item.
+pub const NOT_FOUND: &str = "NOT_FOUND\r\n";
+/// The item was removed.
+pub const DELETED: &str = "DELETED\r\n";
+/// The item has its new expiry time.
+pub const TOUCHED: &str = "TOUCHED\r\n";
+/// Done.
+pub const OK: &str = "OK\r\n";
+/// The end of values or figures.
+pub const END: &str = "END\r\n";
+/// The figures were reset.
+pub const RESET: &str = "RESET\r\n";
+/// Unknown command, or one with too few or too many words.
+pub const ERROR: &str = "ERROR\r\n";
+/// The answer to the meta protocol's `mn`.
+pub const META_NOOP: &str = "MN\r\n";
+
+/// The answer to `version`. Clients that compare versions see memcached 1.6.45, whose commands these are; people see whose it is.
+pub const VERSION: &str = concat!(
+    "VERSION ",
+    "1.6.45-glimmer.",
+    env!("CARGO_PKG_VERSION"),
+    "\r\n"
+);
+
+/// A word that should be a number is none, or a key is too long.
+pub const BAD_LINE: &str = "CLIENT_ERROR bad command line format\r\n";
+/// A `delete` with something else behind the key.
+pub const BAD_DELETE: &str =
+    "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n";
+/// A value is not followed by a line end.
+pub const BAD_CHUNK: &str = "CLIENT_ERROR bad data chunk\r\n";
+/// The expiry time of `touch`, `gat` or `flush_all` is no number.
+pub const BAD_EXPTIME: &str = "CLIENT_ERROR invalid exptime argument\r\n";
+/// What to add or subtract is no number.
+pub const BAD_DELTA: &str = "CLIENT_ERROR invalid numeric delta argument\r\n";
+/// The value to add to or subtract from is no number.
+pub const NON_NUMERIC: &str = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
+/// `stats detail` without `on`, `off` or `dump`.
+pub const STATS_DETAIL_USAGE: &str = "CLIENT_ERROR usage: stats detail on|off|dump\r\n";
+/// `stats cachedump`, which memcached can be told to refuse.
+pub const CACHEDUMP_NOT_ALLOWED: &str = "CLIENT_ERROR stats cachedump not allowed\r\n";
+/// `watch`, which memcached can be told to refuse.
+pub const WATCH_NOT_ALLOWED: &str = "CLIENT_ERROR watch commands not allowed\r\n";
+/// `flush_all`, which the server can be told to refuse.
+pub const FLUSH_NOT_ALLOWED: &str = "CLIENT_ERROR flush_all not allowed\r\n";
+/// `slabs reassign` where there are no slabs to move.
+pub const SLABS_REASSIGN_DISABLED: &str = "CLIENT_ERROR slab reassignment disabled\r\n";
+/// `lru_crawler crawl` and `metadump` where there is no crawler.
+pub const LRU_CRAWLER_DISABLED: &str = "CLIENT_ERROR lru crawler disabled\r\n";
+/// `lru_crawler enable` where there is no crawler.
+pub const LRU_CRAWLER_NOT_STARTED: &str = "ERROR failed to start lru crawler thread\r\n";
+/// `lru_crawler disable` where there is no crawler.
+pub const LRU_CRAWLER_NOT_STOPPED: &str = "ERROR failed to stop lru crawler thread\r\n";
+/// `cache_memlimit` below memcached's smallest limit.
+pub const MEMLIMIT_TOO_SMALL: &str = "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n";
+/// `cache_memlimit` where the limit cannot be changed.
+pub const MEMLIMIT_FIXED: &str = "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n";
+/// `shutdown` where clients may not stop the server.
+pub const SHUTDOWN_NOT_ENABLED: &str = "ERROR: shutdown not enabled\r\n";
+/// `shutdown` with an unknown word behind it.
+pub const INVALID_SHUTDOWN_MODE: &str = "CLIENT_ERROR invalid shutdown mode\r\n";
+
+/// A value is larger than the item limit.
+pub const TOO_LARGE: &str = "SERVER_ERROR object too large for cache\r\n";
+/// There is no memory for a value.
+pub const NO_MEMORY_STORING: &str = "SERVER_ERROR out of memory storing object\r\n";
+/// There is no memory for a number that has grown.
+pub const NO_MEMORY: &str = "SERVER_ERROR out of memory\r\n";
+/// A connection past the limit, before it is closed.
+pub const TOO_MANY_CONNECTIONS: &str = "ERROR Too many open connections\r\n";
+
+/// The line, or nothing for a client that wants no answer.
+#[inline]
+pub(crate) fn unless(quiet: bool, line: &'static str) -> &'static str {
+    if quiet { "" } else { line }
+}

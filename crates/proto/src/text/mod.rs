@@ -1,0 +1,33 @@
+//! Memcached's classic text protocol: bytes to requests, and replies to bytes.
+//!
+//! | file | idea |
+//! | --- | --- |
+//! | `step` | what the parser hands out |
+//! | `parser` | between two commands: where a line ends, what swallows a refused value, which file reads the line |
+//! | `retrieval` | `get`, `gets`, `gat`, `gats`: one key per step |
+//! | `storage` | `set`, `add`, `replace`, `append`, `prepend`, `cas`: a line and a value |
+//! | `change` | `delete`, `incr`, `decr`, `touch`: a line with a key |
+//! | `admin` | commands that name no key |
+//! | `tokens` | a line in words |
+//! | [`number`] | decimal numbers as `strtol` reads them |
+//! | [`lines`] | every fixed reply line |
+//! | [`emit`] | replies that carry data |
+//!
+//! What a malformed command is answered with is memcached 1.6's behaviour, found by sending each to memcached 1.6.18; the
+//! table in `tests/text_conformance.rs` is the record. Two things differ on purpose. A line that is too long is judged by its length
+//! alone, not by how much of it happened to arrive together; and of a multi-get with a bad key, no key at all is
+//! executed, where memcached runs those before the bad one and then throws their values away.
+
+mod admin;
+mod change;
+pub mod emit;
+pub mod lines;
+pub mod number;
+mod parser;
+mod retrieval;
+mod step;
+mod storage;
+mod tokens;
+
+pub use parser::{Limits, Parser};
+pub use step::{Admin, After, Shutdown, Step};

@@ -1,0 +1,178 @@
+//! Decimal numbers as memcached reads them, which is as C's `strtol` and `strtoull` do: white space and a sign may stand
+//! before the digits, white space and then anything behind them, and what does not fit is no number.
+//!
+//! Numbers of 32 bits are read with 64 and cut, as memcached does: flags of 2^32 + 1 are flags of 1.
+
+/// A 64-bit unsigned number: the delta of `incr`, the unique of `cas`, and the stored value that `incr` and `decr` change.
+///
+/// A negative number wraps to its complement unless that has its highest bit set (memcached's `safe_strtoull`); `-1` is
+/// therefore none.
+#[inline]
+pub fn unsigned_64(text: &[u8]) -> Option<u64> {
+    if let Some(value) = plain_digits(text) {
+        return Some(value);
+    }
+    let scan = Scan::of(text)?;
+    let value = if scan.negative {
+        scan.magnitude.wrapping_neg()
+    } else {
+        scan.magnitude
+    };
+    // Memcached looks for a minus anywhere in the word here, also behind the number.
+    if value > i64::MAX as u64 && text.contains(&b'-') {
+        return None;
+    }
+    Some(value)
+}
+
+/// An unsigned number of which 32 bits count: flags, the level of `verbosity`.
+#[inline]
+pub fn unsigned_32(text: &[u8]) -> Option<u32> {
+    unsigned_64(text).map(|value| value as u32)
+}
+
+/// A signed number of which 32 bits count: expiry times, lengths.
+#[inline]
+pub fn signed_32(text: &[u8]) -> Option<i32> {
+    if let Some(value) = plain_digits(text) {
+        return (value <= i64::MAX as u64).then_some(value as i32);
+    }
+    let scan = Scan::of(text)?;
+    let (largest, value) = match scan.negative {
+        false => (i64::MAX as u64, scan.magnitude as i32),
+        true => (1 << 63, scan.magnitude.wrapping_neg() as i32),
+    };
+    (scan.magnitude <= largest).then_some(value)
+}
+
+/// Up to 19 digits and nothing else, which cannot overflow: what clients send.
+#[inline]
+pub(crate) fn plain_digits(text: &[u8]) -> Option<u64> {
+    if text.is_empty() || text.len() > 19 {
+        return None;
+    }
+    let mut value = 0;
+    for byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + u64::from(digit);
+    }
+    Some(value)
+}
+
+/// A number in any form that C accepts.
+struct Scan {
+    negative: bool,
+    magnitude: u64,
+}
+
+impl Scan {
+    /// None if there are no digits, they exceed 64 bits, or something other than white space follows.
+    #[cold]
+    fn of(text: &[u8]) -> Option<Scan> {
+        let start = text.iter().position(|&byte| !is_space(byte))?;
+        let (negative, text) = match text[start] {
+            b'-' => (true, &text[start + 1..]),
+            b'+' => (false, &text[start + 1..]),
+            _ => (false, &text[start..]),
+        };
+        let digits = text
+            .iter()
+            .position(|byte| !byte.is_ascii_digit())
+            .unwrap_or(text.len());
+        let ends_well = text
+            .get(digits)
+            .is_none_or(|&byte| is_space(byte) || byte == 0);
+        if digits == 0 || !ends_well {
+            return None;
+        }
+        let mut magnitude: u64 = 0;
+        for digit in &text[..digits] {
+            magnitude = magnitude
+                .checked_mul(10)?
+                .checked_add(u64::from(digit - b'0'))?;
+        }
+        Some(Scan {
+            negative,
+            magnitude,
+        })
+    }
+}
+
+/// White space in C's default locale.
+fn is_space(byte: u8) -> bool {
+    byte == b' ' || (b'\t'..=b'\r').contains(&byte)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each row was sent to memcached 1.6.18 as the delta of `incr`.
+    #[test]
+    fn unsigned_numbers() {
+        let rows: &[(&str, Option<u64>)] = &[
+            ("0", Some(0)),
+            ("18446744073709551615", Some(u64::MAX)),
+            ("18446744073709551616", None),
+            ("000000000000000000000000000005", Some(5)),
+            ("+1", Some(1)),
+            ("-0", Some(0)),
+            ("-1", None),
+            ("-9223372036854775809", Some(9223372036854775807)),
+            ("-18446744073709551615", Some(1)),
+            ("\t5", Some(5)),
+            ("5\tx", Some(5)),
+            ("5-", None),
+            ("5\t-", Some(5)),
+            ("9223372036854775808\t-", None),
+            ("1.5", None),
+            ("0x10", None),
+            ("abc", None),
+            ("\t", None),
+            ("-", None),
+            ("", None),
+        ];
+        for (text, value) in rows {
+            assert_eq!(unsigned_64(text.as_bytes()), *value, "{text:?}");
+        }
+    }
+
+    /// Each row was sent to memcached 1.6.18 as the expiry time of `touch` or the length of `set`.
+    #[test]
+    fn signed_numbers_keep_32_bits() {
+        let rows: &[(&str, Option<i32>)] = &[
+            ("2147483647", Some(i32::MAX)),
+            ("2147483648", Some(i32::MIN)),
+            ("4294967297", Some(1)),
+            ("-4294967295", Some(1)),
+            ("-1", Some(-1)),
+            ("9223372036854775807", Some(-1)),
+            ("9223372036854775808", None),
+            ("-9223372036854775808", Some(0)),
+            ("-9223372036854775809", None),
+            ("99999999999999999999", None),
+            ("1\tx", Some(1)),
+            ("", None),
+        ];
+        for (text, value) in rows {
+            assert_eq!(signed_32(text.as_bytes()), *value, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn flags_keep_32_bits() {
+        for (text, value) in [
+            ("4294967295", Some(u32::MAX)),
+            ("4294967296", Some(0)),
+            ("4294967297", Some(1)),
+            ("-4294967296", None),
+            ("-9223372036854775809", Some(u32::MAX)),
+            ("-18446744073709551615", Some(1)),
+        ] {
+            assert_eq!(unsigned_32(text.as_bytes()), value, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Between two commands.
+
+use super::retrieval::Keys;
+use super::tokens::{self, Words};
+use super::{After, Step, admin, change, lines, retrieval, storage};
+use crate::StoreMode;
+use glimmer_base::limits::{COMMAND_LINE_BYTES_MAX, ITEM_BYTES_DEFAULT, LINE_BYTES_MAX};
+
+/// What a parser accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Largest item in bytes, counted as memcached counts it: see [`Limits::value_bytes_max`].
+    pub item_bytes_max: usize,
+}
+
+impl Limits {
+    /// What memcached adds to key and value to get an item's size: its header (48), a CAS unique (8), the byte behind
+    /// the key, and the value's line end (2).
+    const ITEM_OVERHEAD_BYTES: usize = 48 + 8 + 1 + 2;
+    /// What flags other than zero add.
+    const FLAGS_BYTES: usize = 4;
+
+    /// Largest value in bytes that an item with this key and these flags may have. The very same as in memcached with the same item limit, so
+    /// that a value which fits there fits here and a client that meets the limit meets it at the same length.
+    pub fn value_bytes_max(&self, key_bytes: usize, flags: u32) -> usize {
+        let flags_bytes = if flags == 0 { 0 } else { Self::FLAGS_BYTES };
+        self.item_bytes_max
+            .saturating_sub(Self::ITEM_OVERHEAD_BYTES + flags_bytes + key_bytes)
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            item_bytes_max: ITEM_BYTES_DEFAULT,
+        }
+    }
+}
+
+/// Reads one connection's bytes as memcached's text protocol.
+///
+/// Small and `Copy`: a worker that cannot execute the request it was handed puts back the copy it took before
+/// the step, keeps the bytes, and gets the same request again later.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parser {
+    pub(super) limits: Limits,
+    pub(super) state: State,
+    /// The value that the last step asked room for will not be received.
+    pub(super) no_memory: bool,
+}
+
+/// Where in the stream the parser stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// At the start of a line. Its first `searched` bytes hold no line end.
+    Line { searched: usize },
+    /// At a key of a retrieval whose line has been found good.
+    Keys(Keys),
+    /// In a value that was refused: so many bytes of it, its line end included, are still to come.
+    Swallow { left: u64 },
+}
+
+impl State {
+    pub const START: State = State::Line { searched: 0 };
+}
+
+impl Default for State {
+    fn default() -> Self {
+        State::START
+    }
+}
+
+impl Parser {
+    /// A parser at the start of a connection.
+    pub fn new(limits: Limits) -> Parser {
+        Parser {
+            limits,
+            ..Parser::default()
+        }
+    }
+
+    /// Takes the next request from the front of `input`.
+    ///
+    /// After [`Step::Need`] the next call gets the same bytes and more behind them; after any other step, the bytes that follow
+    /// those reported as used. Bytes that have been reported are never looked at again. Every step but `Need` uses at least one byte.
+    #[inline]
+    pub fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
+        if let State::Line { .. } = self.state {
+            let step = match input {
+                [b'g', b'e', b't', b' ', rest @ ..] => retrieval::plain_get(rest),
+                [b's', b'e', b't', b' ', rest @ ..] => storage::plain_set(&self.limits, rest),
+                _ => None,
+            };
+            if let Some(step) = step {
+                *self = Parser {
+                    limits: self.limits,
+                    ..Parser::default()
+                };
+                return step;
+            }
+        }
+        self.next_by_state(input)
+    }
+
+    /// Gives up on receiving the value that the last [`Step::Need`] asked room for: the next step refuses it as memcached does when it
+    /// has no memory for an item, and the ones after it swallow it.
+    pub fn refuse_value(&mut self) {
+        self.no_memory = true;
+    }
+
+    fn next_by_state<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
+        match self.state {
+            State::Line { searched } => self.next_line(input, searched),
+            State::Keys(keys) => {
+                let (step, state) = keys.next(input);
+                self.state = state;
+                step
+            }
+            State::Swallow { left } => self.swallow(input, left),
+        }
+    }
+
+    fn swallow(&mut self, input: &[u8], left: u64) -> Step<'static> {
+        if input.is_empty() {
+            return Step::Need { need: 1 };
+        }
+        let used = left.min(input.len() as u64);
+        self.state = match left - used {
+            0 => State::START,
+            left => State::Swallow { left },
+        };
+        Step::Swallowed {
+            used: used as usize,
+        }
+    }
+
+    fn next_line<'a>(&mut self, input: &'a [u8], searched: usize) -> Step<'a> {
+        let searched = searched.min(input.len());
+        let newline = memchr::memchr(b'\n', &input[searched..]).map(|at| searched + at);
+        let length = newline.unwrap_or(input.len());
+        if length > COMMAND_LINE_BYTES_MAX && length > line_bytes_max(input) {
+            return Step::Refuse {
+                used: input.len(),
+                line: "",
+                then: After::Close,
+            };
+        }
+        let Some(newline) = newline else {
+            self.state = State::Line {
+                searched: input.len(),
+            };
+            return Step::Need {
+                need: input.len() + 1,
+            };
+        };
+        let no_memory = std::mem::take(&mut self.no_memory);
+        self.state = State::START;
+        let line = Line {
+            text: content(&input[..newline]),
+            used: newline + 1,
+            input,
+        };
+        self.command(line, no_memory)
+    }
+
+    fn command<'a>(&mut self, line: Line<'a>, no_memory: bool) -> Step<'a> {
+        let Some((name, rest)) = tokens::first(line.text) else {
+            return line.refuse(lines::ERROR);
+        };
+        let mode = match name {
+            b"get" | b"bget" => return retrieval::start(self, &line, rest, false),
+            b"gets" => return retrieval::start(self, &line, rest, true),
+            b"gat" => return retrieval::start_touching(self, &line, rest, false),
+            b"gats" => return retrieval::start_touching(self, &line, rest, true),
+            b"set" => StoreMode::Set,
+            b"add" => StoreMode::Add,
+            b"replace" => StoreMode::Replace,
+            b"append" => StoreMode::Append,
+            b"prepend" => StoreMode::Prepend,
+            // The unique is read with the other numbers.
+            b"cas" => StoreMode::Cas(0),
+            _ => {
+                let words = Words::of(line.text);
+                return change::read(&line, &words)
+                    .unwrap_or_else(|| admin::read(&line, &words, rest));
+            }
+        };
+        storage::read(self, &line, mode, no_memory)
+    }
+}
+
+/// A complete line and where it stands.
+pub(super) struct Line<'a> {
+    /// The line without its end.
+    pub text: &'a [u8],
+    /// Its bytes, its end included.
+    pub used: usize,
+    /// Everything there is, from the line's first byte.
+    pub input: &'a [u8],
+}
+
+impl Line<'_> {
+    /// Refuses the line and goes on behind it.
+    pub fn refuse(&self, line: &'static str) -> Step<'static> {
+        Step::Refuse {
+            used: self.used,
+            line,
+            then: After::Continue,
+        }
+    }
+}
+
+/// The line's text: up to its carriage return, and up to a zero byte if there is one, since memcached takes lines as C strings.
+fn content(line: &[u8]) -> &[u8] {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    memchr::memchr(0, line).map_or(line, |zero| &line[..zero])
+}
+
+/// How long this line may be. Only retrievals name any number of keys. Like memcached, no more than 100 spaces before such a
+/// command are taken for good will.
+#[cold]
+fn line_bytes_max(line: &[u8]) -> usize {
+    const LEADING_SPACES_MAX: usize = 100;
+    let text = tokens::without_leading_spaces(line);
+    let is_retrieval = [&b"get "[..], b"gets ", b"gat ", b"gats "]
+        .iter()
+        .any(|name| text.starts_with(name));
+    if is_retrieval && line.len() - text.len() <= LEADING_SPACES_MAX {
+        LINE_BYTES_MAX
+    } else {
+        COMMAND_LINE_BYTES_MAX
+    }
+}

@@ -1,0 +1,155 @@
+//! `get`, `gets`, `gat`, `gats`: any number of keys, one per step.
+
+use super::parser::{Line, Parser, State};
+use super::step::Step;
+use super::{lines, number, tokens};
+use crate::{Form, Request, Verb};
+use glimmer_base::limits::KEY_BYTES_MAX;
+
+/// A line of which some keys are still to be handed out. Every key in it has been found good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Keys {
+    /// Bytes of the line's text from the next key on.
+    text: usize,
+    /// Bytes between the text and the next line.
+    end: usize,
+    exptime: Option<i64>,
+    cas: bool,
+}
+
+/// The common case: one key, then the line end. `rest` is what follows `get `.
+#[inline]
+pub(super) fn plain_get(rest: &[u8]) -> Option<Step<'_>> {
+    let key_bytes = tokens::plain_len(rest);
+    if !rest[key_bytes..].starts_with(b"\r\n") || key_bytes == 0 || key_bytes > KEY_BYTES_MAX {
+        return None;
+    }
+    let form = Form::Text {
+        cas: false,
+        last: true,
+        quiet: false,
+    };
+    let request = Request {
+        key: &rest[..key_bytes],
+        verb: Verb::Get,
+        form,
+    };
+    Some(Step::Request {
+        used: "get ".len() + key_bytes + "\r\n".len(),
+        request,
+    })
+}
+
+/// `get` and `gets`; `rest` is what follows the name.
+pub(super) fn start<'a>(
+    parser: &mut Parser,
+    line: &Line<'a>,
+    rest: &'a [u8],
+    cas: bool,
+) -> Step<'a> {
+    if tokens::without_leading_spaces(rest).is_empty() {
+        return line.refuse(lines::ERROR);
+    }
+    hand_out(parser, line, rest, None, cas)
+}
+
+/// `gat` and `gats`; `rest` is what follows the name.
+pub(super) fn start_touching<'a>(
+    parser: &mut Parser,
+    line: &Line<'a>,
+    rest: &'a [u8],
+    cas: bool,
+) -> Step<'a> {
+    let Some((word, rest)) = tokens::first(rest) else {
+        return line.refuse(lines::ERROR);
+    };
+    let Some(exptime) = number::signed_32(word) else {
+        return line.refuse(lines::BAD_EXPTIME);
+    };
+    hand_out(parser, line, rest, Some(exptime.into()), cas)
+}
+
+fn hand_out<'a>(
+    parser: &mut Parser,
+    line: &Line<'a>,
+    keys: &'a [u8],
+    exptime: Option<i64>,
+    cas: bool,
+) -> Step<'a> {
+    let keys = tokens::without_leading_spaces(keys);
+    if keys.is_empty() {
+        // Memcached finds nothing wrong with a `gat` that names no key.
+        return line.refuse(lines::END);
+    }
+    if has_long_key(keys) {
+        return line.refuse(lines::BAD_LINE);
+    }
+    // The keys lie inside the line's text, and end with it.
+    let start = line.text.len() - keys.len();
+    let keys = Keys {
+        text: keys.len(),
+        end: line.used - line.text.len(),
+        exptime,
+        cas,
+    };
+    let (step, state) = keys.next(&line.input[start..]);
+    parser.state = state;
+    match step {
+        Step::Request { used, request } => Step::Request {
+            used: start + used,
+            request,
+        },
+        other => other,
+    }
+}
+
+fn has_long_key(keys: &[u8]) -> bool {
+    let mut start = 0;
+    for space in memchr::memchr_iter(b' ', keys) {
+        if space - start > KEY_BYTES_MAX {
+            return true;
+        }
+        start = space + 1;
+    }
+    keys.len() - start > KEY_BYTES_MAX
+}
+
+impl Keys {
+    /// The next key, and where that leaves the parser.
+    pub fn next(self, input: &[u8]) -> (Step<'_>, State) {
+        let line_bytes = self.text + self.end;
+        if input.len() < line_bytes {
+            return (Step::Need { need: line_bytes }, State::Keys(self));
+        }
+        let text = &input[..self.text];
+        let (key, behind) = text.split_at(memchr::memchr(b' ', text).unwrap_or(text.len()));
+        let next = tokens::without_leading_spaces(behind);
+        let last = next.is_empty();
+        let (used, state) = match last {
+            true => (line_bytes, State::START),
+            false => (
+                text.len() - next.len(),
+                State::Keys(Keys {
+                    text: next.len(),
+                    ..self
+                }),
+            ),
+        };
+        let verb = match self.exptime {
+            None => Verb::Get,
+            Some(exptime) => Verb::GetAndTouch { exptime },
+        };
+        let form = Form::Text {
+            cas: self.cas,
+            last,
+            quiet: false,
+        };
+        (
+            Step::Request {
+                used,
+                request: Request { key, verb, form },
+            },
+            state,
+        )
+    }
+}

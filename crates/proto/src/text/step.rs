@@ -1,0 +1,90 @@
+//! What the parser hands out.
+
+use crate::Request;
+
+/// One step through a connection's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// Nothing is complete.
+    Need {
+        /// Bytes of input, counted from the same front, before which it is not worth calling again; more than there were.
+        need: usize,
+    },
+    /// One request for one key. A multi-get yields one per key.
+    Request {
+        /// Bytes of the front that are finished.
+        used: usize,
+        /// What to execute; borrows from the bytes that are finished.
+        request: Request<'a>,
+    },
+    /// A command that names no key.
+    Admin {
+        /// Bytes of the front that are finished.
+        used: usize,
+        /// What is asked.
+        admin: Admin<'a>,
+    },
+    /// Nothing to execute: answer with `line`, then do as told.
+    Refuse {
+        /// Bytes of the front that are finished.
+        used: usize,
+        /// The full reply, line end included; empty where the client wants no answer.
+        line: &'static str,
+        /// Whether the connection goes on.
+        then: After,
+    },
+    /// A part of a refused value was swallowed; there is nothing to answer.
+    Swallowed {
+        /// Bytes of the front that are finished.
+        used: usize,
+    },
+}
+
+/// What follows a refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// The next command.
+    Continue,
+    /// The connection is closed once the line is sent.
+    Close,
+}
+
+/// A command that names no key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admin<'a> {
+    /// Answer with [`super::lines::VERSION`].
+    Version,
+    /// Set how much is logged and answer `OK`.
+    Verbosity {
+        /// The level asked for.
+        level: u32,
+        /// The client wants no answer.
+        quiet: bool,
+    },
+    /// Make every item older than a moment invisible and answer `OK`.
+    FlushAll {
+        /// The moment as memcached's expiry time (relative up to 30 days, else seconds since 1970); zero or less is now.
+        delay_exptime: i64,
+        /// The client wants no answer.
+        quiet: bool,
+    },
+    /// Answer with figures. The words after `stats`, without surrounding spaces; empty for the general figures.
+    Stats(&'a [u8]),
+    /// Answer with [`super::lines::META_NOOP`] (`mn`).
+    MetaNoop,
+    /// Send what is waiting, then close.
+    Quit,
+    /// Stop the server, if it was started so that clients may; else answer [`super::lines::SHUTDOWN_NOT_ENABLED`].
+    Shutdown(Shutdown),
+}
+
+/// How `shutdown` asks the server to stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// As on SIGINT.
+    Now,
+    /// `shutdown graceful`.
+    Graceful,
+    /// Another word; answer [`super::lines::INVALID_SHUTDOWN_MODE`].
+    Unknown,
+}

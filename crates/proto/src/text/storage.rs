@@ -1,0 +1,193 @@
+//! `set`, `add`, `replace`, `append`, `prepend`, `cas`: a line, then a value and its line end.
+
+use super::parser::{Limits, Line, Parser, State};
+use super::step::{After, Step};
+use super::tokens::{self, Words};
+use super::{lines, number};
+use crate::{Form, Request, StoreMode, Verb};
+use glimmer_base::limits::KEY_BYTES_MAX;
+
+const LINE_END: &[u8] = b"\r\n";
+
+/// What the line announces.
+struct Header<'a> {
+    key: &'a [u8],
+    mode: StoreMode,
+    flags: u32,
+    exptime: i64,
+    value_bytes: usize,
+    quiet: bool,
+}
+
+/// The common case: plain digits, single spaces, no further word, a value that fits and is there, or is awaited.
+/// `rest` is what follows `set `. None if the line is anything else.
+#[inline]
+pub(super) fn plain_set<'a>(limits: &Limits, rest: &'a [u8]) -> Option<Step<'a>> {
+    let mut at = tokens::plain_len(rest);
+    let key = &rest[..at];
+    if key.is_empty() || at > KEY_BYTES_MAX {
+        return None;
+    }
+    let flags = u32::try_from(digits_behind_space(rest, &mut at)?).ok()?;
+    let exptime = i32::try_from(digits_behind_space(rest, &mut at)?).ok()?;
+    let value_bytes = digits_behind_space(rest, &mut at)? as usize;
+    if !rest[at..].starts_with(LINE_END) || value_bytes > limits.value_bytes_max(at, flags) {
+        return None;
+    }
+    let behind = &rest[at + LINE_END.len()..];
+    let value = behind.get(..value_bytes)?;
+    if !behind[value_bytes..].starts_with(LINE_END) {
+        return None;
+    }
+    let verb = Verb::Store {
+        mode: StoreMode::Set,
+        flags,
+        exptime: exptime.into(),
+        value,
+    };
+    let form = Form::Text {
+        cas: false,
+        last: true,
+        quiet: false,
+    };
+    let used = "set ".len() + at + value_bytes + 2 * LINE_END.len();
+    Some(Step::Request {
+        used,
+        request: Request { key, verb, form },
+    })
+}
+
+/// One space, then one to ten digits; leaves `at` behind them.
+#[inline]
+fn digits_behind_space(bytes: &[u8], at: &mut usize) -> Option<u64> {
+    let bytes = bytes.get(*at..)?.strip_prefix(b" ")?;
+    let mut value = 0;
+    for (i, byte) in bytes.iter().take(11).enumerate() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            *at += 1 + i;
+            return (i > 0).then_some(value);
+        }
+        value = value * 10 + u64::from(digit);
+    }
+    None
+}
+
+/// Reads the line of a storage command and, if it is all there, the value behind it.
+pub(super) fn read<'a>(
+    parser: &mut Parser,
+    line: &Line<'a>,
+    mode: StoreMode,
+    no_memory: bool,
+) -> Step<'a> {
+    let words = Words::of(line.text);
+    let wanted = if matches!(mode, StoreMode::Cas(_)) {
+        6
+    } else {
+        5
+    };
+    if words.count() != wanted && words.count() != wanted + 1 {
+        return line.refuse(lines::ERROR);
+    }
+    let Some(header) = Header::of(&words, mode) else {
+        // The value, if one follows, will be taken for commands, as memcached does: how long it is cannot be known.
+        return line.refuse(lines::unless(words.are_quiet(), lines::BAD_LINE));
+    };
+    if header.value_bytes
+        > parser
+            .limits
+            .value_bytes_max(header.key.len(), header.flags)
+    {
+        return header.turn_away(parser, line, lines::TOO_LARGE);
+    }
+    header.take_value(parser, line, no_memory)
+}
+
+impl<'a> Header<'a> {
+    /// Reads the words; none if one of them is not what it should be.
+    fn of(words: &Words<'a>, mode: StoreMode) -> Option<Header<'a>> {
+        /// Memcached adds the line end's two bytes to the length in 32 bits.
+        const LENGTH_MAX: i32 = i32::MAX - 2;
+        let key = words.at(1);
+        let flags = number::unsigned_32(words.at(2))?;
+        let exptime = number::signed_32(words.at(3))?.into();
+        let length = number::signed_32(words.at(4))?;
+        let mode = match mode {
+            StoreMode::Cas(_) => StoreMode::Cas(number::unsigned_64(words.at(5))?),
+            other => other,
+        };
+        let is_good = key.len() <= KEY_BYTES_MAX && (0..=LENGTH_MAX).contains(&length);
+        let value_bytes = length as usize;
+        let quiet = words.are_quiet();
+        is_good.then_some(Header {
+            key,
+            mode,
+            flags,
+            exptime,
+            value_bytes,
+            quiet,
+        })
+    }
+
+    fn take_value(self, parser: &mut Parser, line: &Line<'a>, no_memory: bool) -> Step<'a> {
+        let used = line.used + self.value_bytes + LINE_END.len();
+        let Some(body) = line.input.get(line.used..used) else {
+            if no_memory {
+                return self.turn_away(parser, line, lines::NO_MEMORY_STORING);
+            }
+            return Step::Need { need: used };
+        };
+        let (value, end) = body.split_at(self.value_bytes);
+        if end != LINE_END {
+            let line = lines::unless(self.quiet, lines::BAD_CHUNK);
+            return Step::Refuse {
+                used,
+                line,
+                then: After::Continue,
+            };
+        }
+        let Header {
+            mode,
+            flags,
+            exptime,
+            ..
+        } = self;
+        self.request(
+            used,
+            Verb::Store {
+                mode,
+                flags,
+                exptime,
+                value,
+            },
+        )
+    }
+
+    /// Refuses the value and has it swallowed. Only `set` promises that the key's old value is gone, so only `set` removes it.
+    fn turn_away(self, parser: &mut Parser, line: &Line<'a>, reason: &'static str) -> Step<'a> {
+        parser.state = State::Swallow {
+            left: (self.value_bytes + LINE_END.len()) as u64,
+        };
+        let reason = lines::unless(self.quiet, reason);
+        match self.mode {
+            StoreMode::Set => self.request(line.used, Verb::Refused { line: reason }),
+            _ => line.refuse(reason),
+        }
+    }
+
+    fn request(self, used: usize, verb: Verb<'a>) -> Step<'a> {
+        let form = Form::Text {
+            cas: false,
+            last: true,
+            quiet: self.quiet,
+        };
+        Step::Request {
+            used,
+            request: Request {
+                key: self.key,
+                verb,
+                form,
+            },
+        }
+    }
+}

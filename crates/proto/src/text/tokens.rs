@@ -1,0 +1,134 @@
+//! A line in words. Only a space separates; a tab, a form feed or a lone carriage return belongs to its word.
+
+/// Words of a line that are kept. No command has more; the others are only counted.
+const KEPT: usize = 8;
+
+/// The words of a line.
+pub(super) struct Words<'a> {
+    kept: [&'a [u8]; KEPT],
+    count: usize,
+    last: &'a [u8],
+}
+
+impl<'a> Words<'a> {
+    pub fn of(line: &'a [u8]) -> Self {
+        let mut words = Words {
+            kept: [&[]; KEPT],
+            count: 0,
+            last: &[],
+        };
+        let mut rest = line;
+        while let Some((word, behind)) = first(rest) {
+            if let Some(slot) = words.kept.get_mut(words.count) {
+                *slot = word;
+            }
+            words.count += 1;
+            words.last = word;
+            rest = behind;
+        }
+        words
+    }
+
+    /// Words in the line, the command's name included.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The word at `index`, empty if there is none.
+    pub fn at(&self, index: usize) -> &'a [u8] {
+        self.kept.get(index).copied().unwrap_or_default()
+    }
+
+    /// The last word.
+    pub fn last(&self) -> &'a [u8] {
+        self.last
+    }
+
+    /// Whether the client wants no answer. Memcached looks at the last word alone, and before it judges the others, so that
+    /// a malformed command with `noreply` is refused in silence.
+    pub fn are_quiet(&self) -> bool {
+        self.last == b"noreply"
+    }
+}
+
+/// The first word and what stands behind it; none in an empty or blank line.
+#[inline]
+pub(super) fn first(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let line = without_leading_spaces(line);
+    if line.is_empty() {
+        return None;
+    }
+    Some(line.split_at(memchr::memchr(b' ', line).unwrap_or(line.len())))
+}
+
+/// The line from its first byte that is not a space.
+#[inline]
+pub(super) fn without_leading_spaces(line: &[u8]) -> &[u8] {
+    let spaces = line
+        .iter()
+        .position(|&byte| byte != b' ')
+        .unwrap_or(line.len());
+    &line[spaces..]
+}
+
+/// How many bytes come before the first space or control character. A word of a well-formed line ends there; what else
+/// it may be is for the slow path to find out. Looks at eight bytes at a time.
+#[inline]
+pub(super) fn plain_len(bytes: &[u8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (i, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // A byte below 0x21 borrows into its highest bit. The borrow may spoil the bytes above it, never those below, and only the lowest counts.
+        let small = word.wrapping_sub(ONES * 0x21) & !word & (ONES * 0x80);
+        if small != 0 {
+            return i * 8 + (small.trailing_zeros() / 8) as usize;
+        }
+    }
+    words.len() * 8 + plain_len_bytewise(rest)
+}
+
+/// The plain twin of [`plain_len`].
+#[inline]
+fn plain_len_bytewise(bytes: &[u8]) -> usize {
+    bytes
+        .iter()
+        .position(|&byte| byte <= b' ')
+        .unwrap_or(bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn only_spaces_separate() {
+        let words = Words::of(b"  set  k\tx 1\r 2 ");
+        assert_eq!(words.count(), 4);
+        assert_eq!(words.at(0), b"set");
+        assert_eq!(words.at(1), b"k\tx");
+        assert_eq!(words.at(2), b"1\r");
+        assert_eq!(words.last(), b"2");
+        assert_eq!(words.at(4), b"");
+        assert_eq!(Words::of(b"   ").count(), 0);
+    }
+
+    #[test]
+    fn words_past_the_kept_ones_are_counted() {
+        let words = Words::of(b"a b c d e f g h i j noreply");
+        assert_eq!(words.count(), 11);
+        assert_eq!(words.at(7), b"h");
+        assert_eq!(words.at(8), b"");
+        assert!(words.are_quiet());
+    }
+
+    proptest! {
+        #[test]
+        fn plain_len_agrees_with_its_twin(
+            bytes in proptest::collection::vec(prop_oneof![any::<u8>(), 0x1Eu8..=0x23], 0..40),
+        ) {
+            prop_assert_eq!(plain_len(&bytes), plain_len_bytewise(&bytes));
+        }
+    }
+}
