@@ -14,7 +14,7 @@
 //! | [`emit`] | replies that carry data |
 //!
 //! What a malformed command is answered with is memcached 1.6's behaviour, found by sending each to memcached 1.6.18; the
-//! table in `tests/text_conformance.rs` is the record. Two things differ on purpose. A line that is too long is judged by its length
+//! table in `tests/text_conformance/` is the record. Two things differ on purpose. A line that is too long is judged by its length
 //! alone, not by how much of it happened to arrive together; and of a multi-get with a bad key, no key at all is
 //! executed, where memcached runs those before the bad one and then throws their values away.
 

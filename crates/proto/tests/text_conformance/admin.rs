@@ -1,0 +1,140 @@
+//! Commands that name no key.
+
+use crate::*;
+use glimmer_proto::text::Shutdown;
+
+#[test]
+fn commands_without_a_key() {
+    let admin = Out::Admin;
+    check(&[
+        (b"version\r\n", &[admin(Admin::Version)]),
+        (b"version noreply\r\n", &[admin(Admin::Version)]),
+        (b"quit\r\n", &[admin(Admin::Quit)]),
+        (b"quit noreply\r\n", &[admin(Admin::Quit)]),
+        (b"mn\r\n", &[admin(Admin::MetaNoop)]),
+        (b"mn foo\r\n", &[admin(Admin::MetaNoop)]),
+        (b"stats\r\n", &[admin(Admin::Stats(b""))]),
+        (b"stats  \r\n", &[admin(Admin::Stats(b""))]),
+        (
+            b"stats  settings  \r\n",
+            &[admin(Admin::Stats(b"settings"))],
+        ),
+        (b"stats detail on\r\n", &[admin(Admin::Stats(b"detail on"))]),
+        (b"statsx\r\n", &[ERROR]),
+        (b"shutdown\r\n", &[admin(Admin::Shutdown(Shutdown::Now))]),
+        (
+            b"shutdown graceful\r\n",
+            &[admin(Admin::Shutdown(Shutdown::Graceful))],
+        ),
+        (
+            b"shutdown foo\r\n",
+            &[admin(Admin::Shutdown(Shutdown::Unknown))],
+        ),
+        (
+            b"shutdown graceful x\r\n",
+            &[admin(Admin::Shutdown(Shutdown::Unknown))],
+        ),
+    ]);
+}
+
+#[test]
+fn verbosity() {
+    let verbosity = |level, quiet| Out::Admin(Admin::Verbosity { level, quiet });
+    check(&[
+        (b"verbosity\r\n", &[ERROR]),
+        (b"verbosity 1\r\n", &[verbosity(1, false)]),
+        (b"verbosity 1 noreply\r\n", &[verbosity(1, true)]),
+        (b"verbosity 0 foo\r\n", &[verbosity(0, false)]),
+        (b"verbosity 0 foo bar\r\n", &[ERROR]),
+        (b"verbosity 0 0 noreply\r\n", &[ERROR]),
+        (b"verbosity noreply\r\n", &[SILENCE]),
+        (b"verbosity foo\r\n", &[BAD_LINE]),
+        (b"verbosity foo noreply\r\n", &[SILENCE]),
+        (b"verbosity -1\r\n", &[BAD_LINE]),
+        (b"verbosity 4294967297\r\n", &[verbosity(1, false)]),
+    ]);
+}
+
+#[test]
+fn flush_all() {
+    let flush = |delay_exptime, quiet| {
+        Out::Admin(Admin::FlushAll {
+            delay_exptime,
+            quiet,
+        })
+    };
+    check(&[
+        (b"flush_all\r\n", &[flush(0, false)]),
+        (b"flush_all  \r\n", &[flush(0, false)]),
+        (b"flush_all noreply\r\n", &[flush(0, true)]),
+        (b"flush_all 0\r\n", &[flush(0, false)]),
+        (b"flush_all -1\r\n", &[flush(-1, false)]),
+        (b"flush_all 10 noreply\r\n", &[flush(10, true)]),
+        (b"flush_all 0 foo\r\n", &[flush(0, false)]),
+        (b"flush_all 0 0 0\r\n", &[ERROR]),
+        (b"flush_all 0 0 noreply\r\n", &[ERROR]),
+        (b"flush_all abc\r\n", &[BAD_EXPTIME]),
+        (b"flush_all abc noreply\r\n", &[SILENCE]),
+        (b"flush_all noreplyx\r\n", &[BAD_EXPTIME]),
+        (b"flush_all foo bar\r\n", &[BAD_EXPTIME]),
+        (b"flush_all 99999999999999999999\r\n", &[BAD_EXPTIME]),
+        (b"flush_all 2147483648\r\n", &[flush(-2_147_483_648, false)]),
+    ]);
+}
+
+/// What tunes memcached's own insides is answered as by a memcached in which it is switched off.
+#[test]
+fn commands_for_other_insides() {
+    check(&[
+        (b"cache_memlimit\r\n", &[ERROR]),
+        (b"cache_memlimit abc\r\n", &[ERROR]),
+        (b"cache_memlimit abc noreply\r\n", &[SILENCE]),
+        (
+            b"cache_memlimit 7\r\n",
+            &[Out::Say(reply::MEMLIMIT_TOO_SMALL)],
+        ),
+        (b"cache_memlimit 64\r\n", &[Out::Say(reply::MEMLIMIT_FIXED)]),
+        (b"cache_memlimit 64 noreply\r\n", &[SILENCE]),
+        (b"cache_memlimit 64 foo bar\r\n", &[ERROR]),
+        (b"slabs\r\n", &[ERROR]),
+        (
+            b"slabs reassign 1 2\r\n",
+            &[Out::Say(reply::SLABS_REASSIGN_DISABLED)],
+        ),
+        (b"slabs automove 1\r\n", &[ERROR]),
+        (b"slabs automove 1 noreply\r\n", &[SILENCE]),
+        (b"lru\r\n", &[ERROR]),
+        (b"lru mode flat\r\n", &[ERROR]),
+        (b"lru_crawler\r\n", &[ERROR]),
+        (b"lru_crawler foo\r\n", &[ERROR]),
+        (
+            b"lru_crawler crawl all\r\n",
+            &[Out::Say(reply::LRU_CRAWLER_DISABLED)],
+        ),
+        (
+            b"lru_crawler metadump all\r\n",
+            &[Out::Say(reply::LRU_CRAWLER_DISABLED)],
+        ),
+        (
+            b"lru_crawler enable\r\n",
+            &[Out::Say(reply::LRU_CRAWLER_NOT_STARTED)],
+        ),
+        (b"watch\r\n", &[Out::Say(reply::WATCH_NOT_ALLOWED)]),
+    ]);
+}
+
+#[test]
+fn the_version_satisfies_clients_that_look_for_memcached() {
+    let version = reply::VERSION
+        .strip_prefix("VERSION ")
+        .unwrap()
+        .strip_suffix("\r\n")
+        .unwrap();
+    let (compatible, own) = version.split_once('-').unwrap();
+    let parts: Vec<u32> = compatible
+        .split('.')
+        .map(|part| part.parse().unwrap())
+        .collect();
+    assert_eq!(parts[..2], [1, 6]);
+    assert_eq!(own, concat!("glimmer.", env!("CARGO_PKG_VERSION")));
+}

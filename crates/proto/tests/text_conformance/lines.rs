@@ -1,0 +1,162 @@
+//! Where a line ends, how long it may be, and what is no command.
+
+use crate::*;
+use glimmer_base::limits::{COMMAND_LINE_BYTES_MAX, LINE_BYTES_MAX};
+
+#[test]
+fn line_ends_and_spaces() {
+    check(&[
+        (b"get k\r\n", &[get(b"k")]),
+        (b"get k\n", &[get(b"k")]),
+        (b"get k \r\n", &[get(b"k")]),
+        (b"  get k\r\n", &[get(b"k")]),
+        (b"get k\r\r\n", &[get(b"k\r")]),
+        (b"get k\t\r\n", &[get(b"k\t")]),
+        (b"get \xFF\x80\x7F\r\n", &[get(b"\xFF\x80\x7F")]),
+        (b"\r\n", &[ERROR]),
+        (b"\n", &[ERROR]),
+        (b" \r\n", &[ERROR]),
+        (b"\n\nget k\r\n", &[ERROR, ERROR, get(b"k")]),
+    ]);
+}
+
+#[test]
+fn a_zero_byte_ends_a_line_early() {
+    check(&[
+        (b"get k\0b c\r\nget l\r\n", &[get(b"k"), get(b"l")]),
+        (
+            b"get k l\0 m\r\n",
+            &[Out::Key(b"k", None, false, false), get(b"l")],
+        ),
+        (b"\0get k\r\n", &[ERROR]),
+        (b"get\0 k\r\n", &[ERROR]),
+        (b"get \0k\r\n", &[ERROR]),
+        (b"set k 0 0 1\0 x\r\n1\r\n", &[set(0, 0, b"1")]),
+        (b"set k\0 0 0 1\r\n1\r\n", &[ERROR, ERROR]),
+        (
+            b"set k 0 0 1 noreply\0x\r\n1\r\n",
+            &[quiet(set(0, 0, b"1"))],
+        ),
+        (b"delete k\0 foo bar baz\r\n", &[verb(Verb::Delete)]),
+    ]);
+}
+
+#[test]
+fn unknown_commands() {
+    check(&[
+        (b"bogus\r\n", &[ERROR]),
+        (b"GET k\r\n", &[ERROR]),
+        (b"g\r\n", &[ERROR]),
+        (b"ge\r\n", &[ERROR]),
+        (b"gett k\r\n", &[ERROR]),
+        (b"getsx k\r\n", &[ERROR]),
+        (b"setx k 0 0 1\r\n", &[ERROR]),
+        (b"Set k 0 0 1\r\n1\r\n", &[ERROR, ERROR]),
+        (b"versionx\r\n", &[ERROR]),
+        (b"quitx\r\n", &[ERROR]),
+        (b"misbehave\r\n", &[ERROR]),
+        (b"m\r\n", &[ERROR]),
+        (b"mp k\r\n", &[ERROR]),
+        (b"mnx\r\n", &[ERROR]),
+        // Memcached has these; their turn comes with the whole meta protocol.
+        (b"mg k v\r\n", &[ERROR]),
+        (b"ms k 1\r\n1\r\n", &[ERROR, ERROR]),
+        (b"me k\r\n", &[ERROR]),
+    ]);
+}
+
+#[test]
+fn http_is_shown_the_door() {
+    check(&[
+        (b"GET / HTTP/1.1\r\nversion\r\n", &[Out::Close]),
+        (b"HTTP/\r\n", &[Out::Close]),
+        (b"mHTTP/ HTTP/1.1\r\n", &[Out::Close]),
+        (b"options * HTTP/1.1\r\n", &[Out::Close]),
+        (b"GET / HTTP/1.1 x\r\n", &[ERROR]),
+        (b"POST /HTTP/ xHTTP/\r\n", &[ERROR]),
+        (
+            b"get / HTTP/1.1\r\n",
+            &[Out::Key(b"/", None, false, false), get(b"HTTP/1.1")],
+        ),
+        (b"set HTTP/1.1\r\n", &[ERROR]),
+        (b"stat HTTP/1.1\r\n", &[ERROR]),
+        (b"mx HTTP/1.1\r\n", &[ERROR]),
+        (b"lru HTTP/1.1\r\n", &[ERROR]),
+        (b"version HTTP/1.1\r\n", &[Out::Admin(Admin::Version)]),
+    ]);
+}
+
+/// The first step of a parser that gets this much at once.
+fn first_step(input: &[u8]) -> Step<'_> {
+    Parser::new(Limits::default()).next(input)
+}
+
+#[test]
+fn lines_that_are_too_long_close_the_connection() {
+    let max = COMMAND_LINE_BYTES_MAX;
+    let is_close = |input: &[u8]| {
+        matches!(
+            first_step(input),
+            Step::Refuse {
+                line: "",
+                then: After::Close,
+                ..
+            }
+        )
+    };
+    assert_eq!(first_step(&vec![b'k'; max]), Step::Need { need: max + 1 });
+    assert!(is_close(&vec![b'k'; max + 1]));
+    let line = |text: &str, length: usize, behind: &str| {
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.resize(length, b' ');
+        bytes.extend_from_slice(behind.as_bytes());
+        bytes
+    };
+    // The same whether the line end is there already or not.
+    assert_eq!(
+        first_step(&line("version", max, "\n")),
+        Step::Admin {
+            used: max + 1,
+            admin: Admin::Version
+        }
+    );
+    assert!(is_close(&line("version", max + 1, "\n")));
+    assert!(is_close(&line("version", max + 1, "")));
+    for name in ["get k", "gets k", "gat 0 k", "gats 0 k"] {
+        assert_eq!(
+            first_step(&line(name, max + 1, "")),
+            Step::Need { need: max + 2 }
+        );
+        assert_eq!(
+            first_step(&line(name, LINE_BYTES_MAX, "")),
+            Step::Need {
+                need: LINE_BYTES_MAX + 1
+            }
+        );
+        assert!(matches!(
+            first_step(&line(name, LINE_BYTES_MAX, "\n")),
+            Step::Request { .. }
+        ));
+        assert!(is_close(&line(name, LINE_BYTES_MAX + 1, "")));
+        assert!(is_close(&line(name, LINE_BYTES_MAX + 1, "\n")));
+    }
+    let indented = |spaces: usize| line(&format!("{}get k", " ".repeat(spaces)), max + 1, "");
+    assert!(!is_close(&indented(100)));
+    assert!(is_close(&indented(101)));
+}
+
+#[test]
+fn what_is_needed_is_known_as_soon_as_it_can_be() {
+    for (input, need) in [
+        (&b""[..], 1),
+        (b"g", 2),
+        (b"get k\r", 7),
+        (b"set k 0 0 10", 13),
+        (b"set k 0 0 10\r\n", 26),
+        (b"set k 0 0 10\r\n0123456789", 26),
+        (b"set k 0 0 10\r\n0123456789\r", 26),
+        (b"cas k 0 0 10 5 noreply\r\n", 36),
+    ] {
+        assert_eq!(first_step(input), Step::Need { need }, "{:?}", text(input));
+    }
+}
