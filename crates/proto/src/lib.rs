@@ -1,6 +1,8 @@
 //! Floor 1: protocols as sans-IO codecs. Bytes are parsed once into a borrowed, valid [`Request`]; replies are appended to
 //! a buffer that came with the request. Nothing here touches a socket, a clock or a thread, and nothing allocates per request.
 
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod request;
 pub mod text;
 

@@ -1,0 +1,155 @@
+//! Bodies of the fuzz targets, shared by `fuzz/` (coverage-guided, nightly compiler) and the bounded runs of the test suite.
+
+use crate::text::{After, Limits, Parser, Step};
+use crate::{Form, Request, StoreMode, Verb};
+use glimmer_base::limits::{ITEM_BYTES_MIN, KEY_BYTES_MAX};
+
+/// A parser's way through a stream: each step with its `used` set to zero, and where in the stream it ended.
+/// Neighbouring [`Step::Swallowed`] are one, since how a refused value is cut up depends on how it arrives.
+pub type Trace<'a> = Vec<(usize, Step<'a>)>;
+
+/// Feeds a stream to a parser and checks every step on its own.
+///
+/// The bytes arrive in the given pieces (taken over and over); a patient worker calls again only when it has as many as it was
+/// told to wait for.
+pub fn trace<'a>(limits: Limits, stream: &'a [u8], pieces: &[usize], patient: bool) -> Trace<'a> {
+    let mut trace: Trace<'a> = Vec::new();
+    let mut parser = Parser::new(limits);
+    let (mut front, mut arrived, mut wanted) = (0, 0, 0);
+    for piece in pieces.iter().cycle() {
+        arrived = stream.len().min(arrived + piece.max(&1));
+        while front + wanted <= arrived || !patient || arrived == stream.len() {
+            let input = &stream[front..arrived];
+            let before = parser;
+            let step = parser.next(input);
+            let mut again = before;
+            assert_eq!(
+                (again.next(input), again),
+                (step, parser),
+                "a step put back is taken again"
+            );
+            let Some((used, step)) = without_used(step) else {
+                let Step::Need { need } = step else {
+                    unreachable!("only Need uses nothing")
+                };
+                assert!(
+                    need > input.len(),
+                    "needs {need} bytes, has {}",
+                    input.len()
+                );
+                wanted = need;
+                break;
+            };
+            assert!(
+                used > 0 && used <= input.len(),
+                "used {used} of {} bytes",
+                input.len()
+            );
+            check(&limits, &input[..used], step);
+            front += used;
+            wanted = 0;
+            match (trace.last_mut(), step) {
+                (Some((end, Step::Swallowed { .. })), Step::Swallowed { .. }) => *end = front,
+                (
+                    _,
+                    Step::Refuse {
+                        then: After::Close, ..
+                    },
+                ) => {
+                    trace.push((stream.len(), step));
+                    return trace;
+                }
+                _ => trace.push((front, step)),
+            }
+        }
+        if arrived == stream.len() {
+            break;
+        }
+    }
+    trace
+}
+
+/// Any bytes: no panic, every step sound, and the same steps however the bytes arrive. What the input means is told in `fuzz/README.md`.
+pub fn text_parser(data: &[u8]) {
+    let Some((control, stream)) = data.split_first() else {
+        return;
+    };
+    let limits = match control & 0x80 {
+        0 => Limits::default(),
+        _ => Limits {
+            item_bytes_max: ITEM_BYTES_MIN,
+        },
+    };
+    let piece = usize::from(control & 0x3F) + 1;
+    let patient = control & 0x40 != 0;
+    let whole = trace(limits, stream, &[stream.len()], false);
+    let pieces = trace(limits, stream, &[piece], patient);
+    assert_eq!(whole, pieces, "the steps depend on how the bytes arrive");
+}
+
+/// How many bytes the step used, and the step without the number; none if it asks for more.
+fn without_used(step: Step<'_>) -> Option<(usize, Step<'_>)> {
+    Some(match step {
+        Step::Need { .. } => return None,
+        Step::Request { used, request } => (used, Step::Request { used: 0, request }),
+        Step::Admin { used, admin } => (used, Step::Admin { used: 0, admin }),
+        Step::Refuse { used, line, then } => (
+            used,
+            Step::Refuse {
+                used: 0,
+                line,
+                then,
+            },
+        ),
+        Step::Swallowed { used } => (used, Step::Swallowed { used: 0 }),
+    })
+}
+
+/// What holds for every step, whatever was sent.
+fn check(limits: &Limits, used: &[u8], step: Step<'_>) {
+    match step {
+        Step::Request { request, .. } => check_request(limits, used, request),
+        Step::Refuse { line, .. } => assert!(is_line(line)),
+        _ => {}
+    }
+}
+
+fn check_request(limits: &Limits, used: &[u8], request: Request<'_>) {
+    let Request {
+        key,
+        verb,
+        form: Form::Text { cas, last, quiet },
+    } = request;
+    assert!((1..=KEY_BYTES_MAX).contains(&key.len()));
+    assert!(!key.iter().any(|byte| matches!(byte, 0 | b' ' | b'\n')));
+    assert!(lies_in(key, used));
+    let is_retrieval = matches!(verb, Verb::Get | Verb::GetAndTouch { .. });
+    assert!(if is_retrieval { !quiet } else { last && !cas });
+    match verb {
+        Verb::Store {
+            flags, value, mode, ..
+        } => {
+            assert!(value.len() <= limits.value_bytes_max(key.len(), flags));
+            assert!(used.ends_with(b"\r\n") && used[..used.len() - 2].ends_with(value));
+            assert!(lies_in(value, used));
+            assert_eq!(matches!(mode, StoreMode::Cas(_)), holds_word(used, b"cas"));
+        }
+        Verb::Refused { line } => assert_eq!(line.is_empty(), quiet),
+        _ => {}
+    }
+}
+
+fn is_line(line: &str) -> bool {
+    line.is_empty() || line.find("\r\n") == Some(line.len() - 2)
+}
+
+/// Whether the part is borrowed from the whole.
+fn lies_in(part: &[u8], whole: &[u8]) -> bool {
+    let (part, whole) = (part.as_ptr_range(), whole.as_ptr_range());
+    whole.start <= part.start && part.end <= whole.end
+}
+
+/// Whether the command's first word is this one.
+fn holds_word(line: &[u8], word: &[u8]) -> bool {
+    line.trim_ascii_start().starts_with(word)
+}

@@ -1,0 +1,118 @@
+//! The fuzz target `text_parser` for a bounded number of inputs: the committed corpus, then mutations of it from a printed seed.
+//! GLIMMER_SEED replays a run, GLIMMER_FUZZ_RUNS lengthens it.
+
+use glimmer_proto::fuzzing::text_parser;
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::Path;
+
+const RUNS_DEFAULT: u64 = 200_000;
+const INPUT_BYTES_MAX: usize = 4 << 10;
+
+fn corpus() -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/text_parser");
+    let mut files: Vec<_> = folder
+        .read_dir()
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    files
+        .iter()
+        .map(|file| std::fs::read(file).unwrap())
+        .collect()
+}
+
+fn dictionary() -> Vec<Vec<u8>> {
+    include_str!("../../../fuzz/text_parser.dict")
+        .lines()
+        .map(unescape)
+        .collect()
+}
+
+/// The bytes of one line of a libFuzzer dictionary.
+fn unescape(line: &str) -> Vec<u8> {
+    let mut text = line
+        .strip_prefix('"')
+        .and_then(|line| line.strip_suffix('"'))
+        .unwrap();
+    let mut bytes = Vec::new();
+    while let Some(first) = text.chars().next() {
+        if let Some(hex) = text.strip_prefix("\\x") {
+            bytes.push(u8::from_str_radix(&hex[..2], 16).unwrap());
+            text = &hex[2..];
+        } else {
+            bytes.push(u8::try_from(first).unwrap());
+            text = &text[1..];
+        }
+    }
+    bytes
+}
+
+fn from_environment(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|value| {
+        value
+            .parse()
+            .unwrap_or_else(|_| panic!("{name} is no number"))
+    })
+}
+
+fn mutate(rng: &mut SmallRng, input: &mut Vec<u8>, corpus: &[Vec<u8>], dictionary: &[Vec<u8>]) {
+    let at = rng.random_range(0..=input.len());
+    let behind = rng.random_range(at..=input.len().min(at + 40));
+    match rng.random_range(0..7) {
+        0 if at < input.len() => input[at] = rng.random(),
+        1 => input.insert(at, *b" \r\n\0k0-\t".choose(rng).unwrap()),
+        2 => drop(input.drain(at..behind)),
+        3 => {
+            let word = dictionary.choose(rng).unwrap();
+            input.splice(at..at, word.iter().copied());
+        }
+        4 => {
+            let other = corpus.choose(rng).unwrap();
+            let from = rng.random_range(0..other.len());
+            input.splice(at.., other[from..].iter().copied());
+        }
+        5 => {
+            let copy = input[at..behind].to_vec();
+            input.splice(at..at, copy);
+        }
+        _ => input[0] = rng.random(),
+    }
+    if input.is_empty() {
+        input.push(rng.random());
+    }
+}
+
+fn run(input: &[u8], from: &str) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| text_parser(input))) {
+        eprintln!("input ({from}): \"{}\"", input.escape_ascii());
+        resume_unwind(panic);
+    }
+}
+
+#[test]
+fn the_corpus_and_its_mutations() {
+    let seed = from_environment("GLIMMER_SEED").unwrap_or_else(|| rand::rng().random());
+    let runs = from_environment("GLIMMER_FUZZ_RUNS").unwrap_or(RUNS_DEFAULT);
+    println!("GLIMMER_SEED={seed} GLIMMER_FUZZ_RUNS={runs}");
+    let (corpus, dictionary) = (corpus(), dictionary());
+    assert!(
+        corpus.len() >= 30 && dictionary.len() >= 30,
+        "the corpus lost files"
+    );
+    for input in &corpus {
+        run(input, "from the corpus");
+    }
+    let mut rng = SmallRng::seed_from_u64(seed);
+    for number in 0..runs {
+        let mut input = corpus.choose(&mut rng).unwrap().clone();
+        for _ in 0..rng.random_range(1..=6) {
+            mutate(&mut rng, &mut input, &corpus, &dictionary);
+        }
+        input.truncate(INPUT_BYTES_MAX);
+        run(&input, &format!("mutation {number} of GLIMMER_SEED={seed}"));
+    }
+}
