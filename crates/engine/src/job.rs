@@ -2,6 +2,8 @@
 
 use glimmer_base::{Keyhash, Moment};
 use glimmer_proto::Request;
+pub use glimmer_store::memory::PageReport;
+use std::sync::Arc;
 
 /// One request of a batch.
 #[derive(Clone, Copy, Debug)]
@@ -66,72 +68,92 @@ pub trait Engine: Send {
     /// of the store, whoever owns it, before any request is executed that arrives after this call returns.
     fn flush(&mut self, now: Moment, at_ms: u64);
 
-    /// This worker's share of the figures: what its own requests did, and the state of the partitions it is responsible for. Sum over the workers
-    /// for the server's figures. Cheap enough to be called once a second; may be called from another thread through what it returns.
-    fn stats(&self) -> std::sync::Arc<dyn Fn() -> TableStats + Send + Sync>;
+    /// A way to this worker's share of the figures, from any thread: what its own requests did, and the state of the partitions that it owns. Summed
+    /// over the workers they are the server's.
+    fn figures(&self) -> Arc<dyn Figures>;
 }
 
-/// Figures of the store, cumulative since start or the last reset unless they are states.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TableStats {
+/// One worker's share of the figures, readable from any thread.
+pub trait Figures: Send + Sync {
+    /// The figures now. Costs some hundred loads per partition.
+    fn table(&self) -> TableStats;
+
+    /// The pages that logs and indexes really lie on, by the kernel's account. Reads `/proc/self/smaps`, which can take milliseconds: not for every
+    /// second.
+    fn pages(&self) -> PageReport;
+}
+
+macro_rules! table_stats {
+    ($($(#[$doc:meta])* $name:ident,)+) => {
+        /// Figures of the store, cumulative since start unless they are states.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct TableStats {
+            $($(#[$doc])* pub $name: u64,)+
+        }
+
+        impl core::ops::AddAssign for TableStats {
+            fn add_assign(&mut self, other: Self) {
+                $(self.$name = self.$name.wrapping_add(other.$name);)+
+            }
+        }
+    };
+}
+
+table_stats! {
     /// Keys read by `get` and `gets` and `gat`, found or not.
-    pub get_hits: u64,
+    get_hits,
     /// Reads that found nothing.
-    pub get_misses: u64,
-    /// Reads whose item had expired (also counted as misses).
-    pub get_expired: u64,
+    get_misses,
     /// Stores asked for, of every mode.
-    pub cmd_set: u64,
+    cmd_set,
     /// Touches asked for (`touch` and `gat`).
-    pub cmd_touch: u64,
+    cmd_touch,
     /// Touches that found their item.
-    pub touch_hits: u64,
+    touch_hits,
     /// Touches that did not.
-    pub touch_misses: u64,
+    touch_misses,
     /// Deletes that found their item.
-    pub delete_hits: u64,
+    delete_hits,
     /// Deletes that did not.
-    pub delete_misses: u64,
+    delete_misses,
     /// Increments that found their item.
-    pub incr_hits: u64,
+    incr_hits,
     /// Increments that did not.
-    pub incr_misses: u64,
+    incr_misses,
     /// Decrements that found their item.
-    pub decr_hits: u64,
+    decr_hits,
     /// Decrements that did not.
-    pub decr_misses: u64,
+    decr_misses,
     /// `cas` on a key without an item.
-    pub cas_misses: u64,
+    cas_misses,
     /// `cas` that stored.
-    pub cas_hits: u64,
+    cas_hits,
     /// `cas` whose unique was out of date.
-    pub cas_badval: u64,
-    /// Optimistic reads that had to start over.
-    pub optimistic_retries: u64,
+    cas_badval,
+    /// Optimistic reads that met too many writers and went to the writing side.
+    optimistic_retries,
     /// State: items that are reachable.
-    pub curr_items: u64,
+    curr_items,
     /// Items stored since start.
-    pub total_items: u64,
+    total_items,
     /// State: bytes of the log that reachable items take, headers included.
-    pub bytes: u64,
+    bytes,
     /// Live items pushed out by the head of the log.
-    pub evictions: u64,
+    evictions,
     /// Items that had expired when the head of the log reached them.
-    pub expired_reclaimed: u64,
+    expired_reclaimed,
     /// Live items lost because their index bucket was full.
-    pub index_evictions: u64,
+    index_evictions,
     /// Items that the head of the log put back at the tail, because the eviction rule said so.
-    pub reinsertions: u64,
-    /// State: index entries in spare buckets.
-    pub index_spare_buckets_used: u64,
+    reinsertions,
+    /// State: spare buckets of the index in use.
+    index_spare_buckets_used,
+    /// Stale index entries that the incremental scan removed.
+    stale_entries_removed,
     /// Values written over their old ones in place.
-    pub in_place_updates: u64,
+    in_place_updates,
     /// State: capacity of the log in bytes.
-    pub log_bytes: u64,
+    log_bytes,
     /// State: size of the index in bytes.
-    pub index_bytes: u64,
-    /// State: bytes of log and index on hugetlb pages.
-    pub hugetlb_bytes: u64,
-    /// State: bytes of log and index on transparent huge pages, as the kernel reports them.
-    pub transparent_huge_bytes: u64,
+    index_bytes,
 }

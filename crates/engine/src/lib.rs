@@ -1,6 +1,25 @@
 //! Floor 2: where a request meets a table. A batch of parsed requests goes in; replies come out in the same order, appended to the
 //! buffers that the caller handed in. This is the only crate that sees protocol and store together.
+//!
+//! | file | idea |
+//! | --- | --- |
+//! | `job` | the contract with the worker |
+//! | [`build`] | one engine per worker over one set of partitions |
+//! | `partitions_of` | the handles by which one worker reaches the partitions |
+//! | `pipeline` | the staged prefetch over a batch |
+//! | `execute` | what each verb does |
+//! | `flush` | `flush_all`, seen by every worker before its next batch |
+//! | `tally` | what the requests of one worker did |
 
+mod build;
+mod execute;
+mod flush;
 mod job;
+mod partitions_of;
+mod pipeline;
+mod tally;
 
-pub use job::{Done, Engine, Job, Place, Status, TableStats};
+pub use build::{Spread, StoreConfig, build, partitions};
+pub use job::{Done, Engine, Figures, Job, PageReport, Place, Status, TableStats};
+pub use partitions_of::Partitions;
+pub use pipeline::{Prefetch, Stages, staged};

@@ -1,1 +1,27 @@
-//! Floor 1: one partition's data.
+//! Floor 1: one partition's data. Memory from the kernel ([`memory`]), items in circular logs ([`heap`]), a lossy index over them ([`index`]), rules for who
+//! stays ([`evict`]), who may touch what ([`access`]), and the partition that joins them ([`partition`]).
+//!
+//! ```
+//! use glimmer_base::{Expiry, Moment, Seed};
+//! use glimmer_store::{access::Erew, evict::S3Fifo, heap::NewItem, partition::{Owner, PartitionConfig}};
+//!
+//! let (seed, now) = (Seed(1), Moment { ms: 2_000, epoch_unix_ms: 0 });
+//! let config = PartitionConfig { seed, ..PartitionConfig::default() };
+//! let mut owner = Owner::<Erew, _>::new(&config, S3Fifo)?;
+//!
+//! let (key, keyhash) = (b"greeting", seed.keyhash(b"greeting"));
+//! let mut writer = owner.enter(0);
+//! writer.put(keyhash, &NewItem { key, value: [b"hello", b""], flags: 0, expiry: Expiry::NEVER }, now);
+//!
+//! let mut value = Vec::new();
+//! writer.read(keyhash, key, now, |item| item.value().append_to(&mut value));
+//! assert_eq!(value, b"hello");
+//! # Ok::<(), glimmer_store::partition::ConfigError>(())
+//! ```
+
+pub mod access;
+pub mod evict;
+pub mod heap;
+pub mod index;
+pub mod memory;
+pub mod partition;

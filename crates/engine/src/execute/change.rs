@@ -1,0 +1,170 @@
+//! `delete`, `incr`, `decr`, `touch`, `gat`.
+
+use super::{Bench, answer};
+use crate::job::Job;
+use glimmer_base::Expiry;
+use glimmer_proto::text::{lines, number};
+use glimmer_store::access::Access;
+use glimmer_store::evict::Evict;
+use glimmer_store::heap::NewItem;
+use glimmer_store::partition::{Stored, Writer};
+use std::io::Write;
+
+pub fn delete<A: Access, E: Evict>(
+    writer: &mut Writer<'_, A, E>,
+    bench: &Bench<'_>,
+    job: &Job<'_>,
+    out: &mut Vec<u8>,
+) {
+    let line = if writer.remove(job.keyhash, job.request.key, bench.now) {
+        bench.tally.delete_hits.add(1);
+        lines::DELETED
+    } else {
+        bench.tally.delete_misses.add(1);
+        lines::NOT_FOUND
+    };
+    answer::line(out, &job.request, line);
+}
+
+pub fn touch<A: Access, E: Evict>(
+    writer: &mut Writer<'_, A, E>,
+    bench: &Bench<'_>,
+    job: &Job<'_>,
+    exptime: i64,
+    out: &mut Vec<u8>,
+) {
+    let line = if touched(writer, bench, job, exptime) {
+        lines::TOUCHED
+    } else {
+        lines::NOT_FOUND
+    };
+    answer::line(out, &job.request, line);
+}
+
+pub fn get_and_touch<A: Access, E: Evict>(
+    writer: &mut Writer<'_, A, E>,
+    bench: &Bench<'_>,
+    job: &Job<'_>,
+    exptime: i64,
+    out: &mut Vec<u8>,
+) {
+    // The value is read first: a new expiry in the past takes effect after this answer.
+    let found = writer
+        .read(job.keyhash, job.request.key, bench.now, |item| {
+            answer::value(out, &job.request, item)
+        })
+        .is_some();
+    touched(writer, bench, job, exptime);
+    if found {
+        bench.tally.get_hits.add(1);
+    } else {
+        bench.tally.get_misses.add(1);
+        answer::no_value(out, &job.request);
+    }
+}
+
+fn touched<A: Access, E: Evict>(
+    writer: &mut Writer<'_, A, E>,
+    bench: &Bench<'_>,
+    job: &Job<'_>,
+    exptime: i64,
+) -> bool {
+    let expiry = Expiry::from_memcached(exptime, bench.now);
+    let found = writer.touch(job.keyhash, job.request.key, expiry, bench.now);
+    bench.tally.cmd_touch.add(1);
+    if found {
+        bench.tally.touch_hits.add(1)
+    } else {
+        bench.tally.touch_misses.add(1)
+    }
+    found
+}
+
+pub fn increment<A: Access, E: Evict>(
+    writer: &mut Writer<'_, A, E>,
+    bench: &Bench<'_>,
+    job: &Job<'_>,
+    delta: u64,
+    out: &mut Vec<u8>,
+) {
+    match arithmetic(writer, bench, job, |number| number.wrapping_add(delta)) {
+        Some(outcome) => {
+            bench.tally.incr_hits.add(1);
+            outcome.answer(job, out);
+        }
+        None => {
+            bench.tally.incr_misses.add(1);
+            answer::line(out, &job.request, lines::NOT_FOUND);
+        }
+    }
+}
+
+pub fn decrement<A: Access, E: Evict>(
+    writer: &mut Writer<'_, A, E>,
+    bench: &Bench<'_>,
+    job: &Job<'_>,
+    delta: u64,
+    out: &mut Vec<u8>,
+) {
+    match arithmetic(writer, bench, job, |number| number.saturating_sub(delta)) {
+        Some(outcome) => {
+            bench.tally.decr_hits.add(1);
+            outcome.answer(job, out);
+        }
+        None => {
+            bench.tally.decr_misses.add(1);
+            answer::line(out, &job.request, lines::NOT_FOUND);
+        }
+    }
+}
+
+/// What a calculation on an item came to.
+enum Outcome {
+    Number(u64),
+    NotANumber,
+    TooLarge,
+}
+
+impl Outcome {
+    fn answer(&self, job: &Job<'_>, out: &mut Vec<u8>) {
+        match *self {
+            Outcome::Number(number) => answer::number(out, &job.request, number),
+            Outcome::NotANumber => answer::line(out, &job.request, lines::NON_NUMERIC),
+            Outcome::TooLarge => answer::line(out, &job.request, lines::NO_MEMORY),
+        }
+    }
+}
+
+/// Replaces an item's number. As memcached does, a result that is shorter than what was there is filled up with spaces, and flags and expiry stay.
+fn arithmetic<A: Access, E: Evict>(
+    writer: &mut Writer<'_, A, E>,
+    bench: &Bench<'_>,
+    job: &Job<'_>,
+    calculate: impl FnOnce(u64) -> u64,
+) -> Option<Outcome> {
+    let (keyhash, key) = (job.keyhash, job.request.key);
+    let item = writer.find(keyhash, key, bench.now)?.item;
+    let mut old = [0; 24];
+    let Some(old) = item.value().short_bytes(&mut old) else {
+        return Some(Outcome::NotANumber);
+    };
+    let Some(number) = number::unsigned_64(old).map(calculate) else {
+        return Some(Outcome::NotANumber);
+    };
+    let mut new = [b' '; 24];
+    let room = new.len();
+    let mut rest = &mut new[..];
+    write!(rest, "{number}").expect("20 digits fit into 24 bytes");
+    let digits = room - rest.len();
+    let value = &new[..digits.max(old.len())];
+    let new_item = NewItem {
+        key,
+        value: [value, &[]],
+        flags: item.flags(),
+        expiry: item.expiry(),
+    };
+    Some(match writer.put(keyhash, &new_item, bench.now) {
+        Stored::Yes(_) => Outcome::Number(number),
+        Stored::TooLarge => Outcome::TooLarge,
+    })
+}

@@ -1,0 +1,233 @@
+//! The engine proper: a batch goes through the pipeline, each job is executed on its partition, and its answer is appended to its buffer.
+//!
+//! | file | idea |
+//! | --- | --- |
+//! | `read` | `get`: by the owner, or beside it |
+//! | `store` | `set` and its conditions, `append`, `prepend` |
+//! | `change` | `delete`, `incr`, `decr`, `touch` |
+//! | `answer` | outcomes in the words of the request's protocol |
+
+mod answer;
+mod change;
+mod read;
+mod store;
+
+use crate::flush::FlushClock;
+use crate::job::{Done, Engine, Figures, Job, Place, Status};
+use crate::pipeline::{Stages, staged};
+use crate::tally::LiveTally;
+use crate::{PageReport, Partitions, TableStats};
+use glimmer_base::limits::{BATCH_MAX, REPLY_BYTES_HIGH};
+use glimmer_base::{Keyhash, Moment};
+use glimmer_proto::Verb;
+use glimmer_store::access::Access;
+use glimmer_store::evict::Evict;
+use glimmer_store::partition::{Busy, Figures as PartitionFigures};
+use std::sync::Arc;
+
+/// One worker's engine.
+pub struct Executor<A: Access, E: Evict> {
+    partitions: Partitions<A, E>,
+    flushes: Arc<FlushClock>,
+    tally: Arc<LiveTally>,
+    figures: Arc<WorkerFigures>,
+    /// Holds a value while its item is written anew.
+    value: Vec<u8>,
+}
+
+/// What a job is executed with.
+struct Bench<'a> {
+    now: Moment,
+    /// Flushes that are due.
+    flushes: u64,
+    tally: &'a LiveTally,
+    value: &'a mut Vec<u8>,
+}
+
+impl<A: Access, E: Evict> Executor<A, E> {
+    /// An engine over one worker's handles, of which `owned` are its own partitions.
+    pub fn new(
+        mut partitions: Partitions<A, E>,
+        owned: Vec<usize>,
+        flushes: Arc<FlushClock>,
+    ) -> Self {
+        let tally = Arc::new(LiveTally::default());
+        let figures = Arc::new(WorkerFigures {
+            tally: tally.clone(),
+            partitions: partitions.figures(owned),
+            flushes: flushes.clone(),
+        });
+        Executor {
+            partitions,
+            flushes,
+            tally,
+            figures,
+            value: Vec::new(),
+        }
+    }
+}
+
+impl<A: Access, E: Evict> Engine for Executor<A, E> {
+    fn place(&self, keyhash: Keyhash, is_read: bool) -> Place {
+        match self.partitions.may_run(keyhash, is_read) {
+            true => Place::Here,
+            false => Place::Owner(self.partitions.owner_worker(keyhash)),
+        }
+    }
+
+    fn owner(&self, keyhash: Keyhash) -> usize {
+        self.partitions.owner_worker(keyhash)
+    }
+
+    fn run(&mut self, now: Moment, jobs: &[Job<'_>], outs: &mut [Vec<u8>], done: &mut [Done]) {
+        assert!(jobs.len() <= BATCH_MAX && jobs.len() == done.len());
+        let mut bench = Bench {
+            now,
+            flushes: self.flushes.due(now),
+            tally: &self.tally,
+            value: &mut self.value,
+        };
+        // Which buffers have come to a halt, and why.
+        let mut halted: [Option<Status>; BATCH_MAX] = [None; BATCH_MAX];
+        staged(
+            &mut self.partitions,
+            jobs,
+            Stages::ALL,
+            |job| job.keyhash,
+            |partitions, at, job| {
+                let (out, halt) = (&mut outs[job.out as usize], &mut halted[job.out as usize]);
+                if halt.is_none() && out.len() >= REPLY_BYTES_HIGH {
+                    *halt = Some(Status::NoRoom);
+                }
+                let status = match *halt {
+                    Some(status) => status,
+                    None => match execute(partitions, &mut bench, job, out) {
+                        Ok(()) => Status::Done,
+                        Err(Busy) => {
+                            *halt = Some(Status::Skipped);
+                            Status::AskOwner
+                        }
+                    },
+                };
+                done[at] = Done {
+                    status,
+                    end: out.len(),
+                };
+            },
+        );
+        bench.give_back_value();
+    }
+
+    fn flush(&mut self, now: Moment, at_ms: u64) {
+        self.flushes.set(now, at_ms);
+    }
+
+    fn figures(&self) -> Arc<dyn Figures> {
+        self.figures.clone()
+    }
+}
+
+#[inline(always)]
+fn execute<A: Access, E: Evict>(
+    partitions: &mut Partitions<A, E>,
+    bench: &mut Bench<'_>,
+    job: &Job<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), Busy> {
+    if matches!(job.request.verb, Verb::Get) {
+        return read::get(partitions.handle(job.keyhash), bench, job, out);
+    }
+    let owner = partitions.owner(job.keyhash).ok_or(Busy)?;
+    let mut writer = owner.enter(bench.flushes);
+    let request = &job.request;
+    match request.verb {
+        Verb::Get => {}
+        Verb::GetAndTouch { exptime } => {
+            change::get_and_touch(&mut writer, bench, job, exptime, out)
+        }
+        Verb::Store {
+            mode,
+            flags,
+            exptime,
+            value,
+        } => store::store(&mut writer, bench, job, (mode, flags, exptime, value), out),
+        Verb::Delete => change::delete(&mut writer, bench, job, out),
+        Verb::Increment { delta } => change::increment(&mut writer, bench, job, delta, out),
+        Verb::Decrement { delta } => change::decrement(&mut writer, bench, job, delta, out),
+        Verb::Touch { exptime } => change::touch(&mut writer, bench, job, exptime, out),
+        Verb::Refused { line } => {
+            writer.remove(job.keyhash, request.key, bench.now);
+            out.extend_from_slice(line.as_bytes());
+        }
+    }
+    Ok(())
+}
+
+impl Bench<'_> {
+    /// Gives the buffer's memory back if it has grown for a rare large value.
+    fn give_back_value(&mut self) {
+        const KEPT_BYTES: usize = 16 << 10;
+        if self.value.capacity() > KEPT_BYTES {
+            *self.value = Vec::new();
+        }
+    }
+}
+
+struct WorkerFigures {
+    tally: Arc<LiveTally>,
+    partitions: Vec<PartitionFigures>,
+    flushes: Arc<FlushClock>,
+}
+
+impl Figures for WorkerFigures {
+    fn table(&self) -> TableStats {
+        let t = self.tally.counts();
+        let mut stats = TableStats {
+            get_hits: t.get_hits,
+            get_misses: t.get_misses,
+            cmd_set: t.cmd_set,
+            cmd_touch: t.cmd_touch,
+            touch_hits: t.touch_hits,
+            touch_misses: t.touch_misses,
+            delete_hits: t.delete_hits,
+            delete_misses: t.delete_misses,
+            incr_hits: t.incr_hits,
+            incr_misses: t.incr_misses,
+            decr_hits: t.decr_hits,
+            decr_misses: t.decr_misses,
+            cas_misses: t.cas_misses,
+            cas_hits: t.cas_hits,
+            cas_badval: t.cas_badval,
+            optimistic_retries: t.optimistic_retries,
+            ..TableStats::default()
+        };
+        for partition in &self.partitions {
+            let c = partition.counts(self.flushes.done());
+            stats += TableStats {
+                curr_items: c.items,
+                total_items: c.stored,
+                bytes: c.bytes,
+                evictions: c.evictions,
+                expired_reclaimed: c.expired_reclaimed,
+                index_evictions: c.index_evictions,
+                reinsertions: c.reinsertions,
+                index_spare_buckets_used: c.spares_used,
+                stale_entries_removed: c.stale_removed,
+                in_place_updates: c.in_place_updates,
+                log_bytes: partition.log_bytes(),
+                index_bytes: partition.index_bytes(),
+                ..TableStats::default()
+            };
+        }
+        stats
+    }
+
+    fn pages(&self) -> PageReport {
+        let addresses: Vec<_> = self
+            .partitions
+            .iter()
+            .flat_map(PartitionFigures::addresses)
+            .collect();
+        PageReport::of(&addresses)
+    }
+}

@@ -1,0 +1,61 @@
+//! `get`: by the partition's writer where it alone reads, optimistically where others may be writing.
+
+use super::{Bench, answer};
+use crate::job::Job;
+use crate::partitions_of::Handle;
+use glimmer_store::access::Access;
+use glimmer_store::evict::Evict;
+use glimmer_store::partition::Busy;
+
+/// Appends the key's value, or what stands for its absence.
+#[inline(always)]
+pub fn get<A: Access, E: Evict>(
+    handle: &mut Handle<A, E>,
+    bench: &mut Bench<'_>,
+    job: &Job<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), Busy> {
+    let (request, start) = (&job.request, out.len());
+    let found = match (&handle.reader, &mut handle.owner) {
+        (Some(reader), owner) => {
+            // Each try begins where the last one began: a reply that was made of bytes that changed under it is cut off again.
+            let read = reader.read(job.keyhash, request.key, bench.now, bench.flushes, |item| {
+                out.truncate(start);
+                answer::value(out, request, item);
+            });
+            match (read, owner) {
+                (Ok(Some(())), _) => true,
+                (Ok(None), _) => {
+                    out.truncate(start);
+                    false
+                }
+                (Err(Busy), owner) => {
+                    out.truncate(start);
+                    bench.tally.optimistic_retries.add(1);
+                    let mut writer = owner.as_mut().ok_or(Busy)?.enter(bench.flushes);
+                    writer
+                        .read(job.keyhash, request.key, bench.now, |item| {
+                            answer::value(out, request, item)
+                        })
+                        .is_some()
+                }
+            }
+        }
+        (None, Some(owner)) => {
+            let mut writer = owner.enter(bench.flushes);
+            writer
+                .read(job.keyhash, request.key, bench.now, |item| {
+                    answer::value(out, request, item)
+                })
+                .is_some()
+        }
+        (None, None) => return Err(Busy),
+    };
+    if found {
+        bench.tally.get_hits.add(1);
+    } else {
+        bench.tally.get_misses.add(1);
+        answer::no_value(out, request);
+    }
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! `set`, `add`, `replace`, `append`, `prepend`, `cas`.
+
+use super::{Bench, answer};
+use crate::job::Job;
+use glimmer_base::Expiry;
+use glimmer_proto::StoreMode;
+use glimmer_proto::text::lines;
+use glimmer_store::access::Access;
+use glimmer_store::evict::Evict;
+use glimmer_store::heap::NewItem;
+use glimmer_store::partition::{Stored, Writer};
+
+/// Stores a value if the mode's condition holds.
+#[inline(always)]
+pub fn store<A: Access, E: Evict>(
+    writer: &mut Writer<'_, A, E>,
+    bench: &mut Bench<'_>,
+    job: &Job<'_>,
+    (mode, flags, exptime, value): (StoreMode, u32, i64, &[u8]),
+    out: &mut Vec<u8>,
+) {
+    let (keyhash, key, now) = (job.keyhash, job.request.key, bench.now);
+    bench.tally.cmd_set.add(1);
+    let item = NewItem {
+        key,
+        value: [value, &[]],
+        flags,
+        expiry: Expiry::from_memcached(exptime, now),
+    };
+    let line = match mode {
+        StoreMode::Set => put(writer, job, &item, bench),
+        StoreMode::Add if writer.find(keyhash, key, now).is_some() => lines::NOT_STORED,
+        StoreMode::Add => put(writer, job, &item, bench),
+        StoreMode::Replace if writer.find(keyhash, key, now).is_none() => lines::NOT_STORED,
+        StoreMode::Replace => put(writer, job, &item, bench),
+        StoreMode::Cas(unique) => {
+            let tally = bench.tally;
+            match writer.find(keyhash, key, now).map(|found| found.item.cas()) {
+                None => {
+                    tally.cas_misses.add(1);
+                    lines::NOT_FOUND
+                }
+                Some(current) if current != unique => {
+                    tally.cas_badval.add(1);
+                    lines::EXISTS
+                }
+                Some(_) => {
+                    tally.cas_hits.add(1);
+                    put(writer, job, &item, bench)
+                }
+            }
+        }
+        StoreMode::Append | StoreMode::Prepend => join(writer, bench, job, mode, value),
+    };
+    answer::line(out, &job.request, line);
+}
+
+/// Stores an item. One that is too large takes the old one with it, so that no stale value survives the client's wish to replace it; memcached does so too.
+#[inline(always)]
+fn put<A: Access, E: Evict>(
+    writer: &mut Writer<'_, A, E>,
+    job: &Job<'_>,
+    item: &NewItem<'_>,
+    bench: &Bench<'_>,
+) -> &'static str {
+    match writer.put(job.keyhash, item, bench.now) {
+        Stored::Yes(_) => lines::STORED,
+        Stored::TooLarge => {
+            writer.remove(job.keyhash, item.key, bench.now);
+            lines::TOO_LARGE
+        }
+    }
+}
+
+/// Puts a value behind or before the one that is there. Flags and expiry stay; a result that is too large leaves the item as it was.
+fn join<A: Access, E: Evict>(
+    writer: &mut Writer<'_, A, E>,
+    bench: &mut Bench<'_>,
+    job: &Job<'_>,
+    mode: StoreMode,
+    more: &[u8],
+) -> &'static str {
+    let (keyhash, key, now) = (job.keyhash, job.request.key, bench.now);
+    let Some(found) = writer.find(keyhash, key, now) else {
+        return lines::NOT_STORED;
+    };
+    // The old value is copied out: its place in the log may be what has to make room.
+    bench.value.clear();
+    found.item.value().append_to(bench.value);
+    let old: &[u8] = bench.value;
+    let value = if mode == StoreMode::Append {
+        [old, more]
+    } else {
+        [more, old]
+    };
+    let item = NewItem {
+        key,
+        value,
+        flags: found.item.flags(),
+        expiry: found.item.expiry(),
+    };
+    match writer.put(keyhash, &item, now) {
+        Stored::Yes(_) => lines::STORED,
+        Stored::TooLarge => lines::TOO_LARGE,
+    }
+}

@@ -1,0 +1,106 @@
+//! The handles by which one worker reaches the partitions.
+
+use glimmer_base::Keyhash;
+use glimmer_store::access::Access;
+use glimmer_store::evict::Evict;
+use glimmer_store::partition::{Figures, Owner, Reader};
+
+/// One worker's handles: a writing side where it may write, a reading side where it may read beside the writer.
+pub struct Partitions<A: Access, E: Evict> {
+    handles: Vec<Handle<A, E>>,
+    workers: usize,
+    worker: usize,
+}
+
+pub(crate) struct Handle<A: Access, E: Evict> {
+    pub owner: Option<Owner<A, E>>,
+    pub reader: Option<Reader>,
+}
+
+impl<A: Access, E: Evict> Partitions<A, E> {
+    pub(crate) fn new(handles: Vec<Handle<A, E>>, workers: usize, worker: usize) -> Self {
+        Partitions {
+            handles,
+            workers,
+            worker,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn handle(&mut self, keyhash: Keyhash) -> &mut Handle<A, E> {
+        let partition = keyhash.partition(self.handles.len());
+        &mut self.handles[partition]
+    }
+
+    #[inline(always)]
+    fn handle_ref(&self, keyhash: Keyhash) -> &Handle<A, E> {
+        &self.handles[keyhash.partition(self.handles.len())]
+    }
+
+    /// The writing side of the key's partition, where this worker has it.
+    #[inline(always)]
+    pub fn owner(&mut self, keyhash: Keyhash) -> Option<&mut Owner<A, E>> {
+        self.handle(keyhash).owner.as_mut()
+    }
+
+    /// The reading side of the key's partition, where the access mode has one.
+    #[inline(always)]
+    pub fn reader(&self, keyhash: Keyhash) -> Option<&Reader> {
+        self.handle_ref(keyhash).reader.as_ref()
+    }
+
+    /// Whether this worker may execute a request for the key.
+    #[inline(always)]
+    pub(crate) fn may_run(&self, keyhash: Keyhash, is_read: bool) -> bool {
+        let handle = self.handle_ref(keyhash);
+        handle.owner.is_some() || is_read && handle.reader.is_some()
+    }
+
+    /// The figures of these partitions, of which this worker has the writing side.
+    pub(crate) fn figures(&mut self, owned: Vec<usize>) -> Vec<Figures> {
+        owned
+            .into_iter()
+            .filter_map(|partition| self.handles[partition].owner.as_ref().map(Owner::figures))
+            .collect()
+    }
+
+    /// The worker that owns the key's partition; this one, where all may write.
+    #[inline(always)]
+    pub(crate) fn owner_worker(&self, keyhash: Keyhash) -> usize {
+        if A::SHARED_WRITES {
+            self.worker
+        } else {
+            keyhash.partition(self.handles.len()) % self.workers
+        }
+    }
+
+    /// First stage of the pipeline.
+    #[inline(always)]
+    pub fn prefetch_bucket(&self, keyhash: Keyhash) {
+        match self.handle_ref(keyhash) {
+            Handle {
+                owner: Some(owner), ..
+            } => owner.prefetch_bucket(keyhash),
+            Handle {
+                reader: Some(reader),
+                ..
+            } => reader.prefetch_bucket(keyhash),
+            _ => {}
+        }
+    }
+
+    /// Second stage of the pipeline.
+    #[inline(always)]
+    pub fn prefetch_item(&self, keyhash: Keyhash) {
+        match self.handle_ref(keyhash) {
+            Handle {
+                owner: Some(owner), ..
+            } => owner.prefetch_item(keyhash),
+            Handle {
+                reader: Some(reader),
+                ..
+            } => reader.prefetch_item(keyhash),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! The layout of an item in the log, byte for byte.
+//!
+//! ```text
+//! word 0     63        24 23         16 15      8 7       0
+//!           +------------+-------------+---------+---------+
+//!           | CAS unique | value length| key     | marks   |
+//!           | 40 bits    | low 8 bits  | length  |         |
+//!           +------------+-------------+---------+---------+
+//! word 1    the value's full length, only with the mark WIDE (values of 256 bytes and more)
+//! then      key, value, client flags (4 bytes, only with the mark FLAGS), expiry (5 bytes, only with EXPIRY), up to the next word
+//! ```
+//!
+//! A field that an item does not use costs nothing: a 16-byte key with a 32-byte value takes 8 + 16 + 32 = 56 bytes. The key begins on a word, so that it
+//! is compared eight bytes at a time. The keyhash is not kept (the paper does); it is computed anew in the one place that wants it, the head of the
+//! log. A key length of zero marks a *filler*: unused space, whose length in words stands where the CAS unique does.
+//!
+//! All reads are relaxed atomic loads of whole words, so an optimistic reader may run over bytes that are being overwritten: it reads nonsense, never
+//! outside the log, because lengths are read once and clamped, and what it makes of it is thrown away when validation fails.
+
+use super::CircularLog;
+use glimmer_base::Expiry;
+use glimmer_base::limits::KEY_BYTES_MAX;
+use glimmer_base::sync::Ordering::Relaxed;
+
+const WIDE: u64 = 1 << 0;
+const FLAGS: u64 = 1 << 1;
+const EXPIRY: u64 = 1 << 2;
+
+const FLAGS_BYTES: usize = 4;
+const EXPIRY_BYTES: usize = Expiry::BITS as usize / 8;
+
+/// Largest CAS unique; the one after it is 1.
+pub const CAS_MAX: u64 = (1 << 40) - 1;
+
+/// What decides an item's size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// Bytes of the key.
+    pub key_len: usize,
+    /// Bytes of the value.
+    pub value_len: usize,
+    /// Whether client flags other than zero are kept.
+    pub flags: bool,
+    /// Whether there is an expiry.
+    pub expiry: bool,
+}
+
+impl Layout {
+    #[inline(always)]
+    fn key_at(self) -> usize {
+        if self.value_len >= 256 { 16 } else { 8 }
+    }
+
+    #[inline(always)]
+    fn value_at(self) -> usize {
+        self.key_at() + self.key_len
+    }
+
+    #[inline(always)]
+    fn flags_at(self) -> usize {
+        self.value_at() + self.value_len
+    }
+
+    #[inline(always)]
+    fn expiry_at(self) -> usize {
+        self.flags_at() + if self.flags { FLAGS_BYTES } else { 0 }
+    }
+
+    /// Words that the item takes.
+    #[inline(always)]
+    pub fn words(self) -> usize {
+        (self.expiry_at() + if self.expiry { EXPIRY_BYTES } else { 0 }).div_ceil(8)
+    }
+}
+
+/// The first word of an entry, read once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header(u64);
+
+impl Header {
+    #[inline(always)]
+    pub fn read(log: &CircularLog, at: usize) -> Header {
+        Header(log.word(at).load(Relaxed))
+    }
+
+    #[inline(always)]
+    pub fn key_len(self) -> usize {
+        (self.0 >> 8) as u8 as usize
+    }
+
+    #[inline(always)]
+    pub fn is_filler(self) -> bool {
+        self.key_len() == 0
+    }
+
+    /// Words of a filler.
+    pub fn filler_words(self) -> u64 {
+        self.0 >> 24
+    }
+
+    #[inline(always)]
+    fn layout(self, log: &CircularLog, at: usize) -> Layout {
+        let value_len = if self.0 & WIDE != 0 {
+            log.word(at + 1).load(Relaxed) as u32 as usize
+        } else {
+            (self.0 >> 16) as u8 as usize
+        };
+        Layout {
+            key_len: self.key_len(),
+            value_len,
+            flags: self.0 & FLAGS != 0,
+            expiry: self.0 & EXPIRY != 0,
+        }
+    }
+}
+
+/// An item where it lies in a log. Cheap to make: only the header has been read.
+#[derive(Clone, Copy)]
+pub struct Item<'a> {
+    log: &'a CircularLog,
+    at: usize,
+    header: Header,
+    layout: Layout,
+}
+
+impl<'a> Item<'a> {
+    /// The item at position `at`, or none if the bytes there cannot be an item: a filler, or nonsense that a racing reader meets.
+    #[inline(always)]
+    pub(crate) fn read(log: &'a CircularLog, at: usize) -> Option<Item<'a>> {
+        let header = Header::read(log, at);
+        let layout = header.layout(log, at);
+        (!header.is_filler()
+            && layout.key_len <= KEY_BYTES_MAX
+            && layout.words() <= log.item_words_max())
+        .then_some(Item {
+            log,
+            at,
+            header,
+            layout,
+        })
+    }
+
+    /// Whether the item's key is this one.
+    #[inline(always)]
+    pub fn key_is(&self, key: &[u8]) -> bool {
+        if self.layout.key_len != key.len() {
+            return false;
+        }
+        let (words, rest) = key.as_chunks::<8>();
+        let first = self.at + self.layout.key_at() / 8;
+        let mut stored = self.log.range(first, key.len().div_ceil(8));
+        for word in words {
+            if stored.next().map(|w| w.load(Relaxed)) != Some(u64::from_le_bytes(*word)) {
+                return false;
+            }
+        }
+        match stored.next() {
+            Some(last) => (last.load(Relaxed) ^ partial_word(rest)) << (64 - 8 * rest.len()) == 0,
+            None => true,
+        }
+    }
+
+    /// Copies the key into `buffer` and gives the filled part back.
+    pub fn key<'b>(&self, buffer: &'b mut [u8; KEY_BYTES_MAX + 6]) -> &'b [u8] {
+        let first = self.at + self.layout.key_at() / 8;
+        let count = self.layout.key_len.div_ceil(8);
+        for (word, space) in self
+            .log
+            .range(first, count)
+            .zip(buffer.as_chunks_mut::<8>().0)
+        {
+            *space = word.load(Relaxed).to_le_bytes();
+        }
+        &buffer[..self.layout.key_len]
+    }
+
+    /// The item's sizes.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// The CAS unique.
+    #[inline]
+    pub fn cas(&self) -> u64 {
+        self.header.0 >> 24
+    }
+
+    /// The client's flags.
+    #[inline]
+    pub fn flags(&self) -> u32 {
+        if self.layout.flags {
+            self.bytes(self.layout.flags_at(), FLAGS_BYTES) as u32
+        } else {
+            0
+        }
+    }
+
+    /// When the item expires.
+    #[inline]
+    pub fn expiry(&self) -> Expiry {
+        if self.layout.expiry {
+            Expiry::at_ms(self.bytes(self.layout.expiry_at(), EXPIRY_BYTES))
+        } else {
+            Expiry::NEVER
+        }
+    }
+
+    /// The value's bytes.
+    #[inline]
+    pub fn value(&self) -> Value<'a> {
+        Value {
+            log: self.log,
+            first_byte: self.at * 8 + self.layout.value_at(),
+            len: self.layout.value_len,
+        }
+    }
+
+    /// Up to eight bytes at a byte offset in the item.
+    #[inline]
+    fn bytes(&self, offset: usize, count: usize) -> u64 {
+        let (word, skip) = (self.at + offset / 8, offset % 8);
+        let low = self.log.word(word).load(Relaxed) >> (8 * skip);
+        let high = if skip + count > 8 {
+            self.log.word(word + 1).load(Relaxed) << (64 - 8 * skip)
+        } else {
+            0
+        };
+        (low | high) & (u64::MAX >> (64 - 8 * count))
+    }
+}
+
+/// A value where it lies in a log.
+#[derive(Clone, Copy)]
+pub struct Value<'a> {
+    log: &'a CircularLog,
+    first_byte: usize,
+    len: usize,
+}
+
+impl Value<'_> {
+    /// Bytes of the value.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the value has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Appends the value to `out`. Words are stored as they come and overlap, so that nothing has to be shifted.
+    #[inline]
+    pub fn append_to(&self, out: &mut Vec<u8>) {
+        if self.len == 0 {
+            return;
+        }
+        out.reserve(self.len + 8);
+        let skip = self.first_byte % 8;
+        let mut words = self
+            .log
+            .range(self.first_byte / 8, (skip + self.len).div_ceil(8));
+        let start = out.len();
+        let space = &mut out.spare_capacity_mut()[..self.len + 8];
+        let mut put = |at: usize, word: u64| {
+            space[at..at + 8].write_copy_of_slice(&word.to_le_bytes());
+        };
+        if let Some(first) = words.next() {
+            put(0, first.load(Relaxed) >> (8 * skip));
+        }
+        let mut at = 8 - skip;
+        for word in words {
+            put(at, word.load(Relaxed));
+            at += 8;
+        }
+        // SAFETY: `reserve` made room for len + 8 bytes, and the words written above cover the first `len` of them without a gap.
+        unsafe { out.set_len(start + self.len) };
+    }
+
+    /// The value's bytes, if they are few enough to be a number.
+    pub fn short_bytes<'b>(&self, buffer: &'b mut [u8; 24]) -> Option<&'b [u8]> {
+        let space = buffer.get_mut(..self.len)?;
+        for (byte, i) in space.iter_mut().zip(self.first_byte..) {
+            *byte = (self.log.word(i / 8).load(Relaxed) >> (8 * (i % 8))) as u8;
+        }
+        Some(&buffer[..self.len])
+    }
+}
+
+/// An item about to be written.
+#[derive(Clone, Copy, Debug)]
+pub struct NewItem<'a> {
+    /// 1 to 250 bytes.
+    pub key: &'a [u8],
+    /// The value, in two parts that are joined (one of them old where something is appended).
+    pub value: [&'a [u8]; 2],
+    /// The client's flags.
+    pub flags: u32,
+    /// When the item expires.
+    pub expiry: Expiry,
+}
+
+impl NewItem<'_> {
+    /// The item's sizes.
+    #[inline(always)]
+    pub fn layout(&self) -> Layout {
+        Layout {
+            key_len: self.key.len(),
+            value_len: self.value[0].len() + self.value[1].len(),
+            flags: self.flags != 0,
+            expiry: self.expiry != Expiry::NEVER,
+        }
+    }
+}
+
+/// Writes an item at a position whose space is reserved for it.
+#[inline(always)]
+pub(crate) fn write_item(log: &CircularLog, at: usize, item: &NewItem<'_>, cas: u64) {
+    let layout = item.layout();
+    let wide = layout.value_len >= 256;
+    let marks = u64::from(wide) * WIDE
+        + u64::from(layout.flags) * FLAGS
+        + u64::from(layout.expiry) * EXPIRY;
+    let header = (cas & CAS_MAX) << 24
+        | (layout.value_len as u64 & 0xFF) << 16
+        | (layout.key_len as u64) << 8
+        | marks;
+    let mut sink = WordSink {
+        words: log.range(at, layout.words()),
+        partial: 0,
+        filled: 0,
+    };
+    sink.word(header);
+    if wide {
+        sink.word(layout.value_len as u64);
+    }
+    sink.bytes(item.key);
+    sink.bytes(item.value[0]);
+    sink.bytes(item.value[1]);
+    if layout.flags {
+        sink.bytes(&item.flags.to_le_bytes());
+    }
+    if layout.expiry {
+        sink.bytes(&item.expiry.ms().to_le_bytes()[..EXPIRY_BYTES]);
+    }
+    sink.finish();
+}
+
+/// Changes the expiry of an item that has one.
+pub(crate) fn write_expiry(item: &Item<'_>, expiry: Expiry) {
+    debug_assert!(item.layout.expiry);
+    let first = item.layout.expiry_at();
+    for (i, byte) in expiry.ms().to_le_bytes()[..EXPIRY_BYTES].iter().enumerate() {
+        let (word, shift) = (
+            item.log.word(item.at + (first + i) / 8),
+            8 * ((first + i) % 8),
+        );
+        word.store(
+            word.load(Relaxed) & !(0xFF << shift) | u64::from(*byte) << shift,
+            Relaxed,
+        );
+    }
+}
+
+/// Marks `words` unused words at a position.
+pub(crate) fn write_filler(log: &CircularLog, at: usize, words: u64) {
+    log.word(at).store(words << 24, Relaxed);
+}
+
+/// Joins byte strings into words without a gap.
+struct WordSink<I> {
+    words: I,
+    partial: u64,
+    filled: usize,
+}
+
+impl<'a, I: Iterator<Item = &'a glimmer_base::sync::AtomicU64>> WordSink<I> {
+    #[inline(always)]
+    fn word(&mut self, word: u64) {
+        if let Some(space) = self.words.next() {
+            space.store(word, Relaxed);
+        }
+    }
+
+    #[inline(always)]
+    fn bytes(&mut self, bytes: &[u8]) {
+        let (words, rest) = bytes.as_chunks::<8>();
+        if self.filled == 0 {
+            for word in words {
+                self.word(u64::from_le_bytes(*word));
+            }
+        } else {
+            for word in words {
+                let word = u64::from_le_bytes(*word);
+                self.word(self.partial | word << (8 * self.filled));
+                self.partial = word >> (64 - 8 * self.filled);
+            }
+        }
+        if rest.is_empty() {
+            return;
+        }
+        let last = partial_word(rest);
+        self.partial |= last << (8 * self.filled);
+        self.filled += rest.len();
+        if self.filled >= 8 {
+            self.word(self.partial);
+            self.filled -= 8;
+            self.partial = if self.filled == 0 {
+                0
+            } else {
+                last >> (8 * (rest.len() - self.filled))
+            };
+        }
+    }
+
+    #[inline(always)]
+    fn finish(mut self) {
+        if self.filled != 0 {
+            self.word(self.partial);
+        }
+    }
+}
+
+/// Fewer than eight bytes as the low bytes of a word.
+#[inline(always)]
+fn partial_word(bytes: &[u8]) -> u64 {
+    let mut word = [0; 8];
+    word[..bytes.len()].copy_from_slice(bytes);
+    u64::from_le_bytes(word)
+}

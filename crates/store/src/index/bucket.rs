@@ -1,0 +1,148 @@
+//! One bucket: a version, a link to a spare bucket, and 15 entries, in two cache lines.
+//!
+//! # How an optimistic reader knows that nothing changed under it
+//!
+//! The version of the *main* bucket covers the whole chain and, for updates in place, the items that it names. One writer at a time (the owner, or
+//! under CRCW whoever holds the partition's lock):
+//!
+//! 1. makes the version odd, then a release fence ([`write_begin`](Bucket::write_begin));
+//! 2. changes entries, links, or an item in place, all with relaxed stores;
+//! 3. makes the version even again with a release store ([`write_end`](Bucket::write_end)).
+//!
+//! A reader:
+//!
+//! 1. loads the version with acquire ([`read_begin`](Bucket::read_begin)); odd means start over;
+//! 2. reads entries and copies the item, all with relaxed loads;
+//! 3. runs an acquire fence and loads the version again ([`read_unchanged`](Bucket::read_unchanged)); unequal means start over.
+//!
+//! *Not torn:* if a load of step 2 saw a store of a writer's step 2, the writer's release fence and the reader's acquire fence synchronise, so the reader's
+//! last load sees the odd version or a later one and the check fails. *Not stale:* the first load, if it reads an even version, synchronises with the writer's
+//! last step, so step 2 sees everything written up to that version; a write that was acknowledged before the read began happened before it, so its version is
+//! seen. *Not foreign:* an entry names an item by offset, and the item's key is compared; the space under the offset may have been given to another item
+//! only after a head beyond it was published, which the reader checks as well (see [`CircularLog`](crate::heap::CircularLog)), so a key that matched and a value
+//! that belongs to another item cannot both survive.
+
+use super::entry::Entry;
+use super::tags;
+use crate::memory::ZeroAtomics;
+use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
+use glimmer_base::sync::{AtomicU32, AtomicU64, fence};
+
+/// Entries of a bucket.
+pub const BUCKET_ENTRIES: usize = 15;
+
+/// See the module's text. Under EREW versions are not touched.
+#[cfg_attr(not(loom), repr(C, align(128)))]
+pub struct Bucket {
+    version: AtomicU32,
+    /// Number of the next bucket of the chain plus one; zero for none.
+    next: AtomicU32,
+    entries: [AtomicU64; BUCKET_ENTRIES],
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Bucket>() == 128);
+
+// SAFETY: all fields are atomic integers, without padding between them.
+unsafe impl ZeroAtomics for Bucket {
+    fn zero() -> Bucket {
+        Bucket {
+            version: AtomicU32::new(0),
+            next: AtomicU32::new(0),
+            entries: core::array::from_fn(|_| AtomicU64::new(0)),
+        }
+    }
+}
+
+impl Bucket {
+    /// The entry at a place below [`BUCKET_ENTRIES`].
+    #[inline(always)]
+    pub fn entry(&self, at: usize) -> Entry {
+        Entry::from_raw(self.entries[at].load(Relaxed))
+    }
+
+    #[inline(always)]
+    pub(super) fn cell(&self, at: usize) -> &AtomicU64 {
+        &self.entries[at]
+    }
+
+    /// Changes an entry; only between [`write_begin`](Bucket::write_begin) and [`write_end`](Bucket::write_end) of the chain's main bucket.
+    #[inline(always)]
+    pub fn set_entry(&self, at: usize, entry: Entry) {
+        self.entries[at].store(entry.raw(), Relaxed);
+    }
+
+    /// All entries, in order.
+    #[inline(always)]
+    pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
+        self.entries
+            .iter()
+            .map(|cell| Entry::from_raw(cell.load(Relaxed)))
+    }
+
+    /// The places of the entries with this tag, lowest first.
+    #[inline(always)]
+    pub fn tagged(&self, tag: u16) -> tags::Matches {
+        tags::matching(self, tag)
+    }
+
+    /// Number of the next bucket of the chain.
+    #[inline(always)]
+    pub fn next(&self) -> Option<usize> {
+        (self.next.load(Relaxed) as usize).checked_sub(1)
+    }
+
+    /// Links another bucket behind this one, or none; under the same rule as [`set_entry`](Bucket::set_entry).
+    pub fn set_next(&self, next: Option<usize>) {
+        self.next
+            .store(next.map_or(0, |number| number as u32 + 1), Relaxed);
+    }
+
+    /// Begins a change. `shared`: whether optimistic readers exist.
+    #[inline(always)]
+    pub fn write_begin(&self, shared: bool) {
+        if shared {
+            self.version
+                .store(self.version.load(Relaxed).wrapping_add(1), Relaxed);
+            if !cfg!(weaken = "version_release_fence") {
+                fence(Release);
+            }
+        }
+    }
+
+    /// Ends a change.
+    #[inline(always)]
+    pub fn write_end(&self, shared: bool) {
+        if shared {
+            let order = if cfg!(weaken = "version_release_store") {
+                Relaxed
+            } else {
+                Release
+            };
+            self.version
+                .store(self.version.load(Relaxed).wrapping_add(1), order);
+        }
+    }
+
+    /// The version to read under, unless a writer is at work.
+    #[inline(always)]
+    pub fn read_begin(&self) -> Option<u32> {
+        let order = if cfg!(weaken = "version_acquire_load") {
+            Relaxed
+        } else {
+            Acquire
+        };
+        let version = self.version.load(order);
+        version.is_multiple_of(2).then_some(version)
+    }
+
+    /// Whether everything read since [`read_begin`](Bucket::read_begin) belongs to that version. Also orders the caller's later loads of a log's head
+    /// behind what it has copied.
+    #[inline(always)]
+    pub fn read_unchanged(&self, version: u32) -> bool {
+        if !cfg!(weaken = "reader_acquire_fence") {
+            fence(Acquire);
+        }
+        cfg!(weaken = "version_recheck") || self.version.load(Relaxed) == version
+    }
+}

@@ -1,0 +1,66 @@
+//! The plain twin of the mapped memory, for loom and Miri: boxed slices, and a modulo where the mapping has a mirror.
+
+use super::{PagePolicy, ZeroAtomics};
+use glimmer_base::sync::AtomicU64;
+use std::io;
+use std::ops::Range;
+
+/// See the mapped twin.
+pub struct MirroredWords {
+    words: Box<[AtomicU64]>,
+}
+
+impl MirroredWords {
+    /// See the mapped twin.
+    pub fn new(
+        words: usize,
+        _mirror: usize,
+        _policy: PagePolicy,
+        _node: Option<u32>,
+    ) -> io::Result<Self> {
+        Ok(MirroredWords {
+            words: (0..words).map(|_| AtomicU64::new(0)).collect(),
+        })
+    }
+
+    /// See the mapped twin.
+    pub fn word(&self, at: usize) -> &AtomicU64 {
+        &self.words[at % self.words.len()]
+    }
+
+    /// See the mapped twin.
+    pub fn range(&self, at: usize, count: usize) -> impl Iterator<Item = &AtomicU64> {
+        (at..at + count).map(|i| self.word(i))
+    }
+
+    /// See the mapped twin.
+    pub fn prefetch(&self, _at: usize) {}
+
+    /// See the mapped twin.
+    pub fn addresses(&self) -> Range<usize> {
+        0..0
+    }
+}
+
+/// See the mapped twin.
+pub struct ZeroedSlice<T>(Box<[T]>);
+
+impl<T: ZeroAtomics> ZeroedSlice<T> {
+    /// See the mapped twin.
+    pub fn new(len: usize, _policy: PagePolicy, _node: Option<u32>) -> io::Result<Self> {
+        Ok(ZeroedSlice((0..len).map(|_| T::zero()).collect()))
+    }
+
+    /// See the mapped twin.
+    pub fn addresses(&self) -> Range<usize> {
+        0..0
+    }
+}
+
+impl<T> core::ops::Deref for ZeroedSlice<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}

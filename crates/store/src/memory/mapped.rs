@@ -1,0 +1,348 @@
+//! Memory mapped from the kernel: a zeroed slice for the index, and words with a mirror behind their end for the log.
+
+use super::{PagePolicy, ZeroAtomics, prefetch_line};
+use glimmer_base::sync::AtomicU64;
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use std::ffi::c_void;
+use std::io;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
+use std::ptr;
+
+const PAGE: usize = 4 << 10;
+const HUGE_PAGE: usize = 2 << 20;
+
+/// Address space that is ours until dropped. Invariant (R): `[base, base + len)` was reserved by one `mmap`, everything mapped into it later was
+/// mapped over that reservation, and nothing else unmaps it.
+struct Reservation {
+    raw: *mut c_void,
+    raw_len: usize,
+    base: *mut u8,
+    len: usize,
+}
+
+impl Reservation {
+    fn new(len: usize) -> io::Result<Reservation> {
+        let raw_len = len + HUGE_PAGE;
+        // SAFETY: a fresh anonymous reservation without access rights; no existing mapping is touched.
+        let raw = unsafe {
+            mmap_anonymous(
+                ptr::null_mut(),
+                raw_len,
+                ProtFlags::empty(),
+                MapFlags::PRIVATE | MapFlags::NORESERVE,
+            )?
+        };
+        let skip = raw.cast::<u8>().align_offset(HUGE_PAGE);
+        Ok(Reservation {
+            raw,
+            raw_len,
+            base: raw.cast::<u8>().wrapping_add(skip),
+            len,
+        })
+    }
+
+    fn place(&self, at: usize, len: usize) -> *mut c_void {
+        assert!(at + len <= self.len);
+        self.base.wrapping_add(at).cast()
+    }
+
+    /// Maps private zeroed memory over `[at, at + len)`.
+    fn map_anonymous(&self, at: usize, len: usize, kind: Kind) -> io::Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
+        let place = self.place(at, len);
+        let huge = if kind == Kind::Hugetlb {
+            MapFlags::HUGETLB
+        } else {
+            MapFlags::empty()
+        };
+        // SAFETY: replaces a part of our own reservation (R) that nobody has a reference into yet.
+        unsafe {
+            mmap_anonymous(
+                place,
+                len,
+                read_write(),
+                MapFlags::PRIVATE | MapFlags::FIXED | huge,
+            )?
+        };
+        match kind {
+            // A kernel without transparent huge pages answers with an error; small pages serve as well.
+            // SAFETY: advice about memory that was mapped just now.
+            Kind::Transparent => drop(unsafe { madvise(place, len, Advice::LinuxHugepage) }),
+            // SAFETY: as above.
+            Kind::Small => drop(unsafe { madvise(place, len, Advice::LinuxNoHugepage) }),
+            Kind::Hugetlb => {}
+        }
+        Ok(())
+    }
+
+    /// Maps the file's first `len` bytes over `[at, at + len)`.
+    fn map_shared(&self, at: usize, len: usize, file: &OwnedFd) -> io::Result<()> {
+        if len == 0 {
+            return Ok(());
+        }
+        // SAFETY: as in `map_anonymous`; the file is ours alone and as long as `len`.
+        unsafe {
+            mmap(
+                self.place(at, len),
+                len,
+                read_write(),
+                MapFlags::SHARED | MapFlags::FIXED,
+                file,
+                0,
+            )?
+        };
+        Ok(())
+    }
+
+    /// Asks the kernel to take this memory's pages from one NUMA node. A kernel that cannot is no error: the memory works, only farther away.
+    fn prefer_node(&self, node: Option<u32>) {
+        let Some(node) = node.filter(|&n| n < 64) else {
+            return;
+        };
+        let mask: u64 = 1 << node;
+        // SAFETY: `mask` outlives the call and has the 64 bits that `maxnode` names; the range is ours (R).
+        unsafe {
+            libc::syscall(
+                libc::SYS_mbind,
+                self.base,
+                self.len,
+                libc::MPOL_PREFERRED,
+                &raw const mask,
+                65usize,
+                0usize,
+            );
+        }
+    }
+
+    fn addresses(&self) -> Range<usize> {
+        self.base.addr()..self.base.addr() + self.len
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        // SAFETY: (R); the owner of the reservation is being dropped, so no reference into it is left.
+        let _ = unsafe { munmap(self.raw, self.raw_len) };
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Hugetlb,
+    Transparent,
+    Small,
+}
+
+/// The kinds of pages to try under a policy, best first.
+fn kinds(policy: PagePolicy) -> &'static [Kind] {
+    match policy {
+        PagePolicy::Auto => &[Kind::Hugetlb, Kind::Transparent],
+        PagePolicy::Hugetlb => &[Kind::Hugetlb],
+        PagePolicy::Transparent => &[Kind::Transparent],
+        PagePolicy::Small => &[Kind::Small],
+    }
+}
+
+fn first_that_works<T>(
+    policy: PagePolicy,
+    mut make: impl FnMut(Kind) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut last = Err(io::ErrorKind::Unsupported.into());
+    for &kind in kinds(policy) {
+        last = make(kind);
+        if last.is_ok() {
+            break;
+        }
+    }
+    last
+}
+
+fn read_write() -> ProtFlags {
+    ProtFlags::READ | ProtFlags::WRITE
+}
+
+/// A slice of zeroed atomics on the largest pages to be had.
+pub struct ZeroedSlice<T> {
+    memory: Reservation,
+    len: usize,
+    _items: std::marker::PhantomData<T>,
+}
+
+impl<T: ZeroAtomics> ZeroedSlice<T> {
+    /// `len` zero values. No page is touched.
+    pub fn new(len: usize, policy: PagePolicy, node: Option<u32>) -> io::Result<Self> {
+        assert!(align_of::<T>() <= HUGE_PAGE);
+        first_that_works(policy, |kind| {
+            let unit = if kind == Kind::Hugetlb {
+                HUGE_PAGE
+            } else {
+                PAGE
+            };
+            let bytes = (len * size_of::<T>()).next_multiple_of(unit).max(unit);
+            let memory = Reservation::new(bytes)?;
+            memory.map_anonymous(0, bytes, kind)?;
+            memory.prefer_node(node);
+            Ok(ZeroedSlice {
+                memory,
+                len,
+                _items: std::marker::PhantomData,
+            })
+        })
+    }
+
+    /// Where the memory lies, for [`PageReport::of`](super::PageReport::of).
+    pub fn addresses(&self) -> Range<usize> {
+        self.memory.addresses()
+    }
+}
+
+impl<T: ZeroAtomics> core::ops::Deref for ZeroedSlice<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        // SAFETY: the mapping holds at least `len` values of T, aligned to a huge page, zeroed by the kernel, which `ZeroAtomics` says is valid and may be
+        // shared; it lives as long as `self`.
+        unsafe { core::slice::from_raw_parts(self.memory.base.cast(), self.len) }
+    }
+}
+
+// SAFETY: the memory is owned, and reached only as shared atomics (`ZeroAtomics` requires Sync and Send).
+unsafe impl<T: ZeroAtomics> Send for ZeroedSlice<T> {}
+// SAFETY: as above.
+unsafe impl<T: ZeroAtomics> Sync for ZeroedSlice<T> {}
+
+/// The words of a circular log. The first words, as many as the largest entry has, appear a second time right behind the end, so that an entry that
+/// begins before the end can be read and written without a thought to the wrap (MICA §4.3.1, "Low-level memory management").
+///
+/// Only the mirrored part is a memory file, which transparent huge pages do not serve; the rest, nearly all of a large log, is anonymous.
+pub struct MirroredWords {
+    memory: Reservation,
+    words: usize,
+}
+
+impl MirroredWords {
+    /// `words` zeroed words with at least `mirror` of them mirrored; `mirror` at most `words`. No page is touched. The mirror is rounded up to whole pages, so
+    /// `words` must be a multiple of the page.
+    pub fn new(
+        words: usize,
+        mirror: usize,
+        policy: PagePolicy,
+        node: Option<u32>,
+    ) -> io::Result<Self> {
+        assert!(mirror <= words);
+        first_that_works(policy, |kind| {
+            let unit = if kind == Kind::Hugetlb {
+                HUGE_PAGE
+            } else {
+                PAGE
+            };
+            let (len, mirror_len) = (words * 8, (mirror * 8).next_multiple_of(unit));
+            if len % unit != 0 || mirror_len > len {
+                return Err(io::ErrorKind::InvalidInput.into());
+            }
+            let memory = Reservation::new(len + mirror_len)?;
+            let flags = if kind == Kind::Hugetlb {
+                MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB
+            } else {
+                MemfdFlags::CLOEXEC
+            };
+            let file = memfd_create("glimmer-log", flags)?;
+            ftruncate(&file, mirror_len as u64)?;
+            memory.map_shared(0, mirror_len, &file)?;
+            memory.map_anonymous(mirror_len, len - mirror_len, kind)?;
+            memory.map_shared(len, mirror_len, &file)?;
+            memory.prefer_node(node);
+            Ok(MirroredWords {
+                memory,
+                words: words + mirror_len / 8,
+            })
+        })
+    }
+
+    #[inline(always)]
+    fn all(&self) -> &[AtomicU64] {
+        // SAFETY: the mapping holds `words` words, mirror included, zeroed, aligned, and lives as long as `self`; two addresses of the same word are
+        // two atomics over the same memory, which the kernel keeps coherent.
+        unsafe { core::slice::from_raw_parts(self.memory.base.cast(), self.words) }
+    }
+
+    /// The word at position `at`; positions go on into the mirror.
+    #[inline(always)]
+    pub fn word(&self, at: usize) -> &AtomicU64 {
+        &self.all()[at]
+    }
+
+    /// `count` words from position `at`.
+    #[inline(always)]
+    pub fn range(&self, at: usize, count: usize) -> impl Iterator<Item = &AtomicU64> {
+        self.all()[at..at + count].iter()
+    }
+
+    /// Fetches the cache line of a word without waiting for it.
+    #[inline(always)]
+    pub fn prefetch(&self, at: usize) {
+        prefetch_line(self.memory.base.wrapping_add(at * 8));
+    }
+
+    /// Where the memory lies, for [`PageReport::of`](super::PageReport::of).
+    pub fn addresses(&self) -> Range<usize> {
+        self.memory.addresses()
+    }
+}
+
+// SAFETY: the memory is owned, and reached only as shared atomics.
+unsafe impl Send for MirroredWords {}
+// SAFETY: as above.
+unsafe impl Sync for MirroredWords {}
+
+#[cfg(test)]
+mod tests {
+    use super::super::PageReport;
+    use super::*;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    #[test]
+    fn the_beginning_appears_again_behind_the_end() {
+        let words = MirroredWords::new(4096, 1000, PagePolicy::Auto, None).unwrap();
+        for i in 0..4096 {
+            words.word(i).store(i as u64 + 1, Relaxed);
+        }
+        for i in 0..1000 {
+            assert_eq!(words.word(4096 + i).load(Relaxed), i as u64 + 1);
+        }
+        words.word(4096 + 7).store(99, Relaxed);
+        assert_eq!(words.word(7).load(Relaxed), 99);
+    }
+
+    #[test]
+    fn untouched_memory_is_not_resident_and_touched_memory_is_reported() {
+        let words = MirroredWords::new(32 << 17, 1 << 17, PagePolicy::Auto, Some(0)).unwrap();
+        assert_eq!(PageReport::of(&[words.addresses()]), PageReport::default());
+        words.word(16 << 17).store(1, Relaxed);
+        let report = PageReport::of(&[words.addresses()]);
+        assert!(
+            report.hugetlb_bytes + report.transparent_huge_bytes + report.small_bytes >= 4096,
+            "{report:?}"
+        );
+    }
+
+    #[test]
+    fn small_pages_when_asked_for() {
+        let words = MirroredWords::new(32 << 17, 0, PagePolicy::Small, None).unwrap();
+        for at in (0..32 << 17).step_by(512) {
+            words.word(at).store(1, Relaxed);
+        }
+        assert_eq!(
+            PageReport::of(&[words.addresses()]),
+            PageReport {
+                small_bytes: 32 << 20,
+                ..Default::default()
+            }
+        );
+    }
+}

@@ -1,0 +1,45 @@
+//! Where log and index live: page-aligned memory from the kernel, on the largest pages it will give.
+//!
+//! Under loom (which has its own atomics) and Miri (which has no `mmap`) a boxed twin takes the mapping's place; the mirror behind the end of a
+//! log becomes an index modulo its length there.
+
+mod pages;
+
+#[cfg(not(any(loom, miri)))]
+mod mapped;
+#[cfg(not(any(loom, miri)))]
+pub use mapped::{MirroredWords, ZeroedSlice};
+
+#[cfg(any(loom, miri))]
+mod boxed;
+#[cfg(any(loom, miri))]
+pub use boxed::{MirroredWords, ZeroedSlice};
+
+pub use pages::{PagePolicy, PageReport};
+
+/// Types of which a run of zero bytes is a valid value that may be changed through shared references.
+///
+/// # Safety
+///
+/// Every field is an atomic integer or an array of them, so that all-zero bytes are valid and there is no padding that matters.
+pub unsafe trait ZeroAtomics: Sync + Send {
+    /// The value that zero bytes stand for.
+    fn zero() -> Self;
+}
+
+/// Fetches the cache line at `at` into the first level, without waiting for it.
+#[inline(always)]
+pub(crate) fn prefetch_line<T>(at: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
+    // SAFETY: a prefetch is a hint; it never faults, whatever the address.
+    unsafe {
+        core::arch::x86_64::_mm_prefetch::<{ core::arch::x86_64::_MM_HINT_T0 }>(at.cast());
+    }
+    #[cfg(all(target_arch = "aarch64", not(any(loom, miri))))]
+    // SAFETY: `prfm` is a hint; it never faults, whatever the address.
+    unsafe {
+        core::arch::asm!("prfm pldl1keep, [{}]", in(reg) at, options(nostack, readonly, preserves_flags));
+    }
+    #[cfg(any(loom, miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    let _ = at;
+}

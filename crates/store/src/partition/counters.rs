@@ -1,0 +1,46 @@
+//! A partition's figures.
+
+use crate::heap::Item;
+
+glimmer_base::counters! {
+    /// A partition's figures at one moment.
+    Counts from
+    /// The figures as the writer keeps them.
+    Counters {
+        /// Items that can be reached.
+        items,
+        /// Bytes of the log that they take.
+        bytes,
+        /// Items stored since start.
+        stored,
+        /// Live items that went at the head of a log.
+        evictions,
+        /// Items that had expired when the head of a log reached them.
+        expired_reclaimed,
+        /// Live items that went because their chain of buckets was full and no spare was left.
+        index_evictions,
+        /// Items put back at a tail.
+        reinsertions,
+        /// Values written over their old ones.
+        in_place_updates,
+        /// Spare buckets in use.
+        spares_used,
+        /// Stale entries that the scan removed.
+        stale_removed,
+    }
+}
+
+impl Counters {
+    /// An item can no longer be reached.
+    #[inline(always)]
+    pub(super) fn gone(&self, item: &Item<'_>) {
+        self.items.sub(1);
+        self.bytes.sub(8 * item.layout().words() as u64);
+    }
+
+    /// No items are left.
+    pub(super) fn emptied(&self) {
+        self.items.set(0);
+        self.bytes.set(0);
+    }
+}

@@ -1,0 +1,94 @@
+//! Looking ahead of a log's head: which keys come next, so that their buckets are in the cache when the head asks who is still indexed.
+
+use super::Shared;
+use crate::heap::{CircularLog, Header, Item, Offset};
+use glimmer_base::Keyhash;
+use glimmer_base::limits::KEY_BYTES_MAX;
+
+/// How many items ahead of the head are looked at.
+const AHEAD: usize = 8;
+
+/// A walk that runs a few items ahead of the head. It only ever stops at items, never at fillers: an item and the fillers behind it may be joined by an
+/// update in place, so that a filler's place is no boundary for good.
+#[derive(Clone, Copy)]
+pub(super) struct Lookahead {
+    next: Offset,
+    ring: [(Offset, Keyhash); AHEAD],
+    first: usize,
+    count: usize,
+}
+
+impl Default for Lookahead {
+    fn default() -> Self {
+        Lookahead::at(Offset::from_raw(0))
+    }
+}
+
+impl Lookahead {
+    /// Nothing is known; the walk goes on from `head`.
+    pub fn at(head: Offset) -> Lookahead {
+        Lookahead {
+            next: head,
+            ring: [(head, Keyhash(0)); AHEAD],
+            first: 0,
+            count: 0,
+        }
+    }
+
+    /// Walks on until enough items are known, and fetches the bucket of each.
+    #[inline]
+    pub fn top_up(&mut self, shared: &Shared, log: &CircularLog, tail: Offset) {
+        while self.count < AHEAD && self.next != tail {
+            let Some(item) = Item::read(log, log.geometry().position(self.next)) else {
+                break;
+            };
+            let keyhash = hash(shared, &item);
+            shared.index.prefetch(keyhash);
+            self.ring[(self.first + self.count) % AHEAD] = (self.next, keyhash);
+            self.count += 1;
+            self.next = skip_fillers(
+                log,
+                log.geometry()
+                    .advance(self.next, item.layout().words() as u64),
+                tail,
+            );
+            log.prefetch(log.geometry().position(self.next) + 24);
+        }
+    }
+
+    /// The keyhash of the item at the head.
+    #[inline]
+    pub fn take(
+        &mut self,
+        shared: &Shared,
+        head: Offset,
+        item: &Item<'_>,
+        after: Offset,
+    ) -> Keyhash {
+        if self.count > 0 && self.ring[self.first].0 == head {
+            let keyhash = self.ring[self.first].1;
+            self.first = (self.first + 1) % AHEAD;
+            self.count -= 1;
+            return keyhash;
+        }
+        *self = Lookahead::at(after);
+        hash(shared, item)
+    }
+}
+
+/// The first place from `at` on that is not a filler.
+pub(super) fn skip_fillers(log: &CircularLog, mut at: Offset, tail: Offset) -> Offset {
+    while at != tail {
+        let header = Header::read(log, log.geometry().position(at));
+        if !header.is_filler() {
+            break;
+        }
+        at = log.geometry().advance(at, header.filler_words());
+    }
+    at
+}
+
+/// An item's keyhash, computed anew.
+pub(super) fn hash(shared: &Shared, item: &Item<'_>) -> Keyhash {
+    shared.seed.keyhash(item.key(&mut [0; KEY_BYTES_MAX + 6]))
+}

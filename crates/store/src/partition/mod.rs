@@ -1,0 +1,259 @@
+//! One partition: a lossy index over one or two circular logs, with one writer at a time.
+//!
+//! Contents, one file per verb: [`find`](find) an item, [`read`](read) it (by the owner, or optimistically), [`put`](put) one, [`remove`](remove) one,
+//! [`touch`](touch) one; what goes on behind them: [`make_room`](make_room) at the head of a log, [`scan`](scan) for stale entries,
+//! [`spares`](spares) for buckets that overflow, and `flush`.
+//!
+//! Two handles reach a partition. The [`Owner`] does everything; under EREW and CREW there is one, under CRCW each core has one and writers exclude one
+//! another. A [`Reader`], to be had under CREW and CRCW, reads optimistically from any core.
+
+mod config;
+mod counters;
+mod find;
+mod lookahead;
+mod make_room;
+mod put;
+mod read;
+mod remove;
+mod scan;
+mod spares;
+mod touch;
+
+pub use config::{ConfigError, PartitionConfig};
+pub use counters::Counts;
+pub use find::Found;
+pub use put::Stored;
+pub use read::Busy;
+use read::Mark;
+
+use crate::access::{Access, Crcw, Gate};
+use crate::evict::Evict;
+use crate::heap::{CircularLog, Offset};
+use crate::index::{Index, LogId};
+use counters::Counters;
+use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
+use glimmer_base::sync::{Arc, AtomicU64};
+use glimmer_base::{Keyhash, Moment, Seed};
+use lookahead::Lookahead;
+use std::ops::Range;
+
+/// What every core may see of a partition.
+struct Shared {
+    index: Index,
+    main: CircularLog,
+    small: Option<CircularLog>,
+    /// How many flushes the partition has carried out.
+    flushes: AtomicU64,
+    counters: Counters,
+    seed: Seed,
+}
+
+impl Shared {
+    #[inline(always)]
+    fn log(&self, id: LogId) -> &CircularLog {
+        match (id, &self.small) {
+            (LogId::Small, Some(small)) => small,
+            _ => &self.main,
+        }
+    }
+}
+
+/// What only the writer has.
+struct State {
+    tails: [Offset; 2],
+    lookahead: [Lookahead; 2],
+    cas: u64,
+    scan: scan::Cursor,
+    spares: spares::FreeList,
+    /// Holds an item while its place in the log is given up.
+    scratch: Vec<u64>,
+}
+
+/// The writing side of a partition. See the module's text.
+pub struct Owner<A: Access, E: Evict> {
+    shared: Arc<Shared>,
+    gate: A::Gate<State>,
+    rule: E,
+}
+
+/// The reading side of a partition, for cores that do not own it.
+#[derive(Clone)]
+pub struct Reader {
+    shared: Arc<Shared>,
+    reads_counted: u8,
+}
+
+/// A writer at work: the owner with its gate passed. Requests are executed on this.
+pub struct Writer<'a, A: Access, E: Evict> {
+    shared: &'a Shared,
+    state: <A::Gate<State> as Gate<State>>::Guard<'a>,
+    rule: &'a E,
+}
+
+impl<A: Access, E: Evict> Owner<A, E> {
+    /// An empty partition and its owner.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`], if the sizes do not fit together or the memory is not to be had.
+    pub fn new(config: &PartitionConfig, rule: E) -> Result<Self, ConfigError> {
+        let shared = config.build::<E>()?;
+        let state = State {
+            tails: [Offset::from_raw(0); 2],
+            lookahead: [Lookahead::default(), Lookahead::default()],
+            cas: 0,
+            scan: scan::Cursor::default(),
+            spares: spares::FreeList::default(),
+            scratch: Vec::new(),
+        };
+        Ok(Owner {
+            shared: Arc::new(shared),
+            gate: Gate::new(state),
+            rule,
+        })
+    }
+
+    /// Begins work on the partition at a time when `flushes` flushes were due: the partition catches up with them first.
+    #[inline(always)]
+    pub fn enter(&mut self, flushes: u64) -> Writer<'_, A, E> {
+        let mut writer = Writer {
+            shared: &self.shared,
+            state: self.gate.enter(),
+            rule: &self.rule,
+        };
+        if writer.shared.flushes.load(Relaxed) != flushes {
+            writer.flush(flushes);
+        }
+        writer
+    }
+
+    /// Fetches the key's bucket without waiting for it (the pipeline's first stage).
+    #[inline(always)]
+    pub fn prefetch_bucket(&self, keyhash: Keyhash) {
+        self.shared.index.prefetch(keyhash);
+    }
+
+    /// Fetches the first lines of the items that the key's tag names, without waiting for them (the pipeline's second stage).
+    #[inline(always)]
+    pub fn prefetch_item(&self, keyhash: Keyhash) {
+        self.shared.prefetch_item(keyhash);
+    }
+
+    /// The partition's figures, for any thread.
+    pub fn figures(&self) -> Figures {
+        Figures {
+            shared: self.shared.clone(),
+        }
+    }
+}
+
+impl<A: Access, E: Evict> Owner<A, E> {
+    /// A handle for reading from another core, if the access mode allows that.
+    pub fn reader(&self) -> Option<Reader> {
+        A::SHARED_READS.then(|| Reader {
+            shared: self.shared.clone(),
+            reads_counted: E::READS_COUNTED,
+        })
+    }
+}
+
+impl<E: Evict> Clone for Owner<Crcw, E> {
+    fn clone(&self) -> Self {
+        Owner {
+            shared: self.shared.clone(),
+            gate: self.gate.clone(),
+            rule: self.rule.clone(),
+        }
+    }
+}
+
+impl Reader {
+    /// See [`Owner::prefetch_bucket`].
+    #[inline(always)]
+    pub fn prefetch_bucket(&self, keyhash: Keyhash) {
+        self.shared.index.prefetch(keyhash);
+    }
+
+    /// See [`Owner::prefetch_item`].
+    #[inline(always)]
+    pub fn prefetch_item(&self, keyhash: Keyhash) {
+        self.shared.prefetch_item(keyhash);
+    }
+}
+
+impl<A: Access, E: Evict> Writer<'_, A, E> {
+    /// Carries out a flush: everything that is stored lies behind the head, and is gone. Nothing is walked.
+    fn flush(&mut self, flushes: u64) {
+        for id in [LogId::Main, LogId::Small] {
+            let tail = self.state.tails[id as usize];
+            self.shared.log(id).publish_head(tail, A::SHARED_READS);
+            self.state.lookahead[id as usize] = Lookahead::at(tail);
+        }
+        self.shared.counters.emptied();
+        // A reader that sees the number sees the heads as well.
+        self.shared.flushes.store(flushes, Release);
+    }
+
+    /// The next CAS unique.
+    #[inline(always)]
+    fn next_cas(&mut self) -> u64 {
+        self.state.cas = if self.state.cas >= crate::heap::CAS_MAX {
+            1
+        } else {
+            self.state.cas + 1
+        };
+        self.state.cas
+    }
+
+    #[inline(always)]
+    fn log(&self, id: LogId) -> &CircularLog {
+        self.shared.log(id)
+    }
+
+    #[inline(always)]
+    fn tail(&self, id: LogId) -> Offset {
+        self.state.tails[id as usize]
+    }
+}
+
+/// Reads a partition's figures, from any thread.
+#[derive(Clone)]
+pub struct Figures {
+    shared: Arc<Shared>,
+}
+
+impl Figures {
+    /// The figures now. `flushes` as in [`Owner::enter`]: a partition that has yet to carry out a flush counts as empty.
+    pub fn counts(&self, flushes: u64) -> Counts {
+        let mut counts = self.shared.counters.counts();
+        if self.shared.flushes.load(Acquire) != flushes {
+            counts.items = 0;
+            counts.bytes = 0;
+        }
+        counts
+    }
+
+    /// Bytes of the logs.
+    pub fn log_bytes(&self) -> u64 {
+        let words = |log: &CircularLog| log.geometry().words();
+        8 * (words(&self.shared.main) + self.shared.small.as_ref().map_or(0, words))
+    }
+
+    /// Bytes of the index.
+    pub fn index_bytes(&self) -> u64 {
+        self.shared.index.bytes()
+    }
+
+    /// Where logs and index lie in memory, for [`PageReport::of`](crate::memory::PageReport::of).
+    pub fn addresses(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let logs = std::iter::once(&self.shared.main).chain(&self.shared.small);
+        logs.map(CircularLog::addresses)
+            .chain([self.shared.index.addresses()])
+    }
+}
+
+/// Whether `now` matters to a lookup: an item that has expired is not there.
+#[inline(always)]
+fn expired(item: &crate::heap::Item<'_>, now: Moment) -> bool {
+    item.layout().expiry && item.expiry().is_due(now)
+}

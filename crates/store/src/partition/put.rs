@@ -1,0 +1,201 @@
+//! Storing an item: in place if it fits the space first given to the old one, else at the tail of a log (MICA §4.3.1), and into the index.
+
+use super::lookahead::skip_fillers;
+use super::{Found, Writer};
+use crate::access::Access;
+use crate::evict::Evict;
+use crate::heap::{NewItem, write_filler, write_item};
+use crate::index::{Entry, LogId, Slot};
+use glimmer_base::{Keyhash, Moment};
+
+/// What became of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// The item is there, with this CAS unique.
+    Yes(u64),
+    /// The item is larger than the limit; nothing has changed.
+    TooLarge,
+}
+
+/// An item this near to being evicted, as a part of its log, is not updated in place but stored anew.
+const NEAR_HEAD_PART: u64 = 16;
+
+impl<A: Access, E: Evict> Writer<'_, A, E> {
+    /// Stores an item under its key, in place of the one that is there.
+    #[inline]
+    pub fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored {
+        if !self.fits(item) {
+            return Stored::TooLarge;
+        }
+        let cas = self.next_cas();
+        self.put_as(keyhash, item, cas, now);
+        Stored::Yes(cas)
+    }
+
+    /// Whether an item is within the limit. Room for flags and expiry counts always, so that a touch never makes an item too large.
+    #[inline(always)]
+    pub fn fits(&self, item: &NewItem<'_>) -> bool {
+        let mut layout = item.layout();
+        layout.flags = true;
+        layout.expiry = true;
+        layout.words() <= self.shared.main.item_words_max()
+    }
+
+    /// Stores an item that [`fits`](Self::fits) with a given CAS unique.
+    #[inline]
+    pub(super) fn put_as(&mut self, keyhash: Keyhash, item: &NewItem<'_>, cas: u64, now: Moment) {
+        let shared = self.shared;
+        let words = item.layout().words() as u64;
+        shared.counters.stored.add(1);
+        let old = shared.find(keyhash, item.key);
+        if let Some(found) = &old
+            && let Some(extent) = self.extent_for_update(found, words)
+        {
+            self.update_in_place(keyhash, found, extent, item, cas);
+            return;
+        }
+        let id = self.choose_log(keyhash, &old, words);
+        let old = old.map(|found| (found.slot, found.entry, found.item.layout().words() as u64));
+        self.make_room(id, words, now);
+        let (log, tail) = (shared.log(id), self.tail(id));
+        write_item(log, log.geometry().position(tail), item, cas);
+        self.state.tails[id as usize] = log.geometry().advance(tail, words);
+        self.index_item(
+            keyhash,
+            item.key,
+            Entry::new(keyhash.tag(), id, tail, 0),
+            old,
+            words,
+        );
+        self.scan_after(id, words);
+    }
+
+    /// The words that an update in place may use, if it is to be one: the item's own, and fillers that earlier updates left behind it.
+    #[inline(always)]
+    fn extent_for_update(&self, found: &Found<'_>, words: u64) -> Option<u64> {
+        let (id, offset) = (found.entry.log(), found.entry.offset());
+        let (log, geometry) = (self.log(id), self.log(id).geometry());
+        let own = found.item.layout().words() as u64;
+        let left = self.free(id) + geometry.distance(log.head(), offset);
+        let distance = geometry.distance(offset, self.tail(id));
+        if left < geometry.words() / NEAR_HEAD_PART
+            || self.rule.reinsert_on_read(distance, geometry.words())
+        {
+            return None;
+        }
+        if own >= words {
+            return Some(own);
+        }
+        let end = skip_fillers(log, geometry.advance(offset, own), self.tail(id));
+        let extent = geometry.distance(offset, end);
+        (extent >= words).then_some(extent)
+    }
+
+    #[inline(always)]
+    fn update_in_place(
+        &mut self,
+        keyhash: Keyhash,
+        found: &Found<'_>,
+        extent: u64,
+        item: &NewItem<'_>,
+        cas: u64,
+    ) {
+        let shared = self.shared;
+        let log = shared.log(found.entry.log());
+        let at = log.geometry().position(found.entry.offset());
+        let (old_words, words) = (
+            found.item.layout().words() as u64,
+            item.layout().words() as u64,
+        );
+        let home = shared.index.bucket(shared.index.home(keyhash));
+        home.write_begin(A::SHARED_READS);
+        write_item(log, at, item, cas);
+        if extent > words {
+            let rest = log.geometry().advance(found.entry.offset(), words);
+            write_filler(log, log.geometry().position(rest), extent - words);
+        }
+        home.write_end(A::SHARED_READS);
+        shared
+            .index
+            .count_read(found.slot, found.entry, E::READS_COUNTED);
+        shared.counters.in_place_updates.add(1);
+        shared.counters.bytes.add(8 * words);
+        shared.counters.bytes.sub(8 * old_words);
+    }
+
+    /// The log for an item that is appended.
+    #[inline(always)]
+    fn choose_log(&self, keyhash: Keyhash, old: &Option<Found<'_>>, words: u64) -> LogId {
+        let Some(small) = self
+            .shared
+            .small
+            .as_ref()
+            .filter(|small| words <= small.item_words_max() as u64)
+        else {
+            return LogId::Main;
+        };
+        match old {
+            // A write is a use: what was used before it is stored anew has proved itself.
+            Some(found) => {
+                if found.entry.reads() > 0 {
+                    LogId::Main
+                } else {
+                    found.entry.log()
+                }
+            }
+            None => {
+                let remembered = self.shared.index.find(keyhash, |_, entry| {
+                    let (geometry, head) = (small.geometry(), small.head());
+                    (entry.log() == LogId::Small
+                        && !geometry.is_live(entry.offset(), head)
+                        && geometry.laps_behind(entry.offset(), head) < E::GHOST_LAPS)
+                        .then_some(())
+                });
+                self.rule.admit(remembered.is_some())
+            }
+        }
+    }
+
+    /// Makes the index name an item that has just been written. `old` is the entry it replaces and that item's words, as found before room was made.
+    #[inline(always)]
+    fn index_item(
+        &mut self,
+        keyhash: Keyhash,
+        key: &[u8],
+        new: Entry,
+        old: Option<(Slot, Entry, u64)>,
+        words: u64,
+    ) {
+        let shared = self.shared;
+        // Making room may have evicted the old item or moved it to another place; the new one is not in the index yet, so a search finds only the old.
+        let old = old.and_then(|(slot, entry, old_words)| {
+            if shared.index.get(slot).same_item(entry) {
+                let live = shared.log(entry.log()).is_live(entry.offset());
+                return Some((slot, live.then_some(old_words)));
+            }
+            shared
+                .find(keyhash, key)
+                .map(|found| (found.slot, Some(old_words)))
+        });
+        let counters = &shared.counters;
+        let home = shared.index.home(keyhash);
+        shared.index.bucket(home).write_begin(A::SHARED_READS);
+        let slot = match old {
+            Some((slot, Some(old_words))) => {
+                counters.bytes.sub(8 * old_words);
+                slot
+            }
+            Some((slot, None)) => {
+                counters.items.add(1);
+                slot
+            }
+            None => {
+                counters.items.add(1);
+                self.free_slot(home)
+            }
+        };
+        counters.bytes.add(8 * words);
+        shared.index.bucket(slot.bucket).set_entry(slot.entry, new);
+        shared.index.bucket(home).write_end(A::SHARED_READS);
+    }
+}

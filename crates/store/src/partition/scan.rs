@@ -1,0 +1,98 @@
+//! The incremental scan for stale entries (MICA §4.3.2, "Handling dangling pointers").
+//!
+//! Every append pays for a share of the scan, so that the whole index has been looked at by the time a log has gone round a few times, long before its
+//! offsets start again. What the scan finds dangling it removes, except what the eviction rule wants remembered for longer; and it gives back spare
+//! buckets that are no longer needed.
+
+use super::Writer;
+use crate::access::Access;
+use crate::evict::Evict;
+use crate::heap::Geometry;
+use crate::index::{Entry, LogId, Slot};
+
+/// Where the scan stands.
+#[derive(Default)]
+pub(super) struct Cursor {
+    home: usize,
+    /// What appends have paid in and no bucket has used, in words times buckets.
+    credit: u64,
+}
+
+/// The scan goes round once while a log goes round this often, offsets permitting.
+const LAPS_PER_SCAN: [u64; 2] = [1, 4];
+
+/// For how many laps a scan may leave a dangling entry, beyond the one lap that the scan itself takes, before its offset would look live again.
+fn laps_kept(geometry: Geometry, wanted: u64) -> u64 {
+    wanted.min(
+        geometry
+            .laps()
+            .saturating_sub(3 + LAPS_PER_SCAN[LogId::Small as usize]),
+    )
+}
+
+impl<A: Access, E: Evict> Writer<'_, A, E> {
+    /// Scans as many buckets as an append of `words` words to a log pays for.
+    #[inline(always)]
+    pub(super) fn scan_after(&mut self, id: LogId, words: u64) {
+        let geometry = self.log(id).geometry();
+        let laps = if geometry.laps() > 16 {
+            LAPS_PER_SCAN[id as usize]
+        } else {
+            1
+        };
+        let price = geometry.words() * laps;
+        self.state.scan.credit += words * self.shared.index.mains() as u64;
+        while self.state.scan.credit >= price {
+            self.state.scan.credit -= price;
+            let home = self.state.scan.home;
+            self.state.scan.home = if home + 1 == self.shared.index.mains() {
+                0
+            } else {
+                home + 1
+            };
+            self.scan_chain(home);
+        }
+    }
+
+    fn scan_chain(&mut self, home: usize) {
+        let shared = self.shared;
+        let is_stale = |entry: Entry| {
+            let (log, geometry) = (shared.log(entry.log()), shared.log(entry.log()).geometry());
+            let kept = if entry.log() == LogId::Small {
+                laps_kept(geometry, E::GHOST_LAPS)
+            } else {
+                0
+            };
+            !entry.is_empty()
+                && !log.is_live(entry.offset())
+                && geometry.laps_behind(entry.offset(), log.head()) >= kept
+        };
+        let main = shared.index.bucket(home);
+        let mut locked = false;
+        for number in shared.index.chain(home) {
+            for (at, entry) in shared.index.bucket(number).entries().enumerate() {
+                if is_stale(entry) {
+                    if !locked {
+                        main.write_begin(A::SHARED_READS);
+                        locked = true;
+                    }
+                    let slot = Slot {
+                        bucket: number,
+                        entry: at,
+                    };
+                    shared
+                        .index
+                        .bucket(slot.bucket)
+                        .set_entry(slot.entry, Entry::EMPTY);
+                    shared.counters.stale_removed.add(1);
+                }
+            }
+        }
+        if locked {
+            main.write_end(A::SHARED_READS);
+        }
+        if main.next().is_some() {
+            self.shorten_chain(home);
+        }
+    }
+}
