@@ -1,4 +1,13 @@
 //! Floor 4: load for caches, ours and others. Popularity of keys, values that can be verified, clients, and the peers to compare with.
 
+pub mod ceiling;
+pub mod client;
 pub mod hit_ratio;
+pub mod machine;
 pub mod popularity;
+pub mod report;
+pub mod servers;
+pub mod stats;
+pub mod trivial;
+pub mod values;
+pub mod versus;

@@ -1,0 +1,41 @@
+//! `glimmer bench`: every claim, one command away from being checked.
+
+mod versus;
+
+use clap::Subcommand;
+
+/// Measure this cache, beside others and beside what the machine can do
+///
+/// Absolute figures on a shared machine say little. Every comparison therefore runs in one invocation, takes the
+/// candidates in turn, repeats, and prints ratios with their spread next to the machine's own ceilings.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Versus(versus::Arguments),
+}
+
+impl Arguments {
+    /// Runs the benchmark and prints its tables.
+    pub fn run(&self) -> anyhow::Result<()> {
+        match &self.what {
+            What::Versus(arguments) => arguments.run(),
+        }
+    }
+}
+
+/// Tells on stderr what happens, so that stdout holds nothing but the result.
+fn progress(line: &str) {
+    eprintln!("{line}");
+}
+
+/// Writes a result as JSON, for machines.
+fn write_json(file: &std::path::Path, result: &impl serde::Serialize) -> anyhow::Result<()> {
+    use anyhow::Context;
+    let json = serde_json::to_vec_pretty(result)?;
+    std::fs::write(file, json).with_context(|| format!("writing {}", file.display()))
+}

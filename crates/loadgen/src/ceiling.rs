@@ -1,0 +1,204 @@
+//! What the machine itself can do: random reads of cache lines per second. A store's operations are counted in these.
+
+use std::{
+    fs, io,
+    ptr::{self, NonNull},
+    sync::{
+        Barrier,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use rand::{RngCore, SeedableRng, rngs::SmallRng};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+
+use crate::machine;
+
+/// Bytes of a region unless told otherwise: several times any cache.
+pub const REGION_BYTES: usize = 2 << 30;
+
+/// Reads under way at a time.
+const AHEAD: usize = 32;
+const LINE_BYTES: usize = 64;
+const HUGE_BYTES: usize = 2 << 20;
+/// Reads between two looks at the clock.
+const BLOCK: usize = 1 << 16;
+
+/// Memory to read from, on transparent huge pages if the machine gives them.
+pub struct Region {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: the memory is only ever accessed through atomics.
+unsafe impl Sync for Region {}
+// SAFETY: nothing about a mapping belongs to the thread that made it.
+unsafe impl Send for Region {}
+
+impl Region {
+    /// Maps and touches a region of `bytes`, a power of two and at least one huge page.
+    pub fn new(bytes: usize) -> io::Result<Region> {
+        assert!(
+            bytes.is_power_of_two() && bytes >= HUGE_BYTES,
+            "a power of two of huge pages"
+        );
+        // SAFETY: a new anonymous mapping overlaps nothing.
+        let start = unsafe {
+            let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+            mmap_anonymous(
+                ptr::null_mut(),
+                bytes,
+                ProtFlags::READ | ProtFlags::WRITE,
+                flags,
+            )?
+        };
+        let start = NonNull::new(start.cast()).expect("a mapping is not at address zero");
+        let region = Region { start, bytes };
+        // SAFETY: the mapping is ours; the advice changes no contents. Refused, the pages stay small and the report says so.
+        let _ = unsafe { madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
+        for line in 0..region.lines() {
+            region.line(line).store(line as u64, Ordering::Relaxed);
+        }
+        Ok(region)
+    }
+
+    fn lines(&self) -> usize {
+        self.bytes / LINE_BYTES
+    }
+
+    #[inline]
+    fn line(&self, index: usize) -> &AtomicU64 {
+        debug_assert!(index < self.lines());
+        // SAFETY: the index is below the number of lines (callers mask it), and lines are aligned for a word.
+        unsafe {
+            &*self
+                .start
+                .as_ptr()
+                .add(index * LINE_BYTES)
+                .cast::<AtomicU64>()
+        }
+    }
+
+    /// Bytes of the region that really are on transparent huge pages, as the kernel reports them.
+    pub fn huge_bytes(&self) -> io::Result<u64> {
+        let (start, end) = (
+            self.start.as_ptr() as usize,
+            self.start.as_ptr() as usize + self.bytes,
+        );
+        let mut inside = false;
+        let mut kib = 0;
+        for line in fs::read_to_string("/proc/self/smaps")?.lines() {
+            let range = line
+                .split(' ')
+                .next()
+                .and_then(|range| range.split_once('-'));
+            if let Some((from, to)) = range
+                && let (Ok(from), Ok(to)) = (
+                    usize::from_str_radix(from, 16),
+                    usize::from_str_radix(to, 16),
+                )
+            {
+                inside = from < end && start < to;
+            } else if inside && let Some(huge) = line.strip_prefix("AnonHugePages:") {
+                kib += huge
+                    .trim()
+                    .trim_end_matches(" kB")
+                    .parse::<u64>()
+                    .unwrap_or(0);
+            }
+        }
+        Ok(kib * 1024)
+    }
+
+    /// Random reads of 64-byte lines per second, one thread on each of `cores`, all of them together, for about `duration`.
+    pub fn random_reads_per_s(&self, cores: &[usize], duration: Duration) -> io::Result<f64> {
+        let start = Barrier::new(cores.len());
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = cores
+                .iter()
+                .map(|&core| {
+                    let start = &start;
+                    scope.spawn(move || {
+                        let pinned = machine::pin([core]);
+                        start.wait();
+                        let begin = Instant::now();
+                        let reads = self.read_until(begin + duration, core as u64);
+                        pinned.map(|()| reads as f64 / begin.elapsed().as_secs_f64())
+                    })
+                })
+                .collect();
+            threads
+                .into_iter()
+                .map(|thread| thread.join().expect("a reader does not panic"))
+                .sum()
+        })
+    }
+
+    fn read_until(&self, end: Instant, seed: u64) -> u64 {
+        let mask = self.lines() - 1;
+        let mut rng = SmallRng::seed_from_u64(seed);
+        let mut ahead = [0; AHEAD];
+        let (mut sum, mut reads) = (0u64, 0u64);
+        while Instant::now() < end {
+            for _ in 0..BLOCK / AHEAD {
+                for slot in &mut ahead {
+                    sum = sum.wrapping_add(self.line(*slot).load(Ordering::Relaxed));
+                    *slot = rng.next_u64() as usize & mask;
+                    prefetch(ptr::from_ref(self.line(*slot)));
+                }
+            }
+            reads += BLOCK as u64;
+        }
+        std::hint::black_box(sum);
+        reads
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and nothing borrows it any more.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline]
+fn prefetch(line: *const AtomicU64) {
+    use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: a prefetch never faults.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) };
+}
+
+#[cfg(target_arch = "aarch64")]
+#[inline]
+fn prefetch(line: *const AtomicU64) {
+    // SAFETY: a prefetch never faults and changes no register.
+    unsafe {
+        core::arch::asm!("prfm pldl1keep, [{line}]", line = in(reg) line, options(nostack, preserves_flags))
+    };
+}
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[inline]
+fn prefetch(_line: *const AtomicU64) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_hold_what_was_written_and_reads_are_counted() {
+        let region = Region::new(8 << 20).unwrap();
+        assert!((0..region.lines()).all(|i| region.line(i).load(Ordering::Relaxed) == i as u64));
+        assert!(region.huge_bytes().unwrap() <= 8 << 20);
+        let reads = region.read_until(Instant::now() + Duration::from_millis(5), 1);
+        assert!(reads > 0 && reads.is_multiple_of(BLOCK as u64));
+        assert!(
+            region
+                .random_reads_per_s(&[0], Duration::from_millis(5))
+                .unwrap()
+                > 0.0
+        );
+    }
+}

@@ -1,0 +1,72 @@
+//! Tables that people read and that documentation can take over as they are.
+
+use std::fmt;
+
+/// A Markdown table whose columns are padded, so that it reads well on a terminal as well.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table with these column heads.
+    pub fn new<S: Into<String>>(heads: impl IntoIterator<Item = S>) -> Self {
+        Table {
+            rows: vec![heads.into_iter().map(Into::into).collect()],
+        }
+    }
+
+    /// Adds a row with as many cells as there are heads.
+    pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+        let cells: Vec<String> = cells.into_iter().map(Into::into).collect();
+        assert_eq!(cells.len(), self.rows[0].len(), "a cell for every column");
+        self.rows.push(cells);
+    }
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = self.rows[0].len();
+        let width = |column: usize| {
+            self.rows
+                .iter()
+                .map(|row| row[column].chars().count())
+                .max()
+                .unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for (index, row) in self.rows.iter().enumerate() {
+            for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
+                // Names to the left, figures to the right.
+                match column {
+                    0 => write!(out, "| {cell:<width$} ")?,
+                    _ => write!(out, "| {cell:>width$} ")?,
+                }
+            }
+            writeln!(out, "|")?;
+            if index == 0 {
+                for (column, width) in widths.iter().enumerate() {
+                    let end = if column == 0 { "-" } else { ":" };
+                    write!(out, "|{}{end}", "-".repeat(width + 1))?;
+                }
+                writeln!(out, "|")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let mut table = Table::new(["rule", "hits"]);
+        table.row(["FIFO", "9%"]);
+        table.row(["S3-FIFO", "12.5%"]);
+        let expected =
+            "| rule    |  hits |\n|---------|------:|\n| FIFO    |    9% |\n| S3-FIFO | 12.5% |\n";
+        assert_eq!(table.to_string(), expected);
+    }
+}

@@ -1,0 +1,238 @@
+//! Servers as child processes: ours and the ones it is compared with, started from what is installed, bound to cores, and ended with us.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    os::unix::process::CommandExt,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use rustix::process::{Pid, Signal, geteuid, kill_process, set_parent_process_death_signal};
+
+use crate::{
+    client::{Tally, closed, load, open, resp::Resp, text::Text},
+    machine,
+};
+
+/// Ports that the measured servers listen on.
+const PORTS: std::ops::Range<u16> = 21300..21400;
+const START_MAX: Duration = Duration::from_secs(20);
+const STOP_MAX: Duration = Duration::from_secs(5);
+const CONNECTIONS_MAX: &str = "1024";
+
+/// A server that can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Ours: this very executable.
+    Glimmer,
+    /// The original.
+    Memcached,
+    /// Redis, as a cache: nothing is saved.
+    Redis,
+}
+
+impl Kind {
+    /// The name on the command line and in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Glimmer => "glimmer",
+            Kind::Memcached => "memcached",
+            Kind::Redis => "redis",
+        }
+    }
+
+    /// How the first line of its version command reads, or how to install it.
+    pub fn version(self) -> Result<String> {
+        let (program, flag) = match self {
+            Kind::Glimmer => (std::env::current_exe()?, "--version"),
+            Kind::Memcached => ("memcached".into(), "-V"),
+            Kind::Redis => ("redis-server".into(), "--version"),
+        };
+        let output = Command::new(&program).arg(flag).output();
+        let output = output.with_context(|| match self {
+            Kind::Glimmer => "this executable cannot be run again".to_owned(),
+            Kind::Memcached => "memcached is missing: apt-get install memcached".to_owned(),
+            Kind::Redis => "redis-server is missing: apt-get install redis-server".to_owned(),
+        })?;
+        Ok(String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned())
+    }
+}
+
+/// How to start a server.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Which.
+    pub kind: Kind,
+    /// Its worker threads (Redis has one).
+    pub threads: usize,
+    /// Cores it may use.
+    pub cores: Vec<usize>,
+    /// Its `-m`, in MiB (Redis has no limit unless told).
+    pub memory_mib: usize,
+    /// Length of the values that its clients write, in bytes.
+    pub value_bytes: usize,
+    /// More arguments.
+    pub arguments: Vec<String>,
+}
+
+/// A running server; it ends when this is dropped, and when this process ends in whatever way.
+pub struct Server {
+    child: Child,
+    kind: Kind,
+    address: SocketAddr,
+    value_bytes: usize,
+}
+
+impl Launch {
+    /// Starts the server and waits until it accepts connections.
+    pub fn start(&self) -> Result<Server> {
+        let name = self.kind.name();
+        let port = free_port()?;
+        let mut command = self.command(port)?;
+        let cores = self.cores.clone();
+        let start = move || {
+            // So that no server outlives a benchmark that is interrupted or killed.
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            machine::pin(cores.iter().copied())
+        };
+        // SAFETY: between fork and exec it makes two system calls and does not allocate.
+        unsafe { command.pre_exec(start) };
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        let child = command
+            .spawn()
+            .with_context(|| format!("starting {name}"))?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let mut server = Server {
+            child,
+            kind: self.kind,
+            address,
+            value_bytes: self.value_bytes,
+        };
+        let begin = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            if let Some(status) = server.child.try_wait()? {
+                bail!(
+                    "{name} did not start ({status}); its arguments: {:?}",
+                    command.get_args()
+                );
+            }
+            if begin.elapsed() > START_MAX {
+                bail!("{name} accepts no connections on port {port}");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(server)
+    }
+
+    fn command(&self, port: u16) -> Result<Command> {
+        let (port, threads) = (port.to_string(), self.threads.to_string());
+        let memory = self.memory_mib.to_string();
+        let mut command;
+        match self.kind {
+            Kind::Glimmer => {
+                command = Command::new(std::env::current_exe()?);
+                command
+                    .arg("serve")
+                    .args(["-l", "127.0.0.1", "-p", &port, "-t", &threads]);
+                command.args(["-m", &memory, "-U", "0", "-c", CONNECTIONS_MAX]);
+            }
+            Kind::Memcached => {
+                command = Command::new("memcached");
+                command.args(["-l", "127.0.0.1", "-p", &port, "-t", &threads]);
+                command.args(["-m", &memory, "-U", "0", "-c", CONNECTIONS_MAX]);
+                if geteuid().is_root() {
+                    command.args(["-u", "nobody"]);
+                }
+            }
+            Kind::Redis => {
+                command = Command::new("redis-server");
+                command.args(["--bind", "127.0.0.1", "--port", &port, "--io-threads", "1"]);
+                command.args(["--save", "", "--appendonly", "no", "--loglevel", "warning"]);
+            }
+        }
+        command.args(&self.arguments);
+        Ok(command)
+    }
+}
+
+fn free_port() -> Result<u16> {
+    let free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    PORTS
+        .clone()
+        .find(free)
+        .with_context(|| format!("no port is free in {PORTS:?}"))
+}
+
+impl Server {
+    /// Which server it is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// CPU time it has used so far.
+    pub fn cpu(&self) -> Result<Duration> {
+        Ok(machine::process_cpu(self.pid())?)
+    }
+
+    /// Goes once through a range of keys.
+    pub fn pass(
+        &self,
+        pass: load::Pass,
+        numbers: std::ops::Range<u32>,
+        progress: impl FnMut(u64),
+    ) -> Result<Tally> {
+        let (address, value_bytes) = (self.address, self.value_bytes);
+        match self.kind {
+            Kind::Redis => load::pass(address, &Resp::new(value_bytes), pass, numbers, progress),
+            _ => load::pass(address, &Text::new(value_bytes), pass, numbers, progress),
+        }
+        .with_context(|| format!("loading {}", self.kind.name()))
+    }
+
+    /// Drives it as fast as it answers.
+    pub fn closed(&self, plan: &closed::Plan) -> Result<closed::Outcome> {
+        let cpu = || self.cpu();
+        match self.kind {
+            Kind::Redis => closed::run(self.address, &Resp::new(self.value_bytes), plan, &cpu),
+            _ => closed::run(self.address, &Text::new(self.value_bytes), plan, &cpu),
+        }
+        .with_context(|| format!("measuring {}", self.kind.name()))
+    }
+
+    /// Drives it at a fixed rate.
+    pub fn open(&self, plan: &open::Plan) -> Result<open::Latencies> {
+        let cpu = || self.cpu();
+        match self.kind {
+            Kind::Redis => open::run(self.address, &Resp::new(self.value_bytes), plan, &cpu),
+            _ => open::run(self.address, &Text::new(self.value_bytes), plan, &cpu),
+        }
+        .with_context(|| format!("measuring {}", self.kind.name()))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let begin = Instant::now();
+        while begin.elapsed() < STOP_MAX {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

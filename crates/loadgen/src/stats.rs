@@ -1,0 +1,84 @@
+//! Repetitions of a measurement as a median with its spread.
+
+use serde::Serialize;
+
+/// Median, smallest and largest of several repetitions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Spread {
+    /// The middle one; of an even number, the mean of the two in the middle.
+    pub median: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Spread {
+    /// Of at least one repetition.
+    pub fn of(values: &[f64]) -> Spread {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
+        Spread {
+            median: (low + high) / 2.0,
+            min: sorted[0],
+            max: sorted[sorted.len() - 1],
+        }
+    }
+
+    /// Of the ratios of repetitions that ran next to one another, so that a slow spell of the machine falls on both sides.
+    pub fn of_ratios(ours: &[f64], theirs: &[f64]) -> Spread {
+        let ratios: Vec<f64> = ours
+            .iter()
+            .zip(theirs)
+            .map(|(ours, theirs)| ours / theirs)
+            .collect();
+        Spread::of(&ratios)
+    }
+
+    /// The width of the spread as part of the median.
+    pub fn width(&self) -> f64 {
+        (self.max - self.min) / self.median
+    }
+
+    /// `median (min..max)` with so many decimals.
+    pub fn text(&self, decimals: usize) -> String {
+        format!(
+            "{:.decimals$} ({:.decimals$}..{:.decimals$})",
+            self.median, self.min, self.max
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians_of_odd_and_even_counts() {
+        assert_eq!(
+            Spread::of(&[3.0, 1.0, 2.0]),
+            Spread {
+                median: 2.0,
+                min: 1.0,
+                max: 3.0
+            }
+        );
+        assert_eq!(Spread::of(&[4.0, 1.0, 2.0, 3.0]).median, 2.5);
+        assert_eq!(Spread::of(&[5.0]).text(1), "5.0 (5.0..5.0)");
+    }
+
+    #[test]
+    fn ratios_pair_neighbours() {
+        let ratio = Spread::of_ratios(&[2.0, 20.0, 4.0], &[1.0, 10.0, 1.0]);
+        assert_eq!(
+            ratio,
+            Spread {
+                median: 2.0,
+                min: 2.0,
+                max: 4.0
+            }
+        );
+        assert_eq!(ratio.width(), 1.0);
+    }
+}

@@ -1,0 +1,243 @@
+//! A server without a store: it answers every read with the value that belongs to the key, computed. What a client measures against it is the
+//! ceiling that loopback TCP and the client itself set for any server.
+
+use std::{
+    io::{ErrorKind, Read, Write},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use rustix::{
+    event::{
+        Timespec,
+        epoll::{self, CreateFlags, EventData, EventFlags},
+    },
+    io::Errno,
+};
+
+use crate::{machine, values};
+
+const INPUT_BYTES: usize = 64 << 10;
+const TICK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
+
+/// A running trivial server: one thread, ended when this is dropped.
+pub struct Trivial {
+    address: SocketAddr,
+    stop: Arc<AtomicBool>,
+    cpu_ns: Arc<AtomicU64>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Trivial {
+    /// Serves `get` of any number of keys and `set`, as the clients here write them, with values of `value_bytes`, on a core or on any. After every
+    /// `stall.0` of time it does nothing for `stall.1`, if given.
+    pub fn start(value_bytes: usize, core: Option<usize>, stall: Option<Stall>) -> Result<Trivial> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("binding a port")?;
+        let address = listener.local_addr()?;
+        let (stop, cpu_ns) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicU64::new(0)),
+        );
+        let worker = Worker {
+            listener,
+            value_bytes,
+            stall,
+            stop: stop.clone(),
+            cpu_ns: cpu_ns.clone(),
+        };
+        let thread = std::thread::spawn(move || {
+            if let Some(core) = core {
+                machine::pin([core]).expect("a core that this process may use");
+            }
+            worker.serve().expect("loopback works");
+        });
+        Ok(Trivial {
+            address,
+            stop,
+            cpu_ns,
+            thread: Some(thread),
+        })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// CPU time that its thread has used, as of its last burst.
+    pub fn cpu(&self) -> Duration {
+        Duration::from_nanos(self.cpu_ns.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Trivial {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A server that regularly does nothing, to try an open loop on.
+#[derive(Clone, Copy, Debug)]
+pub struct Stall {
+    /// From the beginning of one stall to the next.
+    pub every: Duration,
+    /// How long it lasts.
+    pub lasts: Duration,
+}
+
+struct Worker {
+    listener: TcpListener,
+    value_bytes: usize,
+    stall: Option<Stall>,
+    stop: Arc<AtomicBool>,
+    cpu_ns: Arc<AtomicU64>,
+}
+
+struct Peer {
+    socket: TcpStream,
+    input: Vec<u8>,
+    filled: usize,
+}
+
+impl Worker {
+    fn serve(&self) -> Result<()> {
+        const LISTENER: u64 = u64::MAX;
+        self.listener.set_nonblocking(true)?;
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        epoll::add(
+            &epoll,
+            &self.listener,
+            EventData::new_u64(LISTENER),
+            EventFlags::IN,
+        )?;
+        let mut peers: Vec<Option<Peer>> = Vec::new();
+        let mut events = Vec::with_capacity(64);
+        let mut out = Vec::with_capacity(INPUT_BYTES);
+        let mut next_stall = self
+            .stall
+            .map(|stall| std::time::Instant::now() + stall.every);
+        while !self.stop.load(Ordering::Relaxed) {
+            events.clear();
+            let ready = rustix::buffer::spare_capacity(&mut events);
+            match epoll::wait(&epoll, ready, Some(&TICK)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+            if let (Some(stall), Some(at)) = (self.stall, next_stall)
+                && std::time::Instant::now() >= at
+            {
+                std::thread::sleep(stall.lasts);
+                next_stall = Some(at + stall.every);
+            }
+            for event in &events {
+                let place = event.data.u64();
+                if place == LISTENER {
+                    while let Ok((socket, _)) = self.listener.accept() {
+                        socket.set_nonblocking(true)?;
+                        socket.set_nodelay(true)?;
+                        let data = EventData::new_u64(peers.len() as u64);
+                        epoll::add(&epoll, &socket, data, EventFlags::IN)?;
+                        peers.push(Some(Peer {
+                            socket,
+                            input: vec![0; INPUT_BYTES],
+                            filled: 0,
+                        }));
+                    }
+                } else if let Some(peer) = &mut peers[place as usize]
+                    && !self.answer(peer, &mut out)
+                {
+                    peers[place as usize] = None;
+                }
+            }
+            self.cpu_ns
+                .store(machine::thread_cpu().as_nanos() as u64, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Answers what a peer has sent; false when it is gone or says something else.
+    fn answer(&self, peer: &mut Peer, out: &mut Vec<u8>) -> bool {
+        match peer.socket.read(&mut peer.input[peer.filled..]) {
+            Ok(0) => return false,
+            Ok(bytes) => peer.filled += bytes,
+            Err(error) => {
+                return matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted);
+            }
+        }
+        out.clear();
+        let mut at = 0;
+        while let Some(bytes) = self.request(&peer.input[at..peer.filled], out) {
+            at += bytes;
+        }
+        peer.input.copy_within(at..peer.filled, 0);
+        peer.filled -= at;
+        // A reply fits the socket's buffer; a peer that does not read its replies is let go.
+        peer.filled < INPUT_BYTES && peer.socket.write_all(out).is_ok()
+    }
+
+    /// Answers the request at the beginning of `input` and returns its length, if it is complete.
+    #[inline]
+    fn request(&self, input: &[u8], out: &mut Vec<u8>) -> Option<usize> {
+        let mut at = match input.get(..4)? {
+            b"get " => 4,
+            b"set " => {
+                let line_end = input.iter().position(|&byte| byte == b'\n')?;
+                let bytes = line_end + 1 + self.value_bytes + 2;
+                if input.len() < bytes {
+                    return None;
+                }
+                out.extend_from_slice(b"STORED\r\n");
+                return Some(bytes);
+            }
+            _ => return None,
+        };
+        let mark = out.len();
+        loop {
+            let Some(key) = input.get(at..at + values::KEY_BYTES + 1) else {
+                out.truncate(mark);
+                return None;
+            };
+            self.value(&key[..values::KEY_BYTES], out);
+            at += key.len();
+            if key[values::KEY_BYTES] == b'\r' {
+                break;
+            }
+        }
+        if input.len() == at {
+            out.truncate(mark);
+            return None;
+        }
+        out.extend_from_slice(b"END\r\n");
+        Some(at + 1)
+    }
+
+    #[inline]
+    fn value(&self, key: &[u8], out: &mut Vec<u8>) {
+        let Some(number) = values::number(key) else {
+            return;
+        };
+        out.extend_from_slice(b"VALUE ");
+        out.extend_from_slice(key);
+        let mut digits = *b" 0 0000\r\n";
+        let mut rest = &mut digits[3..];
+        let _ = write!(rest, "{}\r\n", self.value_bytes);
+        let bytes = 9 - rest.len();
+        out.extend_from_slice(&digits[..bytes]);
+        let value_at = out.len();
+        out.resize(value_at + self.value_bytes, 0);
+        values::fill(&mut out[value_at..], number, 0);
+        out.extend_from_slice(b"\r\n");
+    }
+}

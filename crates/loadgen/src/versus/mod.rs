@@ -1,0 +1,260 @@
+//! Ours against the servers that people use today, in one run: each started here, bound to a core, loaded with the same keys, and measured in turn,
+//! so that a slow spell of the machine falls on all of them.
+
+mod latency;
+mod scaling;
+mod throughput;
+
+use std::{fmt, time::Duration};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use crate::{
+    ceiling::{REGION_BYTES, Region},
+    client::load::Pass,
+    machine::{self, CLIENT_CORE, SERVER_CORE},
+    popularity::Popularity,
+    report::Table,
+    servers::{Kind, Launch, Server},
+    stats::Spread,
+};
+
+/// A way to load a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scenario {
+    /// Closed loop, 32 requests in flight on every connection.
+    Pipeline32,
+    /// Closed loop, one request in flight on every connection.
+    Pipeline1,
+    /// Closed loop, one read of 50 keys in flight on every connection.
+    Multiget50,
+    /// Poisson arrivals at 70% of what memcached can do at most with one request in flight on every connection.
+    OpenLoop,
+    /// CPU time per operation with two threads against one.
+    CpuScaling,
+}
+
+impl Scenario {
+    /// All, in the order in which they run.
+    pub const ALL: [Scenario; 5] = [
+        Scenario::Pipeline32,
+        Scenario::Pipeline1,
+        Scenario::Multiget50,
+        Scenario::OpenLoop,
+        Scenario::CpuScaling,
+    ];
+}
+
+/// What to compare, and for how long.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The servers, ours first if it takes part: ratios are those of the first one.
+    pub servers: Vec<Kind>,
+    /// How to load them.
+    pub scenarios: Vec<Scenario>,
+    /// Keys stored before measuring.
+    pub keys: u32,
+    /// Bytes of a value.
+    pub value_bytes: usize,
+    /// Key popularity.
+    pub popularity: Popularity,
+    /// Connections of the client.
+    pub connections: usize,
+    /// Length of one repetition.
+    pub measured: Duration,
+    /// Repetitions of every measurement.
+    pub repeat: usize,
+    /// Each server's `-m`.
+    pub memory_mib: usize,
+    /// More arguments for our server.
+    pub glimmer_arguments: Vec<String>,
+}
+
+/// Part of the requests that read.
+const GET_SHARE: f64 = 0.95;
+/// Goes before every measurement and is not counted.
+const WARM_UP: Duration = Duration::from_millis(400);
+/// Length of a measurement of the machine.
+const CEILING_TIME: Duration = Duration::from_millis(200);
+/// Repetitions of the machine's own figure that spread wider than this are a noisy machine.
+const NOISE_MAX: f64 = 0.10;
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    versions: Vec<String>,
+    keys: u32,
+    value_bytes: usize,
+    connections: usize,
+    seconds: f64,
+    repeat: usize,
+    random_reads_per_s: Vec<f64>,
+    random_reads_huge_page_bytes: u64,
+    throughput: Vec<throughput::Comparison>,
+    latency: Option<latency::Comparison>,
+    scaling: Option<scaling::Comparison>,
+}
+
+/// Runs the comparison. `progress` is told in a line what happens.
+pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
+    machine::raise_priority();
+    let versions = options
+        .servers
+        .iter()
+        .map(|kind| kind.version())
+        .collect::<Result<Vec<_>>>()?;
+    let mut bench = Bench {
+        options,
+        progress,
+        servers: Vec::new(),
+        region: Region::new(REGION_BYTES).context("memory for the machine's ceiling")?,
+        random_reads_per_s: Vec::new(),
+    };
+    let on_loaded = |scenario: &Scenario| *scenario != Scenario::CpuScaling;
+    if options.scenarios.iter().any(on_loaded) {
+        bench.load()?;
+    }
+    let mut throughput = Vec::new();
+    for &scenario in &options.scenarios {
+        if let Some(shape) = throughput::Shape::of(scenario) {
+            throughput.push(throughput::compare(&mut bench, shape)?);
+        }
+    }
+    let latency = match options.scenarios.contains(&Scenario::OpenLoop) {
+        true => Some(latency::compare(&mut bench, &throughput)?),
+        false => None,
+    };
+    bench.servers.clear();
+    let scaling = match options.scenarios.contains(&Scenario::CpuScaling) {
+        true => Some(scaling::compare(&mut bench)?),
+        false => None,
+    };
+    Ok(Report {
+        versions,
+        keys: options.keys,
+        value_bytes: options.value_bytes,
+        connections: options.connections,
+        seconds: options.measured.as_secs_f64(),
+        repeat: options.repeat,
+        random_reads_huge_page_bytes: bench.region.huge_bytes()?,
+        random_reads_per_s: bench.random_reads_per_s,
+        throughput,
+        latency,
+        scaling,
+    })
+}
+
+/// A comparison under way.
+struct Bench<'a> {
+    options: &'a Options,
+    progress: &'a dyn Fn(&str),
+    servers: Vec<Server>,
+    region: Region,
+    random_reads_per_s: Vec<f64>,
+}
+
+impl Bench<'_> {
+    fn say(&self, line: impl fmt::Display) {
+        (self.progress)(&line.to_string());
+    }
+
+    fn launch(&self, kind: Kind, threads: usize, cores: Vec<usize>) -> Launch {
+        let arguments = match kind {
+            Kind::Glimmer => self.options.glimmer_arguments.clone(),
+            Kind::Memcached | Kind::Redis => Vec::new(),
+        };
+        let Options {
+            memory_mib,
+            value_bytes,
+            ..
+        } = *self.options;
+        Launch {
+            kind,
+            threads,
+            cores,
+            memory_mib,
+            value_bytes,
+            arguments,
+        }
+    }
+
+    /// Starts every server on its core and stores all keys in each.
+    fn load(&mut self) -> Result<()> {
+        for &kind in &self.options.servers {
+            let server = self.launch(kind, 1, vec![SERVER_CORE]).start()?;
+            self.fill(&server)?;
+            self.servers.push(server);
+        }
+        Ok(())
+    }
+
+    fn fill(&self, server: &Server) -> Result<()> {
+        let keys = self.options.keys;
+        self.say(format_args!(
+            "{}: storing {keys} keys",
+            server.kind().name()
+        ));
+        let core = Some(CLIENT_CORE);
+        machine::on_core(core, || server.pass(Pass::Write, 0..keys, |_| {}))??;
+        Ok(())
+    }
+
+    /// Measures the machine beside a repetition.
+    fn look_at_machine(&mut self) -> Result<()> {
+        let reads = self
+            .region
+            .random_reads_per_s(&[SERVER_CORE], CEILING_TIME)?;
+        self.random_reads_per_s.push(reads);
+        Ok(())
+    }
+}
+
+/// Thousands with no decimals.
+fn thousands(spread: &Spread) -> String {
+    let Spread { median, min, max } = spread;
+    format!("{:.0} ({:.0}..{:.0})", median / 1e3, min / 1e3, max / 1e3)
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out, "Servers: {}.", self.versions.join("; "))?;
+        writeln!(
+            out,
+            "{} keys of 16 bytes, values of {} bytes, {} connections; median (min..max) of {} repetitions of {} s.\n",
+            self.keys, self.value_bytes, self.connections, self.repeat, self.seconds
+        )?;
+        for comparison in &self.throughput {
+            writeln!(out, "{comparison}")?;
+        }
+        if let Some(latency) = &self.latency {
+            writeln!(out, "{latency}")?;
+        }
+        if let Some(scaling) = &self.scaling {
+            writeln!(out, "{scaling}")?;
+        }
+        if !self.random_reads_per_s.is_empty() {
+            let reads = Spread::of(&self.random_reads_per_s);
+            let mut table = Table::new(["the machine in this run", "M/s"]);
+            let huge = self.random_reads_huge_page_bytes * 100 / REGION_BYTES as u64;
+            let head = format!("random 64-byte reads, one core, 2 GiB, {huge}% on huge pages");
+            let cell = format!(
+                "{:.1} ({:.1}..{:.1})",
+                reads.median / 1e6,
+                reads.min / 1e6,
+                reads.max / 1e6
+            );
+            table.row([head, cell]);
+            writeln!(out, "{table}")?;
+            if reads.width() > NOISE_MAX {
+                let width = reads.width() * 100.0;
+                writeln!(
+                    out,
+                    "NOISY: the machine's own figure spreads by {width:.0}%; trust ratios only."
+                )?;
+            }
+        }
+        Ok(())
+    }
+}

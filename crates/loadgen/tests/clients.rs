@@ -1,0 +1,111 @@
+//! The clients against a server that computes its answers.
+
+use std::time::Duration;
+
+use glimmer_loadgen::{
+    client::{
+        closed::{self, Burst},
+        load::{self, Pass},
+        open::{self, Idle},
+        text::Text,
+    },
+    popularity::Popularity,
+    trivial::{Stall, Trivial},
+};
+
+fn no_cpu() -> anyhow::Result<Duration> {
+    Ok(Duration::ZERO)
+}
+
+fn closed_plan(burst: Burst) -> closed::Plan {
+    closed::Plan {
+        connections: 8,
+        burst,
+        popularity: Popularity::zipf(10_000, 0.99),
+        warm_up: Duration::from_millis(50),
+        measured: Duration::from_millis(200),
+        seed: 1,
+    }
+}
+
+#[test]
+fn a_closed_loop_reads_and_writes_in_the_share_asked_for() {
+    let server = Trivial::start(64, None, None).unwrap();
+    let plan = closed_plan(Burst::Single {
+        requests: 32,
+        get_share: 0.95,
+    });
+    let outcome = closed::run(server.address(), &Text::new(64), &plan, &no_cpu).unwrap();
+    let tally = outcome.tally;
+    assert!(tally.operations() > 1000, "{tally:?}");
+    assert_eq!(tally.misses, 0);
+    let reads = tally.hits as f64 / tally.operations() as f64;
+    let deviation = (0.95 * 0.05 / tally.operations() as f64).sqrt();
+    assert!((reads - 0.95).abs() < 6.0 * deviation, "{reads}");
+}
+
+#[test]
+fn multi_gets_count_their_keys() {
+    let server = Trivial::start(32, None, None).unwrap();
+    let plan = closed_plan(Burst::MultiGet { keys: 50 });
+    let outcome = closed::run(server.address(), &Text::new(32), &plan, &no_cpu).unwrap();
+    assert!(outcome.tally.hits > 1000);
+    assert_eq!((outcome.tally.misses, outcome.tally.writes), (0, 0));
+}
+
+#[test]
+fn a_wrong_length_fails_the_run() {
+    let server = Trivial::start(32, None, None).unwrap();
+    let plan = closed_plan(Burst::Single {
+        requests: 4,
+        get_share: 1.0,
+    });
+    let error = closed::run(server.address(), &Text::new(24), &plan, &no_cpu).unwrap_err();
+    assert!(
+        error.to_string().starts_with("expected the reply to Get"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_pass_touches_every_key_once() {
+    let server = Trivial::start(64, None, None).unwrap();
+    for (pass, hits, writes) in [(Pass::Write, 0, 5000), (Pass::Read, 5000, 0)] {
+        let tally = load::pass(server.address(), &Text::new(64), pass, 0..5000, |_| {}).unwrap();
+        assert_eq!((tally.hits, tally.misses, tally.writes), (hits, 0, writes));
+    }
+}
+
+#[test]
+fn an_open_loop_charges_a_stall_to_all_who_waited() {
+    // One second of arrivals, of which those of 200 ms are due during a stall and wait for a hundred milliseconds on average: the 90th percentile of all
+    // lies where half of the stall's arrivals wait longer. A closed loop of eight connections would see eight slow replies.
+    let stall = Stall {
+        every: Duration::from_millis(1000),
+        lasts: Duration::from_millis(200),
+    };
+    let server = Trivial::start(64, None, Some(stall)).unwrap();
+    let plan = open::Plan {
+        connections: 8,
+        burst: Burst::Single {
+            requests: 1,
+            get_share: 0.95,
+        },
+        arrivals_per_s: 2000.0,
+        popularity: Popularity::uniform(1000),
+        idle: Idle::Sleep,
+        warm_up: Duration::from_millis(100),
+        measured: Duration::from_millis(2000),
+        seed: 1,
+    };
+    let result = open::run(server.address(), &Text::new(64), &plan, &no_cpu).unwrap();
+    let arrivals = result.latency_ns.len() as f64;
+    assert!(
+        (arrivals - 4000.0).abs() < 6.0 * 4000f64.sqrt(),
+        "{arrivals} arrivals"
+    );
+    // Arrivals that waited for more than 50 ms are due in the first 150 ms of a stall; one stall at least lies in the two seconds.
+    let waited = arrivals - result.latency_ns.count_between(0, 50_000_000) as f64;
+    assert!(waited > 300.0 * 0.7, "{waited} waited");
+    assert!(result.latency_ns.max() > 150_000_000);
+}
