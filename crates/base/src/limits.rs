@@ -26,6 +26,42 @@ pub const COMMAND_LINE_BYTES_MAX: usize = 2 << 10;
 /// some of them. The reply that crosses the mark is finished, so one item more may be held.
 pub const REPLY_BYTES_HIGH: usize = 256 << 10;
 
+/// Bytes of an ordinary receive or send buffer. A connection has one while it has something in it.
+pub const BUFFER_BYTES: usize = 16 << 10;
+
+/// A buffer that has grown beyond this many bytes is freed once it is empty; a smaller one is kept for the next who needs one.
+pub const BUFFER_BYTES_KEPT_MAX: usize = 64 << 10;
+
+/// Connections that are received from, parsed and answered together; the others that are ready follow.
+pub const BURST_CONNECTIONS_MAX: usize = 32;
+
+/// Requests of one connection that are executed before the other connections have their turn.
+pub const TURN_REQUESTS_MAX: u32 = 256;
+
+/// Readiness reports fetched from the kernel at once.
+pub const POLL_EVENTS_MAX: usize = 256;
+
+/// Connections accepted before those that are open are served again.
+pub const ACCEPTS_PER_TURN_MAX: usize = 64;
+
+/// Requests of one connection that may be with other workers at a time; the next waits for all of them.
+pub const WINDOW_MAX: usize = 128;
+
+/// Boxes that a worker has for requests to each other worker. Requests beyond them stay unparsed until a box comes home.
+pub const PARCELS_PER_PEER: usize = 8;
+
+/// A box is sent once it holds this many bytes of keys and values; the request that crosses the mark still goes in.
+pub const PARCEL_BYTES_HIGH: usize = 256 << 10;
+
+/// A connection that holds a large buffer and has neither sent nor taken a byte for so long is closed while others lack memory.
+pub const STALLED_MS_MAX: u64 = 3_000;
+
+/// A connection that has held a large buffer for so long is closed while others lack memory, headway or not.
+pub const HELD_MS_MAX: u64 = 30_000;
+
+/// A server that is told to stop waits so long for clients to take their replies.
+pub const DRAIN_MS_MAX: u64 = 5_000;
+
 /// How often an optimistic reader tries before it asks the owner (CREW) or takes the lock (CRCW).
 pub const OPTIMISTIC_TRIES_MAX: u32 = 64;
 
@@ -48,3 +84,19 @@ const _: () = assert!(
     "multi-gets of at least 128 KiB are promised"
 );
 const _: () = assert!(PARTITIONS_MAX <= 1 << 16);
+const _: () = assert!(
+    BURST_CONNECTIONS_MAX <= u8::MAX as usize,
+    "a batch notes its connections in bytes"
+);
+const _: () = assert!(
+    BATCH_MAX <= u8::MAX as usize,
+    "a batch notes its jobs in bytes"
+);
+const _: () = assert!(
+    WINDOW_MAX <= u16::MAX as usize && TURN_REQUESTS_MAX <= u16::MAX as u32,
+    "holes and steps are counted in 16 bits"
+);
+const _: () = assert!(
+    BUFFER_BYTES > COMMAND_LINE_BYTES_MAX && BUFFER_BYTES <= BUFFER_BYTES_KEPT_MAX,
+    "an ordinary buffer holds any line but a long multi-get, and is kept"
+);

@@ -9,6 +9,30 @@ mod real {
     pub use parking_lot::{Mutex, MutexGuard};
     pub use std::sync::Arc;
 
+    /// A cell whose accesses loom can watch; nothing but a plain one here.
+    #[derive(Debug, Default)]
+    pub struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
+
+    impl<T> UnsafeCell<T> {
+        /// Wraps a value.
+        #[inline]
+        pub fn new(value: T) -> UnsafeCell<T> {
+            UnsafeCell(core::cell::UnsafeCell::new(value))
+        }
+
+        /// Hands out a pointer to read through.
+        #[inline]
+        pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+            read(self.0.get())
+        }
+
+        /// Hands out a pointer to write through.
+        #[inline]
+        pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+            write(self.0.get())
+        }
+    }
+
     /// Waits a moment for another thread, without giving up the core.
     #[inline]
     pub fn spin_loop() {
@@ -24,6 +48,7 @@ mod real {
 
 #[cfg(loom)]
 mod real {
+    pub use loom::cell::UnsafeCell;
     pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
     pub use loom::sync::{Arc, Mutex, MutexGuard};
 
