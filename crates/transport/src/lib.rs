@@ -1,1 +1,15 @@
-//! TODO
+//! Floor 1: bytes in and out of the machine. Streams over TCP, readiness for many of them at once, a bell that wakes a
+//! sleeping thread, and the choice of the core a thread runs on. Nothing here knows a protocol or a store, and nothing blocks
+//! except [`Poller::wait`].
+
+#![forbid(unsafe_code)]
+
+mod affinity;
+mod bell;
+mod poller;
+pub mod tcp;
+
+pub use affinity::{cores_allowed, pin_to};
+pub use bell::Bell;
+pub use poller::{Poller, Readiness};
+pub use tcp::{Listener, Received, Sent, Stream};

@@ -1,0 +1,114 @@
+//! Where connections come in.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
+
+use super::Stream;
+
+/// A listening socket. Several may listen on one address: the kernel spreads the connections over them by a hash of the
+/// peer's address, unevenly.
+#[derive(Debug)]
+pub struct Listener(OwnedFd);
+
+/// Whether the address is free. `SO_REUSEPORT`, which [`Listener::bind`] sets, would let a second server of the same user bind a
+/// port that a first one serves, and steal half of its connections; without it a port in use is an error
+/// ([`io::ErrorKind::AddrInUse`]).
+pub fn probe(address: SocketAddr) -> io::Result<()> {
+    let socket = bound_socket(address, false)?;
+    // Two sockets may be bound to one port with SO_REUSEADDR; only one may listen.
+    net::listen(&socket, 1)?;
+    Ok(())
+}
+
+impl Listener {
+    /// Listens on an address together with whoever else of this process does. A port of 0 is replaced by a free one. At most `backlog`
+    /// connections wait to be accepted (the kernel lowers it to `net.core.somaxconn`).
+    pub fn bind(address: SocketAddr, backlog: i32) -> io::Result<Listener> {
+        let socket = bound_socket(address, true)?;
+        net::listen(&socket, backlog)?;
+        Ok(Listener(socket))
+    }
+
+    /// The address, with the port that was chosen.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        SocketAddr::try_from(net::getsockname(&self.0)?).map_err(Into::into)
+    }
+
+    /// Takes the next connection, if one waits.
+    ///
+    /// Connections that were reset while they waited are passed over. Errors are the process's: descriptors or kernel memory ran out
+    /// ([`io::ErrorKind::WouldBlock`] never appears).
+    pub fn accept(&self) -> io::Result<Option<Stream>> {
+        use rustix::io::Errno;
+        loop {
+            match net::accept_with(&self.0, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
+                Ok(fd) => return Ok(Some(Stream::new(fd))),
+                Err(Errno::AGAIN) => return Ok(None),
+                Err(
+                    error @ (Errno::MFILE
+                    | Errno::NFILE
+                    | Errno::NOBUFS
+                    | Errno::NOMEM
+                    | Errno::BADF
+                    | Errno::INVAL),
+                ) => return Err(error.into()),
+                // accept(2): errors that are pending on the new connection are reported here; they concern nobody else.
+                Err(_) => {}
+            }
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn bound_socket(address: SocketAddr, shared: bool) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv4() {
+        AddressFamily::INET
+    } else {
+        AddressFamily::INET6
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = net::socket_with(family, SocketType::STREAM, flags, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    if shared {
+        sockopt::set_socket_reuseport(&socket, true)?;
+    }
+    if address.is_ipv6() {
+        // So that `0.0.0.0` and `::` can be listened on side by side.
+        sockopt::set_ipv6_v6only(&socket, true)?;
+    }
+    net::bind(&socket, &address)?;
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ANY: &str = "127.0.0.1:0";
+
+    #[test]
+    fn a_port_in_use_is_an_error_although_listeners_share_it() {
+        let first = Listener::bind(ANY.parse().unwrap(), 8).unwrap();
+        let address = first.address().unwrap();
+        let second = Listener::bind(address, 8).unwrap();
+        assert_eq!(second.address().unwrap(), address);
+        assert_eq!(probe(address).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+        drop((first, second));
+        probe(address).unwrap();
+        Listener::bind(address, 8).unwrap();
+    }
+
+    #[test]
+    fn nothing_to_accept_is_not_an_error() {
+        let listener = Listener::bind(ANY.parse().unwrap(), 8).unwrap();
+        assert!(listener.accept().unwrap().is_none());
+    }
+}

@@ -1,0 +1,7 @@
+//! Streams over TCP: a listener of which every worker has its own, and connections that never block.
+
+mod listener;
+mod stream;
+
+pub use listener::{Listener, probe};
+pub use stream::{Received, Sent, Stream};

@@ -1,0 +1,161 @@
+//! One connection.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
+use rustix::net::{self, RecvFlags, SendFlags, sockopt};
+
+/// A connected stream that never blocks.
+#[derive(Debug)]
+pub struct Stream(OwnedFd);
+
+/// What receiving brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// This many bytes, which filled the buffer: more may wait.
+    Full(usize),
+    /// This many bytes, perhaps none, and no more wait; the poller reports when they do. If it has reported a hang-up already, it will not do
+    /// so again: whoever was told has to go on receiving until [`Received::Ended`].
+    Drained(usize),
+    /// The peer sends no more, or the connection failed.
+    Ended,
+}
+
+/// What sending achieved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// Everything.
+    All,
+    /// This many bytes, perhaps none; the poller reports when there is room for more.
+    Part(usize),
+    /// The connection failed.
+    Failed,
+}
+
+impl Stream {
+    pub(super) fn new(fd: OwnedFd) -> Stream {
+        Stream(fd)
+    }
+
+    /// Sends small segments at once (`TCP_NODELAY`): replies are batched before they come here.
+    pub fn set_nodelay(&self) -> io::Result<()> {
+        Ok(sockopt::set_tcp_nodelay(&self.0, true)?)
+    }
+
+    /// Receives once, into the capacity that the buffer has to spare, which must not be nothing.
+    #[inline]
+    pub fn receive(&self, into: &mut Vec<u8>) -> Received {
+        let room = into.capacity() - into.len();
+        debug_assert!(
+            room > 0,
+            "an empty receive looks like the end of the stream"
+        );
+        loop {
+            return match net::recv(&self.0, spare_capacity(into), RecvFlags::DONTWAIT) {
+                Ok((0, _)) => Received::Ended,
+                Ok((n, _)) if n < room => Received::Drained(n),
+                Ok((n, _)) => Received::Full(n),
+                Err(Errno::AGAIN) => Received::Drained(0),
+                Err(Errno::INTR) => continue,
+                Err(_) => Received::Ended,
+            };
+        }
+    }
+
+    /// Sends once, as much as fits into the socket's buffer.
+    #[inline]
+    pub fn send(&self, bytes: &[u8]) -> Sent {
+        loop {
+            return match net::send(&self.0, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+                Ok(n) if n == bytes.len() => Sent::All,
+                Ok(n) => Sent::Part(n),
+                Err(Errno::AGAIN) => Sent::Part(0),
+                Err(Errno::INTR) => continue,
+                Err(_) => Sent::Failed,
+            };
+        }
+    }
+}
+
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Listener, Poller};
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    /// A stream as a server sees it, its peer, and a poller that watches the stream.
+    fn connected() -> (Stream, TcpStream, Poller) {
+        let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), 8).unwrap();
+        let mut poller = Poller::new(8).unwrap();
+        poller.watch_level(&listener, 0).unwrap();
+        let peer = TcpStream::connect(listener.address().unwrap()).unwrap();
+        poller.wait(None).unwrap();
+        let stream = listener.accept().unwrap().expect("a connection waits");
+        poller.forget(&listener).unwrap();
+        stream.set_nodelay().unwrap();
+        poller.watch_edges(&stream, 1).unwrap();
+        (stream, peer, poller)
+    }
+
+    fn wait_readable(poller: &mut Poller) {
+        loop {
+            poller.wait(None).unwrap();
+            if (0..poller.ready_count()).any(|index| poller.ready(index).readable) {
+                return;
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_arrive_then_the_end() {
+        let (stream, mut peer, mut poller) = connected();
+        let mut buffer = Vec::with_capacity(4);
+        assert_eq!(stream.receive(&mut buffer), Received::Drained(0));
+        peer.write_all(b"abcdef").unwrap();
+        wait_readable(&mut poller);
+        assert_eq!(stream.receive(&mut buffer), Received::Full(4));
+        buffer.clear();
+        assert_eq!(stream.receive(&mut buffer), Received::Drained(2));
+        assert_eq!(buffer, b"ef");
+        drop(peer);
+        wait_readable(&mut poller);
+        assert!((0..poller.ready_count()).any(|index| poller.ready(index).hung_up));
+        assert_eq!(stream.receive(&mut buffer), Received::Ended);
+    }
+
+    #[test]
+    fn a_full_socket_takes_a_part_and_reports_room() {
+        let (stream, mut peer, mut poller) = connected();
+        let block = vec![b'x'; 1 << 20];
+        let mut sent = 0;
+        let last = loop {
+            match stream.send(&block) {
+                Sent::All => sent += block.len(),
+                Sent::Part(n) => break sent + n,
+                Sent::Failed => panic!("the peer is there"),
+            }
+        };
+        let mut received = 0;
+        let mut sink = vec![0; 1 << 20];
+        while received < last {
+            received += peer.read(&mut sink).unwrap();
+        }
+        loop {
+            poller.wait(None).unwrap();
+            if (0..poller.ready_count()).any(|index| poller.ready(index).writable) {
+                break;
+            }
+        }
+        assert_eq!(stream.send(b"more"), Sent::All);
+        drop(peer);
+    }
+}
