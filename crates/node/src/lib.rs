@@ -1,1 +1,60 @@
-//! TODO
+//! Floor 3: workers and the mesh between them. One thread per core waits for its connections, receives, has the engine execute what
+//! was asked, and sends; requests for keys that another worker owns cross over to it and their replies come back.
+//!
+//! | file | idea |
+//! | --- | --- |
+//! | `worker` | one core's loop |
+//! | `door` | readiness and new connections |
+//! | `serve` | receive, execute, send: what each connection waits for next |
+//! | `burst` | from bytes to batches to replies, across connections |
+//! | `window` | the order of replies while some are with other workers |
+//! | [`mesh`] | rings between workers, the parcels in them, and how a sleeping worker is woken |
+//! | `connection`, `pool` | what a client costs, and the budget it comes out of |
+//! | `upkeep` | timers, and how a worker leaves |
+//! | `node` | threads and their handle |
+
+pub mod mesh;
+
+#[cfg(not(loom))]
+mod burst;
+#[cfg(not(loom))]
+mod clock;
+#[cfg(not(loom))]
+mod config;
+#[cfg(not(loom))]
+mod connection;
+#[cfg(not(loom))]
+mod door;
+#[cfg(not(loom))]
+mod frontdesk;
+#[cfg(not(loom))]
+mod node;
+#[cfg(not(loom))]
+mod owners;
+#[cfg(not(loom))]
+mod pool;
+#[cfg(not(loom))]
+mod roster;
+#[cfg(not(loom))]
+mod serve;
+#[cfg(not(loom))]
+mod shared;
+#[cfg(not(loom))]
+mod stats;
+#[cfg(not(loom))]
+mod upkeep;
+#[cfg(not(loom))]
+mod wake;
+#[cfg(not(loom))]
+mod window;
+#[cfg(not(loom))]
+mod worker;
+
+#[cfg(not(loom))]
+pub use {
+    clock::Clock,
+    config::{Error, NodeConfig},
+    frontdesk::Frontdesk,
+    node::Node,
+    stats::{Tally, WorkerStats},
+};

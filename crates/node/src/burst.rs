@@ -1,0 +1,470 @@
+//! From received bytes to replies: the connections that are served together, and the batches their requests form.
+//!
+//! A burst takes up to [`BURST_CONNECTIONS_MAX`] connections. Their requests, pipelined on one or waiting on many, go
+//! through the engine in batches; there is no other path. Requests are parsed where they were received and borrow from there; nothing that a
+//! batch has parsed is forgotten before the batch is settled, so a request that could not be executed is simply parsed again.
+
+use arrayvec::ArrayVec;
+use glimmer_base::limits::{
+    BATCH_MAX, BUFFER_BYTES, BURST_CONNECTIONS_MAX, TURN_REQUESTS_MAX, WINDOW_MAX,
+};
+use glimmer_base::{Expiry, Keyhash, Moment, Seed};
+use glimmer_engine::{Done, Engine, Job, Place, Status};
+use glimmer_proto::Request;
+use glimmer_proto::text::{Admin, After, Parser, Step, lines};
+
+use crate::connection::{Connection, ConnectionKey};
+use crate::frontdesk::Frontdesk;
+use crate::mesh::parcel::Ticket;
+use crate::mesh::port::Port;
+use crate::stats::Tally;
+use crate::window::Window;
+
+/// Why a connection's requests are not parsed any further in this burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// They are.
+    Live,
+    /// Nothing is complete: so many unfinished bytes are needed.
+    Hungry(usize),
+    /// It had its share of the turn.
+    Spent,
+    /// Its replies have to be sent first.
+    Full,
+    /// Requests that crossed over have to be answered first.
+    Window,
+    /// No box for requests to another worker was free.
+    NoBox,
+    /// It is to be closed.
+    Close,
+}
+
+/// A connection while it is part of a burst.
+pub(crate) struct Member {
+    pub key: ConnectionKey,
+    pub parser: Parser,
+    /// Bytes of its receive buffer that are finished.
+    pub at: usize,
+    pub stop: Stop,
+    pub window: Option<Box<Window>>,
+    pub ask_owner: bool,
+    /// Steps taken in this burst.
+    pub requests: u32,
+    /// Parser and position when the batch began, and steps taken since.
+    batch_parser: Parser,
+    batch_at: usize,
+    steps: u16,
+    /// The job that it added to the batch last.
+    last_job: Option<u8>,
+}
+
+/// A request that crossed over during a batch.
+struct Crossed {
+    member: u8,
+    /// The member's last job before it, whose reply its own follows.
+    behind: Option<u8>,
+    hole: u16,
+    step: u16,
+}
+
+/// The connections of a burst.
+pub(crate) struct Burst {
+    pub members: ArrayVec<Member, BURST_CONNECTIONS_MAX>,
+    /// The members' reply buffers.
+    pub outs: ArrayVec<Vec<u8>, BURST_CONNECTIONS_MAX>,
+    crossed: Vec<Crossed>,
+    /// Windows that are not in use.
+    #[expect(clippy::vec_box, reason = "the box itself moves into a connection")]
+    windows: Vec<Box<Window>>,
+}
+
+/// What a burst works with.
+pub(crate) struct Tools<'w> {
+    pub now: Moment,
+    pub seed: Seed,
+    /// The worker's number.
+    pub me: usize,
+    /// There is no other worker.
+    pub alone: bool,
+    /// Jobs per batch: fewer than [`BATCH_MAX`] when memory for replies is short.
+    pub batch_max: usize,
+    pub engine: &'w mut dyn Engine,
+    pub port: &'w mut Port,
+    pub frontdesk: &'w dyn Frontdesk,
+    pub tally: &'w mut Tally,
+}
+
+/// Requests parsed but not executed.
+struct Batch<'a> {
+    jobs: ArrayVec<Job<'a>, BATCH_MAX>,
+    /// The step of its connection's parser that each job came from.
+    steps: [u16; BATCH_MAX],
+}
+
+impl Member {
+    pub fn new(key: ConnectionKey, connection: &Connection) -> Member {
+        Member {
+            key,
+            parser: connection.parser,
+            at: connection.rx_start,
+            stop: Stop::Live,
+            window: None,
+            ask_owner: connection.ask_owner,
+            requests: 0,
+            batch_parser: connection.parser,
+            batch_at: 0,
+            steps: 0,
+            last_job: None,
+        }
+    }
+}
+
+impl Burst {
+    pub fn new() -> Burst {
+        Burst {
+            members: ArrayVec::new(),
+            outs: ArrayVec::new(),
+            crossed: Vec::new(),
+            windows: Vec::new(),
+        }
+    }
+
+    /// Takes back a window that is no longer needed.
+    pub fn recycle(&mut self, mut window: Box<Window>) {
+        window.reset(BUFFER_BYTES);
+        self.windows.push(window);
+    }
+
+    /// Parses one batch from the members that are live, executes it and settles what became of it. Returns whether a member is
+    /// still live.
+    pub fn run_batch<'c>(
+        &mut self,
+        input_of: impl Fn(ConnectionKey) -> &'c [u8],
+        tools: &mut Tools<'_>,
+    ) -> bool {
+        let mut batch = Batch {
+            jobs: ArrayVec::new(),
+            steps: [0; BATCH_MAX],
+        };
+        for index in 0..self.members.len() {
+            if self.members[index].stop == Stop::Live {
+                let input = input_of(self.members[index].key);
+                self.fill(index, input, &mut batch, tools);
+                if batch.jobs.len() >= tools.batch_max {
+                    break;
+                }
+            }
+        }
+        let Batch { jobs, steps } = batch;
+        let mut done = [Done {
+            status: Status::Skipped,
+            end: 0,
+        }; BATCH_MAX];
+        let done = &mut done[..jobs.len()];
+        if !jobs.is_empty() {
+            tools.engine.run(tools.now, &jobs, &mut self.outs, done);
+            tools.tally.batches += 1;
+            tools.tally.requests += jobs.len() as u64;
+            if done.iter().any(|done| done.status != Status::Done) {
+                self.rewind_unexecuted(&jobs, &steps, done, &input_of, tools);
+            }
+        }
+        self.place_holes(done);
+        tools.port.ship();
+        self.members.iter().any(|member| member.stop == Stop::Live)
+    }
+
+    /// Parses one member's requests into the batch.
+    fn fill<'a>(
+        &mut self,
+        index: usize,
+        input: &'a [u8],
+        batch: &mut Batch<'a>,
+        tools: &mut Tools<'_>,
+    ) {
+        let Burst {
+            members,
+            outs,
+            crossed,
+            windows,
+        } = self;
+        let (member, out) = (&mut members[index], &mut outs[index]);
+        member.batch_parser = member.parser;
+        member.batch_at = member.at;
+        member.steps = 0;
+        member.last_job = None;
+        loop {
+            if member.requests >= TURN_REQUESTS_MAX {
+                member.stop = Stop::Spent;
+                return;
+            }
+            if member.at == input.len() {
+                member.stop = Stop::Hungry(1);
+                return;
+            }
+            let before = member.parser;
+            let (used, then) = match member.parser.next(&input[member.at..]) {
+                Step::Request { used, request } => {
+                    let keyhash = tools.seed.keyhash(request.key);
+                    match route(member, keyhash, &request, tools) {
+                        Place::Here => {
+                            member.last_job = Some(batch.jobs.len() as u8);
+                            batch.steps[batch.jobs.len()] = member.steps;
+                            batch.jobs.push(Job {
+                                keyhash,
+                                request,
+                                out: index as u32,
+                            });
+                            member.steps += 1;
+                            member.at += used;
+                            member.requests += 1;
+                            if batch.jobs.len() >= tools.batch_max {
+                                return;
+                            }
+                            continue;
+                        }
+                        Place::Owner(owner) => {
+                            let crossing = Crossing {
+                                owner,
+                                keyhash,
+                                request,
+                            };
+                            let open = || windows.pop().unwrap_or_default();
+                            match member.cross(&crossing, out.len(), open, tools) {
+                                Ok(hole) => {
+                                    crossed.push(Crossed {
+                                        member: index as u8,
+                                        behind: member.last_job,
+                                        hole,
+                                        step: member.steps,
+                                    });
+                                    (used, Stop::Live)
+                                }
+                                Err(stop) => (0, stop),
+                            }
+                        }
+                    }
+                }
+                Step::Need { need } => {
+                    member.stop = Stop::Hungry(need);
+                    return;
+                }
+                Step::Swallowed { used } => (used, Stop::Live),
+                // What is answered here has to follow the replies of the jobs before it.
+                Step::Refuse { .. } | Step::Admin { .. } if member.last_job.is_some() => {
+                    member.parser = before;
+                    return;
+                }
+                Step::Refuse { used, line, then } => {
+                    out.extend_from_slice(line.as_bytes());
+                    let close = then == After::Close;
+                    (used, if close { Stop::Close } else { Stop::Live })
+                }
+                Step::Admin { .. } if member.window.is_some() => (0, Stop::Window),
+                Step::Admin { used, admin } => (used, administer(&admin, out, tools)),
+            };
+            if used == 0 {
+                member.parser = before;
+            }
+            member.at += used;
+            member.steps += 1;
+            member.requests += 1;
+            if then != Stop::Live {
+                member.stop = then;
+                return;
+            }
+        }
+    }
+
+    /// Puts every member with a job that was not executed back to where that job was parsed, and takes back what it sent across since.
+    #[cold]
+    fn rewind_unexecuted<'c>(
+        &mut self,
+        jobs: &[Job<'_>],
+        steps: &[u16; BATCH_MAX],
+        done: &[Done],
+        input_of: &impl Fn(ConnectionKey) -> &'c [u8],
+        tools: &mut Tools<'_>,
+    ) {
+        let mut rewound = [false; BURST_CONNECTIONS_MAX];
+        for (job, done) in done.iter().enumerate() {
+            let index = jobs[job].out as usize;
+            if done.status == Status::Done || std::mem::replace(&mut rewound[index], true) {
+                continue;
+            }
+            let member = &mut self.members[index];
+            member.rewind(input_of(member.key), steps[job]);
+            (member.stop, member.ask_owner) = match done.status {
+                Status::AskOwner => (Stop::Live, true),
+                _ => (Stop::Full, member.ask_owner),
+            };
+            let later = |crossed: &&Crossed| {
+                usize::from(crossed.member) == index && crossed.step > steps[job]
+            };
+            if let Some(first) = self.crossed.iter().find(later) {
+                let window = member.window.as_mut().expect("what crossed left a hole");
+                tools.tally.requests_crossed -= window.len() as u64 - u64::from(first.hole);
+                window.truncate(first.hole);
+                tools.port.retract(member.key, first.hole);
+            }
+        }
+    }
+
+    /// Says where the holes of this batch are, now that the replies before them are written.
+    fn place_holes(&mut self, done: &[Done]) {
+        for crossed in self.crossed.drain(..) {
+            let Some(behind) = crossed.behind else {
+                continue;
+            };
+            let window = self.members[usize::from(crossed.member)].window.as_mut();
+            let window = window.expect("what crossed left a hole");
+            if usize::from(crossed.hole) < window.len() {
+                window.place(crossed.hole, done[usize::from(behind)].end);
+            }
+        }
+    }
+}
+
+impl Member {
+    /// Sends a request across and digs a hole for its reply at offset `at` of the local ones (with jobs before it, the right offset is
+    /// known when they are done), or says why that has to wait.
+    fn cross(
+        &mut self,
+        crossing: &Crossing<'_>,
+        at: usize,
+        open: impl FnOnce() -> Box<Window>,
+        tools: &mut Tools<'_>,
+    ) -> Result<u16, Stop> {
+        if self
+            .window
+            .as_ref()
+            .is_some_and(|window| window.len() >= WINDOW_MAX)
+        {
+            return Err(Stop::Window);
+        }
+        if !tools.port.has_room(crossing.owner) {
+            return Err(Stop::NoBox);
+        }
+        let window = self.window.get_or_insert_with(open);
+        if !crossing.request.verb.is_read() {
+            window.written.insert(crossing.owner);
+        }
+        let hole = window.dig(at);
+        let ticket = Ticket {
+            connection: self.key,
+            hole,
+        };
+        tools
+            .port
+            .put(crossing.owner, ticket, crossing.keyhash, &crossing.request);
+        self.ask_owner = false;
+        tools.tally.requests_crossed += 1;
+        Ok(hole)
+    }
+
+    /// Parses again from where the batch began, up to the step with this number.
+    fn rewind(&mut self, input: &[u8], step: u16) {
+        self.parser = self.batch_parser;
+        self.at = self.batch_at;
+        for _ in 0..step {
+            match self.parser.next(&input[self.at..]) {
+                Step::Request { used, .. }
+                | Step::Admin { used, .. }
+                | Step::Refuse { used, .. }
+                | Step::Swallowed { used } => self.at += used,
+                Step::Need { .. } => unreachable!("the step was taken before"),
+            }
+        }
+        self.requests = self.requests.saturating_sub(u32::from(self.steps - step));
+        self.steps = step;
+    }
+}
+
+/// A request on its way to another worker.
+struct Crossing<'a> {
+    owner: usize,
+    keyhash: Keyhash,
+    request: Request<'a>,
+}
+
+/// Where a member's request is executed.
+#[inline]
+fn route(member: &Member, keyhash: Keyhash, request: &Request<'_>, tools: &Tools<'_>) -> Place {
+    if tools.alone {
+        return Place::Here;
+    }
+    let is_read = request.verb.is_read();
+    let place = tools.engine.place(keyhash, is_read);
+    if place == Place::Here && is_read && (member.ask_owner || member.window.is_some()) {
+        // A read that may run anywhere follows an unanswered write of its key to the owner.
+        let owner = tools.engine.owner(keyhash);
+        let written = member
+            .window
+            .as_ref()
+            .is_some_and(|window| window.written.contains(owner));
+        if owner != tools.me && (member.ask_owner || written) {
+            return Place::Owner(owner);
+        }
+    }
+    place
+}
+
+/// Executes a command that names no key.
+#[cold]
+fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools<'_>) -> Stop {
+    let mut say = |line: &str| out.extend_from_slice(line.as_bytes());
+    match *admin {
+        Admin::Version => say(lines::VERSION),
+        Admin::MetaNoop => say(lines::META_NOOP),
+        Admin::Verbosity { level, quiet } => {
+            tools.frontdesk.verbosity(level);
+            say(if quiet { "" } else { lines::OK });
+        }
+        Admin::FlushAll {
+            delay_exptime,
+            quiet,
+        } => {
+            tools
+                .engine
+                .flush(tools.now, flush_ms(delay_exptime, tools.now));
+            tools.tally.cmd_flush += 1;
+            say(if quiet { "" } else { lines::OK });
+        }
+        Admin::Stats(argument) => tools.frontdesk.stats(argument, tools.now, out),
+        Admin::Quit => return Stop::Close,
+        Admin::Shutdown(how) => {
+            if tools.frontdesk.shutdown(how, out) {
+                return Stop::Close;
+            }
+        }
+    }
+    Stop::Live
+}
+
+/// The moment that a `flush_all` names, in milliseconds since the epoch.
+fn flush_ms(delay_exptime: i64, now: Moment) -> u64 {
+    match Expiry::from_memcached(delay_exptime.max(0), now) {
+        Expiry::NEVER if delay_exptime <= 0 => now.ms,
+        Expiry::NEVER => u64::MAX,
+        expiry => expiry.ms().max(now.ms),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flush_is_now_unless_it_says_later() {
+        let now = Moment {
+            ms: 10_000,
+            epoch_unix_ms: 1_700_000_000_000,
+        };
+        assert_eq!(flush_ms(0, now), 10_000);
+        assert_eq!(flush_ms(-5, now), 10_000);
+        assert_eq!(flush_ms(5, now), 15_000);
+        assert_eq!(flush_ms(1_600_000_000, now), 10_000);
+        assert_eq!(flush_ms(1_700_000_060, now), 60_000);
+        assert_eq!(flush_ms(i64::MAX, now), u64::MAX);
+    }
+}

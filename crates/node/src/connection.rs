@@ -1,0 +1,237 @@
+//! What a worker knows about one client.
+
+use glimmer_base::limits::{BUFFER_BYTES, HELD_MS_MAX, STALLED_MS_MAX};
+use glimmer_proto::text::Parser;
+use glimmer_transport::{Received, Sent, Stream};
+
+use crate::pool::Pool;
+use crate::window::Window;
+
+slotmap::new_key_type! {
+    /// A connection's slot and generation in its worker's table.
+    pub(crate) struct ConnectionKey;
+}
+
+/// One client's stream, what has been received of it and what is to be sent.
+///
+/// **Invariants.** A connection is parsed only while it has no window and nothing to send. `rx` and `tx` have memory behind them only
+/// while they hold something. `queued` says that exactly one of the worker's lists (ready, starved, waiting for a box) names it.
+pub(crate) struct Connection {
+    pub stream: Stream,
+    pub parser: Parser,
+    /// Received bytes; those before `rx_start` are finished.
+    pub rx: Vec<u8>,
+    pub rx_start: usize,
+    /// Unfinished bytes before which the parser is not worth calling.
+    pub need: usize,
+    /// Replies; those before `tx_sent` are sent.
+    pub tx: Vec<u8>,
+    pub tx_sent: usize,
+    pub window: Option<Box<Window>>,
+    /// More may be received: the poller said so, and no receive has found the socket empty since.
+    pub readable: bool,
+    /// The poller said that the peer will send no more.
+    pub hung_up: bool,
+    /// The end has been received.
+    pub ended: bool,
+    /// To be closed once everything is sent.
+    pub closing: bool,
+    pub queued: bool,
+    /// The next request goes to its owner: a read here met too many writers.
+    pub ask_owner: bool,
+    /// Bytes of memory that the budget has counted.
+    pub counted: usize,
+    /// When a byte was last received or sent, in milliseconds since the epoch.
+    pub progress_ms: u64,
+    /// Since when it has held more than ordinary buffers, in milliseconds since the epoch.
+    pub large_since_ms: Option<u64>,
+}
+
+/// Why nothing could be received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// There is room to receive.
+    Made,
+    /// So many bytes of memory are missing.
+    Missing(usize),
+}
+
+impl Connection {
+    pub fn new(stream: Stream, parser: Parser, now_ms: u64) -> Connection {
+        Connection {
+            stream,
+            parser,
+            rx: Vec::new(),
+            rx_start: 0,
+            need: 1,
+            tx: Vec::new(),
+            tx_sent: 0,
+            window: None,
+            // Bytes may have come before the poller watched; then it reports them at once. Looking first costs a system call.
+            readable: false,
+            hung_up: false,
+            ended: false,
+            closing: false,
+            queued: false,
+            ask_owner: false,
+            counted: 0,
+            progress_ms: now_ms,
+            large_since_ms: None,
+        }
+    }
+
+    /// Whether the parser has something to work on.
+    #[inline]
+    pub fn has_input(&self) -> bool {
+        self.rx.len() - self.rx_start >= self.need
+    }
+
+    /// Whether everything that was asked has been answered and sent.
+    #[inline]
+    pub fn is_settled(&self) -> bool {
+        self.window.is_none() && self.tx.is_empty()
+    }
+
+    /// Whether it should be served.
+    #[inline]
+    pub fn is_runnable(&self) -> bool {
+        self.is_settled() && !self.closing && (self.readable || self.has_input())
+    }
+
+    /// Whether nothing more will ever happen on it.
+    #[inline]
+    pub fn is_finished(&self) -> bool {
+        self.is_settled() && (self.closing || (self.ended && !self.has_input()))
+    }
+
+    /// Makes room to receive into, given `free` bytes of budget. Bytes that arrive make the buffer grow, not bytes that are
+    /// announced: it doubles when it is full.
+    #[inline]
+    pub fn make_room(&mut self, pool: &mut Pool, free: usize) -> Room {
+        if self.rx_start == self.rx.len() {
+            self.rx.clear();
+            self.rx_start = 0;
+        }
+        let spare = self.rx.capacity() - self.rx.len();
+        if self.rx_start == 0 && spare > 0 && self.rx.capacity() >= BUFFER_BYTES {
+            return Room::Made;
+        }
+        self.make_more_room(pool, free)
+    }
+
+    fn make_more_room(&mut self, pool: &mut Pool, free: usize) -> Room {
+        if self.rx.capacity() < BUFFER_BYTES {
+            if free < BUFFER_BYTES && pool.bytes() == 0 {
+                return Room::Missing(BUFFER_BYTES);
+            }
+            let mut rx = pool.take();
+            rx.extend_from_slice(&self.rx[self.rx_start..]);
+            self.rx = rx;
+            self.rx_start = 0;
+        }
+        if self.rx_start > 0 {
+            self.rx.copy_within(self.rx_start.., 0);
+            self.rx.truncate(self.rx.len() - self.rx_start);
+            self.rx_start = 0;
+        }
+        let capacity = self.rx.capacity();
+        if self.rx.len() < capacity {
+            return Room::Made;
+        }
+        let doubled = capacity * 2;
+        let wanted = if self.need > capacity + capacity / 4 {
+            doubled.min(self.need)
+        } else {
+            doubled
+        };
+        if free < wanted - capacity {
+            return Room::Missing(wanted - capacity);
+        }
+        self.rx.reserve_exact(wanted - self.rx.len());
+        Room::Made
+    }
+
+    /// Whether the missing bytes belong to a value whose length is known, so that it can be refused and swallowed.
+    pub fn awaits_value(&self) -> bool {
+        self.need > self.rx.len() - self.rx_start + 1
+    }
+
+    /// Gives up on receiving the value that is awaited.
+    pub fn refuse_value(&mut self) {
+        self.parser.refuse_value();
+        self.need = 1;
+    }
+
+    /// Receives once into the room that was made. Returns the number of bytes.
+    #[inline]
+    pub fn receive(&mut self, now_ms: u64) -> usize {
+        let bytes = match self.stream.receive(&mut self.rx) {
+            Received::Full(bytes) => bytes,
+            Received::Drained(bytes) => {
+                self.readable = self.hung_up;
+                bytes
+            }
+            Received::Ended => {
+                self.readable = false;
+                self.ended = true;
+                0
+            }
+        };
+        if bytes > 0 {
+            self.progress_ms = now_ms;
+        }
+        bytes
+    }
+
+    /// Sends once. Returns the number of bytes, or nothing if the connection failed.
+    #[inline]
+    pub fn transmit(&mut self, pool: &mut Pool, now_ms: u64) -> Option<usize> {
+        let waiting = self.tx.len() - self.tx_sent;
+        match self.stream.send(&self.tx[self.tx_sent..]) {
+            Sent::All => {
+                pool.give(std::mem::take(&mut self.tx));
+                self.tx_sent = 0;
+                self.progress_ms = now_ms;
+                Some(waiting)
+            }
+            Sent::Part(bytes) => {
+                self.tx_sent += bytes;
+                if bytes > 0 {
+                    self.progress_ms = now_ms;
+                }
+                Some(bytes)
+            }
+            Sent::Failed => None,
+        }
+    }
+
+    /// Gives back the memory of an empty receive buffer; a small rest moves out of a large buffer if memory is `scarce`.
+    #[inline]
+    pub fn trim(&mut self, pool: &mut Pool, scarce: bool) {
+        let rest = self.rx.len() - self.rx_start;
+        if rest == 0 {
+            if self.rx.capacity() > 0 {
+                pool.give(std::mem::take(&mut self.rx));
+            }
+            self.rx_start = 0;
+        } else if scarce && rest < BUFFER_BYTES / 8 && self.rx.capacity() >= BUFFER_BYTES {
+            let small = self.rx[self.rx_start..].to_vec();
+            pool.give(std::mem::replace(&mut self.rx, small));
+            self.rx_start = 0;
+        }
+    }
+
+    /// Bytes of memory behind the connection.
+    #[inline]
+    pub fn capacity(&self) -> usize {
+        let window = self.window.as_ref().map_or(0, |window| window.capacity());
+        self.rx.capacity() + self.tx.capacity() + window
+    }
+
+    /// Whether it holds a large buffer and has made no headway for too long to be let off while others starve.
+    pub fn is_stalled(&self, now_ms: u64) -> bool {
+        self.large_since_ms.is_some_and(|since_ms| {
+            now_ms - self.progress_ms >= STALLED_MS_MAX || now_ms - since_ms >= HELD_MS_MAX
+        })
+    }
+}

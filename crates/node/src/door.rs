@@ -1,0 +1,133 @@
+//! What comes from outside the worker: readiness, new connections, and connections that another worker accepted.
+
+use std::os::fd::AsFd;
+
+use glimmer_base::limits::ACCEPTS_PER_TURN_MAX;
+use glimmer_proto::text::{Parser, lines};
+use glimmer_transport::{Readiness, Stream};
+use slotmap::{Key, KeyData};
+
+use crate::connection::{Connection, ConnectionKey};
+use crate::worker::Worker;
+
+/// The bell's token in the poller. Listeners follow downwards; connections' tokens, whose generations count up from one, stay far below.
+const BELL: u64 = u64::MAX;
+
+/// What a client reads that is one too many, as memcached says it.
+const TOO_MANY: &[u8] = lines::TOO_MANY_CONNECTIONS.as_bytes();
+
+impl Worker {
+    /// Has the poller watch the bell and the listeners.
+    pub fn open_doors(&mut self) -> std::io::Result<()> {
+        let bell = &self.shared.doorbells[self.me].bell().0;
+        self.poller.watch_edges(bell, BELL)?;
+        self.watch_listeners()
+    }
+
+    fn watch_listeners(&self) -> std::io::Result<()> {
+        let mut token = BELL;
+        for listener in &self.listeners {
+            token -= 1;
+            self.poller.watch_level(listener, token)?;
+        }
+        Ok(())
+    }
+
+    /// Acts on what the poller reported.
+    pub fn take_events(&mut self) {
+        for index in 0..self.poller.ready_count() {
+            let ready = self.poller.ready(index);
+            match BELL - ready.token {
+                0 => {}
+                listener if listener <= self.listeners.len() as u64 => {
+                    self.accept_some(listener as usize - 1);
+                }
+                _ => self.note_readiness(ready),
+            }
+        }
+    }
+
+    #[inline]
+    fn note_readiness(&mut self, ready: Readiness) {
+        let key = ConnectionKey::from(KeyData::from_ffi(ready.token));
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        connection.readable |= ready.readable && !connection.ended;
+        connection.hung_up |= ready.hung_up;
+        if ready.writable && !connection.tx.is_empty() {
+            self.send_and_settle(key);
+        } else if !connection.queued && connection.is_runnable() {
+            connection.queued = true;
+            self.ready.push_back(key);
+        }
+    }
+
+    fn accept_some(&mut self, listener: usize) {
+        for _ in 0..ACCEPTS_PER_TURN_MAX {
+            match self.listeners[listener].accept() {
+                Ok(Some(stream)) => self.receive_guest(stream),
+                Ok(None) => return,
+                Err(_) => {
+                    // Descriptors or kernel memory ran out. The listeners would be reported for ever; a closed connection, or the next tick, has them
+                    // watched again.
+                    self.stop_listening();
+                    return;
+                }
+            }
+        }
+    }
+
+    fn receive_guest(&mut self, stream: Stream) {
+        match self.shared.roster.assign(self.me) {
+            Some(worker) if worker == self.me => self.seat(stream),
+            Some(worker) => self.shared.hand_over(worker, stream),
+            None => {
+                self.tally.rejected_connections += 1;
+                // Whether it arrives is the client's concern.
+                let _ = stream.send(TOO_MANY);
+            }
+        }
+    }
+
+    /// Takes the connections that other workers accepted for this one.
+    pub fn take_mail(&mut self) {
+        while let Some(stream) = self.shared.next_guest(self.me) {
+            self.seat(stream);
+        }
+    }
+
+    /// Begins to serve a connection.
+    fn seat(&mut self, stream: Stream) {
+        // Unix sockets have no such thing as NODELAY; without it replies are merely later.
+        let _ = stream.set_nodelay();
+        let parser = Parser::new(self.shared.config.limits);
+        let connection = Connection::new(stream, parser, self.now.ms);
+        let key = self.connections.insert(connection);
+        let stream = self.connections[key].stream.as_fd();
+        if self
+            .poller
+            .watch_edges(stream, key.data().as_ffi())
+            .is_err()
+        {
+            self.close(key);
+            return;
+        }
+        self.tally.total_connections += 1;
+    }
+
+    fn stop_listening(&mut self) {
+        for listener in &self.listeners {
+            // A listener that is not watched need not be forgotten.
+            let _ = self.poller.forget(listener);
+        }
+        self.deaf = true;
+    }
+
+    /// Has the listeners watched again, if they are not.
+    pub fn listen_again(&mut self) {
+        if self.deaf {
+            self.deaf = self.watch_listeners().is_err();
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! What a worker asks of the server around it.
+
+use glimmer_base::Moment;
+use glimmer_proto::text::Shutdown;
+
+/// Answers the commands that name no key and that a worker cannot answer by itself. Called on a worker's thread, when everything before
+/// the command on its connection has been answered; other connections wait meanwhile.
+pub trait Frontdesk: Send + Sync {
+    /// Appends the whole answer to `stats <argument>`, its `END` included. `argument` is without surrounding spaces, and empty for the
+    /// general figures.
+    fn stats(&self, argument: &[u8], now: Moment, out: &mut Vec<u8>);
+
+    /// Sets how much is logged.
+    fn verbosity(&self, level: u32);
+
+    /// A client asks the server to stop: begins to, or appends the line that says why not. Returns whether the connection is to be closed.
+    fn shutdown(&self, how: Shutdown, out: &mut Vec<u8>) -> bool;
+}

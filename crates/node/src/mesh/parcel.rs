@@ -1,0 +1,222 @@
+//! A box of requests on their way to the worker that owns their keys, and of replies on their way back.
+
+use std::ops::Range;
+
+use arrayvec::ArrayVec;
+use glimmer_base::limits::{BATCH_MAX, PARCEL_BYTES_HIGH};
+use glimmer_base::{Keyhash, Moment};
+use glimmer_engine::{Done, Engine, Job, Status};
+use glimmer_proto::{Form, Request, Verb};
+
+use crate::connection::ConnectionKey;
+
+/// Who waits for a reply: a connection (by slot and generation, so that a later connection in the slot is not mistaken for it) and
+/// the hole in its window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket {
+    pub connection: ConnectionKey,
+    pub hole: u16,
+}
+
+/// A request whose bytes lie in the parcel.
+struct Crossing {
+    ticket: Ticket,
+    keyhash: Keyhash,
+    key: Range<u32>,
+    value: Range<u32>,
+    /// A store's value is left out here; it is `value`.
+    verb: Verb<'static>,
+    form: Form,
+}
+
+/// Requests on the way out, replies on the way back. It makes as many trips as its replies need.
+pub(crate) struct Parcel {
+    /// The worker that the box belongs to.
+    home: usize,
+    bytes: Vec<u8>,
+    crossings: ArrayVec<Crossing, BATCH_MAX>,
+    /// Requests answered so far, this trip's included.
+    answered: usize,
+    /// Requests answered before this trip.
+    answered_before: usize,
+    /// The replies of this trip, and where each ends.
+    replies: Vec<u8>,
+    ends: [usize; BATCH_MAX],
+    /// How often the owner has had it.
+    trips: u32,
+    /// Bytes of memory behind the box that its home worker has counted.
+    counted: usize,
+}
+
+impl Parcel {
+    pub fn new(home: usize) -> Parcel {
+        Parcel {
+            home,
+            bytes: Vec::new(),
+            crossings: ArrayVec::new(),
+            answered: 0,
+            answered_before: 0,
+            replies: Vec::new(),
+            ends: [0; BATCH_MAX],
+            trips: 0,
+            counted: 0,
+        }
+    }
+
+    pub fn home(&self) -> usize {
+        self.home
+    }
+
+    /// Brings `total`, the bytes of memory behind the home worker's boxes, up to date with this box.
+    pub fn recharge(&mut self, total: &mut usize) {
+        let bytes = self.bytes.capacity() + self.replies.capacity();
+        *total = *total + bytes - self.counted;
+        self.counted = bytes;
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.crossings.is_empty()
+    }
+
+    /// Whether the next request belongs into another box.
+    pub fn is_full(&self) -> bool {
+        self.crossings.is_full() || self.bytes.len() >= PARCEL_BYTES_HIGH
+    }
+
+    /// Copies a request in. The parcel is not full.
+    pub fn push(&mut self, ticket: Ticket, keyhash: Keyhash, request: &Request<'_>) {
+        let key = self.copy_in(request.key);
+        let (value, verb) = match request.verb {
+            Verb::Store {
+                mode,
+                flags,
+                exptime,
+                value,
+            } => (
+                self.copy_in(value),
+                Verb::Store {
+                    mode,
+                    flags,
+                    exptime,
+                    value: &[],
+                },
+            ),
+            Verb::Get => (0..0, Verb::Get),
+            Verb::GetAndTouch { exptime } => (0..0, Verb::GetAndTouch { exptime }),
+            Verb::Delete => (0..0, Verb::Delete),
+            Verb::Increment { delta } => (0..0, Verb::Increment { delta }),
+            Verb::Decrement { delta } => (0..0, Verb::Decrement { delta }),
+            Verb::Touch { exptime } => (0..0, Verb::Touch { exptime }),
+            Verb::Refused { line } => (0..0, Verb::Refused { line }),
+        };
+        self.crossings.push(Crossing {
+            ticket,
+            keyhash,
+            key,
+            value,
+            verb,
+            form: request.form,
+        });
+    }
+
+    fn copy_in(&mut self, bytes: &[u8]) -> Range<u32> {
+        let start = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(bytes);
+        start..self.bytes.len() as u32
+    }
+
+    /// Takes back a connection's requests from hole `from` on. The parcel has not been sent yet.
+    pub fn retract(&mut self, connection: ConnectionKey, from: u16) {
+        let keeps = |ticket: Ticket| ticket.connection != connection || ticket.hole < from;
+        self.crossings.retain(|crossing| keeps(crossing.ticket));
+    }
+
+    /// Executes what has not been answered yet, on the worker that the parcel was sent to.
+    pub fn run(&mut self, engine: &mut dyn Engine, now: Moment) {
+        let Parcel {
+            bytes,
+            crossings,
+            replies,
+            ..
+        } = self;
+        let jobs: ArrayVec<Job<'_>, BATCH_MAX> = crossings[self.answered..]
+            .iter()
+            .map(|crossing| crossing.job(bytes))
+            .collect();
+        let mut done = [Done {
+            status: Status::Skipped,
+            end: 0,
+        }; BATCH_MAX];
+        let done = &mut done[..jobs.len()];
+        replies.clear();
+        engine.run(now, &jobs, std::slice::from_mut(replies), done);
+        self.answered_before = self.answered;
+        for done in done.iter().take_while(|done| done.status == Status::Done) {
+            self.ends[self.answered] = done.end;
+            self.answered += 1;
+        }
+        self.trips += 1;
+    }
+
+    /// Whether every request has been answered.
+    pub fn is_answered(&self) -> bool {
+        self.answered == self.crossings.len()
+    }
+
+    /// Whether this trip is not the first.
+    pub fn is_resumed(&self) -> bool {
+        self.trips > 0
+    }
+
+    /// The replies of this trip, in the order of the requests.
+    pub fn replies(&self) -> impl Iterator<Item = (Ticket, &[u8])> {
+        let mut start = 0;
+        (self.answered_before..self.answered).map(move |index| {
+            let reply = &self.replies[start..self.ends[index]];
+            start = self.ends[index];
+            (self.crossings[index].ticket, reply)
+        })
+    }
+
+    /// Makes the box ready for other requests; keeps at most `bytes_kept` of each buffer.
+    pub fn reset(&mut self, bytes_kept: usize) {
+        self.crossings.clear();
+        self.answered = 0;
+        self.answered_before = 0;
+        self.trips = 0;
+        for buffer in [&mut self.bytes, &mut self.replies] {
+            buffer.clear();
+            buffer.shrink_to(bytes_kept);
+        }
+    }
+}
+
+impl Crossing {
+    fn job<'a>(&self, bytes: &'a [u8]) -> Job<'a> {
+        let at = |range: &Range<u32>| &bytes[range.start as usize..range.end as usize];
+        let verb = match self.verb {
+            Verb::Store {
+                mode,
+                flags,
+                exptime,
+                ..
+            } => Verb::Store {
+                mode,
+                flags,
+                exptime,
+                value: at(&self.value),
+            },
+            other => other,
+        };
+        let request = Request {
+            key: at(&self.key),
+            verb,
+            form: self.form,
+        };
+        Job {
+            keyhash: self.keyhash,
+            request,
+            out: 0,
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! One worker's end of the mesh.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use glimmer_base::limits::{BUFFER_BYTES, PARCELS_PER_PEER};
+use glimmer_base::{Keyhash, Moment};
+use glimmer_engine::Engine;
+use glimmer_proto::Request;
+
+use super::doorbell::Doorbell;
+use super::parcel::{Parcel, Ticket};
+use super::ring::{Consumer, Producer, ring};
+use crate::connection::ConnectionKey;
+use crate::wake::EventBell;
+
+/// Boxes of both workers fit into one ring.
+const RING_CAPACITY: usize = (2 * PARCELS_PER_PEER).next_power_of_two();
+
+/// The way to and from one other worker.
+struct Peer {
+    outgoing: Producer<Box<Parcel>>,
+    incoming: Consumer<Box<Parcel>>,
+    doorbell: Arc<Doorbell<EventBell>>,
+    /// Boxes for this peer that are at home and empty.
+    #[expect(clippy::vec_box, reason = "the box itself travels")]
+    free: Vec<Box<Parcel>>,
+    /// Boxes that have been made, at most [`PARCELS_PER_PEER`].
+    made: usize,
+    /// Boxes being filled; all but the last are full.
+    filling: VecDeque<Box<Parcel>>,
+    /// Parcels of the peer that came while it has yet to send an unfinished one again: requests of one worker are executed in order.
+    held: VecDeque<Box<Parcel>>,
+    /// An unfinished parcel of the peer went back; it comes again.
+    awaits_resumed: bool,
+    /// Something was pushed since the peer was last woken.
+    pushed: bool,
+}
+
+/// One worker's end of the mesh: a way to every other worker.
+pub(crate) struct Port {
+    me: usize,
+    peers: Vec<Option<Peer>>,
+    /// Own parcels that came home unfinished and wait for reply space: (peer, parcel).
+    unfinished: VecDeque<(usize, Box<Parcel>)>,
+    /// Bytes of memory behind this worker's boxes, as of when they were last here.
+    pub bytes: usize,
+    pub parcels_sent: u64,
+    pub parcels_run: u64,
+}
+
+/// Connects every worker with every other.
+pub(crate) fn connect(doorbells: &[Arc<Doorbell<EventBell>>]) -> Vec<Port> {
+    let workers = doorbells.len();
+    let port = |me| Port {
+        me,
+        peers: (0..workers).map(|_| None).collect(),
+        unfinished: VecDeque::new(),
+        bytes: 0,
+        parcels_sent: 0,
+        parcels_run: 0,
+    };
+    let mut ports: Vec<Port> = (0..workers).map(port).collect();
+    for a in 0..workers {
+        for b in a + 1..workers {
+            let (a_out, b_in) = ring(RING_CAPACITY);
+            let (b_out, a_in) = ring(RING_CAPACITY);
+            ports[a].peers[b] = Some(Peer::new(a_out, a_in, doorbells[b].clone()));
+            ports[b].peers[a] = Some(Peer::new(b_out, b_in, doorbells[a].clone()));
+        }
+    }
+    ports
+}
+
+impl Peer {
+    fn new(
+        outgoing: Producer<Box<Parcel>>,
+        incoming: Consumer<Box<Parcel>>,
+        doorbell: Arc<Doorbell<EventBell>>,
+    ) -> Peer {
+        Peer {
+            outgoing,
+            incoming,
+            doorbell,
+            free: Vec::new(),
+            made: 0,
+            filling: VecDeque::new(),
+            held: VecDeque::new(),
+            awaits_resumed: false,
+            pushed: false,
+        }
+    }
+
+    fn send(&mut self, parcel: Box<Parcel>) {
+        let sent = self.outgoing.push(parcel);
+        assert!(sent.is_ok(), "a ring holds the boxes of both its workers");
+        self.pushed = true;
+    }
+}
+
+impl Port {
+    fn peer(&mut self, worker: usize) -> &mut Peer {
+        self.peers[worker]
+            .as_mut()
+            .expect("no worker crosses over to itself")
+    }
+
+    /// Whether a request for `owner` can be put into a box.
+    pub fn has_room(&mut self, owner: usize) -> bool {
+        let home = self.me;
+        let peer = self.peer(owner);
+        if peer.filling.back().is_some_and(|parcel| !parcel.is_full()) {
+            return true;
+        }
+        let parcel = match peer.free.pop() {
+            Some(parcel) => parcel,
+            None if peer.made < PARCELS_PER_PEER => {
+                peer.made += 1;
+                Box::new(Parcel::new(home))
+            }
+            None => return false,
+        };
+        peer.filling.push_back(parcel);
+        true
+    }
+
+    /// Puts a request for `owner` into a box, after [`Port::has_room`]. It leaves with the next [`Port::ship`].
+    pub fn put(&mut self, owner: usize, ticket: Ticket, keyhash: Keyhash, request: &Request<'_>) {
+        let parcel = self.peer(owner).filling.back_mut();
+        parcel
+            .expect("`has_room` said so")
+            .push(ticket, keyhash, request);
+    }
+
+    /// Takes a connection's requests from hole `from` on out of the boxes that have not left.
+    pub fn retract(&mut self, connection: ConnectionKey, from: u16) {
+        for peer in self.peers.iter_mut().flatten() {
+            for parcel in &mut peer.filling {
+                parcel.retract(connection, from);
+            }
+        }
+    }
+
+    /// Sends the boxes that hold something.
+    pub fn ship(&mut self) {
+        for peer in self.peers.iter_mut().flatten() {
+            while let Some(mut parcel) = peer.filling.pop_front() {
+                if parcel.is_empty() {
+                    peer.free.push(parcel);
+                    continue;
+                }
+                parcel.recharge(&mut self.bytes);
+                self.parcels_sent += 1;
+                peer.send(parcel);
+            }
+        }
+    }
+
+    /// Wakes every peer that was sent something since it was last woken.
+    pub fn wake_peers(&mut self) {
+        for peer in self.peers.iter_mut().flatten() {
+            if std::mem::take(&mut peer.pushed) {
+                peer.doorbell.wake();
+            }
+        }
+    }
+
+    /// Whether a ring has something to take.
+    pub fn has_incoming(&self) -> bool {
+        self.peers
+            .iter()
+            .flatten()
+            .any(|peer| !peer.incoming.is_empty())
+    }
+
+    /// Takes everything out of the rings. Parcels of other workers are executed and go back; own parcels are handed to `unpack`, and their
+    /// boxes are free again, unless something in them has yet to be answered. Returns whether a box became free.
+    pub fn drain(
+        &mut self,
+        engine: &mut dyn Engine,
+        now: Moment,
+        mut unpack: impl FnMut(&Parcel),
+    ) -> bool {
+        let mut freed = false;
+        for worker in 0..self.peers.len() {
+            let Some(peer) = self.peers[worker].as_mut() else {
+                continue;
+            };
+            while let Some(mut parcel) = peer.incoming.pop() {
+                if parcel.home() != self.me {
+                    self.parcels_run += peer.serve(parcel, engine, now);
+                    continue;
+                }
+                unpack(&parcel);
+                if parcel.is_answered() {
+                    parcel.reset(BUFFER_BYTES);
+                    parcel.recharge(&mut self.bytes);
+                    peer.free.push(parcel);
+                    freed = true;
+                } else {
+                    parcel.recharge(&mut self.bytes);
+                    self.unfinished.push_back((worker, parcel));
+                }
+            }
+        }
+        freed
+    }
+
+    /// Whether own parcels wait for reply space.
+    pub fn has_unfinished(&self) -> bool {
+        !self.unfinished.is_empty()
+    }
+
+    /// Sends the oldest unfinished parcel again.
+    pub fn resume_one(&mut self) {
+        if let Some((worker, parcel)) = self.unfinished.pop_front() {
+            self.peer(worker).send(parcel);
+        }
+    }
+}
+
+impl Peer {
+    /// Executes a parcel of the peer and what was held behind it. Returns how many parcels were executed.
+    fn serve(&mut self, parcel: Box<Parcel>, engine: &mut dyn Engine, now: Moment) -> u64 {
+        if self.awaits_resumed && !parcel.is_resumed() {
+            self.held.push_back(parcel);
+            return 0;
+        }
+        let mut executed = 0;
+        let mut next = Some(parcel);
+        while let Some(mut parcel) = next {
+            parcel.run(engine, now);
+            executed += 1;
+            self.awaits_resumed = !parcel.is_answered();
+            self.send(parcel);
+            next = if self.awaits_resumed {
+                None
+            } else {
+                self.held.pop_front()
+            };
+        }
+        executed
+    }
+}

@@ -1,0 +1,201 @@
+//! A running node: its workers' threads, and the handle by which the rest of the process knows them.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+use glimmer_base::limits::{POLL_EVENTS_MAX, WORKERS_MAX};
+use glimmer_engine::Engine;
+use glimmer_transport::{Bell, Listener, Poller, pin_to, tcp};
+use slotmap::SlotMap;
+
+use crate::burst::Burst;
+use crate::config::{Error, NodeConfig};
+use crate::frontdesk::Frontdesk;
+use crate::mesh::doorbell::Doorbell;
+use crate::mesh::port::{self, Port};
+use crate::pool::{Budget, Pool};
+use crate::shared::Shared;
+use crate::stats::Tally;
+use crate::wake::EventBell;
+use crate::worker::Worker;
+
+/// A running node. Dropping it stops it and waits for its threads.
+pub struct Node {
+    shared: Arc<Shared>,
+    addresses: Vec<SocketAddr>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Node {
+    /// Listens, and starts one worker thread per engine. When it returns, connections are accepted.
+    pub fn start(
+        config: NodeConfig,
+        engines: Vec<Box<dyn Engine>>,
+        frontdesk: Arc<dyn Frontdesk>,
+    ) -> Result<Node, Error> {
+        let workers = engines.len();
+        assert!(
+            (1..=WORKERS_MAX).contains(&workers),
+            "1 to {WORKERS_MAX} workers"
+        );
+        let mut listeners: Vec<Vec<Listener>> = (0..workers).map(|_| Vec::new()).collect();
+        let mut addresses = Vec::new();
+        for &address in &config.listen {
+            let fail = |source| Error::Listen { address, source };
+            addresses.push(listen(address, config.backlog, &mut listeners).map_err(fail)?);
+        }
+        let bells = (0..workers).map(|_| Ok(Arc::new(Doorbell::new(EventBell(Bell::new()?)))));
+        let doorbells = bells.collect::<Result<Vec<_>, std::io::Error>>()?;
+        let ports = port::connect(&doorbells);
+        let mut node = Node {
+            shared: Arc::new(Shared::new(config, frontdesk, doorbells)),
+            addresses,
+            threads: Vec::new(),
+        };
+        for (me, ((engine, port), listeners)) in
+            engines.into_iter().zip(ports).zip(listeners).enumerate()
+        {
+            node.spawn(me, engine, port, listeners)?;
+        }
+        Ok(node)
+    }
+
+    fn spawn(
+        &mut self,
+        me: usize,
+        engine: Box<dyn Engine>,
+        port: Port,
+        listeners: Vec<Listener>,
+    ) -> Result<(), Error> {
+        let shared = self.shared.clone();
+        let (report, reported) = mpsc::channel();
+        let thread = std::thread::Builder::new()
+            .name(format!("worker-{me}"))
+            .spawn(move || {
+                // Made by its own thread, on its own core, so that its memory is near.
+                let worker = pin(&shared.config, me)
+                    .and_then(|()| Ok(new_worker(me, shared, engine, port, listeners)?));
+                // The other end waits for this one message.
+                match worker {
+                    Ok(worker) => {
+                        let _ = report.send(Ok(()));
+                        worker.run();
+                    }
+                    Err(error) => {
+                        let _ = report.send(Err(error));
+                    }
+                }
+            })?;
+        self.threads.push(thread);
+        reported
+            .recv()
+            .expect("a thread reports before it does anything else")
+    }
+
+    /// The addresses that are listened on, with the ports that were chosen.
+    pub fn local_addrs(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Every worker's figures, as of its last turn.
+    pub fn stats(&self) -> Vec<Tally> {
+        self.shared
+            .stats
+            .iter()
+            .map(|stats| stats.snapshot())
+            .collect()
+    }
+
+    /// Tells the workers to stop: they accept no more, finish what has arrived, send what is to be sent for at most
+    /// [`glimmer_base::limits::DRAIN_MS_MAX`], and end. Returns at once; may be called from any thread, and again.
+    pub fn stop(&self) {
+        self.shared.stop();
+    }
+
+    /// Waits until every worker has ended.
+    pub fn join(mut self) {
+        self.join_threads();
+    }
+
+    fn join_threads(&mut self) {
+        for thread in self.threads.drain(..) {
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        if !self.threads.is_empty() && !std::thread::panicking() {
+            self.stop();
+            self.join_threads();
+        }
+    }
+}
+
+/// Gives every worker a listener on one address, and returns the address with its port.
+fn listen(
+    address: SocketAddr,
+    backlog: i32,
+    listeners: &mut [Vec<Listener>],
+) -> std::io::Result<SocketAddr> {
+    tcp::probe(address)?;
+    let mut chosen = address;
+    for listeners in listeners {
+        let listener = Listener::bind(chosen, backlog)?;
+        chosen = listener.address()?;
+        listeners.push(listener);
+    }
+    Ok(chosen)
+}
+
+fn pin(config: &NodeConfig, worker: usize) -> Result<(), Error> {
+    match config.cores.get(worker) {
+        Some(&core) => pin_to(core).map_err(|source| Error::Core { core, source }),
+        None => Ok(()),
+    }
+}
+
+fn new_worker(
+    me: usize,
+    shared: Arc<Shared>,
+    engine: Box<dyn Engine>,
+    port: Port,
+    listeners: Vec<Listener>,
+) -> std::io::Result<Worker> {
+    let config = &shared.config;
+    let bytes = config
+        .buffer_bytes
+        .max(NodeConfig::buffer_bytes_min(&config.limits));
+    let now = config.clock.now();
+    let mut worker = Worker {
+        me,
+        engine,
+        port,
+        poller: Poller::new(POLL_EVENTS_MAX)?,
+        listeners,
+        deaf: false,
+        connections: SlotMap::with_key(),
+        ready: VecDeque::new(),
+        starved: VecDeque::new(),
+        boxless: Vec::new(),
+        moved: Vec::new(),
+        burst: Burst::new(),
+        pool: Pool::new(bytes / 4),
+        budget: Budget::new(bytes),
+        reply_bytes_guess: 0,
+        is_short: false,
+        tally: Tally::default(),
+        now,
+        ticked_ms: now.ms,
+        drain_until_ms: None,
+        has_drained: false,
+        shared,
+    };
+    worker.open_doors()?;
+    Ok(worker)
+}

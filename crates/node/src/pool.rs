@@ -1,0 +1,117 @@
+//! Buffers that connections borrow while they have something in them, and the budget that all of a worker's buffers share.
+
+use glimmer_base::limits::{BUFFER_BYTES, BUFFER_BYTES_KEPT_MAX};
+
+/// Empty buffers. The one given back last is the next to be taken: it is still in the core's cache.
+pub(crate) struct Pool {
+    buffers: Vec<Vec<u8>>,
+    bytes: usize,
+    bytes_max: usize,
+}
+
+impl Pool {
+    /// A pool that keeps at most `bytes_max` bytes of unused buffers.
+    pub fn new(bytes_max: usize) -> Pool {
+        Pool {
+            buffers: Vec::new(),
+            bytes: 0,
+            bytes_max,
+        }
+    }
+
+    /// Bytes of unused buffers.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// An empty buffer of at least [`BUFFER_BYTES`].
+    #[inline]
+    pub fn take(&mut self) -> Vec<u8> {
+        match self.buffers.pop() {
+            Some(buffer) => {
+                self.bytes -= buffer.capacity();
+                buffer
+            }
+            None => Vec::with_capacity(BUFFER_BYTES),
+        }
+    }
+
+    /// Takes a buffer back. One that grew for a large value, or that finds the pool full, is freed.
+    #[inline]
+    pub fn give(&mut self, mut buffer: Vec<u8>) {
+        let capacity = buffer.capacity();
+        let fits = self.bytes + capacity <= self.bytes_max;
+        if (BUFFER_BYTES..=BUFFER_BYTES_KEPT_MAX).contains(&capacity) && fits {
+            buffer.clear();
+            self.bytes += capacity;
+            self.buffers.push(buffer);
+        }
+    }
+
+    /// Frees every unused buffer.
+    pub fn clear(&mut self) {
+        self.buffers.clear();
+        self.bytes = 0;
+    }
+}
+
+/// Bytes that a worker's buffers take, against what they may.
+pub(crate) struct Budget {
+    limit: usize,
+    connections: usize,
+}
+
+impl Budget {
+    pub fn new(limit: usize) -> Budget {
+        Budget {
+            limit,
+            connections: 0,
+        }
+    }
+
+    /// Brings the total up to date with one connection that took `before` bytes and takes `after` now.
+    #[inline]
+    pub fn recharge(&mut self, before: usize, after: usize) {
+        self.connections = self.connections + after - before;
+    }
+
+    /// Bytes that are used when unused buffers and boxes take `elsewhere`.
+    #[inline]
+    pub fn used(&self, elsewhere: usize) -> usize {
+        self.connections + elsewhere
+    }
+
+    /// Whether less than half is free.
+    #[inline]
+    pub fn is_scarce(&self, elsewhere: usize) -> bool {
+        self.used(elsewhere) > self.limit / 2
+    }
+
+    /// Bytes that are free when unused buffers and boxes take `elsewhere`.
+    #[inline]
+    pub fn free(&self, elsewhere: usize) -> usize {
+        self.limit.saturating_sub(self.used(elsewhere))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_keeps_ordinary_buffers_up_to_its_bound() {
+        let mut pool = Pool::new(2 * BUFFER_BYTES);
+        let buffers: Vec<_> = (0..3).map(|_| pool.take()).collect();
+        assert_eq!(pool.bytes(), 0);
+        for buffer in buffers {
+            pool.give(buffer);
+        }
+        assert_eq!(pool.bytes(), 2 * BUFFER_BYTES);
+        assert_eq!(pool.take().capacity(), BUFFER_BYTES);
+        pool.give(Vec::with_capacity(BUFFER_BYTES_KEPT_MAX + 1));
+        pool.give(Vec::new());
+        assert_eq!(pool.bytes(), BUFFER_BYTES);
+        pool.clear();
+        assert_eq!(pool.bytes(), 0);
+    }
+}

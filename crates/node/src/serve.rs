@@ -1,0 +1,210 @@
+//! Serving connections: receive, run the burst, send, and decide what each connection waits for next.
+
+use glimmer_base::limits::{BATCH_MAX, BUFFER_BYTES_KEPT_MAX, BURST_CONNECTIONS_MAX};
+
+use crate::burst::{Member, Stop, Tools};
+use crate::connection::{ConnectionKey, Room};
+use crate::worker::Worker;
+
+impl Worker {
+    /// Serves the connections that have been ready for longest: receives from those that have nothing complete, executes what is complete, and
+    /// sends once per connection.
+    pub fn serve_burst(&mut self) {
+        for _ in 0..BURST_CONNECTIONS_MAX {
+            let Some(key) = self.ready.pop_front() else {
+                break;
+            };
+            self.admit(key);
+        }
+        while self.run_batch() {}
+        for index in 0..self.burst.members.len() {
+            self.dismiss(index);
+        }
+        self.burst.members.clear();
+        self.burst.outs.clear();
+    }
+
+    /// Receives, if there is nothing to parse, and takes the connection into the burst if there is.
+    fn admit(&mut self, key: ConnectionKey) {
+        let free = self.bytes_free();
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        connection.queued = false;
+        if !connection.is_runnable() {
+            self.settle(key);
+            return;
+        }
+        if free < self.reply_bytes_guess {
+            self.starve(key, self.reply_bytes_guess);
+            return;
+        }
+        if !connection.has_input() {
+            match connection.make_room(&mut self.pool, free) {
+                Room::Made => {}
+                Room::Missing(_) if connection.awaits_value() => {
+                    connection.refuse_value();
+                    self.is_short = true;
+                    self.tally.values_refused += 1;
+                }
+                Room::Missing(bytes) => {
+                    self.starve(key, bytes);
+                    return;
+                }
+            }
+        }
+        let connection = &mut self.connections[key];
+        if !connection.has_input() {
+            self.tally.bytes_read += connection.receive(self.now.ms) as u64;
+        }
+        if connection.has_input() {
+            let tx = std::mem::take(&mut connection.tx);
+            self.burst.members.push(Member::new(key, connection));
+            self.burst.outs.push(if tx.capacity() > 0 {
+                tx
+            } else {
+                self.pool.take()
+            });
+        } else {
+            let scarce = self.is_scarce();
+            self.connections[key].trim(&mut self.pool, scarce);
+            self.settle(key);
+        }
+    }
+
+    fn run_batch(&mut self) -> bool {
+        if self.burst.members.is_empty() {
+            return false;
+        }
+        let free = self.bytes_free();
+        let connections = &self.connections;
+        let mut tools = Tools {
+            now: self.now,
+            seed: self.shared.config.seed,
+            me: self.me,
+            alone: self.shared.is_alone(),
+            batch_max: (free / self.reply_bytes_guess.max(1)).clamp(1, BATCH_MAX),
+            engine: &mut *self.engine,
+            port: &mut self.port,
+            frontdesk: &*self.shared.frontdesk,
+            tally: &mut self.tally,
+        };
+        self.burst.run_batch(|key| &connections[key].rx, &mut tools)
+    }
+
+    /// Puts a member's state back into its connection, and sends its replies.
+    fn dismiss(&mut self, index: usize) {
+        let scarce = self.is_scarce();
+        let member = &mut self.burst.members[index];
+        let key = member.key;
+        let stop = member.stop;
+        let connection = &mut self.connections[key];
+        connection.parser = member.parser;
+        connection.rx_start = member.at;
+        connection.ask_owner = member.ask_owner;
+        connection.need = if let Stop::Hungry(need) = stop {
+            need
+        } else {
+            1
+        };
+        connection.closing |= stop == Stop::Close;
+        connection.trim(&mut self.pool, scarce);
+        let replies = std::mem::take(&mut self.burst.outs[index]);
+        let reply_bytes = replies.len() / (member.requests as usize).max(1);
+        match member.window.take() {
+            Some(mut window) if window.len() > 0 => {
+                window.close_with(replies);
+                connection.window = Some(window);
+            }
+            unused => {
+                if let Some(window) = unused {
+                    self.burst.recycle(window);
+                }
+                connection.tx = replies;
+            }
+        }
+        // The guess follows large replies at once and forgets them slowly.
+        self.reply_bytes_guess =
+            reply_bytes.max(self.reply_bytes_guess - self.reply_bytes_guess / 64);
+        match stop {
+            Stop::Spent => self.tally.conn_yields += 1,
+            Stop::NoBox => {
+                self.connections[key].queued = true;
+                self.boxless.push(key);
+            }
+            _ => {}
+        }
+        self.send_and_settle(key);
+    }
+
+    /// Sends what is to be sent, then settles.
+    pub fn send_and_settle(&mut self, key: ConnectionKey) {
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        if connection.tx.is_empty() {
+            if connection.tx.capacity() > 0 {
+                self.pool.give(std::mem::take(&mut connection.tx));
+            }
+        } else {
+            match connection.transmit(&mut self.pool, self.now.ms) {
+                Some(bytes) => self.tally.bytes_written += bytes as u64,
+                None => {
+                    self.close(key);
+                    return;
+                }
+            }
+        }
+        self.settle(key);
+    }
+
+    /// Decides what a connection waits for: its next turn, the poller, a window, or nothing any more.
+    pub fn settle(&mut self, key: ConnectionKey) {
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        if connection.is_finished() {
+            self.close(key);
+            return;
+        }
+        if !connection.queued && connection.is_runnable() {
+            connection.queued = true;
+            self.ready.push_back(key);
+        }
+        let capacity = connection.capacity();
+        self.budget.recharge(connection.counted, capacity);
+        connection.counted = capacity;
+        // Unsent replies count as large however few: they stay until the client takes them.
+        let is_large = capacity > BUFFER_BYTES_KEPT_MAX || !connection.tx.is_empty();
+        connection.large_since_ms =
+            is_large.then(|| connection.large_since_ms.unwrap_or(self.now.ms));
+    }
+
+    /// Sets a connection aside until so many bytes of memory are free.
+    fn starve(&mut self, key: ConnectionKey, bytes: usize) {
+        self.pool.clear();
+        self.is_short = true;
+        self.connections[key].queued = true;
+        self.starved.push_back((key, bytes));
+    }
+
+    /// Ends a connection. What it has crossing is executed all the same, and the replies are dropped when they come home.
+    pub fn close(&mut self, key: ConnectionKey) {
+        let Some(connection) = self.connections.remove(key) else {
+            return;
+        };
+        self.budget.recharge(connection.counted, 0);
+        self.pool.give(connection.rx);
+        self.pool.give(connection.tx);
+        if let Some(mut window) = connection.window {
+            self.pool.give(window.take_local());
+            self.burst.recycle(window);
+        }
+        self.shared.roster.release(self.me);
+        self.listen_again();
+    }
+
+    fn is_scarce(&self) -> bool {
+        self.budget.is_scarce(self.pool.bytes() + self.port.bytes)
+    }
+}

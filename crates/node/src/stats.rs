@@ -1,0 +1,88 @@
+//! What a worker counts. It counts in plain integers and shows them once per turn, so that counting costs no atomics.
+
+use crossbeam_utils::CachePadded;
+use glimmer_base::sync::{AtomicU64, Ordering};
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Figures of one worker, or of all of them summed, cumulative since start unless they are states.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Tally {
+            $($(#[$doc])* pub $name: u64,)*
+        }
+
+        #[derive(Debug, Default)]
+        struct Shown {
+            $($name: AtomicU64,)*
+        }
+
+        impl Shown {
+            fn store(&self, tally: &Tally) {
+                $(self.$name.store(tally.$name, Ordering::Relaxed);)*
+            }
+
+            fn load(&self) -> Tally {
+                Tally { $($name: self.$name.load(Ordering::Relaxed),)* }
+            }
+        }
+
+        impl std::ops::AddAssign for Tally {
+            fn add_assign(&mut self, other: Tally) {
+                $(self.$name += other.$name;)*
+            }
+        }
+    };
+}
+
+counters! {
+    /// State: connections that are open.
+    curr_connections,
+    /// Connections accepted and served.
+    total_connections,
+    /// Connections turned away because there were too many.
+    rejected_connections,
+    /// Connections closed because they were idle for too long.
+    idle_kicks,
+    /// Connections closed because they held memory without headway while others starved.
+    stalled_kicks,
+    /// Values refused for lack of buffer memory.
+    values_refused,
+    /// Bytes received from clients.
+    bytes_read,
+    /// Bytes sent to clients.
+    bytes_written,
+    /// Times a connection had to let others go first.
+    conn_yields,
+    /// `flush_all` commands.
+    cmd_flush,
+    /// Requests executed on the worker that received them.
+    requests,
+    /// Batches in which they were executed.
+    batches,
+    /// Requests that crossed over to the worker that owns their key.
+    requests_crossed,
+    /// Parcels in which they crossed.
+    parcels_sent,
+    /// Parcels of other workers that were executed here.
+    parcels_run,
+    /// Turns of the worker's loop.
+    turns,
+    /// State: bytes of buffers, boxes included.
+    buffer_bytes,
+}
+
+/// One worker's figures as other threads see them.
+#[derive(Debug, Default)]
+pub struct WorkerStats(CachePadded<Shown>);
+
+impl WorkerStats {
+    /// The figures as of the worker's last turn. Each is right by itself; together they are not of one instant.
+    pub fn snapshot(&self) -> Tally {
+        self.0.load()
+    }
+
+    /// Shows new figures.
+    pub(crate) fn publish(&self, tally: &Tally) {
+        self.0.store(tally);
+    }
+}

@@ -1,0 +1,89 @@
+//! What a worker does once a second, and how it leaves.
+
+use glimmer_base::limits::DRAIN_MS_MAX;
+use glimmer_base::sync::Ordering;
+
+use crate::connection::{Connection, ConnectionKey};
+use crate::worker::Worker;
+
+impl Worker {
+    /// Looks at timers.
+    #[cold]
+    pub fn tick(&mut self) {
+        self.ticked_ms = self.now.ms;
+        self.listen_again();
+        self.port.resume_one();
+        if let Some(idle) = self.shared.config.idle_timeout {
+            let idle_ms = idle.as_millis() as u64;
+            let now_ms = self.now.ms;
+            self.tally.idle_kicks +=
+                self.close_where(|connection| now_ms - connection.progress_ms >= idle_ms);
+        }
+        if std::mem::take(&mut self.is_short) {
+            self.close_largest_stalled();
+        }
+        // What is still missing is asked for again.
+        self.is_short = !self.starved.is_empty() || self.port.has_unfinished();
+    }
+
+    /// Memory is short: of the connections that hold much and make no headway, the one that holds most is closed.
+    fn close_largest_stalled(&mut self) {
+        let now_ms = self.now.ms;
+        let stalled = self
+            .connections
+            .iter()
+            .filter(|(_, c)| c.is_stalled(now_ms));
+        if let Some((key, _)) = stalled.max_by_key(|(_, connection)| connection.counted) {
+            self.tally.stalled_kicks += 1;
+            self.close(key);
+        }
+    }
+
+    fn close_where(&mut self, mut condition: impl FnMut(&Connection) -> bool) -> u64 {
+        let chosen: Vec<ConnectionKey> = self
+            .connections
+            .iter()
+            .filter(|(_, c)| condition(c))
+            .map(|(key, _)| key)
+            .collect();
+        for &key in &chosen {
+            self.close(key);
+        }
+        chosen.len() as u64
+    }
+
+    /// Begins to stop: no more connections, and one more look at each that is open for what has already arrived.
+    pub fn begin_to_drain(&mut self) {
+        self.listeners.clear();
+        self.deaf = false;
+        self.drain_until_ms = Some(self.now.ms + DRAIN_MS_MAX);
+        let keys: Vec<ConnectionKey> = self.connections.keys().collect();
+        for key in keys {
+            let connection = &mut self.connections[key];
+            connection.readable |= !connection.ended;
+            self.settle(key);
+        }
+    }
+
+    /// Closes what has nothing left to be done, and says whether the worker can go: when no worker has a connection any more, because until then
+    /// others may send requests across, or when clients have had time enough.
+    pub fn may_leave(&mut self) -> bool {
+        self.close_where(|c| c.is_settled() && !c.is_runnable());
+        let is_late = self
+            .drain_until_ms
+            .is_some_and(|until_ms| self.now.ms >= until_ms);
+        if is_late {
+            self.close_where(|_| true);
+        }
+        if self.connections.is_empty() && !self.has_drained {
+            self.has_drained = true;
+            self.shared.note_drained();
+        }
+        is_late || (self.has_drained && self.shared.all_drained())
+    }
+
+    /// Whether the server has been told to stop and this worker has yet to begin.
+    pub fn is_told_to_stop(&self) -> bool {
+        self.drain_until_ms.is_none() && self.shared.stopping.load(Ordering::Relaxed)
+    }
+}

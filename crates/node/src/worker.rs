@@ -1,0 +1,215 @@
+//! One core's loop.
+//!
+//! A turn waits until something is ready, takes what the poller and the mesh bring, serves every connection that has something to be done, and
+//! tells the other workers. Nothing in it blocks but the wait, and the wait sleeps only if nothing is left to do.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use glimmer_base::Moment;
+use glimmer_base::limits::{BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH};
+use glimmer_engine::Engine;
+use glimmer_transport::{Listener, Poller};
+use slotmap::SlotMap;
+
+use crate::burst::Burst;
+use crate::connection::{Connection, ConnectionKey};
+use crate::mesh::port::Port;
+use crate::pool::{Budget, Pool};
+use crate::shared::Shared;
+use crate::stats::Tally;
+
+/// One core's share of the server.
+pub(crate) struct Worker {
+    pub me: usize,
+    pub shared: Arc<Shared>,
+    pub engine: Box<dyn Engine>,
+    pub port: Port,
+    pub poller: Poller,
+    pub listeners: Vec<Listener>,
+    /// Listeners are not watched: descriptors ran out.
+    pub deaf: bool,
+    pub connections: SlotMap<ConnectionKey, Connection>,
+    /// Connections to be served, in the order in which they became ready.
+    pub ready: VecDeque<ConnectionKey>,
+    /// Connections that wait for memory, with the bytes they want.
+    pub starved: VecDeque<(ConnectionKey, usize)>,
+    /// Connections that wait for a box for requests to other workers.
+    pub boxless: Vec<ConnectionKey>,
+    /// Connections whose window moved while the mesh was drained.
+    pub moved: Vec<ConnectionKey>,
+    pub burst: Burst,
+    pub pool: Pool,
+    pub budget: Budget,
+    /// Bytes of the largest replies of late, as a guess at the next ones.
+    pub reply_bytes_guess: usize,
+    /// Somebody went without memory since the last look at who holds it.
+    pub is_short: bool,
+    pub tally: Tally,
+    pub now: Moment,
+    /// When timers were last looked at, in milliseconds since the epoch.
+    pub ticked_ms: u64,
+    /// When to stop waiting for clients, once the server is told to stop.
+    pub drain_until_ms: Option<u64>,
+    /// This worker has said that it has no connections left.
+    pub has_drained: bool,
+}
+
+const TICK: Duration = Duration::from_secs(1);
+
+impl Worker {
+    /// Runs until the server is told to stop.
+    pub fn run(mut self) {
+        loop {
+            self.wait();
+            self.turn();
+            if self.is_told_to_stop() {
+                self.begin_to_drain();
+            }
+            if self.drain_until_ms.is_some() && self.may_leave() {
+                return;
+            }
+        }
+    }
+
+    /// Sleeps until there is something to do.
+    fn wait(&mut self) {
+        let doorbell = &self.shared.doorbells[self.me];
+        let timeout = if self.is_busy() || !doorbell.may_sleep(|| self.has_mail()) {
+            Some(Duration::ZERO)
+        } else {
+            self.has_timers().then_some(TICK)
+        };
+        self.poller.wait(timeout).expect("the poller is sound");
+        doorbell.awake();
+        self.now = self.shared.config.clock.now();
+    }
+
+    fn turn(&mut self) {
+        self.take_events();
+        self.take_mail();
+        self.take_parcels();
+        self.feed_starved();
+        for _ in 0..self.ready.len().div_ceil(BURST_CONNECTIONS_MAX) {
+            self.serve_burst();
+        }
+        self.port.wake_peers();
+        if self.now.ms - self.ticked_ms >= TICK.as_millis() as u64 {
+            self.tick();
+        }
+        self.publish();
+    }
+
+    /// Whether connections wait to be served.
+    fn is_busy(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Whether another thread has put something where this one looks.
+    fn has_mail(&self) -> bool {
+        self.port.has_incoming()
+            || self.shared.has_mail(self.me)
+            || self.is_told_to_stop()
+            || (self.has_drained && self.shared.all_drained())
+    }
+
+    /// Whether something has to be looked at although nobody reports it.
+    fn has_timers(&self) -> bool {
+        self.deaf
+            || self.drain_until_ms.is_some()
+            || !self.starved.is_empty()
+            || self.port.has_unfinished()
+            || (self.shared.config.idle_timeout.is_some() && !self.connections.is_empty())
+    }
+
+    /// Bytes of buffers that may still be used.
+    pub fn bytes_free(&self) -> usize {
+        self.budget.free(self.pool.bytes() + self.port.bytes)
+    }
+
+    /// Takes what came over the mesh: executes others' requests and joins the replies to its own.
+    fn take_parcels(&mut self) {
+        if self.shared.is_alone() {
+            return;
+        }
+        let Worker {
+            port,
+            engine,
+            connections,
+            pool,
+            moved,
+            now,
+            ..
+        } = self;
+        let box_came_home = port.drain(&mut **engine, *now, |parcel| {
+            for (ticket, reply) in parcel.replies() {
+                let Some(connection) = connections.get_mut(ticket.connection) else {
+                    continue;
+                };
+                let Some(window) = connection.window.as_mut() else {
+                    continue;
+                };
+                if connection.tx.capacity() == 0 {
+                    connection.tx = pool.take();
+                }
+                window.fill(ticket.hole, reply, &mut connection.tx);
+                if window.is_complete() || connection.tx.len() >= REPLY_BYTES_HIGH {
+                    moved.push(ticket.connection);
+                }
+            }
+        });
+        self.port.wake_peers();
+        for index in 0..self.moved.len() {
+            self.advance_window(self.moved[index]);
+        }
+        self.moved.clear();
+        if box_came_home {
+            for key in std::mem::take(&mut self.boxless) {
+                self.ready.push_back(key);
+            }
+        }
+        if self.port.has_unfinished() {
+            if self.bytes_free() > REPLY_BYTES_HIGH {
+                self.port.resume_one();
+            } else {
+                self.is_short = true;
+            }
+        }
+    }
+
+    /// A window got replies: closes it if it has all, and sends what is in order.
+    fn advance_window(&mut self, key: ConnectionKey) {
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        let Some(mut window) = connection.window.take_if(|window| window.is_complete()) else {
+            self.send_and_settle(key);
+            return;
+        };
+        let local = window.finish(&mut connection.tx);
+        self.pool.give(local);
+        self.burst.recycle(window);
+        self.send_and_settle(key);
+    }
+
+    /// Gives connections that wait for memory another turn, when there is some.
+    fn feed_starved(&mut self) {
+        while let Some(&(key, wanted)) = self.starved.front() {
+            if self.bytes_free() < wanted {
+                break;
+            }
+            self.starved.pop_front();
+            self.ready.push_back(key);
+        }
+    }
+
+    fn publish(&mut self) {
+        self.tally.turns += 1;
+        self.tally.parcels_sent = self.port.parcels_sent;
+        self.tally.parcels_run = self.port.parcels_run;
+        self.tally.curr_connections = self.connections.len() as u64;
+        self.tally.buffer_bytes = self.budget.used(self.pool.bytes() + self.port.bytes) as u64;
+        self.shared.stats[self.me].publish(&self.tally);
+    }
+}

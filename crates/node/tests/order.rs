@@ -1,0 +1,189 @@
+//! Replies keep each connection's order, whatever crosses to whom.
+
+mod support;
+
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::thread;
+
+use rand::{Rng, SeedableRng, rngs::SmallRng};
+use support::{Access, Client, Habits, start};
+
+/// What the server should answer, computed one request after the other.
+#[derive(Default)]
+struct Oracle {
+    items: HashMap<String, String>,
+    requests: Vec<u8>,
+    replies: Vec<u8>,
+}
+
+impl Oracle {
+    fn exchange(&mut self, request: &str, reply: &str) {
+        self.requests.extend_from_slice(request.as_bytes());
+        self.replies.extend_from_slice(reply.as_bytes());
+    }
+
+    fn store(&mut self, name: &str, key: &str, value: String, quiet: bool) {
+        let stores = match name {
+            "set" => true,
+            "add" => !self.items.contains_key(key),
+            _ => self.items.contains_key(key),
+        };
+        let noreply = if quiet { " noreply" } else { "" };
+        let request = format!("{name} {key} 0 0 {}{noreply}\r\n{value}\r\n", value.len());
+        let reply = match (quiet, stores) {
+            (true, _) => "",
+            (false, true) => "STORED\r\n",
+            (false, false) => "NOT_STORED\r\n",
+        };
+        self.exchange(&request, reply);
+        if stores {
+            let old = self.items.entry(key.to_string()).or_default();
+            if name != "append" {
+                old.clear();
+            }
+            old.push_str(&value);
+        }
+    }
+
+    fn get(&mut self, keys: &[String]) {
+        let mut reply = String::new();
+        for key in keys {
+            if let Some(value) = self.items.get(key) {
+                reply += &format!("VALUE {key} 0 {}\r\n{value}\r\n", value.len());
+            }
+        }
+        self.exchange(&format!("get {}\r\n", keys.join(" ")), &(reply + "END\r\n"));
+    }
+
+    fn delete(&mut self, key: &str) {
+        let found = self.items.remove(key).is_some();
+        let reply = if found {
+            "DELETED\r\n"
+        } else {
+            "NOT_FOUND\r\n"
+        };
+        self.exchange(&format!("delete {key}\r\n"), reply);
+    }
+
+    /// One random request for the keys of one client.
+    fn step(&mut self, client: usize, rng: &mut SmallRng) {
+        let key = |rng: &mut SmallRng| format!("client{client}:{}", rng.random_range(0..24));
+        let some_key = key(rng);
+        match rng.random_range(0..100) {
+            0..30 => {
+                let name = ["set", "set", "add", "replace", "append"][rng.random_range(0..5)];
+                let bytes_max = if rng.random_ratio(1, 50) { 20_000 } else { 100 };
+                let value = "v".repeat(rng.random_range(0..bytes_max));
+                self.store(name, &some_key, value, rng.random_ratio(1, 4));
+            }
+            30..80 => self.get(&[some_key]),
+            80..88 => {
+                let keys: Vec<String> = (0..rng.random_range(2..40)).map(|_| key(rng)).collect();
+                self.get(&keys);
+            }
+            88..94 => self.delete(&some_key),
+            94..97 => self.exchange("nonsense\r\n", "ERROR\r\n"),
+            97..99 => self.exchange("stats here\r\n", "STAT argument here\r\nEND\r\n"),
+            _ => self.exchange("verbosity 1\r\n", "OK\r\n"),
+        }
+    }
+}
+
+/// Several clients with pipelines of random lengths, cut into random pieces; every byte of every reply is compared.
+fn random_pipelines(workers: usize, habits: Habits, seed: u64) {
+    println!("{workers} workers, {habits:?}, seed {seed}");
+    let node = start(workers, habits);
+    thread::scope(|scope| {
+        for client in 0..6 {
+            let node = &node;
+            scope.spawn(move || {
+                let mut rng = SmallRng::seed_from_u64(seed * 1_000 + client as u64);
+                let mut oracle = Oracle::default();
+                let connection = Client::connect(node);
+                for round in 0..60 {
+                    for _ in 0..rng.random_range(1..200) {
+                        oracle.step(client, &mut rng);
+                    }
+                    let requests = std::mem::take(&mut oracle.requests);
+                    let replies = std::mem::take(&mut oracle.replies);
+                    let mut writer = connection.stream.try_clone().unwrap();
+                    let mut cuts = SmallRng::seed_from_u64(rng.random());
+                    thread::scope(|scope| {
+                        scope.spawn(move || {
+                            let mut rest = &requests[..];
+                            while !rest.is_empty() {
+                                let cut = cuts.random_range(1..=rest.len().min(5_000));
+                                writer.write_all(&rest[..cut]).unwrap();
+                                rest = &rest[cut..];
+                            }
+                        });
+                        let mut got = vec![0; replies.len()];
+                        (&connection.stream).read_exact(&mut got).unwrap();
+                        if got != replies {
+                            let at = got.iter().zip(&replies).position(|(a, b)| a != b).unwrap();
+                            let near = |bytes: &[u8]| {
+                                let end = bytes.len().min(at + 80);
+                                String::from_utf8_lossy(&bytes[at.saturating_sub(80)..end]).into_owned()
+                            };
+                            panic!(
+                                "seed {seed}, client {client}, round {round}, byte {at}:\n{}\ninstead of\n{}",
+                                near(&got),
+                                near(&replies)
+                            );
+                        }
+                    });
+                }
+            });
+        }
+    });
+    let crossed: u64 = node
+        .stats()
+        .iter()
+        .map(|tally| tally.requests_crossed)
+        .sum();
+    assert_eq!(
+        crossed > 0,
+        workers > 1,
+        "requests cross if there is somewhere to go"
+    );
+    node.stop();
+    node.join();
+}
+
+#[test]
+fn one_worker() {
+    for seed in 0..3 {
+        random_pipelines(1, Habits::EREW, seed);
+    }
+}
+
+#[test]
+fn erew() {
+    for (seed, workers) in [2, 3, 4, 7].into_iter().enumerate() {
+        random_pipelines(workers, Habits::EREW, 10 + seed as u64);
+    }
+}
+
+#[test]
+fn crew_with_reads_that_ask_the_owner() {
+    for (seed, workers) in [2, 3, 4].into_iter().enumerate() {
+        random_pipelines(workers, Habits::CREW, 20 + seed as u64);
+    }
+}
+
+/// Reply buffers that are full after a few replies: requests are put back, and what crossed is taken back or resumed.
+#[test]
+fn little_room() {
+    for (seed, access) in [Access::Erew, Access::Crew].into_iter().enumerate() {
+        for room in [1, 300] {
+            let habits = Habits {
+                access,
+                room,
+                asks_one_in: Some(3),
+            };
+            random_pipelines(1, habits, 30 + seed as u64);
+            random_pipelines(3, habits, 40 + seed as u64);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! An engine over plain hash maps, and what tests need to talk to a node.
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use glimmer_base::limits::REPLY_BYTES_HIGH;
+use glimmer_base::{Keyhash, Moment, Seed};
+use glimmer_engine::{Done, Engine, Figures, Job, Place, Status};
+use glimmer_node::{Clock, Frontdesk, Node, NodeConfig};
+use glimmer_proto::text::{Limits, Shutdown, emit, lines};
+use glimmer_proto::{Form, Request, StoreMode, Verb};
+use rand::{Rng, SeedableRng, rngs::SmallRng};
+
+/// Who may touch a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Its owner only.
+    Erew,
+    /// Anybody reads, its owner writes.
+    Crew,
+}
+
+type Table = HashMap<Vec<u8>, (u32, Vec<u8>)>;
+
+/// One worker's view of a store of hash maps, one partition per worker. It checks that every request reaches a worker that may execute it.
+pub struct MapEngine {
+    me: usize,
+    access: Access,
+    tables: Arc<Vec<Mutex<Table>>>,
+    /// A reply buffer with so many bytes takes no further reply.
+    room: usize,
+    /// Reads of others' partitions send one request in so many to the owner.
+    asks_one_in: Option<u32>,
+    rng: SmallRng,
+}
+
+/// How engines of a test behave.
+#[derive(Clone, Copy, Debug)]
+pub struct Habits {
+    pub access: Access,
+    pub room: usize,
+    pub asks_one_in: Option<u32>,
+}
+
+impl Habits {
+    pub const EREW: Habits = Habits {
+        access: Access::Erew,
+        room: REPLY_BYTES_HIGH,
+        asks_one_in: None,
+    };
+    pub const CREW: Habits = Habits {
+        access: Access::Crew,
+        room: REPLY_BYTES_HIGH,
+        asks_one_in: Some(4),
+    };
+}
+
+impl MapEngine {
+    fn may_execute(&self, keyhash: Keyhash, is_read: bool) -> bool {
+        self.owner(keyhash) == self.me || (is_read && self.access == Access::Crew)
+    }
+
+    fn try_run(&mut self, job: &Job<'_>, out: &mut Vec<u8>) -> Status {
+        let is_read = job.request.verb.is_read();
+        let owner = self.owner(job.keyhash);
+        assert!(
+            self.may_execute(job.keyhash, is_read),
+            "worker {} ran {job:?} of {owner}",
+            self.me
+        );
+        if out.len() >= self.room {
+            return Status::NoRoom;
+        }
+        if owner != self.me
+            && self
+                .asks_one_in
+                .is_some_and(|n| self.rng.random_ratio(1, n))
+        {
+            return Status::AskOwner;
+        }
+        execute(&mut self.tables[owner].lock().unwrap(), &job.request, out);
+        Status::Done
+    }
+}
+
+impl Engine for MapEngine {
+    fn place(&self, keyhash: Keyhash, is_read: bool) -> Place {
+        if self.may_execute(keyhash, is_read) {
+            Place::Here
+        } else {
+            Place::Owner(self.owner(keyhash))
+        }
+    }
+
+    fn owner(&self, keyhash: Keyhash) -> usize {
+        keyhash.partition(self.tables.len())
+    }
+
+    fn run(&mut self, _: Moment, jobs: &[Job<'_>], outs: &mut [Vec<u8>], done: &mut [Done]) {
+        let mut failed: HashMap<u32, Status> = HashMap::new();
+        for (job, done) in jobs.iter().zip(done) {
+            let out = &mut outs[job.out as usize];
+            let status = match failed.get(&job.out) {
+                Some(Status::NoRoom) => Status::NoRoom,
+                Some(_) => Status::Skipped,
+                None => self.try_run(job, out),
+            };
+            if status != Status::Done {
+                failed.entry(job.out).or_insert(status);
+            }
+            *done = Done {
+                status,
+                end: out.len(),
+            };
+        }
+    }
+
+    fn flush(&mut self, _: Moment, _: u64) {
+        for table in self.tables.iter() {
+            table.lock().unwrap().clear();
+        }
+    }
+
+    fn figures(&self) -> Arc<dyn Figures> {
+        unimplemented!("a node does not ask for its engines' figures")
+    }
+}
+
+fn execute(table: &mut Table, request: &Request<'_>, out: &mut Vec<u8>) {
+    let Form::Text { last, quiet, .. } = request.form;
+    let found = table.get_mut(request.key);
+    let line = match request.verb {
+        Verb::Get | Verb::GetAndTouch { .. } => {
+            if let Some((flags, value)) = found {
+                emit::value_head(out, request.key, *flags, value.len(), None);
+                out.extend_from_slice(value);
+                emit::value_tail(out, last);
+            } else if last {
+                out.extend_from_slice(lines::END.as_bytes());
+            }
+            return;
+        }
+        Verb::Store {
+            mode, flags, value, ..
+        } => match (mode, found) {
+            (StoreMode::Set, _) | (StoreMode::Add, None) | (StoreMode::Replace, Some(_)) => {
+                table.insert(request.key.to_vec(), (flags, value.to_vec()));
+                lines::STORED
+            }
+            (StoreMode::Append, Some((_, old))) => {
+                old.extend_from_slice(value);
+                lines::STORED
+            }
+            _ => lines::NOT_STORED,
+        },
+        Verb::Delete if found.is_some() => {
+            table.remove(request.key);
+            lines::DELETED
+        }
+        Verb::Refused { line } => {
+            table.remove(request.key);
+            line
+        }
+        _ => lines::NOT_FOUND,
+    };
+    if !quiet {
+        out.extend_from_slice(line.as_bytes());
+    }
+}
+
+/// Answers `stats` with one figure.
+pub struct Desk;
+
+impl Frontdesk for Desk {
+    fn stats(&self, argument: &[u8], _: Moment, out: &mut Vec<u8>) {
+        emit::stat(out, "argument", &String::from_utf8_lossy(argument));
+        out.extend_from_slice(lines::END.as_bytes());
+    }
+
+    fn verbosity(&self, _: u32) {}
+
+    fn shutdown(&self, _: Shutdown, out: &mut Vec<u8>) -> bool {
+        out.extend_from_slice(lines::SHUTDOWN_NOT_ENABLED.as_bytes());
+        false
+    }
+}
+
+/// A configuration for tests: a free port on loopback, small buffers.
+pub fn config() -> NodeConfig {
+    NodeConfig {
+        listen: vec!["127.0.0.1:0".parse().unwrap()],
+        backlog: 128,
+        connections_max: 1024,
+        idle_timeout: None,
+        buffer_bytes: 0,
+        limits: Limits::default(),
+        seed: Seed(7),
+        cores: Vec::new(),
+        clock: Clock::start(),
+    }
+}
+
+/// Starts a node of so many workers.
+pub fn start(workers: usize, habits: Habits) -> Node {
+    start_with(config(), workers, habits)
+}
+
+/// Starts a node of so many workers with a configuration.
+pub fn start_with(config: NodeConfig, workers: usize, habits: Habits) -> Node {
+    let tables: Arc<Vec<_>> = Arc::new((0..workers).map(|_| Mutex::default()).collect());
+    let engine = |me: usize| -> Box<dyn Engine> {
+        Box::new(MapEngine {
+            me,
+            access: habits.access,
+            tables: tables.clone(),
+            room: habits.room,
+            asks_one_in: habits.asks_one_in,
+            rng: SmallRng::seed_from_u64(me as u64),
+        })
+    };
+    Node::start(config, (0..workers).map(engine).collect(), Arc::new(Desk)).unwrap()
+}
+
+/// A connection to a node. Reads give up after a time that only a hung test reaches.
+pub struct Client {
+    pub stream: TcpStream,
+    reader: BufReader<TcpStream>,
+}
+
+/// Longer than any answer takes.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Client {
+    pub fn connect(node: &Node) -> Client {
+        let stream = TcpStream::connect(node.local_addrs()[0]).unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        Client {
+            reader: BufReader::new(stream.try_clone().unwrap()),
+            stream,
+        }
+    }
+
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) {
+        self.stream.write_all(bytes.as_ref()).unwrap();
+    }
+
+    /// Reads one line, its end included.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.reader.read_line(&mut line).unwrap();
+        line
+    }
+
+    /// Reads so many bytes.
+    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        self.reader.read_exact(&mut bytes).unwrap();
+        bytes
+    }
+
+    /// Reads until the server closes the connection.
+    pub fn rest(&mut self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        // A connection that the server closed with bytes unread is reset; what came before is what counts.
+        let _ = self.reader.read_to_end(&mut bytes);
+        bytes
+    }
+
+    /// Sends a request and reads the one line that answers it.
+    pub fn ask(&mut self, request: impl AsRef<[u8]>) -> String {
+        self.send(request);
+        self.line()
+    }
+
+    /// Sends requests and expects exactly these bytes.
+    #[track_caller]
+    pub fn expect(&mut self, requests: impl AsRef<[u8]>, replies: impl AsRef<[u8]>) {
+        self.send(requests);
+        let replies = replies.as_ref();
+        let got = self.bytes(replies.len());
+        assert_eq!(
+            String::from_utf8_lossy(&got),
+            String::from_utf8_lossy(replies)
+        );
+    }
+}
