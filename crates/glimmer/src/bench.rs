@@ -1,5 +1,6 @@
 //! `glimmer bench`: every claim, one command away from being checked.
 
+mod hit_ratio;
 mod versus;
 
 use clap::Subcommand;
@@ -17,6 +18,7 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 enum What {
     Versus(versus::Arguments),
+    HitRatio(hit_ratio::Arguments),
 }
 
 impl Arguments {
@@ -24,6 +26,7 @@ impl Arguments {
     pub fn run(&self) -> anyhow::Result<()> {
         match &self.what {
             What::Versus(arguments) => arguments.run(),
+            What::HitRatio(arguments) => arguments.run(),
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod machine;
 pub mod popularity;
 pub mod report;
 pub mod servers;
+pub mod sizing;
 pub mod stats;
 pub mod trivial;
 pub mod values;

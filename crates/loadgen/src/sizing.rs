@@ -1,0 +1,44 @@
+//! Stores of our own that hold a given number of items.
+
+use glimmer_base::{Expiry, Seed};
+use glimmer_store::{heap::NewItem, partition::PartitionConfig};
+
+/// Entries of an index bucket (MICA §4.3.2).
+const BUCKET_ENTRIES: usize = 15;
+/// How full the main buckets are when all items are in, and spare ones for every hundred: as the server plans its memory.
+const LOAD_PERCENT: usize = 75;
+const SPARE_PERCENT: usize = 12;
+const PAGE_BYTES: usize = 4096;
+/// Largest item in bytes: the items of these measurements are far smaller, and the space is mapped twice.
+const ITEM_BYTES_MAX: usize = 1024;
+
+/// Bytes of the log that an item of these sizes takes, without flags and expiry.
+pub fn log_bytes_per_item(key_bytes: usize, value_bytes: usize) -> usize {
+    let (key, value) = (vec![0; key_bytes], vec![0; value_bytes]);
+    let item = NewItem {
+        key: &key,
+        value: [&value, &[]],
+        flags: 0,
+        expiry: Expiry::NEVER,
+    };
+    item.layout().words() * 8
+}
+
+/// A partition whose log holds `items` items of these sizes, to within a page, with an index to match.
+pub fn partition(
+    items: usize,
+    key_bytes: usize,
+    value_bytes: usize,
+    seed: Seed,
+) -> PartitionConfig {
+    let log_bytes = items * log_bytes_per_item(key_bytes, value_bytes);
+    let main_buckets = (items * 100).div_ceil(BUCKET_ENTRIES * LOAD_PERCENT);
+    PartitionConfig {
+        log_bytes: log_bytes.next_multiple_of(PAGE_BYTES),
+        main_buckets,
+        spare_buckets: (main_buckets * SPARE_PERCENT).div_ceil(100),
+        item_bytes_max: ITEM_BYTES_MAX,
+        seed,
+        ..PartitionConfig::default()
+    }
+}
