@@ -1,6 +1,7 @@
 //! `glimmer bench`: every claim, one command away from being checked.
 
 mod hit_ratio;
+mod store;
 mod versus;
 
 use clap::Subcommand;
@@ -18,6 +19,7 @@ pub struct Arguments {
 #[derive(Debug, Subcommand)]
 enum What {
     Versus(versus::Arguments),
+    Store(store::Arguments),
     HitRatio(hit_ratio::Arguments),
 }
 
@@ -26,6 +28,7 @@ impl Arguments {
     pub fn run(&self) -> anyhow::Result<()> {
         match &self.what {
             What::Versus(arguments) => arguments.run(),
+            What::Store(arguments) => arguments.run(),
             What::HitRatio(arguments) => arguments.run(),
         }
     }

@@ -9,6 +9,7 @@ pub mod report;
 pub mod servers;
 pub mod sizing;
 pub mod stats;
+pub mod store_alone;
 pub mod trivial;
 pub mod values;
 pub mod versus;

@@ -52,18 +52,23 @@ pub fn thread_cpu() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// CPU time that all threads of a process have used.
+/// CPU time that a process has used, threads that have ended included.
 pub fn process_cpu(pid: u32) -> io::Result<Duration> {
-    let mut total = 0;
-    for task in fs::read_dir(format!("/proc/{pid}/task"))? {
-        let schedstat = fs::read_to_string(task?.path().join("schedstat"))?;
-        let on_cpu_ns = schedstat
-            .split(' ')
-            .next()
-            .and_then(|field| field.parse::<u64>().ok());
-        total += on_cpu_ns.ok_or_else(|| io::Error::other("an odd schedstat"))?;
+    let mut clock: libc::clockid_t = 0;
+    // SAFETY: it writes a clock's number to where the reference points.
+    let refused = unsafe { libc::clock_getcpuclockid(pid as libc::pid_t, &mut clock) };
+    if refused != 0 {
+        return Err(io::Error::from_raw_os_error(refused));
     }
-    Ok(Duration::from_nanos(total))
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: it writes a time to where the reference points.
+    if unsafe { libc::clock_gettime(clock, &mut time) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 
 /// Resident memory of a process in bytes: now, and at its peak.
