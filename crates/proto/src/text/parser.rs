@@ -49,15 +49,15 @@ pub struct Parser {
     pub(super) no_memory: bool,
 }
 
-/// Where in the stream the parser stands.
+/// Where in the stream the parser stands. Lines are at most [`LINE_BYTES_MAX`] long and values below 2 GiB, so 32 bits hold every count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// At the start of a line. Its first `searched` bytes hold no line end.
-    Line { searched: usize },
+    Line { searched: u32 },
     /// At a key of a retrieval whose line has been found good.
     Keys(Keys),
     /// In a value that was refused: so many bytes of it, its line end included, are still to come.
-    Swallow { left: u64 },
+    Swallow { left: u32 },
 }
 
 impl State {
@@ -85,32 +85,23 @@ impl Parser {
     /// those reported as used. Bytes that have been reported are never looked at again. Every step but `Need` uses at least one byte.
     #[inline]
     pub fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
-        if let State::Line { .. } = self.state {
-            let step = match input {
-                [b'g', b'e', b't', b' ', rest @ ..] => retrieval::plain_get(rest),
-                [b's', b'e', b't', b' ', rest @ ..] => storage::plain_set(&self.limits, rest),
-                _ => None,
-            };
-            if let Some(step) = step {
-                *self = Parser {
-                    limits: self.limits,
-                    ..Parser::default()
-                };
-                return step;
-            }
-        }
-        self.next_by_state(input)
-    }
-
-    /// Gives up on receiving the value that the last [`Step::Need`] asked room for: the next step refuses it as memcached does when it
-    /// has no memory for an item, and the ones after it swallow it.
-    pub fn refuse_value(&mut self) {
-        self.no_memory = true;
-    }
-
-    fn next_by_state<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
         match self.state {
-            State::Line { searched } => self.next_line(input, searched),
+            State::Line { searched } => {
+                let step = match input {
+                    [b'g', b'e', b't', b' ', rest @ ..] => retrieval::plain_get("get ", rest),
+                    [b'g', b'e', b't', b's', b' ', rest @ ..] => {
+                        retrieval::plain_get("gets ", rest)
+                    }
+                    [b's', b'e', b't', b' ', rest @ ..] => storage::plain_set(&self.limits, rest),
+                    _ => None,
+                };
+                if let Some(step) = step {
+                    self.state = State::START;
+                    self.no_memory = false;
+                    return step;
+                }
+                self.next_line(input, searched as usize)
+            }
             State::Keys(keys) => {
                 let (step, state) = keys.next(input);
                 self.state = state;
@@ -120,18 +111,22 @@ impl Parser {
         }
     }
 
-    fn swallow(&mut self, input: &[u8], left: u64) -> Step<'static> {
+    /// Gives up on receiving the value that the last [`Step::Need`] asked room for: the next step refuses it as memcached does when it
+    /// has no memory for an item, and the ones after it swallow it.
+    pub fn refuse_value(&mut self) {
+        self.no_memory = true;
+    }
+
+    fn swallow(&mut self, input: &[u8], left: u32) -> Step<'static> {
         if input.is_empty() {
             return Step::Need { need: 1 };
         }
-        let used = left.min(input.len() as u64);
-        self.state = match left - used {
+        let used = input.len().min(left as usize);
+        self.state = match left - used as u32 {
             0 => State::START,
             left => State::Swallow { left },
         };
-        Step::Swallowed {
-            used: used as usize,
-        }
+        Step::Swallowed { used }
     }
 
     fn next_line<'a>(&mut self, input: &'a [u8], searched: usize) -> Step<'a> {
@@ -147,7 +142,7 @@ impl Parser {
         }
         let Some(newline) = newline else {
             self.state = State::Line {
-                searched: input.len(),
+                searched: input.len() as u32,
             };
             return Step::Need {
                 need: input.len() + 1,
@@ -231,3 +226,9 @@ fn line_bytes_max(line: &[u8]) -> usize {
         COMMAND_LINE_BYTES_MAX
     }
 }
+
+const _: () = assert!(LINE_BYTES_MAX < u32::MAX as usize);
+const _: () = assert!(
+    size_of::<Parser>() <= 48,
+    "every connection has one, and every step copies it"
+);

@@ -10,32 +10,34 @@ use glimmer_base::limits::KEY_BYTES_MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Keys {
     /// Bytes of the line's text from the next key on.
-    text: usize,
+    text: u32,
     /// Bytes between the text and the next line.
-    end: usize,
-    exptime: Option<i64>,
+    end: u32,
+    exptime: Option<i32>,
     cas: bool,
 }
 
-/// The common case: one key, then the line end. `rest` is what follows `get `.
+/// The common case: `get ` or `gets `, one key, then the line end. None if the line is anything else.
 #[inline]
-pub(super) fn plain_get(rest: &[u8]) -> Option<Step<'_>> {
-    let key_bytes = tokens::plain_len(rest);
+pub(super) fn plain_get<'a>(name: &'static str, rest: &'a [u8]) -> Option<Step<'a>> {
+    // What is longer than a key is not searched, lest a long line that arrives byte by byte be searched anew each time.
+    let key_bytes = tokens::plain_len(&rest[..rest.len().min(KEY_BYTES_MAX + 1)]);
     if !rest[key_bytes..].starts_with(b"\r\n") || key_bytes == 0 || key_bytes > KEY_BYTES_MAX {
         return None;
     }
+    let key = &rest[..key_bytes];
     let form = Form::Text {
-        cas: false,
+        cas: name == "gets ",
         last: true,
         quiet: false,
     };
     let request = Request {
-        key: &rest[..key_bytes],
+        key,
         verb: Verb::Get,
         form,
     };
     Some(Step::Request {
-        used: "get ".len() + key_bytes + "\r\n".len(),
+        used: name.len() + key_bytes + "\r\n".len(),
         request,
     })
 }
@@ -66,14 +68,14 @@ pub(super) fn start_touching<'a>(
     let Some(exptime) = number::signed_32(word) else {
         return line.refuse(lines::BAD_EXPTIME);
     };
-    hand_out(parser, line, rest, Some(exptime.into()), cas)
+    hand_out(parser, line, rest, Some(exptime), cas)
 }
 
 fn hand_out<'a>(
     parser: &mut Parser,
     line: &Line<'a>,
     keys: &'a [u8],
-    exptime: Option<i64>,
+    exptime: Option<i32>,
     cas: bool,
 ) -> Step<'a> {
     let keys = tokens::without_leading_spaces(keys);
@@ -87,8 +89,8 @@ fn hand_out<'a>(
     // The keys lie inside the line's text, and end with it.
     let start = line.text.len() - keys.len();
     let keys = Keys {
-        text: keys.len(),
-        end: line.used - line.text.len(),
+        text: keys.len() as u32,
+        end: (line.used - line.text.len()) as u32,
         exptime,
         cas,
     };
@@ -116,28 +118,30 @@ fn has_long_key(keys: &[u8]) -> bool {
 
 impl Keys {
     /// The next key, and where that leaves the parser.
+    #[inline]
     pub fn next(self, input: &[u8]) -> (Step<'_>, State) {
-        let line_bytes = self.text + self.end;
+        let line_bytes = (self.text + self.end) as usize;
         if input.len() < line_bytes {
             return (Step::Need { need: line_bytes }, State::Keys(self));
         }
-        let text = &input[..self.text];
-        let (key, behind) = text.split_at(memchr::memchr(b' ', text).unwrap_or(text.len()));
+        let text = &input[..self.text as usize];
+        let (key, behind) = text.split_at(tokens::word_len(text));
         let next = tokens::without_leading_spaces(behind);
         let last = next.is_empty();
-        let (used, state) = match last {
-            true => (line_bytes, State::START),
-            false => (
-                text.len() - next.len(),
-                State::Keys(Keys {
-                    text: next.len(),
-                    ..self
-                }),
-            ),
+        let (used, state) = if last {
+            (line_bytes, State::START)
+        } else {
+            let keys = Keys {
+                text: next.len() as u32,
+                ..self
+            };
+            (text.len() - next.len(), State::Keys(keys))
         };
         let verb = match self.exptime {
             None => Verb::Get,
-            Some(exptime) => Verb::GetAndTouch { exptime },
+            Some(exptime) => Verb::GetAndTouch {
+                exptime: exptime.into(),
+            },
         };
         let form = Form::Text {
             cas: self.cas,

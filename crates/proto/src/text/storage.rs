@@ -19,11 +19,11 @@ struct Header<'a> {
     quiet: bool,
 }
 
-/// The common case: plain digits, single spaces, no further word, a value that fits and is there, or is awaited.
+/// The common case: plain digits, single spaces, at most `noreply` behind them, and a value that fits and is there.
 /// `rest` is what follows `set `. None if the line is anything else.
 #[inline]
 pub(super) fn plain_set<'a>(limits: &Limits, rest: &'a [u8]) -> Option<Step<'a>> {
-    let mut at = tokens::plain_len(rest);
+    let mut at = tokens::plain_len(&rest[..rest.len().min(KEY_BYTES_MAX + 1)]);
     let key = &rest[..at];
     if key.is_empty() || at > KEY_BYTES_MAX {
         return None;
@@ -31,24 +31,29 @@ pub(super) fn plain_set<'a>(limits: &Limits, rest: &'a [u8]) -> Option<Step<'a>>
     let flags = u32::try_from(digits_behind_space(rest, &mut at)?).ok()?;
     let exptime = i32::try_from(digits_behind_space(rest, &mut at)?).ok()?;
     let value_bytes = digits_behind_space(rest, &mut at)? as usize;
-    if !rest[at..].starts_with(LINE_END) || value_bytes > limits.value_bytes_max(at, flags) {
+    let quiet = rest[at..].starts_with(b" noreply\r\n");
+    if quiet {
+        at += " noreply".len();
+    }
+    let behind = rest[at..].strip_prefix(LINE_END)?;
+    if value_bytes > limits.value_bytes_max(key.len(), flags) {
         return None;
     }
-    let behind = &rest[at + LINE_END.len()..];
     let value = behind.get(..value_bytes)?;
     if !behind[value_bytes..].starts_with(LINE_END) {
         return None;
     }
+    let exptime = exptime.into();
     let verb = Verb::Store {
         mode: StoreMode::Set,
         flags,
-        exptime: exptime.into(),
+        exptime,
         value,
     };
     let form = Form::Text {
         cas: false,
         last: true,
-        quiet: false,
+        quiet,
     };
     let used = "set ".len() + at + value_bytes + 2 * LINE_END.len();
     Some(Step::Request {
@@ -166,7 +171,7 @@ impl<'a> Header<'a> {
     /// Refuses the value and has it swallowed. Only `set` promises that the key's old value is gone, so only `set` removes it.
     fn turn_away(self, parser: &mut Parser, line: &Line<'a>, reason: &'static str) -> Step<'a> {
         parser.state = State::Swallow {
-            left: (self.value_bytes + LINE_END.len()) as u64,
+            left: (self.value_bytes + LINE_END.len()) as u32,
         };
         let reason = lines::unless(self.quiet, reason);
         match self.mode {
