@@ -110,7 +110,7 @@ fn is_space(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    /// Each row was sent to memcached 1.6.18 as the delta of `incr`.
+    /// Each row was sent to memcached 1.6.18 as the delta of `incr` or, with a zero byte in it, as the value to change.
     #[test]
     fn unsigned_numbers() {
         let rows: &[(&str, Option<u64>)] = &[
@@ -125,6 +125,7 @@ mod tests {
             ("-18446744073709551615", Some(1)),
             ("\t5", Some(5)),
             ("5\tx", Some(5)),
+            ("5\0x", Some(5)),
             ("5-", None),
             ("5\t-", Some(5)),
             ("9223372036854775808\t-", None),

@@ -121,3 +121,15 @@ fn a_worker_without_memory_can_refuse_a_value() {
         assert_eq!(parser.next(b"set k 0 0 1\r\n"), Step::Need { need: 16 });
     }
 }
+
+#[test]
+fn a_value_that_came_after_all_is_not_refused() {
+    let mut parser = Parser::new(Limits::default());
+    assert_eq!(parser.next(b"set k 0 0 1\r\n"), Step::Need { need: 16 });
+    parser.refuse_value();
+    let step = parser.next(b"set k 0 0 1\r\n1\r\n");
+    assert!(
+        matches!(step, Step::Request { used: 16, request } if out_of(request) == set(0, 0, b"1"))
+    );
+    assert_eq!(parser.next(b"set k 0 0 1\r\n"), Step::Need { need: 16 });
+}

@@ -10,6 +10,9 @@ fn storage_commands() {
         (b"set k 0 0 2\r\n\r\n\r\n", &[set(0, 0, b"\r\n")]),
         (b"set k  0  0  1 \n1\r\n", &[set(0, 0, b"1")]),
         (b" set k 0 0 1\r\n1\r\n", &[set(0, 0, b"1")]),
+        (b"set k  5 0 1\r\n1\r\n", &[set(5, 0, b"1")]),
+        (b"set k 5  6 1\r\n1\r\n", &[set(5, 6, b"1")]),
+        (b"set k 5 6  1\r\n1\r\n", &[set(5, 6, b"1")]),
         (
             b"add k 1 2 3\r\nabc\r\n",
             &[store(StoreMode::Add, 1, 2, b"abc")],
