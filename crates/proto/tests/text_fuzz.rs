@@ -8,7 +8,7 @@ use rand::{Rng, SeedableRng};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 
-const RUNS_DEFAULT: u64 = 200_000;
+const RUNS_DEFAULT: u64 = 100_000;
 const INPUT_BYTES_MAX: usize = 4 << 10;
 
 fn corpus() -> Vec<Vec<u8>> {
