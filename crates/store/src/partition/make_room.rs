@@ -181,7 +181,8 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         let mut scratch = std::mem::take(&mut self.state.scratch);
         scratch.clear();
         log.copy_out(at, words, &mut scratch);
-        // Room is made after the copy: the item itself may be next at the head.
+        // The item itself may be next at the head when room is made; counted as read, it is kept there, and there is nothing left to do here.
+        shared.index.count_read(slot, entry, E::READS_COUNTED);
         self.make_room(id, words as u64, now);
         let still_there = shared.index.get(slot).same_item(entry) && log.is_live(entry.offset());
         if still_there {

@@ -56,6 +56,10 @@ impl Shared {
             _ => &self.main,
         }
     }
+
+    fn log_ids(&self) -> impl Iterator<Item = LogId> + use<> {
+        [LogId::Main].into_iter().chain(self.small.is_some().then_some(LogId::Small))
+    }
 }
 
 /// What only the writer has.
@@ -184,7 +188,7 @@ impl Reader {
 impl<A: Access, E: Evict> Writer<'_, A, E> {
     /// Carries out a flush: everything that is stored lies behind the head, and is gone. Nothing is walked.
     fn flush(&mut self, flushes: u64) {
-        for id in [LogId::Main, LogId::Small] {
+        for id in self.shared.log_ids() {
             let tail = self.state.tails[id as usize];
             self.shared.log(id).publish_head(tail, A::SHARED_READS);
             self.state.lookahead[id as usize] = Lookahead::at(tail);

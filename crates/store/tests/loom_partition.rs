@@ -1,0 +1,188 @@
+//! Loom explores the shipped bucket, log and partition: every interleaving (up to a bound on preemptions) and every value that a relaxed load may
+//! return. `RUSTFLAGS="--cfg loom" cargo test -p glimmer-store --release --test loom_partition`.
+//!
+//! That these tests would notice a missing fence is itself checked: `cargo xtask loom --weakened` runs them once for each line of `weakenings.txt`,
+//! with one ordering weakened or one recheck taken out, and wants a failure each time.
+#![cfg(loom)]
+
+use glimmer_base::{Expiry, Keyhash, Moment, Seed};
+use glimmer_store::access::{Access, Crcw, Crew};
+use glimmer_store::evict::{Evict, Fifo, S3Fifo};
+use glimmer_store::heap::{Item, NewItem};
+use glimmer_store::memory::PagePolicy;
+use glimmer_store::partition::{Owner, PartitionConfig, Reader};
+use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::thread;
+use std::sync::Arc;
+
+const NOW: Moment = Moment { ms: 2_000, epoch_unix_ms: 0 };
+const SEED: Seed = Seed(1);
+const ITEM_WORDS: usize = 3;
+
+fn explore(test: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = model.preemption_bound.or(Some(2));
+    model.max_branches = 100_000;
+    model.check(test);
+}
+
+/// A partition of two buckets whose log holds `items` items of three words.
+fn partition<A: Access, E: Evict>(items: usize, rule: E) -> Owner<A, E> {
+    let config = PartitionConfig {
+        log_bytes: items * ITEM_WORDS * 8,
+        main_buckets: 2,
+        spare_buckets: 0,
+        item_bytes_max: 8 * 6,
+        offset_bits: 40,
+        pages: PagePolicy::Small,
+        numa_node: None,
+        seed: SEED,
+    };
+    Owner::new(&config, rule).unwrap()
+}
+
+/// The n-th one-byte key that belongs to a bucket.
+fn key(bucket: usize, n: usize) -> ([u8; 1], Keyhash) {
+    (b'a'..=b'z').map(|byte| ([byte], SEED.keyhash(&[byte]))).filter(|(_, hash)| hash.bucket(2) == bucket).nth(n).unwrap()
+}
+
+fn put<A: Access, E: Evict>(owner: &mut Owner<A, E>, (key, keyhash): ([u8; 1], Keyhash), fill: u8) {
+    let value = [fill; 8];
+    owner.enter(0).put(keyhash, &NewItem { key: &key, value: [&value, &[]], flags: 0, expiry: Expiry::NEVER }, NOW);
+}
+
+/// What a read sees: the CAS unique and the value's bytes.
+fn seen(item: &Item<'_>) -> (u64, Vec<u8>) {
+    let mut value = Vec::new();
+    item.value().append_to(&mut value);
+    (item.cas(), value)
+}
+
+fn get(reader: &Reader, (key, keyhash): ([u8; 1], Keyhash)) -> Result<Option<(u64, Vec<u8>)>, ()> {
+    reader.read(keyhash, &key, NOW, 0, seen).map_err(|_| ())
+}
+
+/// The n-th store of a test writes n's: value and CAS unique must belong together.
+fn assert_whole(found: &(u64, Vec<u8>)) {
+    assert_eq!(found.1, [found.0 as u8; 8], "torn");
+}
+
+/// An update in place beside a reader: the reader sees the old item or the new one.
+#[test]
+fn in_place_updates_are_not_torn() {
+    explore(|| {
+        let mut owner = partition::<Crew, _>(4, Fifo);
+        let reader = owner.reader().unwrap();
+        put(&mut owner, key(0, 0), 1);
+        let writer = thread::spawn(move || put(&mut owner, key(0, 0), 2));
+        if let Ok(found) = get(&reader, key(0, 0)) {
+            assert_whole(&found.expect("the key is never absent"));
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// The log's tail runs over an item while it is copied: the reader sees the whole item or none. The new item lies in the other bucket, so that no version moves.
+#[test]
+fn items_overwritten_by_the_tail_are_not_torn() {
+    explore(|| {
+        let mut owner = partition::<Crew, _>(4, Fifo);
+        let reader = owner.reader().unwrap();
+        for n in 0..4 {
+            put(&mut owner, key(0, n), 1 + n as u8);
+        }
+        let writer = thread::spawn(move || put(&mut owner, key(1, 0), 5));
+        if let Ok(Some(found)) = get(&reader, key(0, 0)) {
+            assert_whole(&found);
+            assert_eq!(found.0, 1, "another item's value");
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// What was acknowledged before a read began is what the read sees, or something newer.
+#[test]
+fn acknowledged_writes_are_seen() {
+    explore(|| {
+        let mut owner = partition::<Crew, _>(4, Fifo);
+        let reader = owner.reader().unwrap();
+        put(&mut owner, key(0, 0), 1);
+        let acknowledged = Arc::new(AtomicBool::new(false));
+        let writer = {
+            let acknowledged = acknowledged.clone();
+            thread::spawn(move || {
+                put(&mut owner, key(0, 0), 2);
+                acknowledged.store(true, Ordering::Release);
+            })
+        };
+        let after = acknowledged.load(Ordering::Acquire);
+        if let Ok(found) = get(&reader, key(0, 0)) {
+            let found = found.expect("the key is never absent");
+            assert_whole(&found);
+            assert!(!after || found.0 == 2, "stale after it was acknowledged");
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// An item that the head keeps (it was read) is moved while a reader looks for it: the reader finds it, whole, wherever it is.
+#[test]
+fn items_kept_at_the_head_are_never_absent() {
+    explore(|| {
+        let mut owner = partition::<Crew, _>(4, S3Fifo);
+        let reader = owner.reader().unwrap();
+        for n in 0..4 {
+            put(&mut owner, key(0, n), 1 + n as u8);
+        }
+        assert!(get(&reader, key(0, 0)).unwrap().is_some());
+        let writer = thread::spawn(move || put(&mut owner, key(1, 0), 5));
+        if let Ok(found) = get(&reader, key(0, 0)) {
+            let found = found.expect("an item that was read is kept");
+            assert_whole(&found);
+            assert_eq!(found.0, 1);
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// A deleted key stays deleted for whoever knows of it.
+#[test]
+fn deletes_are_seen() {
+    explore(|| {
+        let mut owner = partition::<Crew, _>(4, Fifo);
+        let reader = owner.reader().unwrap();
+        put(&mut owner, key(0, 0), 1);
+        let acknowledged = Arc::new(AtomicBool::new(false));
+        let writer = {
+            let acknowledged = acknowledged.clone();
+            thread::spawn(move || {
+                let (key, keyhash) = key(0, 0);
+                assert!(owner.enter(0).remove(keyhash, &key, NOW));
+                acknowledged.store(true, Ordering::Release);
+            })
+        };
+        let after = acknowledged.load(Ordering::Acquire);
+        if let Ok(found) = get(&reader, key(0, 0)) {
+            assert!(!after || found.is_none());
+            found.iter().for_each(assert_whole);
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// Two writers and a reader under CRCW: writers exclude one another, and nothing is lost.
+#[test]
+fn writers_exclude_one_another() {
+    explore(|| {
+        let mut owner = partition::<Crcw, _>(4, Fifo);
+        let mut other = owner.clone();
+        let reader = owner.reader().unwrap();
+        let writer = thread::spawn(move || put(&mut other, key(0, 0), 7));
+        put(&mut owner, key(0, 1), 7);
+        writer.join().unwrap();
+        let mut found: Vec<_> = [key(0, 0), key(0, 1)].map(|key| get(&reader, key).unwrap().unwrap().0).into();
+        found.sort_unstable();
+        assert_eq!(found, [1, 2], "each store has a CAS unique of its own");
+        assert_eq!(owner.figures().counts(0).items, 2);
+    });
+}
