@@ -1,6 +1,7 @@
 //! `glimmer bench`: every claim, one command away from being checked.
 
 mod hit_ratio;
+mod memory;
 mod store;
 mod versus;
 
@@ -20,6 +21,7 @@ pub struct Arguments {
 enum What {
     Versus(versus::Arguments),
     Store(store::Arguments),
+    Memory(memory::Arguments),
     HitRatio(hit_ratio::Arguments),
 }
 
@@ -29,6 +31,7 @@ impl Arguments {
         match &self.what {
             What::Versus(arguments) => arguments.run(),
             What::Store(arguments) => arguments.run(),
+            What::Memory(arguments) => arguments.run(),
             What::HitRatio(arguments) => arguments.run(),
         }
     }
@@ -37,6 +40,11 @@ impl Arguments {
 /// Tells on stderr what happens, so that stdout holds nothing but the result.
 fn progress(line: &str) {
     eprintln!("{line}");
+}
+
+/// The arguments in a line of them.
+fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(Into::into).collect()
 }
 
 /// Writes a result as JSON, for machines.

@@ -2,6 +2,7 @@
 
 pub mod ceiling;
 pub mod client;
+pub mod footprint;
 pub mod hit_ratio;
 pub mod machine;
 pub mod popularity;

@@ -68,10 +68,26 @@ pub struct Arguments {
     json: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Peer {
+/// A server that people use today.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub enum Peer {
+    /// Debian: apt-get install memcached
     Memcached,
+    /// Debian: apt-get install redis-server
     Redis,
+    /// No peer
+    None,
+}
+
+impl Peer {
+    /// The server, if it is one.
+    pub fn kind(self) -> Option<Kind> {
+        match self {
+            Peer::Memcached => Some(Kind::Memcached),
+            Peer::Redis => Some(Kind::Redis),
+            Peer::None => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
@@ -103,7 +119,8 @@ impl Distribution {
     }
 }
 
-fn value_bytes(text: &str) -> Result<usize, String> {
+/// A length of values on the command line.
+pub fn value_bytes(text: &str) -> Result<usize, String> {
     use glimmer_loadgen::values::{VALUE_BYTES_MAX, VALUE_BYTES_MIN};
     let bytes: usize = text.parse().map_err(|_| "not a number".to_owned())?;
     let range = VALUE_BYTES_MIN..=VALUE_BYTES_MAX;
@@ -131,13 +148,14 @@ impl Arguments {
             machine::cores() >= 2,
             "a server and its client want a core each; this machine offers one"
         );
-        let peers = self.peers.iter().map(|peer| match peer {
-            Peer::Memcached => Kind::Memcached,
-            Peer::Redis => Kind::Redis,
-        });
         let ours = (!self.without_glimmer).then_some(Kind::Glimmer);
+        let servers: Vec<Kind> = ours
+            .into_iter()
+            .chain(self.peers.iter().filter_map(|peer| peer.kind()))
+            .collect();
+        ensure!(!servers.is_empty(), "there is no server to measure");
         let options = Options {
-            servers: ours.into_iter().chain(peers).collect(),
+            servers,
             scenarios: self.scenarios(),
             keys: self.keys,
             value_bytes: self.value_bytes,

@@ -8,15 +8,15 @@ use super::{Connection, Protocol, Tally, closed::SILENCE_MAX, poll::Poll};
 
 /// Connections of a loading client: enough to keep one server thread busy.
 const CONNECTIONS: usize = 8;
-/// Requests in flight on each.
-const BURST: u32 = 64;
+/// Keys under way on each.
+const BURST: usize = 64;
 
 /// What to do with a run of keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
     /// Write version 0 of every key.
     Write,
-    /// Read every key and count those that are there.
+    /// Read every key, many at a time, and count those that are there.
     Read,
 }
 
@@ -35,11 +35,14 @@ pub fn pass(
     let total = numbers.len() as u64;
 
     let mut next_burst = |connection: &mut Connection| {
-        for number in numbers.by_ref().take(BURST as usize) {
-            match pass {
-                Pass::Write => protocol.set(number, 0, &mut connection.out, &mut connection.steps),
-                Pass::Read => protocol.get(number, &mut connection.out, &mut connection.steps),
-            }
+        let burst: Vec<u32> = numbers.by_ref().take(BURST).collect();
+        let Connection { out, steps, .. } = connection;
+        match pass {
+            _ if burst.is_empty() => {}
+            Pass::Write => burst
+                .iter()
+                .for_each(|&number| protocol.set(number, 0, out, steps)),
+            Pass::Read => protocol.multi_get(&burst, out, steps),
         }
         connection.send()
     };
