@@ -1,9 +1,11 @@
 //! Servers as child processes: ours and the ones it is compared with, started from what is installed, bound to cores, and ended with us.
 
 use std::{
+    ffi::OsStr,
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU16, Ordering},
     time::{Duration, Instant},
 };
 
@@ -116,9 +118,10 @@ impl Launch {
         let begin = Instant::now();
         while TcpStream::connect(address).is_err() {
             if let Some(status) = server.child.try_wait()? {
+                let arguments: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
                 bail!(
-                    "{name} did not start ({status}); its arguments: {:?}",
-                    command.get_args()
+                    "{name} did not start ({status}): {name} {}",
+                    arguments.join(" ")
                 );
             }
             if begin.elapsed() > START_MAX {
@@ -146,7 +149,9 @@ impl Launch {
                 command.args(["-l", "127.0.0.1", "-p", &port, "-t", &threads]);
                 command.args(["-m", &memory, "-U", "0", "-c", CONNECTIONS_MAX]);
                 if geteuid().is_root() {
-                    command.args(["-u", "nobody"]);
+                    // Root wants to be asked for. Another user would be safer in the open, but a process that
+                    // changes its user is no longer told that its parent has ended.
+                    command.args(["-u", "root"]);
                 }
             }
             Kind::Redis => {
@@ -160,10 +165,18 @@ impl Launch {
     }
 }
 
+/// A port that nobody listens on. No port is handed out twice before all have been, so that servers which are started at the
+/// same time do not meet.
 fn free_port() -> Result<u16> {
+    static HANDED_OUT: AtomicU16 = AtomicU16::new(0);
+    let next = |_| {
+        let turn =
+            (std::process::id() as u16).wrapping_add(HANDED_OUT.fetch_add(1, Ordering::Relaxed));
+        PORTS.start + turn % PORTS.len() as u16
+    };
     let free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
     PORTS
-        .clone()
+        .map(next)
         .find(free)
         .with_context(|| format!("no port is free in {PORTS:?}"))
 }

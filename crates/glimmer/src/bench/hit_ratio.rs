@@ -7,12 +7,15 @@ use glimmer_loadgen::hit_ratio::{self, Options, trace::Workload};
 
 /// Compare eviction rules by the share of requests that they answer
 ///
-/// A client that stores whatever it asked for and did not get drives our store in this process, under each of its
-/// rules, and next to it plain simulators of SIEVE, S3-FIFO, CLOCK, strict LRU and FIFO with room for as many items.
-/// The result depends on the options alone and not on the machine; it is a Markdown table.
+/// A client that stores whatever it asked for and did not get drives our store
+/// in this process, under each of its rules, and next to it plain simulators of
+/// SIEVE, S3-FIFO, CLOCK, strict LRU and FIFO with room for as many items. The
+/// result depends on the options alone and not on the machine; it is a Markdown
+/// table.
 ///
-/// `alternating` is the doubt of a reader of MICA's paper: does putting back what is read fill the log with copies of
-/// a few hot keys, at the cost of all others?
+/// `alternating` is the doubt of a reader of MICA's paper: does putting back
+/// what is read fill the log with copies of a few hot keys, at the cost of all
+/// others?
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {

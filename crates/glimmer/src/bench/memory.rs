@@ -10,10 +10,12 @@ use glimmer_loadgen::{
 
 use super::versus::{Peer, value_bytes};
 
-/// Count the items that fit into a memory limit, and what the process really takes
+/// Count the items that fit into a memory limit, and what the process really
+/// takes
 ///
-/// Stores distinct items until the limit is long passed, then asks for every one and verifies what is found. The first
-/// ones are read back before the others are stored: what is missing then was lost although there was room.
+/// Stores distinct items until the limit is long passed, then asks for every
+/// one and verifies what is found. The first ones are read back before the
+/// others are stored: what is missing then was lost although there was room.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {

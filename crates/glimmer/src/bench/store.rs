@@ -10,9 +10,11 @@ use super::versus::{Distribution, seconds};
 
 /// Measure the store alone, in operations per random memory read
 ///
-/// Items of 8-byte keys and values, far more than fit a cache, go through the engine's prefetch pipeline in this
-/// process: no sockets, no protocol. In the same run, random 64-byte reads per second say what the machine's memory can
-/// do; operations per random read are what remains comparable from machine to machine.
+/// Items of 8-byte keys and values, far more than fit a cache, go through the
+/// engine's prefetch pipeline in this process: no sockets, no protocol. In the
+/// same run, random 64-byte reads per second say what the machine's memory can
+/// do; operations per random read are what remains comparable from machine to
+/// machine.
 ///
 /// Examples:
 ///

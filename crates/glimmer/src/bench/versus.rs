@@ -13,11 +13,15 @@ use glimmer_loadgen::{
 
 /// Compare this server with memcached and Redis, side by side
 ///
-/// Starts every server itself, one worker thread bound to core 0, stores the same keys in each, and drives them in
-/// turn from one client thread bound to core 1. Every value read is verified byte by byte; a wrong byte ends the run.
+/// Starts every server itself, one worker thread bound to core 0, stores the
+/// same keys in each, and drives them in turn from one client thread bound to
+/// core 1. Every value read is verified byte by byte; a wrong byte ends the
+/// run.
 ///
-/// Look at `client busy` before believing a ratio: where it is near 100%, the client was the limit and not the server.
-/// The row `no store at all` is a server that computes its answers: what loopback TCP and the client allow anybody.
+/// Look at `client busy` before believing a ratio: where it is near 100%, the
+/// client was the limit and not the server. The row `no store at all` is a
+/// server that computes its answers: what loopback TCP and the client allow
+/// anybody.
 ///
 /// Examples:
 ///
