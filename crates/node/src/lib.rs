@@ -55,6 +55,6 @@ pub use {
     clock::Clock,
     config::{Error, NodeConfig},
     frontdesk::Frontdesk,
-    node::Node,
+    node::{Node, NodeFigures},
     stats::{Tally, WorkerStats},
 };

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Weak, mpsc};
 use std::thread::JoinHandle;
 
 use glimmer_base::limits::{POLL_EVENTS_MAX, WORKERS_MAX};
@@ -26,6 +26,22 @@ pub struct Node {
     shared: Arc<Shared>,
     addresses: Vec<SocketAddr>,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// A way to the workers' figures that does not keep the node alive: whoever answers `stats` is itself a part of the node.
+#[derive(Clone)]
+pub struct NodeFigures(Weak<Shared>);
+
+impl NodeFigures {
+    /// Each worker's figures as of its last turn; none when the node is gone.
+    pub fn tallies(&self) -> Vec<Tally> {
+        let shared = self.0.upgrade();
+        shared
+            .iter()
+            .flat_map(|shared| &shared.stats)
+            .map(|stats| stats.snapshot())
+            .collect()
+    }
 }
 
 impl Node {
@@ -99,13 +115,9 @@ impl Node {
         &self.addresses
     }
 
-    /// Every worker's figures, as of its last turn.
-    pub fn stats(&self) -> Vec<Tally> {
-        self.shared
-            .stats
-            .iter()
-            .map(|stats| stats.snapshot())
-            .collect()
+    /// A way to the workers' figures.
+    pub fn figures(&self) -> NodeFigures {
+        NodeFigures(Arc::downgrade(&self.shared))
     }
 
     /// Tells the workers to stop: they accept no more, finish what has arrived, send what is to be sent for at most

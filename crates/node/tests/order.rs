@@ -138,7 +138,8 @@ fn random_pipelines(workers: usize, habits: Habits, seed: u64) {
         }
     });
     let crossed: u64 = node
-        .stats()
+        .figures()
+        .tallies()
         .iter()
         .map(|tally| tally.requests_crossed)
         .sum();
