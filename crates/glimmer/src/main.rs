@@ -1,8 +1,12 @@
 //! The roof: the `glimmer` command.
 
 mod bench;
+mod serve;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// An in-memory cache that memcached's clients can use
@@ -15,11 +19,17 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Serve(Box<serve::Arguments>),
     Bench(bench::Arguments),
 }
 
 fn main() -> ExitCode {
-    let result = match Arguments::parse().command {
+    let arguments = match Arguments::try_parse_from(under_memcacheds_name(std::env::args_os())) {
+        Ok(arguments) => arguments,
+        Err(error) => return explain(&error),
+    };
+    let result = match arguments.command {
+        Command::Serve(arguments) => arguments.run(),
         Command::Bench(arguments) => arguments.run(),
     };
     match result {
@@ -28,5 +38,64 @@ fn main() -> ExitCode {
             eprintln!("glimmer: {error:#}");
             ExitCode::FAILURE
         }
+    }
+}
+
+/// An executable called `memcached` (a link, a copy) takes memcached's command line, which has no subcommand.
+fn under_memcacheds_name(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = arguments.collect();
+    let name = arguments
+        .first()
+        .and_then(|program| Path::new(program).file_name());
+    if name.is_some_and(|name| name == "memcached") {
+        arguments.insert(1, "serve".into());
+    }
+    arguments
+}
+
+/// Help and version as clap prints them; anything wrong as one line.
+fn explain(error: &clap::Error) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            // A reader that closed the pipe has seen enough.
+            let _ = error.print();
+            ExitCode::from(error.exit_code().clamp(0, 255) as u8)
+        }
+        _ => {
+            let text = error.render().to_string();
+            let (what, _) = text.split_once("\n\n").unwrap_or((&text, ""));
+            let what: Vec<&str> = what.split_whitespace().collect();
+            let what = what.join(" ");
+            let what = what.strip_prefix("error: ").unwrap_or(&what);
+            eprintln!("glimmer: {what}; --help explains every option");
+            ExitCode::from(2)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn named(program: &str) -> Vec<OsString> {
+        under_memcacheds_name([program, "-m", "64"].into_iter().map(OsString::from))
+    }
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn called_memcached_it_serves() {
+        assert_eq!(
+            named("/usr/bin/memcached"),
+            ["/usr/bin/memcached", "serve", "-m", "64"]
+        );
+        assert_eq!(named("glimmer"), ["glimmer", "-m", "64"]);
+        Arguments::try_parse_from(named("memcached")).unwrap();
     }
 }

@@ -1,1 +1,28 @@
-//! TODO
+//! Floor 4: the server. A validated [`Config`] becomes a [`MemoryPlan`], the plan becomes partitions and workers, and the workers run until
+//! a signal asks them to stop.
+//!
+//! | file | idea |
+//! | --- | --- |
+//! | [`config`] | what a server is asked to be |
+//! | [`memory_plan`] | how `-m` is spent |
+//! | `assembly` | the concrete combination of access mode and eviction rule |
+//! | `serve` | from a configuration to a running server, and to its end |
+//! | `stats` | what `stats` answers |
+//! | `cores`, `process`, `log` | what is asked of the machine, and what is told to its keeper |
+
+mod assembly;
+pub mod config;
+mod cores;
+mod log;
+pub mod memory_plan;
+mod process;
+mod serve;
+mod stats;
+
+pub use config::{AccessMode, Config, ConfigError, EvictionRule, HugepagePolicy};
+pub use memory_plan::{MemoryPlan, PlanError};
+pub use process::ProcessError;
+pub use serve::{ServeError, serve};
+
+/// Connections that the kernel holds for each worker until they are accepted, as memcached's default.
+const BACKLOG: i32 = 1024;

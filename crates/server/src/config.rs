@@ -1,0 +1,263 @@
+//! What a server is asked to be: plain values, checked before anything is allocated or bound.
+
+use glimmer_base::limits;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// One server's settings. [`Config::check`] says whether they make sense together.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Addresses to listen on, each with its port.
+    pub listen: Vec<SocketAddr>,
+    /// Bound of everything that grows with data and connections, in bytes (`-m`).
+    pub memory_bytes: usize,
+    /// Worker threads (`-t`).
+    pub workers: usize,
+    /// Client connections at most (`-c`).
+    pub connections_max: usize,
+    /// Largest item in bytes, key and header included (`-I`).
+    pub item_bytes_max: usize,
+    /// Key and value bytes of the item that the memory plan is made for (`--item-size-hint`).
+    pub item_bytes_hint: usize,
+    /// Who may touch a partition.
+    pub access: AccessMode,
+    /// Which items leave when the log is full.
+    pub evict: EvictionRule,
+    /// Share of the log, next to its tail, in which an item that is read stays where it is (`--evict lru`).
+    pub lru_threshold: f64,
+    /// Which pages hold the log and the index.
+    pub hugepages: HugepagePolicy,
+    /// Whether each worker is bound to a core of its own.
+    pub pin: bool,
+    /// How talkative the log is: number of `-v`.
+    pub verbosity: u8,
+    /// File to write the process id to (`-P`).
+    pub pid_file: Option<PathBuf>,
+    /// User to become after the addresses are bound (`-u`).
+    pub user: Option<String>,
+}
+
+/// The port memcached's clients expect.
+pub const PORT_DEFAULT: u16 = 11211;
+/// Default of `-m` in MiB, as memcached's.
+pub const MEMORY_MIB_DEFAULT: usize = 64;
+/// Default of `-c`, as memcached's.
+pub const CONNECTIONS_DEFAULT: usize = 1024;
+/// Default of `--item-size-hint`: a key of 16 bytes with a value of 32.
+pub const ITEM_BYTES_HINT_DEFAULT: usize = 48;
+/// Default of `--lru-threshold`.
+pub const LRU_THRESHOLD_DEFAULT: f64 = 0.5;
+
+/// Why a [`Config`] cannot work. Each message says what to do instead.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ConfigError {
+    /// No address.
+    #[error("there is no address to listen on; give one with -l, or leave -l out for all")]
+    NoAddress,
+    /// `-t` out of range.
+    #[error("-t {0} is out of range: 1 to {max} worker threads", max = limits::WORKERS_MAX)]
+    Workers(usize),
+    /// `-c` out of range.
+    #[error("-c 0 would refuse every client: allow at least 1 connection")]
+    NoConnections,
+    /// `-I` out of range.
+    #[error("-I {0} bytes is out of range: 1k to 1024m, as memcached's")]
+    ItemBytes(usize),
+    /// `--item-size-hint` out of range.
+    #[error("--item-size-hint {hint} is out of range: 1 to {item_bytes_max}, the item limit (-I)")]
+    ItemBytesHint {
+        /// What was asked for.
+        hint: usize,
+        /// The item limit.
+        item_bytes_max: usize,
+    },
+    /// `--lru-threshold` out of range.
+    #[error("--lru-threshold {0} is out of range: a share of the log from 0 to 1")]
+    LruThreshold(f64),
+}
+
+impl Config {
+    /// Checks what can be checked without allocating or binding anything.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        if self.listen.is_empty() {
+            return Err(ConfigError::NoAddress);
+        }
+        if !(1..=limits::WORKERS_MAX).contains(&self.workers) {
+            return Err(ConfigError::Workers(self.workers));
+        }
+        if self.connections_max == 0 {
+            return Err(ConfigError::NoConnections);
+        }
+        if !(limits::ITEM_BYTES_MIN..=limits::ITEM_BYTES_MAX).contains(&self.item_bytes_max) {
+            return Err(ConfigError::ItemBytes(self.item_bytes_max));
+        }
+        if !(1..=self.item_bytes_max).contains(&self.item_bytes_hint) {
+            return Err(ConfigError::ItemBytesHint {
+                hint: self.item_bytes_hint,
+                item_bytes_max: self.item_bytes_max,
+            });
+        }
+        if !(0.0..=1.0).contains(&self.lru_threshold) {
+            return Err(ConfigError::LruThreshold(self.lru_threshold));
+        }
+        Ok(())
+    }
+}
+
+/// Who may touch a partition (MICA §4.1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessMode {
+    /// Exclusive read, exclusive write: the owner alone, without any synchronisation.
+    Erew,
+    /// Concurrent read, exclusive write: any worker reads optimistically, the owner writes.
+    Crew,
+    /// Concurrent read, concurrent write: any worker reads and writes.
+    Crcw,
+}
+
+/// Which items leave when the log is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvictionRule {
+    /// The oldest.
+    Fifo,
+    /// Roughly the least recently used: an item read near the head goes back to the tail (MICA §4.3.1).
+    Lru,
+    /// Those not read again since they came: decided at the head, after S3-FIFO.
+    S3Fifo,
+}
+
+/// Which pages hold the log and the index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HugepagePolicy {
+    /// Reserved huge pages, else transparent ones, else 4 KiB pages.
+    Auto,
+    /// Reserved huge pages, or the server does not start.
+    Hugetlb,
+    /// Transparent huge pages, else 4 KiB pages.
+    Transparent,
+    /// 4 KiB pages.
+    Off,
+}
+
+/// Gives an enum of settings its names, on the command line and in `stats settings` alike.
+macro_rules! named {
+    ($type:ident { $($variant:ident = $name:literal),+ }) => {
+        impl $type {
+            /// Every value.
+            pub const ALL: &'static [$type] = &[$($type::$variant),+];
+
+            /// The value's name on the command line.
+            pub fn name(self) -> &'static str {
+                match self { $($type::$variant => $name),+ }
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = String;
+
+            fn from_str(name: &str) -> Result<Self, String> {
+                let known = Self::ALL.iter().find(|value| value.name() == name);
+                known.copied().ok_or_else(|| format!("one of {}", [$($name),+].join(", ")))
+            }
+        }
+    };
+}
+
+named!(AccessMode { Erew = "erew", Crew = "crew", Crcw = "crcw" });
+named!(EvictionRule { Fifo = "fifo", Lru = "lru", S3Fifo = "s3fifo" });
+named!(HugepagePolicy {
+    Auto = "auto",
+    Hugetlb = "hugetlb",
+    Transparent = "transparent",
+    Off = "off"
+});
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config() -> Config {
+        Config {
+            listen: vec![SocketAddr::from(([127, 0, 0, 1], PORT_DEFAULT))],
+            memory_bytes: MEMORY_MIB_DEFAULT << 20,
+            workers: 2,
+            connections_max: CONNECTIONS_DEFAULT,
+            item_bytes_max: limits::ITEM_BYTES_DEFAULT,
+            item_bytes_hint: ITEM_BYTES_HINT_DEFAULT,
+            access: AccessMode::Crcw,
+            evict: EvictionRule::S3Fifo,
+            lru_threshold: LRU_THRESHOLD_DEFAULT,
+            hugepages: HugepagePolicy::Auto,
+            pin: false,
+            verbosity: 0,
+            pid_file: None,
+            user: None,
+        }
+    }
+
+    #[test]
+    fn the_defaults_make_sense() {
+        assert_eq!(config().check(), Ok(()));
+    }
+
+    #[test]
+    fn each_bound_is_checked() {
+        type Change = fn(&mut Config);
+        let changes: &[(Change, &str)] = &[
+            (|config| config.listen.clear(), "-l"),
+            (|config| config.workers = 0, "-t 0"),
+            (|config| config.workers = limits::WORKERS_MAX + 1, "-t 257"),
+            (|config| config.connections_max = 0, "-c 0"),
+            (|config| config.item_bytes_max = 1023, "-I 1023"),
+            (
+                |config| config.item_bytes_max = (1 << 30) + 1,
+                "-I 1073741825",
+            ),
+            (|config| config.item_bytes_hint = 0, "--item-size-hint 0"),
+            (
+                |config| config.item_bytes_hint = 2 << 20,
+                "--item-size-hint 2097152",
+            ),
+            (|config| config.lru_threshold = -0.1, "--lru-threshold -0.1"),
+            (
+                |config| config.lru_threshold = f64::NAN,
+                "--lru-threshold NaN",
+            ),
+        ];
+        for (change, names) in changes {
+            let mut config = config();
+            change(&mut config);
+            let message = config.check().expect_err(names).to_string();
+            assert!(
+                message.contains(names),
+                "{message:?} does not name {names:?}"
+            );
+            assert!(!message.contains('\n'), "{message:?} is more than one line");
+        }
+    }
+
+    #[test]
+    fn names_read_back() {
+        for &mode in AccessMode::ALL {
+            assert_eq!(mode.name().parse(), Ok(mode));
+        }
+        for &rule in EvictionRule::ALL {
+            assert_eq!(rule.name().parse(), Ok(rule));
+        }
+        for &policy in HugepagePolicy::ALL {
+            assert_eq!(policy.name().parse(), Ok(policy));
+        }
+        assert_eq!(
+            "mru".parse::<EvictionRule>(),
+            Err("one of fifo, lru, s3fifo".into())
+        );
+    }
+}

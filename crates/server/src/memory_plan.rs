@@ -1,0 +1,353 @@
+//! How `-m` is spent: a pure function from what was asked for to the size of every part, all of it decided before the first
+//! byte is allocated, and in sum never more than `-m`.
+
+use crate::config::AccessMode;
+use glimmer_base::limits;
+use glimmer_node::NodeConfig;
+use glimmer_proto::text::Limits;
+
+/// Bytes of a log entry beside key and value; the whole is rounded up to 8 bytes.
+const ENTRY_HEADER_BYTES: usize = 8;
+/// One index bucket: a version and its entries in two cache lines.
+const BUCKET_BYTES: usize = 128;
+/// Entries of a bucket.
+const BUCKET_ENTRIES: usize = 15;
+/// How full the main buckets are when the log is full of items of the hinted size. At this load one bucket in ten has
+/// more entries than it holds, and chains a spare one.
+const LOAD_PERCENT: usize = 75;
+/// Spare buckets for every hundred main ones: the share of buckets that overflow at that load (10.7% of a Poisson distribution with mean 11.25 lies
+/// above 15), and a little more.
+const SPARE_PERCENT: usize = 12;
+
+/// The log of a partition takes whole pages.
+const PAGE_BYTES: usize = 4 << 10;
+/// The beginning of each log is mapped a second time behind its end, as long as the largest item, and counts twice in the process's resident size. This
+/// much of it is left to the process's own 32 MiB beside `-m`; the rest is taken out of `-m`.
+const MIRROR_FREE_BYTES: usize = 16 << 20;
+
+/// A log holds at least this many of the largest items, so that one of them does not push out everything else.
+const LARGEST_ITEMS_IN_LOG: usize = 8;
+/// What is accepted instead if otherwise a worker would own no partition at all.
+const LARGEST_ITEMS_IN_OWNED_LOG: usize = 4;
+/// What is accepted in a log that is the only one, before the item limit is lowered.
+const LARGEST_ITEMS_IN_ONLY_LOG: usize = 3;
+
+/// In CRCW a writer takes its partition's lock: this many partitions to a worker make it rare that two want the same one.
+const CRCW_PARTITIONS_PER_WORKER: usize = 8;
+
+/// Buffers take at least this part of `-m`,
+const BUFFER_SHARE_MIN: usize = 64;
+/// and at most this part, whatever the largest item is: beyond it the item limit is lowered.
+const BUFFER_SHARE_MAX: usize = 3;
+/// Where `-m` is so small that this is more, buffers may take this much, and what is beyond their part comes out of the process's own 32 MiB.
+const BUFFER_OVERDRAFT_BYTES: usize = 8 << 20;
+/// The smallest store that is worth starting.
+const STORE_BYTES_MIN: usize = 256 << 10;
+
+/// What the plan is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct Needs {
+    /// `-m` in bytes.
+    pub memory_bytes: usize,
+    /// Worker threads.
+    pub workers: usize,
+    /// Who may touch a partition.
+    pub access: AccessMode,
+    /// Largest item asked for, in bytes.
+    pub item_bytes_max: usize,
+    /// Key and value bytes of the typical item.
+    pub item_bytes_hint: usize,
+}
+
+/// The size of every part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryPlan {
+    /// Number of partitions.
+    pub partitions: usize,
+    /// Bytes of each partition's log, whole pages.
+    pub log_bytes: usize,
+    /// Main index buckets of each partition.
+    pub main_buckets: usize,
+    /// Spare index buckets of each partition, chained to main buckets that overflow.
+    pub spare_buckets: usize,
+    /// Largest item in bytes: what was asked for, or less where `-m` is too small for it.
+    pub item_bytes_max: usize,
+    /// Bytes that each worker may hold of what it receives, what it replies, and what crosses to other workers.
+    pub buffer_bytes_per_worker: usize,
+    /// Second mappings of the logs' beginnings, as far as they are taken out of `-m`.
+    pub mirror_bytes: usize,
+}
+
+/// `-m` is too small for what was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "-m {given_mib} is too small for one partition and {workers} worker threads: give at least -m {needed_mib}, or fewer threads with -t"
+)]
+pub struct PlanError {
+    /// What was given.
+    pub given_mib: usize,
+    /// The worker threads that were asked for.
+    pub workers: usize,
+    /// The least that works with as many.
+    pub needed_mib: usize,
+}
+
+impl MemoryPlan {
+    /// Makes the plan.
+    pub fn make(needs: Needs) -> Result<MemoryPlan, PlanError> {
+        Self::try_make(needs).ok_or_else(|| PlanError {
+            given_mib: needs.memory_bytes >> 20,
+            workers: needs.workers,
+            needed_mib: (1..)
+                .find(|mib| {
+                    Self::try_make(Needs {
+                        memory_bytes: mib << 20,
+                        ..needs
+                    })
+                    .is_some()
+                })
+                .expect("enough memory is enough"),
+        })
+    }
+
+    fn try_make(needs: Needs) -> Option<MemoryPlan> {
+        let item_bytes_max = needs.item_bytes_max.min(item_bytes_bufferable(needs)?);
+        let buffer_bytes_per_worker = buffer_bytes_min(item_bytes_max)
+            .max(needs.memory_bytes / BUFFER_SHARE_MIN / needs.workers);
+        let buffer_bytes =
+            (buffer_bytes_per_worker * needs.workers).min(needs.memory_bytes / BUFFER_SHARE_MAX);
+
+        let store_bytes = needs.memory_bytes - buffer_bytes;
+        if store_bytes < STORE_BYTES_MIN {
+            return None;
+        }
+        let partitions = partitions(needs, item_bytes_max, log_share(store_bytes, needs));
+        let mirror_bytes = (partitions * item_bytes_max).saturating_sub(MIRROR_FREE_BYTES);
+        let mirror_bytes = mirror_bytes.min(store_bytes / 2);
+
+        let partition_bytes = (store_bytes - mirror_bytes) / partitions;
+        let log_bytes = log_share(partition_bytes, needs) / PAGE_BYTES * PAGE_BYTES;
+        let buckets = (partition_bytes - log_bytes) / BUCKET_BYTES;
+        let main_buckets = (buckets * 100 / (100 + SPARE_PERCENT)).max(1);
+        Some(MemoryPlan {
+            partitions,
+            log_bytes,
+            main_buckets,
+            spare_buckets: buckets - main_buckets,
+            item_bytes_max: item_bytes_max.min(log_bytes / LARGEST_ITEMS_IN_ONLY_LOG),
+            buffer_bytes_per_worker,
+            mirror_bytes,
+        })
+    }
+
+    /// The most workers, up to `needs.workers`, with which the item limit need not be lowered for want of buffers; at least one.
+    pub fn workers_fitting(needs: Needs) -> usize {
+        let keeps_limit = |&workers: &usize| {
+            item_bytes_bufferable(Needs { workers, ..needs })
+                .is_some_and(|bytes| bytes >= needs.item_bytes_max)
+        };
+        (1..=needs.workers).rev().find(keeps_limit).unwrap_or(1)
+    }
+
+    /// Everything together: at most `-m`, but for [`BUFFER_OVERDRAFT_BYTES`] where `-m` is only a few MiB.
+    pub fn total_bytes(&self, workers: usize) -> usize {
+        let partition = self.log_bytes + (self.main_buckets + self.spare_buckets) * BUCKET_BYTES;
+        self.partitions * partition + workers * self.buffer_bytes_per_worker + self.mirror_bytes
+    }
+
+    /// Items of `item_bytes` (key and value) that the logs hold when they are full of them.
+    pub fn items_resident(&self, item_bytes: usize) -> usize {
+        self.partitions * (self.log_bytes / entry_bytes(item_bytes))
+    }
+}
+
+fn entry_bytes(item_bytes: usize) -> usize {
+    (ENTRY_HEADER_BYTES + item_bytes).next_multiple_of(8)
+}
+
+/// The part of `store_bytes` that goes to the log, so that log and index fill up together with items of the hinted size.
+fn log_share(store_bytes: usize, needs: Needs) -> usize {
+    let entry_bytes = entry_bytes(needs.item_bytes_hint) as u128;
+    // Per entry, in ten-thousandths of a byte: 128 bytes of bucket for 15 entries at the load, and its share of spare buckets.
+    let index_scaled =
+        (BUCKET_BYTES * (100 + SPARE_PERCENT) * 10_000 / (BUCKET_ENTRIES * LOAD_PERCENT)) as u128;
+    let entry_scaled = entry_bytes * 10_000;
+    let log_bytes = (store_bytes as u128 * entry_scaled / (entry_scaled + index_scaled)) as usize;
+    // Whatever the hint says, the index gets a bucket or two.
+    log_bytes.min(store_bytes - (2 * BUCKET_BYTES).min(store_bytes))
+}
+
+fn partitions(needs: Needs, item_bytes_max: usize, log_bytes: usize) -> usize {
+    let holding = |items: usize| (log_bytes / (item_bytes_max * items)).max(1);
+    let partitions = match needs.access {
+        AccessMode::Crcw => {
+            (needs.workers * CRCW_PARTITIONS_PER_WORKER).min(holding(LARGEST_ITEMS_IN_LOG))
+        }
+        AccessMode::Erew | AccessMode::Crew => {
+            needs.workers.min(holding(LARGEST_ITEMS_IN_OWNED_LOG))
+        }
+    };
+    partitions.min(limits::PARTITIONS_MAX)
+}
+
+/// What a worker cannot do without.
+fn buffer_bytes_min(item_bytes_max: usize) -> usize {
+    NodeConfig::buffer_bytes_min(&Limits { item_bytes_max })
+}
+
+/// The largest item for which every worker's buffers can be had; none if not even the smallest permitted one.
+fn item_bytes_bufferable(needs: Needs) -> Option<usize> {
+    let bytes = (needs.memory_bytes / BUFFER_SHARE_MAX)
+        .max(BUFFER_OVERDRAFT_BYTES.min(needs.memory_bytes * 8));
+    let bytes = bytes / needs.workers;
+    let fits = |&item_bytes: &usize| buffer_bytes_min(item_bytes) <= bytes;
+    // The need grows with the item, so the largest that fits is found by halving.
+    let (mut fitting, mut beyond) = (limits::ITEM_BYTES_MIN, limits::ITEM_BYTES_MAX + 1);
+    if !fits(&fitting) {
+        return None;
+    }
+    while beyond - fitting > 1 {
+        let middle = fitting.midpoint(beyond);
+        if fits(&middle) {
+            fitting = middle;
+        } else {
+            beyond = middle;
+        }
+    }
+    Some(fitting)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const MIB: usize = 1 << 20;
+
+    fn needs(mib: usize, workers: usize, access: AccessMode) -> Needs {
+        Needs {
+            memory_bytes: mib * MIB,
+            workers,
+            access,
+            item_bytes_max: limits::ITEM_BYTES_DEFAULT,
+            item_bytes_hint: crate::config::ITEM_BYTES_HINT_DEFAULT,
+        }
+    }
+
+    #[test]
+    fn a_gibibyte_holds_fifteen_million_small_items() {
+        for &access in AccessMode::ALL {
+            for workers in [1, 2] {
+                let plan = MemoryPlan::make(needs(1024, workers, access)).unwrap();
+                let items = plan.items_resident(48);
+                assert!(
+                    items >= 15_200_000,
+                    "{access} with {workers}: {items} in {plan:?}"
+                );
+                let entries = plan.partitions * plan.main_buckets * BUCKET_ENTRIES;
+                let load = items as f64 / entries as f64;
+                assert!(
+                    (0.74..0.76).contains(&load),
+                    "{access} with {workers}: load {load}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn two_mebibytes_are_enough_with_a_lower_item_limit() {
+        for &access in AccessMode::ALL {
+            let plan = MemoryPlan::make(needs(2, 4, access)).unwrap();
+            assert!(plan.item_bytes_max < limits::ITEM_BYTES_DEFAULT);
+            assert!(plan.item_bytes_max >= 100 << 10, "{plan:?}");
+        }
+    }
+
+    #[test]
+    fn the_default_keeps_the_item_limit_and_gives_every_worker_a_partition() {
+        for &access in AccessMode::ALL {
+            for workers in 1..=4 {
+                let plan = MemoryPlan::make(needs(64, workers, access)).unwrap();
+                assert_eq!(
+                    plan.item_bytes_max,
+                    limits::ITEM_BYTES_DEFAULT,
+                    "{access} with {workers}"
+                );
+                assert!(
+                    plan.partitions >= workers,
+                    "{access} with {workers}: {plan:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn too_small_says_what_would_do() {
+        let error = MemoryPlan::make(needs(1, 200, AccessMode::Crcw)).unwrap_err();
+        assert!(MemoryPlan::make(needs(error.needed_mib, 200, AccessMode::Crcw)).is_ok());
+        assert!(MemoryPlan::make(needs(error.needed_mib - 1, 200, AccessMode::Crcw)).is_err());
+        assert!(
+            error.to_string().starts_with("-m 1 is too small"),
+            "{error}"
+        );
+        assert!(MemoryPlan::make(needs(0, 1, AccessMode::Crcw)).is_err());
+        assert!(MemoryPlan::make(needs(1, 1, AccessMode::Crcw)).is_ok());
+    }
+
+    fn any_needs() -> impl Strategy<Value = Needs> {
+        let item_limits =
+            prop::sample::select(vec![1 << 10, 5000, 512 << 10, MIB, 64 * MIB, 1 << 30]);
+        let mib = prop_oneof![0usize..64, 64usize..4096, Just(1 << 20)];
+        (
+            mib,
+            1usize..=limits::WORKERS_MAX,
+            prop::sample::select(AccessMode::ALL),
+            item_limits,
+            1usize..2000,
+        )
+            .prop_map(|(mib, workers, access, item_bytes_max, hint)| Needs {
+                memory_bytes: mib * MIB,
+                workers,
+                access,
+                item_bytes_max,
+                item_bytes_hint: hint.min(item_bytes_max),
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn every_plan_holds_together(needs in any_needs()) {
+            match MemoryPlan::make(needs) {
+                Err(error) => {
+                    prop_assert!(error.needed_mib > needs.memory_bytes / MIB);
+                    let enough = Needs { memory_bytes: error.needed_mib * MIB, ..needs };
+                    prop_assert!(MemoryPlan::make(enough).is_ok());
+                }
+                Ok(plan) => {
+                    let overdraft = if needs.memory_bytes < 64 * MIB { BUFFER_OVERDRAFT_BYTES } else { 0 };
+                    prop_assert!(plan.total_bytes(needs.workers) <= needs.memory_bytes + overdraft, "{plan:?}");
+                    prop_assert!(plan.total_bytes(needs.workers) >= needs.memory_bytes / 10 * 9, "{plan:?}");
+                    prop_assert!((1..=limits::PARTITIONS_MAX).contains(&plan.partitions));
+                    prop_assert!(plan.log_bytes > 0 && plan.log_bytes % PAGE_BYTES == 0);
+                    prop_assert!(plan.main_buckets >= 1);
+                    prop_assert!(plan.item_bytes_max <= needs.item_bytes_max);
+                    prop_assert!(plan.item_bytes_max >= limits::ITEM_BYTES_MIN);
+                    prop_assert!(plan.log_bytes >= 3 * plan.item_bytes_max, "{plan:?}");
+                    prop_assert!(plan.buffer_bytes_per_worker >= buffer_bytes_min(plan.item_bytes_max));
+                    if needs.access == AccessMode::Crcw && plan.partitions > 1 {
+                        prop_assert!(plan.log_bytes >= 7 * plan.item_bytes_max, "{plan:?}");
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn more_memory_never_lowers_the_item_limit(needs in any_needs(), more in 1usize..512) {
+            let bigger = Needs { memory_bytes: needs.memory_bytes + more * MIB, ..needs };
+            if let Ok(plan) = MemoryPlan::make(needs) {
+                let bigger = MemoryPlan::make(bigger).expect("more than enough");
+                prop_assert!(bigger.item_bytes_max >= plan.item_bytes_max);
+            }
+        }
+    }
+}

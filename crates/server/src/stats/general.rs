@@ -1,0 +1,145 @@
+//! `stats` without a word behind it, in memcached's order, then this server's own.
+
+use super::lines::Lines;
+use super::{Snapshot, count};
+use glimmer_base::Moment;
+use glimmer_proto::text::lines::VERSION;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeVal;
+
+pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
+    process(snapshot, lines);
+    connections(snapshot, lines);
+    commands(snapshot, lines);
+    store(snapshot, lines);
+    own(snapshot, lines);
+}
+
+fn process(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
+    let now = snapshot.moment;
+    lines.put("pid", std::process::id());
+    lines.put(
+        "uptime",
+        now.ms.saturating_sub(Moment::EPOCH_LEAD_MS) / 1000,
+    );
+    lines.put("time", (now.epoch_unix_ms + now.ms) / 1000);
+    lines.put("version", VERSION.trim_start_matches("VERSION ").trim_end());
+    lines.put("pointer_size", usize::BITS);
+    if let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) {
+        lines.put("rusage_user", seconds(usage.user_time()));
+        lines.put("rusage_system", seconds(usage.system_time()));
+    }
+}
+
+fn seconds(time: TimeVal) -> String {
+    format!("{}.{:06}", time.tv_sec(), time.tv_usec())
+}
+
+fn connections(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
+    lines.put("max_connections", snapshot.desk.config.connections_max);
+    lines.put("curr_connections", snapshot.now.node.curr_connections);
+    lines.put(
+        "total_connections",
+        count!(snapshot, node.total_connections),
+    );
+    lines.put(
+        "rejected_connections",
+        count!(snapshot, node.rejected_connections),
+    );
+}
+
+fn commands(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
+    let get_hits = count!(snapshot, table.get_hits);
+    let get_misses = count!(snapshot, table.get_misses);
+    lines.put("cmd_get", get_hits + get_misses);
+    lines.put("cmd_set", count!(snapshot, table.cmd_set));
+    lines.put("cmd_flush", count!(snapshot, node.cmd_flush));
+    lines.put("cmd_touch", count!(snapshot, table.cmd_touch));
+    lines.put("get_hits", get_hits);
+    lines.put("get_misses", get_misses);
+    lines.put("delete_misses", count!(snapshot, table.delete_misses));
+    lines.put("delete_hits", count!(snapshot, table.delete_hits));
+    lines.put("incr_misses", count!(snapshot, table.incr_misses));
+    lines.put("incr_hits", count!(snapshot, table.incr_hits));
+    lines.put("decr_misses", count!(snapshot, table.decr_misses));
+    lines.put("decr_hits", count!(snapshot, table.decr_hits));
+    lines.put("cas_misses", count!(snapshot, table.cas_misses));
+    lines.put("cas_hits", count!(snapshot, table.cas_hits));
+    lines.put("cas_badval", count!(snapshot, table.cas_badval));
+    lines.put("touch_hits", count!(snapshot, table.touch_hits));
+    lines.put("touch_misses", count!(snapshot, table.touch_misses));
+    lines.put("bytes_read", count!(snapshot, node.bytes_read));
+    lines.put("bytes_written", count!(snapshot, node.bytes_written));
+}
+
+fn store(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
+    let table = &snapshot.now.table;
+    lines.put("limit_maxbytes", snapshot.desk.config.memory_bytes);
+    // A connection past the limit is accepted, told so and closed, so the door is always open.
+    lines.put("accepting_conns", 1);
+    lines.put("threads", snapshot.desk.config.workers);
+    lines.put("conn_yields", count!(snapshot, node.conn_yields));
+    lines.put("hash_bytes", table.index_bytes);
+    lines.put("hash_is_expanding", 0);
+    lines.put("bytes", table.bytes);
+    lines.put("curr_items", table.curr_items);
+    lines.put("total_items", count!(snapshot, table.total_items));
+    lines.put("evictions", count!(snapshot, table.evictions));
+    lines.put("reclaimed", count!(snapshot, table.expired_reclaimed));
+}
+
+fn own(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
+    let (desk, now) = (snapshot.desk, &snapshot.now);
+    lines.put("glimmer_access", desk.config.access);
+    lines.put("glimmer_evict", desk.config.evict);
+    lines.put("glimmer_partitions", desk.plan.partitions);
+    lines.put("glimmer_log_bytes", now.table.log_bytes);
+    lines.put("glimmer_buffer_bytes", now.node.buffer_bytes);
+    lines.put(
+        "glimmer_index_evictions",
+        count!(snapshot, table.index_evictions),
+    );
+    lines.put(
+        "glimmer_index_spare_buckets_used",
+        now.table.index_spare_buckets_used,
+    );
+    lines.put(
+        "glimmer_stale_entries_removed",
+        count!(snapshot, table.stale_entries_removed),
+    );
+    lines.put("glimmer_reinsertions", count!(snapshot, table.reinsertions));
+    lines.put(
+        "glimmer_in_place_updates",
+        count!(snapshot, table.in_place_updates),
+    );
+    lines.put(
+        "glimmer_optimistic_retries",
+        count!(snapshot, table.optimistic_retries),
+    );
+    let (requests, batches) = (
+        count!(snapshot, node.requests),
+        count!(snapshot, node.batches),
+    );
+    lines.put("glimmer_requests", requests);
+    lines.put("glimmer_batches", batches);
+    if batches > 0 {
+        lines.put(
+            "glimmer_batch_mean",
+            format!("{:.2}", requests as f64 / batches as f64),
+        );
+    }
+    lines.put(
+        "glimmer_requests_crossed",
+        count!(snapshot, node.requests_crossed),
+    );
+    lines.put("glimmer_parcels_sent", count!(snapshot, node.parcels_sent));
+    lines.put(
+        "glimmer_values_refused",
+        count!(snapshot, node.values_refused),
+    );
+    lines.put(
+        "glimmer_stalled_kicks",
+        count!(snapshot, node.stalled_kicks),
+    );
+    lines.put("glimmer_turns", count!(snapshot, node.turns));
+}

@@ -1,0 +1,35 @@
+//! `stats items` and `stats slabs`. There are no slab classes here: all items are of one class, number 1, and it has no slabs.
+
+use super::lines::Lines;
+use super::{Snapshot, count};
+
+pub(super) fn write_items(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
+    let table = &snapshot.now.table;
+    // As in memcached, a class without items has no lines.
+    if table.curr_items == 0 {
+        return;
+    }
+    lines.put("items:1:number", table.curr_items);
+    lines.put("items:1:mem_requested", table.bytes);
+    lines.put("items:1:evicted", count!(snapshot, table.evictions));
+    lines.put(
+        "items:1:reclaimed",
+        count!(snapshot, table.expired_reclaimed),
+    );
+    lines.put(
+        "items:1:glimmer_index_evicted",
+        count!(snapshot, table.index_evictions),
+    );
+    lines.put(
+        "items:1:glimmer_reinserted",
+        count!(snapshot, table.reinsertions),
+    );
+}
+
+pub(super) fn write_slabs(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
+    lines.put("active_slabs", 0);
+    lines.put(
+        "total_malloced",
+        snapshot.now.table.log_bytes + snapshot.now.table.index_bytes,
+    );
+}

@@ -1,0 +1,174 @@
+//! What `stats` answers. Memcached's names have memcached's meanings; figures that memcached has and this server has not are left
+//! out, never made up; this server's own begin with `glimmer_`.
+
+mod general;
+mod items;
+mod lines;
+mod memory;
+mod settings;
+
+use crate::config::Config;
+use crate::memory_plan::MemoryPlan;
+use glimmer_base::Moment;
+use glimmer_engine::{Figures, PageReport, TableStats};
+use glimmer_node::{Frontdesk, NodeFigures, Tally};
+use glimmer_proto::text::{Shutdown, lines as replies};
+use lines::Lines;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Answers what workers do not answer by themselves.
+pub struct Desk {
+    config: Config,
+    plan: MemoryPlan,
+    tables: Vec<Arc<dyn Figures>>,
+    node: OnceLock<Opened>,
+    /// The counts at the last `stats reset`.
+    at_reset: Mutex<Counts>,
+    verbosity: AtomicU32,
+    set_verbosity: Box<dyn Fn(u32) + Send + Sync>,
+}
+
+/// What is known once the node runs.
+struct Opened {
+    addresses: Vec<SocketAddr>,
+    figures: NodeFigures,
+}
+
+/// The figures of all workers, summed.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    table: TableStats,
+    node: Tally,
+}
+
+/// All figures now, and those that count up as they were at the last reset.
+struct Snapshot<'a> {
+    desk: &'a Desk,
+    moment: Moment,
+    now: Counts,
+    at_reset: Counts,
+}
+
+impl Desk {
+    /// A desk for a store whose workers' figures these are. `set_verbosity` is told what clients ask for with `verbosity`.
+    pub fn new(
+        config: Config,
+        plan: MemoryPlan,
+        tables: Vec<Arc<dyn Figures>>,
+        set_verbosity: Box<dyn Fn(u32) + Send + Sync>,
+    ) -> Desk {
+        Desk {
+            verbosity: AtomicU32::new(config.verbosity.into()),
+            config,
+            plan,
+            tables,
+            node: OnceLock::new(),
+            at_reset: Mutex::default(),
+            set_verbosity,
+        }
+    }
+
+    /// Tells the desk about the node that it answers for.
+    pub fn open(&self, addresses: Vec<SocketAddr>, figures: NodeFigures) {
+        // A desk belongs to one node, so this is the first time.
+        let _ = self.node.set(Opened { addresses, figures });
+    }
+
+    fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for table in &self.tables {
+            counts.table += table.table();
+        }
+        for tally in self
+            .node
+            .get()
+            .into_iter()
+            .flat_map(|node| node.figures.tallies())
+        {
+            counts.node += tally;
+        }
+        counts
+    }
+
+    fn snapshot(&self, moment: Moment) -> Snapshot<'_> {
+        let at_reset = *self.at_reset.lock().unwrap_or_else(PoisonError::into_inner);
+        Snapshot {
+            desk: self,
+            moment,
+            now: self.counts(),
+            at_reset,
+        }
+    }
+
+    fn reset(&self) {
+        let counts = self.counts();
+        *self.at_reset.lock().unwrap_or_else(PoisonError::into_inner) = counts;
+    }
+
+    fn pages(&self) -> PageReport {
+        self.tables
+            .iter()
+            .fold(PageReport::default(), |sum, table| sum + table.pages())
+    }
+
+    fn addresses(&self) -> &[SocketAddr] {
+        self.node
+            .get()
+            .map_or(&self.config.listen, |node| &node.addresses)
+    }
+}
+
+/// A figure that counts up, since the last reset.
+macro_rules! count {
+    ($snapshot:expr, $part:ident.$name:ident) => {
+        $snapshot
+            .now
+            .$part
+            .$name
+            .wrapping_sub($snapshot.at_reset.$part.$name)
+    };
+}
+use count;
+
+impl Frontdesk for Desk {
+    fn stats(&self, argument: &[u8], now: Moment, out: &mut Vec<u8>) {
+        tracing::debug!(argument = %argument.escape_ascii(), "stats");
+        let first_word = argument
+            .split(|&byte| byte == b' ')
+            .next()
+            .unwrap_or_default();
+        let mut lines = Lines(out);
+        match first_word {
+            b"" => general::write(&self.snapshot(now), &mut lines),
+            b"settings" => settings::write(self, &mut lines),
+            b"items" => items::write_items(&self.snapshot(now), &mut lines),
+            b"slabs" => items::write_slabs(&self.snapshot(now), &mut lines),
+            b"memory" => memory::write(self, &mut lines),
+            // Memcached's answer unless it was told to keep these figures, which costs it memory; here they are never kept.
+            b"sizes" => lines.put("sizes_status", "disabled"),
+            b"extstore" => {}
+            b"reset" => {
+                self.reset();
+                return out.extend_from_slice(replies::RESET.as_bytes());
+            }
+            b"cachedump" => {
+                return out.extend_from_slice(replies::CACHEDUMP_NOT_ALLOWED.as_bytes());
+            }
+            _ => return out.extend_from_slice(replies::ERROR.as_bytes()),
+        }
+        lines.end();
+    }
+
+    fn verbosity(&self, level: u32) {
+        self.verbosity.store(level, Ordering::Relaxed);
+        (self.set_verbosity)(level);
+    }
+
+    fn shutdown(&self, _: Shutdown, out: &mut Vec<u8>) -> bool {
+        tracing::debug!("a client asked for a shutdown, which is not enabled");
+        out.extend_from_slice(replies::SHUTDOWN_NOT_ENABLED.as_bytes());
+        false
+    }
+}

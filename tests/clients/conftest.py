@@ -1,0 +1,63 @@
+"""Every client test runs against one worker, and against four in each access mode."""
+
+import shutil
+
+import pytest
+from harness import Server, is_memcached, server_binary
+
+MODES = {
+    "t1": ("-t", 1),
+    "t4-erew": ("-t", 4, "--access", "erew"),
+    "t4-crew": ("-t", 4, "--access", "crew"),
+    "t4-crcw": ("-t", 4, "--access", "crcw"),
+}
+PEER = "memcached"
+
+
+def start(mode):
+    if mode == PEER:
+        peer = shutil.which("memcached")
+        if peer is None:
+            pytest.skip("memcached is not installed")
+        return Server("-t", 1, binary=peer)
+    flags = MODES[mode]
+    if is_memcached(server_binary()):
+        flags = flags[:2]
+    return Server(*flags)
+
+
+@pytest.fixture(scope="session", params=MODES)
+def shared_server(request):
+    with start(request.param) as server:
+        yield server
+
+
+@pytest.fixture(scope="session", params=[*MODES, PEER])
+def shared_server_or_peer(request):
+    with start(request.param) as server:
+        yield server
+
+
+def emptied(server):
+    with server.wire() as wire:
+        wire.exchange(b"flush_all\r\n", b"OK\r\n")
+    return server
+
+
+@pytest.fixture
+def server(shared_server):
+    """A server of each mode, empty."""
+    return emptied(shared_server)
+
+
+@pytest.fixture
+def server_or_peer(shared_server_or_peer):
+    """A server of each mode, and memcached itself, which shows that what the test expects is what memcached does."""
+    return emptied(shared_server_or_peer)
+
+
+@pytest.fixture
+def ours():
+    """Marks what memcached does not do: skipped when it takes the server's place."""
+    if is_memcached(server_binary()):
+        pytest.skip("not a thing that memcached does")

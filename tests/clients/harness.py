@@ -1,0 +1,180 @@
+"""Starts servers, and talks to them byte by byte."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+# Nothing here takes this long; a test that waits longer has failed.
+PATIENCE_S = 20
+
+
+def server_binary():
+    """The server under test: xtask names it, and a person may name any other, memcached included."""
+    binary = os.environ.get("GLIMMER_BIN")
+    if binary is None:
+        raise RuntimeError("GLIMMER_BIN is not set: run these tests with `cargo xtask test --only clients`")
+    return binary
+
+
+def is_memcached(binary):
+    return Path(binary).name == "memcached"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def command(binary, *flags, port=None):
+    """The command line that starts `binary` as a server."""
+    line = [binary] if is_memcached(binary) else [binary, "serve"]
+    if is_memcached(binary) and os.geteuid() == 0:
+        line += ["-u", "nobody"]
+    if port is not None:
+        line += ["-l", "127.0.0.1", "-p", str(port)]
+    return line + [str(flag) for flag in flags]
+
+
+class Server:
+    """A running server. Use it as a context manager: leaving it stops it and requires a clean exit."""
+
+    def __init__(self, *flags, binary=None):
+        self.binary = binary or server_binary()
+        self.flags = flags
+        self.port = free_port()
+        self.process = subprocess.Popen(
+            command(self.binary, *flags, port=self.port),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.pid = self.process.pid
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            if self.process.poll() is not None:
+                raise RuntimeError(f"{self.binary} {flags} did not start: {self.process.stderr.read()}")
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                if time.monotonic() > deadline:
+                    self.process.kill()
+                    raise
+                time.sleep(0.01)
+
+    @property
+    def is_memcached(self):
+        return is_memcached(self.binary)
+
+    @property
+    def address(self):
+        return ("127.0.0.1", self.port)
+
+    @property
+    def url(self):
+        return f"127.0.0.1:{self.port}"
+
+    def wire(self):
+        return Wire(self.port)
+
+    def stats(self, *argument):
+        """Figures as a dictionary of strings."""
+        with self.wire() as wire:
+            wire.send(" ".join(("stats", *argument)).encode() + b"\r\n")
+            figures = {}
+            while (line := wire.line()) != b"END\r\n":
+                kind, name, value = line.rstrip(b"\r\n").split(b" ", 2)
+                assert kind == b"STAT", line
+                figures[name.decode()] = value.decode()
+            return figures
+
+    def stop(self, sig=signal.SIGTERM):
+        """Asks the server to stop; returns its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(sig)
+        try:
+            self.output, self.errors = self.process.communicate(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
+            raise
+        return self.process.returncode
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        code = self.stop()
+        if exception == (None, None, None):
+            assert code == 0, f"exit code {code}: {self.errors}"
+
+
+class Wire:
+    """One connection, byte by byte."""
+
+    def __init__(self, port):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.pending = b""
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def receive(self, count):
+        """Exactly `count` bytes, or fewer if the server closes."""
+        while len(self.pending) < count:
+            data = self.socket.recv(max(65536, count - len(self.pending)))
+            if not data:
+                break
+            self.pending += data
+        data, self.pending = self.pending[:count], self.pending[count:]
+        return data
+
+    def line(self):
+        """One line with its end, or what there is if the server closes."""
+        while b"\n" not in self.pending:
+            data = self.socket.recv(65536)
+            if not data:
+                data, self.pending = self.pending, b""
+                return data
+            self.pending += data
+        end = self.pending.index(b"\n") + 1
+        data, self.pending = self.pending[:end], self.pending[end:]
+        return data
+
+    def expect(self, reply):
+        """The next bytes are exactly these."""
+        received = self.receive(len(reply))
+        assert received == reply, f"expected {shorten(reply)}, received {shorten(received)}"
+
+    def exchange(self, request, reply):
+        """The request is answered by exactly these bytes and no more: the answer to a second request follows at once."""
+        self.send(request + b"get never-stored\r\n")
+        self.expect(reply + b"END\r\n")
+        assert self.pending == b"", f"unexpected {shorten(self.pending)}"
+
+    def expect_closed(self):
+        """The server has closed the connection, and nothing more was on it."""
+        try:
+            received = self.receive(1)
+        except ConnectionResetError:
+            received = b""
+        assert received == b"", f"expected the end, received {shorten(received)}"
+
+    def close(self):
+        self.socket.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.close()
+
+
+def shorten(data):
+    return repr(data) if len(data) <= 300 else f"{data[:200]!r}...({len(data)} bytes)...{data[-80:]!r}"
