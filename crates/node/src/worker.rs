@@ -75,15 +75,24 @@ impl Worker {
 
     /// Sleeps until there is something to do.
     fn wait(&mut self) {
-        let doorbell = &self.shared.doorbells[self.me];
-        let timeout = if self.is_busy() || !doorbell.may_sleep(|| self.has_mail()) {
-            Some(Duration::ZERO)
+        if self.is_busy() {
+            self.poll(Some(Duration::ZERO));
         } else {
-            self.has_timers().then_some(TICK)
-        };
-        self.poller.wait(timeout).expect("the poller is sound");
-        doorbell.awake();
+            let doorbell = self.shared.doorbells[self.me].clone();
+            let may_sleep = doorbell.may_sleep(|| self.has_mail());
+            let timeout = if may_sleep {
+                self.has_timers().then_some(TICK)
+            } else {
+                Some(Duration::ZERO)
+            };
+            self.poll(timeout);
+            doorbell.awake();
+        }
         self.now = self.shared.config.clock.now();
+    }
+
+    fn poll(&mut self, timeout: Option<Duration>) {
+        self.poller.wait(timeout).expect("the poller is sound");
     }
 
     fn turn(&mut self) {

@@ -13,9 +13,12 @@ const ASLEEP: u32 = 1;
 /// sees the work and it stays awake. Without either fence both looks could miss both stores; without the second look for work,
 /// what was sent between the last look and ASLEEP would wait for another bell.
 ///
+/// The state is changed by swaps only, so every change follows the one before it and no sender's swap can slip its AWAKE behind an ASLEEP
+/// that it has not seen.
+///
 /// The bell remembers a ring until somebody waits for it, so a ring between ASLEEP and the wait is not lost either. A ring that
-/// comes when the worker has woken for another reason costs one empty turn. Senders take ASLEEP away with a swap, so of many
-/// senders one pays the system call.
+/// comes when the worker has woken for another reason costs one empty turn. Of many senders
+/// the one that takes ASLEEP away pays the system call.
 ///
 /// Both fences and the second look can be taken out by name (`weakenings.txt`), and `tests/loom_doorbell.rs` then fails.
 pub struct Doorbell<B> {
@@ -44,9 +47,9 @@ impl<B: Ring> Doorbell<B> {
     }
 
     /// The worker is about to sleep: says so, then looks for work once more. Returns whether it may sleep. Afterwards, asleep or not, comes
-    /// [`Doorbell::awake`].
+    /// [`Doorbell::awake`]; a worker that does not mean to sleep needs neither.
     pub fn may_sleep(&self, has_work: impl FnOnce() -> bool) -> bool {
-        self.state.store(ASLEEP, Ordering::Relaxed);
+        self.state.swap(ASLEEP, Ordering::AcqRel);
         if !cfg!(weaken = "sleep_fence") {
             fence(Ordering::SeqCst);
         }
@@ -55,7 +58,7 @@ impl<B: Ring> Doorbell<B> {
 
     /// The worker is up and looks for work before it sleeps again.
     pub fn awake(&self) {
-        self.state.store(AWAKE, Ordering::Relaxed);
+        self.state.swap(AWAKE, Ordering::AcqRel);
     }
 
     /// Something was put where the worker looks for work: wakes it if it sleeps.
@@ -64,7 +67,7 @@ impl<B: Ring> Doorbell<B> {
             fence(Ordering::SeqCst);
         }
         if self.state.load(Ordering::Relaxed) == ASLEEP
-            && self.state.swap(AWAKE, Ordering::Relaxed) == ASLEEP
+            && self.state.swap(AWAKE, Ordering::AcqRel) == ASLEEP
         {
             self.bell.ring();
         }

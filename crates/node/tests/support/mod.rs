@@ -211,6 +211,11 @@ pub fn start(workers: usize, habits: Habits) -> Node {
 
 /// Starts a node of so many workers with a configuration.
 pub fn start_with(config: NodeConfig, workers: usize, habits: Habits) -> Node {
+    Node::start(config, engines(workers, habits), Arc::new(Desk)).unwrap()
+}
+
+/// Engines of so many workers over one store.
+pub fn engines(workers: usize, habits: Habits) -> Vec<Box<dyn Engine>> {
     let tables: Arc<Vec<_>> = Arc::new((0..workers).map(|_| Mutex::default()).collect());
     let engine = |me: usize| -> Box<dyn Engine> {
         Box::new(MapEngine {
@@ -222,7 +227,7 @@ pub fn start_with(config: NodeConfig, workers: usize, habits: Habits) -> Node {
             rng: SmallRng::seed_from_u64(me as u64),
         })
     };
-    Node::start(config, (0..workers).map(engine).collect(), Arc::new(Desk)).unwrap()
+    (0..workers).map(engine).collect()
 }
 
 /// A connection to a node. Reads give up after a time that only a hung test reaches.

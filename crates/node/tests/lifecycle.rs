@@ -1,0 +1,174 @@
+//! Connections come and go, also while their requests are with other workers; the server stops without losing what it was given.
+
+mod support;
+
+use std::net::Shutdown;
+use std::thread;
+
+use rand::{Rng, SeedableRng, rngs::SmallRng};
+use support::{Client, Habits, config, start, start_with};
+
+use glimmer_node::{Error, Node};
+
+#[test]
+fn a_port_in_use_is_an_error() {
+    let node = start(2, Habits::EREW);
+    let mut config = config();
+    config.listen = node.local_addrs().to_vec();
+    match Node::start(
+        config,
+        support::engines(1, Habits::EREW),
+        std::sync::Arc::new(support::Desk),
+    ) {
+        Err(Error::Listen { address, source }) => {
+            assert_eq!(address, node.local_addrs()[0]);
+            assert_eq!(source.kind(), std::io::ErrorKind::AddrInUse);
+        }
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("two servers on one port"),
+    }
+}
+
+#[test]
+fn an_address_that_is_not_ours_is_an_error() {
+    let mut config = config();
+    config.listen = vec!["192.0.2.1:0".parse().unwrap()];
+    let result = Node::start(
+        config,
+        support::engines(1, Habits::EREW),
+        std::sync::Arc::new(support::Desk),
+    );
+    let message = result
+        .err()
+        .expect("a documentation address is nobody's")
+        .to_string();
+    assert!(
+        message.contains("cannot listen on 192.0.2.1:0"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_worker_that_cannot_be_pinned_is_an_error() {
+    let mut config = config();
+    config.cores = vec![1_000_000];
+    let result = Node::start(
+        config,
+        support::engines(1, Habits::EREW),
+        std::sync::Arc::new(support::Desk),
+    );
+    let message = result
+        .err()
+        .expect("no machine has so many cores")
+        .to_string();
+    assert!(message.contains("cannot run on core 1000000"), "{message}");
+}
+
+/// Connections that are closed while their requests are elsewhere, and new ones in their slots: nobody gets another's reply.
+#[test]
+fn replies_of_a_dead_connection_reach_nobody() {
+    for habits in [Habits::EREW, Habits::CREW] {
+        let node = start(3, habits);
+        thread::scope(|scope| {
+            for thread in 0..4u64 {
+                let node = &node;
+                scope.spawn(move || {
+                    let mut rng = SmallRng::seed_from_u64(thread);
+                    for round in 0..300 {
+                        let mut client = Client::connect(node);
+                        let key = format!("t{thread}r{round}");
+                        for i in 0..rng.random_range(1..60) {
+                            client.send(format!("set {key}:{i} 0 0 6\r\n{round:06}\r\n"));
+                        }
+                        if rng.random() {
+                            // Closes with replies unread, most of them not yet made.
+                            continue;
+                        }
+                        client.stream.shutdown(Shutdown::Write).unwrap();
+                        let replies = client.rest();
+                        assert!(
+                            replies.chunks(8).all(|reply| reply == b"STORED\r\n"),
+                            "{:?}",
+                            String::from_utf8_lossy(&replies)
+                        );
+                    }
+                });
+            }
+        });
+        node.stop();
+        node.join();
+    }
+}
+
+/// A client that sends everything and closes its side gets every answer.
+#[test]
+fn a_half_closed_connection_is_answered() {
+    for workers in [1, 3] {
+        let node = start(workers, Habits::EREW);
+        let mut client = Client::connect(&node);
+        for i in 0..1_000 {
+            client.send(format!("set k{i} 0 0 1\r\nx\r\n"));
+        }
+        client.stream.shutdown(Shutdown::Write).unwrap();
+        assert_eq!(client.rest(), b"STORED\r\n".repeat(1_000));
+    }
+}
+
+#[test]
+fn quit_closes_behind_the_last_reply() {
+    let node = start(2, Habits::EREW);
+    let mut client = Client::connect(&node);
+    for i in 0..50 {
+        client.send(format!("set k{i} 0 0 1\r\nx\r\n"));
+    }
+    client.send("quit\r\nget k1\r\n");
+    assert_eq!(client.rest(), b"STORED\r\n".repeat(50));
+}
+
+/// What has arrived when the server is told to stop is executed and answered, then the connection is closed.
+#[test]
+fn stopping_answers_what_has_arrived() {
+    for workers in [1, 3] {
+        let node = start(workers, Habits::EREW);
+        let mut clients: Vec<Client> = (0..10).map(|_| Client::connect(&node)).collect();
+        for client in &mut clients {
+            client.expect("mn\r\n", "MN\r\n");
+        }
+        for (index, client) in clients.iter_mut().enumerate() {
+            for i in 0..500 {
+                client.send(format!("set k{index}:{i} 0 0 1\r\nx\r\n"));
+            }
+        }
+        node.stop();
+        for client in &mut clients {
+            assert_eq!(client.rest(), b"STORED\r\n".repeat(500));
+        }
+        let address = node.local_addrs()[0];
+        node.join();
+        assert!(
+            std::net::TcpStream::connect(address).is_err(),
+            "nobody listens any more"
+        );
+    }
+}
+
+#[test]
+fn connections_are_spread_evenly() {
+    let node = start_with(config(), 4, Habits::EREW);
+    let mut clients: Vec<Client> = (0..50).map(|_| Client::connect(&node)).collect();
+    for client in &mut clients {
+        client.expect("mn\r\n", "MN\r\n");
+    }
+    // A worker shows its figures at the end of a turn, which may come after the reply: one more turn each.
+    for client in &mut clients {
+        client.expect("mn\r\n", "MN\r\n");
+    }
+    let counts: Vec<u64> = node
+        .stats()
+        .iter()
+        .map(|tally| tally.curr_connections)
+        .collect();
+    assert_eq!(counts.iter().sum::<u64>(), 50);
+    let (fewest, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+    assert!(most - fewest <= 1, "{counts:?}");
+}
