@@ -54,7 +54,10 @@ pub const PARCELS_PER_PEER: usize = 8;
 pub const PARCEL_BYTES_HIGH: usize = 256 << 10;
 
 /// A connection that holds a large buffer and has neither sent nor taken a byte for so long is closed while others lack memory.
-pub const STALLED_MS_MAX: u64 = 3_000;
+pub const STALLED_MS_MAX: u64 = 1_000;
+
+/// How often a worker that lacks memory looks for such connections, in milliseconds.
+pub const SHORT_TICK_MS: u64 = 50;
 
 /// A connection that has held a large buffer for so long is closed while others lack memory, headway or not.
 pub const HELD_MS_MAX: u64 = 30_000;

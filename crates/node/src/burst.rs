@@ -135,13 +135,13 @@ impl Burst {
         self.windows.push(window);
     }
 
-    /// Parses one batch from the members that are live, executes it and settles what became of it. Returns whether a member is
-    /// still live.
+    /// Parses one batch from the members that are live, executes it and settles what became of it. Returns how many requests were
+    /// executed.
     pub fn run_batch<'c>(
         &mut self,
         input_of: impl Fn(ConnectionKey) -> &'c [u8],
         tools: &mut Tools<'_>,
-    ) -> bool {
+    ) -> usize {
         let mut batch = Batch {
             jobs: ArrayVec::new(),
             steps: [0; BATCH_MAX],
@@ -163,15 +163,38 @@ impl Burst {
         let done = &mut done[..jobs.len()];
         if !jobs.is_empty() {
             tools.engine.run(tools.now, &jobs, &mut self.outs, done);
-            tools.tally.batches += 1;
-            tools.tally.requests += jobs.len() as u64;
-            if done.iter().any(|done| done.status != Status::Done) {
-                self.rewind_unexecuted(&jobs, &steps, done, &input_of, tools);
-            }
+        }
+        let executed = done
+            .iter()
+            .filter(|done| done.status == Status::Done)
+            .count();
+        if executed < jobs.len() {
+            self.rewind_unexecuted(&jobs, &steps, done, &input_of, tools);
         }
         self.place_holes(done);
         tools.port.ship();
+        executed
+    }
+
+    /// Whether a member has more to be parsed.
+    pub fn is_live(&self) -> bool {
         self.members.iter().any(|member| member.stop == Stop::Live)
+    }
+
+    /// Parses no more: the replies so far have to be sent first.
+    pub fn stop(&mut self) {
+        for member in self
+            .members
+            .iter_mut()
+            .filter(|member| member.stop == Stop::Live)
+        {
+            member.stop = Stop::Full;
+        }
+    }
+
+    /// Bytes of replies so far.
+    pub fn reply_bytes(&self) -> usize {
+        self.outs.iter().map(Vec::len).sum()
     }
 
     /// Parses one member's requests into the batch.

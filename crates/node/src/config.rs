@@ -38,7 +38,7 @@ impl NodeConfig {
     /// The least that `buffer_bytes` can be: a full burst of ordinary buffers, one largest item being received and one
     /// being sent.
     pub fn buffer_bytes_min(limits: &Limits) -> usize {
-        2 * BURST_CONNECTIONS_MAX * BUFFER_BYTES + REPLY_BYTES_HIGH + 4 * limits.item_bytes_max
+        2 * BURST_CONNECTIONS_MAX * BUFFER_BYTES + REPLY_BYTES_HIGH + 2 * limits.item_bytes_max
     }
 }
 

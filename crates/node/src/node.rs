@@ -201,6 +201,7 @@ fn new_worker(
         budget: Budget::new(bytes),
         reply_bytes_guess: 0,
         is_short: false,
+        searched_ms: now.ms,
         tally: Tally::default(),
         now,
         ticked_ms: now.ms,

@@ -16,7 +16,10 @@ impl Worker {
             };
             self.admit(key);
         }
-        while self.run_batch() {}
+        let mut reply_bytes = 0;
+        while self.burst.is_live() {
+            reply_bytes = self.run_batch(reply_bytes);
+        }
         for index in 0..self.burst.members.len() {
             self.dismiss(index);
         }
@@ -72,11 +75,13 @@ impl Worker {
         }
     }
 
-    fn run_batch(&mut self) -> bool {
-        if self.burst.members.is_empty() {
-            return false;
+    /// Runs one batch. Takes and returns the bytes of replies in the burst.
+    fn run_batch(&mut self, reply_bytes_before: usize) -> usize {
+        let free = self.bytes_free().saturating_sub(reply_bytes_before);
+        if free < self.reply_bytes_guess {
+            self.burst.stop();
+            return reply_bytes_before;
         }
-        let free = self.bytes_free();
         let connections = &self.connections;
         let mut tools = Tools {
             now: self.now,
@@ -89,7 +94,14 @@ impl Worker {
             frontdesk: &*self.shared.frontdesk,
             tally: &mut self.tally,
         };
-        self.burst.run_batch(|key| &connections[key].rx, &mut tools)
+        let executed = self.burst.run_batch(|key| &connections[key].rx, &mut tools);
+        self.tally.batches += u64::from(executed > 0);
+        self.tally.requests += executed as u64;
+        let reply_bytes = self.burst.reply_bytes();
+        // The guess follows large replies at once and forgets them slowly.
+        let each = (reply_bytes - reply_bytes_before) / executed.max(1);
+        self.reply_bytes_guess = each.max(self.reply_bytes_guess - self.reply_bytes_guess / 64);
+        reply_bytes
     }
 
     /// Puts a member's state back into its connection, and sends its replies.
@@ -110,7 +122,6 @@ impl Worker {
         connection.closing |= stop == Stop::Close;
         connection.trim(&mut self.pool, scarce);
         let replies = std::mem::take(&mut self.burst.outs[index]);
-        let reply_bytes = replies.len() / (member.requests as usize).max(1);
         match member.window.take() {
             Some(mut window) if window.len() > 0 => {
                 window.close_with(replies);
@@ -123,9 +134,6 @@ impl Worker {
                 connection.tx = replies;
             }
         }
-        // The guess follows large replies at once and forgets them slowly.
-        self.reply_bytes_guess =
-            reply_bytes.max(self.reply_bytes_guess - self.reply_bytes_guess / 64);
         match stop {
             Stop::Spent => self.tally.conn_yields += 1,
             Stop::NoBox => {

@@ -1,6 +1,6 @@
 //! What a worker does once a second, and how it leaves.
 
-use glimmer_base::limits::DRAIN_MS_MAX;
+use glimmer_base::limits::{BUFFER_BYTES, DRAIN_MS_MAX, REPLY_BYTES_HIGH, SHORT_TICK_MS};
 use glimmer_base::sync::Ordering;
 
 use crate::connection::{Connection, ConnectionKey};
@@ -12,31 +12,61 @@ impl Worker {
     pub fn tick(&mut self) {
         self.ticked_ms = self.now.ms;
         self.listen_again();
-        self.port.resume_one();
         if let Some(idle) = self.shared.config.idle_timeout {
             let idle_ms = idle.as_millis() as u64;
             let now_ms = self.now.ms;
             self.tally.idle_kicks +=
                 self.close_where(|connection| now_ms - connection.progress_ms >= idle_ms);
         }
-        if std::mem::take(&mut self.is_short) {
-            self.close_largest_stalled();
-        }
-        // What is still missing is asked for again.
-        self.is_short = !self.starved.is_empty() || self.port.has_unfinished();
     }
 
-    /// Memory is short: of the connections that hold much and make no headway, the one that holds most is closed.
-    fn close_largest_stalled(&mut self) {
+    /// Memory is short: gives what there is to those who wait for it, and takes it from those who hold much of it and make no headway.
+    #[cold]
+    pub fn relieve(&mut self) {
+        if self.bytes_free() < self.bytes_wanted()
+            && self.now.ms - self.searched_ms >= SHORT_TICK_MS
+        {
+            self.searched_ms = self.now.ms;
+            self.pool.clear();
+            while self.bytes_free() < self.bytes_wanted() && self.close_largest_stalled() {}
+        }
+        while self.bytes_free() >= self.bytes_wanted() {
+            if self.port.has_unfinished() {
+                // One at a time: what it brings home is counted only then.
+                self.port.resume_one();
+                self.port.wake_peers();
+                return;
+            } else if let Some((key, _)) = self.starved.pop_front() {
+                self.ready.push_back(key);
+            } else {
+                self.is_short = false;
+                return;
+            }
+        }
+    }
+
+    /// Bytes of memory that whoever is next needs.
+    fn bytes_wanted(&self) -> usize {
+        match self.starved.front() {
+            _ if self.port.has_unfinished() => REPLY_BYTES_HIGH,
+            Some(&(_, bytes)) => bytes,
+            None => self.reply_bytes_guess.max(BUFFER_BYTES),
+        }
+    }
+
+    /// Of the connections that hold much and make no headway, closes the one that holds most. Returns whether there was one.
+    fn close_largest_stalled(&mut self) -> bool {
         let now_ms = self.now.ms;
         let stalled = self
             .connections
             .iter()
-            .filter(|(_, c)| c.is_stalled(now_ms));
-        if let Some((key, _)) = stalled.max_by_key(|(_, connection)| connection.counted) {
-            self.tally.stalled_kicks += 1;
-            self.close(key);
-        }
+            .filter(|(_, connection)| connection.is_stalled(now_ms));
+        let Some((key, _)) = stalled.max_by_key(|(_, connection)| connection.counted) else {
+            return false;
+        };
+        self.tally.stalled_kicks += 1;
+        self.close(key);
+        true
     }
 
     fn close_where(&mut self, mut condition: impl FnMut(&Connection) -> bool) -> u64 {

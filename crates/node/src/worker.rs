@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use glimmer_base::Moment;
-use glimmer_base::limits::{BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH};
+use glimmer_base::limits::{BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH, SHORT_TICK_MS};
 use glimmer_engine::Engine;
 use glimmer_transport::{Listener, Poller};
 use slotmap::SlotMap;
@@ -42,10 +42,12 @@ pub(crate) struct Worker {
     pub burst: Burst,
     pub pool: Pool,
     pub budget: Budget,
-    /// Bytes of the largest replies of late, as a guess at the next ones.
+    /// Bytes of the largest replies of late, on average over a batch: a guess at the next ones.
     pub reply_bytes_guess: usize,
-    /// Somebody went without memory since the last look at who holds it.
+    /// Somebody goes without memory.
     pub is_short: bool,
+    /// When it was last looked for somebody who holds memory without headway, in milliseconds since the epoch.
+    pub searched_ms: u64,
     pub tally: Tally,
     pub now: Moment,
     /// When timers were last looked at, in milliseconds since the epoch.
@@ -57,6 +59,7 @@ pub(crate) struct Worker {
 }
 
 const TICK: Duration = Duration::from_secs(1);
+const SHORT_TICK: Duration = Duration::from_millis(SHORT_TICK_MS);
 
 impl Worker {
     /// Runs until the server is told to stop.
@@ -81,7 +84,7 @@ impl Worker {
             let doorbell = self.shared.doorbells[self.me].clone();
             let may_sleep = doorbell.may_sleep(|| self.has_mail());
             let timeout = if may_sleep {
-                self.has_timers().then_some(TICK)
+                self.timer()
             } else {
                 Some(Duration::ZERO)
             };
@@ -99,7 +102,9 @@ impl Worker {
         self.take_events();
         self.take_mail();
         self.take_parcels();
-        self.feed_starved();
+        if self.is_short {
+            self.relieve();
+        }
         for _ in 0..self.ready.len().div_ceil(BURST_CONNECTIONS_MAX) {
             self.serve_burst();
         }
@@ -123,13 +128,17 @@ impl Worker {
             || (self.has_drained && self.shared.all_drained())
     }
 
-    /// Whether something has to be looked at although nobody reports it.
-    fn has_timers(&self) -> bool {
-        self.deaf
-            || self.drain_until_ms.is_some()
-            || !self.starved.is_empty()
-            || self.port.has_unfinished()
-            || (self.shared.config.idle_timeout.is_some() && !self.connections.is_empty())
+    /// How long the worker may sleep although nobody wakes it; `None`: for ever.
+    fn timer(&self) -> Option<Duration> {
+        let watches_idlers =
+            self.shared.config.idle_timeout.is_some() && !self.connections.is_empty();
+        if self.is_short {
+            Some(SHORT_TICK)
+        } else if self.deaf || self.drain_until_ms.is_some() || watches_idlers {
+            Some(TICK)
+        } else {
+            None
+        }
     }
 
     /// Bytes of buffers that may still be used.
@@ -179,11 +188,7 @@ impl Worker {
             }
         }
         if self.port.has_unfinished() {
-            if self.bytes_free() > REPLY_BYTES_HIGH {
-                self.port.resume_one();
-            } else {
-                self.is_short = true;
-            }
+            self.is_short = true;
         }
     }
 
@@ -200,17 +205,6 @@ impl Worker {
         self.pool.give(local);
         self.burst.recycle(window);
         self.send_and_settle(key);
-    }
-
-    /// Gives connections that wait for memory another turn, when there is some.
-    fn feed_starved(&mut self) {
-        while let Some(&(key, wanted)) = self.starved.front() {
-            if self.bytes_free() < wanted {
-                break;
-            }
-            self.starved.pop_front();
-            self.ready.push_back(key);
-        }
     }
 
     fn publish(&mut self) {

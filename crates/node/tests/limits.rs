@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::thread;
 use std::time::Duration;
 
-use glimmer_base::limits::{ITEM_BYTES_DEFAULT, LINE_BYTES_MAX, REPLY_BYTES_HIGH};
+use glimmer_base::limits::{BATCH_MAX, ITEM_BYTES_DEFAULT, LINE_BYTES_MAX};
 use glimmer_node::{Node, NodeConfig, Tally};
 use support::{Client, Habits, PATIENCE, config, start, start_with};
 
@@ -55,10 +55,9 @@ fn a_huge_multi_get_is_answered_key_by_key() {
             assert_eq!(client.line(), "hi\r\n");
         }
         assert_eq!(client.line(), "END\r\n");
-        assert!(
-            total(&node).conn_yields > 0,
-            "others had their turn meanwhile"
-        );
+        wait_until(&node, "others had their turn meanwhile", |tally| {
+            tally.conn_yields > 0
+        });
     }
 }
 
@@ -141,7 +140,7 @@ fn clients_that_never_read_are_closed_when_memory_is_short() {
         }
         let limit = NodeConfig::buffer_bytes_min(&config().limits) * workers;
         // One batch may overshoot, by replies that were guessed to be smaller.
-        let overshoot = (REPLY_BYTES_HIGH + ITEM_BYTES_DEFAULT) * 24;
+        let overshoot = BATCH_MAX * ITEM_BYTES_DEFAULT;
         assert!((total(&node).buffer_bytes as usize) < limit + overshoot);
         drop(idlers);
     }
@@ -159,12 +158,6 @@ fn a_length_of_two_gigabytes_costs_nothing() {
     // The refused store took the old value with it, as memcached's does.
     other.expect("get k\r\n", "END\r\n");
     assert!(total(&node).buffer_bytes < 600_000);
-    let mut third = Client::connect(&node);
-    third.send("set k 0 0 99999999999\r\n");
-    assert_eq!(
-        third.line(),
-        "CLIENT_ERROR bad data chunk\r\n".replace("data chunk", "command line format")
-    );
 }
 
 /// More values announced than the budget has room for: some are refused with memcached's line, none is lost silently, and all of the refused
