@@ -164,7 +164,8 @@ fn connections_are_spread_evenly() {
         client.expect("mn\r\n", "MN\r\n");
     }
     let counts: Vec<u64> = node
-        .stats()
+        .figures()
+        .tallies()
         .iter()
         .map(|tally| tally.curr_connections)
         .collect();

@@ -14,7 +14,10 @@ const VALUE_BYTES: usize = 1_000_000;
 
 fn total(node: &Node) -> Tally {
     let mut total = Tally::default();
-    node.stats().into_iter().for_each(|tally| total += tally);
+    node.figures()
+        .tallies()
+        .into_iter()
+        .for_each(|tally| total += tally);
     total
 }
 
