@@ -1,0 +1,150 @@
+"""Clients that overdo it harm only themselves."""
+
+import socket
+import time
+
+import pytest
+from harness import PATIENCE_S, Server, Wire
+from transcripts import END, STORED, store, value
+
+
+def resident_mib(server):
+    for line in open(f"/proc/{server.pid}/status"):
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise RuntimeError("the kernel keeps no account")
+
+
+def assert_serves(server):
+    with server.wire() as wire:
+        wire.exchange(store(b"1", b"alive"), STORED)
+        wire.exchange(b"get alive\r\n", value(b"alive", b"1") + END)
+
+
+def test_a_client_that_never_reads(server):
+    """It asks for 200 MB of replies and reads none: the server holds a bounded part of them and serves everybody else."""
+    data = bytes(200_000)
+    with server.wire() as wire:
+        wire.exchange(store(data, b"big"), STORED)
+    before = resident_mib(server)
+    greedy = server.wire()
+    greedy.socket.settimeout(0.5)
+    try:
+        greedy.send(b"get big\r\n" * 1000)
+    except TimeoutError:
+        pass
+    for _ in range(20):
+        assert_serves(server)
+    assert resident_mib(server) - before < 32
+    greedy.close()
+    assert_serves(server)
+
+
+def test_a_slow_reader_gets_everything_in_order(server):
+    data = bytes(100_000)
+    with server.wire() as wire:
+        wire.exchange(store(data, b"big"), STORED)
+        wire.send(b"".join(b"get big missing-%d\r\nget missing\r\n" % i for i in range(100)))
+        time.sleep(1)
+        wire.expect((value(b"big", data) + END + END) * 100)
+
+
+def test_a_length_of_two_gigabytes(server):
+    """The bytes are swallowed as they come, and none is kept."""
+    before = resident_mib(server)
+    with server.wire() as wire:
+        wire.send(b"set a 0 0 2000000000\r\n")
+        wire.expect(b"SERVER_ERROR object too large for cache\r\n")
+        for _ in range(64):
+            wire.send(bytes(1 << 20))
+        assert_serves(server)
+        assert resident_mib(server) - before < 32
+    assert_serves(server)
+
+
+def test_a_line_without_end(server):
+    with server.wire() as wire:
+        try:
+            wire.send(b"x" * 600_000)
+            wire.send(b"x" * 600_000)
+            closing = wire.receive(100)
+        except (ConnectionResetError, BrokenPipeError):
+            closing = b""
+        assert closing == b"" or closing.startswith((b"CLIENT_ERROR", b"ERROR"))
+    assert_serves(server)
+
+
+def test_half_a_value_and_gone(server):
+    for _ in range(50):
+        with server.wire() as wire:
+            wire.send(b"set half 0 0 100000\r\n" + bytes(50_000))
+    assert_serves(server)
+    with server.wire() as wire:
+        wire.exchange(b"get half\r\n", END)
+
+
+def test_gone_without_reading(server):
+    """Connections reset while their replies, and requests crossing to other workers, are under way."""
+    for i in range(50):
+        wire = server.wire()
+        wire.send(b"".join(store(b"1", b"key-%d" % j) + b"get key-%d\r\n" % j for j in range(i, i + 200)))
+        wire.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        wire.close()
+    assert_serves(server)
+
+
+def test_connections_past_the_limit():
+    with Server("-c", 10, "-t", 2) as server:
+        wires = []
+        deadline = time.monotonic() + PATIENCE_S
+        # The fixture's own first connection may still be counted for a moment.
+        while len(wires) < 10 and time.monotonic() < deadline:
+            wire = server.wire()
+            try:
+                wire.exchange(b"get a\r\n", END)
+                wires.append(wire)
+            except (AssertionError, ConnectionError):
+                wire.close()
+        assert len(wires) == 10
+        for _ in range(5):
+            with server.wire() as refused:
+                assert refused.receive(100) in (b"ERROR Too many open connections\r\n", b"")
+        for wire in wires:
+            wire.exchange(b"get a\r\n", END)
+        wires.pop().close()
+        while time.monotonic() < deadline:
+            with server.wire() as wire:
+                try:
+                    wire.exchange(b"get a\r\n", END)
+                    break
+                except (AssertionError, ConnectionError):
+                    time.sleep(0.01)
+        else:
+            pytest.fail("a place that was given up is not given to another")
+        for wire in wires:
+            wire.close()
+
+
+@pytest.mark.parametrize("rule", ["fifo", "lru", "s3fifo"])
+@pytest.mark.parametrize("mode", ["erew", "crew", "crcw"])
+def test_full_memory_evicts_and_stays_in_bounds(ours, mode, rule):
+    """Four times what fits: the newest items are there, the memory stays bounded, and every value is its key's."""
+    with Server("-m", 16, "-t", 2, "--access", mode, "--evict", rule) as server:
+        with server.wire() as wire:
+            for start in range(0, 64_000, 1000):
+                keys = [b"key-%d" % i for i in range(start, start + 1000)]
+                wire.send(b"".join(store(key * 100, key, rest=b" noreply") for key in keys))
+                wire.exchange(b"get " + keys[-1] + b"\r\n", value(keys[-1], keys[-1] * 100) + END)
+            found = 0
+            for i in range(0, 64_000, 7):
+                key = b"key-%d" % i
+                wire.send(b"get " + key + b"\r\n")
+                if (line := wire.line()) != END:
+                    assert line == b"VALUE %b 0 %d\r\n" % (key, len(key) * 100)
+                    wire.expect(key * 100 + b"\r\n" + END)
+                    found += 1
+        assert 500 < found < 64_000 / 7 / 2
+        stats = server.stats()
+        assert int(stats["evictions"]) > 20_000
+        assert int(stats["curr_items"]) < 32_000
+        assert resident_mib(server) < 16 + 32

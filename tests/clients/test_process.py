@@ -1,0 +1,189 @@
+"""The process: how it starts, refuses to start, idles, and ends."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+from harness import PATIENCE_S, Server, command, free_port, is_memcached, server_binary
+from test_limits import resident_mib
+from transcripts import END, STORED, store, value
+
+
+def start_badly(*flags):
+    """Starts a server that must not run; returns its exit code and its lines on stderr."""
+    run = subprocess.run([server_binary(), "serve", *flags], capture_output=True, text=True, timeout=PATIENCE_S)
+    return run.returncode, run.stderr.splitlines()
+
+
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
+def test_signals_stop_it_cleanly(ours, sig):
+    server = Server("-t", 2)
+    with server.wire() as wire:
+        wire.exchange(store(b"1"), STORED)
+        assert server.stop(sig) == 0
+        wire.expect_closed()
+
+
+def test_what_has_arrived_is_answered_before_the_end(ours):
+    server = Server("-t", 2)
+    with server.wire() as wire:
+        wire.exchange(store(bytes(1000), b"a"), STORED)
+        wire.send(b"get a\r\n" * 3000)
+        wire.expect(value(b"a", bytes(1000)))
+        os.kill(server.pid, signal.SIGTERM)
+        wire.expect((END + value(b"a", bytes(1000))) * 2999 + END)
+        wire.expect_closed()
+    assert server.stop() == 0
+
+
+@pytest.mark.parametrize("sig", [signal.SIGHUP, signal.SIGUSR1])
+def test_other_signals_do_no_harm(ours, sig):
+    with Server("-t", 1) as server:
+        os.kill(server.pid, sig)
+        with server.wire() as wire:
+            wire.exchange(store(b"1"), STORED)
+
+
+def test_a_port_in_use(ours):
+    with Server() as server:
+        code, lines = start_badly("-l", "127.0.0.1", "-p", str(server.port))
+        assert code == 1
+        assert len([line for line in lines if "WARN" not in line]) == 1
+        assert f"cannot listen on 127.0.0.1:{server.port}" in lines[-1]
+        with server.wire() as wire:
+            wire.exchange(store(b"1"), STORED)
+
+
+@pytest.mark.parametrize(
+    "flags,code,named",
+    [
+        (["-U", "11211"], 2, "UDP"),
+        (["-p", "0"], 2, "--port"),
+        (["-m", "0"], 2, "-m"),
+        (["-m", "1", "-t", "256"], 1, "-m 1 is too small"),
+        (["-t", "0"], 1, "-t 0"),
+        (["-t", "1000"], 1, "-t 1000"),
+        (["-c", "0"], 1, "-c 0"),
+        (["-I", "100"], 1, "-I 100"),
+        (["-I", "2000m"], 1, "-I"),
+        (["--access", "none"], 2, "erew, crew, crcw"),
+        (["--evict", "random"], 2, "fifo, lru, s3fifo"),
+        (["--lru-threshold", "7"], 1, "--lru-threshold 7"),
+        (["-l", "999.1.1.1"], 1, "-l 999.1.1.1"),
+        (["-l", "203.0.113.1"], 1, "203.0.113.1"),
+        (["--no-such-flag"], 2, "--no-such-flag"),
+        (["stray"], 2, "stray"),
+        (["-P", "/nonexistent/folder/pid", "-l", "127.0.0.1", "-p", str(free_port())], 1, "-P /nonexistent"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(ours, flags, code, named):
+    returned, lines = start_badly(*flags)
+    assert returned == code, lines
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("glimmer: ") and named in lines[0]
+
+
+def test_an_unknown_user(ours):
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    code, lines = start_badly("-l", "127.0.0.1", "-p", str(free_port()), "-u", "no-such-user")
+    assert (code, len(lines)) == (1, 1)
+    assert "no-such-user" in lines[0]
+
+
+def test_it_becomes_the_user(ours):
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    with Server("-u", "nobody") as server:
+        deadline = time.monotonic() + PATIENCE_S
+        while os.stat(f"/proc/{server.pid}").st_uid == 0 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        for thread in os.listdir(f"/proc/{server.pid}/task"):
+            uids = next(line for line in open(f"/proc/{server.pid}/task/{thread}/status") if line.startswith("Uid:"))
+            assert "0" not in uids.split()[1:], "no thread stays root"
+
+
+def test_pid_file(ours, tmp_path):
+    path = tmp_path / "pid"
+    with Server("-P", path) as server:
+        deadline = time.monotonic() + PATIENCE_S
+        while not path.exists() or not path.read_text():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert path.read_text() == f"{server.pid}\n"
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("mode", ["erew", "crew", "crcw"])
+@pytest.mark.parametrize("memory,item", [(2, "1m"), (1, "1k"), (1024, "1m"), (64, "16m")])
+def test_memory_limits(ours, memory, item, mode):
+    """A small limit means fewer partitions and a lower item limit, not a refusal."""
+    with Server("-m", memory, "-I", item, "--access", mode, "-t", 2) as server:
+        limit = int(server.stats("settings")["item_size_max"])
+        data = bytes(limit - 400)
+        with server.wire() as wire:
+            wire.exchange(store(data), STORED)
+            wire.exchange(b"get a\r\n", value(b"a", data) + END)
+            wire.exchange(store(bytes(limit)), b"SERVER_ERROR object too large for cache\r\n")
+
+
+def test_it_starts_small(ours):
+    with Server("-m", 4096) as server:
+        assert resident_mib(server) < 32
+
+
+def test_it_idles_at_no_cost(server, ours):
+    def ticks():
+        fields = open(f"/proc/{server.pid}/stat").read().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    time.sleep(0.5)
+    before = ticks()
+    time.sleep(2)
+    assert ticks() - before <= 1, "a hundredth of a second in two"
+
+
+def test_it_says_that_it_is_ready(ours):
+    server = Server("-t", 1, "-v")
+    assert server.stop() == 0
+    assert f"ready on 127.0.0.1:{server.port}: 64 MiB, 1 worker, crcw, s3fifo" in server.errors
+
+
+def test_several_addresses(ours):
+    port, other = free_port(), free_port()
+    process = subprocess.Popen([server_binary(), "serve", "-l", f"127.0.0.1,127.0.0.2:{other}", "-p", str(port)])
+    try:
+        deadline = time.monotonic() + PATIENCE_S
+        for address in (("127.0.0.1", port), ("127.0.0.2", other)):
+            while True:
+                try:
+                    socket.create_connection(address, timeout=1).close()
+                    break
+                except OSError:
+                    assert time.monotonic() < deadline
+                    time.sleep(0.01)
+    finally:
+        process.terminate()
+        assert process.wait(PATIENCE_S) == 0
+
+
+def test_under_memcacheds_name(ours, tmp_path):
+    link = tmp_path / "memcached"
+    link.symlink_to(os.path.abspath(server_binary()))
+    assert is_memcached(link)
+    port = free_port()
+    process = subprocess.Popen(command(str(link), "-m", 64, port=port), stderr=subprocess.PIPE, text=True)
+    line = process.stderr.readline()
+    process.terminate()
+    assert process.wait(PATIENCE_S) == 0
+    assert f"ready on 127.0.0.1:{port}" in line + process.stderr.read()
+
+
+@pytest.mark.parametrize("flag", ["-h", "--help", "-V"])
+def test_help_and_version(ours, flag):
+    run = subprocess.run([server_binary(), "serve", flag], capture_output=True, text=True, timeout=PATIENCE_S)
+    assert run.returncode == 0
+    assert run.stdout and not run.stderr

@@ -1,0 +1,130 @@
+"""Figures that mean what memcached's mean."""
+
+import pytest
+from harness import Server
+from transcripts import END, STORED, store, value
+
+# What monitoring of memcached reads; every name is memcached's.
+NAMES = """pid uptime time version pointer_size rusage_user rusage_system max_connections curr_connections total_connections
+rejected_connections cmd_get cmd_set cmd_flush cmd_touch get_hits get_misses delete_misses delete_hits incr_misses incr_hits
+decr_misses decr_hits cas_misses cas_hits cas_badval touch_hits touch_misses bytes_read bytes_written limit_maxbytes
+accepting_conns threads conn_yields hash_bytes bytes curr_items total_items evictions reclaimed""".split()
+
+
+def numbers(server):
+    """The counts of memcached's that a script of requests determines."""
+    counted = [name for name in NAMES if name.startswith(("cmd_", "get_", "delete_", "incr_", "decr_", "cas_", "touch_"))]
+    stats = server.stats()
+    return {name: int(stats[name]) for name in counted}
+
+
+def test_every_name_is_there(server_or_peer):
+    stats = server_or_peer.stats()
+    assert [name for name in NAMES if name not in stats] == []
+    assert int(stats["pid"]) == server_or_peer.pid
+    assert int(stats["limit_maxbytes"]) == 64 << 20
+
+
+def test_counts_are_memcacheds(server_or_peer):
+    server = server_or_peer
+    with server.wire() as wire:
+        wire.exchange(b"stats reset\r\n", b"RESET\r\n")
+        wire.exchange(store(b"1", b"a") + store(b"10", b"n"), STORED * 2)
+        wire.exchange(b"get a b n\r\n", value(b"a", b"1") + value(b"n", b"10") + END)
+        wire.exchange(store(b"x", b"a", verb=b"add"), b"NOT_STORED\r\n")
+        wire.exchange(store(b"x", b"a", verb=b"cas", rest=b" 99999999999"), b"EXISTS\r\n")
+        wire.exchange(store(b"x", b"b", verb=b"cas", rest=b" 1"), b"NOT_FOUND\r\n")
+        wire.exchange(b"incr n 1\r\nincr b 1\r\ndecr n 1\r\ndecr b 1\r\n", b"11\r\nNOT_FOUND\r\n10\r\nNOT_FOUND\r\n")
+        wire.exchange(b"touch a 100\r\ntouch b 100\r\n", b"TOUCHED\r\nNOT_FOUND\r\n")
+        wire.exchange(b"delete a\r\ndelete a\r\n", b"DELETED\r\nNOT_FOUND\r\n")
+    figures = numbers(server)
+    # Nine exchanges end with a get that misses, and one asks for an absent key besides.
+    for name, expected in {
+        "get_hits": 2,
+        "get_misses": 10,
+        "cas_badval": 1,
+        "cas_misses": 1,
+        "incr_hits": 1,
+        "incr_misses": 1,
+        "decr_hits": 1,
+        "decr_misses": 1,
+        "touch_hits": 1,
+        "touch_misses": 1,
+        "delete_hits": 1,
+        "delete_misses": 1,
+        "cmd_touch": 2,
+    }.items():
+        assert figures[name] == expected, name
+
+
+def test_cmd_set_counts_every_store(server_or_peer):
+    with server_or_peer.wire() as wire:
+        wire.exchange(b"stats reset\r\n", b"RESET\r\n")
+        wire.exchange(store(b"1") * 5, STORED * 5)
+    stats = server_or_peer.stats()
+    assert stats["cmd_set"] == "5"
+    assert stats["total_items"] == "5"
+
+
+def test_reset_forgets_counts_and_keeps_states(server):
+    with server.wire() as wire:
+        wire.exchange(store(b"1"), STORED)
+        wire.exchange(b"stats reset\r\n", b"RESET\r\n")
+    stats = server.stats()
+    assert stats["cmd_set"] == "0"
+    assert stats["curr_items"] == "1"
+
+
+def test_settings(ours):
+    flags = "-m 100 -t 3 -c 77 -I 512k --access crew --evict lru --lru-threshold 0.25 --hugepages off --item-size-hint 99"
+    with Server(*flags.split()) as server:
+        settings = server.stats("settings")
+        assert settings["tcpport"] == str(server.port)
+        assert {name: settings[name] for name in ("maxbytes", "num_threads", "maxconns", "item_size_max", "inter")} == {
+            "maxbytes": str(100 << 20),
+            "num_threads": "3",
+            "maxconns": "77",
+            "item_size_max": str(512 << 10),
+            "inter": "127.0.0.1",
+        }
+        assert settings["glimmer_access"] == "crew"
+        assert settings["glimmer_evict"] == "lru"
+        assert settings["glimmer_lru_threshold"] == "0.25"
+        assert settings["glimmer_hugepages"] == "off"
+        assert settings["glimmer_item_size_hint"] == "99"
+
+
+def test_items_and_slabs(server, ours):
+    assert server.stats("items") == {}
+    with server.wire() as wire:
+        wire.exchange(store(b"1"), STORED)
+    assert server.stats("items")["items:1:number"] == "1"
+    assert server.stats("slabs")["active_slabs"] == "0"
+    assert server.stats("sizes") == {"sizes_status": "disabled"}
+
+
+@pytest.mark.parametrize("policy,absent", [("off", "transparent_huge_bytes"), ("transparent", "hugetlb_bytes")])
+def test_memory_reports_the_pages_in_use(ours, policy, absent):
+    with Server("--hugepages", policy) as server:
+        with server.wire() as wire:
+            wire.exchange(store(bytes(500_000)) * 20, STORED * 20)
+        memory = {name: int(figure) for name, figure in server.stats("memory").items()}
+        used = memory["hugetlb_bytes"] + memory["transparent_huge_bytes"] + memory["small_page_bytes"]
+        assert used > 500_000
+        assert memory[absent] == 0
+
+
+def test_crossings_are_counted_where_there_are_any(server, ours):
+    with server.wire() as wire:
+        wire.exchange(b"stats reset\r\n", b"RESET\r\n")
+        wire.exchange(b"".join(store(b"1", b"key-%d" % i) for i in range(200)), STORED * 200)
+    stats = server.stats()
+    crosses = stats["glimmer_access"] != "crcw" and stats["threads"] != "1"
+    assert (int(stats["glimmer_requests_crossed"]) > 0) == crosses
+
+
+def test_verbosity_is_remembered(server_or_peer):
+    with server_or_peer.wire() as wire:
+        wire.exchange(b"verbosity 2\r\n", b"OK\r\n")
+        assert server_or_peer.stats("settings")["verbosity"] == "2"
+        wire.exchange(b"verbosity 0\r\n", b"OK\r\n")
