@@ -42,7 +42,17 @@ enum Chore {
     Ci,
 }
 
-fn main() -> anyhow::Result<()> {
+fn main() -> std::process::ExitCode {
+    match run() {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> anyhow::Result<()> {
     // Cargo starts the alias wherever it was typed; every path below is the repository's.
     std::env::set_current_dir(process::repository())?;
     match Arguments::parse().chore {
