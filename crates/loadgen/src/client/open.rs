@@ -24,6 +24,9 @@ const LATENCY_NS_MAX: u64 = 100_000_000_000;
 /// Significant decimal digits of a latency.
 const DIGITS: u8 = 3;
 
+/// Arrivals sent before the client looks for replies again, when it is behind.
+const SENDS_MAX: u32 = 16;
+
 /// How the client passes the time until the next request is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idle {
@@ -109,7 +112,9 @@ pub fn run(
     let mut heard = start;
     loop {
         let mut now = Instant::now();
-        while due <= now && due < measure_to {
+        let mut sends = 0;
+        while due <= now && due < measure_to && sends < SENDS_MAX {
+            sends += 1;
             let place = rng.random_range(0..connections.len());
             let connection = &mut connections[place];
             let steps_before = connection.steps.len();
