@@ -14,12 +14,15 @@ const PAGE: usize = 4 << 10;
 const HUGE_PAGE: usize = 2 << 20;
 
 /// Address space that is ours until dropped. Invariant (R): `[base, base + len)` was reserved by one `mmap`, everything mapped into it later was
-/// mapped over that reservation, and nothing else unmaps it.
+/// mapped over that reservation, and nothing else unmaps it, unless it is `holed`.
 struct Reservation {
     raw: *mut c_void,
     raw_len: usize,
     base: *mut u8,
     len: usize,
+    /// Whether the kernel has refused to map something over the reservation. It may have removed what was there before it refused, and another thread's
+    /// memory may lie in the hole by now: such a reservation is left as it is, which costs address space and nothing else.
+    holed: bool,
 }
 
 impl Reservation {
@@ -40,6 +43,7 @@ impl Reservation {
             raw_len,
             base: raw.cast::<u8>().wrapping_add(skip),
             len,
+            holed: false,
         })
     }
 
@@ -49,7 +53,7 @@ impl Reservation {
     }
 
     /// Maps private zeroed memory over `[at, at + len)`.
-    fn map_anonymous(&self, at: usize, len: usize, kind: Kind) -> io::Result<()> {
+    fn map_anonymous(&mut self, at: usize, len: usize, kind: Kind) -> io::Result<()> {
         if len == 0 {
             return Ok(());
         }
@@ -60,14 +64,16 @@ impl Reservation {
             MapFlags::empty()
         };
         // SAFETY: replaces a part of our own reservation (R) that nobody has a reference into yet.
-        unsafe {
+        let mapped = unsafe {
             mmap_anonymous(
                 place,
                 len,
                 read_write(),
                 MapFlags::PRIVATE | MapFlags::FIXED | huge,
-            )?
+            )
         };
+        self.holed |= mapped.is_err();
+        mapped?;
         match kind {
             // A kernel without transparent huge pages answers with an error; small pages serve as well.
             // SAFETY: advice about memory that was mapped just now.
@@ -80,12 +86,12 @@ impl Reservation {
     }
 
     /// Maps the file's first `len` bytes over `[at, at + len)`.
-    fn map_shared(&self, at: usize, len: usize, file: &OwnedFd) -> io::Result<()> {
+    fn map_shared(&mut self, at: usize, len: usize, file: &OwnedFd) -> io::Result<()> {
         if len == 0 {
             return Ok(());
         }
         // SAFETY: as in `map_anonymous`; the file is ours alone and as long as `len`.
-        unsafe {
+        let mapped = unsafe {
             mmap(
                 self.place(at, len),
                 len,
@@ -93,8 +99,10 @@ impl Reservation {
                 MapFlags::SHARED | MapFlags::FIXED,
                 file,
                 0,
-            )?
+            )
         };
+        self.holed |= mapped.is_err();
+        mapped?;
         Ok(())
     }
 
@@ -125,6 +133,9 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
+        if self.holed {
+            return;
+        }
         // SAFETY: (R); the owner of the reservation is being dropped, so no reference into it is left.
         let _ = unsafe { munmap(self.raw, self.raw_len) };
     }
@@ -183,7 +194,7 @@ impl<T: ZeroAtomics> ZeroedSlice<T> {
                 PAGE
             };
             let bytes = (len * size_of::<T>()).next_multiple_of(unit).max(unit);
-            let memory = Reservation::new(bytes)?;
+            let mut memory = Reservation::new(bytes)?;
             memory.map_anonymous(0, bytes, kind)?;
             memory.prefer_node(node);
             Ok(ZeroedSlice {
@@ -245,7 +256,7 @@ impl MirroredWords {
             if len % unit != 0 || mirror_len > len {
                 return Err(io::ErrorKind::InvalidInput.into());
             }
-            let memory = Reservation::new(len + mirror_len)?;
+            let mut memory = Reservation::new(len + mirror_len)?;
             let flags = if kind == Kind::Hugetlb {
                 MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB
             } else {
@@ -317,6 +328,28 @@ mod tests {
         }
         words.word(4096 + 7).store(99, Relaxed);
         assert_eq!(words.word(7).load(Relaxed), 99);
+    }
+
+    #[test]
+    fn a_refused_mapping_takes_nobody_elses_memory_along() {
+        // No machine has 4 TiB of huge pages reserved.
+        let len = 4 << 40;
+        let mut memory = Reservation::new(len).unwrap();
+        assert!(memory.map_anonymous(0, len, Kind::Hugetlb).is_err());
+        let place = memory.place(0, PAGE);
+        // SAFETY: it takes only addresses that nothing is mapped at.
+        let take_hole = || unsafe {
+            let flags = MapFlags::PRIVATE | MapFlags::FIXED_NOREPLACE;
+            mmap_anonymous(place, PAGE, read_write(), flags)
+        };
+        // Another thread's allocation, as it were, if the kernel has left a hole.
+        if take_hole().is_err() {
+            return;
+        }
+        drop(memory);
+        assert!(take_hole().is_err(), "the other's memory was unmapped");
+        // SAFETY: mapped above, and referred to by nobody.
+        unsafe { munmap(place, PAGE) }.unwrap();
     }
 
     #[test]
