@@ -187,3 +187,23 @@ def test_help_and_version(ours, flag):
     run = subprocess.run([server_binary(), "serve", flag], capture_output=True, text=True, timeout=PATIENCE_S)
     assert run.returncode == 0
     assert run.stdout and not run.stderr
+
+
+def test_a_second_signal_ends_it_at_once(ours):
+    """While a client that does not read holds up the end, asking again does not wait for it."""
+    server = Server("-t", 1)
+    data = bytes(1_000_000)
+    with server.wire() as wire:
+        wire.exchange(store(data), STORED)
+        wire.send(b"get a\r\n" * 50)
+        wire.expect(value(b"a", data))
+        os.kill(server.pid, signal.SIGTERM)
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                server.wire().close()
+            except OSError:
+                break
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert server.stop() == 1
