@@ -86,6 +86,14 @@ def test_what_is_wrong_is_said_in_one_line(ours, flags, code, named):
     assert lines[0].startswith("glimmer: ") and named in lines[0]
 
 
+def test_reserved_huge_pages_that_are_not_there(ours):
+    if int(open("/proc/sys/vm/nr_hugepages").read()) > 0:
+        pytest.skip("this machine has huge pages in reserve")
+    code, lines = start_badly("--hugepages", "hugetlb", "-l", "127.0.0.1", "-p", str(free_port()))
+    assert (code, len(lines)) == (1, 1)
+    assert "nr_hugepages" in lines[0]
+
+
 def test_an_unknown_user(ours):
     if os.geteuid() != 0:
         pytest.skip("only root can become another user")

@@ -1,6 +1,6 @@
 //! From a configuration to a running server, and to its end.
 
-use crate::config::{Config, ConfigError};
+use crate::config::{Config, ConfigError, HugepagePolicy};
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
 use crate::process::{self, PidFile, ProcessError};
 use crate::stats::Desk;
@@ -28,6 +28,11 @@ pub enum ServeError {
     /// The memory cannot be had.
     #[error(transparent)]
     Store(#[from] glimmer_store::partition::ConfigError),
+    /// Reserved huge pages were insisted on and cannot be had.
+    #[error(
+        "--hugepages hugetlb: {0}; reserve more of them (/proc/sys/vm/nr_hugepages) or use --hugepages auto"
+    )]
+    Hugetlb(glimmer_store::partition::ConfigError),
     /// An address cannot be listened on, or a worker cannot be started.
     #[error(transparent)]
     Node(#[from] glimmer_node::Error),
@@ -54,7 +59,14 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         Vec::new()
     };
     let seed = Seed(rand::random());
-    let engines = assembly::engines(&config, &plan, seed, cores::numa_nodes(&cores))?;
+    let numa_nodes = cores::numa_nodes(&cores);
+    let engines =
+        assembly::engines(&config, &plan, seed, numa_nodes).map_err(|error| {
+            match config.hugepages {
+                HugepagePolicy::Hugetlb => ServeError::Hugetlb(error),
+                _ => error.into(),
+            }
+        })?;
     let tables = engines.iter().map(|engine| engine.figures()).collect();
     let desk = Arc::new(Desk::new(config.clone(), plan, tables, set_verbosity));
     let node = NodeConfig {
