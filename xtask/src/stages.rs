@@ -23,7 +23,11 @@ impl Stage {
 
     fn run(self) -> anyhow::Result<()> {
         match self {
-            Stage::Crates => process::run(&mut process::cargo(&["test", "--workspace"])),
+            Stage::Crates => process::run(&mut process::cargo(&[
+                "test",
+                "--workspace",
+                "--no-fail-fast",
+            ])),
             Stage::Loom => loom::check(),
             Stage::Weakened => loom::check_weakened(None),
             Stage::Clients => clients::check(),
@@ -53,6 +57,7 @@ pub fn ci() -> anyhow::Result<()> {
             "clippy",
             "--workspace",
             "--all-targets",
+            "--keep-going",
             "--",
             "-D",
             "warnings",
@@ -64,6 +69,7 @@ pub fn ci() -> anyhow::Result<()> {
                 "doc",
                 "--workspace",
                 "--no-deps",
+                "--keep-going",
                 "--document-private-items",
             ])
             .env("RUSTDOCFLAGS", "-D warnings"),

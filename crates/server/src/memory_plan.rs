@@ -149,7 +149,7 @@ impl MemoryPlan {
         (1..=needs.workers).rev().find(keeps_limit).unwrap_or(1)
     }
 
-    /// Everything together: at most `-m`, but for [`BUFFER_OVERDRAFT_BYTES`] where `-m` is only a few MiB.
+    /// Everything together: at most `-m`, but for up to 8 MiB of buffers more where `-m` is below 24 MiB.
     pub fn total_bytes(&self, workers: usize) -> usize {
         let partition = self.log_bytes + (self.main_buckets + self.spare_buckets) * BUCKET_BYTES;
         self.partitions * partition + workers * self.buffer_bytes_per_worker + self.mirror_bytes
