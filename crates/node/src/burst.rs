@@ -172,7 +172,7 @@ impl Burst {
             self.rewind_unexecuted(&jobs, &steps, done, &input_of, tools);
         }
         self.place_holes(done);
-        tools.port.ship();
+        tools.port.ship_full();
         executed
     }
 

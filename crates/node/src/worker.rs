@@ -108,7 +108,9 @@ impl Worker {
         for _ in 0..self.ready.len().div_ceil(BURST_CONNECTIONS_MAX) {
             self.serve_burst();
         }
+        self.port.ship();
         self.port.wake_peers();
+        self.serve_boxless();
         if self.now.ms - self.ticked_ms >= TICK.as_millis() as u64 {
             self.tick();
         }
@@ -160,7 +162,7 @@ impl Worker {
             now,
             ..
         } = self;
-        let box_came_home = port.drain(&mut **engine, *now, |parcel| {
+        port.drain(&mut **engine, *now, |parcel| {
             for (ticket, reply) in parcel.replies() {
                 let Some(connection) = connections.get_mut(ticket.connection) else {
                     continue;
@@ -182,13 +184,16 @@ impl Worker {
             self.advance_window(self.moved[index]);
         }
         self.moved.clear();
-        if box_came_home {
-            for key in std::mem::take(&mut self.boxless) {
-                self.ready.push_back(key);
-            }
-        }
+        self.serve_boxless();
         if self.port.has_unfinished() {
             self.is_short = true;
+        }
+    }
+
+    /// Gives connections that wait for a box another turn, if one became free.
+    fn serve_boxless(&mut self) {
+        if self.port.take_freed() {
+            self.ready.extend(self.boxless.drain(..));
         }
     }
 

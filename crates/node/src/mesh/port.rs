@@ -43,6 +43,8 @@ pub(crate) struct Port {
     peers: Vec<Option<Peer>>,
     /// Own parcels that came home unfinished and wait for reply space: (peer, parcel).
     unfinished: VecDeque<(usize, Box<Parcel>)>,
+    /// A box became free since somebody last asked.
+    has_freed: bool,
     /// Bytes of memory behind this worker's boxes, as of when they were last here.
     pub bytes: usize,
     pub parcels_sent: u64,
@@ -56,6 +58,7 @@ pub(crate) fn connect(doorbells: &[Arc<Doorbell<EventBell>>]) -> Vec<Port> {
         me,
         peers: (0..workers).map(|_| None).collect(),
         unfinished: VecDeque::new(),
+        has_freed: false,
         bytes: 0,
         parcels_sent: 0,
         parcels_run: 0,
@@ -124,7 +127,8 @@ impl Port {
         true
     }
 
-    /// Puts a request for `owner` into a box, after [`Port::has_room`]. It leaves with the next [`Port::ship`].
+    /// Puts a request for `owner` into a box, after [`Port::has_room`]. It leaves with the next
+    /// [`Port::ship`].
     pub fn put(&mut self, owner: usize, ticket: Ticket, keyhash: Keyhash, request: &Request<'_>) {
         let parcel = self.peer(owner).filling.back_mut();
         parcel
@@ -141,12 +145,23 @@ impl Port {
         }
     }
 
-    /// Sends the boxes that hold something.
+    /// Sends the boxes that are full, in order: nothing in them will be taken back.
+    pub fn ship_full(&mut self) {
+        self.ship_while(Parcel::is_full);
+    }
+
+    /// Sends every box, at the end of a turn: the requests of all its connections travel together.
     pub fn ship(&mut self) {
+        self.ship_while(|_| true);
+    }
+
+    fn ship_while(&mut self, ready: impl Fn(&Parcel) -> bool) {
         for peer in self.peers.iter_mut().flatten() {
-            while let Some(mut parcel) = peer.filling.pop_front() {
+            while let Some(mut parcel) = peer.filling.pop_front_if(|parcel| ready(parcel)) {
                 if parcel.is_empty() {
+                    // All that was in it was taken back.
                     peer.free.push(parcel);
+                    self.has_freed = true;
                     continue;
                 }
                 parcel.recharge(&mut self.bytes);
@@ -174,14 +189,8 @@ impl Port {
     }
 
     /// Takes everything out of the rings. Parcels of other workers are executed and go back; own parcels are handed to `unpack`, and their
-    /// boxes are free again, unless something in them has yet to be answered. Returns whether a box became free.
-    pub fn drain(
-        &mut self,
-        engine: &mut dyn Engine,
-        now: Moment,
-        mut unpack: impl FnMut(&Parcel),
-    ) -> bool {
-        let mut freed = false;
+    /// boxes are free again, unless something in them has yet to be answered.
+    pub fn drain(&mut self, engine: &mut dyn Engine, now: Moment, mut unpack: impl FnMut(&Parcel)) {
         for worker in 0..self.peers.len() {
             let Some(peer) = self.peers[worker].as_mut() else {
                 continue;
@@ -196,14 +205,18 @@ impl Port {
                     parcel.reset(BUFFER_BYTES);
                     parcel.recharge(&mut self.bytes);
                     peer.free.push(parcel);
-                    freed = true;
+                    self.has_freed = true;
                 } else {
                     parcel.recharge(&mut self.bytes);
                     self.unfinished.push_back((worker, parcel));
                 }
             }
         }
-        freed
+    }
+
+    /// Whether a box became free since this was last asked.
+    pub fn take_freed(&mut self) -> bool {
+        std::mem::take(&mut self.has_freed)
     }
 
     /// Whether own parcels wait for reply space.

@@ -283,6 +283,15 @@ impl Client {
         self.line()
     }
 
+    /// Like [`Client::ask`]; an empty line if the connection is closed.
+    pub fn try_ask(&mut self, request: &str) -> String {
+        let mut line = String::new();
+        if self.stream.write_all(request.as_bytes()).is_ok() {
+            let _ = self.reader.read_line(&mut line);
+        }
+        line
+    }
+
     /// Sends requests and expects exactly these bytes.
     #[track_caller]
     pub fn expect(&mut self, requests: impl AsRef<[u8]>, replies: impl AsRef<[u8]>) {
