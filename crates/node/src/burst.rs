@@ -8,11 +8,12 @@ use arrayvec::ArrayVec;
 use glimmer_base::limits::{
     BATCH_MAX, BUFFER_BYTES, BURST_CONNECTIONS_MAX, TURN_REQUESTS_MAX, WINDOW_MAX,
 };
-use glimmer_base::{Expiry, Keyhash, Moment, Seed};
+use glimmer_base::{Keyhash, Moment, Seed};
 use glimmer_engine::{Done, Engine, Job, Place, Status};
 use glimmer_proto::Request;
-use glimmer_proto::text::{Admin, After, Parser, Step, lines};
+use glimmer_proto::text::{After, Parser, Step};
 
+use crate::administer::administer;
 use crate::connection::{Connection, ConnectionKey};
 use crate::frontdesk::Frontdesk;
 use crate::mesh::parcel::Ticket;
@@ -48,6 +49,8 @@ pub(crate) struct Member {
     pub stop: Stop,
     pub window: Option<Box<Window>>,
     pub ask_owner: bool,
+    /// Bytes that its replies are guessed to take, each; none if there is nothing to guess by.
+    reply_bytes_guess: Option<usize>,
     /// Steps taken in this burst.
     pub requests: u32,
     /// Parser and position when the batch began, and steps taken since.
@@ -104,6 +107,7 @@ struct Batch<'a> {
 impl Member {
     pub fn new(key: ConnectionKey, connection: &Connection) -> Member {
         Member {
+            reply_bytes_guess: connection.reply_bytes_guess,
             key,
             parser: connection.parser,
             at: connection.rx_start,
@@ -176,19 +180,24 @@ impl Burst {
         executed
     }
 
-    /// Whether a member has more to be parsed.
-    pub fn is_live(&self) -> bool {
-        self.members.iter().any(|member| member.stop == Stop::Live)
+    /// Bytes that a reply of the members that have more to be parsed is guessed to take at most; `unknown` for members without a guess.
+    /// None if there are no such members.
+    pub fn reply_bytes_guess(&self, unknown: usize) -> Option<usize> {
+        let live = self
+            .members
+            .iter()
+            .filter(|member| member.stop == Stop::Live);
+        live.map(|member| member.reply_bytes_guess.unwrap_or(unknown))
+            .max()
     }
 
-    /// Parses no more: the replies so far have to be sent first.
-    pub fn stop(&mut self) {
-        for member in self
-            .members
-            .iter_mut()
-            .filter(|member| member.stop == Stop::Live)
-        {
-            member.stop = Stop::Full;
+    /// Parses no more of the members whose replies are guessed to take more than `free` bytes each.
+    pub fn stop_above(&mut self, free: usize, unknown: usize) {
+        for member in &mut self.members {
+            let guess = member.reply_bytes_guess.unwrap_or(unknown);
+            if member.stop == Stop::Live && guess > free {
+                member.stop = Stop::Full;
+            }
         }
     }
 
@@ -430,64 +439,4 @@ fn route(member: &Member, keyhash: Keyhash, request: &Request<'_>, tools: &Tools
         }
     }
     place
-}
-
-/// Executes a command that names no key.
-#[cold]
-fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools<'_>) -> Stop {
-    let mut say = |line: &str| out.extend_from_slice(line.as_bytes());
-    match *admin {
-        Admin::Version => say(lines::VERSION),
-        Admin::MetaNoop => say(lines::META_NOOP),
-        Admin::Verbosity { level, quiet } => {
-            tools.frontdesk.verbosity(level);
-            say(if quiet { "" } else { lines::OK });
-        }
-        Admin::FlushAll {
-            delay_exptime,
-            quiet,
-        } => {
-            tools
-                .engine
-                .flush(tools.now, flush_ms(delay_exptime, tools.now));
-            tools.tally.cmd_flush += 1;
-            say(if quiet { "" } else { lines::OK });
-        }
-        Admin::Stats(argument) => tools.frontdesk.stats(argument, tools.now, out),
-        Admin::Quit => return Stop::Close,
-        Admin::Shutdown(how) => {
-            if tools.frontdesk.shutdown(how, out) {
-                return Stop::Close;
-            }
-        }
-    }
-    Stop::Live
-}
-
-/// The moment that a `flush_all` names, in milliseconds since the epoch.
-fn flush_ms(delay_exptime: i64, now: Moment) -> u64 {
-    match Expiry::from_memcached(delay_exptime.max(0), now) {
-        Expiry::NEVER if delay_exptime <= 0 => now.ms,
-        Expiry::NEVER => u64::MAX,
-        expiry => expiry.ms().max(now.ms),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_flush_is_now_unless_it_says_later() {
-        let now = Moment {
-            ms: 10_000,
-            epoch_unix_ms: 1_700_000_000_000,
-        };
-        assert_eq!(flush_ms(0, now), 10_000);
-        assert_eq!(flush_ms(-5, now), 10_000);
-        assert_eq!(flush_ms(5, now), 15_000);
-        assert_eq!(flush_ms(1_600_000_000, now), 10_000);
-        assert_eq!(flush_ms(1_700_000_060, now), 60_000);
-        assert_eq!(flush_ms(i64::MAX, now), u64::MAX);
-    }
 }

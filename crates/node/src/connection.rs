@@ -39,6 +39,8 @@ pub(crate) struct Connection {
     pub queued: bool,
     /// The next request goes to its owner: a read here met too many writers.
     pub ask_owner: bool,
+    /// Bytes of its replies of late, each, as a guess at the next ones; unknown before its first.
+    pub reply_bytes_guess: Option<usize>,
     /// Bytes of memory that the budget has counted.
     pub counted: usize,
     /// When a byte was last received or sent, in milliseconds since the epoch.
@@ -74,6 +76,7 @@ impl Connection {
             closing: false,
             queued: false,
             ask_owner: false,
+            reply_bytes_guess: None,
             counted: 0,
             progress_ms: now_ms,
             large_since_ms: None,
@@ -226,6 +229,13 @@ impl Connection {
     pub fn capacity(&self) -> usize {
         let window = self.window.as_ref().map_or(0, |window| window.capacity());
         self.rx.capacity() + self.tx.capacity() + window
+    }
+
+    /// Notes that replies took so many bytes each. The guess follows large replies at once and forgets them slowly.
+    #[inline]
+    pub fn note_reply_bytes(&mut self, each: usize) {
+        let guess = self.reply_bytes_guess.unwrap_or(0);
+        self.reply_bytes_guess = Some(each.max(guess - guess / 4));
     }
 
     /// Whether it holds a large buffer and has made no headway for too long to be let off while others starve.

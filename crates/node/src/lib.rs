@@ -7,6 +7,7 @@
 //! | `door` | readiness and new connections |
 //! | `serve` | receive, execute, send: what each connection waits for next |
 //! | `burst` | from bytes to batches to replies, across connections |
+//! | `administer` | commands that name no key |
 //! | `window` | the order of replies while some are with other workers |
 //! | [`mesh`] | rings between workers, the parcels in them, and how a sleeping worker is woken |
 //! | `connection`, `pool` | what a client costs, and the budget it comes out of |
@@ -15,6 +16,8 @@
 
 pub mod mesh;
 
+#[cfg(not(loom))]
+mod administer;
 #[cfg(not(loom))]
 mod burst;
 #[cfg(not(loom))]

@@ -200,6 +200,7 @@ fn new_worker(
         pool: Pool::new(bytes / 4),
         budget: Budget::new(bytes),
         reply_bytes_guess: 0,
+        reserve_bytes: bytes / 4,
         is_short: false,
         searched_ms: now.ms,
         tally: Tally::default(),

@@ -1,6 +1,6 @@
 //! Serving connections: receive, run the burst, send, and decide what each connection waits for next.
 
-use glimmer_base::limits::{BATCH_MAX, BUFFER_BYTES_KEPT_MAX, BURST_CONNECTIONS_MAX};
+use glimmer_base::limits::{BATCH_MAX, BUFFER_BYTES, BUFFER_BYTES_KEPT_MAX, BURST_CONNECTIONS_MAX};
 
 use crate::burst::{Member, Stop, Tools};
 use crate::connection::{ConnectionKey, Room};
@@ -17,8 +17,8 @@ impl Worker {
             self.admit(key);
         }
         let mut reply_bytes = 0;
-        while self.burst.is_live() {
-            reply_bytes = self.run_batch(reply_bytes);
+        while let Some(guess) = self.burst.reply_bytes_guess(self.reply_bytes_guess) {
+            reply_bytes = self.run_batch(guess, reply_bytes);
         }
         for index in 0..self.burst.members.len() {
             self.dismiss(index);
@@ -38,8 +38,16 @@ impl Worker {
             self.settle(key);
             return;
         }
-        if free < self.reply_bytes_guess {
-            self.starve(key, self.reply_bytes_guess);
+        let guess = connection
+            .reply_bytes_guess
+            .unwrap_or(self.reply_bytes_guess);
+        let wanted = if guess > BUFFER_BYTES {
+            guess + self.reserve_bytes
+        } else {
+            guess
+        };
+        if free < wanted {
+            self.starve(key, wanted);
             return;
         }
         if !connection.has_input() {
@@ -75,11 +83,11 @@ impl Worker {
         }
     }
 
-    /// Runs one batch. Takes and returns the bytes of replies in the burst.
-    fn run_batch(&mut self, reply_bytes_before: usize) -> usize {
+    /// Runs one batch of requests whose replies are guessed to take `guess` bytes each at most. Takes and returns the bytes of replies in the burst.
+    fn run_batch(&mut self, guess: usize, reply_bytes_before: usize) -> usize {
         let free = self.bytes_free().saturating_sub(reply_bytes_before);
-        if free < self.reply_bytes_guess {
-            self.burst.stop();
+        if free < guess {
+            self.burst.stop_above(free, self.reply_bytes_guess);
             return reply_bytes_before;
         }
         let connections = &self.connections;
@@ -88,7 +96,7 @@ impl Worker {
             seed: self.shared.config.seed,
             me: self.me,
             alone: self.shared.is_alone(),
-            batch_max: (free / self.reply_bytes_guess.max(1)).clamp(1, BATCH_MAX),
+            batch_max: (free / guess.max(1)).clamp(1, BATCH_MAX),
             engine: &mut *self.engine,
             port: &mut self.port,
             frontdesk: &*self.shared.frontdesk,
@@ -98,7 +106,6 @@ impl Worker {
         self.tally.batches += u64::from(executed > 0);
         self.tally.requests += executed as u64;
         let reply_bytes = self.burst.reply_bytes();
-        // The guess follows large replies at once and forgets them slowly.
         let each = (reply_bytes - reply_bytes_before) / executed.max(1);
         self.reply_bytes_guess = each.max(self.reply_bytes_guess - self.reply_bytes_guess / 64);
         reply_bytes
@@ -122,6 +129,7 @@ impl Worker {
         connection.closing |= stop == Stop::Close;
         connection.trim(&mut self.pool, scarce);
         let replies = std::mem::take(&mut self.burst.outs[index]);
+        connection.note_reply_bytes(replies.len() / (member.requests as usize).max(1));
         match member.window.take() {
             Some(mut window) if window.len() > 0 => {
                 window.close_with(replies);

@@ -30,22 +30,25 @@ impl Worker {
             self.pool.clear();
             while self.bytes_free() < self.bytes_wanted() && self.close_largest_stalled() {}
         }
-        while self.bytes_free() >= self.bytes_wanted() {
-            if self.port.has_unfinished() {
-                // One at a time: what it brings home is counted only then.
-                self.port.resume_one();
-                self.port.wake_peers();
-                return;
-            } else if let Some((key, _)) = self.starved.pop_front() {
-                self.ready.push_back(key);
-            } else {
-                self.is_short = false;
-                return;
-            }
+        if self.port.has_unfinished() && self.bytes_free() >= REPLY_BYTES_HIGH {
+            // One at a time: what it brings home is counted only then.
+            self.port.resume_one();
+            self.port.wake_peers();
         }
+        // Those who want little need not wait behind those who want much.
+        let free = self.bytes_free();
+        let ready = &mut self.ready;
+        self.starved.retain(|&(key, bytes)| {
+            let stays = bytes > free;
+            if !stays {
+                ready.push_back(key);
+            }
+            stays
+        });
+        self.is_short = !self.starved.is_empty() || self.port.has_unfinished();
     }
 
-    /// Bytes of memory that whoever is next needs.
+    /// Bytes of memory that whoever waits for longest needs.
     fn bytes_wanted(&self) -> usize {
         match self.starved.front() {
             _ if self.port.has_unfinished() => REPLY_BYTES_HIGH,

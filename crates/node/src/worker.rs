@@ -44,6 +44,8 @@ pub(crate) struct Worker {
     pub budget: Budget,
     /// Bytes of the largest replies of late, on average over a batch: a guess at the next ones.
     pub reply_bytes_guess: usize,
+    /// Bytes of the budget that are left to connections whose replies are small.
+    pub reserve_bytes: usize,
     /// Somebody goes without memory.
     pub is_short: bool,
     /// When it was last looked for somebody who holds memory without headway, in milliseconds since the epoch.
