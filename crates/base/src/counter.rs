@@ -33,7 +33,8 @@ impl Counter {
     }
 }
 
-/// Declares a struct of figures twice over: a plain one for a moment's copy, and one of [`Counter`]s that makes such copies.
+/// Declares a struct of figures twice over: a plain one for a moment's copy, and one of
+/// [`Counter`]s that makes such copies.
 #[macro_export]
 macro_rules! counters {
     (

@@ -1,4 +1,5 @@
-//! The keyhash: 64 bits computed once per request and used for partition, bucket and tag (MICA §4.1.1, §4.3.2).
+//! The keyhash: 64 bits computed once per request and used for partition, bucket and tag (MICA
+//! §4.1.1, §4.3.2).
 //!
 //! ```text
 //!  63          48 47                            16 15            0
@@ -7,13 +8,14 @@
 //! +--------------+--------------------------------+---------------+
 //! ```
 //!
-//! The three parts are disjoint, so that knowing one tells nothing about the others: a partition's keys spread over all of its
-//! buckets, and the tags in a bucket are independent of which bucket it is.
+//! The three parts are disjoint, so that knowing one tells nothing about the others: a partition's
+//! keys spread over all of its buckets, and the tags in a bucket are independent of which bucket it
+//! is.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The seed of the keyhash. A server chooses one at start and tells it to native clients, so that nobody can prepare keys
-/// that collide.
+/// The seed of the keyhash. A server chooses one at start and tells it to native clients, so that
+/// nobody can prepare keys that collide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed(pub u64);
 
@@ -30,7 +32,8 @@ impl Seed {
 pub struct Keyhash(pub u64);
 
 impl Keyhash {
-    /// The partition among `partitions`, from the 16 high bits scaled down (no power of two needed).
+    /// The partition among `partitions`, from the 16 high bits scaled down (no power of two
+    /// needed).
     #[inline]
     pub fn partition(self, partitions: usize) -> usize {
         debug_assert!(partitions <= 1 << 16);

@@ -1,5 +1,5 @@
-//! Floor 0: what every other floor agrees on. The keyhash, the limits, time as the store sees it, and the switch
-//! between the standard library's atomics and loom's. No I/O happens here.
+//! Floor 0: what every other floor agrees on. The keyhash, the limits, time as the store sees it,
+//! and the switch between the standard library's atomics and loom's. No I/O happens here.
 
 pub mod counter;
 pub mod keyhash;

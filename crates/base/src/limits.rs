@@ -3,7 +3,8 @@
 /// Longest key in bytes. A longer one is refused with `CLIENT_ERROR` by the memcached front end.
 pub const KEY_BYTES_MAX: usize = 250;
 
-/// Largest item (key, value and header together) in bytes unless `-I` says otherwise, as memcached's.
+/// Largest item (key, value and header together) in bytes unless `-I` says otherwise, as
+/// memcached's.
 pub const ITEM_BYTES_DEFAULT: usize = 1 << 20;
 
 /// Smallest and largest `-I` in bytes, as memcached's.
@@ -14,25 +15,28 @@ pub const ITEM_BYTES_MAX: usize = 1 << 30;
 /// Requests that go through the engine's prefetch stages together (MICA §4.2.1 uses 32 as well).
 pub const BATCH_MAX: usize = 32;
 
-/// Longest command line in bytes, its line end included. A `get` of very many keys may be this long;
-/// a connection that sends a longer line is closed.
+/// Longest command line in bytes, its line end included. A `get` of very many keys may be this
+/// long; a connection that sends a longer line is closed.
 pub const LINE_BYTES_MAX: usize = 256 << 10;
 
-/// A command line other than `get`, `gets`, `gat` and `gats` may be this long in bytes; a connection that sends a longer one is
-/// closed, as memcached does.
+/// A command line other than `get`, `gets`, `gat` and `gats` may be this long in bytes; a
+/// connection that sends a longer one is closed, as memcached does.
 pub const COMMAND_LINE_BYTES_MAX: usize = 2 << 10;
 
-/// Bytes of replies a connection may have waiting before its next request is left unexecuted until it has read
-/// some of them. The reply that crosses the mark is finished, so one item more may be held.
+/// Bytes of replies a connection may have waiting before its next request is left unexecuted until
+/// it has read some of them. The reply that crosses the mark is finished, so one item more may be
+/// held.
 pub const REPLY_BYTES_HIGH: usize = 256 << 10;
 
 /// Bytes of an ordinary receive or send buffer. A connection has one while it has something in it.
 pub const BUFFER_BYTES: usize = 16 << 10;
 
-/// A buffer that has grown beyond this many bytes is freed once it is empty; a smaller one is kept for the next who needs one.
+/// A buffer that has grown beyond this many bytes is freed once it is empty; a smaller one is kept
+/// for the next who needs one.
 pub const BUFFER_BYTES_KEPT_MAX: usize = 64 << 10;
 
-/// Connections that are received from, parsed and answered together; the others that are ready follow.
+/// Connections that are received from, parsed and answered together; the others that are ready
+/// follow.
 pub const BURST_CONNECTIONS_MAX: usize = 32;
 
 /// Requests of one connection that are executed before the other connections have their turn.
@@ -44,22 +48,27 @@ pub const POLL_EVENTS_MAX: usize = 256;
 /// Connections accepted before those that are open are served again.
 pub const ACCEPTS_PER_TURN_MAX: usize = 64;
 
-/// Requests of one connection that may be with other workers at a time; the next waits for all of them.
+/// Requests of one connection that may be with other workers at a time; the next waits for all of
+/// them.
 pub const WINDOW_MAX: usize = 128;
 
-/// Boxes that a worker has for requests to each other worker. Requests beyond them stay unparsed until a box comes home.
+/// Boxes that a worker has for requests to each other worker. Requests beyond them stay unparsed
+/// until a box comes home.
 pub const PARCELS_PER_PEER: usize = 8;
 
-/// A box is sent once it holds this many bytes of keys and values; the request that crosses the mark still goes in.
+/// A box is sent once it holds this many bytes of keys and values; the request that crosses the
+/// mark still goes in.
 pub const PARCEL_BYTES_HIGH: usize = 256 << 10;
 
-/// A connection that holds a large buffer and has neither sent nor taken a byte for so long is closed while others lack memory.
+/// A connection that holds a large buffer and has neither sent nor taken a byte for so long is
+/// closed while others lack memory.
 pub const STALLED_MS_MAX: u64 = 1_000;
 
 /// How often a worker that lacks memory looks for such connections, in milliseconds.
 pub const SHORT_TICK_MS: u64 = 50;
 
-/// A connection that has held a large buffer for so long is closed while others lack memory, headway or not.
+/// A connection that has held a large buffer for so long is closed while others lack memory,
+/// headway or not.
 pub const HELD_MS_MAX: u64 = 30_000;
 
 /// A server that is told to stop waits so long for clients to take their replies.

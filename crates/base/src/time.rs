@@ -1,16 +1,20 @@
-//! Time as the store and the protocols see it: a number that is handed in, never a clock that is read.
+//! Time as the store and the protocols see it: a number that is handed in, never a clock that is
+//! read.
 
-/// The moment at which a batch of requests is executed. Read once per burst by whoever owns the clock.
+/// The moment at which a batch of requests is executed. Read once per burst by whoever owns the
+/// clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
-    /// Milliseconds since the server's epoch, which lies [`Moment::EPOCH_LEAD_MS`] before its start; never goes back.
+    /// Milliseconds since the server's epoch, which lies [`Moment::EPOCH_LEAD_MS`] before its
+    /// start; never goes back.
     pub ms: u64,
     /// Wall-clock time of the server's epoch, in milliseconds since 1970.
     pub epoch_unix_ms: u64,
 }
 
 impl Moment {
-    /// The epoch lies this far before the start, so that no moment is zero and "already expired" has a number.
+    /// The epoch lies this far before the start, so that no moment is zero and "already expired"
+    /// has a number.
     pub const EPOCH_LEAD_MS: u64 = 2_000;
 }
 
@@ -48,8 +52,8 @@ impl Expiry {
         self.0 != 0 && self.0 <= now.ms
     }
 
-    /// Reads a memcached expiry time: 0 is never, negative is at once, up to 30 days is relative in seconds, and more is
-    /// seconds since 1970 (protocol.txt, "Expiration times").
+    /// Reads a memcached expiry time: 0 is never, negative is at once, up to 30 days is relative in
+    /// seconds, and more is seconds since 1970 (protocol.txt, "Expiration times").
     pub fn from_memcached(exptime: i64, now: Moment) -> Expiry {
         const RELATIVE_MAX_S: i64 = 60 * 60 * 24 * 30;
         match exptime {

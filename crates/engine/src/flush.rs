@@ -1,8 +1,10 @@
 //! `flush_all`: one clock that every worker looks at before each batch.
 //!
-//! A flush is not carried to the partitions. It raises a number; whoever next works on a partition finds that the partition has seen fewer flushes and
-//! catches up first ([`Owner::enter`](glimmer_store::partition::Owner::enter)). A reader on another core that finds the same asks the owner. So a flush costs nothing until
-//! a partition is used, and no request that arrives after the flush was acknowledged sees an older item: the number was raised before.
+//! A flush is not carried to the partitions. It raises a number; whoever next works on a partition
+//! finds that the partition has seen fewer flushes and catches up first
+//! ([`Owner::enter`](glimmer_store::partition::Owner::enter)). A reader on another core that finds
+//! the same asks the owner. So a flush costs nothing until a partition is used, and no request that
+//! arrives after the flush was acknowledged sees an older item: the number was raised before.
 
 use glimmer_base::Moment;
 use glimmer_base::sync::AtomicU64;
@@ -13,7 +15,8 @@ use glimmer_base::sync::Ordering::SeqCst;
 pub struct FlushClock {
     /// Flushes that have come due.
     done: AtomicU64,
-    /// When the next one is due, in milliseconds since the epoch; zero for never. A new one replaces it, as in memcached.
+    /// When the next one is due, in milliseconds since the epoch; zero for never. A new one
+    /// replaces it, as in memcached.
     pending_ms: AtomicU64,
 }
 

@@ -21,13 +21,16 @@ pub struct Job<'a> {
 pub enum Status {
     /// Executed; the reply (possibly empty) is in the buffer.
     Done,
-    /// Not executed: its reply buffer holds [`glimmer_base::limits::REPLY_BYTES_HIGH`] bytes or more. Every later job of the same buffer is
-    /// `NoRoom` too. To be offered again when the buffer has drained.
+    /// Not executed: its reply buffer holds [`glimmer_base::limits::REPLY_BYTES_HIGH`] bytes or
+    /// more. Every later job of the same buffer is `NoRoom` too. To be offered again when the
+    /// buffer has drained.
     NoRoom,
-    /// Not executed: an optimistic read met too many writers, or a flush its owner has yet to carry out, and has to go to the owner of its
-    /// partition. Every later job of the same buffer is `Skipped`.
+    /// Not executed: an optimistic read met too many writers, or a flush its owner has yet to carry
+    /// out, and has to go to the owner of its partition. Every later job of the same buffer is
+    /// `Skipped`.
     AskOwner,
-    /// Not executed, because an earlier job of the same buffer was not and replies keep their order.
+    /// Not executed, because an earlier job of the same buffer was not and replies keep their
+    /// order.
     Skipped,
 }
 
@@ -49,8 +52,8 @@ pub enum Place {
     Owner(usize),
 }
 
-/// One worker's way to the store: it runs batches. Dynamic, because the call is paid once per burst; inside, access mode and
-/// eviction rule are types.
+/// One worker's way to the store: it runs batches. Dynamic, because the call is paid once per
+/// burst; inside, access mode and eviction rule are types.
 pub trait Engine: Send {
     /// Where a request for this key belongs. `is_read` is [`glimmer_proto::Verb::is_read`].
     fn place(&self, keyhash: Keyhash, is_read: bool) -> Place;
@@ -58,18 +61,21 @@ pub trait Engine: Send {
     /// The worker that owns the key's partition (this worker itself, where any may write).
     fn owner(&self, keyhash: Keyhash) -> usize;
 
-    /// Executes up to [`glimmer_base::limits::BATCH_MAX`] jobs in order, all of which are placed `Here`, and appends each reply to `outs[job.out]`.
-    /// Writes one [`Done`] per job into `done`, which is as long as `jobs`.
+    /// Executes up to [`glimmer_base::limits::BATCH_MAX`] jobs in order, all of which are placed
+    /// `Here`, and appends each reply to `outs[job.out]`. Writes one [`Done`] per job into
+    /// `done`, which is as long as `jobs`.
     ///
-    /// A reply already in a buffer is never touched. Requests of other workers that have crossed over are run by the same call.
+    /// A reply already in a buffer is never touched. Requests of other workers that have crossed
+    /// over are run by the same call.
     fn run(&mut self, now: Moment, jobs: &[Job<'_>], outs: &mut [Vec<u8>], done: &mut [Done]);
 
-    /// Invalidates everything stored before `at_ms` (milliseconds since the epoch; now or earlier: at once). Takes effect on every partition
-    /// of the store, whoever owns it, before any request is executed that arrives after this call returns.
+    /// Invalidates everything stored before `at_ms` (milliseconds since the epoch; now or earlier:
+    /// at once). Takes effect on every partition of the store, whoever owns it, before any
+    /// request is executed that arrives after this call returns.
     fn flush(&mut self, now: Moment, at_ms: u64);
 
-    /// A way to this worker's share of the figures, from any thread: what its own requests did, and the state of the partitions that it owns. Summed
-    /// over the workers they are the server's.
+    /// A way to this worker's share of the figures, from any thread: what its own requests did, and
+    /// the state of the partitions that it owns. Summed over the workers they are the server's.
     fn figures(&self) -> Arc<dyn Figures>;
 }
 
@@ -78,8 +84,8 @@ pub trait Figures: Send + Sync {
     /// The figures now. Costs some hundred loads per partition.
     fn table(&self) -> TableStats;
 
-    /// The pages that logs and indexes really lie on, by the kernel's account. Reads `/proc/self/smaps`, which can take milliseconds: not for every
-    /// second.
+    /// The pages that logs and indexes really lie on, by the kernel's account. Reads
+    /// `/proc/self/smaps`, which can take milliseconds: not for every second.
     fn pages(&self) -> PageReport;
 }
 

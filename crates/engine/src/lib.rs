@@ -1,10 +1,11 @@
-//! Floor 2: where a request meets a table. A batch of parsed requests goes in; replies come out in the same order, appended to the
-//! buffers that the caller handed in. This is the only crate that sees protocol and store together.
+//! Floor 2: where a request meets a table. A batch of parsed requests goes in; replies come out in
+//! the same order, appended to the buffers that the caller handed in. This is the only crate that
+//! sees protocol and store together.
 //!
 //! | file | idea |
 //! | --- | --- |
 //! | `job` | the contract with the worker |
-//! | [`build`] | one engine per worker over one set of partitions |
+//! | `build` | one engine per worker over one set of partitions |
 //! | `partitions_of` | the handles by which one worker reaches the partitions |
 //! | `pipeline` | the staged prefetch over a batch |
 //! | `execute` | what each verb does |

@@ -5,7 +5,8 @@ use glimmer_store::access::Access;
 use glimmer_store::evict::Evict;
 use glimmer_store::partition::{Figures, Owner, Reader};
 
-/// One worker's handles: a writing side where it may write, a reading side where it may read beside the writer.
+/// One worker's handles: a writing side where it may write, a reading side where it may read beside
+/// the writer.
 pub struct Partitions<A: Access, E: Evict> {
     handles: Vec<Handle<A, E>>,
     workers: usize,

@@ -1,9 +1,11 @@
 //! Staged prefetching over a batch (MICA §4.3.2, "Multi-stage prefetching").
 //!
-//! A request touches two places that are far apart in memory: its bucket and its item. Executed one after another, each request would wait for both. Here
-//! a request's bucket is fetched while the requests [`BUCKET_AHEAD`] places before it are executed, and its item while those [`ITEM_AHEAD`] places before it
-//! are, so that by the time it is executed both are in the cache. The stages only prefetch. Execution looks everything up anew, because a request earlier
-//! in the batch may have changed it.
+//! A request touches two places that are far apart in memory: its bucket and its item. Executed one
+//! after another, each request would wait for both. Here a request's bucket is fetched while the
+//! requests [`BUCKET_AHEAD`] places before it are executed, and its item while those [`ITEM_AHEAD`]
+//! places before it are, so that by the time it is executed both are in the cache. The stages only
+//! prefetch. Execution looks everything up anew, because a request earlier in the batch may have
+//! changed it.
 
 use crate::Partitions;
 use glimmer_base::Keyhash;

@@ -51,8 +51,6 @@ fn store_prints_operations_per_random_read() {
         "0.1",
         "--repeat",
         "1",
-        "--evict",
-        "fifo",
     ];
     let what = [
         "--access",

@@ -6,10 +6,12 @@
 //! | [`Crew`] | optimistic | no | a writer moves the bucket's version and publishes the log's head behind fences |
 //! | [`Crcw`] | optimistic | one at a time | as CREW, and a lock per partition around every write |
 //!
-//! The rules are kept by ownership: a partition's writing side is a [`Gate`] around its writer's state. Under EREW and CREW there is one gate and it cannot be
-//! cloned, so one thread at a time has it. Under CRCW every core holds a clone and enters through a mutex. The paper locks single buckets under CRCW; one lock
-//! for the partition excludes the same writers from the log's tail as well and keeps eviction, which writes to other buckets, free of lock order. There
-//! are several partitions per core, so that writers seldom meet.
+//! The rules are kept by ownership: a partition's writing side is a [`Gate`] around its writer's
+//! state. Under EREW and CREW there is one gate and it cannot be cloned, so one thread at a time
+//! has it. Under CRCW every core holds a clone and enters through a mutex. The paper locks single
+//! buckets under CRCW; one lock for the partition excludes the same writers from the log's tail as
+//! well and keeps eviction, which writes to other buckets, free of lock order. There are several
+//! partitions per core, so that writers seldom meet.
 
 use glimmer_base::sync::{Arc, Mutex, MutexGuard, lock};
 use std::ops::DerefMut;

@@ -1,5 +1,6 @@
-//! Floor 1: one partition's data. Memory from the kernel ([`memory`]), items in circular logs ([`heap`]), a lossy index over them ([`index`]), rules for who
-//! stays ([`evict`]), who may touch what ([`access`]), and the partition that joins them ([`partition`]).
+//! Floor 1: one partition's data. Memory from the kernel ([`memory`]), items in circular logs
+//! ([`heap`]), a lossy index over them ([`index`]), rules for who stays ([`evict`]), who may touch
+//! what ([`access`]), and the partition that joins them ([`partition`]).
 //!
 //! ```
 //! use glimmer_base::{Expiry, Moment, Seed};

@@ -1,8 +1,10 @@
-//! Loom explores the shipped bucket, log and partition: every interleaving (up to a bound on preemptions) and every value that a relaxed load may
-//! return. `RUSTFLAGS="--cfg loom" cargo test -p glimmer-store --release --test loom_partition`.
+//! Loom explores the shipped bucket, log and partition: every interleaving (up to a bound on
+//! preemptions) and every value that a relaxed load may return. `RUSTFLAGS="--cfg loom" cargo test
+//! -p glimmer-store --release --test loom_partition`.
 //!
-//! That these tests would notice a missing fence is itself checked: `cargo xtask loom --weakened` runs them once for each line of `weakenings.txt`,
-//! with one ordering weakened or one recheck taken out, and wants a failure each time.
+//! That these tests would notice a missing fence is itself checked: `cargo xtask loom --weakened`
+//! runs them once for each line of `weakenings.txt`, with one ordering weakened or one recheck
+//! taken out, and wants a failure each time.
 #![cfg(loom)]
 
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
@@ -15,7 +17,10 @@ use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 use std::sync::Arc;
 
-const NOW: Moment = Moment { ms: 2_000, epoch_unix_ms: 0 };
+const NOW: Moment = Moment {
+    ms: 2_000,
+    epoch_unix_ms: 0,
+};
 const SEED: Seed = Seed(1);
 const ITEM_WORDS: usize = 3;
 
@@ -43,12 +48,25 @@ fn partition<A: Access, E: Evict>(items: usize, rule: E) -> Owner<A, E> {
 
 /// The n-th one-byte key that belongs to a bucket.
 fn key(bucket: usize, n: usize) -> ([u8; 1], Keyhash) {
-    (b'a'..=b'z').map(|byte| ([byte], SEED.keyhash(&[byte]))).filter(|(_, hash)| hash.bucket(2) == bucket).nth(n).unwrap()
+    (b'a'..=b'z')
+        .map(|byte| ([byte], SEED.keyhash(&[byte])))
+        .filter(|(_, hash)| hash.bucket(2) == bucket)
+        .nth(n)
+        .unwrap()
 }
 
 fn put<A: Access, E: Evict>(owner: &mut Owner<A, E>, (key, keyhash): ([u8; 1], Keyhash), fill: u8) {
     let value = [fill; 8];
-    owner.enter(0).put(keyhash, &NewItem { key: &key, value: [&value, &[]], flags: 0, expiry: Expiry::NEVER }, NOW);
+    owner.enter(0).put(
+        keyhash,
+        &NewItem {
+            key: &key,
+            value: [&value, &[]],
+            flags: 0,
+            expiry: Expiry::NEVER,
+        },
+        NOW,
+    );
 }
 
 /// What a read sees: the CAS unique and the value's bytes.
@@ -82,7 +100,8 @@ fn in_place_updates_are_not_torn() {
     });
 }
 
-/// The log's tail runs over an item while it is copied: the reader sees the whole item or none. The new item lies in the other bucket, so that no version moves.
+/// The log's tail runs over an item while it is copied: the reader sees the whole item or none. The
+/// new item lies in the other bucket, so that no version moves.
 #[test]
 fn items_overwritten_by_the_tail_are_not_torn() {
     explore(|| {
@@ -125,7 +144,8 @@ fn acknowledged_writes_are_seen() {
     });
 }
 
-/// An item that the head keeps (it was read) is moved while a reader looks for it: the reader finds it, whole, wherever it is.
+/// An item that the head keeps (it was read) is moved while a reader looks for it: the reader finds
+/// it, whole, wherever it is.
 #[test]
 fn items_kept_at_the_head_are_never_absent() {
     explore(|| {
@@ -180,7 +200,9 @@ fn writers_exclude_one_another() {
         let writer = thread::spawn(move || put(&mut other, key(0, 0), 7));
         put(&mut owner, key(0, 1), 7);
         writer.join().unwrap();
-        let mut found: Vec<_> = [key(0, 0), key(0, 1)].map(|key| get(&reader, key).unwrap().unwrap().0).into();
+        let mut found: Vec<_> = [key(0, 0), key(0, 1)]
+            .map(|key| get(&reader, key).unwrap().unwrap().0)
+            .into();
         found.sort_unstable();
         assert_eq!(found, [1, 2], "each store has a CAS unique of its own");
         assert_eq!(owner.figures().counts(0).items, 2);

@@ -1,8 +1,10 @@
-//! Random operations on a partition beside a plain map, in every access mode and under every eviction rule.
+//! Random operations on a partition beside a plain map, in every access mode and under every
+//! eviction rule.
 //!
-//! The map does not know what the cache may have given up. So the comparison is one-sided about presence and strict about everything else: what is
-//! found must be what was last written, with its flags, expiry and CAS unique; what was deleted, flushed or has expired must not be found; and the partition's
-//! own count of items must be the number of keys that can be found.
+//! The map does not know what the cache may have given up. So the comparison is one-sided about
+//! presence and strict about everything else: what is found must be what was last written, with its
+//! flags, expiry and CAS unique; what was deleted, flushed or has expired must not be found; and
+//! the partition's own count of items must be the number of keys that can be found.
 
 #![cfg(not(loom))]
 
@@ -35,9 +37,13 @@ struct Sizes {
     value_max: usize,
 }
 
-/// The seed of a run: from the environment if it is set, else fresh; printed so that a failure can be run again.
+/// The seed of a run: from the environment if it is set, else fresh; printed so that a failure can
+/// be run again.
 fn seed() -> u64 {
-    let seed = std::env::var("GLIMMER_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or_else(rand::random);
+    let seed = std::env::var("GLIMMER_SEED")
+        .ok()
+        .and_then(|s| s.parse().ok())
+        .unwrap_or_else(rand::random);
     println!("GLIMMER_SEED={seed}");
     seed
 }
@@ -45,7 +51,10 @@ fn seed() -> u64 {
 fn key(n: u32) -> Vec<u8> {
     // Lengths of all residues modulo the word, and some long keys.
     let mut key = format!("key-{n:x}").into_bytes();
-    key.resize(key.len() + (n % 11) as usize + if n % 97 == 0 { 230 - 11 } else { 0 }, b'.');
+    key.resize(
+        key.len() + (n % 11) as usize + if n.is_multiple_of(97) { 230 - 11 } else { 0 },
+        b'.',
+    );
     key
 }
 
@@ -74,8 +83,19 @@ impl<A: Access, E: Evict> Run<A, E> {
         let owner = Owner::new(&config, rule).unwrap();
         let reader = owner.reader();
         assert_eq!(reader.is_some(), A::SHARED_READS);
-        let now = Moment { ms: 2_000, epoch_unix_ms: 0 };
-        Run { owner, reader, oracle: HashMap::new(), now, flushes: 0, rng: SmallRng::seed_from_u64(seed), sizes }
+        let now = Moment {
+            ms: 2_000,
+            epoch_unix_ms: 0,
+        };
+        Run {
+            owner,
+            reader,
+            oracle: HashMap::new(),
+            now,
+            flushes: 0,
+            rng: SmallRng::seed_from_u64(seed),
+            sizes,
+        }
     }
 
     fn read(&mut self, key: &[u8]) -> Option<Item> {
@@ -83,15 +103,29 @@ impl<A: Access, E: Evict> Run<A, E> {
         let take = |item: &glimmer_store::heap::Item<'_>| {
             let mut value = b"prefix".to_vec();
             item.value().append_to(&mut value);
-            Item { value: value.split_off(6), flags: item.flags(), expiry: item.expiry(), cas: item.cas() }
+            Item {
+                value: value.split_off(6),
+                flags: item.flags(),
+                expiry: item.expiry(),
+                cas: item.cas(),
+            }
         };
         match &self.reader {
-            Some(reader) if self.rng.random_bool(0.5) => match reader.read(keyhash, key, self.now, self.flushes, take) {
-                Ok(found) => found,
-                // Only a flush that the owner has yet to see can make an undisturbed reader ask.
-                Err(_) => self.owner.enter(self.flushes).read(keyhash, key, self.now, take),
-            },
-            _ => self.owner.enter(self.flushes).read(keyhash, key, self.now, take),
+            Some(reader) if self.rng.random_bool(0.5) => {
+                match reader.read(keyhash, key, self.now, self.flushes, take) {
+                    Ok(found) => found,
+                    // Only a flush that the owner has yet to see can make an undisturbed reader
+                    // ask.
+                    Err(_) => self
+                        .owner
+                        .enter(self.flushes)
+                        .read(keyhash, key, self.now, take),
+                }
+            }
+            _ => self
+                .owner
+                .enter(self.flushes)
+                .read(keyhash, key, self.now, take),
         }
     }
 
@@ -119,18 +153,39 @@ impl<A: Access, E: Evict> Run<A, E> {
         };
         let value: Vec<u8> = (0..len).map(|_| self.rng.random()).collect();
         let cut = self.rng.random_range(0..=len);
-        let flags = if self.rng.random_bool(0.3) { self.rng.random() } else { 0 };
+        let flags = if self.rng.random_bool(0.3) {
+            self.rng.random()
+        } else {
+            0
+        };
         let expiry = match self.rng.random_range(0..10) {
             0 => Expiry::at_ms(self.now.ms + self.rng.random_range(1..5_000)),
             1 => Expiry::AT_ONCE,
             _ => Expiry::NEVER,
         };
         let (key, parts) = (key(n), [&value[..cut], &value[cut..]]);
-        let item = NewItem { key: &key, value: parts, flags, expiry };
-        let Stored::Yes(cas) = self.owner.enter(self.flushes).put(SEED.keyhash(&key), &item, self.now) else {
+        let item = NewItem {
+            key: &key,
+            value: parts,
+            flags,
+            expiry,
+        };
+        let Stored::Yes(cas) =
+            self.owner
+                .enter(self.flushes)
+                .put(SEED.keyhash(&key), &item, self.now)
+        else {
             panic!("{len} bytes are within the limit");
         };
-        self.oracle.insert(n, Item { value, flags, expiry, cas });
+        self.oracle.insert(
+            n,
+            Item {
+                value,
+                flags,
+                expiry,
+                cas,
+            },
+        );
     }
 
     fn step(&mut self) {
@@ -140,14 +195,31 @@ impl<A: Access, E: Evict> Run<A, E> {
             0..400 => self.put(n),
             400..800 => self.check(n),
             800..900 => {
-                let there = self.owner.enter(self.flushes).remove(keyhash, &key(n), self.now);
+                let there = self
+                    .owner
+                    .enter(self.flushes)
+                    .remove(keyhash, &key(n), self.now);
                 let expected = self.oracle.remove(&n);
-                assert!(!there || expected.is_some_and(|item| !item.expiry.is_due(self.now)), "delete of key {n}");
+                assert!(
+                    !there || expected.is_some_and(|item| !item.expiry.is_due(self.now)),
+                    "delete of key {n}"
+                );
             }
             900..990 => {
-                let expiry = if self.rng.random_bool(0.5) { Expiry::NEVER } else { Expiry::at_ms(self.now.ms + 3_000) };
-                let there = self.owner.enter(self.flushes).touch(keyhash, &key(n), expiry, self.now);
-                match self.oracle.get_mut(&n).filter(|item| !item.expiry.is_due(self.now)) {
+                let expiry = if self.rng.random_bool(0.5) {
+                    Expiry::NEVER
+                } else {
+                    Expiry::at_ms(self.now.ms + 3_000)
+                };
+                let there =
+                    self.owner
+                        .enter(self.flushes)
+                        .touch(keyhash, &key(n), expiry, self.now);
+                match self
+                    .oracle
+                    .get_mut(&n)
+                    .filter(|item| !item.expiry.is_due(self.now))
+                {
                     Some(item) if there => item.expiry = expiry,
                     expected => {
                         assert!(!there || expected.is_some(), "touch of key {n}");
@@ -162,7 +234,12 @@ impl<A: Access, E: Evict> Run<A, E> {
             }
             _ => {
                 let too_large = vec![0; self.sizes.value_max + 400];
-                let item = NewItem { key: &key(n), value: [&too_large, &[]], flags: 0, expiry: Expiry::NEVER };
+                let item = NewItem {
+                    key: &key(n),
+                    value: [&too_large, &[]],
+                    flags: 0,
+                    expiry: Expiry::NEVER,
+                };
                 let stored = self.owner.enter(self.flushes).put(keyhash, &item, self.now);
                 assert_eq!(stored, Stored::TooLarge);
             }
@@ -176,10 +253,16 @@ impl<A: Access, E: Evict> Run<A, E> {
         }
         let unexpired = self.oracle.len() as u64;
         let counts = self.owner.figures().counts(self.flushes);
-        assert!(counts.items >= unexpired, "{counts:?} but {unexpired} found");
-        // Expired items count until their place is wanted, as in memcached; move past every expiry that was given and take them out.
+        assert!(
+            counts.items >= unexpired,
+            "{counts:?} but {unexpired} found"
+        );
+        // Expired items count until their place is wanted, as in memcached; move past every expiry
+        // that was given and take them out.
         for n in 0..self.sizes.keys {
-            self.owner.enter(self.flushes).remove(SEED.keyhash(&key(n)), &key(n), self.now);
+            self.owner
+                .enter(self.flushes)
+                .remove(SEED.keyhash(&key(n)), &key(n), self.now);
         }
         self.oracle.clear();
         let counts = self.owner.figures().counts(self.flushes);
@@ -199,29 +282,59 @@ fn run<A: Access, E: Evict>(sizes: Sizes, rule: E, steps: u32) {
     let counts = run.owner.figures().counts(run.flushes);
     println!("{} {}: {counts:?}", A::NAME, E::NAME);
     let sizes = &run.sizes;
-    assert!(counts.evictions + counts.index_evictions > 0, "the cache was full: {counts:?}");
+    assert!(
+        counts.evictions + counts.index_evictions > 0,
+        "the cache was full: {counts:?}"
+    );
     assert!(counts.in_place_updates > 0 || E::NAME == "lru");
     if sizes.offset_bits < 20 {
-        assert!(counts.stale_removed > 100, "the scan removed what dangled: {counts:?}");
+        assert!(
+            counts.stale_removed > 100,
+            "the scan removed what dangled: {counts:?}"
+        );
     }
     if sizes.buckets < 20 {
-        assert!(counts.index_evictions > 0 && counts.spares_used > 0, "the index overflowed: {counts:?}");
+        assert!(
+            counts.index_evictions > 0 && counts.spares_used > 0,
+            "the index overflowed: {counts:?}"
+        );
     }
 }
 
 /// A small log with a roomy index: eviction at the head does the work.
 fn small_log() -> Sizes {
-    Sizes { keys: 3_000, log_bytes: 128 << 10, buckets: 400, spares: 50, offset_bits: 45, value_max: 2_000 }
+    Sizes {
+        keys: 3_000,
+        log_bytes: 128 << 10,
+        buckets: 400,
+        spares: 50,
+        offset_bits: 45,
+        value_max: 2_000,
+    }
 }
 
 /// An index that is far too small: chains, spare buckets and evictions from the index.
 fn small_index() -> Sizes {
-    Sizes { keys: 3_000, log_bytes: 256 << 10, buckets: 8, spares: 24, offset_bits: 45, value_max: 100 }
+    Sizes {
+        keys: 3_000,
+        log_bytes: 256 << 10,
+        buckets: 8,
+        spares: 24,
+        offset_bits: 45,
+        value_max: 100,
+    }
 }
 
 /// Offsets so narrow that they start again every four laps of the log.
 fn narrow_offsets() -> Sizes {
-    Sizes { keys: 1_000, log_bytes: 64 << 10, buckets: 60, spares: 30, offset_bits: 15, value_max: 300 }
+    Sizes {
+        keys: 1_000,
+        log_bytes: 64 << 10,
+        buckets: 60,
+        spares: 30,
+        offset_bits: 15,
+        value_max: 300,
+    }
 }
 
 macro_rules! in_every_mode_and_rule {

@@ -1,7 +1,9 @@
-//! Real threads on one partition: writers that overwrite, delete and evict as fast as they can, readers that check every byte they get.
+//! Real threads on one partition: writers that overwrite, delete and evict as fast as they can,
+//! readers that check every byte they get.
 //!
-//! Every value carries its key, its version and a checksum, so a torn, foreign or half-old value cannot pass. A table of the last acknowledged version
-//! of each key catches stale ones: what a reader finds must be at least as new as what was acknowledged before it looked.
+//! Every value carries its key, its version and a checksum, so a torn, foreign or half-old value
+//! cannot pass. A table of the last acknowledged version of each key catches stale ones: what a
+//! reader finds must be at least as new as what was acknowledged before it looked.
 
 #![cfg(not(loom))]
 
@@ -18,12 +20,19 @@ use std::thread;
 
 const SEED: Seed = Seed(3);
 const KEYS: u32 = 600;
-const NOW: Moment = Moment { ms: 2_000, epoch_unix_ms: 0 };
+const NOW: Moment = Moment {
+    ms: 2_000,
+    epoch_unix_ms: 0,
+};
 const READERS: usize = 2;
 
 /// Operations of each writer; the readers go on until the writers are done.
 fn operations() -> u32 {
-    if cfg!(debug_assertions) { 60_000 } else { 400_000 }
+    if cfg!(debug_assertions) {
+        60_000
+    } else {
+        400_000
+    }
 }
 
 fn key(n: u32) -> Vec<u8> {
@@ -43,8 +52,17 @@ fn value(n: u32, version: u64, filling: usize, into: &mut Vec<u8>) {
 /// The version in a value that belongs to key `n`.
 fn check(n: u32, value: &[u8]) -> u64 {
     let (body, checksum) = value.split_at(value.len() - 8);
-    assert_eq!(Seed(9).keyhash(body).0.to_le_bytes(), checksum, "torn value of {} bytes", value.len());
-    assert_eq!(u32::from_le_bytes(body[..4].try_into().unwrap()), n, "foreign value");
+    assert_eq!(
+        Seed(9).keyhash(body).0.to_le_bytes(),
+        checksum,
+        "torn value of {} bytes",
+        value.len()
+    );
+    assert_eq!(
+        u32::from_le_bytes(body[..4].try_into().unwrap()),
+        n,
+        "foreign value"
+    );
     u64::from_le_bytes(body[4..12].try_into().unwrap())
 }
 
@@ -56,7 +74,12 @@ struct World {
     done: AtomicBool,
 }
 
-fn writer<A: Access, E: Evict>(mut owner: Owner<A, E>, world: &World, mine: impl Fn(u32) -> bool, seed: u64) {
+fn writer<A: Access, E: Evict>(
+    mut owner: Owner<A, E>,
+    world: &World,
+    mine: impl Fn(u32) -> bool,
+    seed: u64,
+) {
     let mut rng = SmallRng::seed_from_u64(seed);
     let mut buffer = Vec::new();
     for _ in 0..operations() {
@@ -70,17 +93,32 @@ fn writer<A: Access, E: Evict>(mut owner: Owner<A, E>, world: &World, mine: impl
             continue;
         }
         let version = world.next[n as usize].fetch_add(1, SeqCst);
-        let filling = if rng.random_bool(0.05) { rng.random_range(0..3_000) } else { rng.random_range(0..40) };
+        let filling = if rng.random_bool(0.05) {
+            rng.random_range(0..3_000)
+        } else {
+            rng.random_range(0..40)
+        };
         value(n, version, filling, &mut buffer);
         let cut = rng.random_range(0..=buffer.len());
-        let item = NewItem { key: &key, value: [&buffer[..cut], &buffer[cut..]], flags: n, expiry: Expiry::NEVER };
-        assert!(matches!(owner.enter(0).put(keyhash, &item, NOW), Stored::Yes(_)));
+        let item = NewItem {
+            key: &key,
+            value: [&buffer[..cut], &buffer[cut..]],
+            flags: n,
+            expiry: Expiry::NEVER,
+        };
+        assert!(matches!(
+            owner.enter(0).put(keyhash, &item, NOW),
+            Stored::Yes(_)
+        ));
         world.acknowledged[n as usize].store(version, SeqCst);
     }
 }
 
 fn run<A: Access, E: Evict>(rule: E, writers: impl Fn(Owner<A, E>) -> Vec<Owner<A, E>>) {
-    let seed: u64 = std::env::var("GLIMMER_SEED").ok().and_then(|s| s.parse().ok()).unwrap_or_else(rand::random);
+    let seed: u64 = std::env::var("GLIMMER_SEED")
+        .ok()
+        .and_then(|s| s.parse().ok())
+        .unwrap_or_else(rand::random);
     println!("GLIMMER_SEED={seed}");
     let config = PartitionConfig {
         log_bytes: 96 << 10,
@@ -119,7 +157,10 @@ fn run<A: Access, E: Evict>(rule: E, writers: impl Fn(Owner<A, E>) -> Vec<Owner<
                         if let Ok(Some(flags)) = reader.read(keyhash, &key, NOW, 0, take) {
                             assert_eq!(flags, n, "foreign flags");
                             let version = check(n, &buffer);
-                            assert!(version >= acknowledged, "key {n}: version {version} after {acknowledged} was acknowledged");
+                            assert!(
+                                version >= acknowledged,
+                                "key {n}: version {version} after {acknowledged} was acknowledged"
+                            );
                             hits += 1;
                         }
                     }
@@ -132,14 +173,28 @@ fn run<A: Access, E: Evict>(rule: E, writers: impl Fn(Owner<A, E>) -> Vec<Owner<
             .enumerate()
             .map(|(id, owner)| {
                 let world = &world;
-                // Each key has one writer, so that its versions rise; under CRCW neighbours in bucket and log belong to different ones.
-                scope.spawn(move || writer(owner, world, |n| n % parts == id as u32, seed.wrapping_add(id as u64)))
+                // Each key has one writer, so that its versions rise; under CRCW neighbours in
+                // bucket and log belong to different ones.
+                scope.spawn(move || {
+                    writer(
+                        owner,
+                        world,
+                        |n| n % parts == id as u32,
+                        seed.wrapping_add(id as u64),
+                    )
+                })
             })
             .collect();
-        let writers_failed = writers.into_iter().map(|writer| writer.join()).any(|outcome| outcome.is_err());
+        let writers_failed = writers
+            .into_iter()
+            .map(|writer| writer.join())
+            .any(|outcome| outcome.is_err());
         world.done.store(true, SeqCst);
         assert!(!writers_failed);
-        readers.into_iter().map(|reader| reader.join().unwrap()).sum()
+        readers
+            .into_iter()
+            .map(|reader| reader.join().unwrap())
+            .sum()
     });
     let counts = figures.counts(0);
     println!("{} {}: {hits} hits, {counts:?}", A::NAME, E::NAME);
@@ -168,7 +223,9 @@ fn crcw_fifo() {
 
 #[test]
 fn crcw_lru() {
-    run::<Crcw, _>(ApproxLru::new(0.3), |owner| vec![owner.clone(), owner.clone(), owner]);
+    run::<Crcw, _>(ApproxLru::new(0.3), |owner| {
+        vec![owner.clone(), owner.clone(), owner]
+    });
 }
 
 #[test]

@@ -135,7 +135,8 @@ impl Outcome {
     }
 }
 
-/// Replaces an item's number. As memcached does, a result that is shorter than what was there is filled up with spaces, and flags and expiry stay.
+/// Replaces an item's number. As memcached does, a result that is shorter than what was there is
+/// filled up with spaces, and flags and expiry stay.
 fn arithmetic<A: Access, E: Evict>(
     writer: &mut Writer<'_, A, E>,
     bench: &Bench<'_>,

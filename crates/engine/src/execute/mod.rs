@@ -1,4 +1,5 @@
-//! The engine proper: a batch goes through the pipeline, each job is executed on its partition, and its answer is appended to its buffer.
+//! The engine proper: a batch goes through the pipeline, each job is executed on its partition, and
+//! its answer is appended to its buffer.
 //!
 //! | file | idea |
 //! | --- | --- |

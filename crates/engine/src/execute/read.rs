@@ -1,4 +1,5 @@
-//! `get`: by the partition's writer where it alone reads, optimistically where others may be writing.
+//! `get`: by the partition's writer where it alone reads, optimistically where others may be
+//! writing.
 
 use super::{Bench, answer};
 use crate::job::Job;
@@ -18,7 +19,8 @@ pub fn get<A: Access, E: Evict>(
     let (request, start) = (&job.request, out.len());
     let found = match (&handle.reader, &mut handle.owner) {
         (Some(reader), owner) => {
-            // Each try begins where the last one began: a reply that was made of bytes that changed under it is cut off again.
+            // Each try begins where the last one began: a reply that was made of bytes that changed
+            // under it is cut off again.
             let read = reader.read(job.keyhash, request.key, bench.now, bench.flushes, |item| {
                 out.truncate(start);
                 answer::value(out, request, item);

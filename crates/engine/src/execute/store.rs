@@ -55,7 +55,8 @@ pub fn store<A: Access, E: Evict>(
     answer::line(out, &job.request, line);
 }
 
-/// Stores an item. One that is too large takes the old one with it, so that no stale value survives the client's wish to replace it; memcached does so too.
+/// Stores an item. One that is too large takes the old one with it, so that no stale value survives
+/// the client's wish to replace it; memcached does so too.
 #[inline(always)]
 fn put<A: Access, E: Evict>(
     writer: &mut Writer<'_, A, E>,
@@ -72,7 +73,8 @@ fn put<A: Access, E: Evict>(
     }
 }
 
-/// Puts a value behind or before the one that is there. Flags and expiry stay; a result that is too large leaves the item as it was.
+/// Puts a value behind or before the one that is there. Flags and expiry stay; a result that is too
+/// large leaves the item as it was.
 fn join<A: Access, E: Evict>(
     writer: &mut Writer<'_, A, E>,
     bench: &mut Bench<'_>,
@@ -101,6 +103,6 @@ fn join<A: Access, E: Evict>(
     };
     match writer.put(keyhash, &item, now) {
         Stored::Yes(_) => lines::STORED,
-        Stored::TooLarge => lines::TOO_LARGE,
+        Stored::TooLarge => lines::NOT_STORED,
     }
 }

@@ -126,7 +126,7 @@ impl<E: Evict> OurCache for Ours<E> {
 mod tests {
     use super::*;
     use crate::hit_ratio::{
-        reference::Fifo as ReferenceFifo,
+        reference::{Fifo as ReferenceFifo, Lru, Sieve},
         trace::{Trace, Workload},
     };
 
@@ -155,5 +155,21 @@ mod tests {
         let difference = ours(Rule::Fifo, &trace)
             - reference(ReferenceFifo::new(CAPACITY, trace.key_bound), &trace);
         assert!(difference.abs() < 0.01, "{difference}");
+    }
+
+    #[test]
+    fn the_modern_rule_is_near_sieve_and_above_lru() {
+        for workload in [Workload::Zipf, Workload::Scan] {
+            let trace = Trace::generate(workload, KEYS, 400_000, 3);
+            let s3fifo = ours(Rule::S3Fifo, &trace);
+            let sieve = reference(Sieve::new(CAPACITY, trace.key_bound), &trace);
+            let lru = reference(Lru::new(CAPACITY, trace.key_bound), &trace);
+            let name = workload.name();
+            assert!(
+                s3fifo > sieve - 0.01,
+                "{name}: ours {s3fifo}, SIEVE {sieve}"
+            );
+            assert!(s3fifo > lru, "{name}: ours {s3fifo}, LRU {lru}");
+        }
     }
 }

@@ -1,8 +1,10 @@
-//! Approximate LRU by reinsertion (MICA §4.3.1): an item that is read goes back to the tail, unless it lies near the tail anyway.
+//! Approximate LRU by reinsertion (MICA §4.3.1): an item that is read goes back to the tail, unless
+//! it lies near the tail anyway.
 //!
-//! Only the partition's writer can put an item back. A read by another core (CREW, CRCW) leaves a mark instead, which counts once, when the item
-//! reaches the head. The paper lets such reads count for nothing and has its clients spread reads over the cores; connections of memcached clients stay on
-//! one core, so a key whose readers all sit on the wrong one would never count as used.
+//! Only the partition's writer can put an item back. A read by another core (CREW, CRCW) leaves a
+//! mark instead, which counts once, when the item reaches the head. The paper lets such reads count
+//! for nothing and has its clients spread reads over the cores; connections of memcached clients
+//! stay on one core, so a key whose readers all sit on the wrong one would never count as used.
 
 use super::{AtHead, Evict};
 use crate::index::LogId;
@@ -10,7 +12,8 @@ use crate::index::LogId;
 /// Least recently used goes first, roughly.
 #[derive(Clone, Copy, Debug)]
 pub struct ApproxLru {
-    /// The share of the log next to the tail in which a read changes nothing, from 0 (every read reinserts: exact LRU) to 1 (none does).
+    /// The share of the log next to the tail in which a read changes nothing, from 0 (every read
+    /// reinserts: exact LRU) to 1 (none does).
     threshold: f64,
 }
 

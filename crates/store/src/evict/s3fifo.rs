@@ -1,14 +1,17 @@
-//! S3-FIFO as two circular logs (Yang, Zhang, Qiu, Yue, Rashmi: FIFO queues are all you need for cache eviction, SOSP 2023).
+//! S3-FIFO as two circular logs (Yang, Zhang, Qiu, Yue, Rashmi: FIFO queues are all you need for
+//! cache eviction, SOSP 2023).
 //!
-//! New items go to a small log. At its head an item that was read moves on to the main log; the others, among them all that are asked for only once,
-//! go after having taken a tenth of the memory for a short while. At the head of the main log an item that was read goes round once more. Nothing is done
-//! on a read but counting it in the index entry, at most three times.
+//! New items go to a small log. At its head an item that was read moves on to the main log; the
+//! others, among them all that are asked for only once, go after having taken a tenth of the memory
+//! for a short while. At the head of the main log an item that was read goes round once more.
+//! Nothing is done on a read but counting it in the index entry, at most three times.
 //!
-//! The paper keeps a queue of *ghosts*, keys that left the small queue unread, so that one which comes back is known. Here the index does it for
-//! nothing: the entry of an evicted item is left to dangle, and until it is overwritten or scanned away it says that this tag was here not long ago.
+//! The paper keeps a queue of *ghosts*, keys that left the small queue unread, so that one which
+//! comes back is known. Here the index does it for nothing: the entry of an evicted item is left to
+//! dangle, and until it is overwritten or scanned away it says that this tag was here not long ago.
 //!
-//! One rule is added: as long as the main log has room, or dead items at its head, the small log's items move on unread. A cache that is filled and
-//! never read thus keeps all it can hold.
+//! One rule is added: as long as the main log has room, or dead items at its head, the small log's
+//! items move on unread. A cache that is filled and never read thus keeps all it can hold.
 
 use super::{AtHead, Evict};
 use crate::index::{Entry, LogId};

@@ -1,12 +1,16 @@
 //! The circular log (MICA §4.3.1): append at the tail, evict at the head.
 //!
-//! The log itself only knows memory and the head. The head is the one word by which writer and optimistic readers meet:
+//! The log itself only knows memory and the head. The head is the one word by which writer and
+//! optimistic readers meet:
 //!
-//! - The writer *publishes* a head beyond the space it is about to overwrite, then a release fence, and only then writes.
-//! - A reader copies, then an acquire fence, then loads the head once more. If what it copied is still live, no byte of it had been overwritten when it was
-//!   read: had the reader seen even one newer byte, the two fences would synchronise and it would see the newer head too.
+//! - The writer *publishes* a head beyond the space it is about to overwrite, then a release fence,
+//!   and only then writes.
+//! - A reader copies, then an acquire fence, then loads the head once more. If what it copied is
+//!   still live, no byte of it had been overwritten when it was read: had the reader seen even one
+//!   newer byte, the two fences would synchronise and it would see the newer head too.
 //!
-//! Everything behind the head is gone, so publishing the tail as the new head empties the log: that is a flush.
+//! Everything behind the head is gone, so publishing the tail as the new head empties the log: that
+//! is a flush.
 
 use super::{Geometry, Offset};
 use crate::memory::{MirroredWords, PagePolicy};
@@ -24,7 +28,8 @@ pub struct CircularLog {
 }
 
 impl CircularLog {
-    /// A log of `words` words (a multiple of 4 KiB) for items of at most `item_words_max` words; `offset_bits` as in [`Geometry::new`].
+    /// A log of `words` words (a multiple of 4 KiB) for items of at most `item_words_max` words;
+    /// `offset_bits` as in [`Geometry::new`].
     pub fn new(
         words: usize,
         item_words_max: usize,
@@ -64,7 +69,8 @@ impl CircularLog {
         self.geometry.is_live(offset, self.head())
     }
 
-    /// Gives up everything before `head`, before any of it is overwritten. `shared`: whether optimistic readers exist.
+    /// Gives up everything before `head`, before any of it is overwritten. `shared`: whether
+    /// optimistic readers exist.
     #[inline]
     pub fn publish_head(&self, head: Offset, shared: bool) {
         self.head.store(head.raw(), Relaxed);

@@ -10,12 +10,15 @@
 //! then      key, value, client flags (4 bytes, only with the mark FLAGS), expiry (5 bytes, only with EXPIRY), up to the next word
 //! ```
 //!
-//! A field that an item does not use costs nothing: a 16-byte key with a 32-byte value takes 8 + 16 + 32 = 56 bytes. The key begins on a word, so that it
-//! is compared eight bytes at a time. The keyhash is not kept (the paper does); it is computed anew in the one place that wants it, the head of the
-//! log. A key length of zero marks a *filler*: unused space, whose length in words stands where the CAS unique does.
+//! A field that an item does not use costs nothing: a 16-byte key with a 32-byte value takes 56
+//! bytes, 8 of them the header. The key begins on a word, so that it is compared eight bytes at a
+//! time. The keyhash is not kept (the paper does); it is computed anew in the one place that wants
+//! it, the head of the log. A key length of zero marks a *filler*: unused space, whose length in
+//! words stands where the CAS unique does.
 //!
-//! All reads are relaxed atomic loads of whole words, so an optimistic reader may run over bytes that are being overwritten: it reads nonsense, never
-//! outside the log, because lengths are read once and clamped, and what it makes of it is thrown away when validation fails.
+//! All reads are relaxed atomic loads of whole words, so an optimistic reader may run over bytes
+//! that are being overwritten: it reads nonsense, never outside the log, because lengths are read
+//! once and clamped, and what it makes of it is thrown away when validation fails.
 
 use super::CircularLog;
 use glimmer_base::Expiry;
@@ -124,7 +127,8 @@ pub struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// The item at position `at`, or none if the bytes there cannot be an item: a filler, or nonsense that a racing reader meets.
+    /// The item at position `at`, or none if the bytes there cannot be an item: a filler, or
+    /// nonsense that a racing reader meets.
     #[inline(always)]
     pub(crate) fn read(log: &'a CircularLog, at: usize) -> Option<Item<'a>> {
         let header = Header::read(log, at);
@@ -249,7 +253,8 @@ impl Value<'_> {
         self.len == 0
     }
 
-    /// Appends the value to `out`. Words are stored as they come and overlap, so that nothing has to be shifted.
+    /// Appends the value to `out`. Words are stored as they come and overlap, so that nothing has
+    /// to be shifted.
     #[inline]
     pub fn append_to(&self, out: &mut Vec<u8>) {
         if self.len == 0 {
@@ -273,7 +278,8 @@ impl Value<'_> {
             put(at, word.load(Relaxed));
             at += 8;
         }
-        // SAFETY: `reserve` made room for len + 8 bytes, and the words written above cover the first `len` of them without a gap.
+        // SAFETY: `reserve` made room for len + 8 bytes, and the words written above cover the
+        // first `len` of them without a gap.
         unsafe { out.set_len(start + self.len) };
     }
 

@@ -1,4 +1,5 @@
-//! Where items' bytes live: the circular log, the layout of an entry in it, and the offsets that name entries.
+//! Where items' bytes live: the circular log, the layout of an entry in it, and the offsets that
+//! name entries.
 
 mod circular_log;
 mod item;

@@ -1,4 +1,5 @@
-//! Offsets into a circular log that are wider than the log, so that one which dangles shows (MICA §4.3.2, Figure 7).
+//! Offsets into a circular log that are wider than the log, so that one which dangles shows (MICA
+//! §4.3.2, Figure 7).
 //!
 //! An [`Offset`] counts in words of eight bytes and consists of a lap number and a position:
 //!
@@ -9,10 +10,11 @@
 //! +------------------------+----------------+
 //! ```
 //!
-//! The offset space is thus a whole number of laps whatever the log's length is, the place in memory is a mask away, and offsets still
-//! compare by subtraction: an entry is *live* if it lies less than a lap's worth of numbers ahead of the head. When the laps run out
-//! the numbers start again; an entry that has fallen nearly as many laps behind as there are would look live again, which is why the index is
-//! scanned for stale entries more often than that.
+//! The offset space is thus a whole number of laps whatever the log's length is, the place in
+//! memory is a mask away, and offsets still compare by subtraction: an entry is *live* if it lies
+//! less than a lap's worth of numbers ahead of the head. When the laps run out the numbers start
+//! again; an entry that has fallen nearly as many laps behind as there are would look live again,
+//! which is why the index is scanned for stale entries more often than that.
 
 /// The name of a place in a log. Only a [`Geometry`] can interpret it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +43,8 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// Widest offset: an index entry has 45 bits for it, which count words, so 48 bits of bytes as in the paper.
+    /// Widest offset: an index entry has 45 bits for it, which count words, so 48 bits of bytes as
+    /// in the paper.
     pub const OFFSET_BITS_MAX: u32 = 45;
     /// Fewest laps that keep a live, a dangling and a not yet scanned offset apart.
     pub const LAPS_MIN: u64 = 4;
@@ -97,8 +100,8 @@ impl Geometry {
         Offset(raw & self.mask)
     }
 
-    /// Whether an entry at `offset` has not yet been passed by the head. Only for offsets that were once live and are not older than
-    /// [`laps`](Self::laps) - 1 laps.
+    /// Whether an entry at `offset` has not yet been passed by the head. Only for offsets that were
+    /// once live and are not older than [`laps`](Self::laps) - 1 laps.
     #[inline(always)]
     pub fn is_live(self, offset: Offset, head: Offset) -> bool {
         (offset.0.wrapping_sub(head.0) & self.mask) >> self.position_bits == 0
@@ -118,10 +121,12 @@ impl Geometry {
         (head.0.wrapping_sub(offset.0) & self.mask) >> self.position_bits
     }
 
-    /// A number by which entries of one log sort from oldest to newest, dangling ones first. `head` is the log's present head.
+    /// A number by which entries of one log sort from oldest to newest, dangling ones first. `head`
+    /// is the log's present head.
     #[inline]
     pub fn age_rank(self, offset: Offset, head: Offset) -> u64 {
-        // Dangling entries lie behind the head, which in wrapped arithmetic is the upper part of the space: turn it so that they come first.
+        // Dangling entries lie behind the head, which in wrapped arithmetic is the upper part of
+        // the space: turn it so that they come first.
         let half = (self.mask >> 1) + 1;
         offset.0.wrapping_sub(head.0).wrapping_add(half) & self.mask
     }

@@ -2,8 +2,9 @@
 //!
 //! # How an optimistic reader knows that nothing changed under it
 //!
-//! The version of the *main* bucket covers the whole chain and, for updates in place, the items that it names. One writer at a time (the owner, or
-//! under CRCW whoever holds the partition's lock):
+//! The version of the *main* bucket covers the whole chain and, for updates in place, the items
+//! that it names. One writer at a time (the owner, or under CRCW whoever holds the partition's
+//! lock):
 //!
 //! 1. makes the version odd, then a release fence ([`write_begin`](Bucket::write_begin));
 //! 2. changes entries, links, or an item in place, all with relaxed stores;
@@ -13,14 +14,18 @@
 //!
 //! 1. loads the version with acquire ([`read_begin`](Bucket::read_begin)); odd means start over;
 //! 2. reads entries and copies the item, all with relaxed loads;
-//! 3. runs an acquire fence and loads the version again ([`read_unchanged`](Bucket::read_unchanged)); unequal means start over.
+//! 3. runs an acquire fence and loads the version again
+//!    ([`read_unchanged`](Bucket::read_unchanged)); unequal means start over.
 //!
-//! *Not torn:* if a load of step 2 saw a store of a writer's step 2, the writer's release fence and the reader's acquire fence synchronise, so the reader's
-//! last load sees the odd version or a later one and the check fails. *Not stale:* the first load, if it reads an even version, synchronises with the writer's
-//! last step, so step 2 sees everything written up to that version; a write that was acknowledged before the read began happened before it, so its version is
-//! seen. *Not foreign:* an entry names an item by offset, and the item's key is compared; the space under the offset may have been given to another item
-//! only after a head beyond it was published, which the reader checks as well (see [`CircularLog`](crate::heap::CircularLog)), so a key that matched and a value
-//! that belongs to another item cannot both survive.
+//! *Not torn:* if a load of step 2 saw a store of a writer's step 2, the writer's release fence and
+//! the reader's acquire fence synchronise, so the reader's last load sees the odd version or a
+//! later one and the check fails. *Not stale:* the first load, if it reads an even version,
+//! synchronises with the writer's last step, so step 2 sees everything written up to that version;
+//! a write that was acknowledged before the read began happened before it, so its version is
+//! seen. *Not foreign:* an entry names an item by offset, and the item's key is compared; the space
+//! under the offset may have been given to another item only after a head beyond it was published,
+//! which the reader checks as well (see [`CircularLog`](crate::heap::CircularLog)), so a key that
+//! matched and a value that belongs to another item cannot both survive.
 
 use super::entry::Entry;
 use super::tags;
@@ -66,7 +71,8 @@ impl Bucket {
         &self.entries[at]
     }
 
-    /// Changes an entry; only between [`write_begin`](Bucket::write_begin) and [`write_end`](Bucket::write_end) of the chain's main bucket.
+    /// Changes an entry; only between [`write_begin`](Bucket::write_begin) and
+    /// [`write_end`](Bucket::write_end) of the chain's main bucket.
     #[inline(always)]
     pub fn set_entry(&self, at: usize, entry: Entry) {
         self.entries[at].store(entry.raw(), Relaxed);
@@ -92,7 +98,8 @@ impl Bucket {
         (self.next.load(Relaxed) as usize).checked_sub(1)
     }
 
-    /// Links another bucket behind this one, or none; under the same rule as [`set_entry`](Bucket::set_entry).
+    /// Links another bucket behind this one, or none; under the same rule as
+    /// [`set_entry`](Bucket::set_entry).
     pub fn set_next(&self, next: Option<usize>) {
         self.next
             .store(next.map_or(0, |number| number as u32 + 1), Relaxed);
@@ -136,8 +143,8 @@ impl Bucket {
         version.is_multiple_of(2).then_some(version)
     }
 
-    /// Whether everything read since [`read_begin`](Bucket::read_begin) belongs to that version. Also orders the caller's later loads of a log's head
-    /// behind what it has copied.
+    /// Whether everything read since [`read_begin`](Bucket::read_begin) belongs to that version.
+    /// Also orders the caller's later loads of a log's head behind what it has copied.
     #[inline(always)]
     pub fn read_unchanged(&self, version: u32) -> bool {
         if !cfg!(weaken = "reader_acquire_fence") {

@@ -7,8 +7,9 @@
 //! +------------+------------------------------+-----+-------+
 //! ```
 //!
-//! Items lie on 8-byte boundaries, so a 48-bit byte offset leaves three bits. One says which log; two count reads, so that an eviction rule learns at the
-//! head of the log who was read, and a read dirties at most the bucket, at most three times. Zero is the empty entry: no tag is zero.
+//! Items lie on 8-byte boundaries, so a 48-bit byte offset leaves three bits. One says which log;
+//! two count reads, so that an eviction rule learns at the head of the log who was read, and a read
+//! dirties at most the bucket, at most three times. Zero is the empty entry: no tag is zero.
 
 use crate::heap::Offset;
 

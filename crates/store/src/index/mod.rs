@@ -1,4 +1,5 @@
-//! The lossy concurrent hash index (MICA §4.3.2): buckets of 15 entries in two cache lines, and spare buckets for the few that overflow.
+//! The lossy concurrent hash index (MICA §4.3.2): buckets of 15 entries in two cache lines, and
+//! spare buckets for the few that overflow.
 
 mod bucket;
 mod entry;
@@ -13,7 +14,8 @@ use glimmer_base::sync::Ordering::Relaxed;
 use std::io;
 use std::ops::Range;
 
-/// Buckets in one chain at most. A reader that races with a writer may follow a link that is being changed; this bounds how far.
+/// Buckets in one chain at most. A reader that races with a writer may follow a link that is being
+/// changed; this bounds how far.
 pub const CHAIN_BUCKETS_MAX: usize = 8;
 
 /// Main buckets, found by keyhash, and spare buckets, reached through a full main bucket.
@@ -90,7 +92,8 @@ impl Index {
         self.bucket(slot.bucket).entry(slot.entry)
     }
 
-    /// Calls `visit` with each entry of the chain that bears the key's tag, until it says that the entry was the right one.
+    /// Calls `visit` with each entry of the chain that bears the key's tag, until it says that the
+    /// entry was the right one.
     #[inline(always)]
     pub fn find<T>(
         &self,
@@ -116,8 +119,9 @@ impl Index {
         None
     }
 
-    /// Counts a read in an entry, unless the entry has changed or the count has reached `most`. Any thread may do this at any time: nothing
-    /// else about the entry changes, and versions need not move.
+    /// Counts a read in an entry, unless the entry has changed or the count has reached `most`. Any
+    /// thread may do this at any time: nothing else about the entry changes, and versions need
+    /// not move.
     #[inline(always)]
     pub fn count_read(&self, slot: Slot, seen: Entry, most: u8) {
         if seen.reads() < most {
@@ -128,6 +132,16 @@ impl Index {
                 Relaxed,
                 Relaxed,
             );
+        }
+    }
+
+    /// Counts a read as [`count_read`](Index::count_read) does, for the writer where nobody else
+    /// counts.
+    #[inline(always)]
+    pub fn count_read_alone(&self, slot: Slot, seen: Entry, most: u8) {
+        if seen.reads() < most {
+            self.bucket(slot.bucket)
+                .set_entry(slot.entry, seen.with_reads(seen.reads() + 1));
         }
     }
 

@@ -1,4 +1,5 @@
-//! Finding a tag among a bucket's 15 entries: on x86-64 four entries at a time, elsewhere (and under loom and Miri) one at a time.
+//! Finding a tag among a bucket's 15 entries: on x86-64 four entries at a time, elsewhere (and
+//! under loom and Miri) one at a time.
 
 #[cfg(any(test, not(all(target_arch = "x86_64", not(any(loom, miri))))))]
 use super::bucket::BUCKET_ENTRIES;
@@ -38,11 +39,13 @@ fn plain(bucket: &Bucket, tag: u16) -> u32 {
     })
 }
 
-/// Takes the tags of two entries per load: shuffles the high halves of four entries into one vector, shifts the tags down, compares, and packs the
-/// sixteen outcomes (the first entry's place is taken by version and link, whose outcome is dropped) into a mask.
+/// Takes the tags of two entries per load: shuffles the high halves of four entries into one
+/// vector, shifts the tags down, compares, and packs the sixteen outcomes (the first entry's place
+/// is taken by version and link, whose outcome is dropped) into a mask.
 ///
-/// The loads are made in assembly because the entries may be changing: to the language this is eight relaxed loads of two atomics each, which is what the
-/// processor does with an aligned 16-byte load (each half is read whole).
+/// The loads are made in assembly because the entries may be changing: to the language this is
+/// eight relaxed loads of two atomics each, which is what the processor does with an aligned
+/// 16-byte load (each half is read whole).
 #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
 #[inline(always)]
 fn sse2(bucket: &Bucket, tag: u16) -> u32 {
@@ -52,7 +55,8 @@ fn sse2(bucket: &Bucket, tag: u16) -> u32 {
     #[inline(always)]
     fn load(at: *const __m128i) -> __m128 {
         let value: __m128;
-        // SAFETY: `at` is one of the eight aligned 16-byte parts of a bucket; the asm only reads it.
+        // SAFETY: `at` is one of the eight aligned 16-byte parts of a bucket; the asm only reads
+        // it.
         unsafe {
             core::arch::asm!("movaps {}, [{}]", out(xmm_reg) value, in(reg) at, options(pure, readonly, nostack, preserves_flags));
         }

@@ -1,4 +1,5 @@
-//! The plain twin of the mapped memory, for loom and Miri: boxed slices, and a modulo where the mapping has a mirror.
+//! The plain twin of the mapped memory, for loom and Miri: boxed slices, and a modulo where the
+//! mapping has a mirror.
 
 use super::{PagePolicy, ZeroAtomics};
 use glimmer_base::sync::AtomicU64;

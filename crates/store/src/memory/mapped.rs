@@ -1,4 +1,5 @@
-//! Memory mapped from the kernel: a zeroed slice for the index, and words with a mirror behind their end for the log.
+//! Memory mapped from the kernel: a zeroed slice for the index, and words with a mirror behind
+//! their end for the log.
 
 use super::{PagePolicy, ZeroAtomics, prefetch_line};
 use glimmer_base::sync::AtomicU64;
@@ -13,22 +14,25 @@ use std::ptr;
 const PAGE: usize = 4 << 10;
 const HUGE_PAGE: usize = 2 << 20;
 
-/// Address space that is ours until dropped. Invariant (R): `[base, base + len)` was reserved by one `mmap`, everything mapped into it later was
-/// mapped over that reservation, and nothing else unmaps it, unless it is `holed`.
+/// Address space that is ours until dropped. Invariant (R): `[base, base + len)` was reserved by
+/// one `mmap`, everything mapped into it later was mapped over that reservation, and nothing else
+/// unmaps it, unless it is `holed`.
 struct Reservation {
     raw: *mut c_void,
     raw_len: usize,
     base: *mut u8,
     len: usize,
-    /// Whether the kernel has refused to map something over the reservation. It may have removed what was there before it refused, and another thread's
-    /// memory may lie in the hole by now: such a reservation is left as it is, which costs address space and nothing else.
+    /// Whether the kernel has refused to map something over the reservation. It may have removed
+    /// what was there before it refused, and another thread's memory may lie in the hole by
+    /// now: such a reservation is left as it is, which costs address space and nothing else.
     holed: bool,
 }
 
 impl Reservation {
     fn new(len: usize) -> io::Result<Reservation> {
         let raw_len = len + HUGE_PAGE;
-        // SAFETY: a fresh anonymous reservation without access rights; no existing mapping is touched.
+        // SAFETY: a fresh anonymous reservation without access rights; no existing mapping is
+        // touched.
         let raw = unsafe {
             mmap_anonymous(
                 ptr::null_mut(),
@@ -75,8 +79,8 @@ impl Reservation {
         self.holed |= mapped.is_err();
         mapped?;
         match kind {
-            // A kernel without transparent huge pages answers with an error; small pages serve as well.
-            // SAFETY: advice about memory that was mapped just now.
+            // A kernel without transparent huge pages answers with an error; small pages serve as
+            // well. SAFETY: advice about memory that was mapped just now.
             Kind::Transparent => drop(unsafe { madvise(place, len, Advice::LinuxHugepage) }),
             // SAFETY: as above.
             Kind::Small => drop(unsafe { madvise(place, len, Advice::LinuxNoHugepage) }),
@@ -106,13 +110,15 @@ impl Reservation {
         Ok(())
     }
 
-    /// Asks the kernel to take this memory's pages from one NUMA node. A kernel that cannot is no error: the memory works, only farther away.
+    /// Asks the kernel to take this memory's pages from one NUMA node. A kernel that cannot is no
+    /// error: the memory works, only farther away.
     fn prefer_node(&self, node: Option<u32>) {
         let Some(node) = node.filter(|&n| n < 64) else {
             return;
         };
         let mask: u64 = 1 << node;
-        // SAFETY: `mask` outlives the call and has the 64 bits that `maxnode` names; the range is ours (R).
+        // SAFETY: `mask` outlives the call and has the 64 bits that `maxnode` names; the range is
+        // ours (R).
         unsafe {
             libc::syscall(
                 libc::SYS_mbind,
@@ -136,7 +142,8 @@ impl Drop for Reservation {
         if self.holed {
             return;
         }
-        // SAFETY: (R); the owner of the reservation is being dropped, so no reference into it is left.
+        // SAFETY: (R); the owner of the reservation is being dropped, so no reference into it is
+        // left.
         let _ = unsafe { munmap(self.raw, self.raw_len) };
     }
 }
@@ -216,29 +223,34 @@ impl<T: ZeroAtomics> core::ops::Deref for ZeroedSlice<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: the mapping holds at least `len` values of T, aligned to a huge page, zeroed by the kernel, which `ZeroAtomics` says is valid and may be
-        // shared; it lives as long as `self`.
+        // SAFETY: the mapping holds at least `len` values of T, aligned to a huge page, zeroed by
+        // the kernel, which `ZeroAtomics` says is valid and may be shared; it lives as long
+        // as `self`.
         unsafe { core::slice::from_raw_parts(self.memory.base.cast(), self.len) }
     }
 }
 
-// SAFETY: the memory is owned, and reached only as shared atomics (`ZeroAtomics` requires Sync and Send).
+// SAFETY: the memory is owned, and reached only as shared atomics (`ZeroAtomics` requires Sync and
+// Send).
 unsafe impl<T: ZeroAtomics> Send for ZeroedSlice<T> {}
 // SAFETY: as above.
 unsafe impl<T: ZeroAtomics> Sync for ZeroedSlice<T> {}
 
-/// The words of a circular log. The first words, as many as the largest entry has, appear a second time right behind the end, so that an entry that
-/// begins before the end can be read and written without a thought to the wrap (MICA §4.3.1, "Low-level memory management").
+/// The words of a circular log. The first words, as many as the largest entry has, appear a second
+/// time right behind the end, so that an entry that begins before the end can be read and written
+/// without a thought to the wrap (MICA §4.3.1, "Low-level memory management").
 ///
-/// Only the mirrored part is a memory file, which transparent huge pages do not serve; the rest, nearly all of a large log, is anonymous.
+/// Only the mirrored part is a memory file, which transparent huge pages do not serve; the rest,
+/// nearly all of a large log, is anonymous.
 pub struct MirroredWords {
     memory: Reservation,
     words: usize,
 }
 
 impl MirroredWords {
-    /// `words` zeroed words with at least `mirror` of them mirrored; `mirror` at most `words`. No page is touched. The mirror is rounded up to whole pages, so
-    /// `words` must be a multiple of the page.
+    /// `words` zeroed words with at least `mirror` of them mirrored; `mirror` at most `words`. No
+    /// page is touched. The mirror is rounded up to whole pages, so `words` must be a multiple
+    /// of the page.
     pub fn new(
         words: usize,
         mirror: usize,
@@ -277,8 +289,9 @@ impl MirroredWords {
 
     #[inline(always)]
     fn all(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping holds `words` words, mirror included, zeroed, aligned, and lives as long as `self`; two addresses of the same word are
-        // two atomics over the same memory, which the kernel keeps coherent.
+        // SAFETY: the mapping holds `words` words, mirror included, zeroed, aligned, and lives as
+        // long as `self`; two addresses of the same word are two atomics over the same
+        // memory, which the kernel keeps coherent.
         unsafe { core::slice::from_raw_parts(self.memory.base.cast(), self.words) }
     }
 

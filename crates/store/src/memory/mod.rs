@@ -1,7 +1,8 @@
-//! Where log and index live: page-aligned memory from the kernel, on the largest pages it will give.
+//! Where log and index live: page-aligned memory from the kernel, on the largest pages it will
+//! give.
 //!
-//! Under loom (which has its own atomics) and Miri (which has no `mmap`) a boxed twin takes the mapping's place; the mirror behind the end of a
-//! log becomes an index modulo its length there.
+//! Under loom (which has its own atomics) and Miri (which has no `mmap`) a boxed twin takes the
+//! mapping's place; the mirror behind the end of a log becomes an index modulo its length there.
 
 mod pages;
 
@@ -17,11 +18,13 @@ pub use boxed::{MirroredWords, ZeroedSlice};
 
 pub use pages::{PagePolicy, PageReport};
 
-/// Types of which a run of zero bytes is a valid value that may be changed through shared references.
+/// Types of which a run of zero bytes is a valid value that may be changed through shared
+/// references.
 ///
 /// # Safety
 ///
-/// Every field is an atomic integer or an array of them, so that all-zero bytes are valid and there is no padding that matters.
+/// Every field is an atomic integer or an array of them, so that all-zero bytes are valid and there
+/// is no padding that matters.
 pub unsafe trait ZeroAtomics: Sync + Send {
     /// The value that zero bytes stand for.
     fn zero() -> Self;

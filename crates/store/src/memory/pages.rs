@@ -16,8 +16,8 @@ pub enum PagePolicy {
     Small,
 }
 
-/// Bytes that really lie on each kind of page, from the kernel's own account and not from what was asked for.
-/// Pages that were never touched count nowhere.
+/// Bytes that really lie on each kind of page, from the kernel's own account and not from what was
+/// asked for. Pages that were never touched count nowhere.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageReport {
     /// On reserved huge pages.
@@ -41,8 +41,9 @@ impl core::ops::Add for PageReport {
 }
 
 impl PageReport {
-    /// Reads the kernel's account of the mappings that touch these addresses. Mappings that the kernel has merged with a neighbour's are shared out by size;
-    /// all is zero where there is no `smaps`.
+    /// Reads the kernel's account of the mappings that touch these addresses. Mappings that the
+    /// kernel has merged with a neighbour's are shared out by size; all is zero where there is
+    /// no `smaps`.
     pub fn of(addresses: &[Range<usize>]) -> PageReport {
         let Ok(smaps) = std::fs::read_to_string("/proc/self/smaps") else {
             return PageReport::default();

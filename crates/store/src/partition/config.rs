@@ -21,7 +21,8 @@ pub struct PartitionConfig {
     pub spare_buckets: usize,
     /// Largest item in bytes: key, value and up to 32 bytes of header together.
     pub item_bytes_max: usize,
-    /// Width of the index's offsets, which count words: [`Geometry::OFFSET_BITS_MAX`] unless a test wants them to wrap soon.
+    /// Width of the index's offsets, which count words: [`Geometry::OFFSET_BITS_MAX`] unless a
+    /// test wants them to wrap soon.
     pub offset_bits: u32,
     /// Pages to ask for.
     pub pages: PagePolicy,

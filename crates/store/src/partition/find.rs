@@ -17,7 +17,8 @@ pub struct Found<'a> {
 }
 
 impl Shared {
-    /// Finds the key's item, expired or not. Safe to run while a writer works; what it finds is then to be validated.
+    /// Finds the key's item, expired or not. Safe to run while a writer works; what it finds is
+    /// then to be validated.
     #[inline(always)]
     pub(super) fn find(&self, keyhash: Keyhash, key: &[u8]) -> Option<Found<'_>> {
         self.index.find(keyhash, |slot, entry| {
@@ -40,7 +41,7 @@ impl Shared {
             let log = self.log(entry.log());
             let at = log.geometry().position(entry.offset());
             log.prefetch(at);
-            log.prefetch(at + 7);
+            log.prefetch(at + 2);
         }
     }
 }

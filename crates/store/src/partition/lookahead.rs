@@ -1,4 +1,5 @@
-//! Looking ahead of a log's head: which keys come next, so that their buckets are in the cache when the head asks who is still indexed.
+//! Looking ahead of a log's head: which keys come next, so that their buckets are in the cache when
+//! the head asks who is still indexed.
 
 use super::Shared;
 use crate::heap::{CircularLog, Header, Item, Offset};
@@ -8,8 +9,9 @@ use glimmer_base::limits::KEY_BYTES_MAX;
 /// How many items ahead of the head are looked at.
 const AHEAD: usize = 8;
 
-/// A walk that runs a few items ahead of the head. It only ever stops at items, never at fillers: an item and the fillers behind it may be joined by an
-/// update in place, so that a filler's place is no boundary for good.
+/// A walk that runs a few items ahead of the head. It only ever stops at items, never at fillers:
+/// an item and the fillers behind it may be joined by an update in place, so that a filler's place
+/// is no boundary for good.
 #[derive(Clone, Copy)]
 pub(super) struct Lookahead {
     next: Offset,

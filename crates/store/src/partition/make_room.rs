@@ -1,8 +1,10 @@
-//! Making room at the tail by passing items at the head: who is dead is passed by, who is live goes or is kept, as the eviction rule says.
+//! Making room at the tail by passing items at the head: who is dead is passed by, who is live goes
+//! or is kept, as the eviction rule says.
 //!
-//! An item at the head counts as live only if the index holds exactly this offset for it. That one probe, whose bucket was fetched ahead, keeps dead items
-//! dead (deleted, overwritten and flushed ones never come back) and makes the figures honest. The entry of an evicted item is left as it is: it dangles,
-//! is recognised as such, and serves rules that want to remember who left.
+//! An item at the head counts as live only if the index holds exactly this offset for it. That one
+//! probe, whose bucket was fetched ahead, keeps dead items dead (deleted, overwritten and flushed
+//! ones never come back) and makes the figures honest. The entry of an evicted item is left as it
+//! is: it dangles, is recognised as such, and serves rules that want to remember who left.
 
 use super::lookahead::Lookahead;
 use super::{Shared, Writer, expired};
@@ -12,12 +14,19 @@ use crate::heap::{CircularLog, Header, Item, Offset};
 use crate::index::{Entry, LogId, Slot};
 use glimmer_base::{Keyhash, Moment};
 
-/// Reinsertions per call, beyond one for every 16 words that are wanted: after that live items go even if the rule would keep them, so that no single store
-/// walks the whole log.
-const REINSERTIONS_MAX: u64 = 32;
+/// Reinsertions into the same log per call, beyond one for every 16 words that are wanted: after
+/// that live items go even if the rule would keep them, so that no single store walks the whole
+/// log.
+const REINSERTIONS_MAX: u64 = 256;
 
-/// Words that the head runs ahead of what is wanted, so that it is published once for several stores.
-const AHEAD_WORDS: u64 = 128;
+/// Words that the head runs ahead of what is wanted, so that it is published once for several
+/// stores.
+const AHEAD_WORDS: u64 = 16;
+
+/// See [`AHEAD_WORDS`]; small logs are not emptied by it.
+fn ahead(log_words: u64) -> u64 {
+    AHEAD_WORDS.min(log_words / 64)
+}
 
 impl<A: Access, E: Evict> Writer<'_, A, E> {
     /// Makes at least `words` words free at the tail of a log.
@@ -39,7 +48,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     fn pass_items(&mut self, id: LogId, words: u64, now: Moment) {
         let shared = self.shared;
         let (log, geometry) = (shared.log(id), shared.log(id).geometry());
-        let wanted = words + AHEAD_WORDS.min(geometry.words() / 64);
+        let wanted = words + ahead(geometry.words());
         let mut reinsertions_left = REINSERTIONS_MAX + words / 16;
         let mut head = log.head();
         while geometry.words() - geometry.distance(head, self.tail(id)) < wanted
@@ -60,7 +69,9 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                                 && entry.reads() == 0
                                 && self.main_has_room(item.layout().words() as u64, now);
                             match self.rule.at_head(id, entry.reads(), room) {
-                                AtHead::Keep { log, reads } if reinsertions_left > 0 => {
+                                AtHead::Keep { log, reads }
+                                    if log != id || reinsertions_left > 0 =>
+                                {
                                     Some((log, reads))
                                 }
                                 _ => {
@@ -71,7 +82,8 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                         };
                         match at_head {
                             Some((to, reads)) => {
-                                reinsertions_left -= 1;
+                                reinsertions_left =
+                                    reinsertions_left.saturating_sub(u64::from(to == id));
                                 self.keep(
                                     keyhash,
                                     (id, head, after),
@@ -113,7 +125,8 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         if to != id {
             self.make_room(to, words, now);
         }
-        // The space at the tail may be the item's own, so it is copied out before the head is published, and the chain stays locked while it is in neither place.
+        // The space at the tail may be the item's own, so it is copied out before the head is
+        // published, and the chain stays locked while it is in neither place.
         let mut scratch = std::mem::take(&mut self.state.scratch);
         scratch.clear();
         from_log.copy_out(
@@ -137,13 +150,16 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         shared.counters.reinsertions.add(1);
     }
 
-    /// Whether the main log can take `words` words without giving up a live item; dead items at its head are passed.
+    /// Whether the main log can take an item of `words` words without giving up a live one; dead
+    /// items at its head are passed. What the head freed ahead of need, and the item by which
+    /// it overshot, do not count as room.
     fn main_has_room(&mut self, words: u64, now: Moment) -> bool {
         let shared = self.shared;
         let (log, geometry) = (&shared.main, shared.main.geometry());
+        let wanted = 2 * words + ahead(geometry.words());
         let mut head = log.head();
         let start = head;
-        while geometry.words() - geometry.distance(head, self.tail(LogId::Main)) < words
+        while geometry.words() - geometry.distance(head, self.tail(LogId::Main)) < wanted
             && head != self.tail(LogId::Main)
         {
             head = match shared.at(LogId::Main, head) {
@@ -165,7 +181,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             log.publish_head(head, A::SHARED_READS);
             self.state.lookahead[LogId::Main as usize] = Lookahead::at(head);
         }
-        self.free(LogId::Main) >= words
+        self.free(LogId::Main) >= wanted
     }
 
     /// Puts an item at the tail of its log because it was read, if the slot still holds it.
@@ -181,7 +197,8 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         let mut scratch = std::mem::take(&mut self.state.scratch);
         scratch.clear();
         log.copy_out(at, words, &mut scratch);
-        // The item itself may be next at the head when room is made; counted as read, it is kept there, and there is nothing left to do here.
+        // The item itself may be next at the head when room is made; counted as read, it is kept
+        // there, and there is nothing left to do here.
         shared.index.count_read(slot, entry, E::READS_COUNTED);
         self.make_room(id, words as u64, now);
         let still_there = shared.index.get(slot).same_item(entry) && log.is_live(entry.offset());

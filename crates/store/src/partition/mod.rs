@@ -1,11 +1,12 @@
 //! One partition: a lossy index over one or two circular logs, with one writer at a time.
 //!
-//! Contents, one file per verb: [`find`](find) an item, [`read`](read) it (by the owner, or optimistically), [`put`](put) one, [`remove`](remove) one,
-//! [`touch`](touch) one; what goes on behind them: [`make_room`](make_room) at the head of a log, [`scan`](scan) for stale entries,
-//! [`spares`](spares) for buckets that overflow, and `flush`.
+//! One file per verb: `find` an item, `read` it (by the owner, or optimistically), `put` one,
+//! `remove` one, `touch` one. Behind them: `make_room` at the head of a log, `lookahead` of that
+//! head, `scan` for stale entries, `spares` for buckets that overflow.
 //!
-//! Two handles reach a partition. The [`Owner`] does everything; under EREW and CREW there is one, under CRCW each core has one and writers exclude one
-//! another. A [`Reader`], to be had under CREW and CRCW, reads optimistically from any core.
+//! Two handles reach a partition. The [`Owner`] does everything; under EREW and CREW there is one,
+//! under CRCW each core has one and writers exclude one another. A [`Reader`], to be had under CREW
+//! and CRCW, reads optimistically from any core.
 
 mod config;
 mod counters;
@@ -58,7 +59,9 @@ impl Shared {
     }
 
     fn log_ids(&self) -> impl Iterator<Item = LogId> + use<> {
-        [LogId::Main].into_iter().chain(self.small.is_some().then_some(LogId::Small))
+        [LogId::Main]
+            .into_iter()
+            .chain(self.small.is_some().then_some(LogId::Small))
     }
 }
 
@@ -117,7 +120,8 @@ impl<A: Access, E: Evict> Owner<A, E> {
         })
     }
 
-    /// Begins work on the partition at a time when `flushes` flushes were due: the partition catches up with them first.
+    /// Begins work on the partition at a time when `flushes` flushes were due: the partition
+    /// catches up with them first.
     #[inline(always)]
     pub fn enter(&mut self, flushes: u64) -> Writer<'_, A, E> {
         let mut writer = Writer {
@@ -137,7 +141,8 @@ impl<A: Access, E: Evict> Owner<A, E> {
         self.shared.index.prefetch(keyhash);
     }
 
-    /// Fetches the first lines of the items that the key's tag names, without waiting for them (the pipeline's second stage).
+    /// Fetches the first lines of the items that the key's tag names, without waiting for them (the
+    /// pipeline's second stage).
     #[inline(always)]
     pub fn prefetch_item(&self, keyhash: Keyhash) {
         self.shared.prefetch_item(keyhash);
@@ -186,7 +191,8 @@ impl Reader {
 }
 
 impl<A: Access, E: Evict> Writer<'_, A, E> {
-    /// Carries out a flush: everything that is stored lies behind the head, and is gone. Nothing is walked.
+    /// Carries out a flush: everything that is stored lies behind the head, and is gone. Nothing is
+    /// walked.
     fn flush(&mut self, flushes: u64) {
         for id in self.shared.log_ids() {
             let tail = self.state.tails[id as usize];
@@ -227,7 +233,8 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// The figures now. `flushes` as in [`Owner::enter`]: a partition that has yet to carry out a flush counts as empty.
+    /// The figures now. `flushes` as in [`Owner::enter`]: a partition that has yet to carry out a
+    /// flush counts as empty.
     pub fn counts(&self, flushes: u64) -> Counts {
         let mut counts = self.shared.counters.counts();
         if self.shared.flushes.load(Acquire) != flushes {

@@ -1,4 +1,5 @@
-//! Storing an item: in place if it fits the space first given to the old one, else at the tail of a log (MICA §4.3.1), and into the index.
+//! Storing an item: in place if it fits the space first given to the old one, else at the tail of a
+//! log (MICA §4.3.1), and into the index.
 
 use super::lookahead::skip_fillers;
 use super::{Found, Writer};
@@ -17,7 +18,8 @@ pub enum Stored {
     TooLarge,
 }
 
-/// An item this near to being evicted, as a part of its log, is not updated in place but stored anew.
+/// An item this near to being evicted, as a part of its log, is not updated in place but stored
+/// anew.
 const NEAR_HEAD_PART: u64 = 16;
 
 impl<A: Access, E: Evict> Writer<'_, A, E> {
@@ -32,7 +34,8 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         Stored::Yes(cas)
     }
 
-    /// Whether an item is within the limit. Room for flags and expiry counts always, so that a touch never makes an item too large.
+    /// Whether an item is within the limit. Room for flags and expiry counts always, so that a
+    /// touch never makes an item too large.
     #[inline(always)]
     pub fn fits(&self, item: &NewItem<'_>) -> bool {
         let mut layout = item.layout();
@@ -70,7 +73,8 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         self.scan_after(id, words);
     }
 
-    /// The words that an update in place may use, if it is to be one: the item's own, and fillers that earlier updates left behind it.
+    /// The words that an update in place may use, if it is to be one: the item's own, and fillers
+    /// that earlier updates left behind it.
     #[inline(always)]
     fn extent_for_update(&self, found: &Found<'_>, words: u64) -> Option<u64> {
         let (id, offset) = (found.entry.log(), found.entry.offset());
@@ -156,7 +160,8 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         }
     }
 
-    /// Makes the index name an item that has just been written. `old` is the entry it replaces and that item's words, as found before room was made.
+    /// Makes the index name an item that has just been written. `old` is the entry it replaces and
+    /// that item's words, as found before room was made.
     #[inline(always)]
     fn index_item(
         &mut self,
@@ -167,7 +172,8 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         words: u64,
     ) {
         let shared = self.shared;
-        // Making room may have evicted the old item or moved it to another place; the new one is not in the index yet, so a search finds only the old.
+        // Making room may have evicted the old item or moved it to another place; the new one is
+        // not in the index yet, so a search finds only the old.
         let old = old.and_then(|(slot, entry, old_words)| {
             if shared.index.get(slot).same_item(entry) {
                 let live = shared.log(entry.log()).is_live(entry.offset());

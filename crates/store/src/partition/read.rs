@@ -10,8 +10,8 @@ use glimmer_base::sync::Ordering::Acquire;
 use glimmer_base::sync::spin_loop;
 use glimmer_base::{Keyhash, Moment};
 
-/// An optimistic read that did not come to an end: it met a writer every time, or a flush that the partition has yet to carry out. The writing side has to be
-/// asked.
+/// An optimistic read that did not come to an end: it met a writer every time, or a flush that the
+/// partition has yet to carry out. The writing side has to be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;
 
@@ -48,8 +48,12 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         let Mark { slot, entry } = mark;
         if self.reinsertion_is_due(entry) {
             self.reinsert(slot, entry, keyhash, now);
-        } else {
+        } else if A::SHARED_READS {
             self.shared.index.count_read(slot, entry, E::READS_COUNTED);
+        } else {
+            self.shared
+                .index
+                .count_read_alone(slot, entry, E::READS_COUNTED);
         }
     }
 
@@ -64,12 +68,14 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
 }
 
 impl Reader {
-    /// Reads an item from a core that does not own it. `take` may run several times, each time on what may turn out to be nonsense (of sane size): it must
-    /// undo what it did the last time, and the caller must undo the last run unless the answer is an item.
+    /// Reads an item from a core that does not own it. `take` may run several times, each time on
+    /// what may turn out to be nonsense (of sane size): it must undo what it did the last time,
+    /// and the caller must undo the last run unless the answer is an item.
     ///
     /// # Errors
     ///
-    /// [`Busy`] after [`OPTIMISTIC_TRIES_MAX`] tries, or at once if `flushes` (see [`Owner::enter`](super::Owner::enter)) is news to the partition.
+    /// [`Busy`] after [`OPTIMISTIC_TRIES_MAX`] tries, or at once if `flushes` (see
+    /// [`Owner::enter`](super::Owner::enter)) is news to the partition.
     #[inline(always)]
     pub fn read<T>(
         &self,
@@ -98,8 +104,9 @@ impl Reader {
 }
 
 impl Shared {
-    /// One optimistic try: none if a writer was met. The argument why what it returns is neither torn nor stale nor another item's stands at
-    /// [`Bucket`](crate::index::Bucket) and [`CircularLog`](crate::heap::CircularLog).
+    /// One optimistic try: none if a writer was met. The argument why what it returns is neither
+    /// torn nor stale nor another item's stands at [`Bucket`](crate::index::Bucket) and
+    /// [`CircularLog`](crate::heap::CircularLog).
     #[inline(always)]
     fn try_read<T>(
         &self,

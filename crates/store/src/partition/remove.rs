@@ -1,4 +1,5 @@
-//! Removing an item: its index entry goes, its bytes are passed by when the head comes (MICA §4.3.2).
+//! Removing an item: its index entry goes, its bytes are passed by when the head comes (MICA
+//! §4.3.2).
 
 use super::Writer;
 use crate::access::Access;

@@ -1,8 +1,9 @@
 //! The incremental scan for stale entries (MICA §4.3.2, "Handling dangling pointers").
 //!
-//! Every append pays for a share of the scan, so that the whole index has been looked at by the time a log has gone round a few times, long before its
-//! offsets start again. What the scan finds dangling it removes, except what the eviction rule wants remembered for longer; and it gives back spare
-//! buckets that are no longer needed.
+//! Every append pays for a share of the scan, so that the whole index has been looked at by the
+//! time a log has gone round a few times, long before its offsets start again. What the scan finds
+//! dangling it removes, except what the eviction rule wants remembered for longer; and it gives
+//! back spare buckets that are no longer needed.
 
 use super::Writer;
 use crate::access::Access;
@@ -21,7 +22,8 @@ pub(super) struct Cursor {
 /// The scan goes round once while a log goes round this often, offsets permitting.
 const LAPS_PER_SCAN: [u64; 2] = [1, 4];
 
-/// For how many laps a scan may leave a dangling entry, beyond the one lap that the scan itself takes, before its offset would look live again.
+/// For how many laps a scan may leave a dangling entry, beyond the one lap that the scan itself
+/// takes, before its offset would look live again.
 fn laps_kept(geometry: Geometry, wanted: u64) -> u64 {
     wanted.min(
         geometry

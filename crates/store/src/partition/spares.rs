@@ -1,7 +1,9 @@
 //! A free slot in a chain, and the spare buckets that make one when the main bucket is full.
 //!
-//! The paper's lossy index evicts an entry as soon as its 15-entry bucket is full. At the load that saves memory (about 80%) that loses 3% of the items
-//! long before the log is full, so overflow goes to spare buckets first, as in the paper's store mode (§4.3.3); only when they are used up the oldest entry goes.
+//! The paper's lossy index evicts an entry as soon as its 15-entry bucket is full. At the load that
+//! saves memory (about 80%) that loses 3% of the items long before the log is full, so overflow
+//! goes to spare buckets first, as in the paper's store mode (§4.3.3); only when they are used up
+//! the oldest entry goes.
 
 use super::Writer;
 use crate::access::Access;
@@ -40,8 +42,8 @@ impl FreeList {
 }
 
 impl<A: Access, E: Evict> Writer<'_, A, E> {
-    /// A slot of the chain for a new entry: an empty one, else the one whose item has been gone longest, else one in a spare bucket, else the oldest item's.
-    /// The chain is locked.
+    /// A slot of the chain for a new entry: an empty one, else the one whose item has been gone
+    /// longest, else one in a spare bucket, else the oldest item's. The chain is locked.
     #[inline(always)]
     pub(super) fn free_slot(&mut self, home: usize) -> Slot {
         let bucket = self.shared.index.bucket(home);
@@ -109,7 +111,8 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         slot
     }
 
-    /// Gives the chain's last bucket back if its entries fit into the others. The chain is not locked yet.
+    /// Gives the chain's last bucket back if its entries fit into the others. The chain is not
+    /// locked yet.
     pub(super) fn shorten_chain(&mut self, home: usize) {
         let shared = self.shared;
         let Some((before, last)) = last_two(&shared.index, home) else {

@@ -1,4 +1,5 @@
-//! Giving an item a new expiry: in its own field if it has one, else by writing it anew with its old CAS unique.
+//! Giving an item a new expiry: in its own field if it has one, else by writing it anew with its
+//! old CAS unique.
 
 use super::{Mark, Writer};
 use crate::access::Access;
@@ -7,7 +8,8 @@ use crate::heap::{NewItem, write_expiry};
 use glimmer_base::{Expiry, Keyhash, Moment};
 
 impl<A: Access, E: Evict> Writer<'_, A, E> {
-    /// Changes when the key's item expires; says whether there was one. Counts as a read. The CAS unique stays: touching is no mutation.
+    /// Changes when the key's item expires; says whether there was one. Counts as a read. The CAS
+    /// unique stays: touching is no mutation.
     pub fn touch(&mut self, keyhash: Keyhash, key: &[u8], expiry: Expiry, now: Moment) -> bool {
         let shared = self.shared;
         let Some(found) = self.find(keyhash, key, now) else {
