@@ -145,7 +145,7 @@ fn arithmetic<A: Access, E: Evict>(
 ) -> Option<Outcome> {
     let (keyhash, key) = (job.keyhash, job.request.key);
     let item = writer.find(keyhash, key, bench.now)?.item;
-    let mut old = [0; 24];
+    let mut old = [0; 32];
     let Some(old) = item.value().short_bytes(&mut old) else {
         return Some(Outcome::NotANumber);
     };

@@ -262,7 +262,7 @@ fn get<A: Access, E: Evict>(
 ) -> Option<u64> {
     let key = key(number);
     let word = |item: &glimmer_store::heap::Item<'_>| {
-        let mut buffer = [0; 24];
+        let mut buffer = [0; 32];
         match item.value().short_bytes(&mut buffer) {
             Some(bytes) => bytes.try_into().map_or(u64::MAX, u64::from_le_bytes),
             None => u64::MAX,

@@ -28,8 +28,9 @@ pub struct CircularLog {
 }
 
 impl CircularLog {
-    /// A log of `words` words (a multiple of 4 KiB) for items of at most `item_words_max` words;
-    /// `offset_bits` as in [`Geometry::new`].
+    /// A log of `words` words (a multiple of 4 KiB; rounded down to whole huge pages, where those
+    /// are used) for items of at most `item_words_max` words; `offset_bits` as in
+    /// [`Geometry::new`].
     pub fn new(
         words: usize,
         item_words_max: usize,
@@ -37,9 +38,10 @@ impl CircularLog {
         policy: PagePolicy,
         node: Option<u32>,
     ) -> io::Result<Self> {
+        let words = MirroredWords::new(words, item_words_max.min(words), policy, node)?;
         Ok(CircularLog {
-            words: MirroredWords::new(words, item_words_max.min(words), policy, node)?,
-            geometry: Geometry::new(words as u64, offset_bits),
+            geometry: Geometry::new(words.len() as u64, offset_bits),
+            words,
             head: AtomicU64::new(0),
             item_words_max,
         })

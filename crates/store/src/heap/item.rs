@@ -283,11 +283,23 @@ impl Value<'_> {
         unsafe { out.set_len(start + self.len) };
     }
 
-    /// The value's bytes, if they are few enough to be a number.
-    pub fn short_bytes<'b>(&self, buffer: &'b mut [u8; 24]) -> Option<&'b [u8]> {
-        let space = buffer.get_mut(..self.len)?;
-        for (byte, i) in space.iter_mut().zip(self.first_byte..) {
-            *byte = (self.log.word(i / 8).load(Relaxed) >> (8 * (i % 8))) as u8;
+    /// The value's bytes, if they are at most 24.
+    #[inline(always)]
+    pub fn short_bytes<'b>(&self, buffer: &'b mut [u8; 32]) -> Option<&'b [u8]> {
+        if self.len > 24 {
+            return None;
+        }
+        let skip = self.first_byte % 8;
+        let words = self
+            .log
+            .range(self.first_byte / 8, (skip + self.len).div_ceil(8));
+        // The first word's leading bytes belong to the key: each word is put `skip` bytes early, the first one shifted.
+        for (i, word) in words.enumerate() {
+            let (at, word) = match i {
+                0 => (0, word.load(Relaxed) >> (8 * skip)),
+                _ => (8 * i - skip, word.load(Relaxed)),
+            };
+            buffer[at..at + 8].copy_from_slice(&word.to_le_bytes());
         }
         Some(&buffer[..self.len])
     }

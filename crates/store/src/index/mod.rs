@@ -7,6 +7,7 @@ mod tags;
 
 pub use bucket::{BUCKET_ENTRIES, Bucket};
 pub use entry::{Entry, LogId};
+use tags::Matches;
 
 use crate::memory::{PagePolicy, ZeroedSlice, prefetch_line};
 use glimmer_base::Keyhash;
@@ -63,6 +64,11 @@ impl Index {
         self.buckets.len() as u64 * size_of::<Bucket>() as u64
     }
 
+    /// Bytes that the kernel was asked for beyond the buckets, to fill whole pages.
+    pub fn rounding_bytes(&self) -> usize {
+        self.addresses().len().saturating_sub(self.bytes() as usize)
+    }
+
     /// The number of the main bucket that a key belongs to.
     #[inline(always)]
     pub fn home(&self, keyhash: Keyhash) -> usize {
@@ -92,31 +98,18 @@ impl Index {
         self.bucket(slot.bucket).entry(slot.entry)
     }
 
-    /// Calls `visit` with each entry of the chain that bears the key's tag, until it says that the
-    /// entry was the right one.
+    /// The entries of the key's chain that bear its tag.
     #[inline(always)]
-    pub fn find<T>(
-        &self,
-        keyhash: Keyhash,
-        mut visit: impl FnMut(Slot, Entry) -> Option<T>,
-    ) -> Option<T> {
-        let tag = keyhash.tag();
-        for number in self.chain(self.home(keyhash)) {
-            let bucket = self.bucket(number);
-            for entry in bucket.tagged(tag) {
-                let found = visit(
-                    Slot {
-                        bucket: number,
-                        entry,
-                    },
-                    bucket.entry(entry),
-                );
-                if found.is_some() {
-                    return found;
-                }
-            }
+    pub fn candidates(&self, keyhash: Keyhash) -> Candidates<'_> {
+        let (tag, number) = (keyhash.tag(), self.home(keyhash));
+        let matches = self.bucket(number).tagged(tag);
+        Candidates {
+            index: self,
+            tag,
+            number,
+            matches,
+            buckets_left: CHAIN_BUCKETS_MAX - 1,
         }
-        None
     }
 
     /// Counts a read in an entry, unless the entry has changed or the count has reached `most`. Any
@@ -156,5 +149,37 @@ impl Index {
     /// Where the memory lies.
     pub fn addresses(&self) -> Range<usize> {
         self.buckets.addresses()
+    }
+}
+
+/// See [`Index::candidates`].
+pub struct Candidates<'a> {
+    index: &'a Index,
+    tag: u16,
+    number: usize,
+    matches: Matches,
+    buckets_left: usize,
+}
+
+impl Iterator for Candidates<'_> {
+    type Item = (Slot, Entry);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<(Slot, Entry)> {
+        loop {
+            let bucket = self.index.bucket(self.number);
+            if let Some(entry) = self.matches.next() {
+                return Some((
+                    Slot {
+                        bucket: self.number,
+                        entry,
+                    },
+                    bucket.entry(entry),
+                ));
+            }
+            self.number = bucket.next().filter(|_| self.buckets_left > 0)?;
+            self.buckets_left -= 1;
+            self.matches = self.index.bucket(self.number).tagged(self.tag);
+        }
     }
 }

@@ -25,6 +25,11 @@ impl MirroredWords {
     }
 
     /// See the mapped twin.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// See the mapped twin.
     pub fn word(&self, at: usize) -> &AtomicU64 {
         &self.words[at % self.words.len()]
     }

@@ -244,13 +244,16 @@ unsafe impl<T: ZeroAtomics> Sync for ZeroedSlice<T> {}
 /// nearly all of a large log, is anonymous.
 pub struct MirroredWords {
     memory: Reservation,
+    /// Without the mirror.
+    len: usize,
+    /// With the mirror.
     words: usize,
 }
 
 impl MirroredWords {
-    /// `words` zeroed words with at least `mirror` of them mirrored; `mirror` at most `words`. No
-    /// page is touched. The mirror is rounded up to whole pages, so `words` must be a multiple
-    /// of the page.
+    /// At most `words` zeroed words with at least `mirror` of them mirrored; `mirror` at most
+    /// `words`. No page is touched. The length is rounded down to whole pages of the kind that is
+    /// used, the mirror up.
     pub fn new(
         words: usize,
         mirror: usize,
@@ -264,8 +267,8 @@ impl MirroredWords {
             } else {
                 PAGE
             };
-            let (len, mirror_len) = (words * 8, (mirror * 8).next_multiple_of(unit));
-            if len % unit != 0 || mirror_len > len {
+            let (len, mirror_len) = (words * 8 / unit * unit, (mirror * 8).next_multiple_of(unit));
+            if len == 0 || mirror_len > len {
                 return Err(io::ErrorKind::InvalidInput.into());
             }
             let mut memory = Reservation::new(len + mirror_len)?;
@@ -282,7 +285,8 @@ impl MirroredWords {
             memory.prefer_node(node);
             Ok(MirroredWords {
                 memory,
-                words: words + mirror_len / 8,
+                len: len / 8,
+                words: (len + mirror_len) / 8,
             })
         })
     }
@@ -293,6 +297,12 @@ impl MirroredWords {
         // long as `self`; two addresses of the same word are two atomics over the same
         // memory, which the kernel keeps coherent.
         unsafe { core::slice::from_raw_parts(self.memory.base.cast(), self.words) }
+    }
+
+    /// Words, not counting the mirror.
+    #[expect(clippy::len_without_is_empty, reason = "a log is never empty of words")]
+    pub fn len(&self) -> usize {
+        self.len
     }
 
     /// The word at position `at`; positions go on into the mirror.

@@ -6,6 +6,7 @@ use crate::heap::{CircularLog, Geometry};
 use crate::index::Index;
 use crate::memory::PagePolicy;
 use glimmer_base::Seed;
+use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::AtomicU64;
 use std::fmt;
@@ -68,15 +69,15 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
-/// Logs are made of whole pages of this many words.
-const PAGE_WORDS: usize = 512;
+/// Logs are made of whole pages; under loom and Miri, of single words.
+const LOG_UNIT_WORDS: usize = if cfg!(any(loom, miri)) { 1 } else { 512 };
 /// The small log takes only items of which it can hold this many.
 const SMALL_LOG_ITEMS_MIN: usize = 16;
 /// Below this many words a small log is not worth having.
 const SMALL_LOG_WORDS_MIN: usize = if cfg!(any(loom, miri)) {
     16
 } else {
-    4 * PAGE_WORDS
+    4 * LOG_UNIT_WORDS
 };
 
 impl PartitionConfig {
@@ -84,21 +85,28 @@ impl PartitionConfig {
         if self.main_buckets == 0 {
             return Err(ConfigError::NoBuckets);
         }
-        // Under loom and Miri logs are boxed and tiny; pages do not matter there.
-        let unit = if cfg!(any(loom, miri)) { 1 } else { PAGE_WORDS };
-        let words = self.log_bytes / 8 / unit * unit;
-        let small_words = words * E::SMALL_LOG_PERCENT as usize / 100 / unit * unit;
+        let index = Index::new(
+            self.main_buckets,
+            self.spare_buckets,
+            self.pages,
+            self.numa_node,
+        )
+        .map_err(ConfigError::Memory)?;
+        // What rounding the index to whole huge pages costs is taken from the log.
+        let words = (self.log_bytes / 8).saturating_sub(index.rounding_bytes() / 8)
+            / LOG_UNIT_WORDS
+            * LOG_UNIT_WORDS;
+        let small_words =
+            words * E::SMALL_LOG_PERCENT as usize / 100 / LOG_UNIT_WORDS * LOG_UNIT_WORDS;
         let small_words = if small_words < SMALL_LOG_WORDS_MIN {
             0
         } else {
             small_words
         };
         let main_words = words - small_words;
-        let item_words_max = self.item_bytes_max.max(KEY_BYTES_MAX + 32).div_ceil(8);
-        let item_words_max = if cfg!(any(loom, miri)) {
-            self.item_bytes_max / 8
-        } else {
-            item_words_max
+        let item_words_max = match cfg!(any(loom, miri)) {
+            true => self.item_bytes_max / 8,
+            false => self.item_bytes_max.max(KEY_BYTES_MAX + 32).div_ceil(8),
         };
         if main_words < 2 * item_words_max {
             return Err(ConfigError::LogTooSmall {
@@ -106,31 +114,29 @@ impl PartitionConfig {
                 item_bytes_max: self.item_bytes_max,
             });
         }
-        let log = |words: usize, item_words_max: usize| {
+        let log = |words: usize, item_words_max: usize, pages: PagePolicy| {
             CircularLog::new(
                 words,
                 item_words_max,
                 self.offset_bits,
-                self.pages,
+                pages,
                 self.numa_node,
             )
             .map_err(ConfigError::Memory)
         };
         let small = match small_words {
-            0 => None,
-            words => Some(log(words, item_words_max.min(words / SMALL_LOG_ITEMS_MIN))?),
+            0 => log(LOG_UNIT_WORDS, 0, PagePolicy::Small)?,
+            words => log(
+                words,
+                item_words_max.min(words / SMALL_LOG_ITEMS_MIN),
+                self.pages,
+            )?,
         };
         Ok(Shared {
-            index: Index::new(
-                self.main_buckets,
-                self.spare_buckets,
-                self.pages,
-                self.numa_node,
-            )
-            .map_err(ConfigError::Memory)?,
-            main: log(main_words, item_words_max)?,
-            small,
+            index,
+            logs: [log(main_words, item_words_max, self.pages)?, small],
             flushes: AtomicU64::new(0),
+            usual_words: Counter::default(),
             counters: Counters::default(),
             seed: self.seed,
         })

@@ -155,7 +155,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     /// it overshot, do not count as room.
     fn main_has_room(&mut self, words: u64, now: Moment) -> bool {
         let shared = self.shared;
-        let (log, geometry) = (&shared.main, shared.main.geometry());
+        let (log, geometry) = (shared.log(LogId::Main), shared.log(LogId::Main).geometry());
         let wanted = 2 * words + ahead(geometry.words());
         let mut head = log.head();
         let start = head;
@@ -258,8 +258,7 @@ impl Shared {
     /// The index entry that names exactly this place.
     #[inline(always)]
     fn indexed(&self, keyhash: Keyhash, id: LogId, offset: Offset) -> Option<(Slot, Entry)> {
-        self.index.find(keyhash, |slot, entry| {
-            (entry.log() == id && entry.offset() == offset).then_some((slot, entry))
-        })
+        let mut candidates = self.index.candidates(keyhash);
+        candidates.find(|(_, entry)| entry.log() == id && entry.offset() == offset)
     }
 }

@@ -32,6 +32,7 @@ use crate::evict::Evict;
 use crate::heap::{CircularLog, Offset};
 use crate::index::{Index, LogId};
 use counters::Counters;
+use glimmer_base::counter::Counter;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
 use glimmer_base::sync::{Arc, AtomicU64};
 use glimmer_base::{Keyhash, Moment, Seed};
@@ -41,10 +42,12 @@ use std::ops::Range;
 /// What every core may see of a partition.
 struct Shared {
     index: Index,
-    main: CircularLog,
-    small: Option<CircularLog>,
+    /// By [`LogId`]. Under rules with one log the second holds no items.
+    logs: [CircularLog; 2],
     /// How many flushes the partition has carried out.
     flushes: AtomicU64,
+    /// Words of an item, as a moving average over what is stored.
+    usual_words: Counter,
     counters: Counters,
     seed: Seed,
 }
@@ -52,16 +55,7 @@ struct Shared {
 impl Shared {
     #[inline(always)]
     fn log(&self, id: LogId) -> &CircularLog {
-        match (id, &self.small) {
-            (LogId::Small, Some(small)) => small,
-            _ => &self.main,
-        }
-    }
-
-    fn log_ids(&self) -> impl Iterator<Item = LogId> + use<> {
-        [LogId::Main]
-            .into_iter()
-            .chain(self.small.is_some().then_some(LogId::Small))
+        &self.logs[id as usize]
     }
 }
 
@@ -70,6 +64,8 @@ struct State {
     tails: [Offset; 2],
     lookahead: [Lookahead; 2],
     cas: u64,
+    /// [`Shared::usual_words`] in 64ths.
+    usual_words_64: u64,
     scan: scan::Cursor,
     spares: spares::FreeList,
     /// Holds an item while its place in the log is given up.
@@ -109,6 +105,7 @@ impl<A: Access, E: Evict> Owner<A, E> {
             tails: [Offset::from_raw(0); 2],
             lookahead: [Lookahead::default(), Lookahead::default()],
             cas: 0,
+            usual_words_64: 0,
             scan: scan::Cursor::default(),
             spares: spares::FreeList::default(),
             scratch: Vec::new(),
@@ -194,7 +191,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     /// Carries out a flush: everything that is stored lies behind the head, and is gone. Nothing is
     /// walked.
     fn flush(&mut self, flushes: u64) {
-        for id in self.shared.log_ids() {
+        for id in [LogId::Main, LogId::Small] {
             let tail = self.state.tails[id as usize];
             self.shared.log(id).publish_head(tail, A::SHARED_READS);
             self.state.lookahead[id as usize] = Lookahead::at(tail);
@@ -246,8 +243,12 @@ impl Figures {
 
     /// Bytes of the logs.
     pub fn log_bytes(&self) -> u64 {
-        let words = |log: &CircularLog| log.geometry().words();
-        8 * (words(&self.shared.main) + self.shared.small.as_ref().map_or(0, words))
+        let logs = self
+            .shared
+            .logs
+            .iter()
+            .filter(|log| log.item_words_max() > 0);
+        logs.map(|log| 8 * log.geometry().words()).sum()
     }
 
     /// Bytes of the index.
@@ -257,7 +258,7 @@ impl Figures {
 
     /// Where logs and index lie in memory, for [`PageReport::of`](crate::memory::PageReport::of).
     pub fn addresses(&self) -> impl Iterator<Item = Range<usize>> + '_ {
-        let logs = std::iter::once(&self.shared.main).chain(&self.shared.small);
+        let logs = self.shared.logs.iter();
         logs.map(CircularLog::addresses)
             .chain([self.shared.index.addresses()])
     }

@@ -41,7 +41,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         let mut layout = item.layout();
         layout.flags = true;
         layout.expiry = true;
-        layout.words() <= self.shared.main.item_words_max()
+        layout.words() <= self.log(LogId::Main).item_words_max()
     }
 
     /// Stores an item that [`fits`](Self::fits) with a given CAS unique.
@@ -71,6 +71,18 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             words,
         );
         self.scan_after(id, words);
+        self.learn_size(words);
+    }
+
+    /// Follows the usual size of items, by which the pipeline knows how much of one to fetch.
+    #[inline(always)]
+    fn learn_size(&mut self, words: u64) {
+        let usual = &mut self.state.usual_words_64;
+        *usual = *usual - *usual / 64 + words;
+        let usual = *usual / 64;
+        if usual != self.shared.usual_words.get() {
+            self.shared.usual_words.set(usual);
+        }
     }
 
     /// The words that an update in place may use, if it is to be one: the item's own, and fillers
@@ -130,14 +142,10 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     /// The log for an item that is appended.
     #[inline(always)]
     fn choose_log(&self, keyhash: Keyhash, old: &Option<Found<'_>>, words: u64) -> LogId {
-        let Some(small) = self
-            .shared
-            .small
-            .as_ref()
-            .filter(|small| words <= small.item_words_max() as u64)
-        else {
+        let small = self.log(LogId::Small);
+        if words > small.item_words_max() as u64 {
             return LogId::Main;
-        };
+        }
         match old {
             // A write is a use: what was used before it is stored anew has proved itself.
             Some(found) => {
@@ -148,14 +156,15 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                 }
             }
             None => {
-                let remembered = self.shared.index.find(keyhash, |_, entry| {
-                    let (geometry, head) = (small.geometry(), small.head());
-                    (entry.log() == LogId::Small
+                let (geometry, head) = (small.geometry(), small.head());
+                let is_ghost = |entry: Entry| {
+                    entry.log() == LogId::Small
                         && !geometry.is_live(entry.offset(), head)
-                        && geometry.laps_behind(entry.offset(), head) < E::GHOST_LAPS)
-                        .then_some(())
-                });
-                self.rule.admit(remembered.is_some())
+                        && geometry.laps_behind(entry.offset(), head) < E::GHOST_LAPS
+                };
+                let mut candidates = self.shared.index.candidates(keyhash);
+                let remembered = candidates.any(|(_, entry)| is_ghost(entry));
+                self.rule.admit(remembered)
             }
         }
     }
