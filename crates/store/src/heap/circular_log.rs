@@ -14,6 +14,7 @@
 
 use super::{Geometry, Offset};
 use crate::memory::{MirroredWords, PagePolicy};
+use crossbeam_utils::CachePadded;
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::{AtomicU64, Ordering, fence};
 use std::io;
@@ -23,7 +24,8 @@ use std::ops::Range;
 pub struct CircularLog {
     words: MirroredWords,
     geometry: Geometry,
-    head: AtomicU64,
+    /// On lines of its own: the writer changes it, and everything beside it is read by all.
+    head: CachePadded<AtomicU64>,
     item_words_max: usize,
 }
 
@@ -42,7 +44,7 @@ impl CircularLog {
         Ok(CircularLog {
             geometry: Geometry::new(words.len() as u64, offset_bits),
             words,
-            head: AtomicU64::new(0),
+            head: CachePadded::new(AtomicU64::new(0)),
             item_words_max,
         })
     }

@@ -1,10 +1,11 @@
 //! How large a partition is.
 
-use super::{Shared, counters::Counters};
+use super::Shared;
 use crate::evict::Evict;
 use crate::heap::{CircularLog, Geometry};
 use crate::index::Index;
 use crate::memory::PagePolicy;
+use crossbeam_utils::CachePadded;
 use glimmer_base::Seed;
 use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
@@ -137,7 +138,7 @@ impl PartitionConfig {
             logs: [log(main_words, item_words_max, self.pages)?, small],
             flushes: AtomicU64::new(0),
             usual_words: Counter::default(),
-            counters: Counters::default(),
+            counters: CachePadded::default(),
             seed: self.seed,
         })
     }

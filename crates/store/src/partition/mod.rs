@@ -32,6 +32,7 @@ use crate::evict::Evict;
 use crate::heap::{CircularLog, Offset};
 use crate::index::{Index, LogId};
 use counters::Counters;
+use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
 use glimmer_base::sync::{Arc, AtomicU64};
@@ -48,7 +49,8 @@ struct Shared {
     flushes: AtomicU64,
     /// Words of an item, as a moving average over what is stored.
     usual_words: Counter,
-    counters: Counters,
+    /// Changed with every store, and so on lines of their own.
+    counters: CachePadded<Counters>,
     seed: Seed,
 }
 
