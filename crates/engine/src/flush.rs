@@ -23,6 +23,8 @@ pub struct FlushClock {
 impl FlushClock {
     /// Makes a flush due at a time; at once if that is not in the future.
     pub fn set(&self, now: Moment, at_ms: u64) {
+        // One that has come due but that nobody has looked for yet is not undone by a new one.
+        self.due(now);
         if at_ms <= now.ms {
             self.pending_ms.store(0, SeqCst);
             self.done.fetch_add(1, SeqCst);
@@ -83,5 +85,14 @@ mod tests {
         assert_eq!(clock.due(at(30)), 0);
         clock.set(at(30), 30);
         assert_eq!(clock.due(at(60)), 1);
+    }
+
+    #[test]
+    fn a_new_flush_does_not_undo_one_that_has_come_due() {
+        let clock = FlushClock::default();
+        clock.set(at(10), 20);
+        clock.set(at(25), 90);
+        assert_eq!(clock.due(at(26)), 1);
+        assert_eq!(clock.due(at(90)), 2);
     }
 }

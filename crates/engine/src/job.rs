@@ -3,7 +3,10 @@
 use glimmer_base::{Keyhash, Moment};
 use glimmer_proto::Request;
 pub use glimmer_store::memory::PageReport;
+pub use glimmer_store::partition::Counts;
 use std::sync::Arc;
+
+pub use crate::tally::Tally;
 
 /// One request of a batch.
 #[derive(Clone, Copy, Debug)]
@@ -89,77 +92,24 @@ pub trait Figures: Send + Sync {
     fn pages(&self) -> PageReport;
 }
 
-macro_rules! table_stats {
-    ($($(#[$doc:meta])* $name:ident,)+) => {
-        /// Figures of the store, cumulative since start unless they are states.
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct TableStats {
-            $($(#[$doc])* pub $name: u64,)+
-        }
-
-        impl core::ops::AddAssign for TableStats {
-            fn add_assign(&mut self, other: Self) {
-                $(self.$name = self.$name.wrapping_add(other.$name);)+
-            }
-        }
-    };
+/// Figures of the store, cumulative since start unless they are states.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TableStats {
+    /// What requests asked for and came to.
+    pub requests: Tally,
+    /// What the partitions hold and have given up.
+    pub store: Counts,
+    /// State: capacity of the logs in bytes.
+    pub log_bytes: u64,
+    /// State: size of the indexes in bytes.
+    pub index_bytes: u64,
 }
 
-table_stats! {
-    /// Keys read by `get` and `gets` and `gat`, found or not.
-    get_hits,
-    /// Reads that found nothing.
-    get_misses,
-    /// Stores asked for, of every mode.
-    cmd_set,
-    /// Touches asked for (`touch` and `gat`).
-    cmd_touch,
-    /// Touches that found their item.
-    touch_hits,
-    /// Touches that did not.
-    touch_misses,
-    /// Deletes that found their item.
-    delete_hits,
-    /// Deletes that did not.
-    delete_misses,
-    /// Increments that found their item.
-    incr_hits,
-    /// Increments that did not.
-    incr_misses,
-    /// Decrements that found their item.
-    decr_hits,
-    /// Decrements that did not.
-    decr_misses,
-    /// `cas` on a key without an item.
-    cas_misses,
-    /// `cas` that stored.
-    cas_hits,
-    /// `cas` whose unique was out of date.
-    cas_badval,
-    /// Optimistic reads that met too many writers and went to the writing side.
-    optimistic_retries,
-    /// State: items that are reachable.
-    curr_items,
-    /// Items stored since start.
-    total_items,
-    /// State: bytes of the log that reachable items take, headers included.
-    bytes,
-    /// Live items pushed out by the head of the log.
-    evictions,
-    /// Items that had expired when the head of the log reached them.
-    expired_reclaimed,
-    /// Live items lost because their index bucket was full.
-    index_evictions,
-    /// Items that the head of the log put back at the tail, because the eviction rule said so.
-    reinsertions,
-    /// State: spare buckets of the index in use.
-    index_spare_buckets_used,
-    /// Stale index entries that the incremental scan removed.
-    stale_entries_removed,
-    /// Values written over their old ones in place.
-    in_place_updates,
-    /// State: capacity of the log in bytes.
-    log_bytes,
-    /// State: size of the index in bytes.
-    index_bytes,
+impl core::ops::AddAssign for TableStats {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.store += other.store;
+        self.log_bytes += other.log_bytes;
+        self.index_bytes += other.index_bytes;
+    }
 }

@@ -21,6 +21,6 @@ mod pipeline;
 mod tally;
 
 pub use build::{Spread, StoreConfig, build, partitions};
-pub use job::{Done, Engine, Figures, Job, PageReport, Place, Status, TableStats};
+pub use job::{Counts, Done, Engine, Figures, Job, PageReport, Place, Status, TableStats, Tally};
 pub use partitions_of::Partitions;
 pub use pipeline::{Prefetch, Stages, staged};

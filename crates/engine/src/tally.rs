@@ -1,17 +1,17 @@
 //! What the requests of one worker did, in memcached's terms.
 
 glimmer_base::counters! {
-    /// One worker's figures at one moment. Each is explained at the field of the same name of [`TableStats`](crate::TableStats).
+    /// What requests asked for and came to, at one moment.
     Tally from
     /// The figures as the worker keeps them.
     LiveTally {
-        /// Reads that found an item.
+        /// Keys read by `get`, `gets`, `gat` and `gats` that had an item.
         get_hits,
-        /// Reads that found none.
+        /// Keys read that had none, or one that had expired.
         get_misses,
-        /// Stores asked for.
+        /// Stores asked for, of every mode.
         cmd_set,
-        /// Touches asked for.
+        /// Touches asked for, by `touch` and `gat`.
         cmd_touch,
         /// Touches that found an item.
         touch_hits,
@@ -35,7 +35,7 @@ glimmer_base::counters! {
         cas_hits,
         /// `cas` that came too late.
         cas_badval,
-        /// Optimistic reads that went to the writing side.
+        /// Optimistic reads that met too many writers and went to the writing side.
         optimistic_retries,
     }
 }

@@ -1,6 +1,6 @@
 //! `delete`, `incr`, `decr`, `touch`, `gat`.
 
-use super::{Bench, answer};
+use super::{Context, answer};
 use crate::job::Job;
 use glimmer_base::Expiry;
 use glimmer_proto::text::{lines, number};
@@ -12,15 +12,15 @@ use std::io::Write;
 
 pub fn delete<A: Access, E: Evict>(
     writer: &mut Writer<'_, A, E>,
-    bench: &Bench<'_>,
+    context: &Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
 ) {
-    let line = if writer.remove(job.keyhash, job.request.key, bench.now) {
-        bench.tally.delete_hits.add(1);
+    let line = if writer.remove(job.keyhash, job.request.key, context.now) {
+        context.tally.delete_hits.add(1);
         lines::DELETED
     } else {
-        bench.tally.delete_misses.add(1);
+        context.tally.delete_misses.add(1);
         lines::NOT_FOUND
     };
     answer::line(out, &job.request, line);
@@ -28,12 +28,12 @@ pub fn delete<A: Access, E: Evict>(
 
 pub fn touch<A: Access, E: Evict>(
     writer: &mut Writer<'_, A, E>,
-    bench: &Bench<'_>,
+    context: &Context<'_>,
     job: &Job<'_>,
     exptime: i64,
     out: &mut Vec<u8>,
 ) {
-    let line = if touched(writer, bench, job, exptime) {
+    let line = if touched(writer, context, job, exptime) {
         lines::TOUCHED
     } else {
         lines::NOT_FOUND
@@ -43,83 +43,76 @@ pub fn touch<A: Access, E: Evict>(
 
 pub fn get_and_touch<A: Access, E: Evict>(
     writer: &mut Writer<'_, A, E>,
-    bench: &Bench<'_>,
+    context: &Context<'_>,
     job: &Job<'_>,
     exptime: i64,
     out: &mut Vec<u8>,
 ) {
     // The value is read first: a new expiry in the past takes effect after this answer.
     let found = writer
-        .read(job.keyhash, job.request.key, bench.now, |item| {
+        .read(job.keyhash, job.request.key, context.now, |item| {
             answer::value(out, &job.request, item)
         })
         .is_some();
-    touched(writer, bench, job, exptime);
+    touched(writer, context, job, exptime);
     if found {
-        bench.tally.get_hits.add(1);
+        context.tally.get_hits.add(1);
     } else {
-        bench.tally.get_misses.add(1);
+        context.tally.get_misses.add(1);
         answer::no_value(out, &job.request);
     }
 }
 
 fn touched<A: Access, E: Evict>(
     writer: &mut Writer<'_, A, E>,
-    bench: &Bench<'_>,
+    context: &Context<'_>,
     job: &Job<'_>,
     exptime: i64,
 ) -> bool {
-    let expiry = Expiry::from_memcached(exptime, bench.now);
-    let found = writer.touch(job.keyhash, job.request.key, expiry, bench.now);
-    bench.tally.cmd_touch.add(1);
+    let expiry = Expiry::from_memcached(exptime, context.now);
+    let found = writer.touch(job.keyhash, job.request.key, expiry, context.now);
+    context.tally.cmd_touch.add(1);
     if found {
-        bench.tally.touch_hits.add(1)
+        context.tally.touch_hits.add(1)
     } else {
-        bench.tally.touch_misses.add(1)
+        context.tally.touch_misses.add(1)
     }
     found
 }
 
 pub fn increment<A: Access, E: Evict>(
     writer: &mut Writer<'_, A, E>,
-    bench: &Bench<'_>,
+    context: &Context<'_>,
     job: &Job<'_>,
     delta: u64,
     out: &mut Vec<u8>,
 ) {
-    match arithmetic(writer, bench, job, |number| number.wrapping_add(delta)) {
-        Some(outcome) => {
-            bench.tally.incr_hits.add(1);
-            outcome.answer(job, out);
-        }
-        None => {
-            bench.tally.incr_misses.add(1);
-            answer::line(out, &job.request, lines::NOT_FOUND);
-        }
+    let outcome = calculate(writer, context, job, |number| number.wrapping_add(delta));
+    match outcome {
+        Outcome::NotFound => context.tally.incr_misses.add(1),
+        _ => context.tally.incr_hits.add(1),
     }
+    outcome.answer(job, out);
 }
 
 pub fn decrement<A: Access, E: Evict>(
     writer: &mut Writer<'_, A, E>,
-    bench: &Bench<'_>,
+    context: &Context<'_>,
     job: &Job<'_>,
     delta: u64,
     out: &mut Vec<u8>,
 ) {
-    match arithmetic(writer, bench, job, |number| number.saturating_sub(delta)) {
-        Some(outcome) => {
-            bench.tally.decr_hits.add(1);
-            outcome.answer(job, out);
-        }
-        None => {
-            bench.tally.decr_misses.add(1);
-            answer::line(out, &job.request, lines::NOT_FOUND);
-        }
+    let outcome = calculate(writer, context, job, |number| number.saturating_sub(delta));
+    match outcome {
+        Outcome::NotFound => context.tally.decr_misses.add(1),
+        _ => context.tally.decr_hits.add(1),
     }
+    outcome.answer(job, out);
 }
 
 /// What a calculation on an item came to.
 enum Outcome {
+    NotFound,
     Number(u64),
     NotANumber,
     TooLarge,
@@ -128,6 +121,7 @@ enum Outcome {
 impl Outcome {
     fn answer(&self, job: &Job<'_>, out: &mut Vec<u8>) {
         match *self {
+            Outcome::NotFound => answer::line(out, &job.request, lines::NOT_FOUND),
             Outcome::Number(number) => answer::number(out, &job.request, number),
             Outcome::NotANumber => answer::line(out, &job.request, lines::NON_NUMERIC),
             Outcome::TooLarge => answer::line(out, &job.request, lines::NO_MEMORY),
@@ -137,20 +131,23 @@ impl Outcome {
 
 /// Replaces an item's number. As memcached does, a result that is shorter than what was there is
 /// filled up with spaces, and flags and expiry stay.
-fn arithmetic<A: Access, E: Evict>(
+fn calculate<A: Access, E: Evict>(
     writer: &mut Writer<'_, A, E>,
-    bench: &Bench<'_>,
+    context: &Context<'_>,
     job: &Job<'_>,
-    calculate: impl FnOnce(u64) -> u64,
-) -> Option<Outcome> {
+    calculation: impl FnOnce(u64) -> u64,
+) -> Outcome {
     let (keyhash, key) = (job.keyhash, job.request.key);
-    let item = writer.find(keyhash, key, bench.now)?.item;
+    let Some(found) = writer.find(keyhash, key, context.now) else {
+        return Outcome::NotFound;
+    };
+    let item = found.item;
     let mut old = [0; 32];
     let Some(old) = item.value().short_bytes(&mut old) else {
-        return Some(Outcome::NotANumber);
+        return Outcome::NotANumber;
     };
-    let Some(number) = number::unsigned_64(old).map(calculate) else {
-        return Some(Outcome::NotANumber);
+    let Some(number) = number::unsigned_64(old).map(calculation) else {
+        return Outcome::NotANumber;
     };
     let mut new = [b' '; 24];
     let room = new.len();
@@ -164,8 +161,8 @@ fn arithmetic<A: Access, E: Evict>(
         flags: item.flags(),
         expiry: item.expiry(),
     };
-    Some(match writer.put(keyhash, &new_item, bench.now) {
+    match writer.put(keyhash, &new_item, context.now) {
         Stored::Yes(_) => Outcome::Number(number),
         Stored::TooLarge => Outcome::TooLarge,
-    })
+    }
 }

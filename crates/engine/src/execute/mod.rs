@@ -37,7 +37,7 @@ pub struct Executor<A: Access, E: Evict> {
 }
 
 /// What a job is executed with.
-struct Bench<'a> {
+struct Context<'a> {
     now: Moment,
     /// Flushes that are due.
     flushes: u64,
@@ -82,7 +82,7 @@ impl<A: Access, E: Evict> Engine for Executor<A, E> {
 
     fn run(&mut self, now: Moment, jobs: &[Job<'_>], outs: &mut [Vec<u8>], done: &mut [Done]) {
         assert!(jobs.len() <= BATCH_MAX && jobs.len() == done.len());
-        let mut bench = Bench {
+        let mut context = Context {
             now,
             flushes: self.flushes.due(now),
             tally: &self.tally,
@@ -102,7 +102,7 @@ impl<A: Access, E: Evict> Engine for Executor<A, E> {
                 }
                 let status = match *halt {
                     Some(status) => status,
-                    None => match execute(partitions, &mut bench, job, out) {
+                    None => match execute(partitions, &mut context, job, out) {
                         Ok(()) => Status::Done,
                         Err(Busy) => {
                             *halt = Some(Status::Skipped);
@@ -116,7 +116,7 @@ impl<A: Access, E: Evict> Engine for Executor<A, E> {
                 };
             },
         );
-        bench.give_back_value();
+        context.give_back_value();
     }
 
     fn flush(&mut self, now: Moment, at_ms: u64) {
@@ -131,40 +131,46 @@ impl<A: Access, E: Evict> Engine for Executor<A, E> {
 #[inline(always)]
 fn execute<A: Access, E: Evict>(
     partitions: &mut Partitions<A, E>,
-    bench: &mut Bench<'_>,
+    context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Busy> {
     if matches!(job.request.verb, Verb::Get) {
-        return read::get(partitions.handle(job.keyhash), bench, job, out);
+        return read::get(partitions.handle(job.keyhash), context, job, out);
     }
     let owner = partitions.owner(job.keyhash).ok_or(Busy)?;
-    let mut writer = owner.enter(bench.flushes);
+    let mut writer = owner.enter(context.flushes);
     let request = &job.request;
     match request.verb {
         Verb::Get => {}
         Verb::GetAndTouch { exptime } => {
-            change::get_and_touch(&mut writer, bench, job, exptime, out)
+            change::get_and_touch(&mut writer, context, job, exptime, out)
         }
         Verb::Store {
             mode,
             flags,
             exptime,
             value,
-        } => store::store(&mut writer, bench, job, (mode, flags, exptime, value), out),
-        Verb::Delete => change::delete(&mut writer, bench, job, out),
-        Verb::Increment { delta } => change::increment(&mut writer, bench, job, delta, out),
-        Verb::Decrement { delta } => change::decrement(&mut writer, bench, job, delta, out),
-        Verb::Touch { exptime } => change::touch(&mut writer, bench, job, exptime, out),
+        } => store::store(
+            &mut writer,
+            context,
+            job,
+            (mode, flags, exptime, value),
+            out,
+        ),
+        Verb::Delete => change::delete(&mut writer, context, job, out),
+        Verb::Increment { delta } => change::increment(&mut writer, context, job, delta, out),
+        Verb::Decrement { delta } => change::decrement(&mut writer, context, job, delta, out),
+        Verb::Touch { exptime } => change::touch(&mut writer, context, job, exptime, out),
         Verb::Refused { line } => {
-            writer.remove(job.keyhash, request.key, bench.now);
+            writer.remove(job.keyhash, request.key, context.now);
             out.extend_from_slice(line.as_bytes());
         }
     }
     Ok(())
 }
 
-impl Bench<'_> {
+impl Context<'_> {
     /// Gives the buffer's memory back if it has grown for a rare large value.
     fn give_back_value(&mut self) {
         const KEPT_BYTES: usize = 16 << 10;
@@ -182,43 +188,14 @@ struct WorkerFigures {
 
 impl Figures for WorkerFigures {
     fn table(&self) -> TableStats {
-        let t = self.tally.counts();
         let mut stats = TableStats {
-            get_hits: t.get_hits,
-            get_misses: t.get_misses,
-            cmd_set: t.cmd_set,
-            cmd_touch: t.cmd_touch,
-            touch_hits: t.touch_hits,
-            touch_misses: t.touch_misses,
-            delete_hits: t.delete_hits,
-            delete_misses: t.delete_misses,
-            incr_hits: t.incr_hits,
-            incr_misses: t.incr_misses,
-            decr_hits: t.decr_hits,
-            decr_misses: t.decr_misses,
-            cas_misses: t.cas_misses,
-            cas_hits: t.cas_hits,
-            cas_badval: t.cas_badval,
-            optimistic_retries: t.optimistic_retries,
+            requests: self.tally.counts(),
             ..TableStats::default()
         };
         for partition in &self.partitions {
-            let c = partition.counts(self.flushes.done());
-            stats += TableStats {
-                curr_items: c.items,
-                total_items: c.stored,
-                bytes: c.bytes,
-                evictions: c.evictions,
-                expired_reclaimed: c.expired_reclaimed,
-                index_evictions: c.index_evictions,
-                reinsertions: c.reinsertions,
-                index_spare_buckets_used: c.spares_used,
-                stale_entries_removed: c.stale_removed,
-                in_place_updates: c.in_place_updates,
-                log_bytes: partition.log_bytes(),
-                index_bytes: partition.index_bytes(),
-                ..TableStats::default()
-            };
+            stats.store += partition.counts(self.flushes.done());
+            stats.log_bytes += partition.log_bytes();
+            stats.index_bytes += partition.index_bytes();
         }
         stats
     }

@@ -1,7 +1,7 @@
 //! `get`: by the partition's writer where it alone reads, optimistically where others may be
 //! writing.
 
-use super::{Bench, answer};
+use super::{Context, answer};
 use crate::job::Job;
 use crate::partitions_of::Handle;
 use glimmer_store::access::Access;
@@ -12,7 +12,7 @@ use glimmer_store::partition::Busy;
 #[inline(always)]
 pub fn get<A: Access, E: Evict>(
     handle: &mut Handle<A, E>,
-    bench: &mut Bench<'_>,
+    context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Busy> {
@@ -21,10 +21,16 @@ pub fn get<A: Access, E: Evict>(
         (Some(reader), owner) => {
             // Each try begins where the last one began: a reply that was made of bytes that changed
             // under it is cut off again.
-            let read = reader.read(job.keyhash, request.key, bench.now, bench.flushes, |item| {
-                out.truncate(start);
-                answer::value(out, request, item);
-            });
+            let read = reader.read(
+                job.keyhash,
+                request.key,
+                context.now,
+                context.flushes,
+                |item| {
+                    out.truncate(start);
+                    answer::value(out, request, item);
+                },
+            );
             match (read, owner) {
                 (Ok(Some(())), _) => true,
                 (Ok(None), _) => {
@@ -33,10 +39,10 @@ pub fn get<A: Access, E: Evict>(
                 }
                 (Err(Busy), owner) => {
                     out.truncate(start);
-                    bench.tally.optimistic_retries.add(1);
-                    let mut writer = owner.as_mut().ok_or(Busy)?.enter(bench.flushes);
+                    context.tally.optimistic_retries.add(1);
+                    let mut writer = owner.as_mut().ok_or(Busy)?.enter(context.flushes);
                     writer
-                        .read(job.keyhash, request.key, bench.now, |item| {
+                        .read(job.keyhash, request.key, context.now, |item| {
                             answer::value(out, request, item)
                         })
                         .is_some()
@@ -44,9 +50,9 @@ pub fn get<A: Access, E: Evict>(
             }
         }
         (None, Some(owner)) => {
-            let mut writer = owner.enter(bench.flushes);
+            let mut writer = owner.enter(context.flushes);
             writer
-                .read(job.keyhash, request.key, bench.now, |item| {
+                .read(job.keyhash, request.key, context.now, |item| {
                     answer::value(out, request, item)
                 })
                 .is_some()
@@ -54,9 +60,9 @@ pub fn get<A: Access, E: Evict>(
         (None, None) => return Err(Busy),
     };
     if found {
-        bench.tally.get_hits.add(1);
+        context.tally.get_hits.add(1);
     } else {
-        bench.tally.get_misses.add(1);
+        context.tally.get_misses.add(1);
         answer::no_value(out, request);
     }
     Ok(())

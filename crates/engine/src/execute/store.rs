@@ -1,6 +1,6 @@
 //! `set`, `add`, `replace`, `append`, `prepend`, `cas`.
 
-use super::{Bench, answer};
+use super::{Context, answer};
 use crate::job::Job;
 use glimmer_base::Expiry;
 use glimmer_proto::StoreMode;
@@ -14,13 +14,13 @@ use glimmer_store::partition::{Stored, Writer};
 #[inline(always)]
 pub fn store<A: Access, E: Evict>(
     writer: &mut Writer<'_, A, E>,
-    bench: &mut Bench<'_>,
+    context: &mut Context<'_>,
     job: &Job<'_>,
     (mode, flags, exptime, value): (StoreMode, u32, i64, &[u8]),
     out: &mut Vec<u8>,
 ) {
-    let (keyhash, key, now) = (job.keyhash, job.request.key, bench.now);
-    bench.tally.cmd_set.add(1);
+    let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
+    context.tally.cmd_set.add(1);
     let item = NewItem {
         key,
         value: [value, &[]],
@@ -28,13 +28,13 @@ pub fn store<A: Access, E: Evict>(
         expiry: Expiry::from_memcached(exptime, now),
     };
     let line = match mode {
-        StoreMode::Set => put(writer, job, &item, bench),
+        StoreMode::Set => put(writer, job, &item, context),
         StoreMode::Add if writer.find(keyhash, key, now).is_some() => lines::NOT_STORED,
-        StoreMode::Add => put(writer, job, &item, bench),
+        StoreMode::Add => put(writer, job, &item, context),
         StoreMode::Replace if writer.find(keyhash, key, now).is_none() => lines::NOT_STORED,
-        StoreMode::Replace => put(writer, job, &item, bench),
+        StoreMode::Replace => put(writer, job, &item, context),
         StoreMode::Cas(unique) => {
-            let tally = bench.tally;
+            let tally = context.tally;
             match writer.find(keyhash, key, now).map(|found| found.item.cas()) {
                 None => {
                     tally.cas_misses.add(1);
@@ -46,11 +46,11 @@ pub fn store<A: Access, E: Evict>(
                 }
                 Some(_) => {
                     tally.cas_hits.add(1);
-                    put(writer, job, &item, bench)
+                    put(writer, job, &item, context)
                 }
             }
         }
-        StoreMode::Append | StoreMode::Prepend => join(writer, bench, job, mode, value),
+        StoreMode::Append | StoreMode::Prepend => join(writer, context, job, mode, value),
     };
     answer::line(out, &job.request, line);
 }
@@ -62,12 +62,12 @@ fn put<A: Access, E: Evict>(
     writer: &mut Writer<'_, A, E>,
     job: &Job<'_>,
     item: &NewItem<'_>,
-    bench: &Bench<'_>,
+    context: &Context<'_>,
 ) -> &'static str {
-    match writer.put(job.keyhash, item, bench.now) {
+    match writer.put(job.keyhash, item, context.now) {
         Stored::Yes(_) => lines::STORED,
         Stored::TooLarge => {
-            writer.remove(job.keyhash, item.key, bench.now);
+            writer.remove(job.keyhash, item.key, context.now);
             lines::TOO_LARGE
         }
     }
@@ -77,19 +77,19 @@ fn put<A: Access, E: Evict>(
 /// large leaves the item as it was.
 fn join<A: Access, E: Evict>(
     writer: &mut Writer<'_, A, E>,
-    bench: &mut Bench<'_>,
+    context: &mut Context<'_>,
     job: &Job<'_>,
     mode: StoreMode,
     more: &[u8],
 ) -> &'static str {
-    let (keyhash, key, now) = (job.keyhash, job.request.key, bench.now);
+    let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
     let Some(found) = writer.find(keyhash, key, now) else {
         return lines::NOT_STORED;
     };
     // The old value is copied out: its place in the log may be what has to make room.
-    bench.value.clear();
-    found.item.value().append_to(bench.value);
-    let old: &[u8] = bench.value;
+    context.value.clear();
+    found.item.value().append_to(context.value);
+    let old: &[u8] = context.value;
     let value = if mode == StoreMode::Append {
         [old, more]
     } else {

@@ -49,25 +49,31 @@ fn connections(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
 }
 
 fn commands(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
-    let get_hits = count!(snapshot, table.get_hits);
-    let get_misses = count!(snapshot, table.get_misses);
+    let get_hits = count!(snapshot, table.requests.get_hits);
+    let get_misses = count!(snapshot, table.requests.get_misses);
     lines.put("cmd_get", get_hits + get_misses);
-    lines.put("cmd_set", count!(snapshot, table.cmd_set));
+    lines.put("cmd_set", count!(snapshot, table.requests.cmd_set));
     lines.put("cmd_flush", count!(snapshot, node.cmd_flush));
-    lines.put("cmd_touch", count!(snapshot, table.cmd_touch));
+    lines.put("cmd_touch", count!(snapshot, table.requests.cmd_touch));
     lines.put("get_hits", get_hits);
     lines.put("get_misses", get_misses);
-    lines.put("delete_misses", count!(snapshot, table.delete_misses));
-    lines.put("delete_hits", count!(snapshot, table.delete_hits));
-    lines.put("incr_misses", count!(snapshot, table.incr_misses));
-    lines.put("incr_hits", count!(snapshot, table.incr_hits));
-    lines.put("decr_misses", count!(snapshot, table.decr_misses));
-    lines.put("decr_hits", count!(snapshot, table.decr_hits));
-    lines.put("cas_misses", count!(snapshot, table.cas_misses));
-    lines.put("cas_hits", count!(snapshot, table.cas_hits));
-    lines.put("cas_badval", count!(snapshot, table.cas_badval));
-    lines.put("touch_hits", count!(snapshot, table.touch_hits));
-    lines.put("touch_misses", count!(snapshot, table.touch_misses));
+    lines.put(
+        "delete_misses",
+        count!(snapshot, table.requests.delete_misses),
+    );
+    lines.put("delete_hits", count!(snapshot, table.requests.delete_hits));
+    lines.put("incr_misses", count!(snapshot, table.requests.incr_misses));
+    lines.put("incr_hits", count!(snapshot, table.requests.incr_hits));
+    lines.put("decr_misses", count!(snapshot, table.requests.decr_misses));
+    lines.put("decr_hits", count!(snapshot, table.requests.decr_hits));
+    lines.put("cas_misses", count!(snapshot, table.requests.cas_misses));
+    lines.put("cas_hits", count!(snapshot, table.requests.cas_hits));
+    lines.put("cas_badval", count!(snapshot, table.requests.cas_badval));
+    lines.put("touch_hits", count!(snapshot, table.requests.touch_hits));
+    lines.put(
+        "touch_misses",
+        count!(snapshot, table.requests.touch_misses),
+    );
     lines.put("bytes_read", count!(snapshot, node.bytes_read));
     lines.put("bytes_written", count!(snapshot, node.bytes_written));
 }
@@ -81,11 +87,11 @@ fn store(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     lines.put("conn_yields", count!(snapshot, node.conn_yields));
     lines.put("hash_bytes", table.index_bytes);
     lines.put("hash_is_expanding", 0);
-    lines.put("bytes", table.bytes);
-    lines.put("curr_items", table.curr_items);
-    lines.put("total_items", count!(snapshot, table.total_items));
-    lines.put("evictions", count!(snapshot, table.evictions));
-    lines.put("reclaimed", count!(snapshot, table.expired_reclaimed));
+    lines.put("bytes", table.store.bytes);
+    lines.put("curr_items", table.store.items);
+    lines.put("total_items", count!(snapshot, table.store.stored));
+    lines.put("evictions", count!(snapshot, table.store.evictions));
+    lines.put("reclaimed", count!(snapshot, table.store.expired_reclaimed));
 }
 
 fn own(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
@@ -97,24 +103,27 @@ fn own(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     lines.put("glimmer_buffer_bytes", now.node.buffer_bytes);
     lines.put(
         "glimmer_index_evictions",
-        count!(snapshot, table.index_evictions),
+        count!(snapshot, table.store.index_evictions),
     );
     lines.put(
         "glimmer_index_spare_buckets_used",
-        now.table.index_spare_buckets_used,
+        now.table.store.spares_used,
     );
     lines.put(
         "glimmer_stale_entries_removed",
-        count!(snapshot, table.stale_entries_removed),
+        count!(snapshot, table.store.stale_removed),
     );
-    lines.put("glimmer_reinsertions", count!(snapshot, table.reinsertions));
+    lines.put(
+        "glimmer_reinsertions",
+        count!(snapshot, table.store.reinsertions),
+    );
     lines.put(
         "glimmer_in_place_updates",
-        count!(snapshot, table.in_place_updates),
+        count!(snapshot, table.store.in_place_updates),
     );
     lines.put(
         "glimmer_optimistic_retries",
-        count!(snapshot, table.optimistic_retries),
+        count!(snapshot, table.requests.optimistic_retries),
     );
     let (requests, batches) = (
         count!(snapshot, node.requests),

@@ -6,23 +6,23 @@ use super::{Snapshot, count};
 pub(super) fn write_items(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     let table = &snapshot.now.table;
     // As in memcached, a class without items has no lines.
-    if table.curr_items == 0 {
+    if table.store.items == 0 {
         return;
     }
-    lines.put("items:1:number", table.curr_items);
-    lines.put("items:1:mem_requested", table.bytes);
-    lines.put("items:1:evicted", count!(snapshot, table.evictions));
+    lines.put("items:1:number", table.store.items);
+    lines.put("items:1:mem_requested", table.store.bytes);
+    lines.put("items:1:evicted", count!(snapshot, table.store.evictions));
     lines.put(
         "items:1:reclaimed",
-        count!(snapshot, table.expired_reclaimed),
+        count!(snapshot, table.store.expired_reclaimed),
     );
     lines.put(
         "items:1:glimmer_index_evicted",
-        count!(snapshot, table.index_evictions),
+        count!(snapshot, table.store.index_evictions),
     );
     lines.put(
         "items:1:glimmer_reinserted",
-        count!(snapshot, table.reinsertions),
+        count!(snapshot, table.store.reinsertions),
     );
 }
 

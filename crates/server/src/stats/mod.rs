@@ -122,12 +122,11 @@ impl Desk {
 
 /// A figure that counts up, since the last reset.
 macro_rules! count {
-    ($snapshot:expr, $part:ident.$name:ident) => {
+    ($snapshot:expr, $($part:ident).+) => {
         $snapshot
             .now
-            .$part
-            .$name
-            .wrapping_sub($snapshot.at_reset.$part.$name)
+            .$($part).+
+            .wrapping_sub($snapshot.at_reset.$($part).+)
     };
 }
 use count;

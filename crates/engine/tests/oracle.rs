@@ -1,0 +1,404 @@
+//! Random batches of every verb through the engines of several workers, beside a plain map that
+//! knows what each reply must be, byte for byte, with expiry and delayed flushes under a clock that
+//! the test turns. Memory is ample, so nothing is evicted and nothing is excused; the store's own
+//! oracle covers eviction.
+
+use glimmer_base::{Expiry, Moment, Seed};
+use glimmer_engine::{Done, Engine, Job, Place, Spread, Status, StoreConfig, build};
+use glimmer_proto::{Form, Request, StoreMode, Verb};
+use glimmer_store::access::{Crcw, Crew, Erew};
+use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
+use glimmer_store::memory::PagePolicy;
+use glimmer_store::partition::PartitionConfig;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use std::collections::HashMap;
+
+const SEED: Seed = Seed(11);
+const KEYS: usize = 60;
+const WORKERS: usize = 3;
+const ITEM_BYTES_MAX: usize = 4_000;
+
+#[derive(Clone, Debug)]
+struct Item {
+    value: Vec<u8>,
+    flags: u32,
+    expiry: Expiry,
+    /// The CAS unique, once a reply has shown it.
+    cas: Option<u64>,
+}
+
+/// Key, value, and a header with room for flags and expiry, which count whether the item has them
+/// or not.
+fn too_large(key: &[u8], value: &[u8]) -> bool {
+    key.len() + value.len() + 16 + 9 > ITEM_BYTES_MAX
+}
+
+/// The plain twin of the whole engine.
+#[derive(Default)]
+struct Model {
+    items: HashMap<Vec<u8>, Item>,
+    flush_at: Option<u64>,
+    /// Every CAS unique that a key has shown.
+    shown: HashMap<Vec<u8>, Vec<u64>>,
+}
+
+impl Model {
+    fn turn(&mut self, now: Moment) {
+        if self.flush_at.is_some_and(|at| at <= now.ms) {
+            self.flush_at = None;
+            self.items.clear();
+        }
+        self.items.retain(|_, item| !item.expiry.is_due(now));
+    }
+
+    /// Checks the reply to one request, and does what the request asks.
+    fn check(&mut self, request: &Request<'_>, now: Moment, reply: &[u8]) {
+        self.turn(now);
+        let Form::Text { cas, last, quiet } = request.form;
+        let key = request.key.to_vec();
+        let there = self.items.get(&key).cloned();
+        let fresh = |value: Vec<u8>, flags, expiry| Item {
+            value,
+            flags,
+            expiry,
+            cas: None,
+        };
+        let line = match request.verb {
+            Verb::Get | Verb::GetAndTouch { .. } => {
+                self.check_value(&key, there, (cas, last), reply);
+                if let Verb::GetAndTouch { exptime } = request.verb
+                    && let Some(item) = self.items.get_mut(&key)
+                {
+                    item.expiry = Expiry::from_memcached(exptime, now);
+                }
+                return;
+            }
+            Verb::Store {
+                mode,
+                flags,
+                exptime,
+                value,
+            } => {
+                let expiry = Expiry::from_memcached(exptime, now);
+                let joins = matches!(mode, StoreMode::Append | StoreMode::Prepend);
+                let joined = |first: &[u8], second: &[u8]| [first, second].concat();
+                let stored = match (mode, there) {
+                    (StoreMode::Set | StoreMode::Add, None)
+                    | (StoreMode::Set | StoreMode::Replace, Some(_)) => {
+                        Ok(fresh(value.to_vec(), flags, expiry))
+                    }
+                    (StoreMode::Cas(unique), Some(item)) => match item.cas == Some(unique) {
+                        true => Ok(fresh(value.to_vec(), flags, expiry)),
+                        false => Err("EXISTS\r\n"),
+                    },
+                    (StoreMode::Append, Some(item)) => {
+                        Ok(fresh(joined(&item.value, value), item.flags, item.expiry))
+                    }
+                    (StoreMode::Prepend, Some(item)) => {
+                        Ok(fresh(joined(value, &item.value), item.flags, item.expiry))
+                    }
+                    (StoreMode::Cas(_), None) => Err("NOT_FOUND\r\n"),
+                    _ => Err("NOT_STORED\r\n"),
+                };
+                match stored {
+                    Ok(item) if too_large(&key, &item.value) => {
+                        if joins {
+                            "NOT_STORED\r\n"
+                        } else {
+                            self.items.remove(&key);
+                            "SERVER_ERROR object too large for cache\r\n"
+                        }
+                    }
+                    Ok(item) => {
+                        self.items.insert(key, item);
+                        "STORED\r\n"
+                    }
+                    Err(line) => line,
+                }
+            }
+            Verb::Delete => match self.items.remove(&key) {
+                Some(_) => "DELETED\r\n",
+                None => "NOT_FOUND\r\n",
+            },
+            Verb::Touch { exptime } => match self.items.get_mut(&key) {
+                Some(item) => {
+                    item.expiry = Expiry::from_memcached(exptime, now);
+                    "TOUCHED\r\n"
+                }
+                None => "NOT_FOUND\r\n",
+            },
+            Verb::Increment { .. } | Verb::Decrement { .. } => {
+                let expected = self.calculate(&key, &request.verb);
+                assert_eq!(text(reply), if quiet { "" } else { &expected });
+                return;
+            }
+            Verb::Refused { line } => {
+                self.items.remove(&key);
+                assert_eq!(text(reply), line);
+                return;
+            }
+        };
+        assert_eq!(text(reply), if quiet { "" } else { line }, "{request:?}");
+    }
+
+    fn calculate(&mut self, key: &[u8], verb: &Verb<'_>) -> String {
+        let Some(item) = self.items.get_mut(key) else {
+            return "NOT_FOUND\r\n".into();
+        };
+        // As strtoull reads it: digits, and anything behind a space.
+        let text = text(&item.value);
+        let number = text.split(' ').next().unwrap_or_default().parse::<u64>();
+        let (Ok(number), true) = (number, item.value.len() <= 24) else {
+            return "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n".into();
+        };
+        let number = match *verb {
+            Verb::Increment { delta } => number.wrapping_add(delta),
+            Verb::Decrement { delta } => number.saturating_sub(delta),
+            _ => unreachable!("only calculations come here"),
+        };
+        item.value = format!("{number:<width$}", width = item.value.len()).into_bytes();
+        item.cas = None;
+        format!("{number}\r\n")
+    }
+
+    /// Checks a read's reply, and learns or checks the CAS unique that it shows.
+    fn check_value(
+        &mut self,
+        key: &[u8],
+        item: Option<Item>,
+        (cas, last): (bool, bool),
+        reply: &[u8],
+    ) {
+        let end = if last { "END\r\n" } else { "" };
+        let Some(item) = item else {
+            assert_eq!(text(reply), end, "{} is not there", text(key));
+            return;
+        };
+        let line_end = reply
+            .windows(2)
+            .position(|w| w == b"\r\n")
+            .expect("a value line");
+        let words: Vec<String> = text(&reply[..line_end])
+            .split(' ')
+            .map(str::to_owned)
+            .collect();
+        let expected = [
+            "VALUE".to_owned(),
+            text(key),
+            item.flags.to_string(),
+            item.value.len().to_string(),
+        ];
+        assert_eq!(words[..4], expected);
+        assert_eq!(words.len(), if cas { 5 } else { 4 });
+        let body = [&item.value[..], b"\r\n", end.as_bytes()].concat();
+        assert_eq!(text(&reply[line_end + 2..]), text(&body));
+        if cas {
+            let unique: u64 = words[4].parse().unwrap();
+            let shown = self.shown.entry(key.to_vec()).or_default();
+            match item.cas {
+                Some(known) => assert_eq!(unique, known, "the CAS unique changed by itself"),
+                None => {
+                    assert!(
+                        !shown.contains(&unique),
+                        "a mutation did not change the CAS unique"
+                    );
+                    shown.push(unique);
+                }
+            }
+            self.items.get_mut(key).unwrap().cas = Some(unique);
+        }
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn key(n: usize) -> Vec<u8> {
+    format!("{n:0width$}", width = 2 + n * 7 % 40).into_bytes()
+}
+
+/// What one step draws; values live as long as the batch.
+fn draw<'a>(rng: &mut SmallRng, model: &Model, key: &'a [u8], value: &'a [u8]) -> Request<'a> {
+    let exptime = *[0, 0, 0, 1, 5, 100, -1]
+        .get(rng.random_range(0..7))
+        .unwrap();
+    let known = model.items.get(key).and_then(|item| item.cas);
+    let verb = match rng.random_range(0..100) {
+        0..35 => Verb::Get,
+        35..40 => Verb::GetAndTouch { exptime },
+        40..75 => {
+            let mode = match rng.random_range(0..10) {
+                0..4 => StoreMode::Set,
+                4 => StoreMode::Add,
+                5 => StoreMode::Replace,
+                6 => StoreMode::Append,
+                7 => StoreMode::Prepend,
+                _ => StoreMode::Cas(
+                    known
+                        .filter(|_| rng.random_bool(0.8))
+                        .unwrap_or(rng.random_range(1 << 50..1 << 51)),
+                ),
+            };
+            let flags = if rng.random_bool(0.5) {
+                0
+            } else {
+                rng.random()
+            };
+            Verb::Store {
+                mode,
+                flags,
+                exptime,
+                value,
+            }
+        }
+        75..82 => Verb::Delete,
+        82..87 => Verb::Increment {
+            delta: if rng.random_bool(0.2) {
+                u64::MAX
+            } else {
+                rng.random_range(0..1000)
+            },
+        },
+        87..92 => Verb::Decrement {
+            delta: rng.random_range(0..1000),
+        },
+        92..99 => Verb::Touch { exptime },
+        _ => Verb::Refused {
+            line: "SERVER_ERROR object too large for cache\r\n",
+        },
+    };
+    let quiet = !matches!(verb, Verb::Get | Verb::GetAndTouch { .. }) && rng.random_bool(0.1);
+    let form = Form::Text {
+        cas: rng.random_bool(0.5),
+        last: rng.random_bool(0.5),
+        quiet,
+    };
+    Request { key, verb, form }
+}
+
+fn value(rng: &mut SmallRng) -> Vec<u8> {
+    match rng.random_range(0..20) {
+        0..8 => rng.random_range(0..100_000u64).to_string().into_bytes(),
+        8 => u64::MAX.to_string().into_bytes(),
+        9 => vec![b'x'; rng.random_range(1_000..3_000)],
+        10 => vec![b'y'; ITEM_BYTES_MAX + 400],
+        _ => (0..rng.random_range(0..60))
+            .map(|_| rng.random_range(b'a'..=b'z'))
+            .collect(),
+    }
+}
+
+fn run<A: Spread, E: Evict>(rule: E) {
+    let seed = std::env::var("GLIMMER_SEED")
+        .ok()
+        .and_then(|s| s.parse().ok())
+        .unwrap_or_else(rand::random);
+    println!("GLIMMER_SEED={seed}");
+    let mut rng = SmallRng::seed_from_u64(seed);
+    let config = StoreConfig {
+        partitions: 2 * WORKERS,
+        workers: WORKERS,
+        partition: PartitionConfig {
+            log_bytes: 8 << 20,
+            main_buckets: 20,
+            spare_buckets: 10,
+            item_bytes_max: ITEM_BYTES_MAX,
+            pages: PagePolicy::Small,
+            seed: SEED,
+            ..PartitionConfig::default()
+        },
+        numa_nodes: Vec::new(),
+    };
+    let mut engines: Vec<Box<dyn Engine>> = build::<A, E>(&config, rule).unwrap();
+    let (mut model, mut now) = (
+        Model::default(),
+        Moment {
+            ms: 2_000,
+            epoch_unix_ms: 0,
+        },
+    );
+    for _ in 0..6_000 {
+        match rng.random_range(0..200) {
+            0 => {
+                let at = now.ms + *[0, 0, 700, 4_000].get(rng.random_range(0..4)).unwrap();
+                engines[rng.random_range(0..WORKERS)].flush(now, at);
+                model.turn(now);
+                model.flush_at = Some(at);
+            }
+            1..30 => now.ms += rng.random_range(0..800),
+            _ => {}
+        }
+        let worker = rng.random_range(0..WORKERS);
+        let count = rng.random_range(1..=32);
+        let keys: Vec<Vec<u8>> = (0..count).map(|_| key(rng.random_range(0..KEYS))).collect();
+        let values: Vec<Vec<u8>> = (0..count).map(|_| value(&mut rng)).collect();
+        model.turn(now);
+        let jobs: Vec<Job<'_>> = keys
+            .iter()
+            .zip(&values)
+            .map(|(key, value)| Job {
+                keyhash: SEED.keyhash(key),
+                request: draw(&mut rng, &model, key, value),
+                out: rng.random_range(0..3),
+            })
+            .filter(|job| {
+                engines[worker].place(job.keyhash, job.request.verb.is_read()) == Place::Here
+            })
+            .collect();
+        let mut outs = vec![Vec::new(); 3];
+        let mut done = vec![
+            Done {
+                status: Status::Skipped,
+                end: 0
+            };
+            jobs.len()
+        ];
+        engines[worker].run(now, &jobs, &mut outs, &mut done);
+        let mut ends = [0; 3];
+        // Under CREW a reader that has yet to hear of a flush sends its request, and those behind it, to the owner.
+        let executed = jobs
+            .iter()
+            .zip(&done)
+            .filter(|(_, done)| done.status == Status::Done);
+        for (job, done) in executed {
+            let out = job.out as usize;
+            model.check(&job.request, now, &outs[out][ends[out]..done.end]);
+            ends[out] = done.end;
+        }
+        assert!(done.iter().all(|d| d.status == Status::Done) || A::NAME == "crew");
+    }
+    let items: u64 = engines
+        .iter()
+        .map(|engine| engine.figures().table().store.items)
+        .sum();
+    model.turn(now);
+    assert!(items >= model.items.len() as u64);
+    let evicted: u64 = engines
+        .iter()
+        .map(|engine| engine.figures().table().store.evictions)
+        .sum();
+    assert_eq!(evicted, 0, "memory was meant to be ample");
+}
+
+macro_rules! in_every_mode {
+    ($($name:ident: $access:ty, $rule:expr;)+) => { $(
+        #[test]
+        fn $name() {
+            run::<$access, _>($rule);
+        }
+    )+ };
+}
+
+in_every_mode! {
+    erew_fifo: Erew, Fifo;
+    erew_lru: Erew, ApproxLru::new(0.9);
+    erew_s3fifo: Erew, S3Fifo;
+    crew_fifo: Crew, Fifo;
+    crew_lru: Crew, ApproxLru::new(0.9);
+    crew_s3fifo: Crew, S3Fifo;
+    crcw_fifo: Crcw, Fifo;
+    crcw_lru: Crcw, ApproxLru::new(0.9);
+    crcw_s3fifo: Crcw, S3Fifo;
+}
