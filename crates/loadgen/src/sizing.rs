@@ -7,7 +7,7 @@ use glimmer_store::{heap::NewItem, partition::PartitionConfig};
 const BUCKET_ENTRIES: usize = 15;
 /// How full the main buckets are when all items are in, and spare ones for every hundred: as the server plans its memory.
 const LOAD_PERCENT: usize = 80;
-const SPARE_PERCENT: usize = 17;
+const SPARE_PERCENT: usize = 19;
 const PAGE_BYTES: usize = 4096;
 /// Largest item in bytes: the items of these measurements are far smaller, and the space is mapped twice.
 const ITEM_BYTES_MAX: usize = 1024;

@@ -16,8 +16,8 @@ const BUCKET_ENTRIES: usize = 15;
 /// more entries than it holds, and chains a spare one.
 const LOAD_PERCENT: usize = 80;
 /// Spare buckets for every hundred main ones: the share of buckets that overflow at that load (15.6% of a Poisson distribution with mean 12 lies
-/// above 15), and a little more.
-const SPARE_PERCENT: usize = 17;
+/// above 15), and what the coming and going of items adds.
+const SPARE_PERCENT: usize = 19;
 
 /// The log of a partition takes whole pages.
 const PAGE_BYTES: usize = 4 << 10;

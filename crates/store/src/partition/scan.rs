@@ -46,12 +46,15 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         self.state.scan.credit += words * self.shared.index.mains() as u64;
         while self.state.scan.credit >= price {
             self.state.scan.credit -= price;
-            let home = self.state.scan.home;
-            self.state.scan.home = if home + 1 == self.shared.index.mains() {
-                0
-            } else {
-                home + 1
-            };
+            self.scan_next(None);
+        }
+    }
+
+    /// Scans the chain whose turn it is, unless it is `locked`.
+    pub(super) fn scan_next(&mut self, locked: Option<usize>) {
+        let home = self.state.scan.home;
+        self.state.scan.home = (home + 1) % self.shared.index.mains();
+        if locked != Some(home) {
             self.scan_chain(home);
         }
     }

@@ -11,6 +11,9 @@ use crate::evict::Evict;
 use crate::heap::Item;
 use crate::index::{BUCKET_ENTRIES, CHAIN_BUCKETS_MAX, Entry, Index, Slot};
 
+/// Chains that are scanned at most to find a spare bucket for one that needs it.
+const SCANNED_FOR_A_SPARE: usize = 16;
+
 /// Spare buckets that are not in any chain.
 #[derive(Default)]
 pub(super) struct FreeList {
@@ -89,7 +92,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             return slot;
         }
         if length < CHAIN_BUCKETS_MAX
-            && let Some(spare) = self.state.spares.take(&shared.index)
+            && let Some(spare) = self.spare_bucket(home)
         {
             shared.index.bucket(last).set_next(Some(spare));
             shared.counters.spares_used.add(1);
@@ -111,47 +114,51 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         slot
     }
 
-    /// Gives the chain's last bucket back if its entries fit into the others. The chain is not
-    /// locked yet.
+    /// A bucket from the free list, or else one that some other chain no longer needs: a few chains
+    /// are scanned for it before their turn.
+    fn spare_bucket(&mut self, home: usize) -> Option<usize> {
+        let shared = self.shared;
+        for _ in 0..SCANNED_FOR_A_SPARE {
+            if let Some(spare) = self.state.spares.take(&shared.index) {
+                return Some(spare);
+            }
+            // The chain that wants the bucket is locked, and has no room anyway.
+            self.scan_next(Some(home));
+        }
+        self.state.spares.take(&shared.index)
+    }
+
+    /// Gives the chain's last bucket back if its live entries fit into the others. Dangling ones
+    /// give way: a spare bucket is worth more than a memory of who left. The chain is not locked
+    /// yet.
     pub(super) fn shorten_chain(&mut self, home: usize) {
         let shared = self.shared;
-        let Some((before, last)) = last_two(&shared.index, home) else {
+        let index = &shared.index;
+        let Some((before, last)) = last_two(index, home) else {
             return;
         };
-        let slots = |number: usize| {
-            (0..BUCKET_ENTRIES).map(move |entry| Slot {
-                bucket: number,
-                entry,
-            })
+        let slots = |bucket: usize| (0..BUCKET_ENTRIES).map(move |entry| Slot { bucket, entry });
+        let is_live = |slot: &Slot| {
+            let entry = index.get(*slot);
+            !entry.is_empty() && shared.log(entry.log()).is_live(entry.offset())
         };
-        let is_empty = |slot: &Slot| shared.index.get(*slot).is_empty();
-        let places = || {
-            shared
-                .index
-                .chain(home)
-                .filter(|&number| number != last)
-                .flat_map(slots)
-                .filter(is_empty)
-        };
-        let moving = || slots(last).filter(|slot| !is_empty(slot));
+        let others = || index.chain(home).filter(|&number| number != last);
+        let places = || others().flat_map(slots).filter(|slot| !is_live(slot));
+        let moving = || slots(last).filter(is_live);
         if places().count() < moving().count() {
             return;
         }
-        let main = shared.index.bucket(home);
+        let main = index.bucket(home);
         main.write_begin(A::SHARED_READS);
         for (from, to) in moving().zip(places()) {
-            shared
-                .index
-                .bucket(to.bucket)
-                .set_entry(to.entry, shared.index.get(from));
-            shared
-                .index
-                .bucket(last)
-                .set_entry(from.entry, Entry::EMPTY);
+            index.bucket(to.bucket).set_entry(to.entry, index.get(from));
         }
-        shared.index.bucket(before).set_next(None);
+        for slot in slots(last) {
+            index.bucket(last).set_entry(slot.entry, Entry::EMPTY);
+        }
+        index.bucket(before).set_next(None);
         main.write_end(A::SHARED_READS);
-        self.state.spares.give_back(&shared.index, last);
+        self.state.spares.give_back(index, last);
         shared.counters.spares_used.sub(1);
     }
 }
