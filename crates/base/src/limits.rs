@@ -101,6 +101,10 @@ const _: () = assert!(
     "a batch notes its connections in bytes"
 );
 const _: () = assert!(
+    BURST_CONNECTIONS_MAX <= BATCH_MAX,
+    "the engine keeps a note for each reply buffer of a batch, of which there are as many as jobs at most"
+);
+const _: () = assert!(
     BATCH_MAX <= u8::MAX as usize,
     "a batch notes its jobs in bytes"
 );

@@ -1,6 +1,7 @@
 //! What a server is asked to be: plain values, checked before anything is allocated or bound.
 
 use glimmer_base::limits;
+use glimmer_store::evict::ApproxLru;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -48,7 +49,7 @@ pub const CONNECTIONS_DEFAULT: usize = 1024;
 /// Default of `--item-size-hint`: a key of 16 bytes with a value of 32.
 pub const ITEM_BYTES_HINT_DEFAULT: usize = 48;
 /// Default of `--lru-threshold`.
-pub const LRU_THRESHOLD_DEFAULT: f64 = 0.5;
+pub const LRU_THRESHOLD_DEFAULT: f64 = ApproxLru::THRESHOLD_DEFAULT;
 
 /// Why a [`Config`] cannot work. Each message says what to do instead.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]

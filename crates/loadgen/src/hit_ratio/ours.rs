@@ -41,10 +41,10 @@ impl Rule {
     pub const ALL: [Rule; 5] = [
         Rule::Fifo,
         Rule::Lru { threshold: 0.0 },
+        Rule::Lru { threshold: 0.5 },
         Rule::Lru {
             threshold: ApproxLru::THRESHOLD_DEFAULT,
         },
-        Rule::Lru { threshold: 0.875 },
         Rule::S3Fifo,
     ];
 

@@ -25,12 +25,12 @@ use glimmer_base::Expiry;
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::Ordering::Relaxed;
 
-const WIDE: u64 = 1 << 0;
-const FLAGS: u64 = 1 << 1;
-const EXPIRY: u64 = 1 << 2;
+pub(super) const WIDE: u64 = 1 << 0;
+pub(super) const FLAGS: u64 = 1 << 1;
+pub(super) const EXPIRY: u64 = 1 << 2;
 
 const FLAGS_BYTES: usize = 4;
-const EXPIRY_BYTES: usize = Expiry::BITS as usize / 8;
+pub(super) const EXPIRY_BYTES: usize = Expiry::BITS as usize / 8;
 
 /// Largest CAS unique; the one after it is 1.
 pub const CAS_MAX: u64 = (1 << 40) - 1;
@@ -65,7 +65,7 @@ impl Layout {
     }
 
     #[inline(always)]
-    fn expiry_at(self) -> usize {
+    pub(super) fn expiry_at(self) -> usize {
         self.flags_at() + if self.flags { FLAGS_BYTES } else { 0 }
     }
 
@@ -120,10 +120,10 @@ impl Header {
 /// An item where it lies in a log. Cheap to make: only the header has been read.
 #[derive(Clone, Copy)]
 pub struct Item<'a> {
-    log: &'a CircularLog,
-    at: usize,
+    pub(super) log: &'a CircularLog,
+    pub(super) at: usize,
     header: Header,
-    layout: Layout,
+    pub(super) layout: Layout,
 }
 
 impl<'a> Item<'a> {
@@ -305,143 +305,9 @@ impl Value<'_> {
     }
 }
 
-/// An item about to be written.
-#[derive(Clone, Copy, Debug)]
-pub struct NewItem<'a> {
-    /// 1 to 250 bytes.
-    pub key: &'a [u8],
-    /// The value, in two parts that are joined (one of them old where something is appended).
-    pub value: [&'a [u8]; 2],
-    /// The client's flags.
-    pub flags: u32,
-    /// When the item expires.
-    pub expiry: Expiry,
-}
-
-impl NewItem<'_> {
-    /// The item's sizes.
-    #[inline(always)]
-    pub fn layout(&self) -> Layout {
-        Layout {
-            key_len: self.key.len(),
-            value_len: self.value[0].len() + self.value[1].len(),
-            flags: self.flags != 0,
-            expiry: self.expiry != Expiry::NEVER,
-        }
-    }
-}
-
-/// Writes an item at a position whose space is reserved for it.
-#[inline(always)]
-pub(crate) fn write_item(log: &CircularLog, at: usize, item: &NewItem<'_>, cas: u64) {
-    let layout = item.layout();
-    let wide = layout.value_len >= 256;
-    let marks = u64::from(wide) * WIDE
-        + u64::from(layout.flags) * FLAGS
-        + u64::from(layout.expiry) * EXPIRY;
-    let header = (cas & CAS_MAX) << 24
-        | (layout.value_len as u64 & 0xFF) << 16
-        | (layout.key_len as u64) << 8
-        | marks;
-    let mut sink = WordSink {
-        words: log.range(at, layout.words()),
-        partial: 0,
-        filled: 0,
-    };
-    sink.word(header);
-    if wide {
-        sink.word(layout.value_len as u64);
-    }
-    sink.bytes(item.key);
-    sink.bytes(item.value[0]);
-    sink.bytes(item.value[1]);
-    if layout.flags {
-        sink.bytes(&item.flags.to_le_bytes());
-    }
-    if layout.expiry {
-        sink.bytes(&item.expiry.ms().to_le_bytes()[..EXPIRY_BYTES]);
-    }
-    sink.finish();
-}
-
-/// Changes the expiry of an item that has one.
-pub(crate) fn write_expiry(item: &Item<'_>, expiry: Expiry) {
-    debug_assert!(item.layout.expiry);
-    let first = item.layout.expiry_at();
-    for (i, byte) in expiry.ms().to_le_bytes()[..EXPIRY_BYTES].iter().enumerate() {
-        let (word, shift) = (
-            item.log.word(item.at + (first + i) / 8),
-            8 * ((first + i) % 8),
-        );
-        word.store(
-            word.load(Relaxed) & !(0xFF << shift) | u64::from(*byte) << shift,
-            Relaxed,
-        );
-    }
-}
-
-/// Marks `words` unused words at a position.
-pub(crate) fn write_filler(log: &CircularLog, at: usize, words: u64) {
-    log.word(at).store(words << 24, Relaxed);
-}
-
-/// Joins byte strings into words without a gap.
-struct WordSink<I> {
-    words: I,
-    partial: u64,
-    filled: usize,
-}
-
-impl<'a, I: Iterator<Item = &'a glimmer_base::sync::AtomicU64>> WordSink<I> {
-    #[inline(always)]
-    fn word(&mut self, word: u64) {
-        if let Some(space) = self.words.next() {
-            space.store(word, Relaxed);
-        }
-    }
-
-    #[inline(always)]
-    fn bytes(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        if self.filled == 0 {
-            for word in words {
-                self.word(u64::from_le_bytes(*word));
-            }
-        } else {
-            for word in words {
-                let word = u64::from_le_bytes(*word);
-                self.word(self.partial | word << (8 * self.filled));
-                self.partial = word >> (64 - 8 * self.filled);
-            }
-        }
-        if rest.is_empty() {
-            return;
-        }
-        let last = partial_word(rest);
-        self.partial |= last << (8 * self.filled);
-        self.filled += rest.len();
-        if self.filled >= 8 {
-            self.word(self.partial);
-            self.filled -= 8;
-            self.partial = if self.filled == 0 {
-                0
-            } else {
-                last >> (8 * (rest.len() - self.filled))
-            };
-        }
-    }
-
-    #[inline(always)]
-    fn finish(mut self) {
-        if self.filled != 0 {
-            self.word(self.partial);
-        }
-    }
-}
-
 /// Fewer than eight bytes as the low bytes of a word.
 #[inline(always)]
-fn partial_word(bytes: &[u8]) -> u64 {
+pub(super) fn partial_word(bytes: &[u8]) -> u64 {
     let mut word = [0; 8];
     word[..bytes.len()].copy_from_slice(bytes);
     u64::from_le_bytes(word)

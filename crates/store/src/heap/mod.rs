@@ -4,8 +4,11 @@
 mod circular_log;
 mod item;
 mod offset;
+mod write;
 
 pub use circular_log::CircularLog;
-pub use item::{CAS_MAX, Item, Layout, NewItem, Value};
-pub(crate) use item::{Header, write_expiry, write_filler, write_item};
+pub(crate) use item::Header;
+pub use item::{CAS_MAX, Item, Layout, Value};
 pub use offset::{Geometry, Offset};
+pub use write::NewItem;
+pub(crate) use write::{write_expiry, write_filler, write_item};
