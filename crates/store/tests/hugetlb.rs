@@ -35,6 +35,7 @@ impl Drop for Reserved {
     }
 }
 
+/// One test, because reserving is a matter of the whole machine.
 #[test]
 fn a_partition_lies_on_reserved_huge_pages() {
     let Some(_reserved) = Reserved::pages(40) else {
@@ -72,4 +73,11 @@ fn a_partition_lies_on_reserved_huge_pages() {
     let report = PageReport::of(&addresses);
     assert!(report.hugetlb_bytes >= 40 << 20, "{report:?}");
     assert!(owner.figures().log_bytes() <= config.log_bytes as u64);
+
+    // A tenth of this log is less than a huge page: it lies on other pages, and is no error.
+    let config = PartitionConfig {
+        log_bytes: 13 << 20,
+        ..config
+    };
+    Owner::<Erew, _>::new(&config, S3Fifo).expect("13 MiB hold whole huge pages");
 }

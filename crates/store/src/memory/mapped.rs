@@ -1,7 +1,7 @@
 //! Memory mapped from the kernel: a zeroed slice for the index, and words with a mirror behind
 //! their end for the log.
 
-use super::{PagePolicy, ZeroAtomics, prefetch_line};
+use super::{HUGE_PAGE, PagePolicy, ZeroAtomics, prefetch_line};
 use glimmer_base::sync::AtomicU64;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
@@ -12,7 +12,6 @@ use std::os::fd::OwnedFd;
 use std::ptr;
 
 const PAGE: usize = 4 << 10;
-const HUGE_PAGE: usize = 2 << 20;
 
 /// Address space that is ours until dropped. Invariant (R): `[base, base + len)` was reserved by
 /// one `mmap`, everything mapped into it later was mapped over that reservation, and nothing else

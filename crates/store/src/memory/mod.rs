@@ -18,6 +18,9 @@ pub use boxed::{MirroredWords, ZeroedSlice};
 
 pub use pages::{PagePolicy, PageReport};
 
+/// Bytes of a huge page.
+pub(crate) const HUGE_PAGE: usize = 2 << 20;
+
 /// Types of which a run of zero bytes is a valid value that may be changed through shared
 /// references.
 ///

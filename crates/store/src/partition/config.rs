@@ -4,7 +4,7 @@ use super::Shared;
 use crate::evict::Evict;
 use crate::heap::{CircularLog, Geometry};
 use crate::index::Index;
-use crate::memory::PagePolicy;
+use crate::memory::{HUGE_PAGE, PagePolicy};
 use crossbeam_utils::CachePadded;
 use glimmer_base::Seed;
 use glimmer_base::counter::Counter;
@@ -125,12 +125,17 @@ impl PartitionConfig {
             )
             .map_err(ConfigError::Memory)
         };
+        // A small log that no reserved huge page fits into lies on others.
+        let small_pages = match self.pages {
+            PagePolicy::Hugetlb if small_words * 8 < HUGE_PAGE => PagePolicy::Transparent,
+            pages => pages,
+        };
         let small = match small_words {
             0 => log(LOG_UNIT_WORDS, 0, PagePolicy::Small)?,
             words => log(
                 words,
                 item_words_max.min(words / SMALL_LOG_ITEMS_MIN),
-                self.pages,
+                small_pages,
             )?,
         };
         Ok(Shared {
