@@ -138,12 +138,18 @@ impl Index {
         }
     }
 
+    /// Fetches a bucket, both lines, without waiting for it.
+    #[inline(always)]
+    pub fn prefetch_bucket(&self, number: usize) {
+        let bucket: *const Bucket = self.bucket(number);
+        prefetch_line(bucket);
+        prefetch_line(bucket.cast::<u8>().wrapping_add(64));
+    }
+
     /// Fetches a key's main bucket, both lines, without waiting for it.
     #[inline(always)]
     pub fn prefetch(&self, keyhash: Keyhash) {
-        let bucket: *const Bucket = self.bucket(self.home(keyhash));
-        prefetch_line(bucket);
-        prefetch_line(bucket.cast::<u8>().wrapping_add(64));
+        self.prefetch_bucket(self.home(keyhash));
     }
 
     /// Where the memory lies.

@@ -39,12 +39,18 @@ impl Shared {
 
     /// Fetches the lines of every item in the key's main bucket that bears its tag: those that an
     /// item of the usual size has, three at most, which is where the processor's own prefetching
-    /// has caught on.
+    /// has caught on. If there is none, the item may be in a spare bucket, which is fetched instead.
     #[inline(always)]
     pub(super) fn prefetch_item(&self, keyhash: Keyhash) {
         let bucket = self.index.bucket(self.index.home(keyhash));
         let last_word = self.usual_words.get().clamp(1, 16) as usize - 1;
-        for place in bucket.tagged(keyhash.tag()) {
+        let mut places = bucket.tagged(keyhash.tag()).peekable();
+        if places.peek().is_none()
+            && let Some(spare) = bucket.next()
+        {
+            self.index.prefetch_bucket(spare);
+        }
+        for place in places {
             let entry = bucket.entry(place);
             let log = self.log(entry.log());
             let at = log.geometry().position(entry.offset());
