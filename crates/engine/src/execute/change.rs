@@ -3,6 +3,7 @@
 use super::{Context, answer};
 use crate::job::Job;
 use glimmer_base::Expiry;
+use glimmer_base::counter::Counter;
 use glimmer_proto::text::{lines, number};
 use glimmer_store::access::Access;
 use glimmer_store::evict::Evict;
@@ -80,32 +81,19 @@ fn touched<A: Access, E: Evict>(
     found
 }
 
-pub fn increment<A: Access, E: Evict>(
+/// `incr` or `decr`, whose figures are `hits` and `misses`.
+pub fn arithmetic<A: Access, E: Evict>(
     writer: &mut Writer<'_, A, E>,
     context: &Context<'_>,
     job: &Job<'_>,
-    delta: u64,
+    calculation: impl FnOnce(u64) -> u64,
+    (hits, misses): (&Counter, &Counter),
     out: &mut Vec<u8>,
 ) {
-    let outcome = calculate(writer, context, job, |number| number.wrapping_add(delta));
+    let outcome = calculate(writer, context, job, calculation);
     match outcome {
-        Outcome::NotFound => context.tally.incr_misses.add(1),
-        _ => context.tally.incr_hits.add(1),
-    }
-    outcome.answer(job, out);
-}
-
-pub fn decrement<A: Access, E: Evict>(
-    writer: &mut Writer<'_, A, E>,
-    context: &Context<'_>,
-    job: &Job<'_>,
-    delta: u64,
-    out: &mut Vec<u8>,
-) {
-    let outcome = calculate(writer, context, job, |number| number.saturating_sub(delta));
-    match outcome {
-        Outcome::NotFound => context.tally.decr_misses.add(1),
-        _ => context.tally.decr_hits.add(1),
+        Outcome::NotFound => misses.add(1),
+        _ => hits.add(1),
     }
     outcome.answer(job, out);
 }

@@ -159,8 +159,16 @@ fn execute<A: Access, E: Evict>(
             out,
         ),
         Verb::Delete => change::delete(&mut writer, context, job, out),
-        Verb::Increment { delta } => change::increment(&mut writer, context, job, delta, out),
-        Verb::Decrement { delta } => change::decrement(&mut writer, context, job, delta, out),
+        Verb::Increment { delta } => {
+            let figures = (&context.tally.incr_hits, &context.tally.incr_misses);
+            let add = |number: u64| number.wrapping_add(delta);
+            change::arithmetic(&mut writer, context, job, add, figures, out);
+        }
+        Verb::Decrement { delta } => {
+            let figures = (&context.tally.decr_hits, &context.tally.decr_misses);
+            let subtract = |number: u64| number.saturating_sub(delta);
+            change::arithmetic(&mut writer, context, job, subtract, figures, out);
+        }
         Verb::Touch { exptime } => change::touch(&mut writer, context, job, exptime, out),
         Verb::Refused { line } => {
             writer.remove(job.keyhash, request.key, context.now);
