@@ -135,13 +135,18 @@ fn stopping_answers_what_has_arrived() {
             client.expect("mn\r\n", "MN\r\n");
         }
         for (index, client) in clients.iter_mut().enumerate() {
-            for i in 0..500 {
-                client.send(format!("set k{index}:{i} 0 0 1\r\nx\r\n"));
-            }
+            // In one segment: when the first is answered, all have arrived.
+            let requests: String = (0..500)
+                .map(|i| format!("set k{index}:{i} 0 0 1\r\nx\r\n"))
+                .collect();
+            client.send(requests);
+        }
+        for client in &mut clients {
+            assert_eq!(client.line(), "STORED\r\n");
         }
         node.stop();
         for client in &mut clients {
-            assert_eq!(client.rest(), b"STORED\r\n".repeat(500));
+            assert_eq!(client.rest(), b"STORED\r\n".repeat(499));
         }
         let address = node.local_addrs()[0];
         node.join();
