@@ -95,3 +95,15 @@ impl Tally {
 fn excerpt(input: &[u8]) -> String {
     input[..input.len().min(80)].escape_ascii().to_string()
 }
+
+/// Recognises a fixed line.
+#[inline]
+fn line(expected: &[u8], input: &[u8], taken: Taken) -> Taken {
+    if input.starts_with(expected) {
+        taken
+    } else if expected.starts_with(input) || !input.contains(&b'\n') {
+        Taken::Incomplete
+    } else {
+        Taken::Wrong
+    }
+}

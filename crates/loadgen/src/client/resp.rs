@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::{Protocol, Step, Taken};
+use super::{Protocol, Step, Taken, line};
 use crate::values::{self, VALUE_BYTES_MAX};
 
 /// `$1024\r\n`, the longest head of a value.
@@ -47,18 +47,6 @@ impl Resp {
         } else {
             Taken::Wrong
         }
-    }
-}
-
-/// Recognises a fixed line.
-#[inline]
-fn line(expected: &[u8], input: &[u8], taken: Taken) -> Taken {
-    if input.starts_with(expected) {
-        taken
-    } else if expected.starts_with(input) || !input.contains(&b'\n') {
-        Taken::Incomplete
-    } else {
-        Taken::Wrong
     }
 }
 

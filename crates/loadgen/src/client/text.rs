@@ -1,6 +1,6 @@
 //! memcached's classic text protocol, as far as a load needs it.
 
-use super::{Protocol, Step, Taken};
+use super::{Protocol, Step, Taken, line};
 use crate::values::{self, KEY_BYTES, VALUE_BYTES_MAX};
 
 /// Bytes between a value's key and its first byte, at most: ` 0 1024\r\n`.
@@ -52,18 +52,6 @@ impl Text {
         } else {
             Taken::Wrong
         }
-    }
-}
-
-/// Recognises a fixed line.
-#[inline]
-fn line(expected: &[u8], input: &[u8], taken: Taken) -> Taken {
-    if input.starts_with(expected) {
-        taken
-    } else if expected.starts_with(input) || !input.contains(&b'\n') {
-        Taken::Incomplete
-    } else {
-        Taken::Wrong
     }
 }
 
