@@ -95,6 +95,12 @@ impl Connection {
         self.window.is_none() && self.tx.is_empty()
     }
 
+    /// Whether the client has taken everything in front of this hole of its window.
+    pub fn awaits(&self, hole: u16) -> bool {
+        let is_next = |window: &Window| window.next() == Some(hole);
+        self.tx.is_empty() && self.window.as_deref().is_some_and(is_next)
+    }
+
     /// Whether it should be served.
     #[inline]
     pub fn is_runnable(&self) -> bool {

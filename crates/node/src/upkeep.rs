@@ -4,6 +4,7 @@ use glimmer_base::limits::{BUFFER_BYTES, DRAIN_MS_MAX, REPLY_BYTES_HIGH, SHORT_T
 use glimmer_base::sync::Ordering;
 
 use crate::connection::{Connection, ConnectionKey};
+use crate::mesh::parcel::Ticket;
 use crate::worker::Worker;
 
 impl Worker {
@@ -30,9 +31,17 @@ impl Worker {
             self.pool.clear();
             while self.bytes_free() < self.bytes_wanted() && self.close_largest_stalled() {}
         }
-        if self.port.has_unfinished() && self.bytes_free() >= REPLY_BYTES_HIGH {
-            // One at a time: what it brings home is counted only then.
-            self.port.resume_one();
+        if self.port.has_unfinished() {
+            // One at a time: what it brings home is counted only then. Without memory, still what a client waits for that has taken all
+            // before it: later replies of its window may be what takes the memory, and they go only behind this one.
+            let has_memory = self.bytes_free() >= REPLY_BYTES_HIGH;
+            let connections = &self.connections;
+            let is_awaited = |ticket: Ticket| {
+                let connection = connections.get(ticket.connection);
+                connection.is_none_or(|connection| connection.awaits(ticket.hole))
+            };
+            self.port
+                .resume_one(|ticket| has_memory || is_awaited(ticket));
             self.port.wake_peers();
         }
         // Those who want little need not wait behind those who want much.
@@ -57,19 +66,32 @@ impl Worker {
         }
     }
 
-    /// Of the connections that hold much and make no headway, closes the one that holds most. Returns whether there was one.
+    /// Of the connections that hold much and make no headway while others go without, closes the one that holds most. Returns whether there
+    /// was one.
     fn close_largest_stalled(&mut self) -> bool {
         let now_ms = self.now.ms;
         let stalled = self
             .connections
             .iter()
-            .filter(|(_, connection)| connection.is_stalled(now_ms));
+            .filter(|&(key, connection)| connection.is_stalled(now_ms) && self.others_lack(key));
         let Some((key, _)) = stalled.max_by_key(|(_, connection)| connection.counted) else {
             return false;
         };
         self.tally.stalled_kicks += 1;
         self.close(key);
         true
+    }
+
+    /// Whether somebody beside this connection lacks memory. A client that is alone in lacking it waits for nobody but itself: it gets its
+    /// replies when it takes those it has.
+    fn others_lack(&self, key: ConnectionKey) -> bool {
+        let others_starve = self.starved.iter().any(|&(starved, _)| starved != key);
+        // What crossed behind an unfinished parcel waits with it, whoever sent it.
+        let others_wait = || {
+            let mut others = self.connections.iter().filter(|&(other, _)| other != key);
+            others.any(|(_, connection)| connection.window.is_some())
+        };
+        others_starve || (self.port.has_unfinished() && others_wait())
     }
 
     fn close_where(&mut self, mut condition: impl FnMut(&Connection) -> bool) -> u64 {

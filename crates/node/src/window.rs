@@ -96,6 +96,11 @@ impl Window {
         self.joined = to;
     }
 
+    /// The first empty hole.
+    pub fn next(&self) -> Option<u16> {
+        (!self.is_complete()).then_some(self.next as u16)
+    }
+
     /// Whether every hole is filled.
     pub fn is_complete(&self) -> bool {
         self.next == self.holes.len()

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::thread;
 use std::time::Duration;
 
-use glimmer_base::limits::{BATCH_MAX, ITEM_BYTES_DEFAULT, LINE_BYTES_MAX};
+use glimmer_base::limits::{BATCH_MAX, ITEM_BYTES_DEFAULT, LINE_BYTES_MAX, STALLED_MS_MAX};
 use glimmer_node::{Node, NodeConfig, Tally};
 use support::{Client, Habits, PATIENCE, config, start, start_with};
 
@@ -150,6 +150,28 @@ fn clients_that_never_read_are_closed_when_memory_is_short() {
         assert!((total(&node).buffer_bytes as usize) < limit + overshoot);
         drop(idlers);
     }
+}
+
+/// A client that asks several workers for megabytes and takes its time lacks nobody's memory but its own: it is not closed, and replies that came
+/// home early never keep the one in front of them from being made.
+#[test]
+fn a_slow_reader_that_is_alone_gets_everything() {
+    let node = start(4, Habits::EREW);
+    let mut client = Client::connect(&node);
+    let value = vec![b'x'; 100_000];
+    for key in 0..8 {
+        store(&mut client, &format!("k{key}"), &value);
+    }
+    let rounds = 30;
+    client.send("get k0 k1 k2 k3 k4 k5 k6 k7\r\n".repeat(rounds));
+    thread::sleep(Duration::from_millis(STALLED_MS_MAX + 200));
+    for _ in 0..rounds {
+        for key in 0..8 {
+            expect_value(&mut client, &format!("k{key}"), &value);
+        }
+        assert_eq!(client.line(), "END\r\n");
+    }
+    assert_eq!(total(&node).stalled_kicks, 0);
 }
 
 #[test]

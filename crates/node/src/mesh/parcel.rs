@@ -163,6 +163,12 @@ impl Parcel {
         self.answered == self.crossings.len()
     }
 
+    /// Who waits for the first reply that is yet to be made.
+    pub fn first_unanswered(&self) -> Option<Ticket> {
+        let crossing = self.crossings.get(self.answered);
+        crossing.map(|crossing| crossing.ticket)
+    }
+
     /// Whether this trip is not the first.
     pub fn is_resumed(&self) -> bool {
         self.trips > 0

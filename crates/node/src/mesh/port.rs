@@ -224,9 +224,12 @@ impl Port {
         !self.unfinished.is_empty()
     }
 
-    /// Sends the oldest unfinished parcel again.
-    pub fn resume_one(&mut self) {
-        if let Some((worker, parcel)) = self.unfinished.pop_front() {
+    /// Sends again the oldest unfinished parcel whose next reply `may` be made. Of one peer there is never more than one: order is kept.
+    pub fn resume_one(&mut self, may: impl Fn(Ticket) -> bool) {
+        let may = |(_, parcel): &(usize, Box<Parcel>)| parcel.first_unanswered().is_some_and(&may);
+        if let Some((worker, parcel)) = (self.unfinished.iter().position(may))
+            .and_then(|position| self.unfinished.remove(position))
+        {
             self.peer(worker).send(parcel);
         }
     }
