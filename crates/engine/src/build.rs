@@ -5,71 +5,42 @@ use crate::flush::FlushClock;
 use crate::partitions_of::Handle;
 use crate::{Engine, Partitions};
 use glimmer_base::limits::{PARTITIONS_MAX, WORKERS_MAX};
-use glimmer_store::access::{Access, Crcw, Crew, Erew};
-use glimmer_store::evict::Evict;
-use glimmer_store::partition::{ConfigError, Owner, PartitionConfig};
+use glimmer_store::access::Access;
+use glimmer_store::table::Table;
 use std::sync::Arc;
 
-/// A store: how many partitions of which size, for how many workers.
+/// How a store is spread: how many partitions for how many workers.
 #[derive(Clone, Debug)]
-pub struct StoreConfig {
+pub struct Spread {
     /// Number of partitions; partition `p` belongs to worker `p % workers`.
     pub partitions: usize,
     /// Number of workers.
     pub workers: usize,
-    /// Each partition's sizes; its `numa_node` is replaced by its owner's.
-    pub partition: PartitionConfig,
     /// Each worker's NUMA node, where that matters; may be empty.
     pub numa_nodes: Vec<u32>,
 }
 
-/// How an access mode hands a partition to the workers.
-pub trait Spread: Access {
-    /// A writing side for another worker than the owner, if the mode has such.
-    fn share<E: Evict>(owner: &Owner<Self, E>) -> Option<Owner<Self, E>>
-    where
-        Self: Sized;
-}
-
-impl Spread for Erew {
-    fn share<E: Evict>(_: &Owner<Self, E>) -> Option<Owner<Self, E>> {
-        None
-    }
-}
-
-impl Spread for Crew {
-    fn share<E: Evict>(_: &Owner<Self, E>) -> Option<Owner<Self, E>> {
-        None
-    }
-}
-
-impl Spread for Crcw {
-    fn share<E: Evict>(owner: &Owner<Self, E>) -> Option<Owner<Self, E>> {
-        Some(owner.clone())
-    }
-}
-
-/// Builds the partitions, and for each worker the engine that drives them.
+/// Builds the partitions, each by `make` for its owner's NUMA node, and for each worker the engine that drives them.
 ///
 /// # Errors
 ///
-/// [`ConfigError`], if a partition cannot be made.
+/// What `make` fails with.
 ///
 /// # Panics
 ///
 /// If there is no worker or no partition, or more than the limits allow.
-pub fn build<A: Spread, E: Evict>(
-    config: &StoreConfig,
-    rule: E,
-) -> Result<Vec<Box<dyn Engine>>, ConfigError> {
+pub fn build<T: Table, X>(
+    spread: &Spread,
+    make: impl FnMut(Option<u32>) -> Result<T, X>,
+) -> Result<Vec<Box<dyn Engine>>, X> {
     let flushes = Arc::new(FlushClock::default());
-    let workers = partitions::<A, E>(config, rule)?;
+    let workers = partitions(spread, make)?;
     Ok(workers
         .into_iter()
         .enumerate()
         .map(|(worker, partitions)| {
-            let owned = (0..config.partitions)
-                .filter(|p| p % config.workers == worker)
+            let owned = (0..spread.partitions)
+                .filter(|p| p % spread.workers == worker)
                 .collect();
             Box::new(Executor::new(partitions, owned, flushes.clone())) as Box<dyn Engine>
         })
@@ -85,32 +56,25 @@ pub fn build<A: Spread, E: Evict>(
 /// # Panics
 ///
 /// As [`build`].
-pub fn partitions<A: Spread, E: Evict>(
-    config: &StoreConfig,
-    rule: E,
-) -> Result<Vec<Partitions<A, E>>, ConfigError> {
+pub fn partitions<T: Table, X>(
+    spread: &Spread,
+    mut make: impl FnMut(Option<u32>) -> Result<T, X>,
+) -> Result<Vec<Partitions<T>>, X> {
     assert!(
-        (1..=PARTITIONS_MAX).contains(&config.partitions)
-            && (1..=WORKERS_MAX).contains(&config.workers)
+        (1..=PARTITIONS_MAX).contains(&spread.partitions)
+            && (1..=WORKERS_MAX).contains(&spread.workers)
     );
-    let mut handles: Vec<Vec<Handle<A, E>>> = (0..config.workers).map(|_| Vec::new()).collect();
-    for partition in 0..config.partitions {
-        let owner_worker = partition % config.workers;
-        let numa_node = config.numa_nodes.get(owner_worker).copied();
-        let owner = Owner::<A, E>::new(
-            &PartitionConfig {
-                numa_node,
-                ..config.partition
-            },
-            rule.clone(),
-        )?;
-        for worker in (0..config.workers).filter(|&worker| worker != owner_worker) {
+    let mut handles: Vec<Vec<Handle<T>>> = (0..spread.workers).map(|_| Vec::new()).collect();
+    for partition in 0..spread.partitions {
+        let owner_worker = partition % spread.workers;
+        let owner = make(spread.numa_nodes.get(owner_worker).copied())?;
+        for worker in (0..spread.workers).filter(|&worker| worker != owner_worker) {
             handles[worker].push(Handle {
-                owner: A::share(&owner),
+                owner: owner.share(),
                 reader: owner.reader(),
             });
         }
-        let reader = owner.reader().filter(|_| A::SHARED_WRITES);
+        let reader = owner.reader().filter(|_| T::Access::SHARED_WRITES);
         handles[owner_worker].push(Handle {
             owner: Some(owner),
             reader,
@@ -119,6 +83,6 @@ pub fn partitions<A: Spread, E: Evict>(
     Ok(handles
         .into_iter()
         .enumerate()
-        .map(|(worker, handles)| Partitions::new(handles, config.workers, worker))
+        .map(|(worker, handles)| Partitions::new(handles, spread.workers, worker))
         .collect())
 }

@@ -20,7 +20,7 @@ mod partitions_of;
 mod pipeline;
 mod tally;
 
-pub use build::{Spread, StoreConfig, build, partitions};
+pub use build::{Spread, build, partitions};
 pub use job::{Counts, Done, Engine, Figures, Job, PageReport, Place, Status, TableStats, Tally};
 pub use partitions_of::Partitions;
 pub use pipeline::{Prefetch, Stages, staged};

@@ -2,24 +2,23 @@
 
 use glimmer_base::Keyhash;
 use glimmer_store::access::Access;
-use glimmer_store::evict::Evict;
-use glimmer_store::partition::{Figures, Owner, Reader};
+use glimmer_store::table::{Table, TableFigures, TableReader};
 
 /// One worker's handles: a writing side where it may write, a reading side where it may read beside
 /// the writer.
-pub struct Partitions<A: Access, E: Evict> {
-    handles: Vec<Handle<A, E>>,
+pub struct Partitions<T: Table> {
+    handles: Vec<Handle<T>>,
     workers: usize,
     worker: usize,
 }
 
-pub(crate) struct Handle<A: Access, E: Evict> {
-    pub owner: Option<Owner<A, E>>,
-    pub reader: Option<Reader>,
+pub(crate) struct Handle<T: Table> {
+    pub owner: Option<T>,
+    pub reader: Option<T::Reader>,
 }
 
-impl<A: Access, E: Evict> Partitions<A, E> {
-    pub(crate) fn new(handles: Vec<Handle<A, E>>, workers: usize, worker: usize) -> Self {
+impl<T: Table> Partitions<T> {
+    pub(crate) fn new(handles: Vec<Handle<T>>, workers: usize, worker: usize) -> Self {
         Partitions {
             handles,
             workers,
@@ -28,25 +27,25 @@ impl<A: Access, E: Evict> Partitions<A, E> {
     }
 
     #[inline(always)]
-    pub(crate) fn handle(&mut self, keyhash: Keyhash) -> &mut Handle<A, E> {
+    pub(crate) fn handle(&mut self, keyhash: Keyhash) -> &mut Handle<T> {
         let partition = keyhash.partition(self.handles.len());
         &mut self.handles[partition]
     }
 
     #[inline(always)]
-    fn handle_ref(&self, keyhash: Keyhash) -> &Handle<A, E> {
+    fn handle_ref(&self, keyhash: Keyhash) -> &Handle<T> {
         &self.handles[keyhash.partition(self.handles.len())]
     }
 
     /// The writing side of the key's partition, where this worker has it.
     #[inline(always)]
-    pub fn owner(&mut self, keyhash: Keyhash) -> Option<&mut Owner<A, E>> {
+    pub fn owner(&mut self, keyhash: Keyhash) -> Option<&mut T> {
         self.handle(keyhash).owner.as_mut()
     }
 
     /// The reading side of the key's partition, where the access mode has one.
     #[inline(always)]
-    pub fn reader(&self, keyhash: Keyhash) -> Option<&Reader> {
+    pub fn reader(&self, keyhash: Keyhash) -> Option<&T::Reader> {
         self.handle_ref(keyhash).reader.as_ref()
     }
 
@@ -58,17 +57,17 @@ impl<A: Access, E: Evict> Partitions<A, E> {
     }
 
     /// The figures of these partitions, of which this worker has the writing side.
-    pub(crate) fn figures(&mut self, owned: Vec<usize>) -> Vec<Figures> {
+    pub(crate) fn figures(&mut self, owned: Vec<usize>) -> Vec<Box<dyn TableFigures>> {
         owned
             .into_iter()
-            .filter_map(|partition| self.handles[partition].owner.as_ref().map(Owner::figures))
+            .filter_map(|partition| self.handles[partition].owner.as_ref().map(Table::figures))
             .collect()
     }
 
     /// The worker that owns the key's partition; this one, where all may write.
     #[inline(always)]
     pub(crate) fn owner_worker(&self, keyhash: Keyhash) -> usize {
-        if A::SHARED_WRITES {
+        if T::Access::SHARED_WRITES {
             self.worker
         } else {
             keyhash.partition(self.handles.len()) % self.workers

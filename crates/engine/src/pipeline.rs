@@ -9,8 +9,7 @@
 
 use crate::Partitions;
 use glimmer_base::Keyhash;
-use glimmer_store::access::Access;
-use glimmer_store::evict::Evict;
+use glimmer_store::table::Table;
 
 /// How many requests ahead of execution a bucket is fetched.
 pub const BUCKET_AHEAD: usize = 16;
@@ -42,7 +41,7 @@ pub trait Prefetch {
     fn item(&self, keyhash: Keyhash);
 }
 
-impl<A: Access, E: Evict> Prefetch for Partitions<A, E> {
+impl<T: Table> Prefetch for Partitions<T> {
     #[inline(always)]
     fn bucket(&self, keyhash: Keyhash) {
         self.prefetch_bucket(keyhash);

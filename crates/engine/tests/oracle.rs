@@ -4,12 +4,12 @@
 //! oracle covers eviction.
 
 use glimmer_base::{Expiry, Moment, Seed};
-use glimmer_engine::{Done, Engine, Job, Place, Spread, Status, StoreConfig, build};
+use glimmer_engine::{Done, Engine, Job, Place, Spread, Status, build};
 use glimmer_proto::{Form, Request, StoreMode, Verb};
-use glimmer_store::access::{Crcw, Crew, Erew};
+use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::PartitionConfig;
+use glimmer_store::partition::{Owner, PartitionConfig};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::collections::HashMap;
@@ -290,28 +290,29 @@ fn value(rng: &mut SmallRng) -> Vec<u8> {
     }
 }
 
-fn run<A: Spread, E: Evict>(rule: E) {
+fn run<A: Access, E: Evict>(rule: E) {
     let seed = std::env::var("GLIMMER_SEED")
         .ok()
         .and_then(|s| s.parse().ok())
         .unwrap_or_else(rand::random);
     println!("GLIMMER_SEED={seed}");
     let mut rng = SmallRng::seed_from_u64(seed);
-    let config = StoreConfig {
+    let spread = Spread {
         partitions: 2 * WORKERS,
         workers: WORKERS,
-        partition: PartitionConfig {
-            log_bytes: 8 << 20,
-            main_buckets: 20,
-            spare_buckets: 10,
-            item_bytes_max: ITEM_BYTES_MAX,
-            pages: PagePolicy::Small,
-            seed: SEED,
-            ..PartitionConfig::default()
-        },
         numa_nodes: Vec::new(),
     };
-    let mut engines: Vec<Box<dyn Engine>> = build::<A, E>(&config, rule).unwrap();
+    let partition = PartitionConfig {
+        log_bytes: 8 << 20,
+        main_buckets: 20,
+        spare_buckets: 10,
+        item_bytes_max: ITEM_BYTES_MAX,
+        pages: PagePolicy::Small,
+        seed: SEED,
+        ..PartitionConfig::default()
+    };
+    let make = |_| Owner::<A, E>::new(&partition, rule.clone());
+    let mut engines: Vec<Box<dyn Engine>> = build(&spread, make).unwrap();
     let (mut model, mut now) = (
         Model::default(),
         Moment {

@@ -3,11 +3,11 @@
 use crate::config::{AccessMode, Config, EvictionRule, HugepagePolicy};
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Seed;
-use glimmer_engine::{Engine, Spread, StoreConfig, build};
-use glimmer_store::access::{Crcw, Crew, Erew};
-use glimmer_store::evict::{ApproxLru, Fifo, S3Fifo};
+use glimmer_engine::{Engine, Spread, build};
+use glimmer_store::access::{Access, Crcw, Crew, Erew};
+use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::{ConfigError, PartitionConfig};
+use glimmer_store::partition::{ConfigError, Owner, PartitionConfig};
 
 /// Builds the store as planned, and for each worker the engine that drives it.
 pub fn engines(
@@ -16,36 +16,51 @@ pub fn engines(
     seed: Seed,
     numa_nodes: Vec<u32>,
 ) -> Result<Vec<Box<dyn Engine>>, ConfigError> {
-    let store = StoreConfig {
+    let spread = Spread {
         partitions: plan.partitions,
         workers: config.workers,
-        partition: PartitionConfig {
-            log_bytes: plan.log_bytes,
-            main_buckets: plan.main_buckets,
-            spare_buckets: plan.spare_buckets,
-            item_bytes_max: plan.item_bytes_max,
-            pages: pages(config.hugepages),
-            seed,
-            ..PartitionConfig::default()
-        },
         numa_nodes,
     };
+    let partition = PartitionConfig {
+        log_bytes: plan.log_bytes,
+        main_buckets: plan.main_buckets,
+        spare_buckets: plan.spare_buckets,
+        item_bytes_max: plan.item_bytes_max,
+        pages: pages(config.hugepages),
+        seed,
+        ..PartitionConfig::default()
+    };
     match config.access {
-        AccessMode::Erew => with_rule::<Erew>(config, &store),
-        AccessMode::Crew => with_rule::<Crew>(config, &store),
-        AccessMode::Crcw => with_rule::<Crcw>(config, &store),
+        AccessMode::Erew => with_rule::<Erew>(config, &spread, &partition),
+        AccessMode::Crew => with_rule::<Crew>(config, &spread, &partition),
+        AccessMode::Crcw => with_rule::<Crcw>(config, &spread, &partition),
     }
 }
 
-fn with_rule<A: Spread>(
+fn with_rule<A: Access>(
     config: &Config,
-    store: &StoreConfig,
+    spread: &Spread,
+    partition: &PartitionConfig,
 ) -> Result<Vec<Box<dyn Engine>>, ConfigError> {
     match config.evict {
-        EvictionRule::Fifo => build::<A, _>(store, Fifo),
-        EvictionRule::Lru => build::<A, _>(store, ApproxLru::new(config.lru_threshold)),
-        EvictionRule::S3Fifo => build::<A, _>(store, S3Fifo),
+        EvictionRule::Fifo => cache::<A, _>(spread, partition, Fifo),
+        EvictionRule::Lru => cache::<A, _>(spread, partition, ApproxLru::new(config.lru_threshold)),
+        EvictionRule::S3Fifo => cache::<A, _>(spread, partition, S3Fifo),
     }
+}
+
+fn cache<A: Access, E: Evict>(
+    spread: &Spread,
+    partition: &PartitionConfig,
+    rule: E,
+) -> Result<Vec<Box<dyn Engine>>, ConfigError> {
+    build(spread, |numa_node| {
+        let partition = PartitionConfig {
+            numa_node,
+            ..*partition
+        };
+        Owner::<A, E>::new(&partition, rule.clone())
+    })
 }
 
 fn pages(policy: HugepagePolicy) -> PagePolicy {

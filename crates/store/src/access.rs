@@ -7,8 +7,8 @@
 //! | [`Crcw`] | optimistic | one at a time | as CREW, and a lock per partition around every write |
 //!
 //! The rules are kept by ownership: a partition's writing side is a [`Gate`] around its writer's
-//! state. Under EREW and CREW there is one gate and it cannot be cloned, so one thread at a time
-//! has it. Under CRCW every core holds a clone and enters through a mutex. The paper locks single
+//! state. Under EREW and CREW there is one gate and it cannot be shared, so one thread at a time
+//! has it. Under CRCW every core holds a share and enters through a mutex. The paper locks single
 //! buckets under CRCW; one lock for the partition excludes the same writers from the log's tail as
 //! well and keeps eviction, which writes to other buckets, free of lock order. There are several
 //! partitions per core, so that writers seldom meet.
@@ -40,6 +40,11 @@ pub trait Gate<S>: Send {
 
     /// Waits for its turn, if there are others.
     fn enter(&mut self) -> Self::Guard<'_>;
+
+    /// A second key to the gate, if there may be one.
+    fn share(&self) -> Option<Self>
+    where
+        Self: Sized;
 }
 
 /// Exclusive read, exclusive write: only the owner touches a partition.
@@ -89,16 +94,14 @@ impl<S: Send> Gate<S> for Owned<S> {
     fn enter(&mut self) -> &mut S {
         &mut self.0
     }
+
+    fn share(&self) -> Option<Self> {
+        None
+    }
 }
 
 /// A gate that many hold and one at a time passes.
 pub struct Locked<S>(Arc<Mutex<S>>);
-
-impl<S> Clone for Locked<S> {
-    fn clone(&self) -> Self {
-        Locked(self.0.clone())
-    }
-}
 
 impl<S: Send> Gate<S> for Locked<S> {
     type Guard<'a>
@@ -113,5 +116,9 @@ impl<S: Send> Gate<S> for Locked<S> {
     #[inline(always)]
     fn enter(&mut self) -> MutexGuard<'_, S> {
         lock(&self.0)
+    }
+
+    fn share(&self) -> Option<Self> {
+        Some(Locked(self.0.clone()))
     }
 }

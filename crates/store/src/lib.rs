@@ -26,3 +26,4 @@ pub mod heap;
 pub mod index;
 pub mod memory;
 pub mod partition;
+pub mod table;

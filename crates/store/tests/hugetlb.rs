@@ -9,6 +9,7 @@ use glimmer_store::evict::S3Fifo;
 use glimmer_store::heap::NewItem;
 use glimmer_store::memory::{PagePolicy, PageReport};
 use glimmer_store::partition::{Owner, PartitionConfig};
+use glimmer_store::table::TableFigures;
 use std::fs;
 
 const RESERVED: &str = "/proc/sys/vm/nr_hugepages";
@@ -69,10 +70,10 @@ fn a_partition_lies_on_reserved_huge_pages() {
         .enter(0)
         .read(Seed(0).keyhash(&key), &key, now, |item| item.value().len());
     assert_eq!(found, Some(600));
-    let addresses: Vec<_> = owner.figures().addresses().collect();
+    let addresses: Vec<_> = owner.figures().addresses();
     let report = PageReport::of(&addresses);
     assert!(report.hugetlb_bytes >= 40 << 20, "{report:?}");
-    assert!(owner.figures().log_bytes() <= config.log_bytes as u64);
+    assert!(owner.figures().heap_bytes() <= config.log_bytes as u64);
 
     // A tenth of this log is less than a huge page: it lies on other pages, and is no error.
     let config = PartitionConfig {

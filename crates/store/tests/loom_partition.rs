@@ -13,6 +13,7 @@ use glimmer_store::evict::{Evict, Fifo, S3Fifo};
 use glimmer_store::heap::{Item, NewItem};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::partition::{Owner, PartitionConfig, Reader};
+use glimmer_store::table::{Table, TableFigures};
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 use std::sync::Arc;
@@ -195,7 +196,7 @@ fn deletes_are_seen() {
 fn writers_exclude_one_another() {
     explore(|| {
         let mut owner = partition::<Crcw, _>(4, Fifo);
-        let mut other = owner.clone();
+        let mut other = owner.share().unwrap();
         let reader = owner.reader().unwrap();
         let writer = thread::spawn(move || put(&mut other, key(0, 0), 7));
         put(&mut owner, key(0, 1), 7);

@@ -13,6 +13,7 @@ use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use glimmer_store::heap::{Item, NewItem};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::partition::{Owner, PartitionConfig, Stored};
+use glimmer_store::table::{Table, TableFigures};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -218,17 +219,21 @@ fn crew_s3fifo() {
 
 #[test]
 fn crcw_fifo() {
-    run::<Crcw, _>(Fifo, |owner| vec![owner.clone(), owner.clone(), owner]);
+    run::<Crcw, _>(Fifo, |owner| {
+        vec![owner.share().unwrap(), owner.share().unwrap(), owner]
+    });
 }
 
 #[test]
 fn crcw_lru() {
     run::<Crcw, _>(ApproxLru::new(0.3), |owner| {
-        vec![owner.clone(), owner.clone(), owner]
+        vec![owner.share().unwrap(), owner.share().unwrap(), owner]
     });
 }
 
 #[test]
 fn crcw_s3fifo() {
-    run::<Crcw, _>(S3Fifo, |owner| vec![owner.clone(), owner.clone(), owner]);
+    run::<Crcw, _>(S3Fifo, |owner| {
+        vec![owner.share().unwrap(), owner.share().unwrap(), owner]
+    });
 }

@@ -5,14 +5,13 @@ use crate::job::Job;
 use glimmer_base::Expiry;
 use glimmer_base::counter::Counter;
 use glimmer_proto::text::{lines, number};
-use glimmer_store::access::Access;
-use glimmer_store::evict::Evict;
 use glimmer_store::heap::NewItem;
-use glimmer_store::partition::{Stored, Writer};
+use glimmer_store::partition::Stored;
+use glimmer_store::table::TableWriter;
 use std::io::Write;
 
-pub fn delete<A: Access, E: Evict>(
-    writer: &mut Writer<'_, A, E>,
+pub fn delete<W: TableWriter>(
+    writer: &mut W,
     context: &Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
@@ -27,8 +26,8 @@ pub fn delete<A: Access, E: Evict>(
     answer::line(out, &job.request, line);
 }
 
-pub fn touch<A: Access, E: Evict>(
-    writer: &mut Writer<'_, A, E>,
+pub fn touch<W: TableWriter>(
+    writer: &mut W,
     context: &Context<'_>,
     job: &Job<'_>,
     exptime: i64,
@@ -42,8 +41,8 @@ pub fn touch<A: Access, E: Evict>(
     answer::line(out, &job.request, line);
 }
 
-pub fn get_and_touch<A: Access, E: Evict>(
-    writer: &mut Writer<'_, A, E>,
+pub fn get_and_touch<W: TableWriter>(
+    writer: &mut W,
     context: &Context<'_>,
     job: &Job<'_>,
     exptime: i64,
@@ -64,8 +63,8 @@ pub fn get_and_touch<A: Access, E: Evict>(
     }
 }
 
-fn touched<A: Access, E: Evict>(
-    writer: &mut Writer<'_, A, E>,
+fn touched<W: TableWriter>(
+    writer: &mut W,
     context: &Context<'_>,
     job: &Job<'_>,
     exptime: i64,
@@ -82,8 +81,8 @@ fn touched<A: Access, E: Evict>(
 }
 
 /// `incr` or `decr`, whose figures are `hits` and `misses`.
-pub fn arithmetic<A: Access, E: Evict>(
-    writer: &mut Writer<'_, A, E>,
+pub fn arithmetic<W: TableWriter>(
+    writer: &mut W,
     context: &Context<'_>,
     job: &Job<'_>,
     calculation: impl FnOnce(u64) -> u64,
@@ -119,17 +118,16 @@ impl Outcome {
 
 /// Replaces an item's number. As memcached does, a result that is shorter than what was there is
 /// filled up with spaces, and flags and expiry stay.
-fn calculate<A: Access, E: Evict>(
-    writer: &mut Writer<'_, A, E>,
+fn calculate<W: TableWriter>(
+    writer: &mut W,
     context: &Context<'_>,
     job: &Job<'_>,
     calculation: impl FnOnce(u64) -> u64,
 ) -> Outcome {
     let (keyhash, key) = (job.keyhash, job.request.key);
-    let Some(found) = writer.find(keyhash, key, context.now) else {
+    let Some(item) = writer.find(keyhash, key, context.now) else {
         return Outcome::NotFound;
     };
-    let item = found.item;
     let mut old = [0; 32];
     let Some(old) = item.value().short_bytes(&mut old) else {
         return Outcome::NotANumber;

@@ -21,14 +21,13 @@ use crate::{PageReport, Partitions, TableStats};
 use glimmer_base::limits::{BATCH_MAX, REPLY_BYTES_HIGH};
 use glimmer_base::{Keyhash, Moment};
 use glimmer_proto::Verb;
-use glimmer_store::access::Access;
-use glimmer_store::evict::Evict;
-use glimmer_store::partition::{Busy, Figures as PartitionFigures};
+use glimmer_store::partition::Busy;
+use glimmer_store::table::{Table, TableFigures, TableWriter};
 use std::sync::Arc;
 
 /// One worker's engine.
-pub struct Executor<A: Access, E: Evict> {
-    partitions: Partitions<A, E>,
+pub struct Executor<T: Table> {
+    partitions: Partitions<T>,
     flushes: Arc<FlushClock>,
     tally: Arc<LiveTally>,
     figures: Arc<WorkerFigures>,
@@ -45,13 +44,9 @@ struct Context<'a> {
     value: &'a mut Vec<u8>,
 }
 
-impl<A: Access, E: Evict> Executor<A, E> {
+impl<T: Table> Executor<T> {
     /// An engine over one worker's handles, of which `owned` are its own partitions.
-    pub fn new(
-        mut partitions: Partitions<A, E>,
-        owned: Vec<usize>,
-        flushes: Arc<FlushClock>,
-    ) -> Self {
+    pub fn new(mut partitions: Partitions<T>, owned: Vec<usize>, flushes: Arc<FlushClock>) -> Self {
         let tally = Arc::new(LiveTally::default());
         let figures = Arc::new(WorkerFigures {
             tally: tally.clone(),
@@ -68,7 +63,7 @@ impl<A: Access, E: Evict> Executor<A, E> {
     }
 }
 
-impl<A: Access, E: Evict> Engine for Executor<A, E> {
+impl<T: Table> Engine for Executor<T> {
     fn place(&self, keyhash: Keyhash, is_read: bool) -> Place {
         match self.partitions.may_run(keyhash, is_read) {
             true => Place::Here,
@@ -129,8 +124,8 @@ impl<A: Access, E: Evict> Engine for Executor<A, E> {
 }
 
 #[inline(always)]
-fn execute<A: Access, E: Evict>(
-    partitions: &mut Partitions<A, E>,
+fn execute<T: Table>(
+    partitions: &mut Partitions<T>,
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
@@ -190,7 +185,7 @@ impl Context<'_> {
 
 struct WorkerFigures {
     tally: Arc<LiveTally>,
-    partitions: Vec<PartitionFigures>,
+    partitions: Vec<Box<dyn TableFigures>>,
     flushes: Arc<FlushClock>,
 }
 
@@ -202,7 +197,7 @@ impl Figures for WorkerFigures {
         };
         for partition in &self.partitions {
             stats.store += partition.counts(self.flushes.done());
-            stats.log_bytes += partition.log_bytes();
+            stats.log_bytes += partition.heap_bytes();
             stats.index_bytes += partition.index_bytes();
         }
         stats
@@ -212,7 +207,7 @@ impl Figures for WorkerFigures {
         let addresses: Vec<_> = self
             .partitions
             .iter()
-            .flat_map(PartitionFigures::addresses)
+            .flat_map(|partition| partition.addresses())
             .collect();
         PageReport::of(&addresses)
     }

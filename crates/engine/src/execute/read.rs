@@ -4,14 +4,13 @@
 use super::{Context, answer};
 use crate::job::Job;
 use crate::partitions_of::Handle;
-use glimmer_store::access::Access;
-use glimmer_store::evict::Evict;
 use glimmer_store::partition::Busy;
+use glimmer_store::table::{Table, TableReader, TableWriter};
 
 /// Appends the key's value, or what stands for its absence.
 #[inline(always)]
-pub fn get<A: Access, E: Evict>(
-    handle: &mut Handle<A, E>,
+pub fn get<T: Table>(
+    handle: &mut Handle<T>,
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,

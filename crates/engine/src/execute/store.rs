@@ -5,15 +5,14 @@ use crate::job::Job;
 use glimmer_base::Expiry;
 use glimmer_proto::StoreMode;
 use glimmer_proto::text::lines;
-use glimmer_store::access::Access;
-use glimmer_store::evict::Evict;
 use glimmer_store::heap::NewItem;
-use glimmer_store::partition::{Stored, Writer};
+use glimmer_store::partition::Stored;
+use glimmer_store::table::TableWriter;
 
 /// Stores a value if the mode's condition holds.
 #[inline(always)]
-pub fn store<A: Access, E: Evict>(
-    writer: &mut Writer<'_, A, E>,
+pub fn store<W: TableWriter>(
+    writer: &mut W,
     context: &mut Context<'_>,
     job: &Job<'_>,
     (mode, flags, exptime, value): (StoreMode, u32, i64, &[u8]),
@@ -35,7 +34,7 @@ pub fn store<A: Access, E: Evict>(
         StoreMode::Replace => put(writer, job, &item, context),
         StoreMode::Cas(unique) => {
             let tally = context.tally;
-            match writer.find(keyhash, key, now).map(|found| found.item.cas()) {
+            match writer.find(keyhash, key, now).map(|item| item.cas()) {
                 None => {
                     tally.cas_misses.add(1);
                     lines::NOT_FOUND
@@ -58,8 +57,8 @@ pub fn store<A: Access, E: Evict>(
 /// Stores an item. One that is too large takes the old one with it, so that no stale value survives
 /// the client's wish to replace it; memcached does so too.
 #[inline(always)]
-fn put<A: Access, E: Evict>(
-    writer: &mut Writer<'_, A, E>,
+fn put<W: TableWriter>(
+    writer: &mut W,
     job: &Job<'_>,
     item: &NewItem<'_>,
     context: &Context<'_>,
@@ -75,20 +74,20 @@ fn put<A: Access, E: Evict>(
 
 /// Puts a value behind or before the one that is there. Flags and expiry stay; a result that is too
 /// large leaves the item as it was.
-fn join<A: Access, E: Evict>(
-    writer: &mut Writer<'_, A, E>,
+fn join<W: TableWriter>(
+    writer: &mut W,
     context: &mut Context<'_>,
     job: &Job<'_>,
     mode: StoreMode,
     more: &[u8],
 ) -> &'static str {
     let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
-    let Some(found) = writer.find(keyhash, key, now) else {
+    let Some(old_item) = writer.find(keyhash, key, now) else {
         return lines::NOT_STORED;
     };
     // The old value is copied out: its place in the log may be what has to make room.
     context.value.clear();
-    found.item.value().append_to(context.value);
+    old_item.value().append_to(context.value);
     let old: &[u8] = context.value;
     let value = if mode == StoreMode::Append {
         [old, more]
@@ -98,8 +97,8 @@ fn join<A: Access, E: Evict>(
     let item = NewItem {
         key,
         value,
-        flags: found.item.flags(),
-        expiry: found.item.expiry(),
+        flags: old_item.flags(),
+        expiry: old_item.expiry(),
     };
     match writer.put(keyhash, &item, now) {
         Stored::Yes(_) => lines::STORED,

@@ -7,6 +7,7 @@ use glimmer_store::{
     evict::{ApproxLru, Evict, Fifo, S3Fifo},
     heap::NewItem,
     partition::{Counts, Owner},
+    table::TableFigures,
 };
 
 use super::reference::Cache;

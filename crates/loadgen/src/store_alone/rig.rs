@@ -7,8 +7,14 @@ use std::{
 
 use anyhow::{Result, ensure};
 use glimmer_base::{Expiry, Keyhash, Moment, Seed, limits::BATCH_MAX};
-use glimmer_engine::{Partitions, Spread, Stages, StoreConfig, partitions, staged};
-use glimmer_store::{access::Access, evict::Evict, heap::NewItem};
+use glimmer_engine::{Partitions, Spread, Stages, partitions, staged};
+use glimmer_store::{
+    access::Access,
+    evict::Evict,
+    heap::NewItem,
+    partition::Owner,
+    table::{Table, TableReader, TableWriter},
+};
 
 use super::stream::{KEYS_MAX, Operation, Share, key};
 use crate::{machine, sizing};
@@ -47,13 +53,13 @@ fn value(number: u32, version: u32) -> u64 {
     u64::from(number) << 32 | u64::from(version)
 }
 
-struct Workers<A: Spread, E: Evict> {
-    handles: Vec<Partitions<A, E>>,
+struct Workers<T: Table> {
+    handles: Vec<Partitions<T>>,
     partitions: usize,
 }
 
 /// Fills a store with `items` items for so many workers.
-pub fn build<A: Spread, E: Evict>(items: u32, workers: usize, rule: E) -> Result<Box<dyn Rig>> {
+pub fn build<A: Access, E: Evict>(items: u32, workers: usize, rule: E) -> Result<Box<dyn Rig>> {
     ensure!(
         (1..KEYS_MAX).contains(&items),
         "from 1 to {} items",
@@ -61,21 +67,21 @@ pub fn build<A: Spread, E: Evict>(items: u32, workers: usize, rule: E) -> Result
     );
     let partition_count = workers * PARTITIONS_PER_WORKER;
     let items_each = (items as usize * (100 + SLACK_PERCENT)).div_ceil(100 * partition_count) + 256;
-    let config = StoreConfig {
+    let spread = Spread {
         partitions: partition_count,
         workers,
-        partition: sizing::partition(items_each, KEY_BYTES, VALUE_BYTES, SEED),
         numa_nodes: Vec::new(),
     };
+    let partition = sizing::partition(items_each, KEY_BYTES, VALUE_BYTES, SEED);
     let mut rig = Workers {
-        handles: partitions::<A, E>(&config, rule)?,
+        handles: partitions(&spread, |_| Owner::<A, E>::new(&partition, rule.clone()))?,
         partitions: partition_count,
     };
     rig.fill(items)?;
     Ok(Box::new(rig))
 }
 
-impl<A: Spread, E: Evict> Workers<A, E> {
+impl<T: Table> Workers<T> {
     fn fill(&mut self, items: u32) -> Result<()> {
         let shares: Vec<Share> = (0..self.handles.len())
             .map(|worker| self.share(worker))
@@ -111,14 +117,14 @@ impl<A: Spread, E: Evict> Workers<A, E> {
     }
 }
 
-impl<A: Spread, E: Evict> Rig for Workers<A, E> {
+impl<T: Table> Rig for Workers<T> {
     fn share(&self, worker: usize) -> Share {
         Share {
             partitions: self.partitions,
             workers: self.handles.len(),
             worker,
-            reads_all: A::SHARED_READS,
-            writes_all: A::SHARED_WRITES,
+            reads_all: T::Access::SHARED_READS,
+            writes_all: T::Access::SHARED_WRITES,
             seed: SEED,
         }
     }
@@ -147,8 +153,8 @@ impl<A: Spread, E: Evict> Rig for Workers<A, E> {
     }
 }
 
-fn drive<A: Access, E: Evict>(
-    partitions: &mut Partitions<A, E>,
+fn drive<T: Table>(
+    partitions: &mut Partitions<T>,
     list: &[Operation],
     stages: Stages,
     duration: Duration,
@@ -192,14 +198,14 @@ fn drive<A: Access, E: Evict>(
 }
 
 /// One worker at work.
-struct Driver<'a, A: Access, E: Evict> {
-    partitions: &'a mut Partitions<A, E>,
+struct Driver<'a, T: Table> {
+    partitions: &'a mut Partitions<T>,
     found: u64,
     wrong: u64,
     version: u32,
 }
 
-impl<A: Access, E: Evict> Driver<'_, A, E> {
+impl<T: Table> Driver<'_, T> {
     /// Executes a batch as the engine does, keyhashes included, and returns how many reads it held.
     #[inline]
     fn run(&mut self, batch: &[Operation], stages: Stages) -> u64 {
@@ -234,12 +240,7 @@ impl<A: Access, E: Evict> Driver<'_, A, E> {
 }
 
 #[inline(always)]
-fn put<A: Access, E: Evict>(
-    partitions: &mut Partitions<A, E>,
-    keyhash: Keyhash,
-    number: u32,
-    version: u32,
-) {
+fn put<T: Table>(partitions: &mut Partitions<T>, keyhash: Keyhash, number: u32, version: u32) {
     let (key, value) = (key(number), value(number, version).to_le_bytes());
     let item = NewItem {
         key: &key,
@@ -255,11 +256,7 @@ fn put<A: Access, E: Evict>(
 
 /// The value's word. Read as the engine reads: beside the writer where the access mode knows readers, else as the owner.
 #[inline(always)]
-fn get<A: Access, E: Evict>(
-    partitions: &mut Partitions<A, E>,
-    keyhash: Keyhash,
-    number: u32,
-) -> Option<u64> {
+fn get<T: Table>(partitions: &mut Partitions<T>, keyhash: Keyhash, number: u32) -> Option<u64> {
     let key = key(number);
     let word = |item: &glimmer_store::heap::Item<'_>| {
         let mut buffer = [0; 32];

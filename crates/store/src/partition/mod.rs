@@ -18,6 +18,7 @@ mod read;
 mod remove;
 mod scan;
 mod spares;
+mod table;
 mod touch;
 
 pub use config::{ConfigError, PartitionConfig};
@@ -27,18 +28,17 @@ pub use put::Stored;
 pub use read::Busy;
 use read::Mark;
 
-use crate::access::{Access, Crcw, Gate};
+use crate::access::{Access, Gate};
 use crate::evict::Evict;
 use crate::heap::{CircularLog, Offset};
 use crate::index::{Index, LogId};
 use counters::Counters;
 use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
-use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
+use glimmer_base::sync::Ordering::{Relaxed, Release};
 use glimmer_base::sync::{Arc, AtomicU64};
-use glimmer_base::{Keyhash, Moment, Seed};
+use glimmer_base::{Moment, Seed};
 use lookahead::Lookahead;
-use std::ops::Range;
 
 /// What every core may see of a partition.
 struct Shared {
@@ -134,19 +134,6 @@ impl<A: Access, E: Evict> Owner<A, E> {
         writer
     }
 
-    /// Fetches the key's bucket without waiting for it (the pipeline's first stage).
-    #[inline(always)]
-    pub fn prefetch_bucket(&self, keyhash: Keyhash) {
-        self.shared.index.prefetch(keyhash);
-    }
-
-    /// Fetches the first lines of the items that the key's tag names, without waiting for them (the
-    /// pipeline's second stage).
-    #[inline(always)]
-    pub fn prefetch_item(&self, keyhash: Keyhash) {
-        self.shared.prefetch_item(keyhash);
-    }
-
     /// The partition's figures, for any thread.
     pub fn figures(&self) -> Figures {
         Figures {
@@ -162,30 +149,6 @@ impl<A: Access, E: Evict> Owner<A, E> {
             shared: self.shared.clone(),
             reads_counted: E::READS_COUNTED,
         })
-    }
-}
-
-impl<E: Evict> Clone for Owner<Crcw, E> {
-    fn clone(&self) -> Self {
-        Owner {
-            shared: self.shared.clone(),
-            gate: self.gate.clone(),
-            rule: self.rule.clone(),
-        }
-    }
-}
-
-impl Reader {
-    /// See [`Owner::prefetch_bucket`].
-    #[inline(always)]
-    pub fn prefetch_bucket(&self, keyhash: Keyhash) {
-        self.shared.index.prefetch(keyhash);
-    }
-
-    /// See [`Owner::prefetch_item`].
-    #[inline(always)]
-    pub fn prefetch_item(&self, keyhash: Keyhash) {
-        self.shared.prefetch_item(keyhash);
     }
 }
 
@@ -229,41 +192,6 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
 #[derive(Clone)]
 pub struct Figures {
     shared: Arc<Shared>,
-}
-
-impl Figures {
-    /// The figures now. `flushes` as in [`Owner::enter`]: a partition that has yet to carry out a
-    /// flush counts as empty.
-    pub fn counts(&self, flushes: u64) -> Counts {
-        let mut counts = self.shared.counters.counts();
-        if self.shared.flushes.load(Acquire) != flushes {
-            counts.items = 0;
-            counts.bytes = 0;
-        }
-        counts
-    }
-
-    /// Bytes of the logs.
-    pub fn log_bytes(&self) -> u64 {
-        let logs = self
-            .shared
-            .logs
-            .iter()
-            .filter(|log| log.item_words_max() > 0);
-        logs.map(|log| 8 * log.geometry().words()).sum()
-    }
-
-    /// Bytes of the index.
-    pub fn index_bytes(&self) -> u64 {
-        self.shared.index.bytes()
-    }
-
-    /// Where logs and index lie in memory, for [`PageReport::of`](crate::memory::PageReport::of).
-    pub fn addresses(&self) -> impl Iterator<Item = Range<usize>> + '_ {
-        let logs = self.shared.logs.iter();
-        logs.map(CircularLog::addresses)
-            .chain([self.shared.index.addresses()])
-    }
 }
 
 /// Whether `now` matters to a lookup: an item that has expired is not there.

@@ -1,0 +1,131 @@
+//! The partition as a [`Table`]: nothing but the verbs' names.
+
+use super::{Busy, Counts, Figures, Owner, Reader, Stored, Writer};
+use crate::access::{Access, Gate};
+use crate::evict::Evict;
+use crate::heap::{CircularLog, Item, NewItem};
+use crate::table::{Table, TableFigures, TableReader, TableWriter};
+use glimmer_base::sync::Ordering::Acquire;
+use glimmer_base::{Expiry, Keyhash, Moment};
+use std::ops::Range;
+
+impl<A: Access, E: Evict> Table for Owner<A, E> {
+    type Access = A;
+    type Writer<'a> = Writer<'a, A, E>;
+    type Reader = Reader;
+
+    #[inline(always)]
+    fn enter(&mut self, flushes: u64) -> Writer<'_, A, E> {
+        Owner::enter(self, flushes)
+    }
+
+    fn reader(&self) -> Option<Reader> {
+        Owner::reader(self)
+    }
+
+    fn share(&self) -> Option<Self> {
+        Some(Owner {
+            shared: self.shared.clone(),
+            gate: self.gate.share()?,
+            rule: self.rule.clone(),
+        })
+    }
+
+    #[inline(always)]
+    fn prefetch_bucket(&self, keyhash: Keyhash) {
+        self.shared.index.prefetch(keyhash);
+    }
+
+    #[inline(always)]
+    fn prefetch_item(&self, keyhash: Keyhash) {
+        self.shared.prefetch_item(keyhash);
+    }
+
+    fn figures(&self) -> Box<dyn TableFigures> {
+        Box::new(Owner::figures(self))
+    }
+}
+
+impl<A: Access, E: Evict> TableWriter for Writer<'_, A, E> {
+    #[inline(always)]
+    fn find(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> Option<Item<'_>> {
+        Writer::find(self, keyhash, key, now).map(|found| found.item)
+    }
+
+    #[inline(always)]
+    fn read<T>(
+        &mut self,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        take: impl FnOnce(&Item<'_>) -> T,
+    ) -> Option<T> {
+        Writer::read(self, keyhash, key, now, take)
+    }
+
+    #[inline(always)]
+    fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored {
+        Writer::put(self, keyhash, item, now)
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {
+        Writer::remove(self, keyhash, key, now)
+    }
+
+    #[inline(always)]
+    fn touch(&mut self, keyhash: Keyhash, key: &[u8], expiry: Expiry, now: Moment) -> bool {
+        Writer::touch(self, keyhash, key, expiry, now)
+    }
+}
+
+impl TableReader for Reader {
+    #[inline(always)]
+    fn read<T>(
+        &self,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        take: impl FnMut(&Item<'_>) -> T,
+    ) -> Result<Option<T>, Busy> {
+        Reader::read(self, keyhash, key, now, flushes, take)
+    }
+
+    #[inline(always)]
+    fn prefetch_bucket(&self, keyhash: Keyhash) {
+        self.shared.index.prefetch(keyhash);
+    }
+
+    #[inline(always)]
+    fn prefetch_item(&self, keyhash: Keyhash) {
+        self.shared.prefetch_item(keyhash);
+    }
+}
+
+impl TableFigures for Figures {
+    fn counts(&self, flushes: u64) -> Counts {
+        let mut counts = self.shared.counters.counts();
+        if self.shared.flushes.load(Acquire) != flushes {
+            counts.items = 0;
+            counts.bytes = 0;
+        }
+        counts
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        let logs = self.shared.logs.iter();
+        let in_use = logs.filter(|log| log.item_words_max() > 0);
+        in_use.map(|log| 8 * log.geometry().words()).sum()
+    }
+
+    fn index_bytes(&self) -> u64 {
+        self.shared.index.bytes()
+    }
+
+    fn addresses(&self) -> Vec<Range<usize>> {
+        let logs = self.shared.logs.iter();
+        let index = [self.shared.index.addresses()];
+        logs.map(CircularLog::addresses).chain(index).collect()
+    }
+}

@@ -1,0 +1,105 @@
+//! What the engine asks of a table, whatever it is made of.
+//!
+//! A *table* is one partition's data behind two handles. The writing side does everything: [`Table::enter`] passes its gate and
+//! gives a [`TableWriter`]. Where the access mode lets other cores read beside the writer, they do so through a [`TableReader`].
+
+use crate::access::Access;
+use crate::heap::{Item, NewItem};
+use crate::partition::{Busy, Counts, Stored};
+use glimmer_base::{Expiry, Keyhash, Moment};
+use std::ops::Range;
+
+/// The writing side of one partition. One thread at a time has it; where all may write, each has one of its own and writers exclude
+/// one another.
+pub trait Table: Send + Sized + 'static {
+    /// Who may touch what.
+    type Access: Access;
+    /// A writer at work.
+    type Writer<'a>: TableWriter
+    where
+        Self: 'a;
+    /// The reading side for other cores.
+    type Reader: TableReader;
+
+    /// Begins work on the partition at a time when `flushes` flushes were due: the partition catches up with them first.
+    fn enter(&mut self, flushes: u64) -> Self::Writer<'_>;
+
+    /// A handle for reading beside the writer, if the access mode allows that.
+    fn reader(&self) -> Option<Self::Reader>;
+
+    /// A second writing side, if the access mode allows that.
+    fn share(&self) -> Option<Self>;
+
+    /// Fetches the key's bucket without waiting for it (the pipeline's first stage).
+    fn prefetch_bucket(&self, keyhash: Keyhash);
+
+    /// Fetches the first lines of the items that the key's tag names, without waiting for them (the pipeline's second stage).
+    fn prefetch_item(&self, keyhash: Keyhash);
+
+    /// A way to the partition's figures, for any thread.
+    fn figures(&self) -> Box<dyn TableFigures>;
+}
+
+/// A writer at work: requests are executed on this. An item that has expired is not there.
+pub trait TableWriter {
+    /// Finds the key's item, and does not count as a read.
+    fn find(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> Option<Item<'_>>;
+
+    /// Reads an item: `take` sees it, and copies what it wants. None if there is no such item.
+    fn read<T>(
+        &mut self,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        take: impl FnOnce(&Item<'_>) -> T,
+    ) -> Option<T>;
+
+    /// Stores an item under its key, in place of the one that is there.
+    fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored;
+
+    /// Removes the key's item; says whether there was one.
+    fn remove(&mut self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool;
+
+    /// Changes when the key's item expires; says whether there was one. Counts as a read. The CAS unique stays: touching is no
+    /// mutation.
+    fn touch(&mut self, keyhash: Keyhash, key: &[u8], expiry: Expiry, now: Moment) -> bool;
+}
+
+/// The reading side of a partition, for cores that do not own it.
+pub trait TableReader: Clone + Send {
+    /// Reads an item beside the writer. `take` may run several times, each time on what may turn out to be nonsense (of sane size):
+    /// it must undo what it did the last time, and the caller must undo the last run unless the answer is an item.
+    ///
+    /// # Errors
+    ///
+    /// [`Busy`] if the read met writers again and again, or at once if `flushes` (see [`Table::enter`]) is news to the partition.
+    fn read<T>(
+        &self,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        take: impl FnMut(&Item<'_>) -> T,
+    ) -> Result<Option<T>, Busy>;
+
+    /// See [`Table::prefetch_bucket`].
+    fn prefetch_bucket(&self, keyhash: Keyhash);
+
+    /// See [`Table::prefetch_item`].
+    fn prefetch_item(&self, keyhash: Keyhash);
+}
+
+/// Reads a partition's figures, from any thread.
+pub trait TableFigures: Send + Sync {
+    /// The figures now. `flushes` as in [`Table::enter`]: a partition that has yet to carry out a flush counts as empty.
+    fn counts(&self, flushes: u64) -> Counts;
+
+    /// Bytes that items can lie in.
+    fn heap_bytes(&self) -> u64;
+
+    /// Bytes of the index.
+    fn index_bytes(&self) -> u64;
+
+    /// Where heap and index lie in memory, for [`PageReport::of`](crate::memory::PageReport::of).
+    fn addresses(&self) -> Vec<Range<usize>>;
+}
