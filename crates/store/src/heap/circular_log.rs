@@ -13,7 +13,7 @@
 //! is a flush.
 
 use super::{Geometry, Offset};
-use crate::memory::{MirroredWords, PagePolicy};
+use crate::memory::{MirroredWords, PagePolicy, Words};
 use crossbeam_utils::CachePadded;
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::{AtomicU64, Ordering, fence};
@@ -83,16 +83,10 @@ impl CircularLog {
         }
     }
 
-    /// The word at a position; positions go on into the mirror.
+    /// The place of the entry at a position, as long as the largest item.
     #[inline(always)]
-    pub(super) fn word(&self, at: usize) -> &AtomicU64 {
-        self.words.word(at)
-    }
-
-    /// `count` words from a position on.
-    #[inline(always)]
-    pub(super) fn range(&self, at: usize, count: usize) -> impl Iterator<Item = &AtomicU64> {
-        self.words.range(at, count)
+    pub fn place(&self, at: usize) -> Words<'_> {
+        self.words.view(at, self.item_words_max)
     }
 
     /// Appends `count` words from a position to `buffer`.

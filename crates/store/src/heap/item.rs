@@ -1,4 +1,4 @@
-//! The layout of an item in the log, byte for byte.
+//! The layout of an item, byte for byte, in whichever heap it lies.
 //!
 //! ```text
 //! word 0     63        24 23         16 15      8 7       0
@@ -17,10 +17,11 @@
 //! words stands where the CAS unique does.
 //!
 //! All reads are relaxed atomic loads of whole words, so an optimistic reader may run over bytes
-//! that are being overwritten: it reads nonsense, never outside the log, because lengths are read
-//! once and clamped, and what it makes of it is thrown away when validation fails.
+//! that are being overwritten: it reads nonsense, never outside the view that the heap gave of the
+//! item's place, because lengths are read once and clamped, and what it makes of it is thrown away
+//! when validation fails.
 
-use super::CircularLog;
+use crate::memory::Words;
 use glimmer_base::Expiry;
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::Ordering::Relaxed;
@@ -82,8 +83,8 @@ pub(crate) struct Header(u64);
 
 impl Header {
     #[inline(always)]
-    pub fn read(log: &CircularLog, at: usize) -> Header {
-        Header(log.word(at).load(Relaxed))
+    pub fn read(place: Words<'_>) -> Header {
+        Header(place.word(0).load(Relaxed))
     }
 
     #[inline(always)]
@@ -102,9 +103,9 @@ impl Header {
     }
 
     #[inline(always)]
-    fn layout(self, log: &CircularLog, at: usize) -> Layout {
+    fn layout(self, place: Words<'_>) -> Layout {
         let value_len = if self.0 & WIDE != 0 {
-            log.word(at + 1).load(Relaxed) as u32 as usize
+            place.word(1).load(Relaxed) as u32 as usize
         } else {
             (self.0 >> 16) as u8 as usize
         };
@@ -117,31 +118,28 @@ impl Header {
     }
 }
 
-/// An item where it lies in a log. Cheap to make: only the header has been read.
+/// An item where it lies in a heap. Cheap to make: only the header has been read.
 #[derive(Clone, Copy)]
 pub struct Item<'a> {
-    pub(super) log: &'a CircularLog,
-    pub(super) at: usize,
+    pub(super) place: Words<'a>,
     header: Header,
     pub(super) layout: Layout,
 }
 
 impl<'a> Item<'a> {
-    /// The item at position `at`, or none if the bytes there cannot be an item: a filler, or
-    /// nonsense that a racing reader meets.
+    /// The item at the beginning of `place`, or none if the bytes there cannot be an item of at
+    /// most that length: a filler, or nonsense that a racing reader meets. A place has two words at
+    /// least.
     #[inline(always)]
-    pub(crate) fn read(log: &'a CircularLog, at: usize) -> Option<Item<'a>> {
-        let header = Header::read(log, at);
-        let layout = header.layout(log, at);
-        (!header.is_filler()
-            && layout.key_len <= KEY_BYTES_MAX
-            && layout.words() <= log.item_words_max())
-        .then_some(Item {
-            log,
-            at,
-            header,
-            layout,
-        })
+    pub(crate) fn read(place: Words<'a>) -> Option<Item<'a>> {
+        let header = Header::read(place);
+        let layout = header.layout(place);
+        (!header.is_filler() && layout.key_len <= KEY_BYTES_MAX && layout.words() <= place.len())
+            .then_some(Item {
+                place,
+                header,
+                layout,
+            })
     }
 
     /// Whether the item's key is this one.
@@ -151,8 +149,8 @@ impl<'a> Item<'a> {
             return false;
         }
         let (words, rest) = key.as_chunks::<8>();
-        let first = self.at + self.layout.key_at() / 8;
-        let mut stored = self.log.range(first, key.len().div_ceil(8));
+        let first = self.layout.key_at() / 8;
+        let mut stored = self.place.range(first, key.len().div_ceil(8));
         for word in words {
             if stored.next().map(|w| w.load(Relaxed)) != Some(u64::from_le_bytes(*word)) {
                 return false;
@@ -166,10 +164,10 @@ impl<'a> Item<'a> {
 
     /// Copies the key into `buffer` and gives the filled part back.
     pub fn key<'b>(&self, buffer: &'b mut [u8; KEY_BYTES_MAX + 6]) -> &'b [u8] {
-        let first = self.at + self.layout.key_at() / 8;
+        let first = self.layout.key_at() / 8;
         let count = self.layout.key_len.div_ceil(8);
         for (word, space) in self
-            .log
+            .place
             .range(first, count)
             .zip(buffer.as_chunks_mut::<8>().0)
         {
@@ -213,8 +211,8 @@ impl<'a> Item<'a> {
     #[inline]
     pub fn value(&self) -> Value<'a> {
         Value {
-            log: self.log,
-            first_byte: self.at * 8 + self.layout.value_at(),
+            place: self.place,
+            first_byte: self.layout.value_at(),
             len: self.layout.value_len,
         }
     }
@@ -222,10 +220,10 @@ impl<'a> Item<'a> {
     /// Up to eight bytes at a byte offset in the item.
     #[inline]
     fn bytes(&self, offset: usize, count: usize) -> u64 {
-        let (word, skip) = (self.at + offset / 8, offset % 8);
-        let low = self.log.word(word).load(Relaxed) >> (8 * skip);
+        let (word, skip) = (offset / 8, offset % 8);
+        let low = self.place.word(word).load(Relaxed) >> (8 * skip);
         let high = if skip + count > 8 {
-            self.log.word(word + 1).load(Relaxed) << (64 - 8 * skip)
+            self.place.word(word + 1).load(Relaxed) << (64 - 8 * skip)
         } else {
             0
         };
@@ -233,10 +231,10 @@ impl<'a> Item<'a> {
     }
 }
 
-/// A value where it lies in a log.
+/// A value where it lies in a heap.
 #[derive(Clone, Copy)]
 pub struct Value<'a> {
-    log: &'a CircularLog,
+    place: Words<'a>,
     first_byte: usize,
     len: usize,
 }
@@ -263,7 +261,7 @@ impl Value<'_> {
         out.reserve(self.len + 8);
         let skip = self.first_byte % 8;
         let mut words = self
-            .log
+            .place
             .range(self.first_byte / 8, (skip + self.len).div_ceil(8));
         let start = out.len();
         let space = &mut out.spare_capacity_mut()[..self.len + 8];
@@ -291,7 +289,7 @@ impl Value<'_> {
         }
         let skip = self.first_byte % 8;
         let words = self
-            .log
+            .place
             .range(self.first_byte / 8, (skip + self.len).div_ceil(8));
         // The first word's leading bytes belong to the key: each word is put `skip` bytes early, the first one shifted.
         for (i, word) in words.enumerate() {

@@ -1,8 +1,8 @@
-//! Writing items into a log, as [`item`](super::item) lays them out: whole words with relaxed stores,
+//! Writing items into a heap, as [`item`](super::item) lays them out: whole words with relaxed stores,
 //! so that an optimistic reader may be looking.
 
-use super::CircularLog;
 use super::item::{CAS_MAX, EXPIRY, EXPIRY_BYTES, FLAGS, Item, Layout, WIDE, partial_word};
+use crate::memory::Words;
 use glimmer_base::Expiry;
 use glimmer_base::sync::Ordering::Relaxed;
 
@@ -32,9 +32,9 @@ impl NewItem<'_> {
     }
 }
 
-/// Writes an item at a position whose space is reserved for it.
+/// Writes an item at the beginning of a place that is reserved for it.
 #[inline(always)]
-pub(crate) fn write_item(log: &CircularLog, at: usize, item: &NewItem<'_>, cas: u64) {
+pub(crate) fn write_item(place: Words<'_>, item: &NewItem<'_>, cas: u64) {
     let layout = item.layout();
     let wide = layout.value_len >= 256;
     let marks = u64::from(wide) * WIDE
@@ -45,7 +45,7 @@ pub(crate) fn write_item(log: &CircularLog, at: usize, item: &NewItem<'_>, cas: 
         | (layout.key_len as u64) << 8
         | marks;
     let mut sink = WordSink {
-        words: log.range(at, layout.words()),
+        words: place.range(0, layout.words()),
         partial: 0,
         filled: 0,
     };
@@ -70,10 +70,7 @@ pub(crate) fn write_expiry(item: &Item<'_>, expiry: Expiry) {
     debug_assert!(item.layout.expiry);
     let first = item.layout.expiry_at();
     for (i, byte) in expiry.ms().to_le_bytes()[..EXPIRY_BYTES].iter().enumerate() {
-        let (word, shift) = (
-            item.log.word(item.at + (first + i) / 8),
-            8 * ((first + i) % 8),
-        );
+        let (word, shift) = (item.place.word((first + i) / 8), 8 * ((first + i) % 8));
         word.store(
             word.load(Relaxed) & !(0xFF << shift) | u64::from(*byte) << shift,
             Relaxed,
@@ -81,9 +78,9 @@ pub(crate) fn write_expiry(item: &Item<'_>, expiry: Expiry) {
     }
 }
 
-/// Marks `words` unused words at a position.
-pub(crate) fn write_filler(log: &CircularLog, at: usize, words: u64) {
-    log.word(at).store(words << 24, Relaxed);
+/// Marks `words` unused words at the beginning of a place.
+pub(crate) fn write_filler(place: Words<'_>, words: u64) {
+    place.word(0).store(words << 24, Relaxed);
 }
 
 /// Joins byte strings into words without a gap.

@@ -40,11 +40,56 @@ impl MirroredWords {
     }
 
     /// See the mapped twin.
+    pub fn view(&self, at: usize, count: usize) -> Words<'_> {
+        Words {
+            all: &self.words,
+            at,
+            len: count,
+        }
+    }
+
+    /// See the mapped twin.
     pub fn prefetch(&self, _at: usize) {}
 
     /// See the mapped twin.
     pub fn addresses(&self) -> Range<usize> {
         0..0
+    }
+}
+
+/// See the mapped twin; goes on at the beginning, where the mapping has a mirror.
+#[derive(Clone, Copy)]
+pub struct Words<'a> {
+    all: &'a [AtomicU64],
+    at: usize,
+    len: usize,
+}
+
+impl<'a> Words<'a> {
+    /// See the mapped twin.
+    pub fn of(words: &'a [AtomicU64]) -> Words<'a> {
+        Words {
+            all: words,
+            at: 0,
+            len: words.len(),
+        }
+    }
+
+    /// See the mapped twin.
+    #[expect(clippy::len_without_is_empty, reason = "no item is without words")]
+    pub fn len(self) -> usize {
+        self.len
+    }
+
+    /// See the mapped twin.
+    pub fn word(self, at: usize) -> &'a AtomicU64 {
+        assert!(at < self.len);
+        &self.all[(self.at + at) % self.all.len()]
+    }
+
+    /// See the mapped twin.
+    pub fn range(self, at: usize, count: usize) -> impl Iterator<Item = &'a AtomicU64> {
+        (at..at + count).map(move |i| self.word(i))
     }
 }
 

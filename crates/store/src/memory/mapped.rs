@@ -1,7 +1,7 @@
 //! Memory mapped from the kernel: a zeroed slice for the index, and words with a mirror behind
 //! their end for the log.
 
-use super::{HUGE_PAGE, PagePolicy, ZeroAtomics, prefetch_line};
+use super::{HUGE_PAGE, PagePolicy, Words, ZeroAtomics, prefetch_line};
 use glimmer_base::sync::AtomicU64;
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
@@ -308,6 +308,12 @@ impl MirroredWords {
     #[inline(always)]
     pub fn word(&self, at: usize) -> &AtomicU64 {
         &self.all()[at]
+    }
+
+    /// A view of `count` words from position `at`, as [`word`](MirroredWords::word).
+    #[inline(always)]
+    pub fn view(&self, at: usize, count: usize) -> Words<'_> {
+        Words::of(&self.all()[at..at + count])
     }
 
     /// `count` words from position `at`.

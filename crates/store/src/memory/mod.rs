@@ -9,14 +9,20 @@ mod pages;
 #[cfg(not(any(loom, miri)))]
 mod mapped;
 #[cfg(not(any(loom, miri)))]
+mod words;
+#[cfg(not(any(loom, miri)))]
 pub use mapped::{MirroredWords, ZeroedSlice};
+#[cfg(not(any(loom, miri)))]
+pub use words::Words;
 
 #[cfg(any(loom, miri))]
 mod boxed;
 #[cfg(any(loom, miri))]
-pub use boxed::{MirroredWords, ZeroedSlice};
+pub use boxed::{MirroredWords, Words, ZeroedSlice};
 
 pub use pages::{PagePolicy, PageReport};
+
+use glimmer_base::sync::AtomicU64;
 
 /// Bytes of a huge page.
 pub(crate) const HUGE_PAGE: usize = 2 << 20;
@@ -31,6 +37,13 @@ pub(crate) const HUGE_PAGE: usize = 2 << 20;
 pub unsafe trait ZeroAtomics: Sync + Send {
     /// The value that zero bytes stand for.
     fn zero() -> Self;
+}
+
+// SAFETY: an atomic integer.
+unsafe impl ZeroAtomics for AtomicU64 {
+    fn zero() -> AtomicU64 {
+        AtomicU64::new(0)
+    }
 }
 
 /// Fetches the cache line at `at` into the first level, without waiting for it.

@@ -27,7 +27,7 @@ impl Shared {
             if entry.is_empty() || !log.is_live(entry.offset()) {
                 continue;
             }
-            let item = Item::read(log, log.geometry().position(entry.offset()));
+            let item = Item::read(log.place(log.geometry().position(entry.offset())));
             if let Some(item) = item
                 && item.key_is(key)
             {

@@ -41,7 +41,7 @@ impl Lookahead {
     #[inline]
     pub fn top_up(&mut self, shared: &Shared, log: &CircularLog, tail: Offset) {
         while self.count < AHEAD && self.next != tail {
-            let Some(item) = Item::read(log, log.geometry().position(self.next)) else {
+            let Some(item) = Item::read(log.place(log.geometry().position(self.next))) else {
                 break;
             };
             let keyhash = hash(shared, &item);
@@ -81,7 +81,7 @@ impl Lookahead {
 /// The first place from `at` on that is not a filler.
 pub(super) fn skip_fillers(log: &CircularLog, mut at: Offset, tail: Offset) -> Offset {
     while at != tail {
-        let header = Header::read(log, log.geometry().position(at));
+        let header = Header::read(log.place(log.geometry().position(at)));
         if !header.is_filler() {
             break;
         }

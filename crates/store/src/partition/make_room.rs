@@ -190,7 +190,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         let shared = self.shared;
         let (id, log) = (entry.log(), shared.log(entry.log()));
         let at = log.geometry().position(entry.offset());
-        let Some(item) = Item::read(log, at) else {
+        let Some(item) = Item::read(log.place(at)) else {
             return;
         };
         let words = item.layout().words();
@@ -240,12 +240,12 @@ impl Shared {
     fn at(&self, id: LogId, offset: Offset) -> Passing<'_> {
         let (log, geometry) = (self.log(id), self.log(id).geometry());
         let at = geometry.position(offset);
-        match Item::read(log, at) {
+        match Item::read(log.place(at)) {
             Some(item) => {
                 Passing::Item(item, geometry.advance(offset, item.layout().words() as u64))
             }
             None => {
-                let header = Header::read(log, at);
+                let header = Header::read(log.place(at));
                 assert!(
                     header.is_filler() && header.filler_words() > 0,
                     "a log holds items and fillers without a gap"

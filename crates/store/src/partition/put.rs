@@ -61,7 +61,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         let old = old.map(|found| (found.slot, found.entry, found.item.layout().words() as u64));
         self.make_room(id, words, now);
         let (log, tail) = (shared.log(id), self.tail(id));
-        write_item(log, log.geometry().position(tail), item, cas);
+        write_item(log.place(log.geometry().position(tail)), item, cas);
         self.state.tails[id as usize] = log.geometry().advance(tail, words);
         self.index_item(
             keyhash,
@@ -125,10 +125,10 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         );
         let home = shared.index.bucket(shared.index.home(keyhash));
         home.write_begin(A::SHARED_READS);
-        write_item(log, at, item, cas);
+        write_item(log.place(at), item, cas);
         if extent > words {
             let rest = log.geometry().advance(found.entry.offset(), words);
-            write_filler(log, log.geometry().position(rest), extent - words);
+            write_filler(log.place(log.geometry().position(rest)), extent - words);
         }
         home.write_end(A::SHARED_READS);
         shared

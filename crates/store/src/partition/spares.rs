@@ -107,7 +107,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         });
         let victim = shared.index.get(slot);
         let log = shared.log(victim.log());
-        if let Some(item) = Item::read(log, log.geometry().position(victim.offset())) {
+        if let Some(item) = Item::read(log.place(log.geometry().position(victim.offset()))) {
             shared.counters.index_evictions.add(1);
             shared.counters.gone(&item);
         }
