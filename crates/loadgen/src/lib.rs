@@ -5,7 +5,6 @@ pub mod client;
 pub mod footprint;
 pub mod hit_ratio;
 pub mod machine;
-pub mod popularity;
 pub mod report;
 pub mod servers;
 pub mod sizing;
@@ -14,3 +13,6 @@ pub mod store_alone;
 pub mod trivial;
 pub mod values;
 pub mod versus;
+pub mod workload;
+
+pub use workload::popularity;

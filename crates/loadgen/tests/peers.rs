@@ -49,7 +49,7 @@ fn drive(kind: Kind) {
         let plan = closed::Plan {
             connections: 10,
             burst,
-            popularity: Popularity::zipf(KEYS, 0.99),
+            popularity: Popularity::zipf(u64::from(KEYS), 0.99),
             warm_up: Duration::from_millis(20),
             measured: Duration::from_millis(200),
             seed: 7,
@@ -69,7 +69,7 @@ fn drive(kind: Kind) {
             get_share: 0.95,
         },
         arrivals_per_s: 2000.0,
-        popularity: Popularity::uniform(KEYS),
+        popularity: Popularity::uniform(u64::from(KEYS)),
         idle: Idle::Sleep,
         warm_up: Duration::from_millis(20),
         measured: Duration::from_millis(300),

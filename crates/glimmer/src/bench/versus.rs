@@ -117,8 +117,8 @@ impl Distribution {
     /// The law over so many keys.
     pub fn over(self, keys: u32) -> Popularity {
         match self {
-            Distribution::Uniform => Popularity::uniform(keys),
-            Distribution::Zipf => Popularity::zipf(keys, 0.99),
+            Distribution::Uniform => Popularity::uniform(u64::from(keys)),
+            Distribution::Zipf => Popularity::zipf(u64::from(keys), 0.99),
         }
     }
 }

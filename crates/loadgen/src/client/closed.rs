@@ -9,7 +9,10 @@ use anyhow::{Result, bail, ensure};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
 use super::{Connection, Protocol, Tally, poll::Poll};
-use crate::{machine, popularity::Popularity};
+use crate::{
+    machine,
+    popularity::{Popularity, Sampler},
+};
 
 /// A server that is silent for so long has failed.
 pub(super) const SILENCE_MAX: Duration = Duration::from_secs(10);
@@ -34,7 +37,7 @@ pub enum Burst {
 /// Draws bursts of requests.
 pub struct Bursts {
     burst: Burst,
-    popularity: Popularity,
+    popularity: Sampler,
     rng: SmallRng,
     numbers: Vec<u32>,
     version: u32,
@@ -46,7 +49,7 @@ impl Bursts {
         let rng = SmallRng::seed_from_u64(seed);
         Bursts {
             burst,
-            popularity,
+            popularity: popularity.sampler(),
             rng,
             numbers: Vec::new(),
             version: 0,
@@ -64,7 +67,7 @@ impl Bursts {
             } => {
                 let reads_below = (get_share * f64::from(u32::MAX)) as u32;
                 for _ in 0..requests {
-                    let number = self.popularity.draw(&mut self.rng);
+                    let number = self.popularity.draw(&mut self.rng) as u32;
                     if self.rng.random::<u32>() < reads_below {
                         protocol.get(number, out, steps);
                     } else {
@@ -75,7 +78,7 @@ impl Bursts {
             }
             Burst::MultiGet { keys } => {
                 self.numbers.clear();
-                let draw = |_| self.popularity.draw(&mut self.rng);
+                let draw = |_| self.popularity.draw(&mut self.rng) as u32;
                 self.numbers.extend((0..keys).map(draw));
                 protocol.multi_get(&self.numbers, out, steps);
             }

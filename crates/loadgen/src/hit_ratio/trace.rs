@@ -73,11 +73,14 @@ impl Trace {
         let mut requests = Vec::with_capacity(total);
         let mut key_bound = keys;
         match workload {
-            Workload::Zipf => requests = Popularity::zipf(keys, 0.99).draws(&mut rng, total),
+            Workload::Zipf => {
+                requests = Popularity::zipf(u64::from(keys), 0.99).draws(&mut rng, total)
+            }
             Workload::Scan => {
-                let law = Popularity::zipf(keys, 0.99);
+                let mut law = Popularity::zipf(u64::from(keys), 0.99).sampler();
                 while requests.len() < total {
-                    requests.extend((0..keys / SCAN_EVERY_DIVISOR).map(|_| law.draw(&mut rng)));
+                    requests
+                        .extend((0..keys / SCAN_EVERY_DIVISOR).map(|_| law.draw(&mut rng) as u32));
                     let scan_end = key_bound + keys / SCAN_DIVISOR;
                     requests.extend(key_bound..scan_end);
                     key_bound = scan_end;

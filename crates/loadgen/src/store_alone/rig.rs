@@ -301,7 +301,7 @@ mod tests {
             let workers = rig.share(0).workers;
             let draw = |worker| {
                 rig.share(worker)
-                    .draw(Popularity::uniform(ITEMS), 0.5, 16_384)
+                    .draw(Popularity::uniform(u64::from(ITEMS)), 0.5, 16_384)
             };
             let lists: Vec<_> = (0..workers).map(draw).collect();
             for (bucket, item) in [(true, true), (true, false), (false, true), (false, false)] {

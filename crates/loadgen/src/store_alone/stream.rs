@@ -79,10 +79,11 @@ impl Share {
     /// Draws operations for the worker: keys by their popularity, of those that it may touch.
     pub fn draw(&self, popularity: Popularity, get_share: f64, count: usize) -> Vec<Operation> {
         let mut rng = SmallRng::seed_from_u64(self.worker as u64);
+        let mut numbers = popularity.sampler();
         let mut operation = || {
             let writes = rng.random::<f64>() >= get_share;
             loop {
-                let number = popularity.draw(&mut rng);
+                let number = numbers.draw(&mut rng) as u32;
                 if self.includes(number, writes) {
                     return Operation::new(number, writes);
                 }
