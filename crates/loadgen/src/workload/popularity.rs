@@ -166,7 +166,7 @@ enum How {
 /// A number below `bound`, all alike but for one part in 2^64 over `bound`.
 #[inline]
 fn below(rng: &mut impl RngCore, bound: u64) -> u64 {
-    (u128::from(rng.next_u64()) * u128::from(bound) >> 64) as u64
+    ((u128::from(rng.next_u64()) * u128::from(bound)) >> 64) as u64
 }
 
 impl Sampler {
