@@ -1,7 +1,10 @@
 //! Stores of our own that hold a given number of items.
 
 use glimmer_base::{Expiry, Seed};
-use glimmer_store::{heap::NewItem, partition::PartitionConfig};
+use glimmer_store::{
+    heap::{History, NewItem},
+    partition::PartitionConfig,
+};
 
 /// Entries of an index bucket (MICA §4.3.2).
 const BUCKET_ENTRIES: usize = 15;
@@ -20,6 +23,7 @@ pub fn log_bytes_per_item(key_bytes: usize, value_bytes: usize) -> usize {
         value: [&value, &[]],
         flags: 0,
         expiry: Expiry::NEVER,
+        history: History::NEW,
     };
     item.layout().words() * 8
 }

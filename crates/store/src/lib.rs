@@ -4,7 +4,7 @@
 //!
 //! ```
 //! use glimmer_base::{Expiry, Moment, Seed};
-//! use glimmer_store::{access::Erew, evict::S3Fifo, heap::NewItem, partition::{Owner, PartitionConfig}};
+//! use glimmer_store::{access::Erew, evict::S3Fifo, heap::{History, NewItem}, partition::{Owner, PartitionConfig}};
 //!
 //! let (seed, now) = (Seed(1), Moment { ms: 2_000, epoch_unix_ms: 0 });
 //! let config = PartitionConfig { seed, ..PartitionConfig::default() };
@@ -12,7 +12,7 @@
 //!
 //! let (key, keyhash) = (b"greeting", seed.keyhash(b"greeting"));
 //! let mut writer = owner.enter(0);
-//! writer.put(keyhash, &NewItem { key, value: [b"hello", b""], flags: 0, expiry: Expiry::NEVER }, now);
+//! writer.put(keyhash, &NewItem { key, value: [b"hello", b""], flags: 0, expiry: Expiry::NEVER, history: History::NEW }, now);
 //!
 //! let mut value = Vec::new();
 //! writer.read(keyhash, key, now, |item| item.value().append_to(&mut value));

@@ -4,7 +4,7 @@
 //! gives a [`TableWriter`]. Where the access mode lets other cores read beside the writer, they do so through a [`TableReader`].
 
 use crate::access::Access;
-use crate::heap::{Item, NewItem};
+use crate::heap::{History, Item, NewItem};
 use crate::partition::{Busy, Counts, Stored};
 use glimmer_base::{Expiry, Keyhash, Moment};
 use std::ops::Range;
@@ -54,7 +54,7 @@ pub trait TableWriter {
         take: impl FnOnce(&Item<'_>) -> T,
     ) -> Option<T>;
 
-    /// Stores an item under its key, in place of the one that is there.
+    /// Stores an item under its key, in place of the one that is there, with the CAS unique of its history or, if that has none, a new one.
     fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored;
 
     /// Removes the key's item; says whether there was one.
@@ -63,6 +63,38 @@ pub trait TableWriter {
     /// Changes when the key's item expires; says whether there was one. Counts as a read. The CAS unique stays: touching is no
     /// mutation.
     fn touch(&mut self, keyhash: Keyhash, key: &[u8], expiry: Expiry, now: Moment) -> bool;
+
+    /// Gives the key's item another expiry and another history, of which the CAS unique stays if it names none; value and flags stay.
+    /// Says whether there was an item. Does not count as a read. A table that can do it where the item lies had better.
+    fn amend(
+        &mut self,
+        keyhash: Keyhash,
+        key: &[u8],
+        expiry: Expiry,
+        history: History,
+        now: Moment,
+    ) -> bool {
+        let Some(item) = self.find(keyhash, key, now) else {
+            return false;
+        };
+        let (mut value, flags) = (Vec::new(), item.flags());
+        let cas = history.cas.or(Some(item.cas()));
+        item.value().append_to(&mut value);
+        let again = NewItem {
+            key,
+            value: [&value, &[]],
+            flags,
+            expiry,
+            history: History { cas, ..history },
+        };
+        self.put(keyhash, &again, now);
+        true
+    }
+
+    /// Whether the key's item is known to have been read since it was put where it lies, by reads that left no mark on the item itself.
+    fn was_read(&self, _keyhash: Keyhash, _key: &[u8], _now: Moment) -> bool {
+        false
+    }
 }
 
 /// The reading side of a partition, for cores that do not own it.

@@ -6,7 +6,7 @@
 use glimmer_base::{Expiry, Moment, Seed};
 use glimmer_store::access::Erew;
 use glimmer_store::evict::S3Fifo;
-use glimmer_store::heap::NewItem;
+use glimmer_store::heap::{History, NewItem};
 use glimmer_store::memory::{PagePolicy, PageReport};
 use glimmer_store::partition::{Owner, PartitionConfig};
 use glimmer_store::table::TableFigures;
@@ -62,6 +62,7 @@ fn a_partition_lies_on_reserved_huge_pages() {
             value: [&[7; 600], &[]],
             flags: 0,
             expiry: Expiry::NEVER,
+            history: History::NEW,
         };
         owner.enter(0).put(config.seed.keyhash(&key), &item, now);
     }

@@ -10,7 +10,7 @@
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
 use glimmer_store::access::{Access, Crcw, Crew};
 use glimmer_store::evict::{Evict, Fifo, S3Fifo};
-use glimmer_store::heap::{Item, NewItem};
+use glimmer_store::heap::{History, Item, NewItem};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::partition::{Owner, PartitionConfig, Reader};
 use glimmer_store::table::{Table, TableFigures};
@@ -65,6 +65,7 @@ fn put<A: Access, E: Evict>(owner: &mut Owner<A, E>, (key, keyhash): ([u8; 1], K
             value: [&value, &[]],
             flags: 0,
             expiry: Expiry::NEVER,
+            history: History::NEW,
         },
         NOW,
     );

@@ -11,7 +11,7 @@
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
-use glimmer_store::heap::NewItem;
+use glimmer_store::heap::{History, NewItem};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::partition::{Owner, PartitionConfig, Reader, Stored};
 use glimmer_store::table::TableFigures;
@@ -170,6 +170,7 @@ impl<A: Access, E: Evict> Run<A, E> {
             value: parts,
             flags,
             expiry,
+            history: History::NEW,
         };
         let Stored::Yes(cas) =
             self.owner
@@ -240,6 +241,7 @@ impl<A: Access, E: Evict> Run<A, E> {
                     value: [&too_large, &[]],
                     flags: 0,
                     expiry: Expiry::NEVER,
+                    history: History::NEW,
                 };
                 let stored = self.owner.enter(self.flushes).put(keyhash, &item, self.now);
                 assert_eq!(stored, Stored::TooLarge);

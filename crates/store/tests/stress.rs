@@ -10,7 +10,7 @@
 use glimmer_base::{Expiry, Moment, Seed};
 use glimmer_store::access::{Access, Crcw, Crew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
-use glimmer_store::heap::{Item, NewItem};
+use glimmer_store::heap::{History, Item, NewItem};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::partition::{Owner, PartitionConfig, Stored};
 use glimmer_store::table::{Table, TableFigures};
@@ -106,6 +106,7 @@ fn writer<A: Access, E: Evict>(
             value: [&buffer[..cut], &buffer[cut..]],
             flags: n,
             expiry: Expiry::NEVER,
+            history: History::NEW,
         };
         assert!(matches!(
             owner.enter(0).put(keyhash, &item, NOW),

@@ -5,7 +5,7 @@ use crate::job::Job;
 use glimmer_base::Expiry;
 use glimmer_base::counter::Counter;
 use glimmer_proto::text::{lines, number};
-use glimmer_store::heap::NewItem;
+use glimmer_store::heap::{History, NewItem};
 use glimmer_store::partition::Stored;
 use glimmer_store::table::TableWriter;
 use std::io::Write;
@@ -146,6 +146,7 @@ fn calculate<W: TableWriter>(
         value: [value, &[]],
         flags: item.flags(),
         expiry: item.expiry(),
+        history: History::NEW,
     };
     match writer.put(keyhash, &new_item, context.now) {
         Stored::Yes(_) => Outcome::Number(number),

@@ -5,7 +5,7 @@ use crate::job::Job;
 use glimmer_base::Expiry;
 use glimmer_proto::StoreMode;
 use glimmer_proto::text::lines;
-use glimmer_store::heap::NewItem;
+use glimmer_store::heap::{History, NewItem};
 use glimmer_store::partition::Stored;
 use glimmer_store::table::TableWriter;
 
@@ -25,6 +25,7 @@ pub fn store<W: TableWriter>(
         value: [value, &[]],
         flags,
         expiry: Expiry::from_memcached(exptime, now),
+        history: History::NEW,
     };
     let line = match mode {
         StoreMode::Set => put(writer, job, &item, context),
@@ -99,6 +100,7 @@ fn join<W: TableWriter>(
         value,
         flags: old_item.flags(),
         expiry: old_item.expiry(),
+        history: History::NEW,
     };
     match writer.put(keyhash, &item, now) {
         Stored::Yes(_) => lines::STORED,

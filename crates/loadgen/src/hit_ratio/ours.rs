@@ -5,7 +5,7 @@ use glimmer_base::{Expiry, Moment, Seed};
 use glimmer_store::{
     access::Erew,
     evict::{ApproxLru, Evict, Fifo, S3Fifo},
-    heap::NewItem,
+    heap::{History, NewItem},
     partition::{Counts, Owner},
     table::TableFigures,
 };
@@ -106,6 +106,7 @@ impl<E: Evict> Cache for Ours<E> {
                 value,
                 flags: 0,
                 expiry: Expiry::NEVER,
+                history: History::NEW,
             },
             NOW,
         );

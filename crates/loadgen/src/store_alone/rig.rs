@@ -11,7 +11,7 @@ use glimmer_engine::{Partitions, Spread, Stages, partitions, staged};
 use glimmer_store::{
     access::Access,
     evict::Evict,
-    heap::NewItem,
+    heap::{History, NewItem},
     partition::Owner,
     table::{Table, TableReader, TableWriter},
 };
@@ -247,6 +247,7 @@ fn put<T: Table>(partitions: &mut Partitions<T>, keyhash: Keyhash, number: u32, 
         value: [&value, &[]],
         flags: 0,
         expiry: Expiry::NEVER,
+        history: History::NEW,
     };
     let owner = partitions
         .owner(keyhash)

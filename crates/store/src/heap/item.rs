@@ -7,7 +7,8 @@
 //!           | 40 bits    | low 8 bits  | length  |         |
 //!           +------------+-------------+---------+---------+
 //! word 1    the value's full length, only with the mark WIDE (values of 256 bytes and more)
-//! then      key, value, client flags (4 bytes, only with the mark FLAGS), expiry (5 bytes, only with EXPIRY), up to the next word
+//! then      key, value, client flags (4 bytes, only with the mark FLAGS), expiry (5 bytes, only with EXPIRY), the CAS unique's upper
+//!           24 bits and the second of the last access (3 and 4 bytes, only with EXTRA), up to the next word
 //! ```
 //!
 //! A field that an item does not use costs nothing: a 16-byte key with a 32-byte value takes 56
@@ -29,12 +30,100 @@ use glimmer_base::sync::Ordering::Relaxed;
 pub(super) const WIDE: u64 = 1 << 0;
 pub(super) const FLAGS: u64 = 1 << 1;
 pub(super) const EXPIRY: u64 = 1 << 2;
+pub(super) const EXTRA: u64 = 1 << 7;
 
 const FLAGS_BYTES: usize = 4;
+const CAS_HIGH_BYTES: usize = 3;
+const ACCESSED_BYTES: usize = 4;
+pub(super) const EXTRA_BYTES: usize = CAS_HIGH_BYTES + ACCESSED_BYTES;
 pub(super) const EXPIRY_BYTES: usize = Expiry::BITS as usize / 8;
 
-/// Largest CAS unique; the one after it is 1.
-pub const CAS_MAX: u64 = (1 << 40) - 1;
+/// Bits of the CAS unique that every item has room for.
+pub(super) const CAS_BITS: u32 = 40;
+/// Largest CAS unique that a table makes; the one after it is 1. A client may give an item any of 64 bits.
+pub const CAS_MAX: u64 = (1 << CAS_BITS) - 1;
+
+/// What the meta commands leave on an item: bits of its header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks(u8);
+
+impl Marks {
+    /// Nothing.
+    pub const NONE: Marks = Marks(0);
+    /// The value is out of date; whoever reads it is told so.
+    pub const STALE: Marks = Marks(1 << 3);
+    /// A client has been told that it is the one to make the value anew.
+    pub const WON: Marks = Marks(1 << 4);
+    /// The item has been read since it was stored.
+    pub const FETCHED: Marks = Marks(1 << 5);
+    /// The key came in base64 and is shown so.
+    pub const BINARY_KEY: Marks = Marks(1 << 6);
+
+    const ALL: u8 = Self::STALE.0 | Self::WON.0 | Self::FETCHED.0 | Self::BINARY_KEY.0;
+
+    /// Whether every mark of `other` is among these.
+    #[inline]
+    pub fn has(self, other: Marks) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// These marks and those of `other`.
+    #[inline]
+    pub fn with(self, other: Marks) -> Marks {
+        Marks(self.0 | other.0)
+    }
+
+    /// These marks but for those of `other`.
+    #[inline]
+    pub fn without(self, other: Marks) -> Marks {
+        Marks(self.0 & !other.0)
+    }
+
+    /// Those of these marks that are among `other`.
+    #[inline]
+    pub fn only(self, other: Marks) -> Marks {
+        Marks(self.0 & other.0)
+    }
+
+    pub(super) fn bits(self) -> u64 {
+        self.0.into()
+    }
+}
+
+/// What an item carries that neither its value nor its expiry says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct History {
+    /// The CAS unique; the table makes a new one if there is none.
+    pub cas: Option<u64>,
+    /// What the meta commands have left on it.
+    pub marks: Marks,
+    /// The second of the last access, counted from the server's epoch; zero if none is to be noted.
+    pub accessed_s: u32,
+}
+
+impl History {
+    /// An item that has just been stored.
+    pub const NEW: History = History {
+        cas: None,
+        marks: Marks::NONE,
+        accessed_s: 0,
+    };
+
+    /// Whether it needs the item's extra field.
+    #[inline(always)]
+    pub(super) fn is_extra(&self) -> bool {
+        self.accessed_s != 0 || self.cas.is_some_and(|cas| cas > CAS_MAX)
+    }
+
+    /// The extra field's bytes.
+    pub(super) fn extra(&self) -> [u8; EXTRA_BYTES] {
+        let high = self.cas.unwrap_or(0) >> CAS_BITS;
+        let word = high | u64::from(self.accessed_s) << (8 * CAS_HIGH_BYTES);
+        let mut bytes = [0; EXTRA_BYTES];
+        bytes.copy_from_slice(&word.to_le_bytes()[..EXTRA_BYTES]);
+        bytes
+    }
+}
 
 /// What decides an item's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +136,8 @@ pub struct Layout {
     pub flags: bool,
     /// Whether there is an expiry.
     pub expiry: bool,
+    /// Whether there is a CAS unique above [`CAS_MAX`] or a time of the last access.
+    pub extra: bool,
 }
 
 impl Layout {
@@ -70,10 +161,15 @@ impl Layout {
         self.flags_at() + if self.flags { FLAGS_BYTES } else { 0 }
     }
 
+    #[inline(always)]
+    pub(super) fn extra_at(self) -> usize {
+        self.expiry_at() + if self.expiry { EXPIRY_BYTES } else { 0 }
+    }
+
     /// Words that the item takes.
     #[inline(always)]
     pub fn words(self) -> usize {
-        (self.expiry_at() + if self.expiry { EXPIRY_BYTES } else { 0 }).div_ceil(8)
+        (self.extra_at() + if self.extra { EXTRA_BYTES } else { 0 }).div_ceil(8)
     }
 }
 
@@ -114,6 +210,7 @@ impl Header {
             value_len,
             flags: self.0 & FLAGS != 0,
             expiry: self.0 & EXPIRY != 0,
+            extra: self.0 & EXTRA != 0,
         }
     }
 }
@@ -184,7 +281,36 @@ impl<'a> Item<'a> {
     /// The CAS unique.
     #[inline]
     pub fn cas(&self) -> u64 {
-        self.header.0 >> 24
+        let low = self.header.0 >> 24;
+        if self.layout.extra {
+            self.bytes(self.layout.extra_at(), CAS_HIGH_BYTES) << CAS_BITS | low
+        } else {
+            low
+        }
+    }
+
+    /// What the meta commands have left on the item.
+    #[inline]
+    pub fn marks(&self) -> Marks {
+        Marks(self.header.0 as u8 & Marks::ALL)
+    }
+
+    /// The second of the last access, counted from the server's epoch; zero where none was noted.
+    pub fn accessed_s(&self) -> u32 {
+        if self.layout.extra {
+            self.bytes(self.layout.extra_at() + CAS_HIGH_BYTES, ACCESSED_BYTES) as u32
+        } else {
+            0
+        }
+    }
+
+    /// What would have to be given to a copy of the item for it to have the same past.
+    pub fn history(&self) -> History {
+        History {
+            cas: Some(self.cas()),
+            marks: self.marks(),
+            accessed_s: self.accessed_s(),
+        }
     }
 
     /// The client's flags.

@@ -8,7 +8,7 @@ mod write;
 
 pub use circular_log::CircularLog;
 pub(crate) use item::Header;
-pub use item::{CAS_MAX, Item, Layout, Value};
+pub use item::{CAS_MAX, History, Item, Layout, Marks, Value};
 pub use offset::{Geometry, Offset};
 pub use write::NewItem;
-pub(crate) use write::{write_expiry, write_filler, write_item};
+pub(crate) use write::{can_amend, write_amended, write_filler, write_item};

@@ -1,7 +1,9 @@
 //! Writing items into a heap, as [`item`](super::item) lays them out: whole words with relaxed stores,
 //! so that an optimistic reader may be looking.
 
-use super::item::{CAS_MAX, EXPIRY, EXPIRY_BYTES, FLAGS, Item, Layout, WIDE, partial_word};
+use super::item::{
+    CAS_MAX, EXPIRY, EXPIRY_BYTES, EXTRA, FLAGS, History, Item, Layout, WIDE, partial_word,
+};
 use crate::memory::Words;
 use glimmer_base::Expiry;
 use glimmer_base::sync::Ordering::Relaxed;
@@ -17,6 +19,8 @@ pub struct NewItem<'a> {
     pub flags: u32,
     /// When the item expires.
     pub expiry: Expiry,
+    /// What it carries besides; [`History::NEW`] for what has just been stored.
+    pub history: History,
 }
 
 impl NewItem<'_> {
@@ -28,18 +32,21 @@ impl NewItem<'_> {
             value_len: self.value[0].len() + self.value[1].len(),
             flags: self.flags != 0,
             expiry: self.expiry != Expiry::NEVER,
+            extra: self.history.is_extra(),
         }
     }
 }
 
-/// Writes an item at the beginning of a place that is reserved for it.
+/// Writes an item at the beginning of a place that is reserved for it. `cas` is the one of its history, if that has one.
 #[inline(always)]
 pub(crate) fn write_item(place: Words<'_>, item: &NewItem<'_>, cas: u64) {
     let layout = item.layout();
     let wide = layout.value_len >= 256;
     let marks = u64::from(wide) * WIDE
         + u64::from(layout.flags) * FLAGS
-        + u64::from(layout.expiry) * EXPIRY;
+        + u64::from(layout.expiry) * EXPIRY
+        + u64::from(layout.extra) * EXTRA
+        + item.history.marks.bits();
     let header = (cas & CAS_MAX) << 24
         | (layout.value_len as u64 & 0xFF) << 16
         | (layout.key_len as u64) << 8
@@ -62,14 +69,44 @@ pub(crate) fn write_item(place: Words<'_>, item: &NewItem<'_>, cas: u64) {
     if layout.expiry {
         sink.bytes(&item.expiry.ms().to_le_bytes()[..EXPIRY_BYTES]);
     }
+    if layout.extra {
+        sink.bytes(&item.history.extra());
+    }
     sink.finish();
 }
 
-/// Changes the expiry of an item that has one.
-pub(crate) fn write_expiry(item: &Item<'_>, expiry: Expiry) {
-    debug_assert!(item.layout.expiry);
-    let first = item.layout.expiry_at();
-    for (i, byte) in expiry.ms().to_le_bytes()[..EXPIRY_BYTES].iter().enumerate() {
+/// Whether [`write_amended`] can give the item this expiry and this history: whether it has the room for them, no less and no more.
+pub(crate) fn can_amend(item: &Item<'_>, expiry: Expiry, history: &History) -> bool {
+    item.layout.expiry == (expiry != Expiry::NEVER) && item.layout.extra == history.is_extra()
+}
+
+/// Changes the expiry and the history of an item that has room for them.
+pub(crate) fn write_amended(item: &Item<'_>, expiry: Expiry, history: &History) {
+    debug_assert!(can_amend(item, expiry, history));
+    let cas = history.cas.unwrap_or_else(|| item.cas());
+    let header = item.place.word(0);
+    let kept =
+        header.load(Relaxed) & 0xFFFF00 | header.load(Relaxed) & (WIDE | FLAGS | EXPIRY | EXTRA);
+    header.store((cas & CAS_MAX) << 24 | kept | history.marks.bits(), Relaxed);
+    if item.layout.expiry {
+        write_bytes(
+            item,
+            item.layout.expiry_at(),
+            &expiry.ms().to_le_bytes()[..EXPIRY_BYTES],
+        );
+    }
+    if item.layout.extra {
+        let history = History {
+            cas: Some(cas),
+            ..*history
+        };
+        write_bytes(item, item.layout.extra_at(), &history.extra());
+    }
+}
+
+/// Overwrites bytes of an item.
+fn write_bytes(item: &Item<'_>, first: usize, bytes: &[u8]) {
+    for (i, byte) in bytes.iter().enumerate() {
         let (word, shift) = (item.place.word((first + i) / 8), 8 * ((first + i) % 8));
         word.store(
             word.load(Relaxed) & !(0xFF << shift) | u64::from(*byte) << shift,

@@ -29,24 +29,28 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         if !self.fits(item) {
             return Stored::TooLarge;
         }
-        let cas = self.next_cas();
+        let cas = match item.history.cas {
+            Some(cas) => cas,
+            None => self.next_cas(),
+        };
         self.put_as(keyhash, item, cas, now);
         Stored::Yes(cas)
     }
 
-    /// Whether an item is within the limit. Room for flags and expiry counts always, so that a
+    /// Whether an item is within the limit. Room for flags, expiry and the extra field counts always, so that a
     /// touch never makes an item too large.
     #[inline(always)]
     pub fn fits(&self, item: &NewItem<'_>) -> bool {
         let mut layout = item.layout();
         layout.flags = true;
         layout.expiry = true;
+        layout.extra = true;
         layout.words() <= self.log(LogId::Main).item_words_max()
     }
 
-    /// Stores an item that [`fits`](Self::fits) with a given CAS unique.
+    /// Stores an item that [`fits`](Self::fits) with a given CAS unique, which is its history's if that has one.
     #[inline]
-    pub(super) fn put_as(&mut self, keyhash: Keyhash, item: &NewItem<'_>, cas: u64, now: Moment) {
+    fn put_as(&mut self, keyhash: Keyhash, item: &NewItem<'_>, cas: u64, now: Moment) {
         let shared = self.shared;
         let words = item.layout().words() as u64;
         shared.counters.stored.add(1);

@@ -3,7 +3,7 @@
 use super::{Busy, Counts, Figures, Owner, Reader, Stored, Writer};
 use crate::access::{Access, Gate};
 use crate::evict::Evict;
-use crate::heap::{CircularLog, Item, NewItem};
+use crate::heap::{CircularLog, History, Item, NewItem};
 use crate::table::{Table, TableFigures, TableReader, TableWriter};
 use glimmer_base::sync::Ordering::Acquire;
 use glimmer_base::{Expiry, Keyhash, Moment};
@@ -76,6 +76,21 @@ impl<A: Access, E: Evict> TableWriter for Writer<'_, A, E> {
     #[inline(always)]
     fn touch(&mut self, keyhash: Keyhash, key: &[u8], expiry: Expiry, now: Moment) -> bool {
         Writer::touch(self, keyhash, key, expiry, now)
+    }
+
+    fn amend(
+        &mut self,
+        keyhash: Keyhash,
+        key: &[u8],
+        expiry: Expiry,
+        history: History,
+        now: Moment,
+    ) -> bool {
+        Writer::amend(self, keyhash, key, expiry, history, now)
+    }
+
+    fn was_read(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {
+        Writer::find(self, keyhash, key, now).is_some_and(|found| found.entry.reads() > 0)
     }
 }
 

@@ -1,50 +1,93 @@
-//! Giving an item a new expiry: in its own field if it has one, else by writing it anew with its
-//! old CAS unique.
+//! Changing what an item carries beside its value: its expiry, and what the meta commands leave on it. Where it lies if it has the
+//! fields for that, else by writing it anew.
 
-use super::{Mark, Writer};
+use super::{Found, Mark, Writer};
 use crate::access::Access;
 use crate::evict::Evict;
-use crate::heap::{NewItem, write_expiry};
+use crate::heap::{History, Item, NewItem, can_amend, write_amended};
 use glimmer_base::{Expiry, Keyhash, Moment};
 
 impl<A: Access, E: Evict> Writer<'_, A, E> {
     /// Changes when the key's item expires; says whether there was one. Counts as a read. The CAS
     /// unique stays: touching is no mutation.
     pub fn touch(&mut self, keyhash: Keyhash, key: &[u8], expiry: Expiry, now: Moment) -> bool {
-        let shared = self.shared;
         let Some(found) = self.find(keyhash, key, now) else {
             return false;
         };
-        let item = found.item;
-        match (item.layout().expiry, expiry != Expiry::NEVER) {
-            (false, false) => {}
-            (true, true) => {
-                let home = shared.index.bucket(shared.index.home(keyhash));
-                home.write_begin(A::SHARED_READS);
-                write_expiry(&item, expiry);
-                home.write_end(A::SHARED_READS);
+        let (Found { slot, entry, item }, history) = (found, found.item.history());
+        if can_amend(&item, expiry, &history) {
+            if item.layout().expiry {
+                self.amend_in_place(keyhash, &found, expiry, &history);
             }
-            _ => {
-                let mut value = Vec::new();
-                item.value().append_to(&mut value);
-                let again = NewItem {
-                    key,
-                    value: [&value, &[]],
-                    flags: item.flags(),
-                    expiry,
-                };
-                self.put_as(keyhash, &again, item.cas(), now);
-                return true;
-            }
+            self.count_read(keyhash, Mark { slot, entry }, now);
+        } else {
+            let copy = copied(&found.item);
+            self.write_anew(keyhash, key, copy, (expiry, history), now);
         }
-        self.count_read(
-            keyhash,
-            Mark {
-                slot: found.slot,
-                entry: found.entry,
-            },
-            now,
-        );
         true
     }
+
+    /// Gives the key's item another expiry and another history, of which the CAS unique stays if it names none. Says whether there was an
+    /// item. Does not count as a read.
+    pub fn amend(
+        &mut self,
+        keyhash: Keyhash,
+        key: &[u8],
+        expiry: Expiry,
+        history: History,
+        now: Moment,
+    ) -> bool {
+        let Some(found) = self.find(keyhash, key, now) else {
+            return false;
+        };
+        let cas = history.cas.or(Some(found.item.cas()));
+        let history = History { cas, ..history };
+        if can_amend(&found.item, expiry, &history) {
+            self.amend_in_place(keyhash, &found, expiry, &history);
+        } else {
+            let copy = copied(&found.item);
+            self.write_anew(keyhash, key, copy, (expiry, history), now);
+        }
+        true
+    }
+
+    fn amend_in_place(
+        &self,
+        keyhash: Keyhash,
+        found: &Found<'_>,
+        expiry: Expiry,
+        history: &History,
+    ) {
+        let index = &self.shared.index;
+        let home = index.bucket(index.home(keyhash));
+        home.write_begin(A::SHARED_READS);
+        write_amended(&found.item, expiry, history);
+        home.write_end(A::SHARED_READS);
+    }
+
+    /// Stores a copy of the item, with the CAS unique that the history names.
+    fn write_anew(
+        &mut self,
+        keyhash: Keyhash,
+        key: &[u8],
+        (value, flags): (Vec<u8>, u32),
+        (expiry, history): (Expiry, History),
+        now: Moment,
+    ) {
+        let again = NewItem {
+            key,
+            value: [&value, &[]],
+            flags,
+            expiry,
+            history,
+        };
+        self.put(keyhash, &again, now);
+    }
+}
+
+/// An item's value and flags.
+fn copied(item: &Item<'_>) -> (Vec<u8>, u32) {
+    let mut value = Vec::new();
+    item.value().append_to(&mut value);
+    (value, item.flags())
 }
