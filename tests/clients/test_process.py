@@ -18,7 +18,7 @@ def start_badly(*flags):
     return run.returncode, run.stderr.splitlines()
 
 
-@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
 def test_signals_stop_it_cleanly(ours, sig):
     server = Server("-t", 2)
     with server.wire() as wire:
@@ -39,10 +39,9 @@ def test_what_has_arrived_is_answered_before_the_end(ours):
     assert server.stop() == 0
 
 
-@pytest.mark.parametrize("sig", [signal.SIGHUP, signal.SIGUSR1])
-def test_other_signals_do_no_harm(ours, sig):
+def test_a_hang_up_does_no_harm(ours):
     with Server("-t", 1) as server:
-        os.kill(server.pid, sig)
+        os.kill(server.pid, signal.SIGHUP)
         with server.wire() as wire:
             wire.exchange(store(b"1"), STORED)
 
@@ -50,7 +49,7 @@ def test_other_signals_do_no_harm(ours, sig):
 def test_a_port_in_use(ours):
     with Server() as server:
         code, lines = start_badly("-l", "127.0.0.1", "-p", str(server.port))
-        assert code == 1
+        assert code == 71
         assert len([line for line in lines if "WARN" not in line]) == 1
         assert f"cannot listen on 127.0.0.1:{server.port}" in lines[-1]
         with server.wire() as wire:
@@ -60,22 +59,30 @@ def test_a_port_in_use(ours):
 @pytest.mark.parametrize(
     "flags,code,named",
     [
-        (["-U", "11211"], 2, "UDP"),
-        (["-p", "0"], 2, "--port"),
-        (["-m", "0"], 2, "-m"),
+        (["-p", "70000"], 1, "70000"),
+        (["-m", "0"], 1, "-m"),
         (["-m", "1", "-t", "256"], 1, "-m 1 is too small"),
-        (["-t", "0"], 1, "-t 0"),
+        (["-t", "0"], 1, "Number of threads must be greater than 0"),
         (["-t", "1000"], 1, "-t 1000"),
-        (["-c", "0"], 1, "-c 0"),
-        (["-I", "100"], 1, "-I 100"),
-        (["-I", "2000m"], 1, "-I"),
-        (["--access", "none"], 2, "erew, crew, crcw"),
-        (["--evict", "random"], 2, "fifo, lru, s3fifo"),
+        (["-c", "0"], 1, "Maximum connections must be greater than 0"),
+        (["-c", "-1"], 1, "Maximum connections must be greater than 0"),
+        (["-R", "0"], 1, "Number of requests per event must be greater than 0"),
+        (["-I", "100"], 64, "-I 100"),
+        (["-I", "2000m"], 64, "-I"),
+        (["-B", "http"], 1, "auto, binary, or ascii"),
+        (["-M"], 64, "-M"),
+        (["-Z"], 64, "TLS"),
+        (["-o", "nonsense"], 1, 'Illegal suboption "nonsense"'),
+        (["-o", "hashpower=9"], 1, "hashpower=9"),
+        (["-Y", "/nonexistent", "-B", "binary"], 64, "-Y"),
+        (["--access", "none"], 1, "erew, crew, crcw"),
+        (["--evict", "random"], 1, "fifo, lru, s3fifo"),
         (["--lru-threshold", "7"], 1, "--lru-threshold 7"),
-        (["-l", "999.1.1.1"], 1, "-l 999.1.1.1"),
-        (["-l", "203.0.113.1"], 1, "203.0.113.1"),
-        (["--no-such-flag"], 2, "--no-such-flag"),
-        (["stray"], 2, "stray"),
+        (["-l", "999.1.1.1"], 71, "-l 999.1.1.1"),
+        (["-l", "203.0.113.1"], 71, "203.0.113.1"),
+        (["-s", "/nonexistent/socket"], 71, "/nonexistent/socket"),
+        (["--no-such-flag"], 1, "--no-such-flag"),
+        (["stray"], 1, "stray"),
         (["-P", "/nonexistent/folder/pid", "-l", "127.0.0.1", "-p", str(free_port())], 1, "-P /nonexistent"),
     ],
 )
@@ -98,7 +105,7 @@ def test_an_unknown_user(ours):
     if os.geteuid() != 0:
         pytest.skip("only root can become another user")
     code, lines = start_badly("-l", "127.0.0.1", "-p", str(free_port()), "-u", "no-such-user")
-    assert (code, len(lines)) == (1, 1)
+    assert (code, len(lines)) == (67, 1)
     assert "no-such-user" in lines[0]
 
 

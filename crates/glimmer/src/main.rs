@@ -36,18 +36,19 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("glimmer: {error:#}");
-            ExitCode::FAILURE
+            ExitCode::from(serve::exit_code(&error).unwrap_or(1))
         }
     }
 }
 
-/// An executable called `memcached` (a link, a copy) takes memcached's command line, which has no subcommand.
+/// An executable called `memcached` (a link, a copy; also `memcached-debug`, as memcached's own tests call it) takes memcached's command line,
+/// which has no subcommand.
 fn under_memcacheds_name(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.collect();
     let name = arguments
         .first()
         .and_then(|program| Path::new(program).file_name());
-    if name.is_some_and(|name| name == "memcached") {
+    if name.is_some_and(|name| name == "memcached" || name == "memcached-debug") {
         arguments.insert(1, "serve".into());
     }
     arguments
@@ -70,7 +71,8 @@ fn explain(error: &clap::Error) -> ExitCode {
             let what = what.join(" ");
             let what = what.strip_prefix("error: ").unwrap_or(&what);
             eprintln!("glimmer: {what}; --help explains every option");
-            ExitCode::from(2)
+            // As memcached, whose command line this may be.
+            ExitCode::FAILURE
         }
     }
 }

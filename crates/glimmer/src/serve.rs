@@ -1,46 +1,132 @@
 //! `glimmer serve`: memcached's flags with memcached's meanings, and our own beside them.
 
+mod extended;
+mod listen;
 mod values;
 
 use clap::{ArgAction, Args};
+use extended::Extended;
 use glimmer_base::limits;
 use glimmer_server::config::{
-    CONNECTIONS_DEFAULT, ITEM_BYTES_HINT_DEFAULT, LRU_THRESHOLD_DEFAULT, MEMORY_MIB_DEFAULT,
-    PORT_DEFAULT,
+    BACKLOG_DEFAULT, CONNECTIONS_DEFAULT, ITEM_BYTES_HINT_DEFAULT, LRU_THRESHOLD_DEFAULT,
+    MEMORY_MIB_DEFAULT, PORT_DEFAULT, PREFIX_DELIMITER_DEFAULT,
 };
 use glimmer_server::memory_plan::Needs;
-use glimmer_server::{AccessMode, Config, EvictionRule, HugepagePolicy, MemoryPlan};
+use glimmer_server::{
+    AccessMode, Config, EvictionRule, HugepagePolicy, MemoryPlan, Permits, Protocol, UnixSocket,
+};
 use std::path::PathBuf;
+use values::Port;
 
 /// Serve memcached clients until SIGTERM or SIGINT
 #[derive(Args, Debug)]
 #[command(
     version,
+    args_override_self = true,
     after_help = "`glimmer serve --help` explains the defaults and shows examples.",
     after_long_help = EXAMPLES
 )]
 pub struct Arguments {
-    /// TCP port to listen on
-    #[arg(short, long, value_name = "NUM", default_value_t = PORT_DEFAULT, value_parser = clap::value_parser!(u16).range(1..), help_heading = NETWORK)]
-    port: u16,
+    /// TCP port to listen on; 0: none, -1: any that is free
+    ///
+    /// With -U alone, the same as the UDP port.
+    #[arg(short, long, value_name = "NUM", allow_negative_numbers = true, value_parser = values::port, help_heading = NETWORK)]
+    port: Option<Port>,
+
+    /// UDP port to listen on; 0: none, -1: any that is free
+    ///
+    /// Off unless asked for, as in memcached: an open UDP port lets others use the server to flood a third party.
+    #[arg(short = 'U', long, value_name = "NUM", default_value = "0", allow_negative_numbers = true, value_parser = values::port, help_heading = NETWORK)]
+    udp_port: Port,
+
+    /// Unix socket to listen on, instead of any network
+    #[arg(short = 's', long, value_name = "FILE", help_heading = NETWORK)]
+    unix_socket: Option<PathBuf>,
+
+    /// Permissions of the Unix socket, in octal
+    #[arg(short = 'a', long, value_name = "MASK", default_value = "700", value_parser = values::octal, help_heading = NETWORK)]
+    unix_mask: u32,
 
     /// Address to listen on, all if not given; host, host:port, or several of them
     ///
-    /// May be given several times, or as a list with commas. An address without a port takes the one given with -p.
-    /// Without -l the server listens on every interface, as memcached does; a cache has no password, so keep
-    /// it behind a firewall or on 127.0.0.1.
-    #[arg(short, long, value_name = "ADDR", value_delimiter = ',', help_heading = NETWORK)]
+    /// May be given several times, or as a list with commas. An address without a port takes the one given with -p (TCP) and -U (UDP).
+    /// memcached's tag[NAME]: in front is accepted. Without -l the server listens on every interface, as memcached does; a cache has no
+    /// password unless -Y gives it one, so keep it behind a firewall or on 127.0.0.1.
+    #[arg(short, long, value_name = "ADDR", help_heading = NETWORK)]
     listen: Vec<String>,
 
     /// Client connections at most
     ///
-    /// A client beyond that is told `ERROR Too many open connections` and disconnected.
-    #[arg(short, long, value_name = "NUM", default_value_t = CONNECTIONS_DEFAULT, help_heading = NETWORK)]
+    /// A client beyond that is told `ERROR Too many open connections` and disconnected; with -o no_maxconns_fast it waits.
+    #[arg(short, long, value_name = "NUM", default_value_t = CONNECTIONS_DEFAULT, allow_negative_numbers = true, value_parser = values::connections, help_heading = NETWORK)]
     conn_limit: usize,
 
-    /// UDP port: 0, as there is no UDP yet
-    #[arg(short = 'U', long, value_name = "NUM", default_value_t = 0, value_parser = values::no_udp, help_heading = NETWORK)]
-    udp_port: u16,
+    /// Connections that the kernel holds until they are accepted, for each worker
+    #[arg(short = 'b', long, value_name = "NUM", default_value_t = BACKLOG_DEFAULT, help_heading = NETWORK)]
+    listen_backlog: i32,
+
+    /// Requests of one connection that are executed before other connections have their turn; 256 at most
+    ///
+    /// memcached's default is 20. Requests that arrive together are executed together here, and a turn that ends amid them loses by that.
+    #[arg(short = 'R', long, value_name = "NUM", default_value_t = limits::TURN_REQUESTS_MAX, value_parser = values::requests, help_heading = NETWORK)]
+    max_reqs_per_event: u32,
+
+    /// Protocol that clients speak: ascii, binary, or auto, which tells by a connection's first byte
+    #[arg(short = 'B', long, value_name = "NAME", value_parser = values::protocol, help_heading = CLIENTS)]
+    protocol: Option<Protocol>,
+
+    /// File of users and passwords, one `user:password` a line: clients have to send `set x 0 0 N` with `user password` first
+    ///
+    /// Read again on SIGHUP.
+    #[arg(short = 'Y', long, value_name = "FILE", help_heading = CLIENTS)]
+    auth_file: Option<PathBuf>,
+
+    /// Have binary clients authenticate by SASL PLAIN against the file given with -Y
+    #[arg(short = 'S', long, hide_short_help = true, help_heading = CLIENTS)]
+    enable_sasl: bool,
+
+    /// Enable the `shutdown` command
+    #[arg(short = 'A', long, help_heading = CLIENTS)]
+    enable_shutdown: bool,
+
+    /// Disable CAS: `gets` shows 0
+    #[arg(short = 'C', long, help_heading = CLIENTS)]
+    disable_cas: bool,
+
+    /// Disable `flush_all`
+    #[arg(short = 'F', long, help_heading = CLIENTS)]
+    disable_flush_all: bool,
+
+    /// Disable `stats cachedump`, `stats detail` and `lru_crawler metadump`
+    #[arg(short = 'X', long, help_heading = CLIENTS)]
+    disable_dumping: bool,
+
+    /// Disable `watch`
+    #[arg(short = 'W', long, help_heading = CLIENTS)]
+    disable_watch: bool,
+
+    /// Character between a key's prefix and the rest, for `stats detail`; counts from the start [default: :]
+    #[arg(short = 'D', value_name = "CHAR", value_parser = values::delimiter, help_heading = CLIENTS)]
+    prefix_delimiter: Option<u8>,
+
+    /// memcached's extended options, a list with commas
+    ///
+    /// idle_timeout=SECONDS, maxconns_fast and no_maxconns_fast mean what they mean there. Those about what this server has not (slabs,
+    /// LRU segments) are accepted, each with a warning.
+    #[arg(short = 'o', long, value_name = "OPTIONS", help_heading = CLIENTS)]
+    extended: Vec<String>,
+
+    /// TLS: there is none
+    #[arg(short = 'Z', long, hide = true)]
+    enable_ssl: bool,
+
+    /// A file that items are mapped from: they are kept in memory only
+    #[arg(short = 'e', long, value_name = "FILE", hide = true)]
+    memory_file: Option<PathBuf>,
+
+    /// Threads by network queue: they are not chosen so
+    #[arg(short = 'N', long, value_name = "NUM", hide = true)]
+    napi_ids: Option<String>,
 
     /// Memory for items, index and connections together, in MiB
     ///
@@ -48,6 +134,26 @@ pub struct Arguments {
     /// bounds all of it. The process itself takes a few MiB more.
     #[arg(short, long, value_name = "MIB", default_value_t = MEMORY_MIB_DEFAULT, value_parser = values::mebibytes, help_heading = MEMORY)]
     memory_limit: usize,
+
+    /// Refuse to store when memory is full, instead of evicting
+    #[arg(short = 'M', long, help_heading = MEMORY)]
+    disable_evictions: bool,
+
+    /// Keep all memory from being paged out
+    #[arg(short = 'k', long, help_heading = MEMORY)]
+    lock_memory: bool,
+
+    /// Use large memory pages, as --hugepages auto does anyway
+    #[arg(short = 'L', long, help_heading = MEMORY)]
+    enable_largepages: bool,
+
+    /// memcached's growth of slab sizes: accepted, with a warning
+    #[arg(short = 'f', long, value_name = "FACTOR", value_parser = values::growth_factor, hide_short_help = true, help_heading = MEMORY)]
+    slab_growth_factor: Option<f64>,
+
+    /// memcached's smallest slab: accepted, with a warning
+    #[arg(short = 'n', long, value_name = "BYTES", value_parser = values::chunk_size, hide_short_help = true, help_heading = MEMORY)]
+    slab_min_size: Option<u32>,
 
     /// Largest item, in bytes or with a k or m behind the number: 1k to 1024m
     ///
@@ -91,7 +197,7 @@ pub struct Arguments {
     ///
     /// memcached's default is 4 whatever the machine has. A worker sleeps when it has nothing to do. Each needs buffers for a few of the
     /// largest items, so that a small -m is served by fewer workers than there are cores unless -t insists: 4 at -m 64 and -I 1m.
-    #[arg(short, long, value_name = "NUM", help_heading = WORKERS)]
+    #[arg(short, long, value_name = "NUM", allow_negative_numbers = true, value_parser = values::threads, help_heading = WORKERS)]
     threads: Option<usize>,
 
     /// Who may touch a partition: erew, crew or crcw
@@ -107,6 +213,20 @@ pub struct Arguments {
     /// For machines that do nothing else; off because two pinned programs on one core do badly.
     #[arg(long, help_heading = WORKERS)]
     pin: bool,
+
+    /// Go on in the background
+    ///
+    /// The command returns once the server serves, or with the reason why it does not.
+    #[arg(short, long, help_heading = PROCESS)]
+    daemon: bool,
+
+    /// Allow core files of any size
+    #[arg(short = 'r', long, help_heading = PROCESS)]
+    enable_coredumps: bool,
+
+    /// Print the licence and exit
+    #[arg(short = 'i', long, help_heading = PROCESS)]
+    license: bool,
 
     /// File to write the process id to; removed at the end
     #[arg(short = 'P', long, value_name = "FILE", help_heading = PROCESS)]
@@ -126,6 +246,7 @@ pub struct Arguments {
 }
 
 const NETWORK: &str = "Network";
+const CLIENTS: &str = "Clients";
 const MEMORY: &str = "Memory";
 const WORKERS: &str = "Workers";
 const PROCESS: &str = "Process";
@@ -143,14 +264,86 @@ Examples:
 impl Arguments {
     /// Serves until a signal asks to stop.
     pub fn run(self) -> anyhow::Result<()> {
-        let config = self.config()?;
-        glimmer_server::serve(config)?;
+        if self.license {
+            print!("{LICENSE}");
+            return Ok(());
+        }
+        glimmer_server::serve(self.config()?)?;
         Ok(())
     }
 
     fn config(self) -> anyhow::Result<Config> {
+        for (is_given, reason) in [
+            (
+                self.disable_evictions,
+                "-M: this server cannot yet refuse to store when memory is full; leave -M out",
+            ),
+            (
+                self.enable_ssl,
+                "-Z: This server is not built with TLS support.",
+            ),
+            (
+                self.memory_file.is_some(),
+                "-e: items are kept in memory only",
+            ),
+            (
+                self.napi_ids.is_some(),
+                "-N: threads are not chosen by network queue",
+            ),
+        ] {
+            if is_given {
+                return Err(Refused::usage(reason));
+            }
+        }
+        let extended = Extended::read(&self.extended)?;
+        let mut notices = extended.notices;
+        for (flag, is_given) in [
+            ("-f", self.slab_growth_factor.is_some()),
+            ("-n", self.slab_min_size.is_some()),
+        ] {
+            if is_given {
+                notices.push(format!("{flag} has no effect: there are no slabs"));
+            }
+        }
+        let tcp_port = match (self.port, self.udp_port) {
+            (Some(port), _) => port,
+            (None, Port::None) => Port::Number(PORT_DEFAULT),
+            (None, udp_port) => udp_port,
+        };
+        let is_local = self.unix_socket.is_some();
+        let addresses = |port| match port {
+            _ if is_local => Ok(Vec::new()),
+            port => listen::addresses(&self.listen, port),
+        };
+        let default_protocol = match (&self.auth_file, self.enable_sasl) {
+            (_, true) => Protocol::Binary,
+            (Some(_), false) => Protocol::Ascii,
+            (None, false) => Protocol::Auto,
+        };
         let mut config = Config {
-            listen: values::addresses(&self.listen, self.port)?,
+            tcp: addresses(tcp_port)?,
+            udp: addresses(self.udp_port)?,
+            unix: self.unix_socket.map(|path| UnixSocket {
+                path,
+                mode: self.unix_mask,
+            }),
+            interfaces: (!self.listen.is_empty()).then(|| self.listen.join(",")),
+            backlog: self.listen_backlog,
+            protocol: self.protocol.unwrap_or(default_protocol),
+            turn_requests: self.max_reqs_per_event.min(limits::TURN_REQUESTS_MAX),
+            rejects_beyond_max: extended.rejects_beyond_max,
+            idle_timeout: extended.idle_timeout,
+            permits: Permits {
+                flush: !self.disable_flush_all,
+                dump: !self.disable_dumping,
+                watch: !self.disable_watch,
+            },
+            shutdown_command: self.enable_shutdown,
+            cas: !self.disable_cas,
+            auth_file: self.auth_file,
+            sasl: self.enable_sasl,
+            prefix_delimiter: self.prefix_delimiter.unwrap_or(PREFIX_DELIMITER_DEFAULT),
+            detail: self.prefix_delimiter.is_some(),
             memory_bytes: self.memory_limit,
             workers: self.threads.unwrap_or_else(cores),
             connections_max: self.conn_limit,
@@ -164,14 +357,65 @@ impl Arguments {
             verbosity: self.verbose,
             pid_file: self.pidfile,
             user: self.user,
+            daemon: self.daemon,
+            lock_memory: self.lock_memory,
+            core_files: self.enable_coredumps,
+            notices,
         };
-        config.check()?;
+        config.check().map_err(glimmer_server::ServeError::from)?;
         if self.threads.is_none() {
             config.workers = MemoryPlan::workers_fitting(Needs::of(&config));
         }
         Ok(config)
     }
 }
+
+const LICENSE: &str = include_str!("../../../LICENSE");
+
+/// The exit code that memcached ends with for the same reason; none if this is nothing that memcached knows.
+pub fn exit_code(error: &anyhow::Error) -> Option<u8> {
+    let refused = error.downcast_ref::<Refused>();
+    let failed = error.downcast_ref::<glimmer_server::ServeError>();
+    refused
+        .map(|refused| refused.exit_code)
+        .or(failed.map(glimmer_server::ServeError::exit_code))
+}
+
+/// A command line that cannot be served, with the exit code that memcached has for it.
+#[derive(Debug)]
+pub struct Refused {
+    /// The exit code.
+    pub exit_code: u8,
+    message: String,
+}
+
+impl Refused {
+    /// memcached's `EX_USAGE`.
+    fn usage(message: impl Into<String>) -> anyhow::Error {
+        Refused {
+            exit_code: 64,
+            message: message.into(),
+        }
+        .into()
+    }
+
+    /// What memcached ends with for a value that it checks as it reads it.
+    fn value(message: impl Into<String>) -> anyhow::Error {
+        Refused {
+            exit_code: 1,
+            message: message.into(),
+        }
+        .into()
+    }
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Refused {}
 
 fn cores() -> usize {
     std::thread::available_parallelism()
@@ -180,99 +424,4 @@ fn cores() -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use clap::Parser;
-
-    #[derive(Parser)]
-    struct Line {
-        #[command(flatten)]
-        arguments: Arguments,
-    }
-
-    fn parse(line: &str) -> Result<Config, String> {
-        let words = std::iter::once("serve").chain(line.split_whitespace());
-        let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
-        line.arguments
-            .config()
-            .map_err(|error| format!("{error:#}"))
-    }
-
-    #[test]
-    fn memcacheds_defaults() {
-        let config = parse("").unwrap();
-        assert!(
-            config
-                .listen
-                .iter()
-                .all(|address| address.port() == 11211 && address.ip().is_unspecified())
-        );
-        assert_eq!(config.memory_bytes, 64 << 20);
-        assert_eq!(config.connections_max, 1024);
-        assert_eq!(config.item_bytes_max, 1 << 20);
-        assert_eq!(config.verbosity, 0);
-    }
-
-    #[test]
-    fn memcacheds_short_flags() {
-        let config = parse(
-            "-p 21201 -l 127.0.0.1 -m 100 -t 3 -c 10 -I 512k -P /tmp/x.pid -u nobody -vv -U 0",
-        )
-        .unwrap();
-        assert_eq!(config.listen, ["127.0.0.1:21201".parse().unwrap()]);
-        assert_eq!(config.memory_bytes, 100 << 20);
-        assert_eq!((config.workers, config.connections_max), (3, 10));
-        assert_eq!(config.item_bytes_max, 512 << 10);
-        assert_eq!(config.pid_file, Some("/tmp/x.pid".into()));
-        assert_eq!(config.user.as_deref(), Some("nobody"));
-        assert_eq!(config.verbosity, 2);
-    }
-
-    #[test]
-    fn memcacheds_long_names() {
-        let line = "--port=1234 --listen=127.0.0.1 --memory-limit=32 --threads=2 --conn-limit=5 --max-item-size=2m \
-                    --pidfile=/tmp/x --user=nobody --udp-port=0 --verbose";
-        let config = parse(line).unwrap();
-        assert_eq!(config.listen, ["127.0.0.1:1234".parse().unwrap()]);
-        assert_eq!(config.item_bytes_max, 2 << 20);
-        assert_eq!(config.verbosity, 1);
-    }
-
-    #[test]
-    fn our_own_flags() {
-        let config = parse("--access erew --evict lru --lru-threshold 0.3 --hugepages off --pin --item-size-hint 500").unwrap();
-        assert_eq!(config.access, AccessMode::Erew);
-        assert_eq!(config.evict, EvictionRule::Lru);
-        assert_eq!(config.lru_threshold, 0.3);
-        assert_eq!(config.hugepages, HugepagePolicy::Off);
-        assert!(config.pin);
-        assert_eq!(config.item_bytes_hint, 500);
-    }
-
-    #[test]
-    fn what_is_wrong_is_named() {
-        for (line, names) in [
-            ("-U 11211", "UDP"),
-            ("-p 0", "0"),
-            ("-p 70000", "70000"),
-            ("-m 0", "-m"),
-            ("-m lots", "lots"),
-            ("-t 0", "-t 0"),
-            ("-c 0", "-c 0"),
-            ("-I 5", "-I 5"),
-            ("-I 1025m", "-I"),
-            ("-I 1q", "1q"),
-            ("--access mine", "erew, crew, crcw"),
-            ("--evict random", "fifo, lru, s3fifo"),
-            ("--lru-threshold 2", "--lru-threshold 2"),
-            ("-l 127.0.0.1:x", "127.0.0.1:x"),
-            ("-z", "-z"),
-        ] {
-            let error = parse(line).expect_err(line);
-            assert!(
-                error.contains(names),
-                "{line}: {error:?} does not name {names:?}"
-            );
-        }
-    }
-}
+mod tests;

@@ -20,11 +20,15 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools
             delay_exptime,
             quiet,
         } => {
-            tools
-                .engine
-                .flush(tools.now, flush_ms(delay_exptime, tools.now));
             tools.tally.cmd_flush += 1;
-            say(if quiet { "" } else { lines::OK });
+            let line = if tools.permits.flush {
+                let at_ms = flush_ms(delay_exptime, tools.now);
+                tools.engine.flush(tools.now, at_ms);
+                lines::OK
+            } else {
+                lines::FLUSH_NOT_ALLOWED
+            };
+            say(if quiet { "" } else { line });
         }
         Admin::Stats(argument) => tools.frontdesk.stats(argument, tools.now, out),
         Admin::Quit => return Stop::Close,

@@ -5,15 +5,14 @@
 //! batch has parsed is forgotten before the batch is settled, so a request that could not be executed is simply parsed again.
 
 use arrayvec::ArrayVec;
-use glimmer_base::limits::{
-    BATCH_MAX, BUFFER_BYTES, BURST_CONNECTIONS_MAX, TURN_REQUESTS_MAX, WINDOW_MAX,
-};
+use glimmer_base::limits::{BATCH_MAX, BUFFER_BYTES, BURST_CONNECTIONS_MAX, WINDOW_MAX};
 use glimmer_base::{Keyhash, Moment, Seed};
 use glimmer_engine::{Done, Engine, Job, Place, Status};
 use glimmer_proto::Request;
 use glimmer_proto::text::{After, Parser, Step};
 
 use crate::administer::administer;
+use crate::config::Permits;
 use crate::connection::{Connection, ConnectionKey};
 use crate::frontdesk::Frontdesk;
 use crate::mesh::parcel::Ticket;
@@ -89,6 +88,9 @@ pub(crate) struct Tools<'w> {
     pub me: usize,
     /// There is no other worker.
     pub alone: bool,
+    /// Requests of one member in one burst.
+    pub turn_requests: u32,
+    pub permits: Permits,
     /// Jobs per batch: fewer than [`BATCH_MAX`] when memory for replies is short.
     pub batch_max: usize,
     pub engine: &'w mut dyn Engine,
@@ -226,7 +228,7 @@ impl Burst {
         member.steps = 0;
         member.last_job = None;
         loop {
-            if member.requests >= TURN_REQUESTS_MAX {
+            if member.requests >= tools.turn_requests {
                 member.stop = Stop::Spent;
                 return;
             }

@@ -1,7 +1,9 @@
 //! What a node is started with, and why it may not start.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use glimmer_base::Seed;
@@ -10,15 +12,42 @@ use glimmer_proto::text::Limits;
 
 use crate::clock::Clock;
 
+/// Where connections come in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// An address and a port; port 0 is replaced by a free one.
+    Tcp(SocketAddr),
+    /// A Unix socket at a path, with its permissions as `chmod` takes them.
+    Unix {
+        /// Where the socket is.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(address) => write!(f, "{address}"),
+            Address::Unix { path, .. } => write!(f, "{}", path.display()),
+        }
+    }
+}
+
 /// What a node is started with.
 #[derive(Clone, Debug)]
 pub struct NodeConfig {
-    /// Addresses to listen on. A port of 0 is replaced by a free one.
-    pub listen: Vec<SocketAddr>,
+    /// Where to listen; nowhere is allowed.
+    pub listen: Vec<Address>,
     /// Connections that may wait to be accepted, per worker and address.
     pub backlog: i32,
-    /// Connections that may be open; further ones are told so and closed.
+    /// Connections that may be open.
     pub connections_max: usize,
+    /// Whether a connection beyond them is told so and closed. If not, it waits until another one is closed.
+    pub rejects_beyond_max: bool,
+    /// Requests of one connection that are executed before the other connections have their turn; at most [`glimmer_base::limits::TURN_REQUESTS_MAX`].
+    pub turn_requests: u32,
     /// A connection that neither sends nor takes a byte for so long is closed; `None`: never.
     pub idle_timeout: Option<Duration>,
     /// Bytes that each worker may use for what it receives, what it replies and what it sends across to other workers. Raised to
@@ -26,12 +55,34 @@ pub struct NodeConfig {
     pub buffer_bytes: usize,
     /// What the text protocol accepts.
     pub limits: Limits,
+    /// Which commands clients may use.
+    pub permits: Permits,
     /// The keyhash's seed, which the engines use too.
     pub seed: Seed,
     /// The core that each worker is pinned to; empty: none is.
     pub cores: Vec<usize>,
     /// The server's clock.
     pub clock: Clock,
+}
+
+/// Which commands clients may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Permits {
+    /// `flush_all`.
+    pub flush: bool,
+    /// `stats cachedump`, `stats detail`, `lru_crawler metadump` and `mgdump`.
+    pub dump: bool,
+    /// `watch`.
+    pub watch: bool,
+}
+
+impl Permits {
+    /// Everything, as is the default.
+    pub const ALL: Permits = Permits {
+        flush: true,
+        dump: true,
+        watch: true,
+    };
 }
 
 impl NodeConfig {
@@ -49,7 +100,7 @@ pub enum Error {
     #[error("cannot listen on {address}: {source}")]
     Listen {
         /// The address.
-        address: SocketAddr,
+        address: Address,
         /// The reason; [`io::ErrorKind::AddrInUse`] if somebody else listens there.
         source: io::Error,
     },

@@ -65,6 +65,12 @@ impl Worker {
 
     fn accept_some(&mut self, listener: usize) {
         for _ in 0..ACCEPTS_PER_TURN_MAX {
+            if self.is_full() {
+                // Those that wait are taken when a connection is closed here, or with the next tick if it is closed elsewhere.
+                self.tally.listen_disabled += u64::from(!self.deaf);
+                self.stop_listening();
+                return;
+            }
             match self.listeners[listener].accept() {
                 Ok(Some(stream)) => self.receive_guest(stream),
                 Ok(None) => return,
@@ -116,6 +122,11 @@ impl Worker {
         self.tally.total_connections += 1;
     }
 
+    /// Whether those who come now have to wait.
+    fn is_full(&self) -> bool {
+        !self.shared.config.rejects_beyond_max && self.shared.roster.is_full()
+    }
+
     fn stop_listening(&mut self) {
         for listener in &self.listeners {
             // A listener that is not watched need not be forgotten.
@@ -126,7 +137,7 @@ impl Worker {
 
     /// Has the listeners watched again, if they are not.
     pub fn listen_again(&mut self) {
-        if self.deaf {
+        if self.deaf && !self.is_full() {
             self.deaf = self.watch_listeners().is_err();
         }
     }

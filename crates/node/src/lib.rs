@@ -56,7 +56,7 @@ mod worker;
 #[cfg(not(loom))]
 pub use {
     clock::Clock,
-    config::{Error, NodeConfig},
+    config::{Address, Error, NodeConfig, Permits},
     frontdesk::Frontdesk,
     node::{Node, NodeFigures},
     stats::{Tally, WorkerStats},

@@ -7,11 +7,11 @@ use std::thread::JoinHandle;
 
 use glimmer_base::limits::{POLL_EVENTS_MAX, WORKERS_MAX};
 use glimmer_engine::Engine;
-use glimmer_transport::{Bell, Listener, Poller, pin_to, tcp};
+use glimmer_transport::{Bell, Listener, Poller, pin_to, tcp, unix};
 use slotmap::SlotMap;
 
 use crate::burst::Burst;
-use crate::config::{Error, NodeConfig};
+use crate::config::{Address, Error, NodeConfig};
 use crate::frontdesk::Frontdesk;
 use crate::mesh::doorbell::Doorbell;
 use crate::mesh::port::{self, Port};
@@ -24,7 +24,7 @@ use crate::worker::Worker;
 /// A running node. Dropping it stops it and waits for its threads.
 pub struct Node {
     shared: Arc<Shared>,
-    addresses: Vec<SocketAddr>,
+    addresses: Vec<Address>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -58,8 +58,11 @@ impl Node {
         );
         let mut listeners: Vec<Vec<Listener>> = (0..workers).map(|_| Vec::new()).collect();
         let mut addresses = Vec::new();
-        for &address in &config.listen {
-            let fail = |source| Error::Listen { address, source };
+        for address in &config.listen {
+            let fail = |source| Error::Listen {
+                address: address.clone(),
+                source,
+            };
             addresses.push(listen(address, config.backlog, &mut listeners).map_err(fail)?);
         }
         let bells = (0..workers).map(|_| Ok(Arc::new(Doorbell::new(EventBell(Bell::new()?)))));
@@ -110,9 +113,18 @@ impl Node {
             .expect("a thread reports before it does anything else")
     }
 
-    /// The addresses that are listened on, with the ports that were chosen.
-    pub fn local_addrs(&self) -> &[SocketAddr] {
+    /// Where connections come in, with the ports that were chosen.
+    pub fn addresses(&self) -> &[Address] {
         &self.addresses
+    }
+
+    /// The IP addresses among them.
+    pub fn local_addrs(&self) -> Vec<SocketAddr> {
+        let address = |address: &Address| match *address {
+            Address::Tcp(address) => Some(address),
+            Address::Unix { .. } => None,
+        };
+        self.addresses.iter().filter_map(address).collect()
     }
 
     /// A way to the workers' figures.
@@ -149,20 +161,29 @@ impl Drop for Node {
     }
 }
 
-/// Gives every worker a listener on one address, and returns the address with its port.
+/// Gives every worker a listener on one address, or one worker a listener on one path, which the kernel does not let them share; whose the
+/// connections are is decided when they are accepted. Returns the address with its port.
 fn listen(
-    address: SocketAddr,
+    address: &Address,
     backlog: i32,
     listeners: &mut [Vec<Listener>],
-) -> std::io::Result<SocketAddr> {
-    tcp::probe(address)?;
-    let mut chosen = address;
-    for listeners in listeners {
-        let listener = Listener::bind(chosen, backlog)?;
-        chosen = listener.address()?;
-        listeners.push(listener);
+) -> std::io::Result<Address> {
+    match address {
+        Address::Tcp(address) => {
+            tcp::probe(*address)?;
+            let mut chosen = *address;
+            for listeners in listeners {
+                let listener = Listener::bind(chosen, backlog)?;
+                chosen = listener.address()?;
+                listeners.push(listener);
+            }
+            Ok(Address::Tcp(chosen))
+        }
+        Address::Unix { path, mode } => {
+            listeners[0].push(unix::listen(path, *mode, backlog)?);
+            Ok(address.clone())
+        }
     }
-    Ok(chosen)
 }
 
 fn pin(config: &NodeConfig, worker: usize) -> Result<(), Error> {

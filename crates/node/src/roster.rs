@@ -36,6 +36,11 @@ impl Roster {
         Some(worker)
     }
 
+    /// Whether there are as many connections as there may be.
+    pub fn is_full(&self) -> bool {
+        lock(&self.counts).iter().sum::<usize>() >= self.connections_max
+    }
+
     /// A worker's connection is closed.
     pub fn release(&self, worker: usize) {
         lock(&self.counts)[worker] -= 1;
@@ -58,6 +63,7 @@ mod tests {
         for _ in 0..3 {
             assert!(roster.assign(0).is_some());
         }
+        assert!(roster.is_full());
         assert_eq!(roster.assign(0), None);
         roster.release(1);
         assert_eq!(roster.assign(0), Some(1));

@@ -96,6 +96,8 @@ impl Worker {
             seed: self.shared.config.seed,
             me: self.me,
             alone: self.shared.is_alone(),
+            turn_requests: self.shared.config.turn_requests,
+            permits: self.shared.config.permits,
             batch_max: (free / guess.max(1)).clamp(1, BATCH_MAX),
             engine: &mut *self.engine,
             port: &mut self.port,

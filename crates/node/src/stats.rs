@@ -41,6 +41,8 @@ counters! {
     total_connections,
     /// Connections turned away because there were too many.
     rejected_connections,
+    /// Times that listening stopped because there were as many connections as there may be.
+    listen_disabled,
     /// Connections closed because they were idle for too long.
     idle_kicks,
     /// Connections closed because they held memory without headway while others starved.

@@ -8,20 +8,20 @@ use std::thread;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use support::{Client, Habits, config, start, start_with};
 
-use glimmer_node::{Error, Node};
+use glimmer_node::{Address, Error, Node};
 
 #[test]
 fn a_port_in_use_is_an_error() {
     let node = start(2, Habits::EREW);
     let mut config = config();
-    config.listen = node.local_addrs().to_vec();
+    config.listen = node.addresses().to_vec();
     match Node::start(
         config,
         support::engines(1, Habits::EREW),
         std::sync::Arc::new(support::Desk),
     ) {
         Err(Error::Listen { address, source }) => {
-            assert_eq!(address, node.local_addrs()[0]);
+            assert_eq!(address, node.addresses()[0]);
             assert_eq!(source.kind(), std::io::ErrorKind::AddrInUse);
         }
         Err(other) => panic!("{other}"),
@@ -32,7 +32,7 @@ fn a_port_in_use_is_an_error() {
 #[test]
 fn an_address_that_is_not_ours_is_an_error() {
     let mut config = config();
-    config.listen = vec!["192.0.2.1:0".parse().unwrap()];
+    config.listen = vec![Address::Tcp("192.0.2.1:0".parse().unwrap())];
     let result = Node::start(
         config,
         support::engines(1, Habits::EREW),

@@ -1,17 +1,49 @@
 //! What a server is asked to be: plain values, checked before anything is allocated or bound.
 
 use glimmer_base::limits;
+use glimmer_node::Permits;
 use glimmer_store::evict::ApproxLru;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// One server's settings. [`Config::check`] says whether they make sense together.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Addresses to listen on, each with its port.
-    pub listen: Vec<SocketAddr>,
+    /// Addresses to listen on for TCP, each with its port; 0 is replaced by a free one. None is allowed.
+    pub tcp: Vec<SocketAddr>,
+    /// Addresses to listen on for UDP, likewise.
+    pub udp: Vec<SocketAddr>,
+    /// A Unix socket to listen on (`-s`); nothing else is listened on beside it.
+    pub unix: Option<UnixSocket>,
+    /// What `-l` said, for `stats settings`.
+    pub interfaces: Option<String>,
+    /// Connections that the kernel holds for each worker until they are accepted (`-b`).
+    pub backlog: i32,
+    /// The protocol that connections speak (`-B`).
+    pub protocol: Protocol,
+    /// Requests of one connection before others have their turn (`-R`).
+    pub turn_requests: u32,
+    /// Whether a connection beyond `-c` is refused; if not, it waits (`-o no_maxconns_fast`).
+    pub rejects_beyond_max: bool,
+    /// A connection that is idle for so long is closed (`-o idle_timeout`).
+    pub idle_timeout: Option<Duration>,
+    /// Which commands clients may use.
+    pub permits: Permits,
+    /// Whether clients may stop the server (`-A`).
+    pub shutdown_command: bool,
+    /// Whether items show CAS uniques (`-C` turns them off).
+    pub cas: bool,
+    /// File with the users and passwords that clients have to give (`-Y`).
+    pub auth_file: Option<PathBuf>,
+    /// Whether clients authenticate by SASL (`-S`).
+    pub sasl: bool,
+    /// What divides a key's prefix from the rest, for `stats detail` (`-D`).
+    pub prefix_delimiter: u8,
+    /// Whether `stats detail` counts from the start.
+    pub detail: bool,
     /// Bound of everything that grows with data and connections, in bytes (`-m`).
     pub memory_bytes: usize,
     /// Worker threads (`-t`).
@@ -38,7 +70,31 @@ pub struct Config {
     pub pid_file: Option<PathBuf>,
     /// User to become after the addresses are bound (`-u`).
     pub user: Option<String>,
+    /// Whether to go on in the background (`-d`).
+    pub daemon: bool,
+    /// Whether to keep all memory from being paged out (`-k`).
+    pub lock_memory: bool,
+    /// Whether a crash may leave a core file of any size (`-r`).
+    pub core_files: bool,
+    /// What memcached has and this server has not, as far as it was asked for: one line each, said at start.
+    pub notices: Vec<String>,
 }
+
+/// A Unix socket to listen on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnixSocket {
+    /// Where it is (`-s`).
+    pub path: PathBuf,
+    /// Its permissions as `chmod` takes them (`-a`).
+    pub mode: u32,
+}
+
+/// Default of `-a`, as memcached's.
+pub const UNIX_MODE_DEFAULT: u32 = 0o700;
+/// Default of `-b`, as memcached's.
+pub const BACKLOG_DEFAULT: i32 = 1024;
+/// Default of `-D`, as memcached's.
+pub const PREFIX_DELIMITER_DEFAULT: u8 = b':';
 
 /// The port memcached's clients expect.
 pub const PORT_DEFAULT: u16 = 11211;
@@ -54,9 +110,6 @@ pub const LRU_THRESHOLD_DEFAULT: f64 = ApproxLru::THRESHOLD_DEFAULT;
 /// Why a [`Config`] cannot work. Each message says what to do instead.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
-    /// No address.
-    #[error("there is no address to listen on; give one with -l, or leave -l out for all")]
-    NoAddress,
     /// `-t` out of range.
     #[error("-t {0} is out of range: 1 to {max} worker threads", max = limits::WORKERS_MAX)]
     Workers(usize),
@@ -74,6 +127,12 @@ pub enum ConfigError {
         /// The item limit.
         item_bytes_max: usize,
     },
+    /// Settings that exclude one another.
+    #[error("{0}")]
+    Together(&'static str),
+    /// `-R` out of range.
+    #[error("-R 0 would serve nobody: allow at least 1 request per turn")]
+    NoRequests,
     /// `--lru-threshold` out of range.
     #[error("--lru-threshold {0} is out of range: a share of the log from 0 to 1")]
     LruThreshold(f64),
@@ -82,14 +141,17 @@ pub enum ConfigError {
 impl Config {
     /// Checks what can be checked without allocating or binding anything.
     pub fn check(&self) -> Result<(), ConfigError> {
-        if self.listen.is_empty() {
-            return Err(ConfigError::NoAddress);
-        }
         if !(1..=limits::WORKERS_MAX).contains(&self.workers) {
             return Err(ConfigError::Workers(self.workers));
         }
         if self.connections_max == 0 {
             return Err(ConfigError::NoConnections);
+        }
+        if self.turn_requests == 0 {
+            return Err(ConfigError::NoRequests);
+        }
+        if let Some(reason) = self.contradiction() {
+            return Err(ConfigError::Together(reason));
         }
         if !(limits::ITEM_BYTES_MIN..=limits::ITEM_BYTES_MAX).contains(&self.item_bytes_max) {
             return Err(ConfigError::ItemBytes(self.item_bytes_max));
@@ -105,6 +167,35 @@ impl Config {
         }
         Ok(())
     }
+
+    /// What excludes one another in memcached does so here.
+    fn contradiction(&self) -> Option<&'static str> {
+        let has_udp = !self.udp.is_empty();
+        if self.sasl && self.protocol != Protocol::Binary {
+            Some("-S needs the binary protocol; leave -B out or give -B binary")
+        } else if self.sasl && has_udp {
+            Some("-S excludes UDP; leave -U out or give -U 0")
+        } else if self.sasl && self.auth_file.is_none() {
+            Some("-S needs a file with users and passwords: give one with -Y")
+        } else if !self.sasl && self.auth_file.is_some() && self.protocol != Protocol::Ascii {
+            Some("-Y needs the text protocol; leave -B out or give -B ascii")
+        } else if self.auth_file.is_some() && has_udp {
+            Some("-Y excludes UDP; leave -U out or give -U 0")
+        } else {
+            None
+        }
+    }
+}
+
+/// The protocol that connections speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// The one that a connection's first byte belongs to.
+    Auto,
+    /// Text: classic and meta commands.
+    Ascii,
+    /// Binary.
+    Binary,
 }
 
 /// Who may touch a partition (MICA §4.1.2).
@@ -172,6 +263,7 @@ macro_rules! named {
     };
 }
 
+named!(Protocol { Auto = "auto", Ascii = "ascii", Binary = "binary" });
 named!(AccessMode { Erew = "erew", Crew = "crew", Crcw = "crcw" });
 named!(EvictionRule { Fifo = "fifo", Lru = "lru", S3Fifo = "s3fifo" });
 named!(HugepagePolicy {
@@ -187,7 +279,22 @@ mod tests {
 
     fn config() -> Config {
         Config {
-            listen: vec![SocketAddr::from(([127, 0, 0, 1], PORT_DEFAULT))],
+            tcp: vec![SocketAddr::from(([127, 0, 0, 1], PORT_DEFAULT))],
+            udp: Vec::new(),
+            unix: None,
+            interfaces: None,
+            backlog: BACKLOG_DEFAULT,
+            protocol: Protocol::Auto,
+            turn_requests: limits::TURN_REQUESTS_MAX,
+            rejects_beyond_max: true,
+            idle_timeout: None,
+            permits: Permits::ALL,
+            shutdown_command: false,
+            cas: true,
+            auth_file: None,
+            sasl: false,
+            prefix_delimiter: PREFIX_DELIMITER_DEFAULT,
+            detail: false,
             memory_bytes: MEMORY_MIB_DEFAULT << 20,
             workers: 2,
             connections_max: CONNECTIONS_DEFAULT,
@@ -201,6 +308,10 @@ mod tests {
             verbosity: 0,
             pid_file: None,
             user: None,
+            daemon: false,
+            lock_memory: false,
+            core_files: false,
+            notices: Vec::new(),
         }
     }
 
@@ -213,7 +324,6 @@ mod tests {
     fn each_bound_is_checked() {
         type Change = fn(&mut Config);
         let changes: &[(Change, &str)] = &[
-            (|config| config.listen.clear(), "-l"),
             (|config| config.workers = 0, "-t 0"),
             (|config| config.workers = limits::WORKERS_MAX + 1, "-t 257"),
             (|config| config.connections_max = 0, "-c 0"),

@@ -19,10 +19,10 @@ mod process;
 mod serve;
 mod stats;
 
-pub use config::{AccessMode, Config, ConfigError, EvictionRule, HugepagePolicy};
+pub use config::{
+    AccessMode, Config, ConfigError, EvictionRule, HugepagePolicy, Protocol, UnixSocket,
+};
+pub use glimmer_node::Permits;
 pub use memory_plan::{MemoryPlan, PlanError};
 pub use process::ProcessError;
 pub use serve::{ServeError, serve};
-
-/// Connections that the kernel holds for each worker until they are accepted, as memcached's default.
-const BACKLOG: i32 = 1024;

@@ -4,15 +4,14 @@ use crate::config::{Config, ConfigError, HugepagePolicy};
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
 use crate::process::{self, PidFile, ProcessError};
 use crate::stats::Desk;
-use crate::{BACKLOG, assembly, cores, log};
+use crate::{assembly, cores, log};
 use glimmer_base::Seed;
-use glimmer_node::{Clock, Node, NodeConfig};
+use glimmer_node::{Address, Clock, Node, NodeConfig};
 use glimmer_proto::text::Limits;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -44,15 +43,77 @@ pub enum ServeError {
     Setup(#[from] io::Error),
 }
 
-/// Serves until SIGTERM or SIGINT, then finishes what clients have sent and returns.
+impl ServeError {
+    /// The exit code that memcached ends with for the same reason (`sysexits.h`).
+    pub fn exit_code(&self) -> u8 {
+        const USAGE: u8 = 64;
+        const NO_USER: u8 = 67;
+        const OS: u8 = 71;
+        match self {
+            ServeError::Config(error) => match error {
+                ConfigError::ItemBytes(_) | ConfigError::Together(_) => USAGE,
+                _ => 1,
+            },
+            ServeError::Node(glimmer_node::Error::Listen { .. }) => OS,
+            ServeError::Process(error) => match error {
+                ProcessError::NoSuchUser(_) => NO_USER,
+                ProcessError::PidFile { .. } => 1,
+                _ => OS,
+            },
+            _ => 1,
+        }
+    }
+}
+
+/// Serves until SIGTERM, SIGINT or SIGUSR1, then finishes what clients have sent and returns. Called while the process has one thread.
 pub fn serve(config: Config) -> Result<(), ServeError> {
     config.check()?;
     let plan = MemoryPlan::make(Needs::of(&config))?;
     let set_verbosity = log::start(config.verbosity.into());
+    let birth = config
+        .daemon
+        .then(process::daemon::to_background)
+        .transpose()?;
     // Before any thread is started, so that every thread leaves these signals to this one.
-    let signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1])?;
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1])?;
     process::raise_descriptor_limit(config.connections_max, config.workers)?;
+    if config.core_files {
+        process::allow_core_files()?;
+    }
+    if config.lock_memory
+        && let Err(error) = process::lock_memory()
+    {
+        tracing::warn!("-k: memory cannot be locked: {error}");
+    }
 
+    let (node, desk) = start(&config, &plan, set_verbosity)?;
+    if config.unix.is_none() {
+        process::port_file::write_if_wanted(&node.local_addrs(), &[]).map_err(|error| {
+            io::Error::new(error.kind(), format!("MEMCACHED_PORT_FILENAME: {error}"))
+        })?;
+    }
+    let pid_file = config.pid_file.as_deref().map(PidFile::write).transpose()?;
+    if let Some(user) = &config.user {
+        process::become_user(user)?;
+    }
+    announce(&config, &plan, node.addresses());
+    if let Some(birth) = birth {
+        birth.announce(config.verbosity > 0)?;
+    }
+    wait_for_the_end(&mut signals, &desk);
+    node.stop();
+    node.join();
+    drop(pid_file);
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Builds the store, and starts the workers that serve it.
+fn start(
+    config: &Config,
+    plan: &MemoryPlan,
+    set_verbosity: Box<dyn Fn(u32) + Send + Sync>,
+) -> Result<(Node, Arc<Desk>), ServeError> {
     let cores = if config.pin {
         cores::for_workers(config.workers)?
     } else {
@@ -61,43 +122,38 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     let seed = Seed(rand::random());
     let numa_nodes = cores::numa_nodes(&cores);
     let engines =
-        assembly::engines(&config, &plan, seed, numa_nodes).map_err(|error| {
+        assembly::engines(config, plan, seed, numa_nodes).map_err(|error| {
             match config.hugepages {
                 HugepagePolicy::Hugetlb => ServeError::Hugetlb(error),
                 _ => error.into(),
             }
         })?;
     let tables = engines.iter().map(|engine| engine.figures()).collect();
-    let desk = Arc::new(Desk::new(config.clone(), plan, tables, set_verbosity));
+    let desk = Arc::new(Desk::new(config.clone(), *plan, tables, set_verbosity));
+    let unix = config.unix.iter().map(|unix| Address::Unix {
+        path: unix.path.clone(),
+        mode: unix.mode,
+    });
+    let tcp = config.tcp.iter().copied().map(Address::Tcp);
     let node = NodeConfig {
-        listen: config.listen.clone(),
-        backlog: BACKLOG,
+        listen: unix.chain(tcp).collect(),
+        backlog: config.backlog,
         connections_max: config.connections_max,
-        idle_timeout: None,
+        rejects_beyond_max: config.rejects_beyond_max,
+        turn_requests: config.turn_requests,
+        idle_timeout: config.idle_timeout,
         buffer_bytes: plan.buffer_bytes_per_worker,
         limits: Limits {
             item_bytes_max: plan.item_bytes_max,
         },
+        permits: config.permits,
         seed,
         cores,
         clock: Clock::start(),
     };
     let node = Node::start(node, engines, desk.clone())?;
-    desk.open(node.local_addrs().to_vec(), node.figures());
-
-    let pid_file = config.pid_file.as_deref().map(PidFile::write).transpose()?;
-    match &config.user {
-        Some(user) => process::become_user(user)?,
-        None if process::is_root() => tracing::warn!("running as root; -u USER gives that up"),
-        None => {}
-    }
-    announce(&config, &plan, node.local_addrs());
-    wait_for_the_end(signals);
-    node.stop();
-    node.join();
-    drop(pid_file);
-    tracing::info!("stopped");
-    Ok(())
+    desk.open(node.addresses().to_vec(), node.figures());
+    Ok((node, desk))
 }
 
 impl Needs {
@@ -114,8 +170,8 @@ impl Needs {
 }
 
 /// Says what is running: one line, and with `-v` how the memory is laid out.
-fn announce(config: &Config, plan: &MemoryPlan, addresses: &[SocketAddr]) {
-    let addresses: Vec<String> = addresses.iter().map(SocketAddr::to_string).collect();
+fn announce(config: &Config, plan: &MemoryPlan, addresses: &[Address]) {
+    let addresses: Vec<String> = addresses.iter().map(Address::to_string).collect();
     let workers = if config.workers == 1 {
         "worker"
     } else {
@@ -130,6 +186,12 @@ fn announce(config: &Config, plan: &MemoryPlan, addresses: &[SocketAddr]) {
         config.access,
         config.evict,
     );
+    if config.user.is_none() && process::is_root() {
+        tracing::warn!("running as root; -u USER gives that up");
+    }
+    for notice in &config.notices {
+        tracing::warn!("{notice}");
+    }
     if plan.item_bytes_max < config.item_bytes_max {
         tracing::warn!(
             "-m {} is too small for items of {} bytes with {} {workers}: the item limit is {} bytes",
@@ -156,20 +218,19 @@ fn announce(config: &Config, plan: &MemoryPlan, addresses: &[SocketAddr]) {
     );
 }
 
-/// Returns at the first SIGTERM or SIGINT; a second one ends the process at once, whatever is unfinished.
-fn wait_for_the_end(mut signals: Signals) {
+/// Returns at the first SIGTERM, SIGINT or SIGUSR1; a SIGTERM or SIGINT after it ends the process at once, whatever is unfinished.
+fn wait_for_the_end(signals: &mut Signals, desk: &Desk) {
     for signal in signals.forever() {
-        match signal {
-            SIGTERM | SIGINT => {
-                let again = Arc::new(AtomicBool::new(true));
-                for signal in [SIGTERM, SIGINT] {
-                    // Fails only for signals that cannot be handled, which these are not.
-                    let _ = flag::register_conditional_shutdown(signal, 1, again.clone());
-                }
-                tracing::info!("stopping: finishing what clients have sent");
-                return;
-            }
-            other => tracing::info!(signal = other, "ignored"),
+        if signal == SIGHUP {
+            desk.reload();
+            continue;
         }
+        let again = Arc::new(AtomicBool::new(true));
+        for signal in [SIGTERM, SIGINT] {
+            // Fails only for signals that cannot be handled, which these are not.
+            let _ = flag::register_conditional_shutdown(signal, 1, again.clone());
+        }
+        tracing::info!("stopping: finishing what clients have sent");
+        return;
     }
 }

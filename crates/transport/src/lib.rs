@@ -1,4 +1,4 @@
-//! Floor 1: bytes in and out of the machine. Streams over TCP, readiness for many of them at once, a bell that wakes a
+//! Floor 1: bytes in and out of the machine. Streams over TCP and Unix sockets, readiness for many of them at once, a bell that wakes a
 //! sleeping thread, and the choice of the core a thread runs on. Nothing here knows a protocol or a store, and nothing blocks
 //! except [`Poller::wait`].
 
@@ -6,10 +6,13 @@
 
 mod affinity;
 mod bell;
+mod endpoint;
 mod poller;
 pub mod tcp;
+pub mod unix;
 
 pub use affinity::{cores_allowed, pin_to};
 pub use bell::Bell;
+pub use endpoint::Endpoint;
 pub use poller::{Poller, Readiness};
 pub use tcp::{Listener, Received, Sent, Stream};

@@ -1,22 +1,100 @@
 //! Values of flags as memcached writes them.
 
-use anyhow::{Context, bail};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
+use glimmer_server::Protocol;
 
-/// `-U`: only 0.
-pub fn no_udp(text: &str) -> Result<u16, String> {
-    match text.parse() {
-        Ok(0) => Ok(0),
-        Ok(port) => Err(format!(
-            "there is no UDP yet, so nothing can listen on UDP port {port}; leave -U out or give 0"
-        )),
-        Err(_) => Err("not a port".into()),
+/// `-p` and `-U`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Port {
+    /// 0: not at all.
+    None,
+    /// -1: any that is free.
+    Any,
+    /// This one.
+    Number(u16),
+}
+
+/// `-p` and `-U`: a port, 0 or -1.
+pub fn port(text: &str) -> Result<Port, String> {
+    match number(text)? {
+        0 => Ok(Port::None),
+        -1 => Ok(Port::Any),
+        port => u16::try_from(port)
+            .map(Port::Number)
+            .map_err(|_| "a port is at most 65535".into()),
+    }
+}
+
+/// `-a`: permissions in octal.
+pub fn octal(text: &str) -> Result<u32, String> {
+    match u32::from_str_radix(text.trim_start(), 8) {
+        Ok(mode @ 0..=0o777) => Ok(mode),
+        _ => Err("permissions are octal, 0 to 777".into()),
+    }
+}
+
+/// `-c`: as many connections as one.
+pub fn connections(text: &str) -> Result<usize, String> {
+    positive(text, "Maximum connections must be greater than 0")
+}
+
+/// `-t`: as many threads as one.
+pub fn threads(text: &str) -> Result<usize, String> {
+    positive(text, "Number of threads must be greater than 0")
+}
+
+/// `-R`: as many requests as one.
+pub fn requests(text: &str) -> Result<u32, String> {
+    let requests = positive(text, "Number of requests per event must be greater than 0")?;
+    Ok(requests.try_into().unwrap_or(u32::MAX))
+}
+
+/// `-n`: as many bytes as one.
+pub fn chunk_size(text: &str) -> Result<u32, String> {
+    let bytes = positive(text, "Chunk size must be greater than 0")?;
+    bytes.try_into().map_err(|_| "too large".into())
+}
+
+/// `-f`: more than one.
+pub fn growth_factor(text: &str) -> Result<f64, String> {
+    match text.trim_start().parse() {
+        Ok(factor) if factor > 1.0 => Ok(factor),
+        _ => Err("Factor must be greater than 1".into()),
+    }
+}
+
+/// `-B`: as memcached refuses others.
+pub fn protocol(text: &str) -> Result<Protocol, String> {
+    text.trim_start()
+        .parse()
+        .map_err(|_| "should be one of auto, binary, or ascii".into())
+}
+
+/// `-D`: the first character, of one byte.
+pub fn delimiter(text: &str) -> Result<u8, String> {
+    match text.trim_start().as_bytes() {
+        [] => Err("No delimiter specified".into()),
+        [byte, ..] => Ok(*byte),
+    }
+}
+
+fn number(text: &str) -> Result<i64, String> {
+    let digits = text.trim_start();
+    digits.parse().map_err(|_| "not a whole number".into())
+}
+
+fn positive(text: &str, otherwise: &str) -> Result<usize, String> {
+    match number(text)? {
+        number @ 1.. => Ok(number as usize),
+        _ => Err(otherwise.into()),
     }
 }
 
 /// `-m`: MiB, returned in bytes.
 pub fn mebibytes(text: &str) -> Result<usize, String> {
-    let mebibytes: usize = text.parse().map_err(|_| "-m takes a whole number of MiB")?;
+    let mebibytes: usize = text
+        .trim_start()
+        .parse()
+        .map_err(|_| "-m takes a whole number of MiB")?;
     match mebibytes.checked_mul(1 << 20) {
         Some(bytes @ 1..) => Ok(bytes),
         _ => Err("-m has to be at least 1 MiB, and less than the address space".into()),
@@ -38,63 +116,32 @@ pub fn item_size(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "-I takes at most 1024m".into())
 }
 
-/// `-l` and `-p`: every address that the names stand for, or all interfaces if none is given.
-pub fn addresses(listen: &[String], port: u16) -> anyhow::Result<Vec<SocketAddr>> {
-    if listen.is_empty() {
-        return Ok(every_interface(port));
-    }
-    let mut addresses = Vec::new();
-    for text in listen {
-        for address in resolve(text, port)
-            .with_context(|| format!("-l {text}: not an address to listen on"))?
-        {
-            if !addresses.contains(&address) {
-                addresses.push(address);
-            }
-        }
-    }
-    Ok(addresses)
-}
-
-fn every_interface(port: u16) -> Vec<SocketAddr> {
-    let v6 = std::fs::exists("/proc/net/if_inet6").unwrap_or(false);
-    let v6 = v6.then_some(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)));
-    std::iter::once(SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)))
-        .chain(v6)
-        .collect()
-}
-
-fn resolve(text: &str, port: u16) -> anyhow::Result<Vec<SocketAddr>> {
-    if text == "*" {
-        return Ok(every_interface(port));
-    }
-    // An IPv6 address has colons of its own, so a bare one is tried before "host:port".
-    if let Ok(ip) = text
-        .trim_start_matches('[')
-        .trim_end_matches(']')
-        .parse::<IpAddr>()
-    {
-        return Ok(vec![SocketAddr::new(ip, port)]);
-    }
-    let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) => (
-            host,
-            port.parse()
-                .with_context(|| format!("{port:?} is not a port"))?,
-        ),
-        None => (text, port),
-    };
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    let found: Vec<SocketAddr> = (host, port).to_socket_addrs()?.collect();
-    if found.is_empty() || port == 0 {
-        bail!("{text} has no address");
-    }
-    Ok(found)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ports() {
+        assert_eq!(port("0"), Ok(Port::None));
+        assert_eq!(port("-1"), Ok(Port::Any));
+        assert_eq!(port(" 11211"), Ok(Port::Number(11211)));
+        for wrong in ["", "x", "65536", "-2"] {
+            assert!(port(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_have_bounds() {
+        assert_eq!((connections("1"), threads("9")), (Ok(1), Ok(9)));
+        assert_eq!(requests("99999999999"), Ok(u32::MAX));
+        assert!(connections("0").is_err() && threads("-1").is_err() && requests("0").is_err());
+        assert_eq!(octal("0755"), Ok(0o755));
+        assert!(octal("8").is_err() && octal("7777").is_err());
+        assert_eq!(growth_factor("1.25"), Ok(1.25));
+        assert!(growth_factor("1.0").is_err() && growth_factor("NaN").is_err());
+        assert_eq!(delimiter(":x"), Ok(b':'));
+        assert!(delimiter("").is_err());
+    }
 
     #[test]
     fn item_sizes() {
@@ -111,35 +158,6 @@ mod tests {
             "18446744073709551615m",
         ] {
             assert!(item_size(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn addresses_with_and_without_ports() {
-        let listen = ["127.0.0.1", "127.0.0.2:3", "::1", "[::1]", "[::1]:4"].map(String::from);
-        let expected = ["127.0.0.1:2", "127.0.0.2:3", "[::1]:2", "[::1]:4"]
-            .map(|address| address.parse().unwrap());
-        assert_eq!(addresses(&listen, 2).unwrap(), expected);
-    }
-
-    #[test]
-    fn localhost_is_looked_up() {
-        let found = addresses(&["localhost".into()], 7).unwrap();
-        assert!(
-            found
-                .iter()
-                .all(|address| address.ip().is_loopback() && address.port() == 7)
-        );
-    }
-
-    #[test]
-    fn wrong_addresses_are_named() {
-        for wrong in ["", ":", "1.2.3.4:port", "127.0.0.1:0"] {
-            let error = addresses(&[wrong.into()], 2).expect_err(wrong);
-            assert!(
-                format!("{error:#}").contains(&format!("-l {wrong}")),
-                "{error:#}"
-            );
         }
     }
 }

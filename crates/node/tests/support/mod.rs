@@ -7,10 +7,10 @@ use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use glimmer_base::limits::REPLY_BYTES_HIGH;
+use glimmer_base::limits::{REPLY_BYTES_HIGH, TURN_REQUESTS_MAX};
 use glimmer_base::{Keyhash, Moment, Seed};
 use glimmer_engine::{Done, Engine, Figures, Job, Place, Status};
-use glimmer_node::{Clock, Frontdesk, Node, NodeConfig};
+use glimmer_node::{Address, Clock, Frontdesk, Node, NodeConfig, Permits};
 use glimmer_proto::text::{Limits, Shutdown, emit, lines};
 use glimmer_proto::{Form, Request, StoreMode, Verb};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -192,7 +192,10 @@ impl Frontdesk for Desk {
 /// A configuration for tests: a free port on loopback, small buffers.
 pub fn config() -> NodeConfig {
     NodeConfig {
-        listen: vec!["127.0.0.1:0".parse().unwrap()],
+        listen: vec![Address::Tcp("127.0.0.1:0".parse().unwrap())],
+        rejects_beyond_max: true,
+        turn_requests: TURN_REQUESTS_MAX,
+        permits: Permits::ALL,
         backlog: 128,
         connections_max: 1024,
         idle_timeout: None,

@@ -65,7 +65,7 @@ pub const MEMLIMIT_TOO_SMALL: &str = "MEMLIMIT_TOO_SMALL cannot set maxbytes to 
 /// `cache_memlimit` where the limit cannot be changed.
 pub const MEMLIMIT_FIXED: &str = "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n";
 /// `shutdown` where clients may not stop the server.
-pub const SHUTDOWN_NOT_ENABLED: &str = "ERROR: shutdown not enabled\r\n";
+pub const SHUTDOWN_NOT_ENABLED: &str = "SERVER_ERROR: shutdown not enabled\r\n";
 /// `shutdown` with an unknown word behind it.
 pub const INVALID_SHUTDOWN_MODE: &str = "CLIENT_ERROR invalid shutdown mode\r\n";
 

@@ -74,6 +74,9 @@ fn commands(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
         "touch_misses",
         count!(snapshot, table.requests.touch_misses),
     );
+    if snapshot.desk.config.idle_timeout.is_some() {
+        lines.put("idle_kicks", count!(snapshot, node.idle_kicks));
+    }
     lines.put("bytes_read", count!(snapshot, node.bytes_read));
     lines.put("bytes_written", count!(snapshot, node.bytes_written));
 }
@@ -81,8 +84,13 @@ fn commands(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
 fn store(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     let table = &snapshot.now.table;
     lines.put("limit_maxbytes", snapshot.desk.config.memory_bytes);
-    // A connection past the limit is accepted, told so and closed, so the door is always open.
-    lines.put("accepting_conns", 1);
+    let rejects = snapshot.desk.config.rejects_beyond_max;
+    let is_full = snapshot.now.node.curr_connections >= snapshot.desk.config.connections_max as u64;
+    lines.put("accepting_conns", u8::from(rejects || !is_full));
+    lines.put(
+        "listen_disabled_num",
+        count!(snapshot, node.listen_disabled),
+    );
     lines.put("threads", snapshot.desk.config.workers);
     lines.put("conn_yields", count!(snapshot, node.conn_yields));
     lines.put("hash_bytes", table.index_bytes);

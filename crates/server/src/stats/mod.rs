@@ -11,9 +11,10 @@ use crate::config::Config;
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Moment;
 use glimmer_engine::{Figures, PageReport, TableStats};
-use glimmer_node::{Frontdesk, NodeFigures, Tally};
+use glimmer_node::{Address, Frontdesk, NodeFigures, Tally};
 use glimmer_proto::text::{Shutdown, lines as replies};
 use lines::Lines;
+use signal_hook::consts::{SIGINT, SIGUSR1};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -32,7 +33,7 @@ pub struct Desk {
 
 /// What is known once the node runs.
 struct Opened {
-    addresses: Vec<SocketAddr>,
+    addresses: Vec<Address>,
     figures: NodeFigures,
 }
 
@@ -71,10 +72,13 @@ impl Desk {
     }
 
     /// Tells the desk about the node that it answers for.
-    pub fn open(&self, addresses: Vec<SocketAddr>, figures: NodeFigures) {
+    pub fn open(&self, addresses: Vec<Address>, figures: NodeFigures) {
         // A desk belongs to one node, so this is the first time.
         let _ = self.node.set(Opened { addresses, figures });
     }
+
+    /// Reads again what may change while the server runs: SIGHUP.
+    pub fn reload(&self) {}
 
     fn counts(&self) -> Counts {
         let mut counts = Counts::default();
@@ -113,10 +117,16 @@ impl Desk {
             .fold(PageReport::default(), |sum, table| sum + table.pages())
     }
 
-    fn addresses(&self) -> &[SocketAddr] {
-        self.node
-            .get()
-            .map_or(&self.config.listen, |node| &node.addresses)
+    fn tcp(&self) -> Vec<SocketAddr> {
+        let address = |address: &Address| match *address {
+            Address::Tcp(address) => Some(address),
+            Address::Unix { .. } => None,
+        };
+        self.addresses().iter().filter_map(address).collect()
+    }
+
+    fn addresses(&self) -> &[Address] {
+        self.node.get().map_or(&[], |node| &node.addresses)
     }
 }
 
@@ -165,9 +175,22 @@ impl Frontdesk for Desk {
         (self.set_verbosity)(level);
     }
 
-    fn shutdown(&self, _: Shutdown, out: &mut Vec<u8>) -> bool {
-        tracing::debug!("a client asked for a shutdown, which is not enabled");
-        out.extend_from_slice(replies::SHUTDOWN_NOT_ENABLED.as_bytes());
-        false
+    fn shutdown(&self, how: Shutdown, out: &mut Vec<u8>) -> bool {
+        let signal = match how {
+            _ if !self.config.shutdown_command => {
+                out.extend_from_slice(replies::SHUTDOWN_NOT_ENABLED.as_bytes());
+                return false;
+            }
+            Shutdown::Unknown => {
+                out.extend_from_slice(replies::INVALID_SHUTDOWN_MODE.as_bytes());
+                return false;
+            }
+            Shutdown::Now => SIGINT,
+            Shutdown::Graceful => SIGUSR1,
+        };
+        tracing::info!("a client asks to stop");
+        // Fails only for signals that do not exist.
+        let _ = signal_hook::low_level::raise(signal);
+        true
     }
 }

@@ -2,38 +2,51 @@
 
 use super::Desk;
 use super::lines::Lines;
+use crate::config::Protocol;
+use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
 pub(super) fn write(desk: &Desk, lines: &mut Lines<'_>) {
     let config = &desk.config;
     lines.put("maxbytes", config.memory_bytes);
     lines.put("maxconns", config.connections_max);
-    if let Some(address) = desk.addresses().first() {
-        lines.put("tcpport", address.port());
-    }
-    lines.put("udpport", 0);
-    let interfaces: Vec<String> = desk
-        .addresses()
-        .iter()
-        .map(|address| address.ip().to_string())
-        .collect();
-    lines.put("inter", interfaces.join(","));
+    let port = |addresses: &[SocketAddr]| addresses.first().map_or(0, SocketAddr::port);
+    lines.put("tcpport", port(&desk.tcp()));
+    lines.put("udpport", port(&config.udp));
+    lines.put("inter", config.interfaces.as_deref().unwrap_or("NULL"));
     lines.put("verbosity", desk.verbosity.load(Ordering::Relaxed));
     lines.put("evictions", "on");
-    lines.put("domain_socket", "NULL");
-    lines.put_yes_or_no("shutdown_command", false);
+    match &config.unix {
+        Some(unix) => {
+            lines.put("domain_socket", unix.path.display());
+            lines.put("umask", format_args!("{:o}", unix.mode));
+        }
+        None => lines.put("domain_socket", "NULL"),
+    }
+    lines.put_yes_or_no("shutdown_command", config.shutdown_command);
     lines.put("num_threads", config.workers);
-    lines.put_yes_or_no("detail_enabled", false);
-    lines.put_yes_or_no("cas_enabled", true);
-    lines.put("tcp_backlog", crate::BACKLOG);
-    lines.put("binding_protocol", "ascii");
-    lines.put_yes_or_no("auth_enabled_sasl", false);
-    lines.put_yes_or_no("auth_enabled_ascii", false);
+    lines.put("stat_key_prefix", char::from(config.prefix_delimiter));
+    lines.put_yes_or_no("detail_enabled", config.detail);
+    lines.put("reqs_per_event", config.turn_requests);
+    lines.put_yes_or_no("cas_enabled", config.cas);
+    lines.put("tcp_backlog", config.backlog);
+    let protocol = match config.protocol {
+        Protocol::Auto => "auto-negotiate",
+        Protocol::Ascii | Protocol::Binary => config.protocol.name(),
+    };
+    lines.put("binding_protocol", protocol);
+    lines.put_yes_or_no("auth_enabled_sasl", config.sasl);
+    match &config.auth_file {
+        Some(path) => lines.put("auth_enabled_ascii", path.display()),
+        None => lines.put("auth_enabled_ascii", "no"),
+    }
     lines.put("item_size_max", desk.plan.item_bytes_max);
-    lines.put_yes_or_no("maxconns_fast", true);
+    lines.put_yes_or_no("maxconns_fast", config.rejects_beyond_max);
     lines.put_yes_or_no("lru_crawler", false);
-    lines.put_yes_or_no("flush_enabled", true);
-    lines.put_yes_or_no("dump_enabled", false);
+    lines.put_yes_or_no("flush_enabled", config.permits.flush);
+    lines.put_yes_or_no("dump_enabled", config.permits.dump);
+    let idle_timeout_s = config.idle_timeout.map_or(0, |timeout| timeout.as_secs());
+    lines.put("idle_timeout", idle_timeout_s);
     lines.put("hash_algorithm", "xxh3");
     lines.put_yes_or_no("track_sizes", false);
     lines.put_yes_or_no("ssl_enabled", false);

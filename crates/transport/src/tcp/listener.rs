@@ -32,6 +32,11 @@ impl Listener {
         Ok(Listener(socket))
     }
 
+    /// A socket that already listens.
+    pub(crate) fn from_socket(socket: OwnedFd) -> Listener {
+        Listener(socket)
+    }
+
     /// The address, with the port that was chosen.
     pub fn address(&self) -> io::Result<SocketAddr> {
         SocketAddr::try_from(net::getsockname(&self.0)?).map_err(Into::into)

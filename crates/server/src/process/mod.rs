@@ -1,6 +1,10 @@
-//! What the process asks of the machine around it: descriptors, another user, a file with its number.
+//! What the process asks of the machine around it: descriptors, memory that stays, core files, another user, a file with its number.
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
+pub mod daemon;
+pub mod port_file;
+
+use nix::sys::mman::{MlockAllFlags, mlockall};
+use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
 use nix::unistd::{User, geteuid, initgroups, setgid, setuid};
 use std::ffi::CString;
 use std::io;
@@ -21,6 +25,9 @@ pub enum ProcessError {
         /// `-c`.
         connections_max: usize,
     },
+    /// No core file would be written.
+    #[error("-r: this user may not write core files (ulimit -c)")]
+    CoreFiles,
     /// There is no such user.
     #[error("-u {0}: there is no such user")]
     NoSuchUser(String),
@@ -64,6 +71,24 @@ pub fn raise_descriptor_limit(connections_max: usize, workers: usize) -> Result<
     })
 }
 
+/// Allows core files as large as the machine does (`-r`).
+pub fn allow_core_files() -> Result<(), ProcessError> {
+    let (_, hard) = getrlimit(Resource::RLIMIT_CORE).unwrap_or((0, 0));
+    let unlimited = setrlimit(Resource::RLIMIT_CORE, RLIM_INFINITY, RLIM_INFINITY);
+    let raised = unlimited.or_else(|_| setrlimit(Resource::RLIMIT_CORE, hard, hard));
+    match (raised, getrlimit(Resource::RLIMIT_CORE)) {
+        (Ok(()), Ok((1.., _))) => Ok(()),
+        _ => Err(ProcessError::CoreFiles),
+    }
+}
+
+/// Keeps all memory, present and future, from being paged out (`-k`).
+pub fn lock_memory() -> io::Result<()> {
+    Ok(mlockall(
+        MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE,
+    )?)
+}
+
 /// Whether the process runs as root.
 pub fn is_root() -> bool {
     geteuid().is_root()
@@ -93,13 +118,20 @@ pub struct PidFile(PathBuf);
 impl PidFile {
     /// Writes the file.
     pub fn write(path: &Path) -> Result<PidFile, ProcessError> {
-        std::fs::write(path, format!("{}\n", std::process::id())).map_err(|source| {
-            ProcessError::PidFile {
+        // Complete when it appears under its name, and found again at the end wherever the process is by then.
+        let written = std::path::absolute(path).and_then(|path| {
+            let mut unfinished = path.clone().into_os_string();
+            unfinished.push(".tmp");
+            std::fs::write(&unfinished, format!("{}\n", std::process::id()))?;
+            std::fs::rename(&unfinished, &path)?;
+            Ok(path)
+        });
+        written
+            .map(PidFile)
+            .map_err(|source| ProcessError::PidFile {
                 path: path.into(),
                 source,
-            }
-        })?;
-        Ok(PidFile(path.into()))
+            })
     }
 }
 

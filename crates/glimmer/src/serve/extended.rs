@@ -1,0 +1,280 @@
+//! `-o`: memcached's extended options. Each is checked as memcached checks it; what it is about may not exist here.
+
+use super::Refused;
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+/// What the extended options come to.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Extended {
+    /// `maxconns_fast`, `no_maxconns_fast`.
+    pub rejects_beyond_max: bool,
+    /// `idle_timeout`.
+    pub idle_timeout: Option<Duration>,
+    /// One line for each option that has no effect.
+    pub notices: Vec<String>,
+}
+
+/// What an option's value has to be.
+enum Value {
+    /// There is none, or it is not looked at.
+    None,
+    /// A whole number in these bounds.
+    Whole(RangeInclusive<i64>),
+    /// A whole number, which may be left out.
+    Optional(RangeInclusive<i64>),
+    /// A number above the first and not above the second.
+    Above(f64, f64),
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// Anything.
+    Text,
+}
+
+/// What an option does.
+enum Effect {
+    RejectsBeyondMax(bool),
+    IdleTimeout,
+    /// What it asks for is so anyway, or is a matter of course.
+    Holds,
+    /// It is about something that is not here.
+    Nothing(&'static str),
+    /// It asks for something that cannot be done without.
+    Refuse(&'static str),
+}
+
+use Effect::*;
+
+const ANY: RangeInclusive<i64> = 0..=u32::MAX as i64;
+const SLABS: &str = "there are no slabs";
+const SEGMENTS: &str = "there are no LRU segments";
+const CRAWLER: &str = "there is no LRU crawler: what has expired leaves with the head of the log";
+const INDEX: &str = "the index is as large as --item-size-hint says, from the start";
+const BUFFERS: &str = "-m bounds the connections' buffers too";
+const LOG_BUFFERS: &str = "the buffers of watchers have a fixed size";
+
+/// Every option of memcached 1.6.45 but those of its external storage and its proxy.
+const OPTIONS: &[(&str, Value, Effect)] = &[
+    ("maxconns_fast", Value::None, RejectsBeyondMax(true)),
+    ("no_maxconns_fast", Value::None, RejectsBeyondMax(false)),
+    ("idle_timeout", Value::Whole(ANY), IdleTimeout),
+    ("modern", Value::None, Holds),
+    ("no_modern", Value::None, RejectsBeyondMax(false)),
+    ("hashpower", Value::Whole(12..=32), Nothing(INDEX)),
+    ("no_hashexpand", Value::None, Holds),
+    (
+        "hash_algorithm",
+        Value::OneOf(&["jenkins", "murmur3", "xxh3"]),
+        Nothing("keys are hashed by XXH3 with a seed of the server's own"),
+    ),
+    (
+        "tail_repair_time",
+        Value::Whole(10..=i64::MAX),
+        Nothing("no item can hold up the others"),
+    ),
+    ("slab_reassign", Value::None, Nothing(SLABS)),
+    ("no_slab_reassign", Value::None, Nothing(SLABS)),
+    ("slab_automove", Value::Optional(0..=2), Nothing(SLABS)),
+    ("no_slab_automove", Value::None, Nothing(SLABS)),
+    (
+        "slab_automove_ratio",
+        Value::Above(0.0, 1.0),
+        Nothing(SLABS),
+    ),
+    (
+        "slab_automove_window",
+        Value::Whole(3..=1800),
+        Nothing(SLABS),
+    ),
+    ("slab_sizes", Value::Text, Nothing(SLABS)),
+    ("slab_chunk_max", Value::Whole(1..=1024), Nothing(SLABS)),
+    ("no_chunked_items", Value::None, Nothing(SLABS)),
+    ("lru_crawler", Value::None, Nothing(CRAWLER)),
+    ("no_lru_crawler", Value::None, Holds),
+    (
+        "lru_crawler_sleep",
+        Value::Whole(0..=1_000_000),
+        Nothing(CRAWLER),
+    ),
+    ("lru_crawler_tocrawl", Value::Whole(ANY), Nothing(CRAWLER)),
+    ("lru_maintainer", Value::None, Nothing(SEGMENTS)),
+    ("no_lru_maintainer", Value::None, Holds),
+    ("hot_lru_pct", Value::Whole(1..=79), Nothing(SEGMENTS)),
+    ("warm_lru_pct", Value::Whole(1..=79), Nothing(SEGMENTS)),
+    (
+        "hot_max_factor",
+        Value::Above(0.0, f64::INFINITY),
+        Nothing(SEGMENTS),
+    ),
+    (
+        "warm_max_factor",
+        Value::Above(0.0, f64::INFINITY),
+        Nothing(SEGMENTS),
+    ),
+    ("temporary_ttl", Value::Whole(ANY), Nothing(SEGMENTS)),
+    (
+        "watcher_logbuf_size",
+        Value::Whole(ANY),
+        Nothing(LOG_BUFFERS),
+    ),
+    (
+        "worker_logbuf_size",
+        Value::Whole(ANY),
+        Nothing(LOG_BUFFERS),
+    ),
+    ("read_buf_mem_limit", Value::Whole(ANY), Nothing(BUFFERS)),
+    ("resp_obj_mem_limit", Value::Text, Nothing(BUFFERS)),
+    (
+        "track_sizes",
+        Value::None,
+        Nothing("sizes of items are not counted"),
+    ),
+    ("inline_ascii_resp", Value::None, Holds),
+    ("no_inline_ascii_resp", Value::None, Holds),
+    (
+        "drop_privileges",
+        Value::None,
+        Nothing("-u is the way to give up privileges"),
+    ),
+    ("no_drop_privileges", Value::None, Holds),
+    ("relaxed_privileges", Value::None, Holds),
+    (
+        "sock_cookie_id",
+        Value::Text,
+        Nothing("sockets are not marked"),
+    ),
+    (
+        "ext_path",
+        Value::Text,
+        Refuse("items are kept in memory only"),
+    ),
+    (
+        "proxy_config",
+        Value::Text,
+        Refuse("this server is no proxy"),
+    ),
+    ("ssl_chain_cert", Value::Text, Refuse("there is no TLS")),
+    ("ssl_key", Value::Text, Refuse("there is no TLS")),
+];
+
+impl Extended {
+    /// Reads lists of options with commas between them.
+    pub fn read(lists: &[String]) -> anyhow::Result<Extended> {
+        let mut extended = Extended {
+            rejects_beyond_max: true,
+            idle_timeout: None,
+            notices: Vec::new(),
+        };
+        for option in lists.iter().flat_map(|list| list.trim_start().split(',')) {
+            if !option.is_empty() {
+                extended.take(option)?;
+            }
+        }
+        Ok(extended)
+    }
+
+    fn take(&mut self, option: &str) -> anyhow::Result<()> {
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (option, None),
+        };
+        let known = OPTIONS.iter().find(|(known, ..)| *known == name);
+        let Some((_, wanted, effect)) = known else {
+            return Err(Refused::value(format!("Illegal suboption \"{option}\"")));
+        };
+        let number = wanted
+            .check(value)
+            .map_err(|reason| Refused::value(format!("-o {option}: {reason}")))?;
+        match effect {
+            RejectsBeyondMax(rejects) => self.rejects_beyond_max = *rejects,
+            IdleTimeout => {
+                self.idle_timeout = (number > 0).then(|| Duration::from_secs(number as u64));
+            }
+            Holds => {}
+            Nothing(reason) => self
+                .notices
+                .push(format!("-o {option} has no effect: {reason}")),
+            Refuse(reason) => return Err(Refused::usage(format!("-o {option}: {reason}"))),
+        }
+        Ok(())
+    }
+}
+
+impl Value {
+    /// The whole number, if it is one, or what is wrong with it.
+    fn check(&self, value: Option<&str>) -> Result<i64, String> {
+        match (self, value) {
+            (Value::None, _) | (Value::Optional(_), None) => Ok(0),
+            (_, None) => Err("a value is missing".into()),
+            (Value::Whole(bounds) | Value::Optional(bounds), Some(text)) => {
+                let (least, most) = (bounds.start(), bounds.end());
+                match text.parse() {
+                    Ok(number) if bounds.contains(&number) => Ok(number),
+                    _ => Err(format!("a whole number from {least} to {most} is wanted")),
+                }
+            }
+            (Value::Above(least, most), Some(text)) => match text.parse::<f64>() {
+                Ok(number) if number > *least && number <= *most => Ok(0),
+                _ => Err(format!("a number above {least} and up to {most} is wanted")),
+            },
+            (Value::OneOf(words), Some(text)) if !words.contains(&text) => {
+                Err(format!("one of {} is wanted", words.join(", ")))
+            }
+            (Value::OneOf(_) | Value::Text, Some(_)) => Ok(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(list: &str) -> Result<Extended, (u8, String)> {
+        Extended::read(&[list.into()]).map_err(|error| {
+            let refused = error.downcast::<Refused>().expect("a refusal");
+            (refused.exit_code, refused.to_string())
+        })
+    }
+
+    #[test]
+    fn what_means_something_here_is_honoured() {
+        let extended = read("idle_timeout=3,no_maxconns_fast").unwrap();
+        assert_eq!(extended.idle_timeout, Some(Duration::from_secs(3)));
+        assert!(!extended.rejects_beyond_max);
+        let extended = read("no_modern,maxconns_fast,idle_timeout=0").unwrap();
+        assert_eq!(extended, read("").unwrap());
+    }
+
+    #[test]
+    fn what_means_nothing_here_is_said_once() {
+        let extended = read("modern,slab_automove,hot_lru_pct=20,relaxed_privileges").unwrap();
+        let [slabs, segments] = extended.notices.as_slice() else {
+            panic!("{:?}", extended.notices);
+        };
+        assert!(slabs.contains("slab_automove") && segments.contains("hot_lru_pct=20"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_as_memcached_refuses_it() {
+        for wrong in [
+            "nonsense",
+            "hashpower",
+            "hashpower=11",
+            "hashpower=33",
+            "tail_repair_time=9",
+            "hash_algorithm=md5",
+            "slab_automove=3",
+            "slab_automove_ratio=0",
+            "slab_automove_window=2",
+            "hot_max_factor=x",
+            "hot_lru_pct=80",
+            "idle_timeout",
+            "read_buf_mem_limit=lots",
+        ] {
+            let (code, message) = read(wrong).expect_err(wrong);
+            assert_eq!(code, 1, "{wrong}");
+            assert!(message.contains(wrong), "{message}");
+        }
+        assert_eq!(read("ext_path=/tmp/x:1G").unwrap_err().0, 64);
+    }
+}

@@ -1,0 +1,178 @@
+//! The command line as a whole.
+
+use super::*;
+use clap::Parser;
+use std::time::Duration;
+
+#[derive(Debug, Parser)]
+struct Line {
+    #[command(flatten)]
+    arguments: Arguments,
+}
+
+fn parse(line: &str) -> Result<Config, String> {
+    let words = std::iter::once("serve").chain(line.split_whitespace());
+    let line = Line::try_parse_from(words).map_err(|error| error.to_string())?;
+    line.arguments
+        .config()
+        .map_err(|error| format!("{error:#}"))
+}
+
+fn addresses(addresses: &[std::net::SocketAddr]) -> Vec<String> {
+    addresses.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn memcacheds_defaults() {
+    let config = parse("").unwrap();
+    let is_default =
+        |address: &std::net::SocketAddr| address.port() == 11211 && address.ip().is_unspecified();
+    assert!(config.tcp.iter().all(is_default));
+    assert!(config.udp.is_empty() && config.unix.is_none());
+    assert_eq!(config.memory_bytes, 64 << 20);
+    assert_eq!(config.connections_max, 1024);
+    assert_eq!(config.item_bytes_max, 1 << 20);
+    assert_eq!(config.backlog, 1024);
+    assert_eq!(config.protocol, Protocol::Auto);
+    assert_eq!(config.permits, Permits::ALL);
+    assert_eq!(
+        (config.verbosity, config.detail, config.cas),
+        (0, false, true)
+    );
+    assert!(config.rejects_beyond_max && config.idle_timeout.is_none());
+}
+
+#[test]
+fn memcacheds_short_flags() {
+    let line = "-p 21201 -l 127.0.0.1 -m 100 -t 3 -c 10 -I 512k -P /tmp/x.pid -u nobody -vv -U 0 -b 77 -R 5 -B ascii -A -C -F -X -W \
+                -D / -d -k -r -L -o idle_timeout=7";
+    let config = parse(line).unwrap();
+    assert_eq!(addresses(&config.tcp), ["127.0.0.1:21201"]);
+    assert_eq!(config.memory_bytes, 100 << 20);
+    assert_eq!((config.workers, config.connections_max), (3, 10));
+    assert_eq!(config.item_bytes_max, 512 << 10);
+    assert_eq!(config.pid_file, Some("/tmp/x.pid".into()));
+    assert_eq!(config.user.as_deref(), Some("nobody"));
+    assert_eq!(config.verbosity, 2);
+    assert_eq!((config.backlog, config.turn_requests), (77, 5));
+    assert_eq!(config.protocol, Protocol::Ascii);
+    assert!(config.shutdown_command && !config.cas);
+    assert!(!config.permits.flush && !config.permits.dump && !config.permits.watch);
+    assert_eq!((config.prefix_delimiter, config.detail), (b'/', true));
+    assert!(config.daemon && config.lock_memory && config.core_files);
+    assert_eq!(config.idle_timeout, Some(Duration::from_secs(7)));
+    assert!(config.notices.is_empty());
+}
+
+#[test]
+fn memcacheds_long_names() {
+    let line = "--port=1234 --listen=127.0.0.1 --memory-limit=32 --threads=2 --conn-limit=5 --max-item-size=2m --pidfile=/tmp/x \
+                --user=nobody --udp-port=0 --verbose --listen-backlog=9 --max-reqs-per-event=9 --protocol=auto --enable-shutdown \
+                --disable-cas --disable-flush-all --disable-dumping --disable-watch --daemon --lock-memory --enable-coredumps \
+                --enable-largepages --extended=modern --slab-growth-factor=1.1 --slab-min-size=48";
+    let config = parse(line).unwrap();
+    assert_eq!(addresses(&config.tcp), ["127.0.0.1:1234"]);
+    assert_eq!(config.item_bytes_max, 2 << 20);
+    assert_eq!(config.verbosity, 1);
+    assert_eq!(config.notices.len(), 2, "{:?}", config.notices);
+    let config = parse("--unix-socket=/tmp/s --unix-mask=755 --auth-file=/tmp/a").unwrap();
+    let unix = UnixSocket {
+        path: "/tmp/s".into(),
+        mode: 0o755,
+    };
+    assert_eq!(config.unix, Some(unix));
+    assert_eq!(config.auth_file, Some("/tmp/a".into()));
+    assert_eq!(config.protocol, Protocol::Ascii);
+}
+
+#[test]
+fn ports_as_memcached_reads_them() {
+    for (line, tcp, udp) in [
+        ("-p 21212", "127.0.0.1:21212", None),
+        ("-U 21222", "127.0.0.1:21222", Some("127.0.0.1:21222")),
+        ("-p -1", "127.0.0.1:0", None),
+        ("-U -1", "127.0.0.1:0", Some("127.0.0.1:0")),
+        (
+            "-p 21232 -U 21233",
+            "127.0.0.1:21232",
+            Some("127.0.0.1:21233"),
+        ),
+        ("-p -1 -U 21252", "127.0.0.1:0", Some("127.0.0.1:21252")),
+    ] {
+        let config = parse(&format!("-l 127.0.0.1 {line}")).unwrap();
+        assert_eq!(addresses(&config.tcp), [tcp], "{line}");
+        assert_eq!(addresses(&config.udp), Vec::from_iter(udp), "{line}");
+    }
+    assert!(parse("-p 0").unwrap().tcp.is_empty());
+    let config = parse("-s /tmp/socket -p 1 -U 2").unwrap();
+    assert!(config.tcp.is_empty() && config.udp.is_empty());
+}
+
+#[test]
+fn the_last_of_a_repeated_flag_counts() {
+    let config = parse(
+        "-m 100 -m 200 -l 127.0.0.1 -l 127.0.0.2 -o idle_timeout=1 -o idle_timeout=2 -u a -u b",
+    )
+    .unwrap();
+    assert_eq!(config.memory_bytes, 200 << 20);
+    assert_eq!(config.tcp.len(), 2, "addresses add up");
+    assert_eq!(config.interfaces.as_deref(), Some("127.0.0.1,127.0.0.2"));
+    assert_eq!(config.idle_timeout, Some(Duration::from_secs(2)));
+    assert_eq!(config.user.as_deref(), Some("b"));
+}
+
+#[test]
+fn our_own_flags() {
+    let config = parse(
+        "--access erew --evict lru --lru-threshold 0.3 --hugepages off --pin --item-size-hint 500",
+    )
+    .unwrap();
+    assert_eq!(config.access, AccessMode::Erew);
+    assert_eq!(config.evict, EvictionRule::Lru);
+    assert_eq!(config.lru_threshold, 0.3);
+    assert_eq!(config.hugepages, HugepagePolicy::Off);
+    assert!(config.pin);
+    assert_eq!(config.item_bytes_hint, 500);
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    for (line, names) in [
+        ("-U 70000", "70000"),
+        ("-p 70000", "70000"),
+        ("-p x", "x"),
+        ("-m 0", "-m"),
+        ("-m lots", "lots"),
+        ("-t 0", "Number of threads"),
+        ("-c 0", "Maximum connections"),
+        ("-c -1", "Maximum connections"),
+        ("-R 0", "requests per event"),
+        ("-f 1", "Factor"),
+        ("-n 0", "Chunk size"),
+        ("-I 5", "-I 5"),
+        ("-I 1025m", "-I"),
+        ("-I 1q", "1q"),
+        ("-B http", "auto, binary, or ascii"),
+        ("-M", "-M"),
+        ("-Z", "TLS"),
+        ("-e /tmp/x", "-e"),
+        ("-N 1", "-N"),
+        ("-S", "-Y"),
+        ("-S -Y f -B ascii", "-S"),
+        ("-S -Y f -U 1", "-U"),
+        ("-Y f -B binary", "-Y"),
+        ("-Y f -U 1", "-U"),
+        ("-o nonsense", "nonsense"),
+        ("--access mine", "erew, crew, crcw"),
+        ("--evict random", "fifo, lru, s3fifo"),
+        ("--lru-threshold 2", "--lru-threshold 2"),
+        ("-l 127.0.0.1:x", "127.0.0.1:x"),
+        ("-z", "-z"),
+    ] {
+        let error = parse(line).expect_err(line);
+        assert!(
+            error.contains(names),
+            "{line}: {error:?} does not name {names:?}"
+        );
+    }
+}

@@ -1,0 +1,47 @@
+//! The file that the environment variable `MEMCACHED_PORT_FILENAME` names: which ports were chosen, for whoever started the server on port 0.
+
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::{env, fs, io};
+
+/// Writes the file, if one is asked for. It is complete when it appears under its name.
+pub fn write_if_wanted(tcp: &[SocketAddr], udp: &[SocketAddr]) -> io::Result<()> {
+    match env::var_os("MEMCACHED_PORT_FILENAME") {
+        Some(path) => write(Path::new(&path), tcp, udp),
+        None => Ok(()),
+    }
+}
+
+fn write(path: &Path, tcp: &[SocketAddr], udp: &[SocketAddr]) -> io::Result<()> {
+    let mut text = String::new();
+    for (transport, addresses) in [("TCP", tcp), ("UDP", udp)] {
+        for address in addresses {
+            let family = if address.is_ipv4() { "INET" } else { "INET6" };
+            writeln!(text, "{transport} {family}: {}", address.port()).expect("memory takes it");
+        }
+    }
+    let mut unfinished = path.as_os_str().to_owned();
+    unfinished.push(".lck");
+    fs::write(&unfinished, text)?;
+    fs::rename(&unfinished, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_for_each_socket() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ports");
+        let address = |text: &str| text.parse().unwrap();
+        let tcp = [address("127.0.0.1:11"), address("[::1]:12")];
+        write(&path, &tcp, &[address("0.0.0.0:13")]).unwrap();
+        assert_eq!(
+            fs::read_to_string(&path).unwrap(),
+            "TCP INET: 11\nTCP INET6: 12\nUDP INET: 13\n"
+        );
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    }
+}
