@@ -50,16 +50,11 @@ impl ServeError {
         const NO_USER: u8 = 67;
         const OS: u8 = 71;
         match self {
-            ServeError::Config(error) => match error {
-                ConfigError::ItemBytes(_) | ConfigError::Together(_) => USAGE,
-                _ => 1,
-            },
+            ServeError::Config(ConfigError::ItemBytes(_) | ConfigError::Together(_)) => USAGE,
             ServeError::Node(glimmer_node::Error::Listen { .. }) => OS,
-            ServeError::Process(error) => match error {
-                ProcessError::NoSuchUser(_) => NO_USER,
-                ProcessError::PidFile { .. } => 1,
-                _ => OS,
-            },
+            ServeError::Process(ProcessError::NoSuchUser(_)) => NO_USER,
+            ServeError::Process(ProcessError::PidFile { .. }) => 1,
+            ServeError::Process(_) => OS,
             _ => 1,
         }
     }
