@@ -45,9 +45,19 @@ class Server:
     def __init__(self, *flags, binary=None):
         self.binary = binary or server_binary()
         self.flags = flags
+        # A free port may be taken by somebody else before the server listens on it.
+        for attempts_left in (2, 1, 0):
+            try:
+                self._start()
+                return
+            except RuntimeError as refusal:
+                if attempts_left == 0 or "in use" not in str(refusal):
+                    raise
+
+    def _start(self):
         self.port = free_port()
         self.process = subprocess.Popen(
-            command(self.binary, *flags, port=self.port),
+            command(self.binary, *self.flags, port=self.port),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -57,7 +67,7 @@ class Server:
         deadline = time.monotonic() + PATIENCE_S
         while True:
             if self.process.poll() is not None:
-                raise RuntimeError(f"{self.binary} {flags} did not start: {self.process.stderr.read()}")
+                raise RuntimeError(f"{self.binary} {self.flags} did not start: {self.process.stderr.read()}")
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
                 return

@@ -20,7 +20,7 @@ struct Arguments {
 enum Chore {
     /// Run the whole test suite: crates, model checker, weakened variants, real clients
     ///
-    /// Sets up what it needs: a Python environment in .venv and, as root on Debian, the packages that the
+    /// Sets up what it needs: client libraries in .venv and .clients and, as root on Debian, the packages that the
     /// client tests use. Elsewhere it says what is missing and what is left out for it.
     Test {
         /// Run only this stage (may be given several times)

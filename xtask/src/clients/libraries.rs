@@ -1,0 +1,99 @@
+//! Client libraries from their languages' registries, each in a folder of the checkout and at the version that is pinned beside the tests.
+
+use super::TESTS;
+use crate::process::{exists, program, run};
+use std::path::{Path, PathBuf};
+
+const VENV: &str = ".venv";
+/// One folder per language; `tests/clients/languages.py` looks there.
+const BUILT: &str = ".clients";
+
+/// Fetches and builds what the installed languages need. A language that is not installed is left out; its tests say so.
+pub fn build() -> anyhow::Result<()> {
+    if exists("go") {
+        go()?;
+    }
+    if exists("mvn") && exists("javac") {
+        java()?;
+    }
+    if exists("npm") && exists("node") {
+        node()?;
+    }
+    Ok(())
+}
+
+/// The Python of an environment that has exactly what `requirements.txt` pins.
+pub fn python() -> anyhow::Result<PathBuf> {
+    let python = Path::new(VENV).join("bin/python");
+    let pins = Path::new(TESTS).join("requirements.txt");
+    unless_made(Path::new(VENV), &pins, || {
+        run(&mut program("python3", &["-m", "venv", "--clear", VENV]))?;
+        run(program(
+            &python,
+            &[
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--disable-pip-version-check",
+                "-r",
+            ],
+        )
+        .arg(&pins))
+    })?;
+    Ok(python)
+}
+
+fn go() -> anyhow::Result<()> {
+    let client = std::path::absolute(Path::new(BUILT).join("go/client"))?;
+    // Go itself knows what has changed.
+    run(program("go", &["build", "-o"])
+        .arg(client)
+        .arg(".")
+        .current_dir(Path::new(TESTS).join("go")))
+}
+
+fn java() -> anyhow::Result<()> {
+    let folder = Path::new(BUILT).join("java");
+    let pins = Path::new(TESTS).join("java/pom.xml");
+    let jars = std::path::absolute(folder.join("jars"))?;
+    unless_made(&folder, &pins, || {
+        run(
+            program("mvn", &["-q", "-B", "dependency:copy-dependencies", "-f"])
+                .arg(&pins)
+                .arg(format!("-DoutputDirectory={}", jars.display())),
+        )
+    })
+}
+
+fn node() -> anyhow::Result<()> {
+    let folder = Path::new(BUILT).join("node");
+    let source = Path::new(TESTS).join("node");
+    let pins = source.join("package-lock.json");
+    unless_made(&folder, &pins, || {
+        for file in ["package.json", "package-lock.json"] {
+            std::fs::copy(source.join(file), folder.join(file))?;
+        }
+        run(program("npm", &["ci", "--no-audit", "--no-fund", "--silent"]).current_dir(&folder))
+    })
+}
+
+/// Makes the folder's content anew unless it was made from these very pins.
+fn unless_made(
+    folder: &Path,
+    pins: &Path,
+    make: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let stamp = folder.join("made-from");
+    let pinned = std::fs::read_to_string(pins)?;
+    if std::fs::read_to_string(&stamp).is_ok_and(|made_from| made_from == pinned) {
+        return Ok(());
+    }
+    if folder.exists() {
+        std::fs::remove_dir_all(folder)?;
+    }
+    std::fs::create_dir_all(folder)?;
+    make()?;
+    std::fs::write(&stamp, pinned)?;
+    Ok(())
+}
