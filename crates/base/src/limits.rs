@@ -35,6 +35,12 @@ pub const BUFFER_BYTES: usize = 16 << 10;
 /// for the next who needs one.
 pub const BUFFER_BYTES_KEPT_MAX: usize = 64 << 10;
 
+/// Times that a worker asks one UDP socket for datagrams before its connections are served again; each brings up to 32.
+pub const DATAGRAM_BURSTS_PER_TURN_MAX: usize = 8;
+
+/// Datagrams that a reply over UDP may take: a largest item of `-I 1m` fits. A longer reply is replaced by a line that says so.
+pub const REPLY_DATAGRAMS_MAX: usize = 1 << 10;
+
 /// Connections that are received from, parsed and answered together; the others that are ready
 /// follow.
 pub const BURST_CONNECTIONS_MAX: usize = 32;

@@ -35,13 +35,24 @@ pub(crate) enum Stop {
     Window,
     /// No box for requests to another worker was free.
     NoBox,
+    /// Its next request has to cross over, which takes a connection; this is a datagram.
+    Crossing,
     /// It is to be closed.
     Close,
 }
 
-/// A connection while it is part of a burst.
+/// Where a member's bytes lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// In a connection's receive buffer.
+    Connection(ConnectionKey),
+    /// In a slot of the inbox.
+    Datagram(u8),
+}
+
+/// A connection, or a datagram, while it is part of a burst.
 pub(crate) struct Member {
-    pub key: ConnectionKey,
+    pub source: Source,
     pub parser: Parser,
     /// Bytes of its receive buffer that are finished.
     pub at: usize,
@@ -110,14 +121,31 @@ impl Member {
     pub fn new(key: ConnectionKey, connection: &Connection) -> Member {
         Member {
             reply_bytes_guess: connection.reply_bytes_guess,
-            key,
-            parser: connection.parser,
-            at: connection.rx_start,
+            ask_owner: connection.ask_owner,
+            ..Member::at(
+                Source::Connection(key),
+                connection.rx_start,
+                connection.parser,
+            )
+        }
+    }
+
+    /// A datagram in a slot of the inbox, whose request begins at offset `at`.
+    pub fn datagram(slot: u8, at: usize, parser: Parser) -> Member {
+        Member::at(Source::Datagram(slot), at, parser)
+    }
+
+    fn at(source: Source, at: usize, parser: Parser) -> Member {
+        Member {
+            reply_bytes_guess: None,
+            source,
+            parser,
+            at,
             stop: Stop::Live,
             window: None,
-            ask_owner: connection.ask_owner,
+            ask_owner: false,
             requests: 0,
-            batch_parser: connection.parser,
+            batch_parser: parser,
             batch_at: 0,
             steps: 0,
             last_job: None,
@@ -145,7 +173,7 @@ impl Burst {
     /// executed.
     pub fn run_batch<'c>(
         &mut self,
-        input_of: impl Fn(ConnectionKey) -> &'c [u8],
+        input_of: impl Fn(Source) -> &'c [u8],
         tools: &mut Tools<'_>,
     ) -> usize {
         let mut batch = Batch {
@@ -154,7 +182,7 @@ impl Burst {
         };
         for index in 0..self.members.len() {
             if self.members[index].stop == Stop::Live {
-                let input = input_of(self.members[index].key);
+                let input = input_of(self.members[index].source);
                 self.fill(index, input, &mut batch, tools);
                 if batch.jobs.len() >= tools.batch_max {
                     break;
@@ -201,6 +229,19 @@ impl Burst {
                 member.stop = Stop::Full;
             }
         }
+    }
+
+    /// Lets the members go on that had their share of a turn. Returns whether there were any.
+    pub fn revive_spent(&mut self) -> bool {
+        let mut any = false;
+        for member in &mut self.members {
+            if member.stop == Stop::Spent {
+                member.stop = Stop::Live;
+                member.requests = 0;
+                any = true;
+            }
+        }
+        any
     }
 
     /// Bytes of replies so far.
@@ -317,7 +358,7 @@ impl Burst {
         jobs: &[Job<'_>],
         steps: &[u16; BATCH_MAX],
         done: &[Done],
-        input_of: &impl Fn(ConnectionKey) -> &'c [u8],
+        input_of: &impl Fn(Source) -> &'c [u8],
         tools: &mut Tools<'_>,
     ) {
         let mut rewound = [false; BURST_CONNECTIONS_MAX];
@@ -327,7 +368,7 @@ impl Burst {
                 continue;
             }
             let member = &mut self.members[index];
-            member.rewind(input_of(member.key), steps[job]);
+            member.rewind(input_of(member.source), steps[job]);
             (member.stop, member.ask_owner) = match done.status {
                 Status::AskOwner => (Stop::Live, true),
                 _ => (Stop::Full, member.ask_owner),
@@ -339,7 +380,9 @@ impl Burst {
                 let window = member.window.as_mut().expect("what crossed left a hole");
                 tools.tally.requests_crossed -= window.len() as u64 - u64::from(first.hole);
                 window.truncate(first.hole);
-                tools.port.retract(member.key, first.hole);
+                if let Source::Connection(key) = member.source {
+                    tools.port.retract(key, first.hole);
+                }
             }
         }
     }
@@ -369,6 +412,9 @@ impl Member {
         open: impl FnOnce() -> Box<Window>,
         tools: &mut Tools<'_>,
     ) -> Result<u16, Stop> {
+        let Source::Connection(connection) = self.source else {
+            return Err(Stop::Crossing);
+        };
         if self
             .window
             .as_ref()
@@ -384,10 +430,7 @@ impl Member {
             window.written.insert(crossing.owner);
         }
         let hole = window.dig(at);
-        let ticket = Ticket {
-            connection: self.key,
-            hole,
-        };
+        let ticket = Ticket { connection, hole };
         tools
             .port
             .put(crossing.owner, ticket, crossing.keyhash, &crossing.request);

@@ -40,6 +40,8 @@ impl fmt::Display for Address {
 pub struct NodeConfig {
     /// Where to listen; nowhere is allowed.
     pub listen: Vec<Address>,
+    /// Addresses to listen on for UDP; port 0 is replaced by a free one.
+    pub udp: Vec<SocketAddr>,
     /// Connections that may wait to be accepted, per worker and address.
     pub backlog: i32,
     /// Connections that may be open.
@@ -96,6 +98,14 @@ impl NodeConfig {
 /// Why a node did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
+    /// An address cannot be bound for UDP.
+    #[error("cannot listen on {address} for UDP: {source}")]
+    Udp {
+        /// The address.
+        address: SocketAddr,
+        /// The reason; [`io::ErrorKind::AddrInUse`] if somebody else does.
+        source: io::Error,
+    },
     /// An address cannot be listened on.
     #[error("cannot listen on {address}: {source}")]
     Listen {

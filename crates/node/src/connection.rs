@@ -2,8 +2,10 @@
 
 use glimmer_base::limits::{BUFFER_BYTES, HELD_MS_MAX, STALLED_MS_MAX};
 use glimmer_proto::text::Parser;
+use glimmer_transport::udp::Peer;
 use glimmer_transport::{Received, Sent, Stream};
 
+use crate::datagrams::is_too_large;
 use crate::pool::Pool;
 use crate::window::Window;
 
@@ -17,7 +19,7 @@ slotmap::new_key_type! {
 /// **Invariants.** A connection is parsed only while it has no window and nothing to send. `rx` and `tx` have memory behind them only
 /// while they hold something. `queued` says that exactly one of the worker's lists (ready, starved, waiting for a box) names it.
 pub(crate) struct Connection {
-    pub stream: Stream,
+    pub link: Link,
     pub parser: Parser,
     /// Received bytes; those before `rx_start` are finished.
     pub rx: Vec<u8>,
@@ -49,6 +51,25 @@ pub(crate) struct Connection {
     pub large_since_ms: Option<u64>,
 }
 
+/// What a connection's bytes go through.
+pub(crate) enum Link {
+    /// A client's stream.
+    Stream(Stream),
+    /// One datagram, which has been received: a connection for as long as its answer takes. It has ended from the start, and its replies are kept until
+    /// they are complete.
+    Datagram(Box<Answer>),
+}
+
+/// What is to be sent to whom, for one datagram.
+pub(crate) struct Answer {
+    /// The socket that it came by.
+    pub door: usize,
+    pub peer: Peer,
+    /// The request's id.
+    pub id: u16,
+    pub reply: Vec<u8>,
+}
+
 /// Why nothing could be received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Room {
@@ -59,9 +80,9 @@ pub(crate) enum Room {
 }
 
 impl Connection {
-    pub fn new(stream: Stream, parser: Parser, now_ms: u64) -> Connection {
+    pub fn new(link: Link, parser: Parser, now_ms: u64) -> Connection {
         Connection {
-            stream,
+            link,
             parser,
             rx: Vec::new(),
             rx_start: 0,
@@ -174,7 +195,10 @@ impl Connection {
     /// Receives once into the room that was made. Returns the number of bytes.
     #[inline]
     pub fn receive(&mut self, now_ms: u64) -> usize {
-        let bytes = match self.stream.receive(&mut self.rx) {
+        let Link::Stream(stream) = &self.link else {
+            return 0;
+        };
+        let bytes = match stream.receive(&mut self.rx) {
             Received::Full(bytes) => bytes,
             Received::Drained(bytes) => {
                 self.readable = self.hung_up;
@@ -196,7 +220,17 @@ impl Connection {
     #[inline]
     pub fn transmit(&mut self, pool: &mut Pool, now_ms: u64) -> Option<usize> {
         let waiting = self.tx.len() - self.tx_sent;
-        match self.stream.send(&self.tx[self.tx_sent..]) {
+        let stream = match &mut self.link {
+            Link::Stream(stream) => stream,
+            Link::Datagram(answer) => {
+                answer.reply.extend_from_slice(&self.tx);
+                pool.give(std::mem::take(&mut self.tx));
+                // Nothing that is executed from here on would be answered.
+                self.closing |= is_too_large(&answer.reply);
+                return Some(0);
+            }
+        };
+        match stream.send(&self.tx[self.tx_sent..]) {
             Sent::All => {
                 pool.give(std::mem::take(&mut self.tx));
                 self.tx_sent = 0;
@@ -234,7 +268,11 @@ impl Connection {
     #[inline]
     pub fn capacity(&self) -> usize {
         let window = self.window.as_ref().map_or(0, |window| window.capacity());
-        self.rx.capacity() + self.tx.capacity() + window
+        let kept = match &self.link {
+            Link::Stream(_) => 0,
+            Link::Datagram(answer) => answer.reply.capacity(),
+        };
+        self.rx.capacity() + self.tx.capacity() + window + kept
     }
 
     /// Notes that replies took so many bytes each. The guess follows large replies at once and forgets them slowly.

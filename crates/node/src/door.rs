@@ -1,13 +1,11 @@
 //! What comes from outside the worker: readiness, new connections, and connections that another worker accepted.
 
-use std::os::fd::AsFd;
-
 use glimmer_base::limits::ACCEPTS_PER_TURN_MAX;
 use glimmer_proto::text::{Parser, lines};
 use glimmer_transport::{Readiness, Stream};
 use slotmap::{Key, KeyData};
 
-use crate::connection::{Connection, ConnectionKey};
+use crate::connection::{Connection, ConnectionKey, Link};
 use crate::worker::Worker;
 
 /// The bell's token in the poller. Listeners follow downwards; connections' tokens, whose generations count up from one, stay far below.
@@ -21,6 +19,7 @@ impl Worker {
     pub fn open_doors(&mut self) -> std::io::Result<()> {
         let bell = &self.shared.doorbells[self.me].bell().0;
         self.poller.watch_edges(bell, BELL)?;
+        self.watch_sockets()?;
         self.watch_listeners()
     }
 
@@ -33,14 +32,34 @@ impl Worker {
         Ok(())
     }
 
+    fn watch_sockets(&self) -> std::io::Result<()> {
+        let mut token = BELL - self.listeners.len() as u64;
+        for socket in &self.sockets {
+            token -= 1;
+            self.poller.watch_level(socket, token)?;
+        }
+        Ok(())
+    }
+
+    /// Takes no more datagrams.
+    pub fn forget_sockets(&mut self) {
+        for socket in &self.sockets {
+            // It was watched, and stays open for what is yet to be answered.
+            let _ = self.poller.forget(socket);
+        }
+    }
+
     /// Acts on what the poller reported.
     pub fn take_events(&mut self) {
+        let listeners = self.listeners.len() as u64;
+        let sockets = self.sockets.len() as u64;
         for index in 0..self.poller.ready_count() {
             let ready = self.poller.ready(index);
             match BELL - ready.token {
                 0 => {}
-                listener if listener <= self.listeners.len() as u64 => {
-                    self.accept_some(listener as usize - 1);
+                door if door <= listeners => self.accept_some(door as usize - 1),
+                door if door <= listeners + sockets => {
+                    self.serve_datagrams((door - listeners) as usize - 1);
                 }
                 _ => self.note_readiness(ready),
             }
@@ -108,14 +127,14 @@ impl Worker {
         // Unix sockets have no such thing as NODELAY; without it replies are merely later.
         let _ = stream.set_nodelay();
         let parser = Parser::new(self.shared.config.limits);
-        let connection = Connection::new(stream, parser, self.now.ms);
+        let connection = Connection::new(Link::Stream(stream), parser, self.now.ms);
         let key = self.connections.insert(connection);
-        let stream = self.connections[key].stream.as_fd();
-        if self
-            .poller
-            .watch_edges(stream, key.data().as_ffi())
-            .is_err()
-        {
+        self.tally.curr_connections += 1;
+        let Link::Stream(stream) = &self.connections[key].link else {
+            unreachable!("it was made of a stream");
+        };
+        let token = key.data().as_ffi();
+        if self.poller.watch_edges(stream, token).is_err() {
             self.close(key);
             return;
         }

@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | `worker` | one core's loop |
 //! | `door` | readiness and new connections |
+//! | `datagrams` | requests over UDP |
 //! | `serve` | receive, execute, send: what each connection waits for next |
 //! | `burst` | from bytes to batches to replies, across connections |
 //! | `administer` | commands that name no key |
@@ -26,6 +27,8 @@ mod clock;
 mod config;
 #[cfg(not(loom))]
 mod connection;
+#[cfg(not(loom))]
+mod datagrams;
 #[cfg(not(loom))]
 mod door;
 #[cfg(not(loom))]

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use glimmer_base::limits::{POLL_EVENTS_MAX, WORKERS_MAX};
 use glimmer_engine::Engine;
-use glimmer_transport::{Bell, Listener, Poller, pin_to, tcp, unix};
+use glimmer_transport::{Bell, Listener, Poller, pin_to, tcp, udp, unix};
 use slotmap::SlotMap;
 
 use crate::burst::Burst;
@@ -25,6 +25,7 @@ use crate::worker::Worker;
 pub struct Node {
     shared: Arc<Shared>,
     addresses: Vec<Address>,
+    udp: Vec<SocketAddr>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -65,18 +66,24 @@ impl Node {
             };
             addresses.push(listen(address, config.backlog, &mut listeners).map_err(fail)?);
         }
+        let mut sockets: Vec<Vec<udp::Socket>> = (0..workers).map(|_| Vec::new()).collect();
+        let mut udp = Vec::new();
+        for &address in &config.udp {
+            let fail = |source| Error::Udp { address, source };
+            udp.push(listen_udp(address, &mut sockets).map_err(fail)?);
+        }
         let bells = (0..workers).map(|_| Ok(Arc::new(Doorbell::new(EventBell(Bell::new()?)))));
         let doorbells = bells.collect::<Result<Vec<_>, std::io::Error>>()?;
         let ports = port::connect(&doorbells);
         let mut node = Node {
             shared: Arc::new(Shared::new(config, frontdesk, doorbells)),
             addresses,
+            udp,
             threads: Vec::new(),
         };
-        for (me, ((engine, port), listeners)) in
-            engines.into_iter().zip(ports).zip(listeners).enumerate()
-        {
-            node.spawn(me, engine, port, listeners)?;
+        let doors = listeners.into_iter().zip(sockets);
+        for (me, ((engine, port), doors)) in engines.into_iter().zip(ports).zip(doors).enumerate() {
+            node.spawn(me, engine, port, doors)?;
         }
         Ok(node)
     }
@@ -86,7 +93,7 @@ impl Node {
         me: usize,
         engine: Box<dyn Engine>,
         port: Port,
-        listeners: Vec<Listener>,
+        doors: (Vec<Listener>, Vec<udp::Socket>),
     ) -> Result<(), Error> {
         let shared = self.shared.clone();
         let (report, reported) = mpsc::channel();
@@ -95,7 +102,7 @@ impl Node {
             .spawn(move || {
                 // Made by its own thread, on its own core, so that its memory is near.
                 let worker = pin(&shared.config, me)
-                    .and_then(|()| Ok(new_worker(me, shared, engine, port, listeners)?));
+                    .and_then(|()| Ok(new_worker(me, shared, engine, port, doors)?));
                 // The other end waits for this one message.
                 match worker {
                     Ok(worker) => {
@@ -125,6 +132,11 @@ impl Node {
             Address::Unix { .. } => None,
         };
         self.addresses.iter().filter_map(address).collect()
+    }
+
+    /// The addresses of UDP sockets, with the ports that were chosen.
+    pub fn udp_addresses(&self) -> &[SocketAddr] {
+        &self.udp
     }
 
     /// A way to the workers' figures.
@@ -186,6 +198,21 @@ fn listen(
     }
 }
 
+/// Gives every worker a UDP socket on one address, and returns the address with its port.
+fn listen_udp(
+    address: SocketAddr,
+    sockets: &mut [Vec<udp::Socket>],
+) -> std::io::Result<SocketAddr> {
+    udp::probe(address)?;
+    let mut chosen = address;
+    for sockets in sockets {
+        let socket = udp::Socket::bind(chosen)?;
+        chosen = socket.address()?;
+        sockets.push(socket);
+    }
+    Ok(chosen)
+}
+
 fn pin(config: &NodeConfig, worker: usize) -> Result<(), Error> {
     match config.cores.get(worker) {
         Some(&core) => pin_to(core).map_err(|source| Error::Core { core, source }),
@@ -198,7 +225,7 @@ fn new_worker(
     shared: Arc<Shared>,
     engine: Box<dyn Engine>,
     port: Port,
-    listeners: Vec<Listener>,
+    (listeners, sockets): (Vec<Listener>, Vec<udp::Socket>),
 ) -> std::io::Result<Worker> {
     let config = &shared.config;
     let bytes = config
@@ -211,6 +238,8 @@ fn new_worker(
         port,
         poller: Poller::new(POLL_EVENTS_MAX)?,
         listeners,
+        sockets,
+        inbox: udp::Inbox::default(),
         deaf: false,
         connections: SlotMap::with_key(),
         ready: VecDeque::new(),

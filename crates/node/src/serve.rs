@@ -2,8 +2,8 @@
 
 use glimmer_base::limits::{BATCH_MAX, BUFFER_BYTES, BUFFER_BYTES_KEPT_MAX, BURST_CONNECTIONS_MAX};
 
-use crate::burst::{Member, Stop, Tools};
-use crate::connection::{ConnectionKey, Room};
+use crate::burst::{Member, Source, Stop, Tools};
+use crate::connection::{ConnectionKey, Link, Room};
 use crate::worker::Worker;
 
 impl Worker {
@@ -16,15 +16,20 @@ impl Worker {
             };
             self.admit(key);
         }
-        let mut reply_bytes = 0;
-        while let Some(guess) = self.burst.reply_bytes_guess(self.reply_bytes_guess) {
-            reply_bytes = self.run_batch(guess, reply_bytes);
-        }
+        self.run_batches();
         for index in 0..self.burst.members.len() {
             self.dismiss(index);
         }
         self.burst.members.clear();
         self.burst.outs.clear();
+    }
+
+    /// Executes what the burst's members have, until none is live any more.
+    pub fn run_batches(&mut self) {
+        let mut reply_bytes = 0;
+        while let Some(guess) = self.burst.reply_bytes_guess(self.reply_bytes_guess) {
+            reply_bytes = self.run_batch(guess, reply_bytes);
+        }
     }
 
     /// Receives, if there is nothing to parse, and takes the connection into the burst if there is.
@@ -90,7 +95,7 @@ impl Worker {
             self.burst.stop_above(free, self.reply_bytes_guess);
             return reply_bytes_before;
         }
-        let connections = &self.connections;
+        let (connections, inbox) = (&self.connections, &self.inbox);
         let mut tools = Tools {
             now: self.now,
             seed: self.shared.config.seed,
@@ -104,7 +109,11 @@ impl Worker {
             frontdesk: &*self.shared.frontdesk,
             tally: &mut self.tally,
         };
-        let executed = self.burst.run_batch(|key| &connections[key].rx, &mut tools);
+        let input_of = |source| match source {
+            Source::Connection(key) => &connections[key].rx[..],
+            Source::Datagram(slot) => inbox.datagram(slot.into()),
+        };
+        let executed = self.burst.run_batch(input_of, &mut tools);
         self.tally.batches += u64::from(executed > 0);
         self.tally.requests += executed as u64;
         let reply_bytes = self.burst.reply_bytes();
@@ -117,7 +126,9 @@ impl Worker {
     fn dismiss(&mut self, index: usize) {
         let scarce = self.is_scarce();
         let member = &mut self.burst.members[index];
-        let key = member.key;
+        let Source::Connection(key) = member.source else {
+            unreachable!("datagrams have bursts of their own");
+        };
         let stop = member.stop;
         let connection = &mut self.connections[key];
         connection.parser = member.parser;
@@ -214,11 +225,17 @@ impl Worker {
         self.budget.recharge(connection.counted, 0);
         self.pool.give(connection.rx);
         self.pool.give(connection.tx);
+        match &connection.link {
+            Link::Stream(_) => {
+                self.shared.roster.release(self.me);
+                self.tally.curr_connections -= 1;
+            }
+            Link::Datagram(answer) => self.send_answer(answer),
+        }
         if let Some(mut window) = connection.window {
             self.pool.give(window.take_local());
             self.burst.recycle(window);
         }
-        self.shared.roster.release(self.me);
         self.listen_again();
     }
 

@@ -49,6 +49,12 @@ counters! {
     stalled_kicks,
     /// Values refused for lack of buffer memory.
     values_refused,
+    /// Datagrams received.
+    datagrams_received,
+    /// Datagrams sent.
+    datagrams_sent,
+    /// Datagrams that were no request, and had no answer.
+    datagrams_dropped,
     /// Bytes received from clients.
     bytes_read,
     /// Bytes sent to clients.

@@ -109,6 +109,7 @@ impl Worker {
 
     /// Begins to stop: no more connections, and one more look at each that is open for what has already arrived.
     pub fn begin_to_drain(&mut self) {
+        self.forget_sockets();
         self.listeners.clear();
         self.deaf = false;
         self.drain_until_ms = Some(self.now.ms + DRAIN_MS_MAX);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use glimmer_base::Moment;
 use glimmer_base::limits::{BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH, SHORT_TICK_MS};
 use glimmer_engine::Engine;
-use glimmer_transport::{Listener, Poller};
+use glimmer_transport::{Listener, Poller, udp};
 use slotmap::SlotMap;
 
 use crate::burst::Burst;
@@ -28,6 +28,9 @@ pub(crate) struct Worker {
     pub port: Port,
     pub poller: Poller,
     pub listeners: Vec<Listener>,
+    pub sockets: Vec<udp::Socket>,
+    /// Datagrams being answered.
+    pub inbox: udp::Inbox,
     /// Listeners are not watched: descriptors ran out.
     pub deaf: bool,
     pub connections: SlotMap<ConnectionKey, Connection>,
@@ -218,7 +221,6 @@ impl Worker {
         self.tally.turns += 1;
         self.tally.parcels_sent = self.port.parcels_sent;
         self.tally.parcels_run = self.port.parcels_run;
-        self.tally.curr_connections = self.connections.len() as u64;
         self.tally.buffer_bytes = self.budget.used(self.pool.bytes() + self.port.bytes) as u64;
         self.shared.stats[self.me].publish(&self.tally);
     }

@@ -5,5 +5,6 @@
 pub mod fuzzing;
 pub mod request;
 pub mod text;
+pub mod udp;
 
 pub use request::{Form, Request, StoreMode, Verb};

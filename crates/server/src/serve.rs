@@ -51,7 +51,9 @@ impl ServeError {
         const OS: u8 = 71;
         match self {
             ServeError::Config(ConfigError::ItemBytes(_) | ConfigError::Together(_)) => USAGE,
-            ServeError::Node(glimmer_node::Error::Listen { .. }) => OS,
+            ServeError::Node(
+                glimmer_node::Error::Listen { .. } | glimmer_node::Error::Udp { .. },
+            ) => OS,
             ServeError::Process(ProcessError::NoSuchUser(_)) => NO_USER,
             ServeError::Process(ProcessError::PidFile { .. }) => 1,
             ServeError::Process(_) => OS,
@@ -83,9 +85,9 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
 
     let (node, desk) = start(&config, &plan, set_verbosity)?;
     if config.unix.is_none() {
-        process::port_file::write_if_wanted(&node.local_addrs(), &[]).map_err(|error| {
-            io::Error::new(error.kind(), format!("MEMCACHED_PORT_FILENAME: {error}"))
-        })?;
+        process::port_file::write_if_wanted(&node.local_addrs(), node.udp_addresses()).map_err(
+            |error| io::Error::new(error.kind(), format!("MEMCACHED_PORT_FILENAME: {error}")),
+        )?;
     }
     let pid_file = config.pid_file.as_deref().map(PidFile::write).transpose()?;
     if let Some(user) = &config.user {
@@ -132,6 +134,7 @@ fn start(
     let tcp = config.tcp.iter().copied().map(Address::Tcp);
     let node = NodeConfig {
         listen: unix.chain(tcp).collect(),
+        udp: config.udp.clone(),
         backlog: config.backlog,
         connections_max: config.connections_max,
         rejects_beyond_max: config.rejects_beyond_max,
@@ -147,7 +150,11 @@ fn start(
         clock: Clock::start(),
     };
     let node = Node::start(node, engines, desk.clone())?;
-    desk.open(node.addresses().to_vec(), node.figures());
+    desk.open(
+        node.addresses().to_vec(),
+        node.udp_addresses().to_vec(),
+        node.figures(),
+    );
     Ok((node, desk))
 }
 

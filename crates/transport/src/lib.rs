@@ -1,14 +1,16 @@
-//! Floor 1: bytes in and out of the machine. Streams over TCP and Unix sockets, readiness for many of them at once, a bell that wakes a
+//! Floor 1: bytes in and out of the machine. Streams over TCP and Unix sockets, datagrams over UDP, readiness for many of them at once, a bell that wakes a
 //! sleeping thread, and the choice of the core a thread runs on. Nothing here knows a protocol or a store, and nothing blocks
 //! except [`Poller::wait`].
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod affinity;
 mod bell;
 mod endpoint;
 mod poller;
+mod sys;
 pub mod tcp;
+pub mod udp;
 pub mod unix;
 
 pub use affinity::{cores_allowed, pin_to};

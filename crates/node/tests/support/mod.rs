@@ -193,6 +193,7 @@ impl Frontdesk for Desk {
 pub fn config() -> NodeConfig {
     NodeConfig {
         listen: vec![Address::Tcp("127.0.0.1:0".parse().unwrap())],
+        udp: Vec::new(),
         rejects_beyond_max: true,
         turn_requests: TURN_REQUESTS_MAX,
         permits: Permits::ALL,

@@ -1,4 +1,4 @@
-//! `stats` without a word behind it, in memcached's order, then this server's own.
+//! `stats` without a word behind it, in memcached's order.
 
 use super::lines::Lines;
 use super::{Snapshot, count};
@@ -12,7 +12,6 @@ pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     connections(snapshot, lines);
     commands(snapshot, lines);
     store(snapshot, lines);
-    own(snapshot, lines);
 }
 
 fn process(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
@@ -100,63 +99,4 @@ fn store(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     lines.put("total_items", count!(snapshot, table.store.stored));
     lines.put("evictions", count!(snapshot, table.store.evictions));
     lines.put("reclaimed", count!(snapshot, table.store.expired_reclaimed));
-}
-
-fn own(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
-    let (desk, now) = (snapshot.desk, &snapshot.now);
-    lines.put("glimmer_access", desk.config.access);
-    lines.put("glimmer_evict", desk.config.evict);
-    lines.put("glimmer_partitions", desk.plan.partitions);
-    lines.put("glimmer_log_bytes", now.table.log_bytes);
-    lines.put("glimmer_buffer_bytes", now.node.buffer_bytes);
-    lines.put(
-        "glimmer_index_evictions",
-        count!(snapshot, table.store.index_evictions),
-    );
-    lines.put(
-        "glimmer_index_spare_buckets_used",
-        now.table.store.spares_used,
-    );
-    lines.put(
-        "glimmer_stale_entries_removed",
-        count!(snapshot, table.store.stale_removed),
-    );
-    lines.put(
-        "glimmer_reinsertions",
-        count!(snapshot, table.store.reinsertions),
-    );
-    lines.put(
-        "glimmer_in_place_updates",
-        count!(snapshot, table.store.in_place_updates),
-    );
-    lines.put(
-        "glimmer_optimistic_retries",
-        count!(snapshot, table.requests.optimistic_retries),
-    );
-    let (requests, batches) = (
-        count!(snapshot, node.requests),
-        count!(snapshot, node.batches),
-    );
-    lines.put("glimmer_requests", requests);
-    lines.put("glimmer_batches", batches);
-    if batches > 0 {
-        lines.put(
-            "glimmer_batch_mean",
-            format!("{:.2}", requests as f64 / batches as f64),
-        );
-    }
-    lines.put(
-        "glimmer_requests_crossed",
-        count!(snapshot, node.requests_crossed),
-    );
-    lines.put("glimmer_parcels_sent", count!(snapshot, node.parcels_sent));
-    lines.put(
-        "glimmer_values_refused",
-        count!(snapshot, node.values_refused),
-    );
-    lines.put(
-        "glimmer_stalled_kicks",
-        count!(snapshot, node.stalled_kicks),
-    );
-    lines.put("glimmer_turns", count!(snapshot, node.turns));
 }

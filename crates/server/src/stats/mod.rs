@@ -1,10 +1,11 @@
 //! What `stats` answers. Memcached's names have memcached's meanings; figures that memcached has and this server has not are left
-//! out, never made up; this server's own begin with `glimmer_`.
+//! out, never made up; this server's own have commands of their own: `stats glimmer` and `stats memory`.
 
 mod general;
 mod items;
 mod lines;
 mod memory;
+mod own;
 mod settings;
 
 use crate::config::Config;
@@ -34,6 +35,7 @@ pub struct Desk {
 /// What is known once the node runs.
 struct Opened {
     addresses: Vec<Address>,
+    udp: Vec<SocketAddr>,
     figures: NodeFigures,
 }
 
@@ -72,9 +74,13 @@ impl Desk {
     }
 
     /// Tells the desk about the node that it answers for.
-    pub fn open(&self, addresses: Vec<Address>, figures: NodeFigures) {
+    pub fn open(&self, addresses: Vec<Address>, udp: Vec<SocketAddr>, figures: NodeFigures) {
         // A desk belongs to one node, so this is the first time.
-        let _ = self.node.set(Opened { addresses, figures });
+        let _ = self.node.set(Opened {
+            addresses,
+            udp,
+            figures,
+        });
     }
 
     /// Reads again what may change while the server runs: SIGHUP.
@@ -125,6 +131,10 @@ impl Desk {
         self.addresses().iter().filter_map(address).collect()
     }
 
+    fn udp(&self) -> &[SocketAddr] {
+        self.node.get().map_or(&[], |node| &node.udp)
+    }
+
     fn addresses(&self) -> &[Address] {
         self.node.get().map_or(&[], |node| &node.addresses)
     }
@@ -154,6 +164,7 @@ impl Frontdesk for Desk {
             b"settings" => settings::write(self, &mut lines),
             b"items" => items::write_items(&self.snapshot(now), &mut lines),
             b"slabs" => items::write_slabs(&self.snapshot(now), &mut lines),
+            b"glimmer" => own::write(&self.snapshot(now), &mut lines),
             b"memory" => memory::write(self, &mut lines),
             // Memcached's answer unless it was told to keep these figures, which costs it memory; here they are never kept.
             b"sizes" => lines.put("sizes_status", "disabled"),

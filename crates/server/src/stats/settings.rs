@@ -12,7 +12,7 @@ pub(super) fn write(desk: &Desk, lines: &mut Lines<'_>) {
     lines.put("maxconns", config.connections_max);
     let port = |addresses: &[SocketAddr]| addresses.first().map_or(0, SocketAddr::port);
     lines.put("tcpport", port(&desk.tcp()));
-    lines.put("udpport", port(&config.udp));
+    lines.put("udpport", port(desk.udp()));
     lines.put("inter", config.interfaces.as_deref().unwrap_or("NULL"));
     lines.put("verbosity", desk.verbosity.load(Ordering::Relaxed));
     lines.put("evictions", "on");

@@ -1,0 +1,200 @@
+//! Requests over UDP: the datagrams of one system call are parsed where they lie and go through the engine as one burst, and their replies leave
+//! together. None of them becomes a connection unless a request of it has to cross over to another worker.
+
+use arrayvec::ArrayVec;
+use glimmer_base::limits::{
+    BURST_CONNECTIONS_MAX, DATAGRAM_BURSTS_PER_TURN_MAX, REPLY_DATAGRAMS_MAX,
+};
+use glimmer_proto::text::Parser;
+use glimmer_proto::udp::{self as frame, HEADER_BYTES, PAYLOAD_BYTES};
+use glimmer_transport::udp::{DATAGRAMS_MAX, Outgoing, Socket};
+
+use crate::burst::{Member, Source, Stop};
+use crate::connection::{Answer, Connection, Link};
+use crate::worker::Worker;
+
+/// Instead of a reply of more than [`REPLY_DATAGRAMS_MAX`] datagrams, or one that there is no memory for.
+const TOO_LARGE: &[u8] = b"SERVER_ERROR reply too large for UDP\r\n";
+
+const _: () = assert!(
+    DATAGRAMS_MAX <= BURST_CONNECTIONS_MAX,
+    "all that one system call brings is one burst"
+);
+const _: () = assert!(REPLY_DATAGRAMS_MAX <= u16::MAX as usize);
+
+impl Worker {
+    /// Answers the datagrams that wait at one socket.
+    pub fn serve_datagrams(&mut self, door: usize) {
+        for _ in 0..DATAGRAM_BURSTS_PER_TURN_MAX {
+            let received = self.sockets[door].receive(&mut self.inbox);
+            self.answer_inbox(door);
+            if received < DATAGRAMS_MAX {
+                return;
+            }
+        }
+    }
+
+    fn answer_inbox(&mut self, door: usize) {
+        let parser = Parser::new(self.shared.config.limits);
+        for slot in 0..self.inbox.count() {
+            let datagram = self.inbox.datagram(slot);
+            self.tally.bytes_read += datagram.len() as u64;
+            if frame::request(datagram).is_some() {
+                let member = Member::datagram(slot as u8, HEADER_BYTES, parser);
+                self.burst.members.push(member);
+                self.burst.outs.push(self.pool.take());
+            } else {
+                self.tally.datagrams_dropped += 1;
+            }
+        }
+        self.tally.datagrams_received += self.inbox.count() as u64;
+        // A datagram holds 64 KiB at most, so that its requests need not take turns with others.
+        self.run_batches();
+        while self.burst.revive_spent() {
+            self.run_batches();
+        }
+        for index in 0..self.burst.members.len() {
+            match self.burst.members[index].stop {
+                Stop::Crossing => self.seat_datagram(index, door),
+                Stop::Full => {
+                    self.burst.outs[index].clear();
+                    self.burst.outs[index].extend_from_slice(TOO_LARGE);
+                }
+                _ => {}
+            }
+        }
+        self.send_replies(door);
+        self.burst.members.clear();
+        for out in self.burst.outs.drain(..) {
+            self.pool.give(out);
+        }
+    }
+
+    /// Sends what the burst replies.
+    fn send_replies(&mut self, door: usize) {
+        let Worker {
+            burst,
+            inbox,
+            sockets,
+            tally,
+            ..
+        } = self;
+        let mut outgoing = Departure::new(&sockets[door]);
+        for (member, out) in burst.members.iter().zip(&burst.outs) {
+            if let Source::Datagram(slot) = member.source {
+                let slot = usize::from(slot);
+                let Some((id, _)) = frame::request(inbox.datagram(slot)) else {
+                    continue;
+                };
+                for (header, payload) in frame::reply(id, bounded(out)) {
+                    outgoing.push(Outgoing {
+                        peer: inbox.peer(slot),
+                        header,
+                        payload,
+                    });
+                }
+            }
+        }
+        let (datagrams, bytes) = outgoing.finish();
+        tally.datagrams_sent += datagrams;
+        tally.bytes_written += bytes;
+    }
+
+    /// Makes a connection of a datagram whose next request has to cross over.
+    #[cold]
+    fn seat_datagram(&mut self, index: usize, door: usize) {
+        let member = &self.burst.members[index];
+        let Source::Datagram(slot) = member.source else {
+            return;
+        };
+        let slot = usize::from(slot);
+        let datagram = self.inbox.datagram(slot);
+        let Some((id, _)) = frame::request(datagram) else {
+            return;
+        };
+        let answer = Answer {
+            door,
+            peer: *self.inbox.peer(slot),
+            id,
+            reply: std::mem::take(&mut self.burst.outs[index]),
+        };
+        let link = Link::Datagram(Box::new(answer));
+        let mut connection = Connection::new(link, member.parser, self.now.ms);
+        connection.rx = self.pool.take();
+        connection.rx.extend_from_slice(&datagram[member.at..]);
+        connection.ended = true;
+        connection.ask_owner = member.ask_owner;
+        connection.queued = true;
+        let key = self.connections.insert(connection);
+        self.ready.push_back(key);
+    }
+
+    /// Sends the reply to a datagram that was a connection.
+    pub fn send_answer(&mut self, answer: &Answer) {
+        let mut outgoing = Departure::new(&self.sockets[answer.door]);
+        for (header, payload) in frame::reply(answer.id, bounded(&answer.reply)) {
+            outgoing.push(Outgoing {
+                peer: &answer.peer,
+                header,
+                payload,
+            });
+        }
+        let (datagrams, bytes) = outgoing.finish();
+        self.tally.datagrams_sent += datagrams;
+        self.tally.bytes_written += bytes;
+    }
+}
+
+/// Whether a reply takes more datagrams than it may.
+pub(crate) fn is_too_large(reply: &[u8]) -> bool {
+    reply.len() > REPLY_DATAGRAMS_MAX * PAYLOAD_BYTES
+}
+
+fn bounded(reply: &[u8]) -> &[u8] {
+    if is_too_large(reply) {
+        TOO_LARGE
+    } else {
+        reply
+    }
+}
+
+/// Datagrams that leave with one system call.
+struct Departure<'a> {
+    socket: &'a Socket,
+    datagrams: ArrayVec<Outgoing<'a>, DATAGRAMS_MAX>,
+    sent: u64,
+    bytes: u64,
+}
+
+impl<'a> Departure<'a> {
+    fn new(socket: &'a Socket) -> Self {
+        Departure {
+            socket,
+            datagrams: ArrayVec::new(),
+            sent: 0,
+            bytes: 0,
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, datagram: Outgoing<'a>) {
+        self.bytes += (datagram.header.len() + datagram.payload.len()) as u64;
+        self.datagrams.push(datagram);
+        if self.datagrams.is_full() {
+            self.leave();
+        }
+    }
+
+    fn leave(&mut self) {
+        self.sent += self.socket.send(&self.datagrams) as u64;
+        self.datagrams.clear();
+    }
+
+    /// Sends the rest. Returns how many datagrams were sent, and the bytes of all that there were.
+    fn finish(mut self) -> (u64, u64) {
+        if !self.datagrams.is_empty() {
+            self.leave();
+        }
+        (self.sent, self.bytes)
+    }
+}

@@ -1,0 +1,74 @@
+//! The frame around memcached's requests and replies over UDP (protocol.txt, "UDP protocol"): 8 bytes in front of every datagram.
+//!
+//! | bytes | content, big-endian |
+//! | --- | --- |
+//! | 0–1 | request id, chosen by the client and echoed |
+//! | 2–3 | sequence number of the datagram within its message |
+//! | 4–5 | datagrams of the message |
+//! | 6–7 | reserved, zero |
+
+/// Bytes of the header.
+pub const HEADER_BYTES: usize = 8;
+/// Bytes of a reply's datagram, header included, as memcached's.
+pub const DATAGRAM_BYTES: usize = 1400;
+/// Bytes of a reply that fit into one datagram.
+pub const PAYLOAD_BYTES: usize = DATAGRAM_BYTES - HEADER_BYTES;
+
+/// The request id and the request in a datagram; nothing if the datagram is too short, or one of several.
+#[inline]
+pub fn request(datagram: &[u8]) -> Option<(u16, &[u8])> {
+    let &[id_high, id_low, _, _, 0, 1, _, _, ref request @ ..] = datagram else {
+        return None;
+    };
+    (!request.is_empty()).then(|| (u16::from_be_bytes([id_high, id_low]), request))
+}
+
+/// Divides a reply to request `id` into datagrams. The reply has at most [`PAYLOAD_BYTES`] for each of 65,535 datagrams.
+#[inline]
+pub fn reply(id: u16, reply: &[u8]) -> impl Iterator<Item = ([u8; HEADER_BYTES], &[u8])> {
+    let total = reply.len().div_ceil(PAYLOAD_BYTES);
+    debug_assert!(total <= usize::from(u16::MAX));
+    let payloads = reply.chunks(PAYLOAD_BYTES).enumerate();
+    payloads.map(move |(sequence, payload)| {
+        let mut header = [0; HEADER_BYTES];
+        header[0..2].copy_from_slice(&id.to_be_bytes());
+        header[2..4].copy_from_slice(&(sequence as u16).to_be_bytes());
+        header[4..6].copy_from_slice(&(total as u16).to_be_bytes());
+        (header, payload)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_are_one_datagram() {
+        let datagram = b"\x12\x34\0\0\0\x01\0\0get a\r\n";
+        assert_eq!(request(datagram), Some((0x1234, &b"get a\r\n"[..])));
+        for wrong in [
+            &b""[..],
+            b"\0\0\0\0\0\x01\0",
+            b"\0\0\0\0\0\x01\0\0",
+            b"\0\0\0\0\0\x02\0\0get a\r\n",
+            b"\0\0\0\0\x01\x01\0\0get a\r\n",
+            b"\0\0\0\0\0\0\0\0get a\r\n",
+        ] {
+            assert_eq!(request(wrong), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn replies_of_one_and_of_many() {
+        let short: Vec<_> = reply(0x1234, b"END\r\n").collect();
+        assert_eq!(short, [([0x12, 0x34, 0, 0, 0, 1, 0, 0], &b"END\r\n"[..])]);
+        let long = vec![b'x'; 2 * PAYLOAD_BYTES + 1];
+        let long: Vec<_> = reply(7, &long).collect();
+        let payload_bytes: Vec<_> = long.iter().map(|(_, payload)| payload.len()).collect();
+        assert_eq!(payload_bytes, [PAYLOAD_BYTES, PAYLOAD_BYTES, 1]);
+        assert_eq!(long[2].0, [0, 7, 0, 2, 0, 3, 0, 0]);
+        let exact = vec![b'x'; PAYLOAD_BYTES];
+        assert_eq!(reply(7, &exact).count(), 1);
+        assert_eq!(reply(7, b"").count(), 0);
+    }
+}

@@ -1,0 +1,3 @@
+//! What needs unsafe code, behind safe faces.
+
+pub mod mmsg;

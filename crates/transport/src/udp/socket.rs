@@ -1,0 +1,187 @@
+//! One worker's socket.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
+
+use super::Inbox;
+use crate::sys::mmsg::{self, DATAGRAMS_MAX, Outgoing};
+
+/// What the kernel keeps of datagrams that nobody has received or that the network has not taken, in bytes; it may allow less.
+const KERNEL_BUFFER_BYTES: usize = 4 << 20;
+
+/// A bound UDP socket. Several may be bound to one address: the kernel spreads the peers over them.
+#[derive(Debug)]
+pub struct Socket(OwnedFd);
+
+/// Whether the address is free, as [`tcp::probe`](crate::tcp::probe) tells for TCP.
+pub fn probe(address: SocketAddr) -> io::Result<()> {
+    bound(address, false).map(drop)
+}
+
+impl Socket {
+    /// Binds an address together with whoever else of this process does. A port of 0 is replaced by a free one.
+    pub fn bind(address: SocketAddr) -> io::Result<Socket> {
+        let socket = bound(address, true)?;
+        // Larger buffers hold longer bursts; with smaller ones more datagrams are lost.
+        let _ = sockopt::set_socket_recv_buffer_size(&socket, KERNEL_BUFFER_BYTES);
+        let _ = sockopt::set_socket_send_buffer_size(&socket, KERNEL_BUFFER_BYTES);
+        Ok(Socket(socket))
+    }
+
+    /// The address, with the port that was chosen.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        SocketAddr::try_from(net::getsockname(&self.0)?).map_err(Into::into)
+    }
+
+    /// Receives the datagrams that wait, as many as one system call brings. Returns how many there are.
+    #[inline]
+    pub fn receive(&self, inbox: &mut Inbox) -> usize {
+        // An error is one that an earlier datagram met on its way out: it is reported once, and concerns nothing that was received.
+        let _ = inbox.receive(self.0.as_fd());
+        inbox.count()
+    }
+
+    /// Sends datagrams. Those that cannot be sent now are lost, as datagrams may be. Returns how many were sent.
+    #[inline]
+    pub fn send(&self, datagrams: &[Outgoing<'_>]) -> usize {
+        let mut sent = 0;
+        for some in datagrams.chunks(DATAGRAMS_MAX) {
+            let mut rest = some;
+            while !rest.is_empty() {
+                match mmsg::send(self.0.as_fd(), rest) {
+                    Ok(taken) => {
+                        sent += taken;
+                        rest = &rest[taken..];
+                    }
+                    // The first cannot be sent; the next may go to somebody else.
+                    Err(_) => rest = &rest[1..],
+                }
+            }
+        }
+        sent
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn bound(address: SocketAddr, shared: bool) -> io::Result<OwnedFd> {
+    let family = if address.is_ipv4() {
+        AddressFamily::INET
+    } else {
+        AddressFamily::INET6
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = net::socket_with(family, SocketType::DGRAM, flags, None)?;
+    if shared {
+        sockopt::set_socket_reuseport(&socket, true)?;
+    }
+    if address.is_ipv6() {
+        sockopt::set_ipv6_v6only(&socket, true)?;
+    }
+    net::bind(&socket, &address)?;
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+    use std::time::Duration;
+
+    const ANY: &str = "127.0.0.1:0";
+
+    fn client(of: &Socket) -> UdpSocket {
+        let client = UdpSocket::bind(ANY).unwrap();
+        client.connect(of.address().unwrap()).unwrap();
+        client
+            .set_read_timeout(Some(Duration::from_secs(10)))
+            .unwrap();
+        client
+    }
+
+    /// Receives so many datagrams, however many calls it takes.
+    fn receive(socket: &Socket, inbox: &mut Inbox, count: usize) -> Vec<Vec<u8>> {
+        let mut received = Vec::new();
+        while received.len() < count {
+            socket.receive(inbox);
+            received.extend((0..inbox.count()).map(|index| inbox.datagram(index).to_vec()));
+            std::thread::yield_now();
+        }
+        received
+    }
+
+    #[test]
+    fn many_datagrams_come_and_go() {
+        let socket = Socket::bind(ANY.parse().unwrap()).unwrap();
+        let mut inbox = Inbox::default();
+        assert_eq!(socket.receive(&mut inbox), 0);
+        let client = client(&socket);
+        let requests: Vec<Vec<u8>> = (0..40).map(|n| vec![n; 1 + usize::from(n)]).collect();
+        for request in &requests {
+            client.send(request).unwrap();
+        }
+        assert_eq!(receive(&socket, &mut inbox, 40), requests);
+
+        client.send(b"who").unwrap();
+        receive(&socket, &mut inbox, 1);
+        let payloads: Vec<Vec<u8>> = (0..70).map(|n| vec![n; 1000]).collect();
+        let datagrams: Vec<Outgoing<'_>> = payloads
+            .iter()
+            .map(|payload| Outgoing {
+                peer: inbox.peer(0),
+                header: *b"header: ",
+                payload,
+            })
+            .collect();
+        assert_eq!(socket.send(&datagrams), 70);
+        let mut buffer = [0; 2000];
+        for payload in &payloads {
+            let bytes = client.recv(&mut buffer).unwrap();
+            assert_eq!(&buffer[..8], b"header: ");
+            assert_eq!(&buffer[8..bytes], payload);
+        }
+    }
+
+    #[test]
+    fn the_longest_datagram_fits() {
+        let socket = Socket::bind(ANY.parse().unwrap()).unwrap();
+        let longest = vec![7; 65_507];
+        client(&socket).send(&longest).unwrap();
+        let mut inbox = Inbox::default();
+        assert_eq!(receive(&socket, &mut inbox, 1), [longest]);
+    }
+
+    #[test]
+    fn nobody_to_send_to_is_not_the_end() {
+        let socket = Socket::bind(ANY.parse().unwrap()).unwrap();
+        let mut inbox = Inbox::default();
+        client(&socket).send(b"who").unwrap();
+        receive(&socket, &mut inbox, 1);
+        let gone = Outgoing {
+            peer: inbox.peer(0),
+            header: [0; 8],
+            payload: b"",
+        };
+        for _ in 0..3 {
+            socket.send(&[gone, gone]);
+        }
+        let client = client(&socket);
+        client.send(b"still there").unwrap();
+        assert_eq!(receive(&socket, &mut inbox, 1), [b"still there"]);
+    }
+
+    #[test]
+    fn a_port_in_use_is_an_error_although_sockets_share_it() {
+        let first = Socket::bind(ANY.parse().unwrap()).unwrap();
+        let address = first.address().unwrap();
+        let _second = Socket::bind(address).unwrap();
+        assert_eq!(probe(address).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    }
+}
