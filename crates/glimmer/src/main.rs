@@ -1,6 +1,7 @@
 //! The roof: the `glimmer` command.
 
 mod bench;
+mod figure;
 mod serve;
 
 use clap::error::ErrorKind;
@@ -21,6 +22,7 @@ struct Arguments {
 enum Command {
     Serve(Box<serve::Arguments>),
     Bench(bench::Arguments),
+    Figure(figure::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -31,6 +33,7 @@ fn main() -> ExitCode {
     let result = match arguments.command {
         Command::Serve(arguments) => arguments.run(),
         Command::Bench(arguments) => arguments.run(),
+        Command::Figure(arguments) => arguments.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,37 @@
+//! Every figure, a file each.
+
+mod mica_fig10;
+mod mica_skew;
+
+use crate::Figure;
+
+/// All figures, in the order of the page.
+pub fn all() -> Vec<&'static dyn Figure> {
+    vec![&mica_fig10::EndToEnd, &mica_skew::PartitionSkew]
+}
+
+/// The figure of this name.
+pub fn find(name: &str) -> Option<&'static dyn Figure> {
+    all().into_iter().find(|figure| figure.spec().name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_fit_a_command_line() {
+        let mut names: Vec<_> = all().iter().map(|figure| figure.spec().name).collect();
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+        let fits = |name: &&str| {
+            let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            name.chars().all(plain) && !["list", "all"].contains(name)
+        };
+        assert!(names.iter().all(fits), "{names:?}");
+        assert!(names.iter().all(|name| find(name).is_some()));
+        assert!(find("mica-fig0").is_none());
+    }
+}

@@ -1,0 +1,315 @@
+//! What was measured: rows of repetitions, each at a place in the picture.
+
+use std::{collections::BTreeMap, fmt};
+
+use anyhow::Result;
+use glimmer_loadgen::stats::Spread;
+use serde::{Deserialize, Serialize};
+
+use crate::Columns;
+
+/// A place on the horizontal axis.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum X {
+    /// On a scale.
+    Number(f64),
+    /// One of several that have an order, but no distances.
+    Word(String),
+}
+
+impl From<f64> for X {
+    fn from(number: f64) -> X {
+        X::Number(number)
+    }
+}
+
+impl From<&str> for X {
+    fn from(word: &str) -> X {
+        X::Word(word.to_owned())
+    }
+}
+
+impl From<String> for X {
+    fn from(word: String) -> X {
+        X::Word(word)
+    }
+}
+
+impl fmt::Display for X {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            X::Number(number) => write!(out, "{number}"),
+            X::Word(word) => out.write_str(word),
+        }
+    }
+}
+
+/// One measurement.
+#[derive(Clone, Debug)]
+pub struct Point {
+    panel: String,
+    series: String,
+    x: X,
+    y: f64,
+    also: Vec<(&'static str, f64)>,
+}
+
+impl Point {
+    /// `y` was measured at this place.
+    pub fn new(
+        panel: impl Into<String>,
+        series: impl Into<String>,
+        x: impl Into<X>,
+        y: f64,
+    ) -> Point {
+        Point {
+            panel: panel.into(),
+            series: series.into(),
+            x: x.into(),
+            y,
+            also: Vec::new(),
+        }
+    }
+
+    /// Something else was measured with it; it becomes a column of the data. The names [`Row::LOW`] and [`Row::HIGH`] are drawn as the ends
+    /// of the bar of error, [`Row::ACROSS`] as the place on the horizontal axis.
+    pub fn also(mut self, name: &'static str, value: f64) -> Point {
+        self.also.push((name, value));
+        self
+    }
+}
+
+/// All repetitions at one place.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// Panel of the picture.
+    pub panel: String,
+    /// Line, or colour of bars.
+    pub series: String,
+    /// Place on the horizontal axis.
+    pub x: X,
+    /// What was measured, in the order of the repetitions.
+    pub samples: Vec<f64>,
+    /// What was measured with it, by name, in the same order.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub also: BTreeMap<String, Vec<f64>>,
+}
+
+impl Row {
+    /// Column of the lower end of an error bar that is no spread of repetitions, a percentile for example.
+    pub const LOW: &'static str = "low";
+    /// Column of its upper end.
+    pub const HIGH: &'static str = "high";
+    /// Column of the place on the horizontal axis where that was itself measured and [`Row::x`] is only what was aimed at.
+    pub const ACROSS: &'static str = "across";
+
+    /// Median and range of the repetitions.
+    pub fn spread(&self) -> Spread {
+        Spread::of(&self.samples)
+    }
+
+    /// The median of what was measured with it.
+    pub fn also(&self, name: &str) -> Option<f64> {
+        self.also.get(name).map(|values| Spread::of(values).median)
+    }
+
+    /// The ends of its error bar.
+    pub fn whiskers(&self) -> (f64, f64) {
+        let spread = self.spread();
+        let low = self.also(Row::LOW).unwrap_or(spread.min);
+        let high = self.also(Row::HIGH).unwrap_or(spread.max);
+        (low, high)
+    }
+
+    /// Where it lies on a horizontal axis with a scale.
+    pub fn across(&self) -> Option<f64> {
+        self.also(Row::ACROSS).or(match self.x {
+            X::Number(number) => Some(number),
+            X::Word(_) => None,
+        })
+    }
+}
+
+/// Everything that was measured for a figure.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Data {
+    /// In the order in which they were first measured, which is the order of panels, lines and words in the picture.
+    pub rows: Vec<Row>,
+}
+
+impl Data {
+    /// Adds a repetition to its row.
+    pub fn add(&mut self, point: Point) {
+        let place = self.rows.iter().position(|row| {
+            (&row.panel, &row.series, &row.x) == (&point.panel, &point.series, &point.x)
+        });
+        let place = place.unwrap_or_else(|| {
+            self.rows.push(Row {
+                panel: point.panel,
+                series: point.series,
+                x: point.x,
+                samples: Vec::new(),
+                also: BTreeMap::new(),
+            });
+            self.rows.len() - 1
+        });
+        let row = &mut self.rows[place];
+        row.samples.push(point.y);
+        for (name, value) in point.also {
+            row.also.entry(name.to_owned()).or_default().push(value);
+        }
+    }
+
+    /// The row at a place.
+    pub fn row(&self, panel: &str, series: &str, x: impl Into<X>) -> Option<&Row> {
+        let x = x.into();
+        self.rows
+            .iter()
+            .find(|row| row.panel == panel && row.series == series && row.x == x)
+    }
+
+    /// The median at a place.
+    pub fn median(&self, panel: &str, series: &str, x: impl Into<X>) -> Option<f64> {
+        Some(self.row(panel, series, x)?.spread().median)
+    }
+
+    /// How many times one row is another; of repetitions that ran next to one another, so that a slow spell falls on both.
+    pub fn ratio(&self, panel: &str, x: impl Into<X>, above: &str, below: &str) -> Option<Spread> {
+        let x = x.into();
+        let (above, below) = (
+            self.row(panel, above, x.clone())?,
+            self.row(panel, below, x)?,
+        );
+        Some(Spread::of_ratios(&above.samples, &below.samples))
+    }
+
+    /// The rows of a line, in order.
+    pub fn line<'a>(&'a self, panel: &'a str, series: &'a str) -> impl Iterator<Item = &'a Row> {
+        self.rows
+            .iter()
+            .filter(move |row| row.panel == panel && row.series == series)
+    }
+
+    /// All panels, in order.
+    pub fn panels(&self) -> Vec<&str> {
+        distinct(self.rows.iter().map(|row| row.panel.as_str()))
+    }
+
+    /// All lines of all panels, in order.
+    pub fn series(&self) -> Vec<&str> {
+        distinct(self.rows.iter().map(|row| row.series.as_str()))
+    }
+
+    /// All places on the horizontal axis of a panel, in order.
+    pub fn places(&self, panel: &str) -> Vec<&X> {
+        distinct(
+            self.rows
+                .iter()
+                .filter(|row| row.panel == panel)
+                .map(|row| &row.x),
+        )
+    }
+
+    /// One line for every row: where it lies, median, smallest and largest, repetitions, and the medians of what was measured with it.
+    pub fn to_csv(&self, columns: &Columns) -> Result<Vec<u8>> {
+        let also = distinct(
+            self.rows
+                .iter()
+                .flat_map(|row| row.also.keys().map(String::as_str)),
+        );
+        let mut out = csv::Writer::from_writer(Vec::new());
+        let Columns {
+            panel,
+            series,
+            x,
+            y,
+        } = *columns;
+        let (min, max) = (format!("{y}, smallest"), format!("{y}, largest"));
+        let heads = [panel, series, x, y, &min, &max, "repetitions"];
+        out.write_record(heads.into_iter().chain(also.iter().copied()))?;
+        for row in &self.rows {
+            let Spread { median, min, max } = row.spread();
+            let mut cells = vec![row.panel.clone(), row.series.clone(), row.x.to_string()];
+            cells.extend([median, min, max].map(|value| value.to_string()));
+            cells.push(row.samples.len().to_string());
+            let extra = |name: &&str| row.also(name).map_or(String::new(), |v| v.to_string());
+            cells.extend(also.iter().map(extra));
+            out.write_record(&cells)?;
+        }
+        Ok(out.into_inner()?)
+    }
+}
+
+/// Each value once, in the order of first appearance.
+fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut seen = Vec::new();
+    for value in values {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    seen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMNS: Columns = Columns {
+        panel: "dataset",
+        series: "system",
+        x: "load",
+        y: "operations per s",
+    };
+
+    fn data() -> Data {
+        let mut data = Data::default();
+        for (ours, theirs) in [(30.0, 10.0), (20.0, 5.0), (10.0, 1.0)] {
+            data.add(Point::new("tiny", "ours", "50% GET", ours).also("busy", 0.5));
+            data.add(Point::new("tiny", "theirs", "50% GET", theirs));
+        }
+        data
+    }
+
+    #[test]
+    fn repetitions_gather_in_rows() {
+        let data = data();
+        assert_eq!(data.rows.len(), 2);
+        assert_eq!(data.median("tiny", "ours", "50% GET"), Some(20.0));
+        assert_eq!(data.median("tiny", "nobody's", "50% GET"), None);
+        assert_eq!(data.series(), ["ours", "theirs"]);
+        assert_eq!(data.places("tiny"), [&X::from("50% GET")]);
+        let ratio = data.ratio("tiny", "50% GET", "ours", "theirs").unwrap();
+        assert_eq!((ratio.min, ratio.median, ratio.max), (3.0, 4.0, 10.0));
+    }
+
+    #[test]
+    fn csv_is_read_back() {
+        let bytes = data().to_csv(&COLUMNS).unwrap();
+        let mut reader = csv::Reader::from_reader(bytes.as_slice());
+        let heads = reader.headers().unwrap().clone();
+        assert_eq!(heads.iter().nth(3), Some("operations per s"));
+        assert_eq!(heads.iter().next_back(), Some("busy"));
+        let rows: Vec<_> = reader.records().map(Result::unwrap).collect();
+        let first: Vec<&str> = rows[0].iter().collect();
+        assert_eq!(
+            first,
+            ["tiny", "ours", "50% GET", "20", "10", "30", "3", "0.5"]
+        );
+        assert_eq!(rows[1].iter().next_back(), Some(""));
+    }
+
+    #[test]
+    fn error_bars_are_the_range_unless_they_are_given() {
+        let mut data = data();
+        assert_eq!(data.rows[0].whiskers(), (10.0, 30.0));
+        data.add(
+            Point::new("", "line", 4.0, 7.0)
+                .also(Row::LOW, 5.0)
+                .also(Row::HIGH, 9.0),
+        );
+        let row = data.row("", "line", 4.0).unwrap();
+        assert_eq!((row.whiskers(), row.across()), ((5.0, 9.0), Some(4.0)));
+    }
+}

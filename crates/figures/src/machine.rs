@@ -1,0 +1,107 @@
+//! What a figure was measured on.
+
+use std::{fs, time::SystemTime};
+
+use glimmer_loadgen::{machine, servers};
+use rustix::system::uname;
+use serde::{Deserialize, Serialize};
+
+/// The machine and everything else that a number depends on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The processor, as it calls itself.
+    pub processor: String,
+    /// Cores that the process may use.
+    pub cores: usize,
+    /// The kernel's name, release and architecture.
+    pub kernel: String,
+    /// Memory of the machine in MiB.
+    pub memory_mib: u64,
+    /// The setting of transparent huge pages.
+    pub huge_pages: String,
+    /// Servers and their versions.
+    pub versions: Vec<String>,
+    /// When the measurement began, UTC.
+    pub date: String,
+    /// The command that was given.
+    pub command: String,
+}
+
+impl Machine {
+    /// This machine, now, with the versions of these servers as far as they are installed.
+    pub fn here(peers: &[servers::Kind]) -> Machine {
+        let name = uname();
+        let words = [name.sysname(), name.release(), name.machine()];
+        let words = words.map(|word| word.to_string_lossy().into_owned());
+        let mut arguments = std::env::args();
+        let program = arguments.next().unwrap_or_default();
+        let program = program.rsplit('/').next().unwrap_or_default().to_owned();
+        let command: Vec<String> = [program].into_iter().chain(arguments).collect();
+        Machine {
+            processor: processor(),
+            cores: machine::cores(),
+            kernel: words.join(" "),
+            memory_mib: memory_kib("MemTotal:").unwrap_or(0) / 1024,
+            huge_pages: huge_pages(),
+            versions: versions(peers),
+            date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
+            command: command.join(" "),
+        }
+    }
+}
+
+/// Our own version, and those of the servers that are installed.
+fn versions(peers: &[servers::Kind]) -> Vec<String> {
+    let ours = concat!("glimmer ", env!("CARGO_PKG_VERSION")).to_owned();
+    let theirs = peers.iter().filter(|peer| **peer != servers::Kind::Glimmer);
+    let theirs = theirs.filter_map(|peer| peer.version().ok());
+    [ours].into_iter().chain(theirs).collect()
+}
+
+/// Memory in MiB that processes can still have.
+pub fn memory_free_mib() -> Option<u64> {
+    Some(memory_kib("MemAvailable:")? / 1024)
+}
+
+fn processor() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with("model name"));
+    let name = line.and_then(|line| Some(line.split_once(':')?.1.trim().to_owned()));
+    // Some architectures do not say.
+    name.unwrap_or_else(|| format!("a processor of {}", std::env::consts::ARCH))
+}
+
+fn memory_kib(field: &str) -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(field))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+fn huge_pages() -> String {
+    let text = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
+    let text = text.unwrap_or_default();
+    let chosen = text
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'));
+    chosen.map_or("unknown".to_owned(), |(word, _)| word.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_machine_is_described() {
+        let machine = Machine::here(&[]);
+        assert!(
+            !machine.processor.is_empty() && machine.cores > 0,
+            "{machine:?}"
+        );
+        assert!(
+            machine.memory_mib > 0 && machine.kernel.starts_with("Linux "),
+            "{machine:?}"
+        );
+        assert!(machine.date.ends_with('Z'), "{machine:?}");
+        assert!(memory_free_mib().is_some_and(|free| free <= machine.memory_mib));
+    }
+}

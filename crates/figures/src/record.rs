@@ -1,0 +1,269 @@
+//! Everything that is kept of a figure: what was measured, on what, and what it says about the paper's claims.
+
+use std::fmt::{self, Write};
+
+use anyhow::{Result, ensure};
+use glimmer_loadgen::machine as here;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Data, Figure, Finding, Kind, Machine, Progress, Run, Settings, Shape, Verdict, machine,
+    run::{self, Measured},
+};
+
+/// Repetitions of the machine's own figure that spread wider than this are a noisy machine.
+const NOISE_MAX: f64 = 0.10;
+
+/// What is kept of a figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The figure's name.
+    pub name: String,
+    /// A quick run shows that everything runs, and nothing else.
+    pub quick: bool,
+    /// What it was measured on.
+    pub machine: Machine,
+    /// Random reads per second of one core, beside every round of measurements: how quiet the machine was.
+    pub random_reads_per_s: Vec<f64>,
+    /// What a reader has to know: what was left out, and why.
+    pub notes: Vec<String>,
+    /// What was measured.
+    pub data: Data,
+    /// What it says about the paper's claims.
+    pub findings: Vec<Finding>,
+}
+
+/// Measures a figure and judges it.
+pub fn reproduce(
+    figure: &dyn Figure,
+    settings: &Settings,
+    progress: &dyn Progress,
+) -> Result<Record> {
+    let spec = figure.spec();
+    let cores = here::cores();
+    ensure!(
+        cores >= spec.needs.cores,
+        "it needs {} cores, and this machine offers {cores}",
+        spec.needs.cores
+    );
+    if let Some(free) = machine::memory_free_mib().filter(|_| !settings.quick) {
+        let wanted = spec.needs.memory_mib;
+        ensure!(
+            free >= wanted,
+            "it needs {wanted} MiB of free memory, and this machine has {free}"
+        );
+    }
+    let machine = Machine::here(spec.needs.peers);
+    let mut run = Run::new(settings, spec.kind, progress)?;
+    if cores < spec.needs.cores_of_paper {
+        run.note(format!(
+            "the paper's server has {} cores; this machine has {cores} in all, and what needs more is left out",
+            spec.needs.cores_of_paper
+        ));
+    }
+    figure.measure(&mut run)?;
+    let Measured {
+        data,
+        notes,
+        random_reads_per_s,
+    } = run.finish();
+    ensure!(!data.rows.is_empty(), "nothing could be measured");
+    let mut record = Record {
+        name: spec.name.to_owned(),
+        quick: settings.quick,
+        machine,
+        random_reads_per_s,
+        notes,
+        data,
+        findings: Vec::new(),
+    };
+    record.judge(figure);
+    Ok(record)
+}
+
+impl Record {
+    /// Judges the data, anew if the claims have been reworded since.
+    pub fn judge(&mut self, figure: &dyn Figure) {
+        let mut shape = Shape::default();
+        figure.judge(&self.data, &mut shape);
+        if self.quick && figure.spec().kind == Kind::Timing {
+            for finding in &mut shape.findings {
+                if finding.verdict != Verdict::Beside {
+                    finding.verdict = Verdict::Open("a quick run proves nothing".to_owned());
+                }
+            }
+        }
+        self.findings = shape.findings;
+    }
+
+    /// The findings as a table.
+    pub fn shape(&self) -> Shape {
+        Shape {
+            findings: self.findings.clone(),
+        }
+    }
+
+    /// How far the machine's own figure spread, as part of its median.
+    pub fn noise(&self) -> Option<f64> {
+        run::noise(&self.random_reads_per_s)
+    }
+
+    /// Which claims do not hold, as a message; nothing if all do.
+    pub fn complaint(&self) -> Option<String> {
+        let shape = self.shape();
+        let mut text = String::new();
+        for Finding {
+            what,
+            paper,
+            ours,
+            verdict,
+        } in shape.failures()
+        {
+            let _ = write!(
+                text,
+                "\n  {}: \"{what}\" (paper: {paper}; here: {ours}) {verdict}",
+                self.name
+            );
+        }
+        if text.is_empty() {
+            return None;
+        }
+        if let Some(noise) = self.noise().filter(|&noise| noise > NOISE_MAX) {
+            let _ = write!(
+                text,
+                "\n  the machine was noisy: its own figure spread by {:.0}%",
+                noise * 100.0
+            );
+        }
+        Some(text)
+    }
+
+    /// In a sentence, what the figure was measured on.
+    pub fn measured_on(&self) -> String {
+        let Machine {
+            processor,
+            cores,
+            kernel,
+            memory_mib,
+            huge_pages,
+            versions,
+            date,
+            command,
+        } = &self.machine;
+        let mut text = format!(
+            "{date}: {processor}, {cores} cores, {:.0} GiB, {kernel}, transparent huge pages: {huge_pages}",
+            *memory_mib as f64 / 1024.0
+        );
+        if !versions.is_empty() {
+            let _ = write!(text, "; {}", versions.join("; "));
+        }
+        if let Some(noise) = self.noise() {
+            let word = if noise > NOISE_MAX { "NOISY, " } else { "" };
+            let _ = write!(
+                text,
+                "; {word}the machine's own random reads spread by {:.0}%",
+                noise * 100.0
+            );
+        }
+        let _ = write!(text, "; `{command}`");
+        text
+    }
+}
+
+impl fmt::Display for Record {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}", self.shape())?;
+        for note in &self.notes {
+            writeln!(out, "Note: {note}.")?;
+        }
+        writeln!(out, "Measured {}.", self.measured_on())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Columns, Needs, Point, Spec, plot::Plot};
+
+    /// Claims that the one number it measures is at least two.
+    struct Number(f64, Kind);
+
+    impl Figure for Number {
+        fn spec(&self) -> Spec {
+            Spec {
+                name: "number",
+                title: "A number",
+                source: "nowhere",
+                claim: "It is at least two.",
+                here: "It is given.",
+                kind: self.1,
+                needs: Needs {
+                    cores: 1,
+                    cores_of_paper: 100_000,
+                    memory_mib: 0,
+                    peers: &[],
+                },
+                columns: Columns {
+                    panel: "panel",
+                    series: "series",
+                    x: "x",
+                    y: "y",
+                },
+                plot: Plot::bars("x", "y"),
+            }
+        }
+
+        fn measure(&self, run: &mut Run<'_>) -> Result<()> {
+            run.add(Point::new("", "number", "here", self.0));
+            Ok(())
+        }
+
+        fn judge(&self, data: &Data, shape: &mut Shape) {
+            shape.at_least("two", "2", data.median("", "number", "here"), 2.0);
+        }
+    }
+
+    struct Silent;
+
+    impl Progress for Silent {
+        fn expect(&self, _: usize) {}
+        fn step(&self, _: &str) {}
+        fn say(&self, _: &str) {}
+    }
+
+    fn record(number: f64, kind: Kind, quick: bool) -> Record {
+        let settings = Settings {
+            quick,
+            ..Settings::default()
+        };
+        reproduce(&Number(number, kind), &settings, &Silent).unwrap()
+    }
+
+    #[test]
+    fn a_claim_that_holds_is_no_complaint() {
+        let record = record(2.0, Kind::Exact, false);
+        assert_eq!(record.complaint(), None);
+        assert!(
+            record.notes[0].contains("100000 cores"),
+            "{:?}",
+            record.notes
+        );
+        assert!(record.to_string().contains("holds |"), "{record}");
+    }
+
+    #[test]
+    fn a_claim_that_does_not_hold_is_named() {
+        let complaint = record(1.5, Kind::Exact, false).complaint().unwrap();
+        assert_eq!(
+            complaint,
+            "\n  number: \"two\" (paper: 2; here: 1.50) FAILS: it is below 2"
+        );
+    }
+
+    #[test]
+    fn a_quick_run_judges_what_is_exact_and_no_timing() {
+        assert_eq!(record(1.5, Kind::Timing, true).complaint(), None);
+        assert!(record(1.5, Kind::Exact, true).complaint().is_some());
+        assert!(record(1.5, Kind::Timing, false).complaint().is_some());
+    }
+}

@@ -1,0 +1,253 @@
+//! The paper's numbers beside ours, and its qualitative claims as code.
+
+use std::fmt;
+
+use glimmer_loadgen::{report::Table, stats::Spread};
+use serde::{Deserialize, Serialize};
+
+/// What became of a claim.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// It holds here as well.
+    Holds,
+    /// It does not, and the command fails.
+    Fails(String),
+    /// It could not be measured here.
+    Open(String),
+    /// No claim: two numbers side by side.
+    Beside,
+}
+
+/// A claim or a number of the paper, and what was found here.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// The claim, or what was measured.
+    pub what: String,
+    /// The paper's number or words.
+    pub paper: String,
+    /// Ours.
+    pub ours: String,
+    /// What became of it.
+    pub verdict: Verdict,
+}
+
+/// Collects findings.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shape {
+    /// In the order in which they were made.
+    pub findings: Vec<Finding>,
+}
+
+/// What the shape of a curve is judged by: a number, or repetitions of one, whose median counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    value: f64,
+    spread: Option<Spread>,
+}
+
+impl From<f64> for Measured {
+    fn from(value: f64) -> Measured {
+        Measured {
+            value,
+            spread: None,
+        }
+    }
+}
+
+impl From<Spread> for Measured {
+    fn from(spread: Spread) -> Measured {
+        Measured {
+            value: spread.median,
+            spread: Some(spread),
+        }
+    }
+}
+
+impl fmt::Display for Measured {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let decimals = match self.value.abs() {
+            100.0.. => 0,
+            10.0.. => 1,
+            _ => 2,
+        };
+        match self.spread {
+            Some(spread) if spread.min < spread.max => out.write_str(&spread.text(decimals)),
+            _ => write!(out, "{:.decimals$}", self.value),
+        }
+    }
+}
+
+impl Shape {
+    /// A number of the paper with ours beside it. Nothing is claimed.
+    pub fn beside(&mut self, what: &str, paper: &str, ours: Option<impl fmt::Display>) {
+        self.add(
+            what,
+            paper,
+            ours.map(|ours| ours.to_string()),
+            Verdict::Beside,
+        );
+    }
+
+    /// The claim holds if `ours` is at least `bound`. Without a measurement it stays open.
+    pub fn at_least(
+        &mut self,
+        claim: &str,
+        paper: &str,
+        ours: Option<impl Into<Measured>>,
+        bound: f64,
+    ) {
+        self.compare(claim, paper, ours, |value| {
+            (value < bound).then(|| format!("it is below {bound}"))
+        });
+    }
+
+    /// The claim holds if `ours` is at most `bound`. Without a measurement it stays open.
+    pub fn at_most(
+        &mut self,
+        claim: &str,
+        paper: &str,
+        ours: Option<impl Into<Measured>>,
+        bound: f64,
+    ) {
+        self.compare(claim, paper, ours, |value| {
+            (value > bound).then(|| format!("it is above {bound}"))
+        });
+    }
+
+    /// The claim holds if `ours` lies between these bounds. Without a measurement it stays open.
+    pub fn between(
+        &mut self,
+        claim: &str,
+        paper: &str,
+        ours: Option<impl Into<Measured>>,
+        bounds: std::ops::RangeInclusive<f64>,
+    ) {
+        self.compare(claim, paper, ours, |value| {
+            let (low, high) = (bounds.start(), bounds.end());
+            (!bounds.contains(&value)).then(|| format!("it is not within {low} to {high}"))
+        });
+    }
+
+    /// A claim of any other form: `holds` says whether it does, `otherwise` what is wrong.
+    pub fn claim(
+        &mut self,
+        claim: &str,
+        paper: &str,
+        ours: impl fmt::Display,
+        holds: bool,
+        otherwise: &str,
+    ) {
+        let verdict = match holds {
+            true => Verdict::Holds,
+            false => Verdict::Fails(otherwise.to_owned()),
+        };
+        self.add(claim, paper, Some(ours.to_string()), verdict);
+    }
+
+    /// The claims that do not hold.
+    pub fn failures(&self) -> impl Iterator<Item = &Finding> {
+        let failed = |finding: &&Finding| matches!(finding.verdict, Verdict::Fails(_));
+        self.findings.iter().filter(failed)
+    }
+
+    fn compare(
+        &mut self,
+        claim: &str,
+        paper: &str,
+        ours: Option<impl Into<Measured>>,
+        wrong: impl Fn(f64) -> Option<String>,
+    ) {
+        let ours = ours.map(Into::into);
+        // What is no number compares with nothing, and must not pass for that.
+        let verdict = match ours {
+            Some(Measured { value, .. }) if value.is_nan() => {
+                Verdict::Fails("it is not a number".to_owned())
+            }
+            Some(Measured { value, .. }) => wrong(value).map_or(Verdict::Holds, Verdict::Fails),
+            None => Verdict::Holds,
+        };
+        self.add(claim, paper, ours.map(|ours| ours.to_string()), verdict);
+    }
+
+    fn add(&mut self, what: &str, paper: &str, ours: Option<String>, verdict: Verdict) {
+        let (ours, verdict) = match ours {
+            Some(ours) => (ours, verdict),
+            None => (
+                "not measured".to_owned(),
+                Verdict::Open("not measured here".to_owned()),
+            ),
+        };
+        self.findings.push(Finding {
+            what: what.to_owned(),
+            paper: paper.to_owned(),
+            ours,
+            verdict,
+        });
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Verdict::Holds => out.write_str("holds"),
+            Verdict::Fails(why) => write!(out, "FAILS: {why}"),
+            Verdict::Open(why) => write!(out, "open: {why}"),
+            Verdict::Beside => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Shape {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.findings.is_empty() {
+            return Ok(());
+        }
+        let mut table = Table::new(["what the paper says", "paper", "here", "verdict"]);
+        for finding in &self.findings {
+            let verdict = finding.verdict.to_string();
+            let cells = [&finding.what, &finding.paper, &finding.ours, &verdict];
+            // A bar would end the cell.
+            table.row(cells.map(|cell| cell.replace('|', "\\|")));
+        }
+        write!(out, "{table}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn claims_hold_fail_and_stay_open() {
+        let mut shape = Shape::default();
+        shape.at_least("ours wins", "4x", Some(4.5), 4.0);
+        shape.at_least("ours wins", "4x", Some(3.9), 4.0);
+        shape.at_least("ours wins", "4x", None::<f64>, 4.0);
+        shape.at_most("small", "1", Some(Spread::of(&[0.5, 3.0, 0.7])), 1.0);
+        shape.at_most("small", "1", Some(f64::NAN), 1.0);
+        shape.between("near", "53%", Some(53.4), 50.0..=56.0);
+        shape.between("near", "53%", Some(49.0), 50.0..=56.0);
+        shape.claim("in order", "", "b a", false, "b is before a");
+        shape.beside("peak", "76.9 Mops", Some("3.4 Mops"));
+        let verdicts: Vec<String> = shape
+            .findings
+            .iter()
+            .map(|finding| finding.verdict.to_string())
+            .collect();
+        let expected = [
+            "holds",
+            "FAILS: it is below 4",
+            "open: not measured here",
+            "holds",
+            "FAILS: it is not a number",
+            "holds",
+            "FAILS: it is not within 50 to 56",
+            "FAILS: b is before a",
+            "",
+        ];
+        assert_eq!(verdicts, expected);
+        assert_eq!(shape.failures().count(), 4);
+        assert!(shape.to_string().contains("0.70 (0.50..3.00)"), "{shape}");
+    }
+}

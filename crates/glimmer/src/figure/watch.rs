@@ -1,0 +1,77 @@
+//! How far a figure is: a bar on a terminal, lines in a log.
+
+use std::{
+    cell::Cell,
+    io::{IsTerminal, stderr},
+    time::Duration,
+};
+
+use glimmer_figures::Progress;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Tells on stderr what happens, so that stdout holds nothing but the result.
+pub struct Watch {
+    name: &'static str,
+    bar: Option<ProgressBar>,
+    expected: Cell<usize>,
+    done: Cell<usize>,
+}
+
+impl Watch {
+    /// Of a figure of this name.
+    pub fn new(name: &'static str) -> Watch {
+        let bar = stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new(0);
+            let style =
+                ProgressStyle::with_template("{prefix} {wide_bar} {pos}/{len} {elapsed} {msg:40!}");
+            bar.set_style(style.expect("a template without mistakes"));
+            bar.set_prefix(name);
+            bar.enable_steady_tick(Duration::from_millis(250));
+            bar
+        });
+        Watch {
+            name,
+            bar,
+            expected: Cell::new(0),
+            done: Cell::new(0),
+        }
+    }
+}
+
+impl Progress for Watch {
+    fn expect(&self, steps: usize) {
+        self.expected.set(self.expected.get() + steps);
+        if let Some(bar) = &self.bar {
+            bar.inc_length(steps as u64);
+        }
+    }
+
+    fn step(&self, what: &str) {
+        self.done.set(self.done.get() + 1);
+        match &self.bar {
+            Some(bar) => {
+                bar.set_message(what.to_owned());
+                bar.inc(1);
+            }
+            None => {
+                let (name, done, expected) = (self.name, self.done.get(), self.expected.get());
+                eprintln!("{name} {done}/{expected}: {what}");
+            }
+        }
+    }
+
+    fn say(&self, what: &str) {
+        match &self.bar {
+            Some(bar) => bar.set_message(what.to_owned()),
+            None => eprintln!("{}: {what}", self.name),
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
