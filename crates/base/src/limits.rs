@@ -23,6 +23,12 @@ pub const LINE_BYTES_MAX: usize = 256 << 10;
 /// connection that sends a longer one is closed, as memcached does.
 pub const COMMAND_LINE_BYTES_MAX: usize = 2 << 10;
 
+/// Bytes of a user and a password together, with the space between them, as memcached's; longer ones are refused.
+pub const LOGIN_BYTES_MAX: usize = 16 << 10;
+
+/// Users in the file of `-Y` at most; a file with more is refused.
+pub const USERS_MAX: usize = 1 << 12;
+
 /// Bytes of replies a connection may have waiting before its next request is left unexecuted until
 /// it has read some of them. The reply that crosses the mark is finished, so one item more may be
 /// held.

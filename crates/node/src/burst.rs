@@ -9,7 +9,8 @@ use glimmer_base::limits::{BATCH_MAX, BUFFER_BYTES, BURST_CONNECTIONS_MAX, WINDO
 use glimmer_base::{Keyhash, Moment, Seed};
 use glimmer_engine::{Done, Engine, Job, Place, Status};
 use glimmer_proto::Request;
-use glimmer_proto::text::{After, Parser, Step};
+use glimmer_proto::text::login::{self, Login};
+use glimmer_proto::text::{After, Parser, Step, lines};
 
 use crate::administer::administer;
 use crate::config::Permits;
@@ -59,6 +60,8 @@ pub(crate) struct Member {
     pub stop: Stop,
     pub window: Option<Box<Window>>,
     pub ask_owner: bool,
+    /// It has yet to authenticate.
+    pub locked: bool,
     /// Bytes that its replies are guessed to take, each; none if there is nothing to guess by.
     reply_bytes_guess: Option<usize>,
     /// Steps taken in this burst.
@@ -122,6 +125,7 @@ impl Member {
         Member {
             reply_bytes_guess: connection.reply_bytes_guess,
             ask_owner: connection.ask_owner,
+            locked: connection.locked,
             ..Member::at(
                 Source::Connection(key),
                 connection.rx_start,
@@ -144,6 +148,7 @@ impl Member {
             stop: Stop::Live,
             window: None,
             ask_owner: false,
+            locked: false,
             requests: 0,
             batch_parser: parser,
             batch_at: 0,
@@ -276,6 +281,13 @@ impl Burst {
             if member.at == input.len() {
                 member.stop = Stop::Hungry(1);
                 return;
+            }
+            if member.locked {
+                member.stop = member.log_in(input, out, tools);
+                if member.stop != Stop::Live {
+                    return;
+                }
+                continue;
             }
             let before = member.parser;
             let (used, then) = match member.parser.next(&input[member.at..]) {
@@ -437,6 +449,40 @@ impl Member {
         self.ask_owner = false;
         tools.tally.requests_crossed += 1;
         Ok(hole)
+    }
+
+    /// Reads what is to authenticate the client; nothing of it is in the batch yet.
+    #[cold]
+    fn log_in(&mut self, input: &[u8], out: &mut Vec<u8>, tools: &mut Tools<'_>) -> Stop {
+        let (used, line) = match login::read(&input[self.at..]) {
+            Login::Need { need } => return Stop::Hungry(need),
+            Login::Close => return Stop::Close,
+            Login::Refuse { used, line } => (used, line),
+            Login::Try {
+                used,
+                user,
+                password,
+            } => {
+                let is_admitted = tools.frontdesk.admits(user, password);
+                self.locked = !is_admitted;
+                tools.tally.auth_cmds += 1;
+                tools.tally.auth_errors += u64::from(!is_admitted);
+                (
+                    used,
+                    if is_admitted {
+                        lines::STORED
+                    } else {
+                        lines::WRONG_PASSWORD
+                    },
+                )
+            }
+        };
+        out.extend_from_slice(line.as_bytes());
+        self.at += used;
+        self.requests += 1;
+        // A batch is parsed again from where it began, and this is no request.
+        self.batch_at = self.at;
+        Stop::Live
     }
 
     /// Parses again from where the batch began, up to the step with this number.

@@ -59,6 +59,8 @@ pub struct NodeConfig {
     pub limits: Limits,
     /// Which commands clients may use.
     pub permits: Permits,
+    /// Whether clients have to authenticate.
+    pub locked: bool,
     /// The keyhash's seed, which the engines use too.
     pub seed: Seed,
     /// The core that each worker is pinned to; empty: none is.

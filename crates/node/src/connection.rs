@@ -30,6 +30,8 @@ pub(crate) struct Connection {
     pub tx: Vec<u8>,
     pub tx_sent: usize,
     pub window: Option<Box<Window>>,
+    /// The client has yet to authenticate.
+    pub locked: bool,
     /// More may be received: the poller said so, and no receive has found the socket empty since.
     pub readable: bool,
     /// The poller said that the peer will send no more.
@@ -90,6 +92,7 @@ impl Connection {
             tx: Vec::new(),
             tx_sent: 0,
             window: None,
+            locked: false,
             // Bytes may have come before the poller watched; then it reports them at once. Looking first costs a system call.
             readable: false,
             hung_up: false,

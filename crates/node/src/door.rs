@@ -86,7 +86,10 @@ impl Worker {
         for _ in 0..ACCEPTS_PER_TURN_MAX {
             if self.is_full() {
                 // Those that wait are taken when a connection is closed here, or with the next tick if it is closed elsewhere.
-                self.tally.listen_disabled += u64::from(!self.deaf);
+                if self.full_since_ms.is_none() {
+                    self.tally.listen_disabled += 1;
+                    self.full_since_ms = Some(self.now.ms);
+                }
                 self.stop_listening();
                 return;
             }
@@ -127,7 +130,8 @@ impl Worker {
         // Unix sockets have no such thing as NODELAY; without it replies are merely later.
         let _ = stream.set_nodelay();
         let parser = Parser::new(self.shared.config.limits);
-        let connection = Connection::new(Link::Stream(stream), parser, self.now.ms);
+        let mut connection = Connection::new(Link::Stream(stream), parser, self.now.ms);
+        connection.locked = self.shared.config.locked;
         let key = self.connections.insert(connection);
         self.tally.curr_connections += 1;
         let Link::Stream(stream) = &self.connections[key].link else {
@@ -158,6 +162,9 @@ impl Worker {
     pub fn listen_again(&mut self) {
         if self.deaf && !self.is_full() {
             self.deaf = self.watch_listeners().is_err();
+            if let Some(since_ms) = self.full_since_ms.take() {
+                self.tally.listen_disabled_ms += self.now.ms - since_ms;
+            }
         }
     }
 }

@@ -10,6 +10,9 @@ pub trait Frontdesk: Send + Sync {
     /// general figures.
     fn stats(&self, argument: &[u8], now: Moment, out: &mut Vec<u8>);
 
+    /// Whether a client may use the server as this user, with this password.
+    fn admits(&self, user: &[u8], password: &[u8]) -> bool;
+
     /// Sets how much is logged.
     fn verbosity(&self, level: u32);
 

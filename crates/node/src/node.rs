@@ -241,6 +241,7 @@ fn new_worker(
         sockets,
         inbox: udp::Inbox::default(),
         deaf: false,
+        full_since_ms: None,
         connections: SlotMap::with_key(),
         ready: VecDeque::new(),
         starved: VecDeque::new(),

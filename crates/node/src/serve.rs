@@ -134,6 +134,7 @@ impl Worker {
         connection.parser = member.parser;
         connection.rx_start = member.at;
         connection.ask_owner = member.ask_owner;
+        connection.locked = member.locked;
         connection.need = if let Stop::Hungry(need) = stop {
             need
         } else {

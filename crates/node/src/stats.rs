@@ -43,6 +43,8 @@ counters! {
     rejected_connections,
     /// Times that listening stopped because there were as many connections as there may be.
     listen_disabled,
+    /// Milliseconds for which listening stopped for that reason.
+    listen_disabled_ms,
     /// Connections closed because they were idle for too long.
     idle_kicks,
     /// Connections closed because they held memory without headway while others starved.
@@ -61,6 +63,10 @@ counters! {
     bytes_written,
     /// Times a connection had to let others go first.
     conn_yields,
+    /// Times that a client tried to authenticate.
+    auth_cmds,
+    /// Times that it could not.
+    auth_errors,
     /// `flush_all` commands.
     cmd_flush,
     /// Requests executed on the worker that received them.
@@ -77,6 +83,8 @@ counters! {
     turns,
     /// State: bytes of buffers, boxes included.
     buffer_bytes,
+    /// State: bytes of those buffers that nobody uses.
+    buffer_bytes_free,
 }
 
 /// One worker's figures as other threads see them.

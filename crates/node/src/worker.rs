@@ -31,8 +31,10 @@ pub(crate) struct Worker {
     pub sockets: Vec<udp::Socket>,
     /// Datagrams being answered.
     pub inbox: udp::Inbox,
-    /// Listeners are not watched: descriptors ran out.
+    /// Listeners are not watched: descriptors ran out, or there are as many connections as there may be.
     pub deaf: bool,
+    /// Since when there have been so many, in milliseconds since the epoch.
+    pub full_since_ms: Option<u64>,
     pub connections: SlotMap<ConnectionKey, Connection>,
     /// Connections to be served, in the order in which they became ready.
     pub ready: VecDeque<ConnectionKey>,
@@ -222,6 +224,7 @@ impl Worker {
         self.tally.parcels_sent = self.port.parcels_sent;
         self.tally.parcels_run = self.port.parcels_run;
         self.tally.buffer_bytes = self.budget.used(self.pool.bytes() + self.port.bytes) as u64;
+        self.tally.buffer_bytes_free = self.pool.bytes() as u64;
         self.shared.stats[self.me].publish(&self.tally);
     }
 }

@@ -8,9 +8,11 @@
 //! | `assembly` | the concrete combination of access mode and eviction rule |
 //! | `serve` | from a configuration to a running server, and to its end |
 //! | `stats` | what `stats` answers |
+//! | `auth` | users and passwords |
 //! | `cores`, `process`, `log` | what is asked of the machine, and what is told to its keeper |
 
 mod assembly;
+mod auth;
 pub mod config;
 mod cores;
 mod log;
@@ -19,6 +21,7 @@ mod process;
 mod serve;
 mod stats;
 
+pub use auth::AuthError;
 pub use config::{
     AccessMode, Config, ConfigError, EvictionRule, HugepagePolicy, Protocol, UnixSocket,
 };

@@ -1,5 +1,6 @@
 //! From a configuration to a running server, and to its end.
 
+use crate::auth::{AuthError, AuthFile};
 use crate::config::{Config, ConfigError, HugepagePolicy};
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
 use crate::process::{self, PidFile, ProcessError};
@@ -35,6 +36,9 @@ pub enum ServeError {
     /// An address cannot be listened on, or a worker cannot be started.
     #[error(transparent)]
     Node(#[from] glimmer_node::Error),
+    /// The file of users and passwords cannot be used.
+    #[error(transparent)]
+    Auth(#[from] AuthError),
     /// The machine did not give what was asked for.
     #[error(transparent)]
     Process(#[from] ProcessError),
@@ -66,6 +70,11 @@ impl ServeError {
 pub fn serve(config: Config) -> Result<(), ServeError> {
     config.check()?;
     let plan = MemoryPlan::make(Needs::of(&config))?;
+    let auth = config
+        .auth_file
+        .as_deref()
+        .map(AuthFile::load)
+        .transpose()?;
     let set_verbosity = log::start(config.verbosity.into());
     let birth = config
         .daemon
@@ -83,7 +92,7 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         tracing::warn!("-k: memory cannot be locked: {error}");
     }
 
-    let (node, desk) = start(&config, &plan, set_verbosity)?;
+    let (node, desk) = start(&config, &plan, auth, set_verbosity)?;
     if config.unix.is_none() {
         process::port_file::write_if_wanted(&node.local_addrs(), node.udp_addresses()).map_err(
             |error| io::Error::new(error.kind(), format!("MEMCACHED_PORT_FILENAME: {error}")),
@@ -109,6 +118,7 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
 fn start(
     config: &Config,
     plan: &MemoryPlan,
+    auth: Option<AuthFile>,
     set_verbosity: Box<dyn Fn(u32) + Send + Sync>,
 ) -> Result<(Node, Arc<Desk>), ServeError> {
     let cores = if config.pin {
@@ -125,8 +135,15 @@ fn start(
                 _ => error.into(),
             }
         })?;
+    let auth_is_wanted = auth.is_some();
     let tables = engines.iter().map(|engine| engine.figures()).collect();
-    let desk = Arc::new(Desk::new(config.clone(), *plan, tables, set_verbosity));
+    let desk = Arc::new(Desk::new(
+        config.clone(),
+        *plan,
+        auth,
+        tables,
+        set_verbosity,
+    ));
     let unix = config.unix.iter().map(|unix| Address::Unix {
         path: unix.path.clone(),
         mode: unix.mode,
@@ -145,6 +162,7 @@ fn start(
             item_bytes_max: plan.item_bytes_max,
         },
         permits: config.permits,
+        locked: auth_is_wanted,
         seed,
         cores,
         clock: Clock::start(),

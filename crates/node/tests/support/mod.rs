@@ -181,6 +181,10 @@ impl Frontdesk for Desk {
         out.extend_from_slice(lines::END.as_bytes());
     }
 
+    fn admits(&self, _: &[u8], _: &[u8]) -> bool {
+        false
+    }
+
     fn verbosity(&self, _: u32) {}
 
     fn shutdown(&self, _: Shutdown, out: &mut Vec<u8>) -> bool {
@@ -197,6 +201,7 @@ pub fn config() -> NodeConfig {
         rejects_beyond_max: true,
         turn_requests: TURN_REQUESTS_MAX,
         permits: Permits::ALL,
+        locked: false,
         backlog: 128,
         connections_max: 1024,
         idle_timeout: None,

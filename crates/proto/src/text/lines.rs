@@ -69,6 +69,17 @@ pub const SHUTDOWN_NOT_ENABLED: &str = "SERVER_ERROR: shutdown not enabled\r\n";
 /// `shutdown` with an unknown word behind it.
 pub const INVALID_SHUTDOWN_MODE: &str = "CLIENT_ERROR invalid shutdown mode\r\n";
 
+/// A command of a client that has yet to authenticate.
+pub const UNAUTHENTICATED: &str = "CLIENT_ERROR unauthenticated\r\n";
+/// A user and a password that are longer than any.
+pub const LOGIN_TOO_LONG: &str = "CLIENT_ERROR auth token too long\r\n";
+/// A user and a password without a line end behind them.
+pub const LOGIN_UNTERMINATED: &str = "CLIENT_ERROR bad command line termination\r\n";
+/// A user without a password.
+pub const LOGIN_WITHOUT_PASSWORD: &str = "CLIENT_ERROR bad authentication token format\r\n";
+/// A user and a password that do not belong together.
+pub const WRONG_PASSWORD: &str = "CLIENT_ERROR authentication failure\r\n";
+
 /// A value is larger than the item limit.
 pub const TOO_LARGE: &str = "SERVER_ERROR object too large for cache\r\n";
 /// There is no memory for a value.

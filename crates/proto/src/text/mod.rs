@@ -9,6 +9,7 @@
 //! | `change` | `delete`, `incr`, `decr`, `touch`: a line with a key |
 //! | `admin` | commands that name no key |
 //! | `tokens` | a line in words |
+//! | [`login`] | what a client sends that has to authenticate |
 //! | [`number`] | decimal numbers as `strtol` reads them |
 //! | [`lines`] | every fixed reply line |
 //! | [`emit`] | replies that carry data |
@@ -22,6 +23,7 @@ mod admin;
 mod change;
 pub mod emit;
 pub mod lines;
+pub mod login;
 pub mod number;
 mod parser;
 mod retrieval;

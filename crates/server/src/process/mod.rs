@@ -54,9 +54,14 @@ const OWN_DESCRIPTORS: u64 = 64;
 /// Descriptors of one worker.
 const WORKER_DESCRIPTORS: u64 = 8;
 
+/// Descriptors for everything but client connections.
+pub fn descriptors_reserved(workers: usize) -> u64 {
+    OWN_DESCRIPTORS + WORKER_DESCRIPTORS * workers as u64
+}
+
 /// Raises the limit of open descriptors so that `-c` connections fit.
 pub fn raise_descriptor_limit(connections_max: usize, workers: usize) -> Result<(), ProcessError> {
-    let wanted = connections_max as u64 + OWN_DESCRIPTORS + WORKER_DESCRIPTORS * workers as u64;
+    let wanted = connections_max as u64 + descriptors_reserved(workers);
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap_or((0, 0));
     if soft >= wanted {
         return Ok(());

@@ -1,16 +1,24 @@
-//! `stats` without a word behind it, in memcached's order.
+//! `stats` without a word behind it: memcached's names in memcached's order, all that it has without its extensions. What counts things that do not
+//! exist here, such as moves of slabs, is 0, which is how often they happened; what this server does not know says so.
 
 use super::lines::Lines;
 use super::{Snapshot, count};
+use crate::process::descriptors_reserved;
 use glimmer_base::Moment;
 use glimmer_proto::text::lines::VERSION;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 
+/// A figure that is memcached's and that this server does not have.
+const UNKNOWN: &str = "unknown";
+
 pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     process(snapshot, lines);
     connections(snapshot, lines);
     commands(snapshot, lines);
+    server(snapshot, lines);
+    slabs(lines);
+    watchers(snapshot, lines);
     store(snapshot, lines);
 }
 
@@ -23,11 +31,15 @@ fn process(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     );
     lines.put("time", (now.epoch_unix_ms + now.ms) / 1000);
     lines.put("version", VERSION.trim_start_matches("VERSION ").trim_end());
+    lines.put("libevent", "none");
     lines.put("pointer_size", usize::BITS);
-    if let Ok(usage) = getrusage(UsageWho::RUSAGE_SELF) {
-        lines.put("rusage_user", seconds(usage.user_time()));
-        lines.put("rusage_system", seconds(usage.system_time()));
-    }
+    let usage = getrusage(UsageWho::RUSAGE_SELF);
+    let time = |time: fn(&nix::sys::resource::Usage) -> TimeVal| match &usage {
+        Ok(usage) => seconds(time(usage)),
+        Err(_) => UNKNOWN.into(),
+    };
+    lines.put("rusage_user", time(|usage| usage.user_time()));
+    lines.put("rusage_system", time(|usage| usage.system_time()));
 }
 
 fn seconds(time: TimeVal) -> String {
@@ -35,68 +47,136 @@ fn seconds(time: TimeVal) -> String {
 }
 
 fn connections(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
-    lines.put("max_connections", snapshot.desk.config.connections_max);
-    lines.put("curr_connections", snapshot.now.node.curr_connections);
+    let config = &snapshot.desk.config;
+    let node = &snapshot.now.node;
+    lines.put("max_connections", config.connections_max);
+    lines.put("curr_connections", node.curr_connections);
     lines.put(
         "total_connections",
         count!(snapshot, node.total_connections),
     );
-    lines.put(
-        "rejected_connections",
-        count!(snapshot, node.rejected_connections),
-    );
+    if config.rejects_beyond_max {
+        lines.put(
+            "rejected_connections",
+            count!(snapshot, node.rejected_connections),
+        );
+    }
+    lines.put("connection_structures", node.curr_connections);
+    // Replies are written into buffers, of which all are counted as read buffers.
+    lines.put("response_obj_oom", count!(snapshot, node.stalled_kicks));
+    lines.put("response_obj_count", 0);
+    lines.put("response_obj_bytes", 0);
+    lines.put("read_buf_count", UNKNOWN);
+    lines.put("read_buf_bytes", node.buffer_bytes);
+    lines.put("read_buf_bytes_free", node.buffer_bytes_free);
+    lines.put("read_buf_oom", count!(snapshot, node.values_refused));
+    lines.put("reserved_fds", descriptors_reserved(config.workers));
 }
 
 fn commands(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
+    macro_rules! requests {
+        ($($name:ident)+) => {
+            $(lines.put(stringify!($name), count!(snapshot, table.requests.$name));)+
+        };
+    }
     let get_hits = count!(snapshot, table.requests.get_hits);
     let get_misses = count!(snapshot, table.requests.get_misses);
     lines.put("cmd_get", get_hits + get_misses);
-    lines.put("cmd_set", count!(snapshot, table.requests.cmd_set));
+    requests!(cmd_set);
     lines.put("cmd_flush", count!(snapshot, node.cmd_flush));
-    lines.put("cmd_touch", count!(snapshot, table.requests.cmd_touch));
+    requests!(cmd_touch);
+    lines.put("cmd_meta", UNKNOWN);
     lines.put("get_hits", get_hits);
     lines.put("get_misses", get_misses);
-    lines.put(
-        "delete_misses",
-        count!(snapshot, table.requests.delete_misses),
-    );
-    lines.put("delete_hits", count!(snapshot, table.requests.delete_hits));
-    lines.put("incr_misses", count!(snapshot, table.requests.incr_misses));
-    lines.put("incr_hits", count!(snapshot, table.requests.incr_hits));
-    lines.put("decr_misses", count!(snapshot, table.requests.decr_misses));
-    lines.put("decr_hits", count!(snapshot, table.requests.decr_hits));
-    lines.put("cas_misses", count!(snapshot, table.requests.cas_misses));
-    lines.put("cas_hits", count!(snapshot, table.requests.cas_hits));
-    lines.put("cas_badval", count!(snapshot, table.requests.cas_badval));
-    lines.put("touch_hits", count!(snapshot, table.requests.touch_hits));
-    lines.put(
-        "touch_misses",
-        count!(snapshot, table.requests.touch_misses),
-    );
+    lines.put("get_expired", UNKNOWN);
+    lines.put("get_flushed", UNKNOWN);
+    requests!(delete_misses delete_hits incr_misses incr_hits decr_misses decr_hits);
+    requests!(cas_misses cas_hits cas_badval touch_hits touch_misses);
+    lines.put("store_too_large", UNKNOWN);
+    lines.put("store_no_memory", UNKNOWN);
+    lines.put("auth_cmds", count!(snapshot, node.auth_cmds));
+    lines.put("auth_errors", count!(snapshot, node.auth_errors));
     if snapshot.desk.config.idle_timeout.is_some() {
         lines.put("idle_kicks", count!(snapshot, node.idle_kicks));
     }
-    lines.put("bytes_read", count!(snapshot, node.bytes_read));
-    lines.put("bytes_written", count!(snapshot, node.bytes_written));
 }
 
-fn store(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
+fn server(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
+    let config = &snapshot.desk.config;
+    let node = &snapshot.now.node;
     let table = &snapshot.now.table;
-    lines.put("limit_maxbytes", snapshot.desk.config.memory_bytes);
-    let rejects = snapshot.desk.config.rejects_beyond_max;
-    let is_full = snapshot.now.node.curr_connections >= snapshot.desk.config.connections_max as u64;
-    lines.put("accepting_conns", u8::from(rejects || !is_full));
+    lines.put("bytes_read", count!(snapshot, node.bytes_read));
+    lines.put("bytes_written", count!(snapshot, node.bytes_written));
+    lines.put("limit_maxbytes", config.memory_bytes);
+    let is_full = node.curr_connections >= config.connections_max as u64;
+    lines.put(
+        "accepting_conns",
+        u8::from(config.rejects_beyond_max || !is_full),
+    );
     lines.put(
         "listen_disabled_num",
         count!(snapshot, node.listen_disabled),
     );
-    lines.put("threads", snapshot.desk.config.workers);
+    lines.put(
+        "time_in_listen_disabled_us",
+        1000 * count!(snapshot, node.listen_disabled_ms),
+    );
+    lines.put("threads", config.workers);
     lines.put("conn_yields", count!(snapshot, node.conn_yields));
+    // The index does not grow; this is the power of two that its main buckets come nearest to from above.
+    let plan = &snapshot.desk.plan;
+    lines.put(
+        "hash_power_level",
+        (plan.partitions * plan.main_buckets).ilog2(),
+    );
     lines.put("hash_bytes", table.index_bytes);
     lines.put("hash_is_expanding", 0);
-    lines.put("bytes", table.store.bytes);
-    lines.put("curr_items", table.store.items);
+}
+
+/// Slabs are never moved, as there are none.
+fn slabs(lines: &mut Lines<'_>) {
+    for name in [
+        "slab_reassign_rescues",
+        "slab_reassign_chunk_rescues",
+        "slab_reassign_inline_reclaim",
+        "slab_reassign_busy_items",
+        "slab_reassign_busy_deletes",
+        "slab_reassign_busy_nomem",
+    ] {
+        lines.put(name, 0);
+    }
+    lines.put("slab_reassign_last_busy_status", "none");
+    lines.put("slab_reassign_running", 0);
+    lines.put("slabs_moved", 0);
+    lines.put("malloc_fails", 0);
+}
+
+fn watchers(_snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
+    for name in [
+        "log_worker_dropped",
+        "log_worker_written",
+        "log_watcher_skipped",
+        "log_watcher_sent",
+        "log_watchers",
+    ] {
+        lines.put(name, 0);
+    }
+    // Connections are not handed out by network queue.
+    lines.put("unexpected_napi_ids", 0);
+    lines.put("round_robin_fallback", 0);
+}
+
+fn store(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
+    let store = &snapshot.now.table.store;
+    lines.put("bytes", store.bytes);
+    lines.put("curr_items", store.items);
     lines.put("total_items", count!(snapshot, table.store.stored));
+    lines.put("slab_global_page_pool", 0);
+    lines.put("expired_unfetched", UNKNOWN);
+    lines.put("evicted_unfetched", UNKNOWN);
     lines.put("evictions", count!(snapshot, table.store.evictions));
     lines.put("reclaimed", count!(snapshot, table.store.expired_reclaimed));
+    lines.put("crawler_reclaimed", 0);
+    lines.put("crawler_items_checked", 0);
+    lines.put("lrutail_reflocked", 0);
 }

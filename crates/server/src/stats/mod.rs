@@ -8,6 +8,7 @@ mod memory;
 mod own;
 mod settings;
 
+use crate::auth::AuthFile;
 use crate::config::Config;
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Moment;
@@ -24,6 +25,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub struct Desk {
     config: Config,
     plan: MemoryPlan,
+    auth: Option<AuthFile>,
     tables: Vec<Arc<dyn Figures>>,
     node: OnceLock<Opened>,
     /// The counts at the last `stats reset`.
@@ -59,6 +61,7 @@ impl Desk {
     pub fn new(
         config: Config,
         plan: MemoryPlan,
+        auth: Option<AuthFile>,
         tables: Vec<Arc<dyn Figures>>,
         set_verbosity: Box<dyn Fn(u32) + Send + Sync>,
     ) -> Desk {
@@ -66,6 +69,7 @@ impl Desk {
             verbosity: AtomicU32::new(config.verbosity.into()),
             config,
             plan,
+            auth,
             tables,
             node: OnceLock::new(),
             at_reset: Mutex::default(),
@@ -84,7 +88,13 @@ impl Desk {
     }
 
     /// Reads again what may change while the server runs: SIGHUP.
-    pub fn reload(&self) {}
+    pub fn reload(&self) {
+        match self.auth.as_ref().map(AuthFile::reload) {
+            None => tracing::info!("SIGHUP: there is nothing to read again"),
+            Some(Ok(())) => tracing::info!("SIGHUP: users and passwords read again"),
+            Some(Err(error)) => tracing::warn!("SIGHUP: {error}; the users stay as they were"),
+        }
+    }
 
     fn counts(&self) -> Counts {
         let mut counts = Counts::default();
@@ -179,6 +189,12 @@ impl Frontdesk for Desk {
             _ => return out.extend_from_slice(replies::ERROR.as_bytes()),
         }
         lines.end();
+    }
+
+    fn admits(&self, user: &[u8], password: &[u8]) -> bool {
+        self.auth
+            .as_ref()
+            .is_some_and(|auth| auth.admits(user, password))
     }
 
     fn verbosity(&self, level: u32) {
