@@ -47,6 +47,17 @@ pub const DATAGRAM_BURSTS_PER_TURN_MAX: usize = 8;
 /// Datagrams that a reply over UDP may take: a largest item of `-I 1m` fits. A longer reply is replaced by a line that says so.
 pub const REPLY_DATAGRAMS_MAX: usize = 1 << 10;
 
+/// Bytes of listed items that one client may have waiting before the listing goes on (`lru_crawler metadump`).
+pub const DUMP_BYTES_HIGH: usize = 64 << 10;
+
+/// Chains of the index that a listing walks before everybody else has a turn.
+pub const DUMP_CHAINS_PER_TURN: usize = 1 << 10;
+
+/// Bytes that `stats cachedump` shows, about as many as memcached's, and chains of the index that it looks at for them.
+pub const CACHEDUMP_BYTES_MAX: usize = 2 << 20;
+/// See [`CACHEDUMP_BYTES_MAX`].
+pub const CACHEDUMP_CHAINS_MAX: usize = 1 << 18;
+
 /// Connections that are received from, parsed and answered together; the others that are ready
 /// follow.
 pub const BURST_CONNECTIONS_MAX: usize = 32;

@@ -1,6 +1,6 @@
 //! The contract between a worker and the engine it drives.
 
-use glimmer_base::{Keyhash, Moment};
+use glimmer_base::{Expiry, Keyhash, Moment};
 use glimmer_proto::Request;
 pub use glimmer_store::memory::PageReport;
 pub use glimmer_store::partition::Counts;
@@ -55,6 +55,78 @@ pub enum Place {
     Owner(usize),
 }
 
+/// Where a walk over the items stands.
+#[derive(Clone, Copy, Debug)]
+pub struct ListCursor {
+    scope: ListScope,
+    partition: usize,
+    chain: usize,
+}
+
+/// Which partitions a walk is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListScope {
+    /// Those that the worker owns. Every partition has one owner, also where all may write.
+    Owned,
+    /// Those that the worker may write.
+    Writable,
+}
+
+impl ListCursor {
+    /// The beginning.
+    pub fn new(scope: ListScope) -> ListCursor {
+        ListCursor {
+            scope,
+            partition: 0,
+            chain: 0,
+        }
+    }
+
+    /// The partitions in scope.
+    pub(crate) fn scope(&self) -> ListScope {
+        self.scope
+    }
+
+    /// The partition and the chain that come next.
+    pub(crate) fn at(&self) -> (usize, usize) {
+        (self.partition, self.chain)
+    }
+
+    /// Goes on with this chain, or with the next partition.
+    pub(crate) fn advance(&mut self, chain: Option<usize>) {
+        match chain {
+            Some(chain) => self.chain = chain,
+            None => {
+                self.partition += 1;
+                self.chain = 0;
+            }
+        }
+    }
+}
+
+/// What a walk shows of an item.
+#[derive(Clone, Copy, Debug)]
+pub struct Listed<'a> {
+    /// Its key.
+    pub key: &'a [u8],
+    /// When it expires.
+    pub expiry: Expiry,
+    /// When it was last accessed, in seconds since the server's epoch; 0 if that was not noted.
+    pub accessed_s: u32,
+    /// Its CAS unique.
+    pub cas: u64,
+    /// Whether a client is known to have fetched it.
+    pub is_fetched: bool,
+    /// Whether its key came in base64.
+    pub is_binary_key: bool,
+    /// The client's flags.
+    pub flags: u32,
+    /// Bytes of its value.
+    pub value_bytes: usize,
+    /// Bytes that it takes in the heap.
+    pub heap_bytes: usize,
+}
+
 /// One worker's way to the store: it runs batches. Dynamic, because the call is paid once per
 /// burst; inside, access mode and eviction rule are types.
 pub trait Engine: Send {
@@ -76,6 +148,16 @@ pub trait Engine: Send {
     /// at once). Takes effect on every partition of the store, whoever owns it, before any
     /// request is executed that arrives after this call returns.
     fn flush(&mut self, now: Moment, at_ms: u64);
+
+    /// Shows `visit` the items of up to `chains` chains of the index, from where `cursor` stands on, of the partitions in its scope. Returns whether
+    /// there are more; a chain holds 120 items at most.
+    fn list(
+        &mut self,
+        now: Moment,
+        cursor: &mut ListCursor,
+        chains: usize,
+        visit: &mut dyn FnMut(&Listed<'_>),
+    ) -> bool;
 
     /// A way to this worker's share of the figures, from any thread: what its own requests did, and
     /// the state of the partitions that it owns. Summed over the workers they are the server's.

@@ -21,6 +21,9 @@ mod pipeline;
 mod tally;
 
 pub use build::{Spread, build, partitions};
-pub use job::{Counts, Done, Engine, Figures, Job, PageReport, Place, Status, TableStats, Tally};
+pub use job::{
+    Counts, Done, Engine, Figures, Job, ListCursor, ListScope, Listed, PageReport, Place, Status,
+    TableStats, Tally,
+};
 pub use partitions_of::Partitions;
 pub use pipeline::{Prefetch, Stages, staged};

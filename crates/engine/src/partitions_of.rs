@@ -56,6 +56,21 @@ impl<T: Table> Partitions<T> {
         handle.owner.is_some() || is_read && handle.reader.is_some()
     }
 
+    /// The number of partitions.
+    pub(crate) fn count(&self) -> usize {
+        self.handles.len()
+    }
+
+    /// Whether this worker owns a partition: of those who may write it, the one that it was made for.
+    pub(crate) fn is_owned(&self, partition: usize) -> bool {
+        partition % self.workers == self.worker
+    }
+
+    /// The writing side of a partition by number, where this worker has it.
+    pub(crate) fn writable(&mut self, partition: usize) -> Option<&mut T> {
+        self.handles[partition].owner.as_mut()
+    }
+
     /// The figures of these partitions, of which this worker has the writing side.
     pub(crate) fn figures(&mut self, owned: Vec<usize>) -> Vec<Box<dyn TableFigures>> {
         owned

@@ -338,6 +338,7 @@ impl Arguments {
                 dump: !self.disable_dumping,
                 watch: !self.disable_watch,
             },
+            crawler: extended.crawler,
             shutdown_command: self.enable_shutdown,
             cas: !self.disable_cas,
             auth_file: self.auth_file,

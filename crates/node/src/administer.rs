@@ -1,9 +1,11 @@
 //! Commands that name no key. They are executed when everything before them on their connection has been answered.
 
+use glimmer_base::sync::Ordering;
 use glimmer_base::{Expiry, Moment};
-use glimmer_proto::text::{Admin, lines};
+use glimmer_proto::text::{Admin, Dump, lines};
 
 use crate::burst::{Stop, Tools};
+use crate::errand::{Permit, cachedump};
 
 /// Executes a command that names no key.
 #[cold]
@@ -31,6 +33,18 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools
             say(if quiet { "" } else { line });
         }
         Admin::Stats(argument) => tools.frontdesk.stats(argument, tools.now, out),
+        Admin::CacheDump { items_max } => {
+            if tools.permits.dump {
+                cachedump(tools.engine, items_max, tools.now, out);
+            } else {
+                say(lines::CACHEDUMP_NOT_ALLOWED);
+            }
+        }
+        Admin::Crawler(is_on) => {
+            tools.switches.set_crawler(is_on);
+            say(lines::OK);
+        }
+        Admin::Dump(_) => unreachable!("it takes the burst's own hand"),
         Admin::Quit => return Stop::Close,
         Admin::Shutdown(how) => {
             if tools.frontdesk.shutdown(how, out) {
@@ -39,6 +53,37 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools
         }
     }
     Stop::Live
+}
+
+/// Begins to list all items, or says why not.
+#[cold]
+pub(crate) fn begin_dump(
+    kind: Dump,
+    is_stream: bool,
+    out: &mut Vec<u8>,
+    tools: &Tools<'_>,
+) -> Option<Permit> {
+    let (not_allowed, not_alone) = match kind {
+        Dump::Meta => (lines::METADUMP_NOT_ALLOWED, lines::METADUMP_NOT_ALONE),
+        Dump::Mg => (lines::MGDUMP_NOT_ALLOWED, lines::MGDUMP_NOT_ALONE),
+    };
+    let permit = if !tools.switches.has_crawler() {
+        Err(lines::LRU_CRAWLER_DISABLED)
+    } else if !tools.permits.dump {
+        Err(not_allowed)
+    } else if !out.is_empty() {
+        Err(not_alone)
+    } else if !is_stream {
+        Err(lines::ERROR)
+    } else {
+        Permit::take(&tools.switches.is_dumping).ok_or(lines::CRAWLER_BUSY)
+    };
+    if permit.is_ok() {
+        tools.switches.dumps.fetch_add(1, Ordering::Relaxed);
+    }
+    let line = permit.as_ref().map_or_else(|&line| line, |_| lines::OK);
+    out.extend_from_slice(line.as_bytes());
+    permit.ok()
 }
 
 /// The moment that a `flush_all` names, in milliseconds since the epoch.

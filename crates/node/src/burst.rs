@@ -10,15 +10,17 @@ use glimmer_base::{Keyhash, Moment, Seed};
 use glimmer_engine::{Done, Engine, Job, Place, Status};
 use glimmer_proto::Request;
 use glimmer_proto::text::login::{self, Login};
-use glimmer_proto::text::{After, Parser, Step, lines};
+use glimmer_proto::text::{Admin, After, Dump, Parser, Step, lines};
 
-use crate::administer::administer;
+use crate::administer::{administer, begin_dump};
 use crate::config::Permits;
 use crate::connection::{Connection, ConnectionKey};
+use crate::errand::Permit;
 use crate::frontdesk::Frontdesk;
 use crate::mesh::parcel::Ticket;
 use crate::mesh::port::Port;
 use crate::stats::Tally;
+use crate::switches::Switches;
 use crate::window::Window;
 
 /// Why a connection's requests are not parsed any further in this burst.
@@ -38,6 +40,8 @@ pub(crate) enum Stop {
     NoBox,
     /// Its next request has to cross over, which takes a connection; this is a datagram.
     Crossing,
+    /// All items are to be listed for it.
+    Dump(Dump),
     /// It is to be closed.
     Close,
 }
@@ -89,6 +93,8 @@ pub(crate) struct Burst {
     /// The members' reply buffers.
     pub outs: ArrayVec<Vec<u8>, BURST_CONNECTIONS_MAX>,
     crossed: Vec<Crossed>,
+    /// The right to list all items, on its way to the member that asked for it.
+    pub permit: Option<Permit>,
     /// Windows that are not in use.
     #[expect(clippy::vec_box, reason = "the box itself moves into a connection")]
     windows: Vec<Box<Window>>,
@@ -105,6 +111,7 @@ pub(crate) struct Tools<'w> {
     /// Requests of one member in one burst.
     pub turn_requests: u32,
     pub permits: Permits,
+    pub switches: &'w Switches,
     /// Jobs per batch: fewer than [`BATCH_MAX`] when memory for replies is short.
     pub batch_max: usize,
     pub engine: &'w mut dyn Engine,
@@ -164,6 +171,7 @@ impl Burst {
             members: ArrayVec::new(),
             outs: ArrayVec::new(),
             crossed: Vec::new(),
+            permit: None,
             windows: Vec::new(),
         }
     }
@@ -266,6 +274,7 @@ impl Burst {
             members,
             outs,
             crossed,
+            permit,
             windows,
         } = self;
         let (member, out) = (&mut members[index], &mut outs[index]);
@@ -348,6 +357,19 @@ impl Burst {
                     (used, if close { Stop::Close } else { Stop::Live })
                 }
                 Step::Admin { .. } if member.window.is_some() => (0, Stop::Window),
+                Step::Admin {
+                    used,
+                    admin: Admin::Dump(kind),
+                } => {
+                    let is_stream = matches!(member.source, Source::Connection(_));
+                    match begin_dump(kind, is_stream, out, tools) {
+                        Some(taken) => {
+                            *permit = Some(taken);
+                            (used, Stop::Dump(kind))
+                        }
+                        None => (used, Stop::Live),
+                    }
+                }
                 Step::Admin { used, admin } => (used, administer(&admin, out, tools)),
             };
             if used == 0 {

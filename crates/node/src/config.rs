@@ -59,6 +59,8 @@ pub struct NodeConfig {
     pub limits: Limits,
     /// Which commands clients may use.
     pub permits: Permits,
+    /// Whether all items may be listed from the start, without `lru_crawler enable`.
+    pub crawler: bool,
     /// Whether clients have to authenticate.
     pub locked: bool,
     /// The keyhash's seed, which the engines use too.

@@ -6,6 +6,7 @@ use glimmer_transport::udp::Peer;
 use glimmer_transport::{Received, Sent, Stream};
 
 use crate::datagrams::is_too_large;
+use crate::errand::Outing;
 use crate::pool::Pool;
 use crate::window::Window;
 
@@ -32,6 +33,8 @@ pub(crate) struct Connection {
     pub window: Option<Box<Window>>,
     /// The client has yet to authenticate.
     pub locked: bool,
+    /// All items are being listed for it; it is not parsed meanwhile.
+    pub outing: Option<Outing>,
     /// More may be received: the poller said so, and no receive has found the socket empty since.
     pub readable: bool,
     /// The poller said that the peer will send no more.
@@ -92,6 +95,7 @@ impl Connection {
             tx: Vec::new(),
             tx_sent: 0,
             window: None,
+            outing: None,
             locked: false,
             // Bytes may have come before the poller watched; then it reports them at once. Looking first costs a system call.
             readable: false,
@@ -116,13 +120,19 @@ impl Connection {
     /// Whether everything that was asked has been answered and sent.
     #[inline]
     pub fn is_settled(&self) -> bool {
-        self.window.is_none() && self.tx.is_empty()
+        self.window.is_none() && self.outing.is_none() && self.tx.is_empty()
     }
 
     /// Whether the client has taken everything in front of this hole of its window.
     pub fn awaits(&self, hole: u16) -> bool {
         let is_next = |window: &Window| window.next() == Some(hole);
         self.tx.is_empty() && self.window.as_deref().is_some_and(is_next)
+    }
+
+    /// Whether its errand should go on.
+    #[inline]
+    pub fn has_errand(&self) -> bool {
+        self.tx.is_empty() && matches!(self.outing, Some(Outing::Home(_)))
     }
 
     /// Whether it should be served.

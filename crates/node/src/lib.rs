@@ -12,6 +12,7 @@
 //! | `window` | the order of replies while some are with other workers |
 //! | [`mesh`] | rings between workers, the parcels in them, and how a sleeping worker is woken |
 //! | `connection`, `pool` | what a client costs, and the budget it comes out of |
+//! | `errand` | listing all items |
 //! | `upkeep` | timers, and how a worker leaves |
 //! | `node` | threads and their handle |
 
@@ -32,6 +33,8 @@ mod datagrams;
 #[cfg(not(loom))]
 mod door;
 #[cfg(not(loom))]
+mod errand;
+#[cfg(not(loom))]
 mod frontdesk;
 #[cfg(not(loom))]
 mod node;
@@ -47,6 +50,8 @@ mod serve;
 mod shared;
 #[cfg(not(loom))]
 mod stats;
+#[cfg(not(loom))]
+mod switches;
 #[cfg(not(loom))]
 mod upkeep;
 #[cfg(not(loom))]

@@ -6,6 +6,7 @@ use std::sync::{Arc, Weak, mpsc};
 use std::thread::JoinHandle;
 
 use glimmer_base::limits::{POLL_EVENTS_MAX, WORKERS_MAX};
+use glimmer_base::sync::Ordering;
 use glimmer_engine::Engine;
 use glimmer_transport::{Bell, Listener, Poller, pin_to, tcp, udp, unix};
 use slotmap::SlotMap;
@@ -34,6 +35,21 @@ pub struct Node {
 pub struct NodeFigures(Weak<Shared>);
 
 impl NodeFigures {
+    /// Whether all items may be listed, as clients have it.
+    pub fn has_crawler(&self) -> bool {
+        let shared = self.0.upgrade();
+        shared.is_some_and(|shared| shared.switches.has_crawler())
+    }
+
+    /// Whether all items are being listed for somebody, and how often that was begun.
+    pub fn dumps(&self) -> (bool, u64) {
+        let shared = self.0.upgrade();
+        shared.map_or((false, 0), |shared| {
+            let dumps = shared.switches.dumps.load(Ordering::Relaxed);
+            (shared.switches.is_dumping(), dumps)
+        })
+    }
+
     /// Each worker's figures as of its last turn; none when the node is gone.
     pub fn tallies(&self) -> Vec<Tally> {
         let shared = self.0.upgrade();

@@ -4,6 +4,7 @@ use glimmer_base::limits::{BATCH_MAX, BUFFER_BYTES, BUFFER_BYTES_KEPT_MAX, BURST
 
 use crate::burst::{Member, Source, Stop, Tools};
 use crate::connection::{ConnectionKey, Link, Room};
+use crate::errand::{Errand, Outing};
 use crate::worker::Worker;
 
 impl Worker {
@@ -39,6 +40,10 @@ impl Worker {
             return;
         };
         connection.queued = false;
+        if connection.has_errand() {
+            self.advance_errand(key);
+            return;
+        }
         if !connection.is_runnable() {
             self.settle(key);
             return;
@@ -103,6 +108,7 @@ impl Worker {
             alone: self.shared.is_alone(),
             turn_requests: self.shared.config.turn_requests,
             permits: self.shared.config.permits,
+            switches: &self.shared.switches,
             batch_max: (free / guess.max(1)).clamp(1, BATCH_MAX),
             engine: &mut *self.engine,
             port: &mut self.port,
@@ -157,6 +163,15 @@ impl Worker {
             }
         }
         match stop {
+            Stop::Dump(kind) => {
+                // The last thing that this member did was to ask for it.
+                let errand = self
+                    .burst
+                    .permit
+                    .take()
+                    .map(|permit| Box::new(Errand::new(kind, permit, self.me, key)));
+                self.connections[key].outing = errand.map(Outing::Home);
+            }
             Stop::Spent => self.tally.conn_yields += 1,
             Stop::NoBox => {
                 self.connections[key].queued = true;
@@ -197,7 +212,7 @@ impl Worker {
             self.close(key);
             return;
         }
-        if !connection.queued && connection.is_runnable() {
+        if !connection.queued && (connection.is_runnable() || connection.has_errand()) {
             connection.queued = true;
             self.ready.push_back(key);
         }

@@ -7,10 +7,12 @@ use glimmer_base::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, lock};
 use glimmer_transport::Stream;
 
 use crate::config::NodeConfig;
+use crate::errand::Errand;
 use crate::frontdesk::Frontdesk;
 use crate::mesh::doorbell::Doorbell;
 use crate::roster::Roster;
 use crate::stats::WorkerStats;
+use crate::switches::Switches;
 use crate::wake::EventBell;
 
 /// What the workers share. Only connections that come and go, and the end of the server, pass through here.
@@ -20,18 +22,50 @@ pub(crate) struct Shared {
     pub roster: Roster,
     pub stats: Vec<WorkerStats>,
     pub doorbells: Vec<Arc<Doorbell<EventBell>>>,
+    pub switches: Switches,
     /// Connections accepted by one worker for another.
-    guests: Vec<Guests>,
+    guests: Vec<Mailbox<Stream>>,
+    /// Walks over all items that one worker does for another.
+    errands: Vec<Mailbox<Box<Errand>>>,
     /// The server has been told to stop.
     pub stopping: AtomicBool,
     /// Workers that have no connections left, after that.
     drained: AtomicUsize,
 }
 
-#[derive(Default)]
-struct Guests {
+/// What is left for one worker by others.
+struct Mailbox<T> {
     waiting: AtomicUsize,
-    streams: Mutex<VecDeque<Stream>>,
+    letters: Mutex<VecDeque<T>>,
+}
+
+impl<T> Mailbox<T> {
+    /// One for each worker.
+    fn for_each(workers: usize) -> Vec<Mailbox<T>> {
+        let mailbox = |_| Mailbox {
+            waiting: AtomicUsize::new(0),
+            letters: Mutex::new(VecDeque::new()),
+        };
+        (0..workers).map(mailbox).collect()
+    }
+
+    fn put(&self, letter: T) {
+        lock(&self.letters).push_back(letter);
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) == 0
+    }
+
+    fn take(&self) -> Option<T> {
+        if self.is_empty() {
+            return None;
+        }
+        let letter = lock(&self.letters).pop_front()?;
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        Some(letter)
+    }
 }
 
 impl Shared {
@@ -43,14 +77,21 @@ impl Shared {
         let workers = doorbells.len();
         Shared {
             roster: Roster::new(workers, config.connections_max),
+            switches: Switches::new(config.crawler),
             config,
             frontdesk,
             stats: (0..workers).map(|_| WorkerStats::default()).collect(),
             doorbells,
-            guests: (0..workers).map(|_| Guests::default()).collect(),
+            guests: Mailbox::for_each(workers),
+            errands: Mailbox::for_each(workers),
             stopping: AtomicBool::new(false),
             drained: AtomicUsize::new(0),
         }
+    }
+
+    /// How many workers there are.
+    pub fn workers(&self) -> usize {
+        self.doorbells.len()
     }
 
     /// Whether there is one worker only.
@@ -60,26 +101,29 @@ impl Shared {
 
     /// Gives a connection to a worker.
     pub fn hand_over(&self, worker: usize, stream: Stream) {
-        let guests = &self.guests[worker];
-        lock(&guests.streams).push_back(stream);
-        guests.waiting.fetch_add(1, Ordering::Relaxed);
+        self.guests[worker].put(stream);
         self.doorbells[worker].wake();
     }
 
-    /// Whether a connection waits to be taken by a worker.
+    /// Gives an errand to a worker.
+    pub fn send_errand(&self, worker: usize, errand: Box<Errand>) {
+        self.errands[worker].put(errand);
+        self.doorbells[worker].wake();
+    }
+
+    /// The next errand that was given to a worker.
+    pub fn next_errand(&self, worker: usize) -> Option<Box<Errand>> {
+        self.errands[worker].take()
+    }
+
+    /// Whether something was left for a worker.
     pub fn has_mail(&self, worker: usize) -> bool {
-        self.guests[worker].waiting.load(Ordering::Relaxed) > 0
+        !self.guests[worker].is_empty() || !self.errands[worker].is_empty()
     }
 
     /// The next connection that was given to a worker.
     pub fn next_guest(&self, worker: usize) -> Option<Stream> {
-        if !self.has_mail(worker) {
-            return None;
-        }
-        let guests = &self.guests[worker];
-        let stream = lock(&guests.streams).pop_front()?;
-        guests.waiting.fetch_sub(1, Ordering::Relaxed);
-        Some(stream)
+        self.guests[worker].take()
     }
 
     /// Tells every worker to stop.

@@ -116,6 +116,9 @@ impl Worker {
         let keys: Vec<ConnectionKey> = self.connections.keys().collect();
         for key in keys {
             let connection = &mut self.connections[key];
+            if connection.outing.take().is_some() {
+                connection.closing = true;
+            }
             connection.readable |= !connection.ended;
             self.settle(key);
         }

@@ -108,6 +108,7 @@ impl Worker {
     fn turn(&mut self) {
         self.take_events();
         self.take_mail();
+        self.take_errands();
         self.take_parcels();
         if self.is_short {
             self.relieve();

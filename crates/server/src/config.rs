@@ -32,6 +32,8 @@ pub struct Config {
     pub idle_timeout: Option<Duration>,
     /// Which commands clients may use.
     pub permits: Permits,
+    /// Whether all items may be listed without `lru_crawler enable` (`-o no_lru_crawler`).
+    pub crawler: bool,
     /// Whether clients may stop the server (`-A`).
     pub shutdown_command: bool,
     /// Whether items show CAS uniques (`-C` turns them off).
@@ -289,6 +291,7 @@ mod tests {
             rejects_beyond_max: true,
             idle_timeout: None,
             permits: Permits::ALL,
+            crawler: true,
             shutdown_command: false,
             cas: true,
             auth_file: None,

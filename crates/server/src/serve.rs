@@ -162,6 +162,7 @@ fn start(
             item_bytes_max: plan.item_bytes_max,
         },
         permits: config.permits,
+        crawler: config.crawler,
         locked: auth_is_wanted,
         seed,
         cores,

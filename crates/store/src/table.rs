@@ -91,6 +91,18 @@ pub trait TableWriter {
         true
     }
 
+    /// Shows `visit` the items of the chain (bucket, set) with this number that have not expired, each with what [`TableWriter::was_read`] says of it. Returns the number of the next; none if there is
+    /// none. A table that cannot be walked shows nothing. The walk begins with 0 and may span any number of visits to the table: items that are there
+    /// throughout are shown once, unless the table moves them.
+    fn list(
+        &self,
+        _chain: usize,
+        _now: Moment,
+        _visit: &mut dyn FnMut(&Item<'_>, bool),
+    ) -> Option<usize> {
+        None
+    }
+
     /// Whether the key's item is known to have been read since it was put where it lies, by reads that left no mark on the item itself.
     fn was_read(&self, _keyhash: Keyhash, _key: &[u8], _now: Moment) -> bool {
         false

@@ -6,15 +6,17 @@
 //! | `read` | `get`: by the owner, or beside it |
 //! | `store` | `set` and its conditions, `append`, `prepend` |
 //! | `change` | `delete`, `incr`, `decr`, `touch` |
+//! | `list` | all items, some at a time |
 //! | `answer` | outcomes in the words of the request's protocol |
 
 mod answer;
 mod change;
+mod list;
 mod read;
 mod store;
 
 use crate::flush::FlushClock;
-use crate::job::{Done, Engine, Figures, Job, Place, Status};
+use crate::job::{Done, Engine, Figures, Job, ListCursor, Listed, Place, Status};
 use crate::pipeline::{Stages, staged};
 use crate::tally::LiveTally;
 use crate::{PageReport, Partitions, TableStats};
@@ -116,6 +118,17 @@ impl<T: Table> Engine for Executor<T> {
 
     fn flush(&mut self, now: Moment, at_ms: u64) {
         self.flushes.set(now, at_ms);
+    }
+
+    fn list(
+        &mut self,
+        now: Moment,
+        cursor: &mut ListCursor,
+        chains: usize,
+        visit: &mut dyn FnMut(&Listed<'_>),
+    ) -> bool {
+        let flushes = self.flushes.due(now);
+        list::list(&mut self.partitions, now, flushes, cursor, chains, visit)
     }
 
     fn figures(&self) -> Arc<dyn Figures> {

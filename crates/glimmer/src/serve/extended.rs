@@ -9,6 +9,8 @@ use std::time::Duration;
 pub struct Extended {
     /// `maxconns_fast`, `no_maxconns_fast`.
     pub rejects_beyond_max: bool,
+    /// `lru_crawler`, `no_lru_crawler`: whether all items may be listed from the start.
+    pub crawler: bool,
     /// `idle_timeout`.
     pub idle_timeout: Option<Duration>,
     /// One line for each option that has no effect.
@@ -34,6 +36,9 @@ enum Value {
 /// What an option does.
 enum Effect {
     RejectsBeyondMax(bool),
+    Crawler(bool),
+    /// What memcached's earlier defaults were.
+    Old,
     IdleTimeout,
     /// What it asks for is so anyway, or is a matter of course.
     Holds,
@@ -48,7 +53,7 @@ use Effect::*;
 const ANY: RangeInclusive<i64> = 0..=u32::MAX as i64;
 const SLABS: &str = "there are no slabs";
 const SEGMENTS: &str = "there are no LRU segments";
-const CRAWLER: &str = "there is no LRU crawler: what has expired leaves with the head of the log";
+const CRAWLER: &str = "items are listed as fast as the client takes them";
 const INDEX: &str = "the index is as large as --item-size-hint says, from the start";
 const BUFFERS: &str = "-m bounds the connections' buffers too";
 const LOG_BUFFERS: &str = "the buffers of watchers have a fixed size";
@@ -59,7 +64,7 @@ const OPTIONS: &[(&str, Value, Effect)] = &[
     ("no_maxconns_fast", Value::None, RejectsBeyondMax(false)),
     ("idle_timeout", Value::Whole(ANY), IdleTimeout),
     ("modern", Value::None, Holds),
-    ("no_modern", Value::None, RejectsBeyondMax(false)),
+    ("no_modern", Value::None, Old),
     ("hashpower", Value::Whole(12..=32), Nothing(INDEX)),
     ("no_hashexpand", Value::None, Holds),
     (
@@ -89,8 +94,8 @@ const OPTIONS: &[(&str, Value, Effect)] = &[
     ("slab_sizes", Value::Text, Nothing(SLABS)),
     ("slab_chunk_max", Value::Whole(1..=1024), Nothing(SLABS)),
     ("no_chunked_items", Value::None, Nothing(SLABS)),
-    ("lru_crawler", Value::None, Nothing(CRAWLER)),
-    ("no_lru_crawler", Value::None, Holds),
+    ("lru_crawler", Value::None, Crawler(true)),
+    ("no_lru_crawler", Value::None, Crawler(false)),
     (
         "lru_crawler_sleep",
         Value::Whole(0..=1_000_000),
@@ -162,6 +167,7 @@ impl Extended {
     pub fn read(lists: &[String]) -> anyhow::Result<Extended> {
         let mut extended = Extended {
             rejects_beyond_max: true,
+            crawler: true,
             idle_timeout: None,
             notices: Vec::new(),
         };
@@ -187,6 +193,8 @@ impl Extended {
             .map_err(|reason| Refused::value(format!("-o {option}: {reason}")))?;
         match effect {
             RejectsBeyondMax(rejects) => self.rejects_beyond_max = *rejects,
+            Crawler(is_on) => self.crawler = *is_on,
+            Old => (self.rejects_beyond_max, self.crawler) = (false, false),
             IdleTimeout => {
                 self.idle_timeout = (number > 0).then(|| Duration::from_secs(number as u64));
             }
@@ -241,7 +249,7 @@ mod tests {
         let extended = read("idle_timeout=3,no_maxconns_fast").unwrap();
         assert_eq!(extended.idle_timeout, Some(Duration::from_secs(3)));
         assert!(!extended.rejects_beyond_max);
-        let extended = read("no_modern,maxconns_fast,idle_timeout=0").unwrap();
+        let extended = read("no_modern,maxconns_fast,lru_crawler,idle_timeout=0").unwrap();
         assert_eq!(extended, read("").unwrap());
     }
 

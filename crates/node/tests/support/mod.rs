@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use glimmer_base::limits::{REPLY_BYTES_HIGH, TURN_REQUESTS_MAX};
 use glimmer_base::{Keyhash, Moment, Seed};
-use glimmer_engine::{Done, Engine, Figures, Job, Place, Status};
+use glimmer_engine::{Done, Engine, Figures, Job, ListCursor, Listed, Place, Status};
 use glimmer_node::{Address, Clock, Frontdesk, Node, NodeConfig, Permits};
 use glimmer_proto::text::{Limits, Shutdown, emit, lines};
 use glimmer_proto::{Form, Request, StoreMode, Verb};
@@ -125,6 +125,16 @@ impl Engine for MapEngine {
         }
     }
 
+    fn list(
+        &mut self,
+        _: Moment,
+        _: &mut ListCursor,
+        _: usize,
+        _: &mut dyn FnMut(&Listed<'_>),
+    ) -> bool {
+        false
+    }
+
     fn figures(&self) -> Arc<dyn Figures> {
         unimplemented!("a node does not ask for its engines' figures")
     }
@@ -201,6 +211,7 @@ pub fn config() -> NodeConfig {
         rejects_beyond_max: true,
         turn_requests: TURN_REQUESTS_MAX,
         permits: Permits::ALL,
+        crawler: true,
         locked: false,
         backlog: 128,
         connections_max: 1024,

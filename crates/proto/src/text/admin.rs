@@ -1,7 +1,7 @@
 //! Commands that name no key, and everything that is no command.
 
 use super::parser::Line;
-use super::step::{Admin, After, Shutdown, Step};
+use super::step::{Admin, After, Dump, Shutdown, Step};
 use super::tokens::{Words, without_leading_spaces};
 use super::{lines, number};
 
@@ -11,12 +11,13 @@ pub(super) fn read<'a>(line: &Line<'a>, words: &Words<'a>, rest: &'a [u8]) -> St
         b"version" => Ok(Admin::Version),
         b"quit" => Ok(Admin::Quit),
         b"mn" => Ok(Admin::MetaNoop),
+        b"stats" if words.at(1) == b"cachedump" => cachedump(words),
         b"stats" => Ok(Admin::Stats(trimmed(rest))),
         b"shutdown" => Ok(Admin::Shutdown(shutdown(words))),
         b"verbosity" => verbosity(words),
         b"flush_all" => flush_all(words),
         b"cache_memlimit" => Err(memlimit(words)),
-        b"lru_crawler" => Err(lru_crawler(words)),
+        b"lru_crawler" => lru_crawler(words),
         b"slabs" => Err(slabs(words)),
         b"lru" => Err(lines::unless(words.are_quiet(), lines::ERROR)),
         b"watch" => Err(lines::unless(words.are_quiet(), lines::WATCH_NOT_ALLOWED)),
@@ -89,13 +90,39 @@ fn slabs(words: &Words<'_>) -> &'static str {
     }
 }
 
-/// Expired items leave with the head of the log; there is no crawler, and memcached has lines for that.
-fn lru_crawler(words: &Words<'_>) -> &'static str {
+/// Expired items leave with the head of the log, so that a crawl has nothing to do; what memcached's crawler lists can be listed.
+fn lru_crawler<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
     match (words.count(), words.at(1)) {
-        (3, b"crawl" | b"metadump") => lines::LRU_CRAWLER_DISABLED,
-        (2, b"enable") => lines::LRU_CRAWLER_NOT_STARTED,
-        (2, b"disable") => lines::LRU_CRAWLER_NOT_STOPPED,
-        _ => lines::ERROR,
+        (2, b"enable") => Ok(Admin::Crawler(true)),
+        (2, b"disable") => Ok(Admin::Crawler(false)),
+        (3, b"metadump" | b"mgdump" | b"crawl") if !is_class_list(words.at(2)) => {
+            Err(lines::BAD_CLASS)
+        }
+        (3, b"metadump") => Ok(Admin::Dump(Dump::Meta)),
+        (3, b"mgdump") => Ok(Admin::Dump(Dump::Mg)),
+        (3, b"crawl") => Err(lines::NOTHING_TO_CRAWL),
+        (3, b"tocrawl" | b"sleep") => Err(match (words.at(1), number::unsigned_32(words.at(2))) {
+            (_, None) => lines::BAD_LINE,
+            (b"sleep", Some(1_000_001..)) => lines::CRAWLER_SLEEP_TOO_LONG,
+            _ => lines::OK,
+        }),
+        _ => Err(lines::ERROR),
+    }
+}
+
+/// All items are of one class, so that every list of classes names all.
+fn is_class_list(text: &[u8]) -> bool {
+    let is_class = |class: &[u8]| matches!(number::unsigned_32(class), Some(1..=63));
+    text == b"all" || text == b"hash" || text.split(|&byte| byte == b',').all(is_class)
+}
+
+fn cachedump<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
+    let class = number::unsigned_32(words.at(2));
+    match (words.count(), class, number::unsigned_32(words.at(3))) {
+        (..4, ..) => Err(lines::BAD_COMMAND_LINE),
+        (_, Some(..64), Some(items_max)) => Ok(Admin::CacheDump { items_max }),
+        (_, Some(_), Some(_)) => Err(lines::ILLEGAL_CLASS),
+        _ => Err(lines::BAD_LINE),
     }
 }
 

@@ -54,12 +54,30 @@ pub const WATCH_NOT_ALLOWED: &str = "CLIENT_ERROR watch commands not allowed\r\n
 pub const FLUSH_NOT_ALLOWED: &str = "CLIENT_ERROR flush_all not allowed\r\n";
 /// `slabs reassign` where there are no slabs to move.
 pub const SLABS_REASSIGN_DISABLED: &str = "CLIENT_ERROR slab reassignment disabled\r\n";
-/// `lru_crawler crawl` and `metadump` where there is no crawler.
+/// `lru_crawler metadump` and `mgdump` after `lru_crawler disable`.
 pub const LRU_CRAWLER_DISABLED: &str = "CLIENT_ERROR lru crawler disabled\r\n";
-/// `lru_crawler enable` where there is no crawler.
-pub const LRU_CRAWLER_NOT_STARTED: &str = "ERROR failed to start lru crawler thread\r\n";
-/// `lru_crawler disable` where there is no crawler.
-pub const LRU_CRAWLER_NOT_STOPPED: &str = "ERROR failed to stop lru crawler thread\r\n";
+/// `lru_crawler` with a class that cannot be.
+pub const BAD_CLASS: &str = "BADCLASS invalid class id\r\n";
+/// `lru_crawler crawl` where nothing is to be crawled for.
+pub const NOTHING_TO_CRAWL: &str = "NOTSTARTED no items to crawl\r\n";
+/// `lru_crawler sleep` for more than a second.
+pub const CRAWLER_SLEEP_TOO_LONG: &str = "CLIENT_ERROR sleep must be one second or less\r\n";
+/// `lru_crawler metadump` or `mgdump` while another lists items.
+pub const CRAWLER_BUSY: &str = "BUSY currently processing crawler request\r\n";
+/// `lru_crawler metadump`, which the server can be told to refuse.
+pub const METADUMP_NOT_ALLOWED: &str = "ERROR metadump not allowed\r\n";
+/// `lru_crawler mgdump`, which the server can be told to refuse.
+pub const MGDUMP_NOT_ALLOWED: &str = "ERROR key dump not allowed\r\n";
+/// `lru_crawler metadump` behind commands whose replies are yet to be sent.
+pub const METADUMP_NOT_ALONE: &str = "ERROR cannot pipeline other commands before metadump\r\n";
+/// `lru_crawler mgdump` behind commands whose replies are yet to be sent.
+pub const MGDUMP_NOT_ALONE: &str = "ERROR cannot pipeline other commands before mgdump\r\n";
+/// The end of what `lru_crawler mgdump` lists.
+pub const META_END: &str = "EN\r\n";
+/// A command with too few words.
+pub const BAD_COMMAND_LINE: &str = "CLIENT_ERROR bad command line\r\n";
+/// `stats cachedump` with a class that cannot be.
+pub const ILLEGAL_CLASS: &str = "CLIENT_ERROR Illegal slab id\r\n";
 /// `cache_memlimit` below memcached's smallest limit.
 pub const MEMLIMIT_TOO_SMALL: &str = "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n";
 /// `cache_memlimit` where the limit cannot be changed.

@@ -8,6 +8,7 @@
 //! | `storage` | `set`, `add`, `replace`, `append`, `prepend`, `cas`: a line and a value |
 //! | `change` | `delete`, `incr`, `decr`, `touch`: a line with a key |
 //! | `admin` | commands that name no key |
+//! | [`dump`] | items, listed |
 //! | `tokens` | a line in words |
 //! | [`login`] | what a client sends that has to authenticate |
 //! | [`number`] | decimal numbers as `strtol` reads them |
@@ -21,6 +22,7 @@
 
 mod admin;
 mod change;
+pub mod dump;
 pub mod emit;
 pub mod lines;
 pub mod login;
@@ -32,4 +34,4 @@ mod storage;
 mod tokens;
 
 pub use parser::{Limits, Parser};
-pub use step::{Admin, After, Shutdown, Step};
+pub use step::{Admin, After, Dump, Shutdown, Step};

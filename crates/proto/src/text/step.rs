@@ -72,10 +72,28 @@ pub enum Admin<'a> {
     Stats(&'a [u8]),
     /// Answer with [`super::lines::META_NOOP`] (`mn`).
     MetaNoop,
+    /// List all items (`lru_crawler metadump`, `lru_crawler mgdump`).
+    Dump(Dump),
+    /// List items, as many as so (0: as many as may be), in the form of `stats cachedump`.
+    CacheDump {
+        /// How many.
+        items_max: u32,
+    },
+    /// Allow or forbid the listing of items (`lru_crawler enable`, `disable`) and answer `OK`.
+    Crawler(bool),
     /// Send what is waiting, then close.
     Quit,
     /// Stop the server, if it was started so that clients may; else answer [`super::lines::SHUTDOWN_NOT_ENABLED`].
     Shutdown(Shutdown),
+}
+
+/// In which form all items are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dump {
+    /// `key=... exp=... la=...` and so on, closed by `END`.
+    Meta,
+    /// `mg KEY`, which can be sent as it is to fetch the item, closed by `EN`.
+    Mg,
 }
 
 /// How `shutdown` asks the server to stop.

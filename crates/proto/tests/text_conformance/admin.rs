@@ -1,7 +1,7 @@
 //! Commands that name no key.
 
 use crate::*;
-use glimmer_proto::text::Shutdown;
+use glimmer_proto::text::{Dump, Shutdown};
 
 #[test]
 fn commands_without_a_key() {
@@ -109,17 +109,48 @@ fn commands_for_other_insides() {
         (b"lru_crawler foo\r\n", &[ERROR]),
         (
             b"lru_crawler crawl all\r\n",
-            &[Out::Say(reply::LRU_CRAWLER_DISABLED)],
+            &[Out::Say(reply::NOTHING_TO_CRAWL)],
         ),
+        (b"lru_crawler crawl x\r\n", &[Out::Say(reply::BAD_CLASS)]),
+        (b"lru_crawler tocrawl 9\r\n", &[Out::Say(reply::OK)]),
+        (b"lru_crawler tocrawl x\r\n", &[Out::Say(reply::BAD_LINE)]),
+        (b"lru_crawler sleep 1000000\r\n", &[Out::Say(reply::OK)]),
         (
-            b"lru_crawler metadump all\r\n",
-            &[Out::Say(reply::LRU_CRAWLER_DISABLED)],
-        ),
-        (
-            b"lru_crawler enable\r\n",
-            &[Out::Say(reply::LRU_CRAWLER_NOT_STARTED)],
+            b"lru_crawler sleep 1000001\r\n",
+            &[Out::Say(reply::CRAWLER_SLEEP_TOO_LONG)],
         ),
         (b"watch\r\n", &[Out::Say(reply::WATCH_NOT_ALLOWED)]),
+    ]);
+}
+
+/// Listing items: `lru_crawler metadump`, `mgdump` (protocol.txt, "LRU_Crawler"), `stats cachedump`.
+#[test]
+fn listings() {
+    let admin = Out::Admin;
+    let (meta, mg) = (Admin::Dump(Dump::Meta), Admin::Dump(Dump::Mg));
+    check(&[
+        (b"lru_crawler metadump all\r\n", &[admin(meta)]),
+        (b"lru_crawler metadump hash\r\n", &[admin(meta)]),
+        (b"lru_crawler metadump 1,2,63\r\n", &[admin(meta)]),
+        (b"lru_crawler mgdump all\r\n", &[admin(mg)]),
+        (b"lru_crawler metadump\r\n", &[ERROR]),
+        (b"lru_crawler metadump 0\r\n", &[Out::Say(reply::BAD_CLASS)]),
+        (b"lru_crawler mgdump 1,\r\n", &[Out::Say(reply::BAD_CLASS)]),
+        (b"lru_crawler enable\r\n", &[admin(Admin::Crawler(true))]),
+        (b"lru_crawler disable\r\n", &[admin(Admin::Crawler(false))]),
+        (
+            b"stats cachedump 1 100\r\n",
+            &[admin(Admin::CacheDump { items_max: 100 })],
+        ),
+        (
+            b"stats cachedump 1\r\n",
+            &[Out::Say(reply::BAD_COMMAND_LINE)],
+        ),
+        (b"stats cachedump 1 x\r\n", &[Out::Say(reply::BAD_LINE)]),
+        (
+            b"stats cachedump 64 1\r\n",
+            &[Out::Say(reply::ILLEGAL_CLASS)],
+        ),
     ]);
 }
 

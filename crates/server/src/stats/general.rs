@@ -18,6 +18,7 @@ pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     commands(snapshot, lines);
     server(snapshot, lines);
     slabs(lines);
+    crawler(snapshot, lines);
     watchers(snapshot, lines);
     store(snapshot, lines);
 }
@@ -148,6 +149,14 @@ fn slabs(lines: &mut Lines<'_>) {
     lines.put("slab_reassign_last_busy_status", "none");
     lines.put("slab_reassign_running", 0);
     lines.put("slabs_moved", 0);
+}
+
+/// What memcached's crawler lists, this server lists.
+fn crawler(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
+    if let Some((is_running, starts)) = snapshot.desk.dumps() {
+        lines.put("lru_crawler_running", u8::from(is_running));
+        lines.put("lru_crawler_starts", starts);
+    }
     lines.put("malloc_fails", 0);
 }
 

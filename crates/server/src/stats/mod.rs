@@ -141,6 +141,18 @@ impl Desk {
         self.addresses().iter().filter_map(address).collect()
     }
 
+    fn has_crawler(&self) -> bool {
+        self.node
+            .get()
+            .map_or(self.config.crawler, |node| node.figures.has_crawler())
+    }
+
+    /// Whether items are being listed and how often they were, if they may be.
+    fn dumps(&self) -> Option<(bool, u64)> {
+        let node = self.node.get()?;
+        self.has_crawler().then(|| node.figures.dumps())
+    }
+
     fn udp(&self) -> &[SocketAddr] {
         self.node.get().map_or(&[], |node| &node.udp)
     }
@@ -182,9 +194,6 @@ impl Frontdesk for Desk {
             b"reset" => {
                 self.reset();
                 return out.extend_from_slice(replies::RESET.as_bytes());
-            }
-            b"cachedump" => {
-                return out.extend_from_slice(replies::CACHEDUMP_NOT_ALLOWED.as_bytes());
             }
             _ => return out.extend_from_slice(replies::ERROR.as_bytes()),
         }

@@ -42,7 +42,7 @@ pub(super) fn write(desk: &Desk, lines: &mut Lines<'_>) {
     }
     lines.put("item_size_max", desk.plan.item_bytes_max);
     lines.put_yes_or_no("maxconns_fast", config.rejects_beyond_max);
-    lines.put_yes_or_no("lru_crawler", false);
+    lines.put_yes_or_no("lru_crawler", desk.has_crawler());
     lines.put_yes_or_no("flush_enabled", config.permits.flush);
     lines.put_yes_or_no("dump_enabled", config.permits.dump);
     let idle_timeout_s = config.idle_timeout.map_or(0, |timeout| timeout.as_secs());

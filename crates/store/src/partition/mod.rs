@@ -11,6 +11,7 @@
 mod config;
 mod counters;
 mod find;
+mod list;
 mod lookahead;
 mod make_room;
 mod put;

@@ -89,6 +89,15 @@ impl<A: Access, E: Evict> TableWriter for Writer<'_, A, E> {
         Writer::amend(self, keyhash, key, expiry, history, now)
     }
 
+    fn list(
+        &self,
+        chain: usize,
+        now: Moment,
+        visit: &mut dyn FnMut(&Item<'_>, bool),
+    ) -> Option<usize> {
+        Writer::list(self, chain, now, visit)
+    }
+
     fn was_read(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {
         Writer::find(self, keyhash, key, now).is_some_and(|found| found.entry.reads() > 0)
     }

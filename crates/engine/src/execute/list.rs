@@ -1,0 +1,48 @@
+//! Walking all items, some at a time.
+
+use crate::Partitions;
+use crate::job::{ListCursor, ListScope, Listed};
+use glimmer_base::Moment;
+use glimmer_base::limits::KEY_BYTES_MAX;
+use glimmer_store::heap::{Item, Marks};
+use glimmer_store::table::{Table, TableWriter};
+
+/// See [`Engine::list`](crate::Engine::list).
+pub fn list<T: Table>(
+    partitions: &mut Partitions<T>,
+    now: Moment,
+    flushes: u64,
+    cursor: &mut ListCursor,
+    chains: usize,
+    visit: &mut dyn FnMut(&Listed<'_>),
+) -> bool {
+    let mut visit = |item: &Item<'_>, was_read: bool| {
+        let mut key = [0; KEY_BYTES_MAX + 6];
+        let layout = item.layout();
+        visit(&Listed {
+            key: item.key(&mut key),
+            expiry: item.expiry(),
+            accessed_s: item.accessed_s(),
+            cas: item.cas(),
+            is_fetched: was_read || item.marks().has(Marks::FETCHED),
+            is_binary_key: item.marks().has(Marks::BINARY_KEY),
+            flags: item.flags(),
+            value_bytes: layout.value_len,
+            heap_bytes: 8 * layout.words(),
+        });
+    };
+    for _ in 0..chains {
+        let (partition, chain) = cursor.at();
+        if partition >= partitions.count() {
+            return false;
+        }
+        let is_owned = partitions.is_owned(partition);
+        let owner = partitions.writable(partition);
+        let next = match owner.filter(|_| is_owned || cursor.scope() == ListScope::Writable) {
+            Some(owner) => owner.enter(flushes).list(chain, now, &mut visit),
+            None => None,
+        };
+        cursor.advance(next);
+    }
+    true
+}

@@ -1,0 +1,121 @@
+//! Items, listed: `lru_crawler metadump`, `lru_crawler mgdump` and `stats cachedump`.
+
+use std::io::Write;
+
+/// What is shown of an item.
+#[derive(Clone, Copy, Debug)]
+pub struct Listing<'a> {
+    /// Its key.
+    pub key: &'a [u8],
+    /// When it expires, in seconds since 1970; none for never.
+    pub expiry_unix_s: Option<u64>,
+    /// When it was last accessed, in seconds since 1970; none if that is not known.
+    pub accessed_unix_s: Option<u64>,
+    /// Its CAS unique.
+    pub cas: u64,
+    /// Whether a client has fetched it.
+    pub is_fetched: bool,
+    /// The client's flags.
+    pub flags: u32,
+    /// Bytes of its value.
+    pub value_bytes: usize,
+    /// Bytes that it takes in all.
+    pub bytes: usize,
+}
+
+/// Appends a line of `lru_crawler metadump`. A time of the last access that is not known is 0, and all items are of class 1.
+pub fn metadump(out: &mut Vec<u8>, item: &Listing<'_>) {
+    out.extend_from_slice(b"key=");
+    escape(out, item.key);
+    match item.expiry_unix_s {
+        Some(seconds) => put(out, format_args!(" exp={seconds}")),
+        None => put(out, format_args!(" exp=-1")),
+    }
+    let accessed = item.accessed_unix_s.unwrap_or(0);
+    let fetched = if item.is_fetched { "yes" } else { "no" };
+    put(
+        out,
+        format_args!(
+            " la={accessed} cas={} fetch={fetched} cls=1 size={} flags={}\n",
+            item.cas, item.bytes, item.flags
+        ),
+    );
+}
+
+/// Appends a line of `lru_crawler mgdump`.
+pub fn mgdump(out: &mut Vec<u8>, item: &Listing<'_>) {
+    out.extend_from_slice(b"mg ");
+    out.extend_from_slice(item.key);
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends a line of `stats cachedump`.
+pub fn cachedump(out: &mut Vec<u8>, item: &Listing<'_>) {
+    out.extend_from_slice(b"ITEM ");
+    out.extend_from_slice(item.key);
+    let expiry = item.expiry_unix_s.unwrap_or(0);
+    put(
+        out,
+        format_args!(" [{} b; {expiry} s]\r\n", item.value_bytes),
+    );
+}
+
+/// Appends bytes as in a URI: letters, digits and `-._~` as they are, others as `%` and two hexadecimal digits.
+pub fn escape(out: &mut Vec<u8>, bytes: &[u8]) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    for &byte in bytes {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            out.push(byte);
+        } else {
+            let digit = |nibble: u8| DIGITS[usize::from(nibble)];
+            out.extend_from_slice(&[b'%', digit(byte >> 4), digit(byte & 15)]);
+        }
+    }
+}
+
+fn put(out: &mut Vec<u8>, text: std::fmt::Arguments<'_>) {
+    out.write_fmt(text).expect("memory takes every byte");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ITEM: Listing<'_> = Listing {
+        key: b"a#b",
+        expiry_unix_s: None,
+        accessed_unix_s: Some(1_700_000_000),
+        cas: 7,
+        is_fetched: true,
+        flags: 5,
+        value_bytes: 9,
+        bytes: 24,
+    };
+
+    fn line(write: fn(&mut Vec<u8>, &Listing<'_>), item: &Listing<'_>) -> String {
+        let mut out = Vec::new();
+        write(&mut out, item);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn lines_are_memcacheds() {
+        assert_eq!(
+            line(metadump, &ITEM),
+            "key=a%23b exp=-1 la=1700000000 cas=7 fetch=yes cls=1 size=24 flags=5\n"
+        );
+        let mortal = Listing {
+            expiry_unix_s: Some(1_800_000_000),
+            accessed_unix_s: None,
+            is_fetched: false,
+            ..ITEM
+        };
+        assert_eq!(
+            line(metadump, &mortal),
+            "key=a%23b exp=1800000000 la=0 cas=7 fetch=no cls=1 size=24 flags=5\n"
+        );
+        assert_eq!(line(mgdump, &ITEM), "mg a#b\r\n");
+        assert_eq!(line(cachedump, &ITEM), "ITEM a#b [9 b; 0 s]\r\n");
+        assert_eq!(line(cachedump, &mortal), "ITEM a#b [9 b; 1800000000 s]\r\n");
+    }
+}

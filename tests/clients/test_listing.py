@@ -1,0 +1,116 @@
+"""Listing keys: lru_crawler metadump and mgdump, stats cachedump."""
+
+import re
+import time
+
+import pytest
+from harness import Server
+from transcripts import END, STORED, store, value
+
+LINE = re.compile(rb"key=(\S+) exp=(-1|\d+) la=\d+ cas=(\d+) fetch=(yes|no) cls=1 size=(\d+) flags=(\d+)\n")
+
+
+def listed(wire, command, end):
+    wire.send(command)
+    wire.expect(b"OK\r\n")
+    lines = []
+    while (line := wire.line()) != end:
+        lines.append(line)
+    return lines
+
+
+def fill(wire, count, prefix=b"k"):
+    wire.exchange(b"".join(store(b"%d" % n, prefix + b"%d" % n) for n in range(count)), STORED * count)
+
+
+def test_metadump_lists_every_item_once(server, ours):
+    with server.wire() as wire:
+        fill(wire, 5000)
+        wire.exchange(b"set mortal 7 1000 3\r\nabc\r\nset gone 0 -1 1\r\nx\r\n", STORED * 2)
+        wire.exchange(b"set odd#key 0 0 1\r\nx\r\n", STORED)
+        wire.exchange(b"get k7\r\n", value(b"k7", b"7") + END)
+        for which in (b"all", b"hash", b"1"):
+            lines = listed(wire, b"lru_crawler metadump " + which + b"\r\n", END)
+            items = [LINE.fullmatch(line) for line in lines]
+            assert all(items), lines[:3]
+            keys = [item[1] for item in items]
+            assert len(keys) == len(set(keys)) == 5002
+            assert b"odd%23key" in keys and b"gone" not in keys
+            by_key = {item[1]: item for item in items}
+            assert abs(int(by_key[b"mortal"][2]) - time.time() - 1000) < 30
+            assert by_key[b"mortal"][6] == b"7" and by_key[b"k0"][2] == b"-1"
+            assert by_key[b"k7"][4] == b"yes" and by_key[b"k8"][4] == b"no"
+        wire.exchange(b"get k1\r\n", value(b"k1", b"1") + END)
+
+
+def test_mgdump_lists_commands(server, ours):
+    with server.wire() as wire:
+        fill(wire, 300)
+        lines = listed(wire, b"lru_crawler mgdump all\r\n", b"EN\r\n")
+        assert sorted(lines) == sorted(b"mg k%d\r\n" % n for n in range(300))
+
+
+def test_others_are_served_while_a_client_does_not_take_its_listing(ours):
+    with Server("-t", 2, "-m", 256) as server:
+        with server.wire() as slow, server.wire() as other:
+            fill(other, 200_000, b"a-key-that-is-rather-long-so-that-the-listing-fills-every-buffer-there-is-")
+            slow.send(b"lru_crawler metadump all\r\n")
+            slow.expect(b"OK\r\n")
+            for n in range(50):
+                other.exchange(store(b"x", b"other%d" % n), STORED)
+            other.exchange(b"lru_crawler metadump all\r\n", b"BUSY currently processing crawler request\r\n")
+            assert server.stats()["lru_crawler_running"] == "1"
+            count = 0
+            while slow.line() != END:
+                count += 1
+            assert count >= 200_000
+            assert len(listed(other, b"lru_crawler metadump all\r\n", END)) >= 200_000
+
+
+def test_a_client_that_leaves_amid_its_listing_frees_the_way(ours):
+    with Server("-t", 2) as server, server.wire() as other:
+        fill(other, 100_000, b"a-key-that-is-rather-long-so-that-the-listing-fills-every-buffer-there-is-")
+        with server.wire() as wire:
+            wire.send(b"lru_crawler metadump all\r\n")
+            wire.expect(b"OK\r\n")
+        deadline = time.monotonic() + 20
+        while server.stats()["lru_crawler_running"] != "0":
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+def test_listing_stands_alone(server, ours):
+    with server.wire() as wire:
+        wire.send(b"mn\r\nlru_crawler metadump all\r\n")
+        wire.expect(b"MN\r\nERROR cannot pipeline other commands before metadump\r\n")
+        wire.send(b"mn\r\nlru_crawler mgdump all\r\n")
+        wire.expect(b"MN\r\nERROR cannot pipeline other commands before mgdump\r\n")
+
+
+def test_listing_can_be_switched_off(ours):
+    disabled = b"CLIENT_ERROR lru crawler disabled\r\n"
+    with Server("-o", "no_lru_crawler") as server, server.wire() as wire:
+        wire.exchange(b"lru_crawler metadump all\r\n", disabled)
+        assert server.stats("settings")["lru_crawler"] == "no"
+        wire.exchange(b"lru_crawler enable\r\n", b"OK\r\n")
+        assert server.stats("settings")["lru_crawler"] == "yes"
+        assert listed(wire, b"lru_crawler metadump all\r\n", END) == []
+        wire.exchange(b"lru_crawler disable\r\n", b"OK\r\n")
+        wire.exchange(b"lru_crawler mgdump all\r\n", disabled)
+    with Server("-X") as server, server.wire() as wire:
+        wire.exchange(b"lru_crawler metadump all\r\n", b"ERROR metadump not allowed\r\n")
+        wire.exchange(b"lru_crawler mgdump all\r\n", b"ERROR key dump not allowed\r\n")
+        wire.exchange(b"stats cachedump 1 1\r\n", b"CLIENT_ERROR stats cachedump not allowed\r\n")
+
+
+@pytest.mark.parametrize("flags", [("-t", 1), ("-t", 2)])
+def test_cachedump_is_bounded(ours, flags):
+    with Server(*flags) as server, server.wire() as wire:
+        wire.exchange(b"set a 0 0 3\r\nabc\r\n", STORED)
+        wire.exchange(b"stats cachedump 1 100\r\n", b"ITEM a [3 b; 0 s]\r\n" + END)
+        fill(wire, 1000)
+        for wanted, least in ((10, 10), (0, 1001)):
+            wire.send(b"stats cachedump 1 %d\r\n" % wanted)
+            lines = list(iter(wire.line, END))
+            assert len(lines) == least
+            assert all(re.fullmatch(rb"ITEM \S+ \[\d+ b; 0 s\]\r\n", line) for line in lines)
