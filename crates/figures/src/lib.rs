@@ -4,6 +4,7 @@
 //! true of the result. Everything else is done here: repetitions in turn, data as CSV, pictures as SVG and PNG, a record of the machine, the paper's
 //! numbers beside ours, and the page in the documentation.
 
+pub mod alone;
 pub mod catalogue;
 mod data;
 mod figure;

@@ -5,7 +5,7 @@ use std::fmt;
 use anyhow::Result;
 use glimmer_loadgen::{
     client::{closed, load::Pass, open},
-    machine::{self, CLIENT_CORE, SERVER_CORE},
+    machine::{self, SERVER_CORE},
     servers::{Kind, Launch, Server},
 };
 
@@ -68,6 +68,7 @@ impl System {
         run.say(format!("{}: storing {} keys", self.name, items.keys));
         let running = Running {
             name: self.name.clone(),
+            threads: self.threads,
             server,
         };
         running.at_client_core(|server| server.pass(Pass::Write, 0..items.keys, |_| {}))??;
@@ -96,6 +97,7 @@ impl Items {
 /// A server that has been loaded.
 pub struct Running {
     name: String,
+    threads: usize,
     server: Server,
 }
 
@@ -103,6 +105,11 @@ impl Running {
     /// Its name in figures.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Its worker threads, each with a core to itself unless the client has to share one.
+    pub fn threads(&self) -> usize {
+        self.threads
     }
 
     /// Drives it as fast as it answers, from the client's core.
@@ -115,8 +122,16 @@ impl Running {
         self.at_client_core(|server| server.open(plan))?
     }
 
+    /// Operations per second that its workers have CPU time for: what it would do if a client that costs nothing kept all of them busy. Unlike the
+    /// rate itself it can be measured where client and server share cores, and where one client cannot keep many workers busy.
+    pub fn capacity_per_s(&self, outcome: &closed::Outcome) -> f64 {
+        self.threads as f64 * 1e9 / outcome.server_ns_per_operation()
+    }
+
+    /// The client has the core behind the server's, or none of its own if the server has them all.
     fn at_client_core<T: Send>(&self, work: impl FnOnce(&Server) -> T + Send) -> Result<T> {
-        Ok(machine::on_core(Some(CLIENT_CORE), || work(&self.server))?)
+        let core = Some(SERVER_CORE + self.threads).filter(|&core| core < machine::cores());
+        Ok(machine::on_core(core, || work(&self.server))?)
     }
 }
 
@@ -136,4 +151,24 @@ pub fn installed(systems: Vec<System>, run: &mut Run<'_>) -> Vec<System> {
         }
     }
     here
+}
+
+/// Numbers of threads up to `most`: powers of two, and `most` itself.
+pub fn thread_counts(most: usize) -> Vec<usize> {
+    let powers = (0..).map(|power| 1 << power);
+    let powers = powers.take_while(|&count| count < most);
+    powers.chain([most]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn powers_of_two_and_all_cores() {
+        assert_eq!(thread_counts(1), [1]);
+        assert_eq!(thread_counts(2), [1, 2]);
+        assert_eq!(thread_counts(6), [1, 2, 4, 6]);
+        assert_eq!(thread_counts(16), [1, 2, 4, 8, 16]);
+    }
 }

@@ -12,7 +12,7 @@ use crate::{Run, systems::Items};
 /// Skew of Zipf's law in MICA (§5.1) and in YCSB.
 const EXPONENT: f64 = 0.99;
 /// Connections of a client.
-const CONNECTIONS: usize = 50;
+pub const CONNECTIONS: usize = 50;
 /// Requests in flight on each where the server is to be the limit.
 const PIPELINE: u32 = 32;
 

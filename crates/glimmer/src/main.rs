@@ -3,6 +3,7 @@
 mod bench;
 mod figure;
 mod serve;
+mod top;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -23,6 +24,7 @@ enum Command {
     Serve(Box<serve::Arguments>),
     Bench(bench::Arguments),
     Figure(figure::Arguments),
+    Top(top::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -34,6 +36,7 @@ fn main() -> ExitCode {
         Command::Serve(arguments) => arguments.run(),
         Command::Bench(arguments) => arguments.run(),
         Command::Figure(arguments) => arguments.run(),
+        Command::Top(arguments) => arguments.run(),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,13 +1,24 @@
 //! Every figure, a file each.
 
+mod memc3_fig9;
 mod mica_fig10;
+mod mica_fig13;
+mod mica_fig14;
+mod mica_fig16;
 mod mica_skew;
 
 use crate::Figure;
 
 /// All figures, in the order of the page.
 pub fn all() -> Vec<&'static dyn Figure> {
-    vec![&mica_fig10::EndToEnd, &mica_skew::PartitionSkew]
+    vec![
+        &mica_skew::PartitionSkew,
+        &mica_fig10::EndToEnd,
+        &mica_fig13::Latency,
+        &mica_fig14::Cores,
+        &mica_fig16::AccessModes,
+        &memc3_fig9::FullSystem,
+    ]
 }
 
 /// The figure of this name.

@@ -15,7 +15,7 @@ use glimmer_store::{
 use serde::Serialize;
 
 use crate::{ceiling::Region, machine, popularity::Popularity, report::Table, stats::Spread};
-use rig::Rig;
+pub use rig::Rig;
 use stream::Operation;
 
 /// An access mode (MICA §4.1.2).
@@ -33,7 +33,8 @@ impl Mode {
     /// All of them.
     pub const ALL: [Mode; 3] = [Mode::Erew, Mode::Crew, Mode::Crcw];
 
-    fn name(self) -> &'static str {
+    /// Its name, as on the command line.
+    pub fn name(self) -> &'static str {
         match self {
             Mode::Erew => Erew::NAME,
             Mode::Crew => Crew::NAME,
@@ -115,7 +116,8 @@ pub struct Report {
     rows: Vec<Row>,
 }
 
-fn build(options: &Options, mode: Mode, workers: usize) -> Result<Box<dyn Rig>> {
+/// A store of our own, filled with `items` items of 8-byte keys and values, for so many workers.
+pub fn build(items: u32, rule: Rule, mode: Mode, workers: usize) -> Result<Box<dyn Rig>> {
     fn with_rule<E: Evict>(
         items: u32,
         mode: Mode,
@@ -128,13 +130,13 @@ fn build(options: &Options, mode: Mode, workers: usize) -> Result<Box<dyn Rig>> 
             Mode::Crcw => rig::build::<Crcw, E>(items, workers, rule),
         }
     }
-    match options.rule {
-        Rule::Fifo => with_rule(options.items, mode, workers, Fifo),
+    match rule {
+        Rule::Fifo => with_rule(items, mode, workers, Fifo),
         Rule::Lru => {
             let rule = ApproxLru::new(ApproxLru::THRESHOLD_DEFAULT);
-            with_rule(options.items, mode, workers, rule)
+            with_rule(items, mode, workers, rule)
         }
-        Rule::S3Fifo => with_rule(options.items, mode, workers, S3Fifo),
+        Rule::S3Fifo => with_rule(items, mode, workers, S3Fifo),
     }
 }
 
@@ -156,7 +158,8 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
                 mode.name(),
                 options.items
             ));
-            stores.push((mode, cores, build(options, mode, cores)?));
+            let store = build(options.items, options.rule, mode, cores)?;
+            stores.push((mode, cores, store));
         }
     }
     // Larger than any cache, and about as large as a store.

@@ -1,5 +1,6 @@
 //! What `stats` answers. Memcached's names have memcached's meanings; figures that memcached has and this server has not are left
-//! out, never made up; this server's own have commands of their own: `stats glimmer` and `stats memory`.
+//! out, never made up; this server's own have commands of their own: `stats glimmer`, `stats memory`
+//! and `stats workers`.
 
 mod general;
 mod items;
@@ -7,6 +8,7 @@ mod lines;
 mod memory;
 mod own;
 mod settings;
+mod workers;
 
 use crate::auth::AuthFile;
 use crate::config::Config;
@@ -188,6 +190,7 @@ impl Frontdesk for Desk {
             b"slabs" => items::write_slabs(&self.snapshot(now), &mut lines),
             b"glimmer" => own::write(&self.snapshot(now), &mut lines),
             b"memory" => memory::write(self, &mut lines),
+            b"workers" => workers::write(self, &mut lines),
             // Memcached's answer unless it was told to keep these figures, which costs it memory; here they are never kept.
             b"sizes" => lines.put("sizes_status", "disabled"),
             b"extstore" => {}

@@ -1,0 +1,145 @@
+//! MemC3, Figure 9: the full system over the network, multi-get.
+
+use std::fmt;
+
+use anyhow::Result;
+use glimmer_loadgen::{client::closed::Burst, servers::Kind as Server};
+
+use crate::{
+    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    plot::Plot,
+    systems::{self, Items, Running, System},
+    workload::Mix,
+};
+
+/// Threads of the paper's figure.
+const THREADS_MAX: usize = 16;
+const PEERS: [Server; 1] = [Server::Memcached];
+const OURS: &str = "glimmer crcw";
+const MEMCACHED: &str = "memcached";
+/// 16-byte keys and 32-byte values (MemC3 §5.3).
+const ITEMS: Items = Items {
+    keys: 2_000_000,
+    value_bytes: 32,
+};
+/// Keys of a multi-get.
+const KEYS: u32 = 100;
+const MIX: Mix = Mix::new(true, 95);
+const PANEL: &str = "";
+const RATE: &str = "operations per s, measured";
+
+/// The figure.
+pub struct FullSystem;
+
+struct Case<'a> {
+    server: &'a Running,
+    items: Items,
+}
+
+impl fmt::Display for Case<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}, {} threads", self.server, self.server.threads())
+    }
+}
+
+impl Figure for FullSystem {
+    fn spec(&self) -> Spec {
+        Spec {
+            name: "memc3-fig9",
+            title: "Full system over the network, 100 keys per get, by server threads",
+            source: "MemC3 (NSDI'13), Figure 9, §5.4",
+            claim: "With 95% GETs in batches of 100 and 5% SETs, Zipf-distributed keys of 16 bytes and values of 32, MemC3 reaches 4.4 MOPS, almost 3 times the original \
+                    Memcached's 1.5. Memcached sharded over the cores does worst, because hot keys load one shard more than the others.",
+            here: "Reads only, 100 keys each, 50 connections, over TCP on loopback; 1 thread up to as many as there are cores. Client and server share the cores, so what is \
+                   shown is what the server's threads have CPU time for: threads over CPU time per key. Sharding needs a client that splits its multi-gets and is left out.",
+            kind: Kind::Timing,
+            needs: Needs {
+                cores: 2,
+                cores_of_paper: THREADS_MAX,
+                memory_mib: 3000,
+                peers: &PEERS,
+            },
+            columns: Columns {
+                panel: "panel",
+                series: "system",
+                x: "server threads",
+                y: "keys per s",
+            },
+            plot: Plot::lines("server threads", "keys per second"),
+        }
+    }
+
+    fn measure(&self, run: &mut Run<'_>) -> Result<()> {
+        let items = run.pick(
+            ITEMS,
+            Items {
+                keys: 2000,
+                ..ITEMS
+            },
+        );
+        let all = vec![System::glimmer("crcw"), System::peer(Server::Memcached)];
+        let systems = systems::installed(all, run);
+        let mut servers = Vec::new();
+        for count in systems::thread_counts(run.cores().min(THREADS_MAX)) {
+            for system in &systems {
+                servers.push(system.clone().threads(count).start(run, items)?);
+            }
+        }
+        let case = |server| Case { server, items };
+        let mut cases: Vec<Case<'_>> = servers.iter().map(case).collect();
+        run.rounds(run.repeat(5), &mut cases, |case, run, seed| {
+            let mut plan = MIX.closed(run, case.items, 700, seed);
+            plan.burst = Burst::MultiGet { keys: KEYS };
+            let outcome = case.server.closed(&plan)?;
+            let (server, capacity) = (case.server, case.server.capacity_per_s(&outcome));
+            let threads = server.threads() as f64;
+            let point = Point::new(PANEL, server.name(), threads, capacity);
+            Ok(point.also(RATE, outcome.operations_per_s()))
+        })
+    }
+
+    fn judge(&self, data: &Data, shape: &mut Shape) {
+        for (system, paper) in [(OURS, "4.4"), (MEMCACHED, "1.5")] {
+            let most = data.line(PANEL, system).map(|row| row.spread().median);
+            shape.beside(
+                &format!("the most that {system} has CPU time for, million keys/s (paper: MemC3 and memcached)"),
+                paper,
+                most.reduce(f64::max).map(|most| format!("{:.2}", most / 1e6)),
+            );
+        }
+        let ratio =
+            |row: &crate::Row| Some(data.ratio(PANEL, row.x.clone(), OURS, MEMCACHED)?.median);
+        let ratios: Option<Vec<f64>> = data.line(PANEL, OURS).map(ratio).collect();
+        shape.at_least(
+            "so many times memcached, at the number of threads where that is least",
+            "almost 3",
+            ratios.and_then(|ratios| ratios.into_iter().reduce(f64::min)),
+            2.0,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failures(ours: f64, theirs: &[f64]) -> usize {
+        let mut data = Data::default();
+        for (threads, theirs) in [1.0, 2.0].into_iter().zip(theirs) {
+            data.add(Point::new(PANEL, OURS, threads, ours * threads));
+            data.add(Point::new(PANEL, MEMCACHED, threads, *theirs));
+        }
+        let mut shape = Shape::default();
+        FullSystem.judge(&data, &mut shape);
+        shape.failures().count()
+    }
+
+    #[test]
+    fn three_times_holds_and_less_than_two_anywhere_does_not() {
+        assert_eq!(failures(3.0, &[1.0, 2.0]), 0);
+        assert_eq!(failures(3.0, &[1.0, 4.0]), 1);
+        assert_eq!(failures(1.0, &[1.0, 2.0]), 1);
+        // Without memcached there is nothing to compare with.
+        assert_eq!(failures(3.0, &[]), 0);
+    }
+}

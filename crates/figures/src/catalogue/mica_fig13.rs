@@ -1,0 +1,252 @@
+//! MICA, Figure 13: latency by throughput.
+
+use std::fmt;
+
+use anyhow::Result;
+use glimmer_loadgen::{
+    client::{closed::Burst, open},
+    servers::Kind as Server,
+};
+
+use crate::{
+    Columns, Data, Figure, Kind, Needs, Point, Row, Run, Shape, Spec,
+    plot::Plot,
+    systems::{self, Items, Running, System},
+    workload::{CONNECTIONS, Mix},
+};
+
+const ITEMS: Items = Items {
+    keys: 1_000_000,
+    value_bytes: 16,
+};
+/// Uniform keys, half of the requests reads (MICA §5.3).
+const MIX: Mix = Mix::new(false, 50);
+const PEERS: [Server; 1] = [Server::Memcached];
+const OURS: &str = "glimmer crcw";
+const MEMCACHED: &str = "memcached";
+/// Offered rates, as parts of what the fastest system can do at most with one request in flight on each connection.
+const PARTS: [f64; 12] = [
+    0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9,
+];
+/// A system is offered nothing beyond this part of its own maximum: an open loop beyond saturation measures how long one waits.
+const OWN_PART_MAX: f64 = 0.92;
+/// At which a latency has left its flat part: so many times what it is at the lowest rate.
+const KNEE: f64 = 4.0;
+/// A latency up to so many times another is similar to it.
+const SIMILAR: f64 = 2.0;
+const PANEL: &str = "";
+const LATE: &str = "client late p99, us";
+const MEAN: &str = "mean, us";
+const P99: &str = "p99, us";
+
+/// The figure.
+pub struct Latency;
+
+/// One point.
+struct Case<'a> {
+    server: &'a Running,
+    items: Items,
+    requests_per_s: f64,
+}
+
+impl fmt::Display for Case<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "{} at {:.0} k/s",
+            self.server,
+            self.requests_per_s / 1e3
+        )
+    }
+}
+
+impl Figure for Latency {
+    fn spec(&self) -> Spec {
+        Spec {
+            name: "mica-fig13",
+            title: "Latency by throughput, tiny items, uniform, 50% GET",
+            source: "MICA (NSDI'14), Figure 13, §5.3",
+            claim: "The original Memcached's latency is almost flat up to a certain throughput. MICA's lies between 24 and 52 µs; at a similar latency of 40 µs MICA \
+                    carries 69 Mops, more than two orders of magnitude more than Memcached, which goes through the kernel.",
+            here: "Open loop: Poisson arrivals on 50 connections, one request each, latency from the moment a request was due, so that a stall is charged to every request \
+                   that it delays. The client spins on a core of its own, the server has one worker on another. Points are medians, bars reach from the 5th to the 95th \
+                   percentile. Here both systems go through the kernel's TCP, one packet per request, which takes most of the time; the distance between them is therefore \
+                   not the paper's. Neither is offered more than 92% of what it can do.",
+            kind: Kind::Timing,
+            needs: Needs {
+                cores: 2,
+                cores_of_paper: 16,
+                memory_mib: 2048,
+                peers: &PEERS,
+            },
+            columns: Columns {
+                panel: "panel",
+                series: "system",
+                x: "offered requests per s",
+                y: "median latency, us",
+            },
+            plot: Plot::lines("requests per second", "latency, µs")
+                .log_y()
+                .columns(1),
+        }
+    }
+
+    fn measure(&self, run: &mut Run<'_>) -> Result<()> {
+        let items = run.pick(
+            ITEMS,
+            Items {
+                keys: 2000,
+                ..ITEMS
+            },
+        );
+        let all = vec![System::glimmer("crcw"), System::peer(Server::Memcached)];
+        let systems = systems::installed(all, run);
+        let start = |system: &System| system.start(run, items);
+        let servers = systems.iter().map(start).collect::<Result<Vec<_>>>()?;
+        let mut most = Vec::new();
+        for server in &servers {
+            run.say(format!("{server}: its maximum"));
+            let mut plan = MIX.closed(run, items, 1000, 0);
+            plan.burst = one_request();
+            most.push(server.closed(&plan)?.operations_per_s());
+        }
+        let fastest = most.iter().copied().fold(0.0, f64::max);
+        let parts = run.pick(&PARTS[..], &PARTS[..2]);
+        let mut cases = Vec::new();
+        for part in parts {
+            let requests_per_s = (fastest * part / 1e3).round().max(1.0) * 1e3;
+            for (server, most) in servers.iter().zip(&most) {
+                if requests_per_s <= most * OWN_PART_MAX {
+                    cases.push(Case {
+                        server,
+                        items,
+                        requests_per_s,
+                    });
+                }
+            }
+        }
+        run.rounds(run.repeat(3), &mut cases, measure_one)
+    }
+
+    fn judge(&self, data: &Data, shape: &mut Shape) {
+        let lowest = data.line(PANEL, OURS).next().map(|row| row.spread().median);
+        shape.beside(
+            "MICA's median latency at the lowest rate, µs",
+            "24 (mean)",
+            lowest.map(|latency| format!("{latency:.0}")),
+        );
+        let flat = data
+            .line(PANEL, MEMCACHED)
+            .next()
+            .zip(rate_within(data, MEMCACHED, KNEE));
+        let last = data.line(PANEL, MEMCACHED).last().and_then(Row::across);
+        shape.at_least(
+            "memcached's latency is almost flat up to a certain throughput: part of its range in which it stays within 4 times the lowest",
+            "most of it",
+            flat.zip(last).map(|((_, knee), last)| knee / last),
+            0.5,
+        );
+        let similar = similar_latency(data);
+        shape.at_least(
+            "at a latency of at most twice what memcached has at its highest rate, MICA carries so many times as much",
+            "more than 100 (memcached behind the kernel, MICA not)",
+            similar,
+            1.1,
+        );
+    }
+}
+
+fn one_request() -> Burst {
+    Burst::Single {
+        requests: 1,
+        get_share: MIX.get_share(),
+    }
+}
+
+fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Point> {
+    let found = case.server.open(&open::Plan {
+        connections: CONNECTIONS,
+        burst: one_request(),
+        arrivals_per_s: case.requests_per_s,
+        popularity: MIX.popularity(case.items.keys),
+        idle: open::Idle::Spin,
+        warm_up: run.warm_up(),
+        measured: run.measured(700),
+        seed,
+    })?;
+    let us = |quantile| found.latency_ns.value_at_quantile(quantile) as f64 / 1e3;
+    let late = found.lateness_ns.value_at_quantile(0.99) as f64 / 1e3;
+    let point = Point::new(PANEL, case.server.name(), case.requests_per_s, us(0.5));
+    Ok(point
+        .also(Row::LOW, us(0.05))
+        .also(Row::HIGH, us(0.95))
+        .also(P99, us(0.99))
+        .also(MEAN, found.latency_ns.mean() / 1e3)
+        .also(Row::ACROSS, found.outcome.operations_per_s())
+        .also(LATE, late))
+}
+
+/// The highest throughput up to which a system's median latency stays within so many times that at its lowest rate.
+fn rate_within(data: &Data, system: &str, times: f64) -> Option<f64> {
+    let lowest = data.line(PANEL, system).next()?.spread().median;
+    let mut within = data
+        .line(PANEL, system)
+        .take_while(|row| row.spread().median <= lowest * times);
+    let first = within.next()?.across()?;
+    Some(within.filter_map(Row::across).fold(first, f64::max))
+}
+
+/// Our highest throughput at a median latency similar to memcached's at its highest, over that of memcached.
+fn similar_latency(data: &Data) -> Option<f64> {
+    let theirs = data.line(PANEL, MEMCACHED).last()?;
+    let allowed = theirs.spread().median * SIMILAR;
+    let ours = data.line(PANEL, OURS);
+    let ours = ours.filter(|row| row.spread().median <= allowed);
+    let most = ours.filter_map(Row::across).reduce(f64::max).unwrap_or(0.0);
+    Some(most / theirs.across()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A curve that is flat and then bends: latency by rate.
+    fn curve(data: &mut Data, system: &str, points: &[(f64, f64)]) {
+        for &(rate, latency) in points {
+            data.add(Point::new(PANEL, system, rate, latency).also(Row::ACROSS, rate * 0.99));
+        }
+    }
+
+    fn failures(ours: &[(f64, f64)], theirs: &[(f64, f64)]) -> Vec<String> {
+        let mut data = Data::default();
+        curve(&mut data, OURS, ours);
+        curve(&mut data, MEMCACHED, theirs);
+        let mut shape = Shape::default();
+        Latency.judge(&data, &mut shape);
+        shape
+            .failures()
+            .map(|finding| finding.what.clone())
+            .collect()
+    }
+
+    #[test]
+    fn the_papers_shape_holds_and_others_do_not() {
+        let theirs = [(10.0, 20.0), (50.0, 25.0), (100.0, 40.0), (120.0, 200.0)];
+        let ours = [(10.0, 20.0), (100.0, 30.0), (200.0, 90.0)];
+        assert_eq!(failures(&ours, &theirs), Vec::<String>::new());
+        let slow = failures(
+            &[(10.0, 20.0), (100.0, 150.0), (120.0, 300.0), (140.0, 500.0)],
+            &theirs,
+        );
+        assert!(
+            slow.len() == 1 && slow[0].contains("so many times"),
+            "{slow:?}"
+        );
+        let steep = [(10.0, 20.0), (50.0, 200.0), (120.0, 400.0)];
+        let bent = failures(&ours, &steep);
+        assert!(
+            bent.len() == 1 && bent[0].contains("almost flat"),
+            "{bent:?}"
+        );
+    }
+}

@@ -1,0 +1,218 @@
+//! MICA, Figure 14: throughput by number of cores.
+
+use std::fmt;
+
+use anyhow::Result;
+use glimmer_loadgen::{servers::Kind as Server, store_alone::Mode};
+
+use crate::{
+    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    alone::{self, Alone},
+    plot::Plot,
+    systems::{self, Items, Running, System},
+    workload::Mix,
+};
+
+/// Cores of the paper's server.
+const CORES_MAX: usize = 16;
+const PEERS: [Server; 1] = [Server::Memcached];
+const MEMCACHED: &str = "memcached";
+const EREW: &str = "glimmer erew";
+const CRCW: &str = "glimmer crcw";
+/// Skewed keys: harder for a partitioned store (MICA §5.4).
+const MIXES: [Mix; 2] = [Mix::new(true, 50), Mix::new(true, 95)];
+const ITEMS: Items = Items {
+    keys: 1_000_000,
+    value_bytes: 16,
+};
+const ITEMS_ALONE: u32 = 8_000_000;
+const RATE: &str = "operations per s, measured";
+
+/// The figure.
+pub struct Cores;
+
+/// One point of an upper panel.
+struct Case<'a> {
+    server: &'a Running,
+    items: Items,
+    mix: Mix,
+}
+
+impl fmt::Display for Case<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "{}: {}, {} cores",
+            self.mix,
+            self.server,
+            self.server.threads()
+        )
+    }
+}
+
+fn end_to_end(mix: Mix) -> String {
+    format!("end to end, {}% GET", mix.gets_percent)
+}
+
+fn engine_alone(mix: Mix) -> String {
+    format!("engine alone, {}% GET", mix.gets_percent)
+}
+
+impl Figure for Cores {
+    fn spec(&self) -> Spec {
+        Spec {
+            name: "mica-fig14",
+            title: "Throughput by number of cores, skewed keys",
+            source: "MICA (NSDI'14), Figure 14, §5.4",
+            claim: "Only MICA and Masstree perform better with more cores, MICA nearly linearly up to 16. Memcached, MemC3 and RAMCloud scale poorly and are at \
+                    their best with 2 cores.",
+            here: "Tiny items, skewed keys, 1 core up to all this machine has. Upper panels: the whole server behind TCP, shown as what its workers have CPU time \
+                   for (workers over CPU time per operation), since client and server share the cores; under EREW a memcached client's requests have to cross between \
+                   workers, under CRCW they need not. Lower panels: the engine alone, every request at its owner, as the paper's clients see to it. A CPU-time figure \
+                   does not show waiting for locks; memcached's trouble beyond 2 cores needs more cores than 2.",
+            kind: Kind::Timing,
+            needs: Needs {
+                cores: 2,
+                cores_of_paper: CORES_MAX,
+                memory_mib: 5000,
+                peers: &PEERS,
+            },
+            columns: Columns {
+                panel: "panel",
+                series: "system",
+                x: "cores",
+                y: "operations per s",
+            },
+            plot: Plot::lines("cores", "operations per second"),
+        }
+    }
+
+    fn measure(&self, run: &mut Run<'_>) -> Result<()> {
+        let counts = systems::thread_counts(run.cores().min(CORES_MAX));
+        let items = run.pick(
+            ITEMS,
+            Items {
+                keys: 2000,
+                ..ITEMS
+            },
+        );
+        let ours = ["erew", "crcw"].map(System::glimmer);
+        let all = ours.into_iter().chain(PEERS.map(System::peer)).collect();
+        let systems = systems::installed(all, run);
+        let mut servers = Vec::new();
+        for &count in &counts {
+            for system in &systems {
+                servers.push(system.clone().threads(count).start(run, items)?);
+            }
+        }
+        let mut cases = Vec::new();
+        for mix in MIXES {
+            cases.extend(servers.iter().map(|server| Case { server, items, mix }));
+        }
+        run.rounds(run.repeat(5), &mut cases, |case, run, seed| {
+            let outcome = case
+                .server
+                .closed(&case.mix.closed(run, case.items, 500, seed))?;
+            let (server, capacity) = (case.server, case.server.capacity_per_s(&outcome));
+            let cores = server.threads() as f64;
+            let point = Point::new(end_to_end(case.mix), server.name(), cores, capacity);
+            Ok(point.also(RATE, outcome.operations_per_s()))
+        })?;
+        drop(servers);
+
+        let items = run.pick(ITEMS_ALONE, 50_000);
+        let mut stores = Vec::new();
+        for &count in &counts {
+            for mode in [Mode::Erew, Mode::Crcw] {
+                stores.push(Alone::new(run, items, mode, count)?);
+            }
+        }
+        alone::rounds(
+            run,
+            run.repeat(5),
+            &mut stores,
+            &MIXES,
+            400,
+            |store, mix, rate| {
+                Point::new(
+                    engine_alone(mix),
+                    store.name(),
+                    store.workers() as f64,
+                    rate,
+                )
+            },
+        )
+    }
+
+    fn judge(&self, data: &Data, shape: &mut Shape) {
+        for mix in MIXES {
+            let gets = mix.gets_percent;
+            let (alone, whole) = (engine_alone(mix), end_to_end(mix));
+            shape.at_least(
+                &format!("{gets}% GET: with directed requests EREW scales with cores: gain over one core, per core"),
+                "near 1 (up to 16 cores)",
+                gain_per_core(data, &alone, EREW),
+                0.75,
+            );
+            shape.at_least(
+                &format!("{gets}% GET: behind memcached's protocol CRCW scales: gain over one core, per core"),
+                "near 1 (up to 16 cores)",
+                gain_per_core(data, &whole, CRCW),
+                0.75,
+            );
+            shape.beside(
+                &format!(
+                    "{gets}% GET: behind memcached's protocol EREW's gain over one core, per core"
+                ),
+                "near 1, with directed requests",
+                gain_per_core(data, &whole, EREW).map(|gain| format!("{gain:.2}")),
+            );
+            let last = data.line(&whole, CRCW).last().map(|row| row.x.clone());
+            let lead = last.and_then(|cores| data.ratio(&whole, cores, CRCW, MEMCACHED));
+            shape.at_least(
+                &format!("{gets}% GET: at all cores MICA is ahead of memcached, times"),
+                "more than 10",
+                lead,
+                2.0,
+            );
+        }
+    }
+}
+
+/// How much faster all cores are than one, over how many they are.
+fn gain_per_core(data: &Data, panel: &str, series: &str) -> Option<f64> {
+    let (first, last) = (
+        data.line(panel, series).next()?,
+        data.line(panel, series).last()?,
+    );
+    let cores = last.across()? / first.across()?;
+    (cores > 1.0).then(|| last.spread().median / first.spread().median / cores)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failures(alone_gain: f64, whole_gain: f64) -> usize {
+        let mut data = Data::default();
+        for mix in MIXES {
+            for cores in [1.0, 2.0] {
+                let gain = |gain| 10.0 * (1.0 + (cores - 1.0) * gain);
+                data.add(Point::new(engine_alone(mix), EREW, cores, gain(alone_gain)));
+                data.add(Point::new(end_to_end(mix), EREW, cores, 10.0));
+                data.add(Point::new(end_to_end(mix), CRCW, cores, gain(whole_gain)));
+                data.add(Point::new(end_to_end(mix), MEMCACHED, cores, 1.0));
+            }
+        }
+        let mut shape = Shape::default();
+        Cores.judge(&data, &mut shape);
+        shape.failures().count()
+    }
+
+    #[test]
+    fn scaling_holds_and_no_scaling_does_not() {
+        assert_eq!(failures(0.95, 0.9), 0);
+        assert_eq!(failures(0.2, 0.9), 2);
+        assert_eq!(failures(0.95, 0.1), 2);
+    }
+}

@@ -1,0 +1,213 @@
+//! MICA, Figure 16: the access modes, end to end and with the engine alone.
+
+use std::fmt;
+
+use anyhow::Result;
+use glimmer_loadgen::{servers::Kind as Server, store_alone::Mode};
+
+use crate::{
+    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    alone::{self, Alone},
+    plot::Plot,
+    systems::{self, Items, Running, System},
+    workload::Mix,
+};
+
+const END_TO_END: &str = "end to end, requests at any worker";
+const ALONE: &str = "engine alone, requests at their owner";
+const PEERS: [Server; 1] = [Server::Memcached];
+const EREW: &str = "glimmer erew";
+const CREW: &str = "glimmer crew";
+const CRCW: &str = "glimmer crcw";
+const MEMCACHED: &str = "memcached";
+/// Tiny items (MICA §5.1) behind sockets, and in the engine alone.
+const ITEMS: Items = Items {
+    keys: 1_000_000,
+    value_bytes: 16,
+};
+const ITEMS_ALONE: u32 = 8_000_000;
+const RATE: &str = "operations per s, measured";
+
+/// The figure.
+pub struct AccessModes;
+
+/// One bar of the upper panel.
+struct Case<'a> {
+    server: &'a Running,
+    items: Items,
+    mix: Mix,
+}
+
+impl fmt::Display for Case<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}: {}", self.mix, self.server)
+    }
+}
+
+impl Figure for AccessModes {
+    fn spec(&self) -> Spec {
+        Spec {
+            name: "mica-fig16",
+            title: "Access modes: EREW, CREW, CRCW",
+            source: "MICA (NSDI'14), Figure 16 and Table 1, §5.5",
+            claim: "EREW shows consistently good performance. CREW is slightly better where keys are skewed and 95% are GETs, because many cores can read a popular \
+                    item. CRCW offers no benefit over either, yet is better than any other system. All of that with clients that direct each request to its \
+                    owner; where the server's cores have to hand requests over (Table 1), EREW is left with 40.0 to 44.1% of its throughput.",
+            here: "Both halves of the claim. Lower panel: the engine alone on all cores, every request where it belongs, as the paper's clients see to it. Upper panel: \
+                   the whole server with a worker on every core and a memcached client, which cannot direct its requests: under EREW most requests cross to another \
+                   worker, under CREW the writes do, under CRCW none does. That is why CRCW is the default here. Client and server share the cores, so the \
+                   upper panel shows what the workers have CPU time for: workers over CPU time per operation.",
+            kind: Kind::Timing,
+            needs: Needs {
+                cores: 2,
+                cores_of_paper: 16,
+                memory_mib: 5000,
+                peers: &PEERS,
+            },
+            columns: Columns {
+                panel: "panel",
+                series: "system",
+                x: "workload",
+                y: "operations per s",
+            },
+            plot: Plot::bars("", "operations per second").columns(1),
+        }
+    }
+
+    fn measure(&self, run: &mut Run<'_>) -> Result<()> {
+        self.end_to_end(run)?;
+        let items = run.pick(ITEMS_ALONE, 50_000);
+        let store = |mode| Alone::new(run, items, mode, run.cores());
+        let mut stores = Mode::ALL
+            .into_iter()
+            .map(store)
+            .collect::<Result<Vec<_>>>()?;
+        alone::rounds(
+            run,
+            run.repeat(5),
+            &mut stores,
+            &Mix::ALL,
+            400,
+            |store, mix, rate| Point::new(ALONE, store.name(), mix.to_string(), rate),
+        )
+    }
+
+    fn judge(&self, data: &Data, shape: &mut Shape) {
+        // The least favourable workload decides.
+        let least = |panel, above, below| {
+            let ratio = |mix: Mix| Some(data.ratio(panel, mix.to_string(), above, below)?.median);
+            let ratios: Option<Vec<f64>> = Mix::ALL.into_iter().map(ratio).collect();
+            ratios?.into_iter().reduce(f64::min)
+        };
+        shape.at_least(
+            "with directed requests EREW is good throughout: its rate over CRCW's in the worst workload",
+            "at least 1",
+            least(ALONE, EREW, CRCW),
+            0.85,
+        );
+        shape.at_least(
+            "the same over CREW's",
+            "slightly below 1 where reads are skewed, else above",
+            least(ALONE, EREW, CREW),
+            0.8,
+        );
+        shape.beside(
+            "with directed requests, skewed, 95% GET: CREW's rate over EREW's",
+            "slightly above 1",
+            data.ratio(ALONE, Mix::new(true, 95).to_string(), CREW, EREW)
+                .map(|ratio| ratio.text(2)),
+        );
+        let table_1 = data.ratio(END_TO_END, Mix::new(false, 50).to_string(), EREW, CRCW);
+        shape.at_most(
+            "where workers hand requests over, EREW loses: uniform, 50% GET, its rate over CRCW's, which need not",
+            "0.40 to 0.44 of EREW with directed requests",
+            table_1,
+            0.9,
+        );
+        shape.at_least(
+            "CRCW is better than any other system: its rate over memcached's in the worst workload",
+            "above 1",
+            least(END_TO_END, CRCW, MEMCACHED),
+            1.5,
+        );
+    }
+}
+
+impl AccessModes {
+    fn end_to_end(&self, run: &mut Run<'_>) -> Result<()> {
+        let items = run.pick(
+            ITEMS,
+            Items {
+                keys: 2000,
+                ..ITEMS
+            },
+        );
+        let workers = run.cores();
+        let ours = Mode::ALL.map(|mode| System::glimmer(mode.name()));
+        let all = ours.into_iter().chain(PEERS.map(System::peer));
+        let all = all.map(|system| system.threads(workers)).collect();
+        let systems = systems::installed(all, run);
+        let start = |system: &System| system.start(run, items);
+        let servers = systems.iter().map(start).collect::<Result<Vec<_>>>()?;
+        let mut cases = Vec::new();
+        for mix in Mix::ALL {
+            cases.extend(servers.iter().map(|server| Case { server, items, mix }));
+        }
+        run.rounds(run.repeat(5), &mut cases, |case, run, seed| {
+            let outcome = case
+                .server
+                .closed(&case.mix.closed(run, case.items, 500, seed))?;
+            let capacity = case.server.capacity_per_s(&outcome);
+            let point = Point::new(
+                END_TO_END,
+                case.server.name(),
+                case.mix.to_string(),
+                capacity,
+            );
+            Ok(point.also(RATE, outcome.operations_per_s()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failures(alone: [f64; 3], end_to_end: [f64; 4]) -> Vec<String> {
+        let mut data = Data::default();
+        for mix in Mix::ALL {
+            for (series, rate) in [EREW, CREW, CRCW].into_iter().zip(alone) {
+                data.add(Point::new(ALONE, series, mix.to_string(), rate));
+            }
+            for (series, rate) in [EREW, CREW, CRCW, MEMCACHED].into_iter().zip(end_to_end) {
+                data.add(Point::new(END_TO_END, series, mix.to_string(), rate));
+            }
+        }
+        let mut shape = Shape::default();
+        AccessModes.judge(&data, &mut shape);
+        shape
+            .failures()
+            .map(|finding| finding.what.clone())
+            .collect()
+    }
+
+    #[test]
+    fn the_papers_shape_holds_and_others_do_not() {
+        assert_eq!(
+            failures([40.0, 39.0, 38.0], [5.0, 6.0, 7.0, 1.0]),
+            Vec::<String>::new()
+        );
+        let slow = failures([20.0, 39.0, 38.0], [5.0, 6.0, 7.0, 1.0]);
+        assert_eq!(slow.len(), 2, "{slow:?}");
+        let free = failures([40.0, 39.0, 38.0], [7.0, 7.0, 7.0, 1.0]);
+        assert!(
+            free.len() == 1 && free[0].contains("hand requests over"),
+            "{free:?}"
+        );
+        let beaten = failures([40.0, 39.0, 38.0], [5.0, 6.0, 7.0, 8.0]);
+        assert!(
+            beaten.len() == 1 && beaten[0].contains("any other"),
+            "{beaten:?}"
+        );
+    }
+}

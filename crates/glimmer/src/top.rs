@@ -1,0 +1,77 @@
+//! `glimmer top`: a running server, live.
+
+mod latency;
+mod link;
+mod plain;
+mod sample;
+mod screen;
+mod text;
+mod watch;
+
+use std::{
+    io::{IsTerminal, stdout},
+    time::Duration,
+};
+
+use anyhow::Result;
+
+use link::Target;
+use watch::Watch;
+
+/// Watch a running server live in the terminal
+///
+/// Shows requests per second by kind, the hit ratio, items and memory,
+/// evictions, connections, what every worker does, and the latency of a
+/// small request that this command sends now and then itself (`version`, which
+/// touches no item). Of a memcached it shows what memcached's `stats` tell.
+/// `q` ends it. Where the output is no terminal it prints a line for every
+/// interval instead.
+///
+/// Examples:
+///
+///   glimmer top
+///
+///   glimmer top cache.example:11211 --interval 5
+///
+///   glimmer top unix:/run/glimmer.sock --once
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// The server
+    #[arg(value_name = "HOST:PORT|unix:PATH", default_value = "127.0.0.1:11211")]
+    target: Target,
+    /// Seconds between two looks at the server
+    #[arg(long, default_value_t = 1.0, value_parser = seconds)]
+    interval: f64,
+    /// Print a line for every interval, also on a terminal
+    #[arg(long)]
+    plain: bool,
+    /// Print everything about one interval, and end
+    #[arg(long, conflicts_with = "plain")]
+    once: bool,
+    /// With --plain: end after so many lines
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.05..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("from 0.05 to 3600".to_owned()),
+    }
+}
+
+impl Arguments {
+    /// Watches until the user has seen enough or the server is gone.
+    pub fn run(&self) -> Result<()> {
+        let interval = Duration::from_secs_f64(self.interval);
+        let mut watch = Watch::start(self.target.clone(), interval)?;
+        if self.once {
+            plain::once(&mut watch)
+        } else if self.plain || self.count.is_some() || !stdout().is_terminal() {
+            plain::lines(&mut watch, self.count)
+        } else {
+            screen::live(&mut watch)
+        }
+    }
+}

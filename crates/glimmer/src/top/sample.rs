@@ -1,0 +1,273 @@
+//! What a server said at a moment, and what two such moments say together.
+
+use std::{
+    collections::BTreeMap,
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+
+use super::link::Link;
+
+/// A server's figures at a moment.
+#[derive(Clone, Debug)]
+pub struct Sample {
+    at: Instant,
+    general: BTreeMap<String, String>,
+    workers: BTreeMap<String, String>,
+    own: BTreeMap<String, String>,
+    hot: Vec<(String, String)>,
+}
+
+/// Requests of a kind are the sum of these figures.
+const KINDS: [(&str, &[&str]); 8] = [
+    ("get", &["cmd_get"]),
+    ("set", &["cmd_set"]),
+    ("delete", &["delete_hits", "delete_misses"]),
+    (
+        "incr/decr",
+        &["incr_hits", "incr_misses", "decr_hits", "decr_misses"],
+    ),
+    ("touch", &["cmd_touch"]),
+    ("meta", &["cmd_meta"]),
+    ("cas", &["cas_hits", "cas_misses", "cas_badval"]),
+    ("flush", &["cmd_flush"]),
+];
+/// What counts towards all requests: the kinds that are not part of another, as a `cas` is of the stores and a meta command of what it does.
+const WHOLE_KINDS: [&str; 5] = ["get", "set", "delete", "incr/decr", "touch"];
+
+/// One worker in an interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Worker {
+    /// CPU time as part of the time that passed, if the server says.
+    pub load: Option<f64>,
+    /// Requests per second.
+    pub requests_per_s: f64,
+    /// Connections that are open.
+    pub connections: u64,
+}
+
+/// What happened between two moments.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Interval {
+    /// Name and version of the server, its process and how long it has been running.
+    pub title: String,
+    /// Requests per second.
+    pub requests_per_s: f64,
+    /// The same by kind; kinds that have never been asked for are left out.
+    pub kinds: Vec<(&'static str, f64)>,
+    /// Part of the reads that found something: in the interval, and ever since the counters began.
+    pub hit_ratio: [Option<f64>; 2],
+    /// Items now.
+    pub items: u64,
+    /// Bytes of items now, and the limit.
+    pub memory_bytes: [u64; 2],
+    /// Evictions per second, and since the counters began.
+    pub evictions: (f64, u64),
+    /// Connections now.
+    pub connections: u64,
+    /// Bytes per second received and sent.
+    pub traffic_bytes_per_s: [f64; 2],
+    /// CPU time of the process per second of time: cores in use.
+    pub cores_busy: Option<f64>,
+    /// Each worker, if the server says.
+    pub workers: Vec<Worker>,
+    /// The most popular keys and how often they were asked for, if the server samples them.
+    pub hot: Vec<(String, String)>,
+}
+
+impl Sample {
+    /// Asks for everything that the server may know.
+    pub fn take(link: &mut Link) -> Result<Sample> {
+        let at = Instant::now();
+        let mut ask = |argument| -> Result<Vec<(String, String)>> {
+            Ok(link.stats(argument)?.unwrap_or_default())
+        };
+        let general: BTreeMap<_, _> = ask("")?.into_iter().collect();
+        Ok(Sample {
+            at,
+            general,
+            workers: ask("workers")?.into_iter().collect(),
+            own: ask("glimmer")?.into_iter().collect(),
+            hot: ask("hotkeys")?,
+        })
+    }
+
+    fn number(&self, name: &str) -> Option<u64> {
+        self.general.get(name)?.parse().ok()
+    }
+
+    fn seconds(&self, name: &str) -> Option<f64> {
+        self.general.get(name)?.parse().ok()
+    }
+
+    /// Whether `earlier` is of the same process and its counters have not been set back.
+    pub fn follows(&self, earlier: &Sample) -> bool {
+        let same = self.general.get("pid") == earlier.general.get("pid");
+        let counts = ["cmd_get", "cmd_set", "total_connections"];
+        same && counts
+            .iter()
+            .all(|name| self.number(name) >= earlier.number(name))
+    }
+
+    /// What happened since `earlier`.
+    pub fn since(&self, earlier: &Sample) -> Interval {
+        let passed = self.at.duration_since(earlier.at);
+        let passed_s = passed.max(Duration::from_millis(1)).as_secs_f64();
+        let sum = |sample: &Sample, names: &[&str]| -> u64 {
+            names.iter().filter_map(|name| sample.number(name)).sum()
+        };
+        let per_s =
+            |names: &[&str]| sum(self, names).saturating_sub(sum(earlier, names)) as f64 / passed_s;
+        let kinds = KINDS
+            .into_iter()
+            .filter(|(_, names)| sum(self, names) > 0)
+            .map(|(kind, names)| (kind, per_s(names)));
+        let kinds: Vec<_> = kinds.collect();
+        let whole = kinds.iter().filter(|(kind, _)| WHOLE_KINDS.contains(kind));
+        let ratio = |hits: u64, all: u64| (all > 0).then(|| hits as f64 / all as f64);
+        let reads = |sample: &Sample| {
+            (
+                sum(sample, &["get_hits"]),
+                sum(sample, &["get_hits", "get_misses"]),
+            )
+        };
+        let ((hits, all), (hits_before, all_before)) = (reads(self), reads(earlier));
+        let cpu = |sample: &Sample| {
+            Some(sample.seconds("rusage_user")? + sample.seconds("rusage_system")?)
+        };
+        let now = |name| self.number(name).unwrap_or(0);
+        Interval {
+            title: self.title(),
+            requests_per_s: whole.map(|(_, rate)| rate).sum(),
+            kinds: kinds.clone(),
+            hit_ratio: [
+                ratio(
+                    hits.saturating_sub(hits_before),
+                    all.saturating_sub(all_before),
+                ),
+                ratio(hits, all),
+            ],
+            items: now("curr_items"),
+            memory_bytes: [now("bytes"), now("limit_maxbytes")],
+            evictions: (per_s(&["evictions"]), now("evictions")),
+            connections: now("curr_connections"),
+            traffic_bytes_per_s: [per_s(&["bytes_read"]), per_s(&["bytes_written"])],
+            cores_busy: cpu(self)
+                .zip(cpu(earlier))
+                .map(|(now, then)| (now - then).max(0.0) / passed_s),
+            workers: self.workers(earlier, passed_s),
+            hot: self.hot.clone(),
+        }
+    }
+
+    fn title(&self) -> String {
+        let text = |name: &str| self.general.get(name).map_or("?", String::as_str);
+        let up = Duration::from_secs(self.number("uptime").unwrap_or(0));
+        let mut title = format!(
+            "version {}, process {}, up {}",
+            text("version"),
+            text("pid"),
+            humantime::format_duration(up)
+        );
+        if let (Some(access), Some(evict)) = (self.own.get("access"), self.own.get("evict")) {
+            title = format!("glimmer {access} {evict}, {title}");
+        }
+        title
+    }
+
+    fn workers(&self, earlier: &Sample, passed_s: f64) -> Vec<Worker> {
+        let figure = |sample: &Sample, worker: usize, name: &str| -> Option<u64> {
+            let value = sample.workers.get(&format!("worker:{worker}:{name}"))?;
+            value.parse().ok()
+        };
+        let grown = |worker, name| {
+            let (now, then) = (figure(self, worker, name)?, figure(earlier, worker, name)?);
+            Some(now.saturating_sub(then) as f64 / passed_s)
+        };
+        (0..)
+            .map_while(|worker| {
+                Some(Worker {
+                    connections: figure(self, worker, "curr_connections")?,
+                    requests_per_s: grown(worker, "requests")?,
+                    load: grown(worker, "cpu_us").map(|us| us / 1e6),
+                })
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// A sample of these lines, so long after the first.
+    pub fn sample(first: Instant, after_ms: u64, general: &str, workers: &str) -> Sample {
+        let map = |text: &str| -> BTreeMap<String, String> {
+            let pairs = text.split(", ").filter_map(|pair| pair.split_once('='));
+            pairs
+                .map(|(name, value)| (name.to_owned(), value.to_owned()))
+                .collect()
+        };
+        Sample {
+            at: first + Duration::from_millis(after_ms),
+            general: map(general),
+            workers: map(workers),
+            own: BTreeMap::new(),
+            hot: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn rates_are_differences_over_time() {
+        let first = Instant::now();
+        let before = sample(
+            first,
+            0,
+            "pid=1, cmd_get=100, get_hits=90, get_misses=10, cmd_set=10, evictions=5, rusage_user=1.0, rusage_system=0.5, bytes_read=0",
+            "worker:0:requests=10, worker:0:cpu_us=0, worker:0:curr_connections=3",
+        );
+        let after = sample(
+            first,
+            2000,
+            "pid=1, cmd_get=300, get_hits=240, get_misses=60, cmd_set=30, evictions=9, rusage_user=1.5, rusage_system=1.0, bytes_read=4096, \
+             curr_items=7, bytes=512, limit_maxbytes=1024, uptime=61",
+            "worker:0:requests=30, worker:0:cpu_us=500000, worker:0:curr_connections=4",
+        );
+        assert!(after.follows(&before) && !before.follows(&after));
+        let interval = after.since(&before);
+        assert_eq!(interval.requests_per_s, 110.0);
+        assert_eq!(interval.kinds, [("get", 100.0), ("set", 10.0)]);
+        assert_eq!(interval.hit_ratio, [Some(0.75), Some(0.8)]);
+        assert_eq!(interval.evictions, (2.0, 9));
+        assert_eq!((interval.items, interval.memory_bytes), (7, [512, 1024]));
+        assert_eq!(interval.cores_busy, Some(0.5));
+        assert_eq!(interval.traffic_bytes_per_s, [2048.0, 0.0]);
+        let worker = Worker {
+            load: Some(0.25),
+            requests_per_s: 10.0,
+            connections: 4,
+        };
+        assert_eq!(interval.workers, [worker]);
+        assert!(interval.title.ends_with("up 1m 1s"), "{}", interval.title);
+    }
+
+    #[test]
+    fn another_process_or_a_reset_begins_anew() {
+        let first = Instant::now();
+        let before = sample(first, 0, "pid=1, cmd_get=100", "");
+        assert!(!sample(first, 1, "pid=2, cmd_get=200", "").follows(&before));
+        assert!(!sample(first, 1, "pid=1, cmd_get=0", "").follows(&before));
+        assert!(sample(first, 1, "pid=1, cmd_get=100", "").follows(&before));
+    }
+
+    #[test]
+    fn what_a_server_does_not_say_is_left_out() {
+        let first = Instant::now();
+        let before = sample(first, 0, "pid=1", "");
+        let interval = sample(first, 1000, "pid=1", "").since(&before);
+        assert_eq!(interval.hit_ratio, [None, None]);
+        assert_eq!((interval.cores_busy, interval.workers.len()), (None, 0));
+        assert!(interval.kinds.is_empty());
+    }
+}

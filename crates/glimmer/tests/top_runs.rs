@@ -1,0 +1,173 @@
+//! `glimmer top` shows what a real server does: ours in full, memcached as far as its figures go.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::{TcpListener, TcpStream},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start(program: &str, arguments: &[&str], address: &str) -> Server {
+    let mut command = Command::new(program);
+    let child = command
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let server = Server(child.spawn().unwrap());
+    let begin = Instant::now();
+    while TcpStream::connect(address).is_err() {
+        assert!(begin.elapsed() < PATIENCE, "{program} does not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server
+}
+
+/// An address that nobody listens on.
+fn free_address() -> (String, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    (address.to_string(), address.port().to_string())
+}
+
+fn top(arguments: &[&str]) -> (bool, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_glimmer"))
+        .arg("top")
+        .args(arguments)
+        .output()
+        .unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(text).unwrap())
+}
+
+/// One key is stored, and read twice as often as it is missed.
+fn ask(address: &str) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream
+        .write_all(b"set a 0 0 1\r\nx\r\nget a\r\nget a\r\nget b\r\n")
+        .unwrap();
+    let mut ends = 0;
+    for line in BufReader::new(&stream).lines() {
+        ends += usize::from(line.unwrap() == "END");
+        if ends == 3 {
+            break;
+        }
+    }
+}
+
+/// The value behind a name in the report.
+fn value<'a>(report: &'a str, name: &str) -> &'a str {
+    let line = report
+        .lines()
+        .find_map(|line| line.trim_start().strip_prefix(name));
+    line.unwrap_or_else(|| panic!("no {name} in\n{report}"))
+        .trim()
+}
+
+#[test]
+fn ours_is_shown_in_full() {
+    let (address, port) = free_address();
+    let arguments = [
+        "serve",
+        "-l",
+        "127.0.0.1",
+        "-p",
+        &port,
+        "-t",
+        "2",
+        "-m",
+        "64",
+    ];
+    let _server = start(env!("CARGO_BIN_EXE_glimmer"), &arguments, &address);
+    ask(&address);
+    let (fine, report) = top(&[&address, "--once", "--interval", "0.3"]);
+    assert!(fine, "{report}");
+    assert!(
+        value(&report, "hit ratio").contains("66.7% since"),
+        "{report}"
+    );
+    assert_eq!(value(&report, "items"), "1");
+    assert!(
+        value(&report, "memory").ends_with("of 64Mi bytes"),
+        "{report}"
+    );
+    assert!(value(&report, "worker 0").contains("% busy"), "{report}");
+    assert!(
+        value(&report, "worker 1").contains("connections"),
+        "{report}"
+    );
+    assert!(value(&report, "round trip").starts_with("p50 "), "{report}");
+    assert!(
+        value(&report, "cores busy").parse::<f64>().is_ok(),
+        "{report}"
+    );
+    assert!(
+        report.lines().next().unwrap().contains("glimmer crcw"),
+        "{report}"
+    );
+
+    let (fine, lines) = top(&[&address, "--count", "2", "--interval", "0.1"]);
+    assert!(fine, "{lines}");
+    let rows: Vec<_> = lines.lines().collect();
+    assert!(rows.len() == 3 && rows[0].contains("req/s"), "{lines}");
+    assert!(rows[2].split_whitespace().count() >= 12, "{lines}");
+}
+
+#[test]
+fn memcached_is_shown_as_far_as_it_tells() {
+    if Command::new("memcached").arg("-V").output().is_err() {
+        eprintln!("SKIPPED: memcached is missing: apt-get install memcached");
+        return;
+    }
+    let (address, port) = free_address();
+    let arguments = [
+        "-l",
+        "127.0.0.1",
+        "-p",
+        &port,
+        "-U",
+        "0",
+        "-m",
+        "64",
+        "-u",
+        "root",
+    ];
+    let _server = start("memcached", &arguments, &address);
+    ask(&address);
+    let (fine, report) = top(&[&address, "--once", "--interval", "0.2"]);
+    assert!(fine, "{report}");
+    assert!(
+        value(&report, "hit ratio").contains("66.7% since"),
+        "{report}"
+    );
+    assert_eq!(value(&report, "items"), "1");
+    assert!(
+        !report.contains("worker") && !report.contains("hot key"),
+        "{report}"
+    );
+}
+
+#[test]
+fn what_cannot_be_watched_is_said() {
+    let (address, _) = free_address();
+    let (fine, complaint) = top(&[&address, "--once"]);
+    assert!(
+        !fine && complaint.contains("cannot connect to"),
+        "{complaint}"
+    );
+    let (fine, complaint) = top(&["unix:/nowhere/at.all", "--once"]);
+    assert!(
+        !fine && complaint.contains("cannot connect to unix:"),
+        "{complaint}"
+    );
+}
