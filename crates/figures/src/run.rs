@@ -29,8 +29,8 @@ pub struct Settings {
     pub measured: Option<Duration>,
 }
 
-/// Told what happens.
-pub trait Progress {
+/// Told what happens, by whichever thread does it.
+pub trait Progress: Sync {
     /// So many more steps are coming.
     fn expect(&self, steps: usize);
     /// A step is done.
@@ -172,25 +172,25 @@ pub(crate) fn noise(random_reads_per_s: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::RefCell;
+    use std::sync::Mutex;
 
-    struct Heard(RefCell<Vec<String>>);
+    struct Heard(Mutex<Vec<String>>);
 
     impl Progress for Heard {
         fn expect(&self, steps: usize) {
-            self.0.borrow_mut().push(format!("expect {steps}"));
+            self.0.lock().unwrap().push(format!("expect {steps}"));
         }
         fn step(&self, what: &str) {
-            self.0.borrow_mut().push(what.to_owned());
+            self.0.lock().unwrap().push(what.to_owned());
         }
         fn say(&self, what: &str) {
-            self.0.borrow_mut().push(format!("say {what}"));
+            self.0.lock().unwrap().push(format!("say {what}"));
         }
     }
 
     #[test]
     fn cases_are_taken_in_turn() {
-        let heard = Heard(RefCell::default());
+        let heard = Heard(Mutex::default());
         let settings = Settings {
             quick: true,
             repeat: Some(2),
@@ -205,7 +205,7 @@ mod tests {
         run.note("left out");
         run.note("left out");
         assert_eq!(
-            *heard.0.borrow(),
+            *heard.0.lock().unwrap(),
             [
                 "expect 4",
                 "a",
@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_measurement_that_fails_ends_the_rounds() {
-        let heard = Heard(RefCell::default());
+        let heard = Heard(Mutex::default());
         let settings = Settings::default();
         let mut run = Run::new(&settings, Kind::Exact, &heard).unwrap();
         let error = run

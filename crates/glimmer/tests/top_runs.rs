@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead, BufReader, Write},
     net::{TcpListener, TcpStream},
+    os::unix::net::UnixStream,
     process::{Child, Command, Stdio},
     time::{Duration, Instant},
 };
@@ -121,6 +122,26 @@ fn ours_is_shown_in_full() {
     let rows: Vec<_> = lines.lines().collect();
     assert!(rows.len() == 3 && rows[0].contains("req/s"), "{lines}");
     assert!(rows[2].split_whitespace().count() >= 12, "{lines}");
+}
+
+#[test]
+fn a_unix_socket_will_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("socket");
+    let socket = socket.to_str().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_glimmer"));
+    command.args(["serve", "-s", socket, "-t", "1"]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let _server = Server(child.unwrap());
+    let begin = Instant::now();
+    while UnixStream::connect(socket).is_err() {
+        assert!(begin.elapsed() < PATIENCE, "the server does not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let (fine, report) = top(&[&format!("unix:{socket}"), "--once", "--interval", "0.2"]);
+    assert!(fine, "{report}");
+    assert_eq!(value(&report, "items"), "0");
+    assert!(value(&report, "worker 0").contains("% busy"), "{report}");
 }
 
 #[test]

@@ -65,7 +65,7 @@ impl Figure for FullSystem {
                 x: "server threads",
                 y: "keys per s",
             },
-            plot: Plot::lines("server threads", "keys per second"),
+            plot: Plot::lines("server threads", "keys per second").whole_x(),
         }
     }
 

@@ -83,7 +83,7 @@ impl Figure for Cores {
                 x: "cores",
                 y: "operations per s",
             },
-            plot: Plot::lines("cores", "operations per second"),
+            plot: Plot::lines("cores", "operations per second").whole_x(),
         }
     }
 

@@ -14,7 +14,7 @@ use crate::{
 };
 
 const END_TO_END: &str = "end to end, requests at any worker";
-const ALONE: &str = "engine alone, requests at their owner";
+const ALONE: &str = "engine alone, requests directed to their core";
 const PEERS: [Server; 1] = [Server::Memcached];
 const EREW: &str = "glimmer erew";
 const CREW: &str = "glimmer crew";

@@ -1,5 +1,6 @@
 //! Every figure, a file each.
 
+mod eviction;
 mod memc3_fig9;
 mod mica_fig10;
 mod mica_fig13;
@@ -18,6 +19,7 @@ pub fn all() -> Vec<&'static dyn Figure> {
         &mica_fig14::Cores,
         &mica_fig16::AccessModes,
         &memc3_fig9::FullSystem,
+        &eviction::HitRatio,
     ]
 }
 

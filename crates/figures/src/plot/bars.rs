@@ -72,7 +72,7 @@ where
             if low < high {
                 let middle = (left + right) / 2.0;
                 let thin = BLACK.mix(0.7).stroke_width(1);
-                chart.draw_series([ErrorBar::new_vertical(middle, low, median, high, thin, 5)])?;
+                chart.draw_series([PathElement::new([(middle, low), (middle, high)], thin)])?;
             }
         }
         let (x, y) = chart.backend_coord(&(group as f64 + 0.5, 0.0));

@@ -12,6 +12,9 @@ use plotters::{
 use super::{Plot, scale, style};
 use crate::Data;
 
+/// Marks on the horizontal scale, at most.
+const MARKS_MAX: usize = 8;
+
 /// Draws one panel. `shared` is the largest value of all panels if they share their vertical scale.
 pub fn draw<DB: DrawingBackend>(
     area: &DrawingArea<DB, Shift>,
@@ -32,7 +35,12 @@ where
         .chain(shared)
         .collect::<Vec<_>>();
     let (bottom, top) = scale::ends(heights.into_iter(), plot.log_y);
+    let marks = match plot.whole_x {
+        true => (right.floor() as usize + 1).min(MARKS_MAX),
+        false => MARKS_MAX,
+    };
     let panel = Panel {
+        marks,
         area,
         plot,
         data,
@@ -48,6 +56,7 @@ where
 }
 
 struct Panel<'a, DB: DrawingBackend> {
+    marks: usize,
     area: &'a DrawingArea<DB, Shift>,
     plot: &'a Plot,
     data: &'a Data,
@@ -79,7 +88,7 @@ where
             .axis_desc_style(style::text())
             .x_desc(&self.plot.x)
             .y_desc(&self.plot.y)
-            .x_labels(8)
+            .x_labels(self.marks)
             .y_labels(6)
             .x_label_formatter(&|value| scale::label(*value))
             .y_label_formatter(&|value| scale::label(*value))

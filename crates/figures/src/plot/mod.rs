@@ -23,6 +23,7 @@ pub struct Plot {
     y: String,
     log_x: bool,
     log_y: bool,
+    whole_x: bool,
     columns: usize,
     shared_y: bool,
 }
@@ -41,6 +42,7 @@ impl Plot {
             y: y.to_owned(),
             log_x: false,
             log_y: false,
+            whole_x: false,
             columns: 2,
             shared_y: false,
         }
@@ -65,6 +67,12 @@ impl Plot {
     /// A logarithmic vertical scale, for lines.
     pub fn log_y(mut self) -> Plot {
         self.log_y = true;
+        self
+    }
+
+    /// Marks at whole numbers only on the horizontal scale, for lines over cores or threads.
+    pub fn whole_x(mut self) -> Plot {
+        self.whole_x = true;
         self
     }
 

@@ -1,8 +1,8 @@
 //! How far a figure is: a bar on a terminal, lines in a log.
 
 use std::{
-    cell::Cell,
     io::{IsTerminal, stderr},
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
     time::Duration,
 };
 
@@ -13,8 +13,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 pub struct Watch {
     name: &'static str,
     bar: Option<ProgressBar>,
-    expected: Cell<usize>,
-    done: Cell<usize>,
+    expected: AtomicUsize,
+    done: AtomicUsize,
 }
 
 impl Watch {
@@ -32,29 +32,29 @@ impl Watch {
         Watch {
             name,
             bar,
-            expected: Cell::new(0),
-            done: Cell::new(0),
+            expected: AtomicUsize::new(0),
+            done: AtomicUsize::new(0),
         }
     }
 }
 
 impl Progress for Watch {
     fn expect(&self, steps: usize) {
-        self.expected.set(self.expected.get() + steps);
+        self.expected.fetch_add(steps, Relaxed);
         if let Some(bar) = &self.bar {
             bar.inc_length(steps as u64);
         }
     }
 
     fn step(&self, what: &str) {
-        self.done.set(self.done.get() + 1);
+        let done = self.done.fetch_add(1, Relaxed) + 1;
         match &self.bar {
             Some(bar) => {
                 bar.set_message(what.to_owned());
                 bar.inc(1);
             }
             None => {
-                let (name, done, expected) = (self.name, self.done.get(), self.expected.get());
+                let (name, expected) = (self.name, self.expected.load(Relaxed));
                 eprintln!("{name} {done}/{expected}: {what}");
             }
         }

@@ -36,20 +36,22 @@ pub struct Options {
 
 /// One rule on one workload.
 #[derive(Clone, Debug, Serialize)]
-struct Row {
-    rule: String,
+pub struct Row {
+    /// Its name: ours as on the command line, others as in the literature.
+    pub rule: String,
     ours: bool,
     /// By capacity.
-    hit_ratios: Vec<f64>,
+    pub hit_ratios: Vec<f64>,
     /// Items put back at a tail for every hundred requests, by capacity; for our rules only.
     reinsertions_percent: Vec<f64>,
 }
 
 /// All rules on one workload.
 #[derive(Clone, Debug, Serialize)]
-struct Comparison {
+pub struct Comparison {
     workload: String,
-    rows: Vec<Row>,
+    /// Ours first.
+    pub rows: Vec<Row>,
 }
 
 /// Everything that was found.
@@ -59,7 +61,8 @@ pub struct Report {
     capacities_percent: Vec<f64>,
     counted: usize,
     seed: u64,
-    comparisons: Vec<Comparison>,
+    /// In the order of the workloads.
+    pub comparisons: Vec<Comparison>,
 }
 
 /// Hit ratio, and reinsertions of our rules.

@@ -1,0 +1,157 @@
+//! Hit ratios by eviction rule: MICA's reinsertion, the doubt of its reader, and what the field has found since.
+
+use anyhow::Result;
+use glimmer_loadgen::hit_ratio::{self, Options, trace::Workload};
+
+use crate::{Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec, plot::Plot};
+
+const CAPACITIES_PERCENT: [f64; 6] = [0.5, 1.0, 2.5, 5.0, 10.0, 25.0];
+/// The capacity at which the claims are held against the data.
+const JUDGED_PERCENT: f64 = 10.0;
+const FIFO: &str = "fifo";
+const ALWAYS: &str = "lru, threshold 0";
+const HALF: &str = "lru, threshold 0.5";
+const DEFAULT: &str = "lru, threshold 0.875";
+const S3FIFO: &str = "s3fifo";
+const STRICT: &str = "strict LRU";
+const SIEVE: &str = "SIEVE";
+/// The rules that are shown, of all that are measured.
+const SHOWN: [&str; 7] = [FIFO, ALWAYS, HALF, DEFAULT, S3FIFO, STRICT, SIEVE];
+const WORKLOADS: [(Workload, &str); 3] = [
+    (Workload::Zipf, "Zipf 0.99"),
+    (Workload::Scan, "Zipf 0.99 with scans"),
+    (
+        Workload::Alternating,
+        "eight hot keys alternating with many",
+    ),
+];
+
+/// The figure.
+pub struct HitRatio;
+
+impl Figure for HitRatio {
+    fn spec(&self) -> Spec {
+        Spec {
+            name: "eviction",
+            title: "Requests answered, by eviction rule and size of the cache",
+            source: "MICA (NSDI'14), §4.3.1 and §5.1; Formica's review of it; no figure",
+            claim: "MICA approximates LRU by putting an item that is read back at the log's tail, unless it lies in the newer half of the log. Its reader Formica doubts it: \
+                    a workload that interleaves requests for a few keys will eventually fill the log with copies of those keys, having overwritten every other item.",
+            here: "A client that stores whatever it asked for and did not get, driving this store under each of its rules and plain simulators of strict LRU and SIEVE \
+                   with room for as many items. A million keys, three million requests to warm up and three million that count; the result depends on the parameters alone. \
+                   `lru, threshold 0` puts back at every read, 0.5 is the paper's rule, 0.875 this server's default for `lru`, and `s3fifo` its default.",
+            kind: Kind::Exact,
+            needs: Needs {
+                cores: 1,
+                cores_of_paper: 1,
+                memory_mib: 512,
+                peers: &[],
+            },
+            columns: Columns {
+                panel: "workload",
+                series: "rule",
+                x: "items in the cache, % of the keys",
+                y: "hit ratio, %",
+            },
+            plot: Plot::lines("items in the cache, % of the keys", "hit ratio, %").log_x(),
+        }
+    }
+
+    fn measure(&self, run: &mut Run<'_>) -> Result<()> {
+        let options = Options {
+            workloads: WORKLOADS.map(|(workload, _)| workload).into(),
+            keys: run.pick(1_000_000, 50_000),
+            capacities_percent: run.pick(CAPACITIES_PERCENT.into(), vec![JUDGED_PERCENT]),
+            counted: run.pick(3_000_000, 200_000),
+            seed: 1,
+        };
+        let progress = |line: &str| run.say(line);
+        let report = hit_ratio::run(&options, &progress)?;
+        for ((_, panel), comparison) in WORKLOADS.iter().zip(&report.comparisons) {
+            let shown = comparison
+                .rows
+                .iter()
+                .filter(|row| SHOWN.contains(&&*row.rule));
+            for row in shown {
+                for (&percent, ratio) in options.capacities_percent.iter().zip(&row.hit_ratios) {
+                    run.add(Point::new(*panel, &*row.rule, percent, ratio * 100.0));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&self, data: &Data, shape: &mut Shape) {
+        let [zipf, scan, alternating] = WORKLOADS.map(|(_, panel)| panel);
+        let at = |panel, rule| data.median(panel, rule, JUDGED_PERCENT);
+        let lead = |panel, above, below| Some(at(panel, above)? - at(panel, below)?);
+        shape.at_least(
+            "always putting back what is read fills the log with copies: points lost to fifo, hot keys alternating with many, cache of 10%",
+            "\"full of those keys only\"",
+            lead(alternating, FIFO, ALWAYS),
+            5.0,
+        );
+        shape.at_most(
+            "not putting back what lies in the newer half avoids most of it: points lost to fifo",
+            "\"not too problematic\"",
+            lead(alternating, FIFO, HALF),
+            3.0,
+        );
+        shape.at_most(
+            "so does this server's threshold of 0.875",
+            "",
+            lead(alternating, FIFO, DEFAULT),
+            1.0,
+        );
+        shape.at_most(
+            "reinsertion approximates LRU: points below strict LRU, Zipf, the paper's threshold",
+            "approximates",
+            lead(zipf, STRICT, HALF),
+            2.0,
+        );
+        for (panel, least) in [(zipf, 2.0), (scan, 4.0)] {
+            shape.at_least(
+                &format!("{panel}: points by which s3fifo, the default, is above strict LRU"),
+                "newer than the papers",
+                lead(panel, S3FIFO, STRICT),
+                least,
+            );
+        }
+        shape.at_least(
+            "Zipf 0.99: points by which s3fifo is above SIEVE",
+            "newer than the papers",
+            lead(zipf, S3FIFO, SIEVE),
+            -0.5,
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failures(always: f64, s3fifo: f64) -> Vec<String> {
+        let mut data = Data::default();
+        for (_, panel) in WORKLOADS {
+            let ratios = [75.0, always, 74.5, 74.9, s3fifo, 75.0, 80.0];
+            for (rule, ratio) in SHOWN.into_iter().zip(ratios) {
+                data.add(Point::new(panel, rule, JUDGED_PERCENT, ratio));
+            }
+        }
+        let mut shape = Shape::default();
+        HitRatio.judge(&data, &mut shape);
+        assert_eq!(shape.findings.len(), 7);
+        shape
+            .failures()
+            .map(|finding| finding.what.clone())
+            .collect()
+    }
+
+    #[test]
+    fn the_shape_holds_and_others_do_not() {
+        assert_eq!(failures(61.0, 81.0), Vec::<String>::new());
+        let clean = failures(74.0, 81.0);
+        assert!(clean.len() == 1 && clean[0].contains("copies"), "{clean:?}");
+        assert_eq!(failures(61.0, 76.0).len(), 3);
+    }
+}
