@@ -1,7 +1,9 @@
 """Figures that mean what memcached's mean."""
 
+import time
+
 import pytest
-from harness import Server
+from harness import PATIENCE_S, Server
 from transcripts import END, STORED, store, value
 
 # What monitoring of memcached reads; every name is memcached's.
@@ -128,3 +130,28 @@ def test_verbosity_is_remembered(server_or_peer):
         wire.exchange(b"verbosity 2\r\n", b"OK\r\n")
         assert server_or_peer.stats("settings")["verbosity"] == "2"
         wire.exchange(b"verbosity 0\r\n", b"OK\r\n")
+
+
+def conns(wire):
+    wire.send(b"stats conns\r\n")
+    sockets = {}
+    for line in iter(wire.line, END):
+        _, name, figure = line.rstrip(b"\r\n").split(b" ", 2)
+        fd, name = name.split(b":")
+        sockets.setdefault(int(fd), {})[name.decode()] = figure.decode()
+    return list(sockets.values())
+
+
+def test_conns_shows_every_socket(ours):
+    with Server("-t", 2) as server, server.wire() as sender, server.wire() as other:
+        sender.send(b"set a 0 0 10\r\nhalf")
+        expected = ["conn_listening"] * 2 + ["conn_nread", "conn_parse_cmd"]
+        deadline = time.monotonic() + PATIENCE_S
+        while sorted(socket["state"] for socket in conns(other)) != expected:
+            assert time.monotonic() < deadline
+        sockets = conns(other)
+        clients = [socket for socket in sockets if "listen_addr" in socket]
+        ends = {f"tcp:127.0.0.1:{wire.socket.getsockname()[1]}" for wire in (sender, other)}
+        assert {socket["addr"] for socket in clients} == ends
+        assert {socket["listen_addr"] for socket in clients} == {f"tcp:127.0.0.1:{server.port}"}
+        assert all(int(socket["secs_since_last_cmd"]) <= PATIENCE_S for socket in sockets)

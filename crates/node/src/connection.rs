@@ -1,5 +1,7 @@
 //! What a worker knows about one client.
 
+use std::sync::Arc;
+
 use glimmer_base::limits::{BUFFER_BYTES, HELD_MS_MAX, STALLED_MS_MAX};
 use glimmer_proto::text::Parser;
 use glimmer_transport::udp::Peer;
@@ -7,6 +9,7 @@ use glimmer_transport::{Received, Sent, Stream};
 
 use crate::datagrams::is_too_large;
 use crate::errand::Outing;
+use crate::guestbook::Guest;
 use crate::pool::Pool;
 use crate::window::Window;
 
@@ -58,8 +61,8 @@ pub(crate) struct Connection {
 
 /// What a connection's bytes go through.
 pub(crate) enum Link {
-    /// A client's stream.
-    Stream(Stream),
+    /// A client's stream, and its entry in the guestbook.
+    Stream(Stream, Arc<Guest>),
     /// One datagram, which has been received: a connection for as long as its answer takes. It has ended from the start, and its replies are kept until
     /// they are complete.
     Datagram(Box<Answer>),
@@ -108,6 +111,15 @@ impl Connection {
             counted: 0,
             progress_ms: now_ms,
             large_since_ms: None,
+        }
+    }
+
+    /// Its entry in the guestbook, if it is a client's.
+    #[inline]
+    pub fn guest(&self) -> Option<&Arc<Guest>> {
+        match &self.link {
+            Link::Stream(_, guest) => Some(guest),
+            Link::Datagram(_) => None,
         }
     }
 
@@ -208,7 +220,7 @@ impl Connection {
     /// Receives once into the room that was made. Returns the number of bytes.
     #[inline]
     pub fn receive(&mut self, now_ms: u64) -> usize {
-        let Link::Stream(stream) = &self.link else {
+        let Link::Stream(stream, _) = &self.link else {
             return 0;
         };
         let bytes = match stream.receive(&mut self.rx) {
@@ -234,7 +246,7 @@ impl Connection {
     pub fn transmit(&mut self, pool: &mut Pool, now_ms: u64) -> Option<usize> {
         let waiting = self.tx.len() - self.tx_sent;
         let stream = match &mut self.link {
-            Link::Stream(stream) => stream,
+            Link::Stream(stream, _) => stream,
             Link::Datagram(answer) => {
                 answer.reply.extend_from_slice(&self.tx);
                 pool.give(std::mem::take(&mut self.tx));
@@ -282,7 +294,7 @@ impl Connection {
     pub fn capacity(&self) -> usize {
         let window = self.window.as_ref().map_or(0, |window| window.capacity());
         let kept = match &self.link {
-            Link::Stream(_) => 0,
+            Link::Stream(..) => 0,
             Link::Datagram(answer) => answer.reply.capacity(),
         };
         self.rx.capacity() + self.tx.capacity() + window + kept

@@ -1,11 +1,14 @@
 //! What comes from outside the worker: readiness, new connections, and connections that another worker accepted.
 
+use std::sync::Arc;
+
 use glimmer_base::limits::ACCEPTS_PER_TURN_MAX;
 use glimmer_proto::text::{Parser, lines};
 use glimmer_transport::{Readiness, Stream};
 use slotmap::{Key, KeyData};
 
 use crate::connection::{Connection, ConnectionKey, Link};
+use crate::guestbook::Guest;
 use crate::worker::Worker;
 
 /// The bell's token in the poller. Listeners follow downwards; connections' tokens, whose generations count up from one, stay far below.
@@ -21,6 +24,18 @@ impl Worker {
         self.poller.watch_edges(bell, BELL)?;
         self.watch_sockets()?;
         self.watch_listeners()
+    }
+
+    /// Enters what connections and datagrams come by into the guestbook.
+    pub fn enter_doors(&self) {
+        let now_ms = self.now.ms;
+        let listeners = self.listeners.iter();
+        let listeners = listeners.map(|listener| Guest::listening(listener, false, now_ms));
+        let sockets = self.sockets.iter();
+        let sockets = sockets.map(|socket| Guest::listening(socket, true, now_ms));
+        for guest in listeners.chain(sockets) {
+            self.shared.guestbook.add(Arc::new(guest));
+        }
     }
 
     fn watch_listeners(&self) -> std::io::Result<()> {
@@ -130,11 +145,14 @@ impl Worker {
         // Unix sockets have no such thing as NODELAY; without it replies are merely later.
         let _ = stream.set_nodelay();
         let parser = Parser::new(self.shared.config.limits);
-        let mut connection = Connection::new(Link::Stream(stream), parser, self.now.ms);
+        let guest = Arc::new(Guest::connected(&stream, self.now.ms));
+        self.shared.guestbook.add(guest.clone());
+        let link = Link::Stream(stream, guest);
+        let mut connection = Connection::new(link, parser, self.now.ms);
         connection.locked = self.shared.config.locked;
         let key = self.connections.insert(connection);
         self.tally.curr_connections += 1;
-        let Link::Stream(stream) = &self.connections[key].link else {
+        let Link::Stream(stream, _) = &self.connections[key].link else {
             unreachable!("it was made of a stream");
         };
         let token = key.data().as_ffi();

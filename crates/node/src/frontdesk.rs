@@ -1,11 +1,21 @@
 //! What a worker asks of the server around it.
 
+use std::net::SocketAddr;
+
 use glimmer_base::Moment;
 use glimmer_proto::text::Shutdown;
+
+use crate::config::Address;
+use crate::node::NodeFigures;
 
 /// Answers the commands that name no key and that a worker cannot answer by itself. Called on a worker's thread, when everything before
 /// the command on its connection has been answered; other connections wait meanwhile.
 pub trait Frontdesk: Send + Sync {
+    /// The node is about to serve, at these addresses; those of UDP sockets come second. Called once, before anything else.
+    fn open(&self, addresses: &[Address], udp: &[SocketAddr], figures: NodeFigures) {
+        let _ = (addresses, udp, figures);
+    }
+
     /// Appends the whole answer to `stats <argument>`, its `END` included. `argument` is without surrounding spaces, and empty for the
     /// general figures.
     fn stats(&self, argument: &[u8], now: Moment, out: &mut Vec<u8>);

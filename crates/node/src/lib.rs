@@ -14,6 +14,7 @@
 //! | `connection`, `pool` | what a client costs, and the budget it comes out of |
 //! | `errand` | listing all items |
 //! | `upkeep` | timers, and how a worker leaves |
+//! | `roster`, `guestbook` | who serves whom, and who is connected |
 //! | `node` | threads and their handle |
 
 pub mod mesh;
@@ -36,6 +37,8 @@ mod door;
 mod errand;
 #[cfg(not(loom))]
 mod frontdesk;
+#[cfg(not(loom))]
+mod guestbook;
 #[cfg(not(loom))]
 mod node;
 #[cfg(not(loom))]
@@ -66,6 +69,7 @@ pub use {
     clock::Clock,
     config::{Address, Error, NodeConfig, Permits},
     frontdesk::Frontdesk,
+    guestbook::GuestView,
     node::{Node, NodeFigures},
     stats::{Tally, WorkerStats},
 };

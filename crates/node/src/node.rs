@@ -14,6 +14,7 @@ use slotmap::SlotMap;
 use crate::burst::Burst;
 use crate::config::{Address, Error, NodeConfig};
 use crate::frontdesk::Frontdesk;
+use crate::guestbook::GuestView;
 use crate::mesh::doorbell::Doorbell;
 use crate::mesh::port::{self, Port};
 use crate::pool::{Budget, Pool};
@@ -35,6 +36,12 @@ pub struct Node {
 pub struct NodeFigures(Weak<Shared>);
 
 impl NodeFigures {
+    /// All sockets, in the order of their descriptors.
+    pub fn guests(&self) -> Vec<GuestView> {
+        let shared = self.0.upgrade();
+        shared.map_or_else(Vec::new, |shared| shared.guestbook.view())
+    }
+
     /// Whether all items may be listed, as clients have it.
     pub fn has_crawler(&self) -> bool {
         let shared = self.0.upgrade();
@@ -97,6 +104,8 @@ impl Node {
             udp,
             threads: Vec::new(),
         };
+        let shared = &node.shared;
+        (shared.frontdesk).open(&node.addresses, &node.udp, node.figures());
         let doors = listeners.into_iter().zip(sockets);
         for (me, ((engine, port), doors)) in engines.into_iter().zip(ports).zip(doors).enumerate() {
             node.spawn(me, engine, port, doors)?;
@@ -278,5 +287,6 @@ fn new_worker(
         shared,
     };
     worker.open_doors()?;
+    worker.enter_doors();
     Ok(worker)
 }

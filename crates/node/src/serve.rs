@@ -5,6 +5,7 @@ use glimmer_base::limits::{BATCH_MAX, BUFFER_BYTES, BUFFER_BYTES_KEPT_MAX, BURST
 use crate::burst::{Member, Source, Stop, Tools};
 use crate::connection::{ConnectionKey, Link, Room};
 use crate::errand::{Errand, Outing};
+use crate::guestbook::Activity;
 use crate::worker::Worker;
 
 impl Worker {
@@ -79,6 +80,9 @@ impl Worker {
             self.tally.bytes_read += connection.receive(self.now.ms) as u64;
         }
         if connection.has_input() {
+            if let Some(guest) = connection.guest() {
+                guest.note_input(self.now.ms);
+            }
             let tx = std::mem::take(&mut connection.tx);
             self.burst.members.push(Member::new(key, connection));
             self.burst.outs.push(if tx.capacity() > 0 {
@@ -147,6 +151,14 @@ impl Worker {
             1
         };
         connection.closing |= stop == Stop::Close;
+        let activity = if connection.awaits_value() {
+            Activity::Value
+        } else {
+            Activity::Read
+        };
+        if let Some(guest) = connection.guest() {
+            guest.note(activity);
+        }
         connection.trim(&mut self.pool, scarce);
         let replies = std::mem::take(&mut self.burst.outs[index]);
         connection.note_reply_bytes(replies.len() / (member.requests as usize).max(1));
@@ -242,7 +254,8 @@ impl Worker {
         self.pool.give(connection.rx);
         self.pool.give(connection.tx);
         match &connection.link {
-            Link::Stream(_) => {
+            Link::Stream(_, guest) => {
+                self.shared.guestbook.remove(guest.fd);
                 self.shared.roster.release(self.me);
                 self.tally.curr_connections -= 1;
             }

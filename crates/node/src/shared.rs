@@ -9,6 +9,7 @@ use glimmer_transport::Stream;
 use crate::config::NodeConfig;
 use crate::errand::Errand;
 use crate::frontdesk::Frontdesk;
+use crate::guestbook::Guestbook;
 use crate::mesh::doorbell::Doorbell;
 use crate::roster::Roster;
 use crate::stats::WorkerStats;
@@ -20,6 +21,7 @@ pub(crate) struct Shared {
     pub config: NodeConfig,
     pub frontdesk: Arc<dyn Frontdesk>,
     pub roster: Roster,
+    pub guestbook: Guestbook,
     pub stats: Vec<WorkerStats>,
     pub doorbells: Vec<Arc<Doorbell<EventBell>>>,
     pub switches: Switches,
@@ -77,6 +79,7 @@ impl Shared {
         let workers = doorbells.len();
         Shared {
             roster: Roster::new(workers, config.connections_max),
+            guestbook: Guestbook::default(),
             switches: Switches::new(config.crawler),
             config,
             frontdesk,

@@ -169,11 +169,6 @@ fn start(
         clock: Clock::start(),
     };
     let node = Node::start(node, engines, desk.clone())?;
-    desk.open(
-        node.addresses().to_vec(),
-        node.udp_addresses().to_vec(),
-        node.figures(),
-    );
     Ok((node, desk))
 }
 

@@ -2,6 +2,7 @@
 //! out, never made up; this server's own have commands of their own: `stats glimmer`, `stats memory`
 //! and `stats workers`.
 
+mod conns;
 mod general;
 mod items;
 mod lines;
@@ -15,7 +16,7 @@ use crate::config::Config;
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Moment;
 use glimmer_engine::{Figures, PageReport, TableStats};
-use glimmer_node::{Address, Frontdesk, NodeFigures, Tally};
+use glimmer_node::{Address, Frontdesk, GuestView, NodeFigures, Tally};
 use glimmer_proto::text::{Shutdown, lines as replies};
 use lines::Lines;
 use signal_hook::consts::{SIGINT, SIGUSR1};
@@ -77,16 +78,6 @@ impl Desk {
             at_reset: Mutex::default(),
             set_verbosity,
         }
-    }
-
-    /// Tells the desk about the node that it answers for.
-    pub fn open(&self, addresses: Vec<Address>, udp: Vec<SocketAddr>, figures: NodeFigures) {
-        // A desk belongs to one node, so this is the first time.
-        let _ = self.node.set(Opened {
-            addresses,
-            udp,
-            figures,
-        });
     }
 
     /// Reads again what may change while the server runs: SIGHUP.
@@ -155,6 +146,12 @@ impl Desk {
         self.has_crawler().then(|| node.figures.dumps())
     }
 
+    fn guests(&self) -> Vec<GuestView> {
+        self.node
+            .get()
+            .map_or_else(Vec::new, |node| node.figures.guests())
+    }
+
     fn udp(&self) -> &[SocketAddr] {
         self.node.get().map_or(&[], |node| &node.udp)
     }
@@ -176,6 +173,15 @@ macro_rules! count {
 use count;
 
 impl Frontdesk for Desk {
+    fn open(&self, addresses: &[Address], udp: &[SocketAddr], figures: NodeFigures) {
+        // A desk belongs to one node, so this is the first time.
+        let _ = self.node.set(Opened {
+            addresses: addresses.to_vec(),
+            udp: udp.to_vec(),
+            figures,
+        });
+    }
+
     fn stats(&self, argument: &[u8], now: Moment, out: &mut Vec<u8>) {
         tracing::debug!(argument = %argument.escape_ascii(), "stats");
         let first_word = argument
@@ -186,6 +192,7 @@ impl Frontdesk for Desk {
         match first_word {
             b"" => general::write(&self.snapshot(now), &mut lines),
             b"settings" => settings::write(self, &mut lines),
+            b"conns" => conns::write(self, now, &mut lines),
             b"items" => items::write_items(&self.snapshot(now), &mut lines),
             b"slabs" => items::write_slabs(&self.snapshot(now), &mut lines),
             b"glimmer" => own::write(&self.snapshot(now), &mut lines),
