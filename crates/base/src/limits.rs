@@ -58,6 +58,15 @@ pub const CACHEDUMP_BYTES_MAX: usize = 2 << 20;
 /// See [`CACHEDUMP_BYTES_MAX`].
 pub const CACHEDUMP_CHAINS_MAX: usize = 1 << 18;
 
+/// Watchers at a time, as memcached's; another is told that there are too many.
+pub const WATCHERS_MAX: usize = 20;
+
+/// Bytes of lines that a watcher has yet to be sent; further ones are lost, and it is told how many.
+pub const WATCH_BYTES_MAX: usize = 256 << 10;
+
+/// Key prefixes that `stats detail` counts; further ones are not counted.
+pub const PREFIXES_MAX: usize = 1 << 12;
+
 /// Connections that are received from, parsed and answered together; the others that are ready
 /// follow.
 pub const BURST_CONNECTIONS_MAX: usize = 32;

@@ -55,6 +55,15 @@ pub enum Place {
     Owner(usize),
 }
 
+/// What tells whether an item has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Glimpse {
+    /// Bytes of its value.
+    pub value_bytes: usize,
+    /// Its CAS unique.
+    pub cas: u64,
+}
+
 /// Where a walk over the items stands.
 #[derive(Clone, Copy, Debug)]
 pub struct ListCursor {
@@ -148,6 +157,9 @@ pub trait Engine: Send {
     /// at once). Takes effect on every partition of the store, whoever owns it, before any
     /// request is executed that arrives after this call returns.
     fn flush(&mut self, now: Moment, at_ms: u64);
+
+    /// Looks at the item that a job is for, without executing it; none if there is none, or if it cannot be looked at here and now.
+    fn glimpse(&mut self, now: Moment, job: &Job<'_>) -> Option<Glimpse>;
 
     /// Shows `visit` the items of up to `chains` chains of the index, from where `cursor` stands on, of the partitions in its scope. Returns whether
     /// there are more; a chain holds 120 items at most.

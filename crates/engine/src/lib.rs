@@ -22,8 +22,8 @@ mod tally;
 
 pub use build::{Spread, build, partitions};
 pub use job::{
-    Counts, Done, Engine, Figures, Job, ListCursor, ListScope, Listed, PageReport, Place, Status,
-    TableStats, Tally,
+    Counts, Done, Engine, Figures, Glimpse, Job, ListCursor, ListScope, Listed, PageReport, Place,
+    Status, TableStats, Tally,
 };
 pub use partitions_of::Partitions;
 pub use pipeline::{Prefetch, Stages, staged};

@@ -2,7 +2,7 @@
 
 use glimmer_base::sync::Ordering;
 use glimmer_base::{Expiry, Moment};
-use glimmer_proto::text::{Admin, Dump, lines};
+use glimmer_proto::text::{Admin, Detail, Dump, lines};
 
 use crate::burst::{Stop, Tools};
 use crate::errand::{Permit, cachedump};
@@ -44,7 +44,14 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools
             tools.switches.set_crawler(is_on);
             say(lines::OK);
         }
-        Admin::Dump(_) => unreachable!("it takes the burst's own hand"),
+        Admin::Detail(_) if !tools.permits.dump => say(lines::STATS_DETAIL_NOT_ALLOWED),
+        Admin::Detail(Detail::Dump) => tools.observers.dump_prefixes(out),
+        Admin::Detail(Detail::Unknown) => say(lines::STATS_DETAIL_USAGE),
+        Admin::Detail(detail) => {
+            tools.observers.set_detail(detail == Detail::On);
+            say(lines::OK);
+        }
+        Admin::Dump(_) | Admin::Watch(_) => unreachable!("they take the burst's own hand"),
         Admin::Quit => return Stop::Close,
         Admin::Shutdown(how) => {
             if tools.frontdesk.shutdown(how, out) {
@@ -52,6 +59,27 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools
             }
         }
     }
+    Stop::Live
+}
+
+/// Whether what happens is to be shown to a client; if not it is told why.
+#[cold]
+pub(crate) fn begin_watch(
+    interests: u32,
+    is_stream: bool,
+    out: &mut Vec<u8>,
+    tools: &Tools<'_>,
+) -> Stop {
+    let reason = if !tools.permits.watch {
+        lines::WATCH_NOT_ALLOWED
+    } else if !out.is_empty() {
+        lines::WATCH_NOT_ALONE
+    } else if !is_stream {
+        lines::ERROR
+    } else {
+        return Stop::Watch(interests);
+    };
+    out.extend_from_slice(reason.as_bytes());
     Stop::Live
 }
 

@@ -4,6 +4,8 @@
 //! through the engine in batches; there is no other path. Requests are parsed where they were received and borrow from there; nothing that a
 //! batch has parsed is forgotten before the batch is settled, so a request that could not be executed is simply parsed again.
 
+use std::sync::Arc;
+
 use arrayvec::ArrayVec;
 use glimmer_base::limits::{BATCH_MAX, BUFFER_BYTES, BURST_CONNECTIONS_MAX, WINDOW_MAX};
 use glimmer_base::{Keyhash, Moment, Seed};
@@ -12,15 +14,18 @@ use glimmer_proto::Request;
 use glimmer_proto::text::login::{self, Login};
 use glimmer_proto::text::{Admin, After, Dump, Parser, Step, lines};
 
-use crate::administer::{administer, begin_dump};
+use crate::administer::{administer, begin_dump, begin_watch};
 use crate::config::Permits;
 use crate::connection::{Connection, ConnectionKey};
 use crate::errand::Permit;
 use crate::frontdesk::Frontdesk;
+use crate::mesh::doorbell::Doorbell;
 use crate::mesh::parcel::Ticket;
 use crate::mesh::port::Port;
+use crate::observe::{self, Observers, interest};
 use crate::stats::Tally;
 use crate::switches::Switches;
+use crate::wake::EventBell;
 use crate::window::Window;
 
 /// Why a connection's requests are not parsed any further in this burst.
@@ -42,6 +47,10 @@ pub(crate) enum Stop {
     Crossing,
     /// All items are to be listed for it.
     Dump(Dump),
+    /// It is to be shown what happens.
+    Watch(u32),
+    /// It is to be closed, because it broke the protocol.
+    Broken,
     /// It is to be closed.
     Close,
 }
@@ -112,6 +121,8 @@ pub(crate) struct Tools<'w> {
     pub turn_requests: u32,
     pub permits: Permits,
     pub switches: &'w Switches,
+    pub observers: &'w Observers,
+    pub doorbells: &'w [Arc<Doorbell<EventBell>>],
     /// Jobs per batch: fewer than [`BATCH_MAX`] when memory for replies is short.
     pub batch_max: usize,
     pub engine: &'w mut dyn Engine,
@@ -187,6 +198,7 @@ impl Burst {
     pub fn run_batch<'c>(
         &mut self,
         input_of: impl Fn(Source) -> &'c [u8],
+        fd_of: impl Fn(Source) -> i32,
         tools: &mut Tools<'_>,
     ) -> usize {
         let mut batch = Batch {
@@ -209,7 +221,14 @@ impl Burst {
         }; BATCH_MAX];
         let done = &mut done[..jobs.len()];
         if !jobs.is_empty() {
-            tools.engine.run(tools.now, &jobs, &mut self.outs, done);
+            if tools.observers.interests() & interest::REQUESTS == 0 {
+                tools.engine.run(tools.now, &jobs, &mut self.outs, done);
+            } else {
+                let fd_of = |job: &Job<'_>| fd_of(self.members[job.out as usize].source);
+                let sights =
+                    observe::run(tools.engine, tools.now, &jobs, &mut self.outs, done, fd_of);
+                tools.observers.show(&sights, tools.doorbells);
+            }
         }
         let executed = done
             .iter()
@@ -354,7 +373,7 @@ impl Burst {
                 Step::Refuse { used, line, then } => {
                     out.extend_from_slice(line.as_bytes());
                     let close = then == After::Close;
-                    (used, if close { Stop::Close } else { Stop::Live })
+                    (used, if close { Stop::Broken } else { Stop::Live })
                 }
                 Step::Admin { .. } if member.window.is_some() => (0, Stop::Window),
                 Step::Admin {
@@ -369,6 +388,13 @@ impl Burst {
                         }
                         None => (used, Stop::Live),
                     }
+                }
+                Step::Admin {
+                    used,
+                    admin: Admin::Watch(interests),
+                } => {
+                    let is_stream = matches!(member.source, Source::Connection(_));
+                    (used, begin_watch(interests, is_stream, out, tools))
                 }
                 Step::Admin { used, admin } => (used, administer(&admin, out, tools)),
             };
@@ -478,7 +504,7 @@ impl Member {
     fn log_in(&mut self, input: &[u8], out: &mut Vec<u8>, tools: &mut Tools<'_>) -> Stop {
         let (used, line) = match login::read(&input[self.at..]) {
             Login::Need { need } => return Stop::Hungry(need),
-            Login::Close => return Stop::Close,
+            Login::Close => return Stop::Broken,
             Login::Refuse { used, line } => (used, line),
             Login::Try {
                 used,

@@ -59,6 +59,10 @@ pub struct NodeConfig {
     pub limits: Limits,
     /// Which commands clients may use.
     pub permits: Permits,
+    /// What divides a key's prefix from the rest, for `stats detail`.
+    pub prefix_delimiter: u8,
+    /// Whether requests are counted by prefix from the start.
+    pub detail: bool,
     /// Whether all items may be listed from the start, without `lru_crawler enable`.
     pub crawler: bool,
     /// Whether clients have to authenticate.

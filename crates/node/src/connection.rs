@@ -10,6 +10,7 @@ use glimmer_transport::{Received, Sent, Stream};
 use crate::datagrams::is_too_large;
 use crate::errand::Outing;
 use crate::guestbook::Guest;
+use crate::observe::{CloseReason, Feed};
 use crate::pool::Pool;
 use crate::window::Window;
 
@@ -38,6 +39,10 @@ pub(crate) struct Connection {
     pub locked: bool,
     /// All items are being listed for it; it is not parsed meanwhile.
     pub outing: Option<Outing>,
+    /// What it has yet to be shown, if it watches; it is not parsed any more.
+    pub feed: Option<Arc<Feed>>,
+    /// Why it is to be closed, for those who watch connections.
+    pub reason: CloseReason,
     /// More may be received: the poller said so, and no receive has found the socket empty since.
     pub readable: bool,
     /// The poller said that the peer will send no more.
@@ -99,6 +104,8 @@ impl Connection {
             tx_sent: 0,
             window: None,
             outing: None,
+            feed: None,
+            reason: CloseReason::Normal,
             locked: false,
             // Bytes may have come before the poller watched; then it reports them at once. Looking first costs a system call.
             readable: false,
@@ -150,7 +157,8 @@ impl Connection {
     /// Whether it should be served.
     #[inline]
     pub fn is_runnable(&self) -> bool {
-        self.is_settled() && !self.closing && (self.readable || self.has_input())
+        let asks = self.feed.is_none() && (self.readable || self.has_input());
+        self.is_settled() && !self.closing && asks
     }
 
     /// Whether nothing more will ever happen on it.
@@ -239,6 +247,14 @@ impl Connection {
             self.progress_ms = now_ms;
         }
         bytes
+    }
+
+    /// Receives once, into a buffer that is not its own.
+    pub fn receive_into(&self, scratch: &mut Vec<u8>) -> Received {
+        match &self.link {
+            Link::Stream(stream, _) => stream.receive(scratch),
+            Link::Datagram(_) => Received::Ended,
+        }
     }
 
     /// Sends once. Returns the number of bytes, or nothing if the connection failed.

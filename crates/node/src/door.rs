@@ -89,11 +89,26 @@ impl Worker {
         };
         connection.readable |= ready.readable && !connection.ended;
         connection.hung_up |= ready.hung_up;
+        if connection.feed.is_some() {
+            self.note_watchers_readiness(key, ready);
+            return;
+        }
         if ready.writable && !connection.tx.is_empty() {
             self.send_and_settle(key);
         } else if !connection.queued && connection.is_runnable() {
             connection.queued = true;
             self.ready.push_back(key);
+        }
+    }
+
+    #[cold]
+    fn note_watchers_readiness(&mut self, key: ConnectionKey, ready: Readiness) {
+        if ready.readable {
+            self.hear_watcher(key);
+        }
+        if ready.writable {
+            self.send_and_settle(key);
+            self.feed_watcher(key);
         }
     }
 
@@ -161,6 +176,10 @@ impl Worker {
             return;
         }
         self.tally.total_connections += 1;
+        if let Some(guest) = self.connections[key].guest() {
+            let shared = &self.shared;
+            (shared.observers).show_connection(guest, None, &shared.doorbells);
+        }
     }
 
     /// Whether those who come now have to wait.

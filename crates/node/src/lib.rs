@@ -13,6 +13,7 @@
 //! | [`mesh`] | rings between workers, the parcels in them, and how a sleeping worker is woken |
 //! | `connection`, `pool` | what a client costs, and the budget it comes out of |
 //! | `errand` | listing all items |
+//! | `observe`, `watch` | showing clients what happens |
 //! | `upkeep` | timers, and how a worker leaves |
 //! | `roster`, `guestbook` | who serves whom, and who is connected |
 //! | `node` | threads and their handle |
@@ -42,6 +43,8 @@ mod guestbook;
 #[cfg(not(loom))]
 mod node;
 #[cfg(not(loom))]
+mod observe;
+#[cfg(not(loom))]
 mod owners;
 #[cfg(not(loom))]
 mod pool;
@@ -60,6 +63,8 @@ mod upkeep;
 #[cfg(not(loom))]
 mod wake;
 #[cfg(not(loom))]
+mod watch;
+#[cfg(not(loom))]
 mod window;
 #[cfg(not(loom))]
 mod worker;
@@ -71,5 +76,6 @@ pub use {
     frontdesk::Frontdesk,
     guestbook::GuestView,
     node::{Node, NodeFigures},
+    observe::WatchFigures,
     stats::{Tally, WorkerStats},
 };

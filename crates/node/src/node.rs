@@ -17,6 +17,7 @@ use crate::frontdesk::Frontdesk;
 use crate::guestbook::GuestView;
 use crate::mesh::doorbell::Doorbell;
 use crate::mesh::port::{self, Port};
+use crate::observe::WatchFigures;
 use crate::pool::{Budget, Pool};
 use crate::shared::Shared;
 use crate::stats::Tally;
@@ -40,6 +41,25 @@ impl NodeFigures {
     pub fn guests(&self) -> Vec<GuestView> {
         let shared = self.0.upgrade();
         shared.map_or_else(Vec::new, |shared| shared.guestbook.view())
+    }
+
+    /// What became of what watchers were shown.
+    pub fn watch(&self) -> WatchFigures {
+        let shared = self.0.upgrade();
+        shared.map_or_else(WatchFigures::default, |shared| shared.observers.figures())
+    }
+
+    /// Whether requests are counted by key prefix.
+    pub fn has_detail(&self) -> bool {
+        let shared = self.0.upgrade();
+        shared.is_some_and(|shared| shared.observers.has_detail())
+    }
+
+    /// Forgets the counts by key prefix.
+    pub fn clear_detail(&self) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.observers.clear_prefixes();
+        }
     }
 
     /// Whether all items may be listed, as clients have it.
@@ -271,6 +291,7 @@ fn new_worker(
         ready: VecDeque::new(),
         starved: VecDeque::new(),
         boxless: Vec::new(),
+        watchers: Vec::new(),
         moved: Vec::new(),
         burst: Burst::new(),
         pool: Pool::new(bytes / 4),

@@ -6,6 +6,7 @@ use crate::burst::{Member, Source, Stop, Tools};
 use crate::connection::{ConnectionKey, Link, Room};
 use crate::errand::{Errand, Outing};
 use crate::guestbook::Activity;
+use crate::observe::CloseReason;
 use crate::worker::Worker;
 
 impl Worker {
@@ -113,6 +114,8 @@ impl Worker {
             turn_requests: self.shared.config.turn_requests,
             permits: self.shared.config.permits,
             switches: &self.shared.switches,
+            observers: &self.shared.observers,
+            doorbells: &self.shared.doorbells,
             batch_max: (free / guess.max(1)).clamp(1, BATCH_MAX),
             engine: &mut *self.engine,
             port: &mut self.port,
@@ -123,7 +126,11 @@ impl Worker {
             Source::Connection(key) => &connections[key].rx[..],
             Source::Datagram(slot) => inbox.datagram(slot.into()),
         };
-        let executed = self.burst.run_batch(input_of, &mut tools);
+        let fd_of = |source| match source {
+            Source::Connection(key) => connections[key].guest().map_or(0, |guest| guest.fd),
+            Source::Datagram(_) => 0,
+        };
+        let executed = self.burst.run_batch(input_of, fd_of, &mut tools);
         self.tally.batches += u64::from(executed > 0);
         self.tally.requests += executed as u64;
         let reply_bytes = self.burst.reply_bytes();
@@ -150,7 +157,10 @@ impl Worker {
         } else {
             1
         };
-        connection.closing |= stop == Stop::Close;
+        connection.closing |= matches!(stop, Stop::Close | Stop::Broken);
+        if stop == Stop::Broken {
+            connection.reason = CloseReason::Error;
+        }
         let activity = if connection.awaits_value() {
             Activity::Value
         } else {
@@ -184,6 +194,7 @@ impl Worker {
                     .map(|permit| Box::new(Errand::new(kind, permit, self.me, key)));
                 self.connections[key].outing = errand.map(Outing::Home);
             }
+            Stop::Watch(interests) => self.begin_to_watch(key, interests),
             Stop::Spent => self.tally.conn_yields += 1,
             Stop::NoBox => {
                 self.connections[key].queued = true;
@@ -255,7 +266,16 @@ impl Worker {
         self.pool.give(connection.tx);
         match &connection.link {
             Link::Stream(_, guest) => {
-                self.shared.guestbook.remove(guest.fd);
+                let shared = &self.shared;
+                shared.guestbook.remove(guest.fd);
+                if let Some(feed) = &connection.feed {
+                    shared.observers.remove(feed);
+                }
+                (shared.observers).show_connection(
+                    guest,
+                    Some(connection.reason),
+                    &shared.doorbells,
+                );
                 self.shared.roster.release(self.me);
                 self.tally.curr_connections -= 1;
             }

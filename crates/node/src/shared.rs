@@ -11,6 +11,7 @@ use crate::errand::Errand;
 use crate::frontdesk::Frontdesk;
 use crate::guestbook::Guestbook;
 use crate::mesh::doorbell::Doorbell;
+use crate::observe::Observers;
 use crate::roster::Roster;
 use crate::stats::WorkerStats;
 use crate::switches::Switches;
@@ -25,6 +26,7 @@ pub(crate) struct Shared {
     pub stats: Vec<WorkerStats>,
     pub doorbells: Vec<Arc<Doorbell<EventBell>>>,
     pub switches: Switches,
+    pub observers: Observers,
     /// Connections accepted by one worker for another.
     guests: Vec<Mailbox<Stream>>,
     /// Walks over all items that one worker does for another.
@@ -79,6 +81,7 @@ impl Shared {
         let workers = doorbells.len();
         Shared {
             roster: Roster::new(workers, config.connections_max),
+            observers: Observers::new(workers, config.prefix_delimiter, config.detail),
             guestbook: Guestbook::default(),
             switches: Switches::new(config.crawler),
             config,
@@ -121,7 +124,9 @@ impl Shared {
 
     /// Whether something was left for a worker.
     pub fn has_mail(&self, worker: usize) -> bool {
-        !self.guests[worker].is_empty() || !self.errands[worker].is_empty()
+        !self.guests[worker].is_empty()
+            || !self.errands[worker].is_empty()
+            || self.observers.has_pending(worker)
     }
 
     /// The next connection that was given to a worker.

@@ -5,6 +5,7 @@ use glimmer_base::sync::Ordering;
 
 use crate::connection::{Connection, ConnectionKey};
 use crate::mesh::parcel::Ticket;
+use crate::observe::CloseReason;
 use crate::worker::Worker;
 
 impl Worker {
@@ -16,8 +17,11 @@ impl Worker {
         if let Some(idle) = self.shared.config.idle_timeout {
             let idle_ms = idle.as_millis() as u64;
             let now_ms = self.now.ms;
-            self.tally.idle_kicks +=
-                self.close_where(|connection| now_ms - connection.progress_ms >= idle_ms);
+            let is_idle = |connection: &Connection| {
+                connection.feed.is_none() && now_ms - connection.progress_ms >= idle_ms
+            };
+            let reason = CloseReason::IdleTimeout;
+            self.tally.idle_kicks += self.close_where(reason, is_idle);
         }
     }
 
@@ -94,7 +98,11 @@ impl Worker {
         others_starve || (self.port.has_unfinished() && others_wait())
     }
 
-    fn close_where(&mut self, mut condition: impl FnMut(&Connection) -> bool) -> u64 {
+    fn close_where(
+        &mut self,
+        reason: CloseReason,
+        mut condition: impl FnMut(&Connection) -> bool,
+    ) -> u64 {
         let chosen: Vec<ConnectionKey> = self
             .connections
             .iter()
@@ -102,6 +110,7 @@ impl Worker {
             .map(|(key, _)| key)
             .collect();
         for &key in &chosen {
+            self.connections[key].reason = reason;
             self.close(key);
         }
         chosen.len() as u64
@@ -127,12 +136,14 @@ impl Worker {
     /// Closes what has nothing left to be done, and says whether the worker can go: when no worker has a connection any more, because until then
     /// others may send requests across, or when clients have had time enough.
     pub fn may_leave(&mut self) -> bool {
-        self.close_where(|c| c.is_settled() && !c.is_runnable());
+        self.close_where(CloseReason::Shutdown, |c| {
+            c.is_settled() && !c.is_runnable()
+        });
         let is_late = self
             .drain_until_ms
             .is_some_and(|until_ms| self.now.ms >= until_ms);
         if is_late {
-            self.close_where(|_| true);
+            self.close_where(CloseReason::Shutdown, |_| true);
         }
         if self.connections.is_empty() && !self.has_drained {
             self.has_drained = true;

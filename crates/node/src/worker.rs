@@ -42,6 +42,8 @@ pub(crate) struct Worker {
     pub starved: VecDeque<(ConnectionKey, usize)>,
     /// Connections that wait for a box for requests to other workers.
     pub boxless: Vec<ConnectionKey>,
+    /// Connections that are shown what happens; some may be closed.
+    pub watchers: Vec<ConnectionKey>,
     /// Connections whose window moved while the mesh was drained.
     pub moved: Vec<ConnectionKey>,
     pub burst: Burst,
@@ -122,6 +124,7 @@ impl Worker {
         if self.now.ms - self.ticked_ms >= TICK.as_millis() as u64 {
             self.tick();
         }
+        self.serve_watchers();
         self.publish();
     }
 

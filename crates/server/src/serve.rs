@@ -162,6 +162,8 @@ fn start(
             item_bytes_max: plan.item_bytes_max,
         },
         permits: config.permits,
+        prefix_delimiter: config.prefix_delimiter,
+        detail: config.detail,
         crawler: config.crawler,
         locked: auth_is_wanted,
         seed,

@@ -1,11 +1,35 @@
-//! Walking all items, some at a time.
+//! Looking at items without a request: at one, or at all, some at a time.
 
 use crate::Partitions;
-use crate::job::{ListCursor, ListScope, Listed};
+use crate::job::{Glimpse, Job, ListCursor, ListScope, Listed};
+use crate::partitions_of::Handle;
 use glimmer_base::Moment;
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_store::heap::{Item, Marks};
-use glimmer_store::table::{Table, TableWriter};
+use glimmer_store::table::{Table, TableReader, TableWriter};
+
+/// See [`Engine::glimpse`](crate::Engine::glimpse).
+pub fn glimpse<T: Table>(
+    handle: &mut Handle<T>,
+    now: Moment,
+    flushes: u64,
+    job: &Job<'_>,
+) -> Option<Glimpse> {
+    let look = |item: &Item<'_>| Glimpse {
+        value_bytes: item.layout().value_len,
+        cas: item.cas(),
+    };
+    let (keyhash, key) = (job.keyhash, job.request.key);
+    match (&mut handle.owner, &handle.reader) {
+        (Some(owner), _) => owner
+            .enter(flushes)
+            .find(keyhash, key, now)
+            .as_ref()
+            .map(look),
+        (None, Some(reader)) => reader.read(keyhash, key, now, flushes, look).ok().flatten(),
+        (None, None) => None,
+    }
+}
 
 /// See [`Engine::list`](crate::Engine::list).
 pub fn list<T: Table>(

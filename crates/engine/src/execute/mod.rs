@@ -16,7 +16,7 @@ mod read;
 mod store;
 
 use crate::flush::FlushClock;
-use crate::job::{Done, Engine, Figures, Job, ListCursor, Listed, Place, Status};
+use crate::job::{Done, Engine, Figures, Glimpse, Job, ListCursor, Listed, Place, Status};
 use crate::pipeline::{Stages, staged};
 use crate::tally::LiveTally;
 use crate::{PageReport, Partitions, TableStats};
@@ -118,6 +118,12 @@ impl<T: Table> Engine for Executor<T> {
 
     fn flush(&mut self, now: Moment, at_ms: u64) {
         self.flushes.set(now, at_ms);
+    }
+
+    fn glimpse(&mut self, now: Moment, job: &Job<'_>) -> Option<Glimpse> {
+        let flushes = self.flushes.due(now);
+        let handle = self.partitions.handle(job.keyhash);
+        list::glimpse(handle, now, flushes, job)
     }
 
     fn list(

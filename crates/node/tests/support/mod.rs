@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use glimmer_base::limits::{REPLY_BYTES_HIGH, TURN_REQUESTS_MAX};
 use glimmer_base::{Keyhash, Moment, Seed};
-use glimmer_engine::{Done, Engine, Figures, Job, ListCursor, Listed, Place, Status};
+use glimmer_engine::{Done, Engine, Figures, Glimpse, Job, ListCursor, Listed, Place, Status};
 use glimmer_node::{Address, Clock, Frontdesk, Node, NodeConfig, Permits};
 use glimmer_proto::text::{Limits, Shutdown, emit, lines};
 use glimmer_proto::{Form, Request, StoreMode, Verb};
@@ -125,6 +125,10 @@ impl Engine for MapEngine {
         }
     }
 
+    fn glimpse(&mut self, _: Moment, _: &Job<'_>) -> Option<Glimpse> {
+        None
+    }
+
     fn list(
         &mut self,
         _: Moment,
@@ -212,6 +216,8 @@ pub fn config() -> NodeConfig {
         turn_requests: TURN_REQUESTS_MAX,
         permits: Permits::ALL,
         crawler: true,
+        prefix_delimiter: b':',
+        detail: false,
         locked: false,
         backlog: 128,
         connections_max: 1024,

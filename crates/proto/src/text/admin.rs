@@ -1,9 +1,9 @@
 //! Commands that name no key, and everything that is no command.
 
 use super::parser::Line;
-use super::step::{Admin, After, Dump, Shutdown, Step};
+use super::step::{Admin, After, Detail, Dump, Shutdown, Step};
 use super::tokens::{Words, without_leading_spaces};
-use super::{lines, number};
+use super::{lines, number, watch};
 
 /// Reads the line; `rest` is what follows the command's name.
 pub(super) fn read<'a>(line: &Line<'a>, words: &Words<'a>, rest: &'a [u8]) -> Step<'a> {
@@ -12,6 +12,12 @@ pub(super) fn read<'a>(line: &Line<'a>, words: &Words<'a>, rest: &'a [u8]) -> St
         b"quit" => Ok(Admin::Quit),
         b"mn" => Ok(Admin::MetaNoop),
         b"stats" if words.at(1) == b"cachedump" => cachedump(words),
+        b"stats" if words.at(1) == b"detail" => Ok(Admin::Detail(match words.at(2) {
+            b"on" => Detail::On,
+            b"off" => Detail::Off,
+            b"dump" => Detail::Dump,
+            _ => Detail::Unknown,
+        })),
         b"stats" => Ok(Admin::Stats(trimmed(rest))),
         b"shutdown" => Ok(Admin::Shutdown(shutdown(words))),
         b"verbosity" => verbosity(words),
@@ -20,7 +26,7 @@ pub(super) fn read<'a>(line: &Line<'a>, words: &Words<'a>, rest: &'a [u8]) -> St
         b"lru_crawler" => lru_crawler(words),
         b"slabs" => Err(slabs(words)),
         b"lru" => Err(lines::unless(words.are_quiet(), lines::ERROR)),
-        b"watch" => Err(lines::unless(words.are_quiet(), lines::WATCH_NOT_ALLOWED)),
+        b"watch" => watch::interests(rest).map(Admin::Watch),
         name => return unknown(line, name, words.last()),
     };
     match admin {

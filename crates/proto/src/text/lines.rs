@@ -50,6 +50,12 @@ pub const STATS_DETAIL_USAGE: &str = "CLIENT_ERROR usage: stats detail on|off|du
 pub const CACHEDUMP_NOT_ALLOWED: &str = "CLIENT_ERROR stats cachedump not allowed\r\n";
 /// `watch`, which memcached can be told to refuse.
 pub const WATCH_NOT_ALLOWED: &str = "CLIENT_ERROR watch commands not allowed\r\n";
+/// `watch` behind commands whose replies are yet to be sent.
+pub const WATCH_NOT_ALONE: &str = "ERROR cannot pipeline other commands before watch\r\n";
+/// `watch` where there are as many watchers as there may be.
+pub const TOO_MANY_WATCHERS: &str = "WATCHER_TOO_MANY log watcher limit reached\r\n";
+/// `stats detail`, which the server can be told to refuse.
+pub const STATS_DETAIL_NOT_ALLOWED: &str = "CLIENT_ERROR stats detail not allowed\r\n";
 /// `flush_all`, which the server can be told to refuse.
 pub const FLUSH_NOT_ALLOWED: &str = "CLIENT_ERROR flush_all not allowed\r\n";
 /// `slabs reassign` where there are no slabs to move.

@@ -9,6 +9,7 @@
 //! | `change` | `delete`, `incr`, `decr`, `touch`: a line with a key |
 //! | `admin` | commands that name no key |
 //! | [`dump`] | items, listed |
+//! | [`watch`] | what a client wants to be shown |
 //! | `tokens` | a line in words |
 //! | [`login`] | what a client sends that has to authenticate |
 //! | [`number`] | decimal numbers as `strtol` reads them |
@@ -32,6 +33,7 @@ mod retrieval;
 mod step;
 mod storage;
 mod tokens;
+pub mod watch;
 
 pub use parser::{Limits, Parser};
-pub use step::{Admin, After, Dump, Shutdown, Step};
+pub use step::{Admin, After, Detail, Dump, Shutdown, Step};

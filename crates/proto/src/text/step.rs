@@ -81,10 +81,27 @@ pub enum Admin<'a> {
     },
     /// Allow or forbid the listing of items (`lru_crawler enable`, `disable`) and answer `OK`.
     Crawler(bool),
+    /// Show what happens from now on, and answer nothing more: bits of [`super::watch`].
+    Watch(u32),
+    /// Count requests by key prefix or not, or show the counts (`stats detail`).
+    Detail(Detail),
     /// Send what is waiting, then close.
     Quit,
     /// Stop the server, if it was started so that clients may; else answer [`super::lines::SHUTDOWN_NOT_ENABLED`].
     Shutdown(Shutdown),
+}
+
+/// What is to become of the counts by key prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Begin to count, and answer `OK`.
+    On,
+    /// Count no more, and answer `OK`.
+    Off,
+    /// Show the counts.
+    Dump,
+    /// Something else; answer [`super::lines::STATS_DETAIL_USAGE`].
+    Unknown,
 }
 
 /// In which form all items are listed.

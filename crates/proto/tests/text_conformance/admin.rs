@@ -1,7 +1,7 @@
 //! Commands that name no key.
 
 use crate::*;
-use glimmer_proto::text::{Dump, Shutdown};
+use glimmer_proto::text::{Detail, Dump, Shutdown, watch};
 
 #[test]
 fn commands_without_a_key() {
@@ -19,7 +19,19 @@ fn commands_without_a_key() {
             b"stats  settings  \r\n",
             &[admin(Admin::Stats(b"settings"))],
         ),
-        (b"stats detail on\r\n", &[admin(Admin::Stats(b"detail on"))]),
+        (b"stats detail on\r\n", &[admin(Admin::Detail(Detail::On))]),
+        (
+            b"stats detail off\r\n",
+            &[admin(Admin::Detail(Detail::Off))],
+        ),
+        (
+            b"stats detail dump\r\n",
+            &[admin(Admin::Detail(Detail::Dump))],
+        ),
+        (
+            b"stats detail\r\n",
+            &[admin(Admin::Detail(Detail::Unknown))],
+        ),
         (b"statsx\r\n", &[ERROR]),
         (b"shutdown\r\n", &[admin(Admin::Shutdown(Shutdown::Now))]),
         (
@@ -119,7 +131,6 @@ fn commands_for_other_insides() {
             b"lru_crawler sleep 1000001\r\n",
             &[Out::Say(reply::CRAWLER_SLEEP_TOO_LONG)],
         ),
-        (b"watch\r\n", &[Out::Say(reply::WATCH_NOT_ALLOWED)]),
     ]);
 }
 
@@ -151,6 +162,22 @@ fn listings() {
             b"stats cachedump 64 1\r\n",
             &[Out::Say(reply::ILLEGAL_CLASS)],
         ),
+    ]);
+}
+
+/// `watch` (protocol.txt, "Watchers").
+#[test]
+fn watchers() {
+    let watch = |interests| Out::Admin(Admin::Watch(interests));
+    let both = watch::MUTATIONS | watch::EVICTIONS;
+    check(&[
+        (b"watch\r\n", &[watch(watch::FETCHERS)]),
+        (b"watch\n", &[watch(watch::FETCHERS)]),
+        (b"watch mutations evictions\r\n", &[watch(both)]),
+        (b"watch connevents\r\n", &[watch(watch::CONNEVENTS)]),
+        (b"watch deletions\r\n", &[watch(watch::DELETIONS)]),
+        (b"watch sysevents\r\n", &[watch(0)]),
+        (b"watch everything\r\n", &[ERROR]),
     ]);
 }
 

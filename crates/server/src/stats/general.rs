@@ -160,16 +160,14 @@ fn crawler(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     lines.put("malloc_fails", 0);
 }
 
-fn watchers(_snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
-    for name in [
-        "log_worker_dropped",
-        "log_worker_written",
-        "log_watcher_skipped",
-        "log_watcher_sent",
-        "log_watchers",
-    ] {
-        lines.put(name, 0);
-    }
+fn watchers(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
+    let watch = snapshot.desk.watch();
+    // Workers write into the watchers' own buffers, so that nothing is lost on the way there.
+    lines.put("log_worker_dropped", 0);
+    lines.put("log_worker_written", watch.written);
+    lines.put("log_watcher_skipped", watch.skipped);
+    lines.put("log_watcher_sent", watch.sent);
+    lines.put("log_watchers", watch.watchers);
     // Connections are not handed out by network queue.
     lines.put("unexpected_napi_ids", 0);
     lines.put("round_robin_fallback", 0);

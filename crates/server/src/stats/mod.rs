@@ -16,7 +16,7 @@ use crate::config::Config;
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Moment;
 use glimmer_engine::{Figures, PageReport, TableStats};
-use glimmer_node::{Address, Frontdesk, GuestView, NodeFigures, Tally};
+use glimmer_node::{Address, Frontdesk, GuestView, NodeFigures, Tally, WatchFigures};
 use glimmer_proto::text::{Shutdown, lines as replies};
 use lines::Lines;
 use signal_hook::consts::{SIGINT, SIGUSR1};
@@ -117,6 +117,9 @@ impl Desk {
 
     fn reset(&self) {
         let counts = self.counts();
+        if let Some(node) = self.node.get() {
+            node.figures.clear_detail();
+        }
         *self.at_reset.lock().unwrap_or_else(PoisonError::into_inner) = counts;
     }
 
@@ -138,6 +141,17 @@ impl Desk {
         self.node
             .get()
             .map_or(self.config.crawler, |node| node.figures.has_crawler())
+    }
+
+    fn watch(&self) -> WatchFigures {
+        let node = self.node.get();
+        node.map_or_else(WatchFigures::default, |node| node.figures.watch())
+    }
+
+    fn has_detail(&self) -> bool {
+        self.node
+            .get()
+            .map_or(self.config.detail, |node| node.figures.has_detail())
     }
 
     /// Whether items are being listed and how often they were, if they may be.

@@ -26,7 +26,7 @@ pub(super) fn write(desk: &Desk, lines: &mut Lines<'_>) {
     lines.put_yes_or_no("shutdown_command", config.shutdown_command);
     lines.put("num_threads", config.workers);
     lines.put("stat_key_prefix", char::from(config.prefix_delimiter));
-    lines.put_yes_or_no("detail_enabled", config.detail);
+    lines.put_yes_or_no("detail_enabled", desk.has_detail());
     lines.put("reqs_per_event", config.turn_requests);
     lines.put_yes_or_no("cas_enabled", config.cas);
     lines.put("tcp_backlog", config.backlog);

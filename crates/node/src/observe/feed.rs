@@ -1,0 +1,103 @@
+//! What one watcher has yet to be sent.
+
+use glimmer_base::limits::WATCH_BYTES_MAX;
+use glimmer_base::sync::{Mutex, lock};
+
+/// One watcher's lines, bounded.
+pub(crate) struct Feed {
+    worker: usize,
+    interests: u32,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    lines: Vec<u8>,
+    /// Lines lost since the last that was kept.
+    skipped: u64,
+}
+
+/// What became of what was shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WatchFigures {
+    /// State: watchers.
+    pub watchers: u64,
+    /// Events that somebody may have wanted to know.
+    pub written: u64,
+    /// Lines given to watchers.
+    pub sent: u64,
+    /// Lines that watchers were too slow for.
+    pub skipped: u64,
+}
+
+impl Feed {
+    pub fn new(worker: usize, interests: u32) -> Feed {
+        Feed {
+            worker,
+            interests,
+            state: Mutex::new(State::default()),
+        }
+    }
+
+    /// The worker that has the watcher's connection.
+    pub fn worker(&self) -> usize {
+        self.worker
+    }
+
+    /// What the watcher wants to know.
+    pub fn interests(&self) -> u32 {
+        self.interests
+    }
+
+    /// Adds lines as far as there is room. Returns how many were added, and how many not.
+    pub fn put<'a>(&self, lines: impl Iterator<Item = &'a [u8]>) -> (u64, u64) {
+        let (mut added, mut lost) = (0, 0);
+        let mut state = lock(&self.state);
+        for line in lines {
+            // Room for the line that says how many were lost.
+            const NOTE_BYTES: usize = 32;
+            if state.lines.len() + line.len() + NOTE_BYTES > WATCH_BYTES_MAX {
+                state.skipped += 1;
+                lost += 1;
+                continue;
+            }
+            let skipped = std::mem::take(&mut state.skipped);
+            if skipped > 0 {
+                let note = format!("skipped={skipped}\n");
+                state.lines.extend_from_slice(note.as_bytes());
+            }
+            state.lines.extend_from_slice(line);
+            added += 1;
+        }
+        (added, lost)
+    }
+
+    /// Moves all lines to the end of `out`.
+    pub fn take(&self, out: &mut Vec<u8>) {
+        let mut state = lock(&self.state);
+        out.extend_from_slice(&state.lines);
+        state.lines.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_watcher_is_told_how_much_it_lost() {
+        let feed = Feed::new(0, 1);
+        let line = [b'x'; 1000];
+        let fits = (WATCH_BYTES_MAX - 32) as u64 / 1000;
+        let put = |count| feed.put(std::iter::repeat_n(&line[..], count));
+        assert_eq!(put(fits as usize + 3), (fits, 3));
+        let mut out = Vec::new();
+        feed.take(&mut out);
+        assert_eq!(out.len() as u64, 1000 * fits);
+        assert_eq!(put(2), (2, 0));
+        out.clear();
+        feed.take(&mut out);
+        assert!(out.starts_with(b"skipped=3\nxx"));
+        assert_eq!(out.len(), b"skipped=3\n".len() + 2000);
+    }
+}

@@ -1,0 +1,133 @@
+//! How memcached writes what happens: one line per event (protocol.txt, "Watchers").
+
+use std::fmt::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use glimmer_proto::text::dump::escape;
+
+use super::interest;
+use super::sight::{Asked, Sight};
+use crate::guestbook::Guest;
+
+/// When an event was, and its number.
+pub(super) struct Stamp {
+    unix_us: u128,
+    gid: u64,
+}
+
+/// Why a connection was closed, in memcached's words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum CloseReason {
+    /// The client broke the protocol.
+    Error,
+    /// The client wanted it, or is gone.
+    #[default]
+    Normal,
+    /// It was idle for too long.
+    IdleTimeout,
+    /// The server stops.
+    Shutdown,
+}
+
+impl Stamp {
+    pub fn now(gid: u64) -> Stamp {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        Stamp {
+            unix_us: now.unwrap_or_default().as_micros(),
+            gid,
+        }
+    }
+
+    fn begin(&self, kind: &str) -> String {
+        let (s, us) = (self.unix_us / 1_000_000, self.unix_us % 1_000_000);
+        format!("ts={s}.{us} gid={} type={kind}", self.gid)
+    }
+}
+
+/// Adds the lines that a request is worth, each with the interest that it answers. As in memcached a store or a delete begins with a fetch.
+pub(super) fn of_sight(
+    sight: &Sight,
+    lines: &mut Vec<(u32, String)>,
+    stamp: &mut impl FnMut() -> Stamp,
+) {
+    let (before, after) = (sight.before, sight.after);
+    let end = |line: &mut String, size: usize| {
+        let _ = writeln!(line, " clsid={} cfd={} size={size}", class(size), sight.fd);
+    };
+    if sight.asked != Asked::Other {
+        let mut line = begin(&stamp(), "item_get", sight);
+        line.push_str(match before {
+            Some(_) => " status=found",
+            None => " status=not_found",
+        });
+        end(&mut line, before.map_or(0, |item| item.value_bytes));
+        lines.push((interest::FETCHERS, line));
+    }
+    match sight.asked {
+        Asked::Fetch | Asked::Other => {}
+        Asked::Store(command) => {
+            let is_stored = after.is_some_and(|after| before.is_none_or(|it| it.cas != after.cas));
+            let status = match (command, before) {
+                _ if is_stored => "stored",
+                ("cas", None) => "not_found",
+                ("cas", Some(_)) if after.is_some() => "exists",
+                ("add" | "replace" | "append" | "prepend", _) => "not_stored",
+                _ => "too_large",
+            };
+            let mut line = begin(&stamp(), "item_store", sight);
+            let ttl = sight.ttl_s;
+            let _ = write!(line, " status={status} cmd={command} ttl={ttl}");
+            end(&mut line, after.map_or(0, |item| item.value_bytes));
+            lines.push((interest::MUTATIONS, line));
+        }
+        Asked::Delete(command) => {
+            if let (Some(item), None) = (before, after) {
+                let mut line = begin(&stamp(), "deleted", sight);
+                let size = item.value_bytes;
+                let _ = writeln!(line, " cmd={command} clsid={} size={size}", class(size));
+                lines.push((interest::DELETIONS, line));
+            }
+        }
+    }
+}
+
+/// All items are of class 1; what is not there has none.
+fn class(value_bytes: usize) -> u32 {
+    u32::from(value_bytes > 0)
+}
+
+fn begin(stamp: &Stamp, kind: &str, sight: &Sight) -> String {
+    let mut line = stamp.begin(kind);
+    let mut key = Vec::new();
+    escape(&mut key, &sight.key);
+    line.push_str(" key=");
+    line.push_str(&String::from_utf8_lossy(&key));
+    line
+}
+
+/// The line of a connection that was opened or, with the reason, closed.
+pub(super) fn of_connection(guest: &Guest, closed: Option<CloseReason>, stamp: &Stamp) -> String {
+    let kind = if closed.is_some() {
+        "conn_close"
+    } else {
+        "conn_new"
+    };
+    let mut line = stamp.begin(kind);
+    let (host, port) = match &guest.peer {
+        Some(peer) => (peer.host(), peer.port()),
+        None => ("unknown".into(), 0),
+    };
+    let transport = guest.transport();
+    let _ = write!(line, " rip={host} rport={port} transport={transport}");
+    let reason = closed.map(|reason| match reason {
+        CloseReason::Error => "error",
+        CloseReason::Normal => "normal",
+        CloseReason::IdleTimeout => "idle_timeout",
+        CloseReason::Shutdown => "shutdown",
+    });
+    if let Some(reason) = reason {
+        let _ = write!(line, " reason={reason}");
+    }
+    let _ = writeln!(line, " cfd={}", guest.fd);
+    line
+}

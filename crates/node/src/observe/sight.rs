@@ -1,0 +1,95 @@
+//! What happened to an item: it is looked at before a request and after it, and what was asked explains the difference. So it does not
+//! matter in which protocol that was, or whether the client wanted an answer.
+
+use glimmer_base::{Expiry, Moment};
+use glimmer_engine::{Done, Engine, Glimpse, Job, Status};
+use glimmer_proto::{StoreMode, Verb};
+
+/// What was asked, as far as watchers are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Fetch,
+    /// By this command.
+    Store(&'static str),
+    /// By this command.
+    Delete(&'static str),
+    Other,
+}
+
+/// What one request did.
+#[derive(Clone, Debug)]
+pub(crate) struct Sight {
+    pub key: Box<[u8]>,
+    pub asked: Asked,
+    /// The item before.
+    pub before: Option<Glimpse>,
+    /// The item after.
+    pub after: Option<Glimpse>,
+    /// For how long a stored item stays, in seconds; 0 for ever.
+    pub ttl_s: u64,
+    /// The client's descriptor.
+    pub fd: i32,
+}
+
+/// Executes a batch as [`Engine::run`] does, one job at a time, and says what each did.
+#[cold]
+pub(crate) fn run(
+    engine: &mut dyn Engine,
+    now: Moment,
+    jobs: &[Job<'_>],
+    outs: &mut [Vec<u8>],
+    done: &mut [Done],
+    fd_of: impl Fn(&Job<'_>) -> i32,
+) -> Vec<Sight> {
+    let mut sights = Vec::with_capacity(jobs.len());
+    for index in 0..jobs.len() {
+        let job = &jobs[index];
+        let is_halted =
+            |other: usize| jobs[other].out == job.out && done[other].status != Status::Done;
+        if (0..index).any(is_halted) {
+            done[index] = Done {
+                status: Status::Skipped,
+                end: outs[job.out as usize].len(),
+            };
+            continue;
+        }
+        let before = engine.glimpse(now, job);
+        let this = index..index + 1;
+        engine.run(now, &jobs[this.clone()], outs, &mut done[this]);
+        if done[index].status == Status::Done {
+            sights.push(Sight {
+                key: job.request.key.into(),
+                asked: asked(&job.request.verb),
+                before,
+                after: engine.glimpse(now, job),
+                ttl_s: ttl_s(&job.request.verb, now),
+                fd: fd_of(job),
+            });
+        }
+    }
+    sights
+}
+
+fn asked(verb: &Verb<'_>) -> Asked {
+    match verb {
+        Verb::Get | Verb::GetAndTouch { .. } => Asked::Fetch,
+        Verb::Store { mode, .. } => Asked::Store(match mode {
+            StoreMode::Set => "set",
+            StoreMode::Add => "add",
+            StoreMode::Replace => "replace",
+            StoreMode::Append => "append",
+            StoreMode::Prepend => "prepend",
+            StoreMode::Cas(_) => "cas",
+        }),
+        Verb::Delete => Asked::Delete("delete"),
+        _ => Asked::Other,
+    }
+}
+
+fn ttl_s(verb: &Verb<'_>, now: Moment) -> u64 {
+    let Verb::Store { exptime, .. } = verb else {
+        return 0;
+    };
+    let expiry_ms = Expiry::from_memcached(*exptime, now).ms();
+    expiry_ms.saturating_sub(now.ms) / 1000
+}

@@ -1,0 +1,147 @@
+"""Showing clients what happens: watch, and stats detail."""
+
+import re
+import time
+
+import pytest
+from conftest import MODES
+from harness import PATIENCE_S, Server
+from transcripts import END, STORED, store, value
+
+STAMP = rb"ts=\d+\.\d+ gid=\d+ type="
+
+
+class Watcher:
+    def __init__(self, server, *interests):
+        self.wire = server.wire()
+        self.wire.send(b" ".join((b"watch", *interests)) + b"\r\n")
+        self.wire.expect(b"OK\r\n")
+
+    def expect(self, pattern):
+        line = self.wire.line()
+        assert re.fullmatch(STAMP + pattern + b"\n", line), (pattern, line)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self.wire.close()
+
+
+def test_fetchers_and_mutations(ours):
+    with Server("-t", 1) as server, server.wire() as wire, Watcher(server, b"fetchers", b"mutations") as watcher:
+        get = rb"item_get key=a status=%s clsid=\d cfd=\d+ size=%d"
+        stored = rb"item_store key=a status=%s cmd=%s ttl=%d clsid=\d cfd=\d+ size=%d"
+        wire.send(b"set a 0 100 4 noreply\r\nabcd\r\n")
+        watcher.expect(get % (b"not_found", 0))
+        watcher.expect(stored % (b"stored", b"set", 100, 4))
+        wire.send(b"get a\r\n")
+        wire.expect(value(b"a", b"abcd") + END)
+        watcher.expect(get % (b"found", 4))
+        for request, reply, line in [
+            (store(b"x", verb=b"add"), b"NOT_STORED\r\n", (b"not_stored", b"add", 0, 4)),
+            (store(b"x", verb=b"cas", rest=b" 99999"), b"EXISTS\r\n", (b"exists", b"cas", 0, 4)),
+            (store(b"xy", verb=b"append"), STORED, (b"stored", b"append", 0, 6)),
+        ]:
+            wire.send(request)
+            wire.expect(reply)
+            watcher.expect(get % (b"found", 4))
+            watcher.expect(stored % line)
+        wire.send(b"delete a\r\n")
+        wire.expect(b"DELETED\r\n")
+        watcher.expect(get % (b"found", 6))
+
+
+def test_deletions(ours):
+    with Server("-t", 2) as server, server.wire() as wire, Watcher(server, b"deletions") as watcher:
+        for request, reply in [
+            (b"delete a\r\n", b"NOT_FOUND\r\n"),
+            (store(b"1234") + b"delete a\r\n", STORED + b"DELETED\r\n"),
+            (store(b"12") + b"delete a noreply\r\n", STORED),
+        ]:
+            wire.exchange(request, reply)
+        watcher.expect(rb"deleted key=a cmd=delete clsid=1 size=4")
+        watcher.expect(rb"deleted key=a cmd=delete clsid=1 size=2")
+
+
+def test_keys_are_escaped(ours):
+    with Server() as server, server.wire() as wire, Watcher(server, b"mutations") as watcher:
+        wire.exchange(store(b"1", b"#" * 250), STORED)
+        watcher.expect(rb"item_store key=(%23){250} status=stored .*")
+
+
+def test_connections(ours):
+    with Server("-t", 2) as server, Watcher(server, b"connevents") as watcher:
+        for request, reason in ((b"quit\r\n", b"normal"), (b"GET / HTTP/1.1\r\n", b"error"), (b"", b"normal")):
+            with server.wire() as wire:
+                port = wire.socket.getsockname()[1]
+                watcher.expect(rb"conn_new rip=127.0.0.1 rport=%d transport=tcp cfd=\d+" % port)
+                wire.send(request)
+                if request:
+                    wire.expect_closed()
+            watcher.expect(rb"conn_close rip=127.0.0.1 rport=%d transport=tcp reason=%s cfd=\d+" % (port, reason))
+
+
+def test_a_slow_watcher_loses_lines_and_slows_nobody(ours):
+    with Server("-t", 2) as server, server.wire() as wire, Watcher(server, b"fetchers") as watcher:
+        keys = b" ".join(b"%0240d" % n for n in range(100))
+        for _ in range(400):
+            wire.send(b"get " + keys + b"\r\n")
+            wire.expect(END)
+        assert int(server.stats()["log_watcher_skipped"]) > 0
+        # Its buffers emptied, it hears how much it lost with the next line.
+        seen = 0
+        while True:
+            line = watcher.wire.line()
+            if line.startswith(b"skipped="):
+                break
+            seen += 1
+            if seen % 100 == 0:
+                wire.exchange(b"get a\r\n", END)
+        assert 0 < int(line.removeprefix(b"skipped=")) < 40_000
+        watcher.expect(rb"item_get .*")
+
+
+def test_watchers_are_counted_and_limited(ours):
+    with Server("-t", 2) as server:
+        watchers = [Watcher(server) for _ in range(20)]
+        assert server.stats()["log_watchers"] == "20"
+        with server.wire() as wire:
+            wire.send(b"watch\r\n")
+            wire.expect(b"WATCHER_TOO_MANY log watcher limit reached\r\n")
+        for watcher in watchers:
+            watcher.wire.close()
+        deadline = time.monotonic() + PATIENCE_S
+        while server.stats()["log_watchers"] != "0":
+            assert time.monotonic() < deadline
+
+
+def test_watching_can_be_forbidden_and_stands_alone(ours):
+    with Server("-W") as server, server.wire() as wire:
+        wire.exchange(b"watch\r\n", b"CLIENT_ERROR watch commands not allowed\r\n")
+    with Server() as server, server.wire() as wire:
+        wire.send(b"mn\r\nwatch\r\n")
+        wire.expect(b"MN\r\nERROR cannot pipeline other commands before watch\r\n")
+        wire.exchange(b"watch everything\r\n", b"ERROR\r\n")
+
+
+@pytest.mark.parametrize("mode", [("-t", 1), MODES["t4-crcw"]])
+def test_detail_counts_by_prefix(ours, mode):
+    with Server(*mode) as server, server.wire() as wire:
+        wire.exchange(b"stats detail dump\r\n", END)
+        wire.exchange(b"stats detail on\r\n", b"OK\r\n")
+        wire.send(store(b"1", b"foo:1") + b"get foo:1 foo:2 none\r\ndelete foo:3\r\nset bar: 0 0 1 noreply\r\nx\r\n")
+        wire.expect(STORED + value(b"foo:1", b"1") + END + b"NOT_FOUND\r\n")
+        bar, foo = b"PREFIX bar get 0 hit 0 set 1 del 0\r\n", b"PREFIX foo get 2 hit 1 set 1 del 1\r\n"
+        wire.exchange(b"stats detail dump\r\n", bar + foo + END)
+        wire.exchange(b"stats detail off\r\n", b"OK\r\n")
+        wire.exchange(b"get foo:1\r\n", value(b"foo:1", b"1") + END)
+        wire.exchange(b"stats detail dump\r\n", bar + foo + END)
+        wire.exchange(b"stats reset\r\n", b"RESET\r\n")
+        wire.exchange(b"stats detail dump\r\n", END)
+        wire.exchange(b"stats detail\r\n", b"CLIENT_ERROR usage: stats detail on|off|dump\r\n")
+    with Server("-X") as server, server.wire() as wire:
+        wire.exchange(b"stats detail on\r\n", b"CLIENT_ERROR stats detail not allowed\r\n")
+    with Server("-D", "/") as server, server.wire() as wire:
+        wire.send(b"get a/b\r\nstats detail dump\r\n")
+        wire.expect(END + b"PREFIX a get 1 hit 0 set 0 del 0\r\n" + END)
