@@ -1,9 +1,10 @@
 """Every client test runs against one worker, and against four in each access mode."""
 
+import os
 import shutil
 
 import pytest
-from harness import Server, is_memcached, server_binary
+from harness import Server, is_memcached, server_binary, speaks
 
 MODES = {
     "t1": ("-t", 1),
@@ -16,7 +17,7 @@ PEER = "memcached"
 
 def start(mode):
     if mode == PEER:
-        peer = shutil.which("memcached")
+        peer = os.environ.get("GLIMMER_MEMCACHED") or shutil.which("memcached")
         if peer is None:
             pytest.skip("memcached is not installed")
         return Server("-t", 1, binary=peer)
@@ -35,6 +36,13 @@ def shared_server(request):
 @pytest.fixture(scope="session", params=[*MODES, PEER])
 def shared_server_or_peer(request):
     with start(request.param) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def peer():
+    """memcached, to compare with."""
+    with start(PEER) as server:
         yield server
 
 
@@ -61,3 +69,9 @@ def ours():
     """Marks what memcached does not do: skipped when it takes the server's place."""
     if is_memcached(server_binary()):
         pytest.skip("not a thing that memcached does")
+
+
+def require_protocol(server, protocol):
+    """Skips what the server does not speak yet."""
+    if not speaks(server, protocol):
+        pytest.skip(f"the server does not speak the {protocol} protocol yet")

@@ -10,6 +10,9 @@ from pathlib import Path
 # Nothing here takes this long; a test that waits longer has failed.
 PATIENCE_S = 20
 
+# Protocols of the server under test. memcached, in its place, speaks all of them.
+SPOKEN = {"text"}
+
 
 def server_binary():
     """The server under test: xtask names it, and a person may name any other, memcached included."""
@@ -21,6 +24,13 @@ def server_binary():
 
 def is_memcached(binary):
     return Path(binary).name == "memcached"
+
+
+def version(server):
+    """What a server says it is, as numbers."""
+    with server.wire() as wire:
+        wire.send(b"version\r\n")
+        return tuple(int(part) for part in wire.line().split()[1].split(b"-")[0].split(b"."))
 
 
 def free_port():
@@ -37,6 +47,10 @@ def command(binary, *flags, port=None):
     if port is not None:
         line += ["-l", "127.0.0.1", "-p", str(port)]
     return line + [str(flag) for flag in flags]
+
+
+def speaks(server, protocol):
+    return server.is_memcached or protocol in SPOKEN
 
 
 class Server:

@@ -7,7 +7,7 @@ import time
 import pytest
 from harness import PATIENCE_S, Server
 from test_process import start_badly
-from transcripts import END, STORED, store, value
+from clauses_text import END, STORED, store, value
 
 
 def login(credentials):

@@ -7,7 +7,7 @@ import time
 
 import pytest
 from harness import Server, Wire
-from transcripts import END, STORED, TRANSCRIPTS, store, value
+from clauses_text import END, STORED, TRANSCRIPTS, store, value
 
 
 @pytest.mark.parametrize("name", TRANSCRIPTS)
@@ -29,7 +29,15 @@ def test_transcripts_in_small_pieces(server_or_peer):
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     rng = random.Random(seed)
-    names = ["set and get", "keys", "numbers", "append and prepend", "increment", "noreply", "bad data chunks"]
+    names = [
+        "Storage commands: set and get",
+        "Keys: keys",
+        "Error strings: numbers",
+        "Storage commands: append and prepend",
+        "Increment/Decrement: increment",
+        "Commands: noreply",
+        "Storage commands: bad data chunks",
+    ]
     for name in names:
         emptying = [(b"flush_all\r\n", b"OK\r\n")]
         with server_or_peer.wire() as wire:

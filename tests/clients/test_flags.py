@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from harness import PATIENCE_S, Server, Wire, command, free_port, server_binary
-from transcripts import END, STORED, store, value
+from clauses_text import END, STORED, store, value
 
 
 def wait_until(holds, what):

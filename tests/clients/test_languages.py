@@ -1,6 +1,7 @@
 """Clients in Go, Java, JavaScript, PHP and Ruby run their own ordinary calls."""
 
 import pytest
+from conftest import require_protocol
 from languages import PROGRAMS
 
 
@@ -8,6 +9,5 @@ from languages import PROGRAMS
 def test_program(server_or_peer, program):
     if missing := program.missing():
         pytest.skip(f"not installed: {missing}; `cargo xtask test --only clients` says how to have it")
-    if program.protocol == "binary" and not server_or_peer.is_memcached:
-        pytest.skip("the server does not speak the binary protocol yet")
+    require_protocol(server_or_peer, program.protocol)
     assert program.run(server_or_peer.url) == program.checks

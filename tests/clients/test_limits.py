@@ -5,7 +5,7 @@ import time
 
 import pytest
 from harness import PATIENCE_S, Server, Wire
-from transcripts import END, STORED, store, value
+from clauses_text import END, STORED, store, value
 
 
 def resident_mib(server):

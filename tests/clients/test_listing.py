@@ -5,7 +5,7 @@ import time
 
 import pytest
 from harness import Server
-from transcripts import END, STORED, store, value
+from clauses_text import END, STORED, store, value
 
 LINE = re.compile(rb"key=(\S+) exp=(-1|\d+) la=\d+ cas=(\d+) fetch=(yes|no) cls=1 size=(\d+) flags=(\d+)\n")
 

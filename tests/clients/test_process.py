@@ -9,7 +9,7 @@ import time
 import pytest
 from harness import PATIENCE_S, Server, command, free_port, is_memcached, server_binary
 from test_limits import resident_mib
-from transcripts import END, STORED, store, value
+from clauses_text import END, STORED, store, value
 
 
 def start_badly(*flags):

@@ -3,8 +3,8 @@
 import time
 
 import pytest
+from clauses_text import END, STORED, store, value
 from harness import PATIENCE_S, Server
-from transcripts import END, STORED, store, value
 
 # What monitoring of memcached reads; every name is memcached's.
 NAMES = """pid uptime time version pointer_size rusage_user rusage_system max_connections curr_connections total_connections

@@ -8,7 +8,7 @@ import time
 import pytest
 from conftest import MODES
 from harness import PATIENCE_S, Server, free_port
-from transcripts import END, STORED, store, value
+from clauses_text import END, STORED, store, value
 
 PAYLOAD = 1392
 

@@ -6,7 +6,7 @@ import time
 import pytest
 from conftest import MODES
 from harness import PATIENCE_S, Server
-from transcripts import END, STORED, store, value
+from clauses_text import END, STORED, store, value
 
 STAMP = rb"ts=\d+\.\d+ gid=\d+ type="
 

@@ -1,8 +1,9 @@
-//! The project's own chores: `cargo xtask test`, `cargo xtask loom`, `cargo xtask floors`, `cargo xtask ci`.
+//! The project's own chores: `cargo xtask test`, `cargo xtask loom`, `cargo xtask floors`, `cargo xtask memcached-tests`, `cargo xtask ci`.
 
 mod clients;
 mod floors;
 mod loom;
+mod memcached_tests;
 mod process;
 mod stages;
 
@@ -38,6 +39,19 @@ enum Chore {
     },
     /// Check that every crate depends on lower floors only
     Floors,
+    /// Run memcached's own test programs against the server, which starts in memcached's place
+    ///
+    /// They are not part of this repository. Debian's source package has them (`apt-get source memcached`).
+    MemcachedTests {
+        /// The folder with memcached's source
+        #[arg(long)]
+        source: std::path::PathBuf,
+        /// The server to run, instead of a build of ours: memcached itself shows what its tests need
+        #[arg(long)]
+        server: Option<std::path::PathBuf>,
+        /// Only these, such as `cas` or `issue_22` (default: all but proxy, TLS and extstore)
+        names: Vec<String>,
+    },
     /// What continuous integration runs: formatting, lints, documentation, floors, and all tests
     Ci,
 }
@@ -64,6 +78,11 @@ fn run() -> anyhow::Result<()> {
             weakened: true,
             name,
         } => loom::check_weakened(name.as_deref()),
+        Chore::MemcachedTests {
+            source,
+            server,
+            names,
+        } => memcached_tests::check(&source, server, &names),
         Chore::Floors => floors::check(),
         Chore::Ci => stages::ci(),
     }

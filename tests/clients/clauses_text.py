@@ -1,4 +1,7 @@
-"""What memcached answers, byte for byte: each transcript runs against memcached as well as against the server."""
+"""What memcached answers, byte for byte: each transcript runs against memcached as well as against the server.
+
+A transcript's name begins with the heading of memcached's protocol.txt that it is about.
+"""
 
 KEY = b"k" * 250
 LONG_KEY = b"k" * 251
@@ -22,7 +25,7 @@ def store(data, key=b"a", verb=b"set", flags=0, exptime=0, rest=b""):
 
 
 TRANSCRIPTS = {
-    "unknown commands": [
+    "Error strings: unknown commands": [
         (b"\r\n", ERROR),
         (b"foo\r\n", ERROR),
         (b"GET a\r\n", ERROR),
@@ -30,21 +33,32 @@ TRANSCRIPTS = {
         (b"x" * 2000 + b"\r\n", ERROR),
         (b"Set a 0 0 1\r\n1\r\n", ERROR + ERROR),
     ],
-    "too few words": [
+    "Error strings: too few words": [
         (line + b"\r\n", ERROR)
         for line in (
-            b"get", b"get ", b"gets", b"gat", b"set", b"set a", b"set a 0 0", b"delete", b"incr", b"incr a", b"touch",
-            b"touch a", b"verbosity",
+            b"get",
+            b"get ",
+            b"gets",
+            b"gat",
+            b"set",
+            b"set a",
+            b"set a 0 0",
+            b"delete",
+            b"incr",
+            b"incr a",
+            b"touch",
+            b"touch a",
+            b"verbosity",
         )
     ],
-    "too many words": [
+    "Error strings: too many words": [
         (b"flush_all 1 2 3\r\n", ERROR),
         (b"delete a b c d\r\n", ERROR),
         (b"delete a 5\r\n", DELETE_USAGE),
         (b"delete a 0 0\r\n", DELETE_USAGE),
         (b"set a 0 0 1 noreply x\r\n1\r\n", ERROR + ERROR),
     ],
-    "set and get": [
+    "Storage commands: set and get": [
         (b"get a\r\n", END),
         (store(b"abc"), STORED),
         (b"get a\r\n", value(b"a", b"abc") + END),
@@ -56,18 +70,18 @@ TRANSCRIPTS = {
         (b"set noreply 0 0 1\r\n1\r\n", STORED),
         (b"get noreply\r\n", value(b"noreply", b"1") + END),
     ],
-    "spaces": [
+    "Commands: spaces": [
         (b"set  a  0  0  1\r\n1\r\n", STORED),
         (b"set a 0 0 1 \r\n1\r\n", STORED),
         (b"  get a\r\n", value(b"a", b"1") + END),
         (b"get  a   b\r\n", value(b"a", b"1") + END),
         (b"get a \r\n", value(b"a", b"1") + END),
     ],
-    "line ends": [
+    "Commands: line ends": [
         (b"set a 0 0 1\n1\r\n", STORED),
         (b"get a\n", value(b"a", b"1") + END),
     ],
-    "keys": [
+    "Keys: keys": [
         (store(b"1", KEY), STORED),
         (b"get " + KEY + b"\r\n", value(KEY, b"1") + END),
         (b"get " + LONG_KEY + b"\r\n", BAD_LINE),
@@ -79,8 +93,8 @@ TRANSCRIPTS = {
         (b"get \xff\x01\r\n", value(b"\xff\x01", b"1") + END),
     ],
     # Alone, since memcached loses this reply when others were sent with it.
-    "a long key in gat": [(b"gat 1 " + LONG_KEY + b"\r\n", BAD_LINE)],
-    "numbers": [
+    "Keys: a long key in gat": [(b"gat 1 " + LONG_KEY + b"\r\n", BAD_LINE)],
+    "Error strings: numbers": [
         (b"set a b c d\r\n", BAD_LINE),
         (b"set a 0 0 -1\r\n", BAD_LINE),
         (b"set a -1 0 1\r\n1\r\n", BAD_LINE + ERROR),
@@ -100,20 +114,20 @@ TRANSCRIPTS = {
         (b"flush_all x\r\n", BAD_EXPTIME),
         (b"verbosity x\r\n", BAD_LINE),
     ],
-    "bad data chunks": [
+    "Storage commands: bad data chunks": [
         (b"set a 0 0 3\r\nabcd\r\n", BAD_CHUNK + ERROR),
         (b"set a 0 0 3\r\nabcde\r\n", BAD_CHUNK + ERROR),
         (b"set a 0 0 3\r\nab\r\n\r\n", BAD_CHUNK + ERROR),
         (b"get a\r\n", END),
     ],
-    "add and replace": [
+    "Storage commands: add and replace": [
         (store(b"0", verb=b"replace"), b"NOT_STORED\r\n"),
         (store(b"1", verb=b"add"), STORED),
         (store(b"2", verb=b"add"), b"NOT_STORED\r\n"),
         (store(b"3", verb=b"replace", flags=3), STORED),
         (b"get a\r\n", value(b"a", b"3", 3) + END),
     ],
-    "append and prepend": [
+    "Storage commands: append and prepend": [
         (store(b"1", verb=b"append"), b"NOT_STORED\r\n"),
         (store(b"1", verb=b"prepend"), b"NOT_STORED\r\n"),
         (store(b"1", flags=7), STORED),
@@ -123,7 +137,7 @@ TRANSCRIPTS = {
         (store(b"", verb=b"append"), STORED),
         (b"get a\r\n", value(b"a", b"012", 7) + END),
     ],
-    "cas": [
+    "Storage commands: cas": [
         (store(b"1", verb=b"cas", rest=b" 1"), b"NOT_FOUND\r\n"),
         (store(b"1"), STORED),
         (store(b"1", verb=b"cas", rest=b" 9999999999"), b"EXISTS\r\n"),
@@ -131,7 +145,7 @@ TRANSCRIPTS = {
         (b"cas a 0 0 1\r\n1\r\n", ERROR + ERROR),
         (b"get a\r\n", value(b"a", b"1") + END),
     ],
-    "delete": [
+    "Deletion: delete": [
         (b"delete a\r\n", b"NOT_FOUND\r\n"),
         (store(b"1"), STORED),
         (b"delete a\r\n", b"DELETED\r\n"),
@@ -142,7 +156,7 @@ TRANSCRIPTS = {
         (b"delete a 0 noreply\r\n", b""),
         (b"get a\r\n", END),
     ],
-    "increment": [
+    "Increment/Decrement: increment": [
         (b"incr a 1\r\n", b"NOT_FOUND\r\n"),
         (store(b"9", flags=5), STORED),
         (b"incr a 1\r\n", b"10\r\n"),
@@ -156,7 +170,7 @@ TRANSCRIPTS = {
         (b"incr a 1\r\n", b"0\r\n"),
         (b"get a\r\n", value(b"a", b"0".ljust(20)) + END),
     ],
-    "decrement": [
+    "Increment/Decrement: decrement": [
         (b"decr a 1\r\n", b"NOT_FOUND\r\n"),
         (store(b"100"), STORED),
         (b"decr a 1\r\n", b"99\r\n"),
@@ -167,7 +181,7 @@ TRANSCRIPTS = {
         (b"get a\r\n", value(b"a", b"100") + END),
         (b"decr a x\r\n", BAD_DELTA),
     ],
-    "numbers that are none": [
+    "Increment/Decrement: numbers that are none": [
         (store(b"abc"), STORED),
         (b"incr a 1\r\n", NOT_A_NUMBER),
         (b"decr a 1\r\n", NOT_A_NUMBER),
@@ -178,7 +192,7 @@ TRANSCRIPTS = {
         (store(b"18446744073709551616"), STORED),
         (b"incr a 1\r\n", NOT_A_NUMBER),
     ],
-    "touch": [
+    "Touch: touch": [
         (b"touch a 0\r\n", b"NOT_FOUND\r\n"),
         (store(b"1"), STORED),
         (b"touch a 100\r\n", b"TOUCHED\r\n"),
@@ -186,14 +200,14 @@ TRANSCRIPTS = {
         (b"touch a -1\r\n", b"TOUCHED\r\n"),
         (b"get a\r\n", END),
     ],
-    "get and touch": [
+    "Get And Touch: get and touch": [
         (store(b"1", flags=3), STORED),
         (b"gat 100 a nope\r\n", value(b"a", b"1", 3) + END),
         (b"gat 0 nope\r\n", END),
         (b"gat -1 a\r\n", value(b"a", b"1", 3) + END),
         (b"get a\r\n", END),
     ],
-    "expiry times": [
+    "Expiration times: expiry times": [
         (store(b"1", exptime=-1), STORED),
         (b"get a\r\n", END),
         (store(b"1", exptime=1), STORED),
@@ -205,7 +219,7 @@ TRANSCRIPTS = {
         (store(b"1", exptime=2000000000), STORED),
         (b"get a\r\n", value(b"a", b"1") + END),
     ],
-    "noreply": [
+    "Commands: noreply": [
         (store(b"1", rest=b" noreply"), b""),
         (store(b"2", verb=b"add", rest=b" noreply"), b""),
         (store(b"2", verb=b"replace", rest=b" noreply"), b""),
@@ -221,11 +235,11 @@ TRANSCRIPTS = {
         (b"flush_all noreply\r\n", b""),
         (b"flush_all 0 noreply\r\n", b""),
     ],
-    "verbosity and version": [
+    "Other commands: verbosity": [
         (b"verbosity 1\r\n", b"OK\r\n"),
         (b"verbosity 0\r\n", b"OK\r\n"),
     ],
-    "flush": [
+    "Other commands: flush": [
         (store(b"1"), STORED),
         (b"flush_all 0\r\n", b"OK\r\n"),
         (b"get a\r\n", END),
@@ -233,7 +247,7 @@ TRANSCRIPTS = {
         (b"get a\r\n", value(b"a", b"2") + END),
         (b"flush_all -1\r\n", b"OK\r\n"),
     ],
-    "too large": [
+    "Error strings: too large": [
         (store(b"old"), STORED),
         (store(bytes(2_000_000)), b"SERVER_ERROR object too large for cache\r\n"),
         (b"get a\r\n", END),
@@ -241,7 +255,7 @@ TRANSCRIPTS = {
         (store(bytes(2_000_000), rest=b" noreply"), b""),
         (b"get a\r\n", END),
     ],
-    "stats": [
+    "Statistics: stats": [
         (b"stats reset\r\n", b"RESET\r\n"),
         (b"stats nonsense\r\n", ERROR),
     ],
