@@ -178,6 +178,61 @@ fn memcached_is_shown_as_far_as_it_tells() {
     );
 }
 
+/// A server that knows these answers to `stats` and a word, and is no more than that.
+fn answer(listener: &TcpListener, answers: &'static [(&'static str, &'static str)]) {
+    for stream in listener.incoming() {
+        let stream = stream.unwrap();
+        // Ends with the test, or when the client goes.
+        std::thread::spawn(move || {
+            for line in BufReader::new(&stream).lines().map_while(Result::ok) {
+                let known = answers.iter().find(|(command, _)| *command == line);
+                let reply = known.map_or("ERROR\r\n", |(_, reply)| reply);
+                if (&stream).write_all(reply.as_bytes()).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn hot_keys_are_shown_when_the_server_samples_them() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let answers = &[
+        ("stats", "STAT pid 1\r\nSTAT curr_items 3\r\nEND\r\n"),
+        (
+            "stats hotkeys",
+            "STAT user:1 4711\r\nSTAT user:2 99\r\nEND\r\n",
+        ),
+        ("version", "VERSION 1\r\n"),
+    ];
+    std::thread::spawn(move || answer(&listener, answers));
+    let (fine, report) = top(&[&address, "--once", "--interval", "0.1"]);
+    assert!(fine, "{report}");
+    assert_eq!(value(&report, "items"), "3");
+    let keys: Vec<_> = report
+        .lines()
+        .filter(|line| line.contains("hot key"))
+        .collect();
+    assert!(
+        keys.len() == 2 && keys[0].ends_with("user:1 4711"),
+        "{report}"
+    );
+}
+
+#[test]
+fn what_is_no_memcached_is_said() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || answer(&listener, &[("stats", "-ERR unknown command\r\n")]));
+    let (fine, complaint) = top(&[&address, "--once"]);
+    assert!(
+        !fine && complaint.contains("not what a memcached answers"),
+        "{complaint}"
+    );
+}
+
 #[test]
 fn what_cannot_be_watched_is_said() {
     let (address, _) = free_address();
