@@ -21,6 +21,6 @@ pub mod workload;
 pub use data::{Data, Point, Row, X};
 pub use figure::{Columns, Figure, Kind, Needs, Spec};
 pub use machine::Machine;
-pub use record::{Record, reproduce};
+pub use record::{Record, Unmet, reproduce};
 pub use run::{Progress, Run, Settings};
 pub use shape::{Finding, Shape, Verdict};

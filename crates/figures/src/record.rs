@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write};
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use glimmer_loadgen::machine as here;
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,12 @@ pub struct Record {
     pub findings: Vec<Finding>,
 }
 
-/// Measures a figure and judges it.
+/// The machine lacks what a figure needs to be measured at all.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Unmet(String);
+
+/// Measures a figure and judges it. Fails with [`Unmet`] where the machine lacks what the figure needs.
 pub fn reproduce(
     figure: &dyn Figure,
     settings: &Settings,
@@ -41,17 +46,19 @@ pub fn reproduce(
 ) -> Result<Record> {
     let spec = figure.spec();
     let cores = here::cores();
-    ensure!(
-        cores >= spec.needs.cores,
-        "it needs {} cores, and this machine offers {cores}",
-        spec.needs.cores
-    );
+    if cores < spec.needs.cores {
+        bail!(Unmet(format!(
+            "it needs {} cores, and this machine offers {cores}",
+            spec.needs.cores
+        )));
+    }
     if let Some(free) = machine::memory_free_mib().filter(|_| !settings.quick) {
         let wanted = spec.needs.memory_mib;
-        ensure!(
-            free >= wanted,
-            "it needs {wanted} MiB of free memory, and this machine has {free}"
-        );
+        if free < wanted {
+            bail!(Unmet(format!(
+                "it needs {wanted} MiB of free memory, and this machine has {free}"
+            )));
+        }
     }
     let machine = Machine::here(spec.needs.peers);
     let mut run = Run::new(settings, spec.kind, progress)?;
@@ -186,7 +193,14 @@ mod tests {
     use crate::{Columns, Needs, Point, Spec, plot::Plot};
 
     /// Claims that the one number it measures is at least two.
-    struct Number(f64, Kind);
+    struct Number(f64, Kind, Needs);
+
+    const NEEDS: Needs = Needs {
+        cores: 1,
+        cores_of_paper: 100_000,
+        memory_mib: 0,
+        peers: &[],
+    };
 
     impl Figure for Number {
         fn spec(&self) -> Spec {
@@ -197,12 +211,7 @@ mod tests {
                 claim: "It is at least two.",
                 here: "It is given.",
                 kind: self.1,
-                needs: Needs {
-                    cores: 1,
-                    cores_of_paper: 100_000,
-                    memory_mib: 0,
-                    peers: &[],
-                },
+                needs: self.2,
                 columns: Columns {
                     panel: "panel",
                     series: "series",
@@ -236,7 +245,7 @@ mod tests {
             quick,
             ..Settings::default()
         };
-        reproduce(&Number(number, kind), &settings, &Silent).unwrap()
+        reproduce(&Number(number, kind, NEEDS), &settings, &Silent).unwrap()
     }
 
     #[test]
@@ -265,5 +274,24 @@ mod tests {
         assert_eq!(record(1.5, Kind::Timing, true).complaint(), None);
         assert!(record(1.5, Kind::Exact, true).complaint().is_some());
         assert!(record(1.5, Kind::Timing, false).complaint().is_some());
+    }
+
+    #[test]
+    fn what_the_machine_lacks_is_said() {
+        let settings = Settings::default();
+        let many_cores = Needs {
+            cores: 100_000,
+            ..NEEDS
+        };
+        let much_memory = Needs {
+            memory_mib: 1 << 40,
+            ..NEEDS
+        };
+        for (needs, lacks) in [(many_cores, "100000 cores"), (much_memory, "free memory")] {
+            let figure = Number(2.0, Kind::Exact, needs);
+            let error = reproduce(&figure, &settings, &Silent).unwrap_err();
+            assert!(error.is::<Unmet>(), "{error:#}");
+            assert!(error.to_string().contains(lacks), "{error:#}");
+        }
     }
 }

@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, bail, ensure};
 use glimmer_figures::{
-    Figure, Kind, Record, Settings, catalogue,
+    Figure, Kind, Record, Settings, Unmet, catalogue,
     output::{self, Files},
     page, reproduce,
 };
@@ -88,6 +88,10 @@ impl Arguments {
             eprintln!("figure {} of {}: {name}", place + 1, figures.len());
             match self.one(*figure, &settings, &directory) {
                 Ok(record) => complaints.extend(record.complaint()),
+                // Of all figures, those that this machine cannot have are left out.
+                Err(error) if self.names == ["all"] && error.is::<Unmet>() => {
+                    println!("{name} is left out: {error}\n");
+                }
                 // One figure that cannot be measured does not keep the others from it.
                 Err(error) => complaints.push_str(&format!("\n  {name}: {error:#}")),
             }
