@@ -13,7 +13,8 @@ use glimmer_server::config::{
 };
 use glimmer_server::memory_plan::Needs;
 use glimmer_server::{
-    AccessMode, Config, EvictionRule, HugepagePolicy, MemoryPlan, Permits, Protocol, UnixSocket,
+    AccessMode, Config, EvictionRule, HugepagePolicy, MemoryPlan, Mode, Permits, Protocol,
+    UnixSocket,
 };
 use std::path::PathBuf;
 use values::Port;
@@ -135,9 +136,16 @@ pub struct Arguments {
     #[arg(short, long, value_name = "MIB", default_value_t = MEMORY_MIB_DEFAULT, value_parser = values::mebibytes, help_heading = MEMORY)]
     memory_limit: usize,
 
-    /// Refuse to store when memory is full, instead of evicting
+    /// Refuse to store when memory is full, instead of evicting: the same as --mode store
     #[arg(short = 'M', long, help_heading = MEMORY)]
     disable_evictions: bool,
+
+    /// What happens when the memory is full: cache or store
+    ///
+    /// cache: items leave, by the rule of --evict. store: a store that finds no room is refused with an error, and nothing leaves unless a client says
+    /// so or it expires; the old value of a key whose overwriting is refused stays. --item-size-hint and --evict mean nothing then.
+    #[arg(long, value_name = "MODE", default_value_t = Mode::Cache, help_heading = MEMORY)]
+    mode: Mode,
 
     /// Keep all memory from being paged out
     #[arg(short = 'k', long, help_heading = MEMORY)]
@@ -275,10 +283,6 @@ impl Arguments {
     fn config(self) -> anyhow::Result<Config> {
         for (is_given, reason) in [
             (
-                self.disable_evictions,
-                "-M: this server cannot yet refuse to store when memory is full; leave -M out",
-            ),
-            (
                 self.enable_ssl,
                 "-Z: This server is not built with TLS support.",
             ),
@@ -350,6 +354,11 @@ impl Arguments {
             connections_max: self.conn_limit,
             item_bytes_max: self.max_item_size,
             item_bytes_hint: self.item_size_hint,
+            mode: if self.disable_evictions {
+                Mode::Store
+            } else {
+                self.mode
+            },
             access: self.access,
             evict: self.evict,
             lru_threshold: self.lru_threshold,

@@ -1,6 +1,6 @@
-//! The only place that names concrete combinations of access mode and eviction rule.
+//! The only place that names concrete combinations of mode, access mode and eviction rule.
 
-use crate::config::{AccessMode, Config, EvictionRule, HugepagePolicy};
+use crate::config::{AccessMode, Config, EvictionRule, HugepagePolicy, Mode};
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Seed;
 use glimmer_engine::{Engine, Spread, build};
@@ -8,6 +8,7 @@ use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::partition::{ConfigError, Owner, PartitionConfig};
+use glimmer_store::store_mode::{self, StoreConfig};
 
 /// Builds the store as planned, and for each worker the engine that drives it.
 pub fn engines(
@@ -21,6 +22,20 @@ pub fn engines(
         workers: config.workers,
         numa_nodes,
     };
+    if config.mode == Mode::Store {
+        let partition = StoreConfig {
+            bytes: plan.log_bytes,
+            item_bytes_max: plan.item_bytes_max,
+            pages: pages(config.hugepages),
+            seed,
+            ..StoreConfig::default()
+        };
+        return match config.access {
+            AccessMode::Erew => store::<Erew>(&spread, &partition),
+            AccessMode::Crew => store::<Crew>(&spread, &partition),
+            AccessMode::Crcw => store::<Crcw>(&spread, &partition),
+        };
+    }
     let partition = PartitionConfig {
         log_bytes: plan.log_bytes,
         main_buckets: plan.main_buckets,
@@ -60,6 +75,18 @@ fn cache<A: Access, E: Evict>(
             ..*partition
         };
         Owner::<A, E>::new(&partition, rule.clone())
+    })
+}
+
+fn store<A: Access>(
+    spread: &Spread,
+    partition: &StoreConfig,
+) -> Result<Vec<Box<dyn Engine>>, ConfigError> {
+    build(spread, |numa_node| {
+        store_mode::Owner::<A>::new(&StoreConfig {
+            numa_node,
+            ..*partition
+        })
     })
 }
 

@@ -56,6 +56,8 @@ pub struct Config {
     pub item_bytes_max: usize,
     /// Key and value bytes of the item that the memory plan is made for (`--item-size-hint`).
     pub item_bytes_hint: usize,
+    /// Whether items leave when the memory is full (`--mode`, `-M`).
+    pub mode: Mode,
     /// Who may touch a partition.
     pub access: AccessMode,
     /// Which items leave when the log is full.
@@ -200,6 +202,15 @@ pub enum Protocol {
     Binary,
 }
 
+/// What happens when the memory is full (MICA §4.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Items leave.
+    Cache,
+    /// Stores are refused; nothing leaves unless a client says so or it expires.
+    Store,
+}
+
 /// Who may touch a partition (MICA §4.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessMode {
@@ -266,6 +277,7 @@ macro_rules! named {
 }
 
 named!(Protocol { Auto = "auto", Ascii = "ascii", Binary = "binary" });
+named!(Mode { Cache = "cache", Store = "store" });
 named!(AccessMode { Erew = "erew", Crew = "crew", Crcw = "crcw" });
 named!(EvictionRule { Fifo = "fifo", Lru = "lru", S3Fifo = "s3fifo" });
 named!(HugepagePolicy {
@@ -303,6 +315,7 @@ mod tests {
             connections_max: CONNECTIONS_DEFAULT,
             item_bytes_max: limits::ITEM_BYTES_DEFAULT,
             item_bytes_hint: ITEM_BYTES_HINT_DEFAULT,
+            mode: Mode::Cache,
             access: AccessMode::Crcw,
             evict: EvictionRule::S3Fifo,
             lru_threshold: LRU_THRESHOLD_DEFAULT,

@@ -23,7 +23,7 @@ mod stats;
 
 pub use auth::AuthError;
 pub use config::{
-    AccessMode, Config, ConfigError, EvictionRule, HugepagePolicy, Protocol, UnixSocket,
+    AccessMode, Config, ConfigError, EvictionRule, HugepagePolicy, Mode, Protocol, UnixSocket,
 };
 pub use glimmer_node::Permits;
 pub use memory_plan::{MemoryPlan, PlanError};

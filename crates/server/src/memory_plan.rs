@@ -1,10 +1,11 @@
 //! How `-m` is spent: a pure function from what was asked for to the size of every part, all of it decided before the first
 //! byte is allocated, and in sum never more than `-m`.
 
-use crate::config::AccessMode;
+use crate::config::{AccessMode, Mode};
 use glimmer_base::limits;
 use glimmer_node::NodeConfig;
 use glimmer_proto::text::Limits;
+use glimmer_store::store_mode::StoreConfig;
 
 /// Bytes of a log entry beside key and value; the whole is rounded up to 8 bytes.
 const ENTRY_HEADER_BYTES: usize = 8;
@@ -18,6 +19,9 @@ const LOAD_PERCENT: usize = 80;
 /// Spare buckets for every hundred main ones: the share of buckets that overflow at that load (15.6% of a Poisson distribution with mean 12 lies
 /// above 15), and what the coming and going of items adds.
 const SPARE_PERCENT: usize = 19;
+
+/// What an item of store mode costs beside its entry, at most: 17 bytes of an index that has just doubled, and a bit for each word of the heap.
+const GROWING_INDEX_BYTES_PER_ITEM: usize = 19;
 
 /// The log of a partition takes whole pages.
 const PAGE_BYTES: usize = 4 << 10;
@@ -51,6 +55,8 @@ pub struct Needs {
     pub memory_bytes: usize,
     /// Worker threads.
     pub workers: usize,
+    /// Whether items leave when the memory is full.
+    pub mode: Mode,
     /// Who may touch a partition.
     pub access: AccessMode,
     /// Largest item asked for, in bytes.
@@ -64,9 +70,9 @@ pub struct Needs {
 pub struct MemoryPlan {
     /// Number of partitions.
     pub partitions: usize,
-    /// Bytes of each partition's log, whole pages.
+    /// Bytes of each partition's log, whole pages; in store mode, of heap and index together.
     pub log_bytes: usize,
-    /// Main index buckets of each partition.
+    /// Main index buckets of each partition; none in store mode, where the index takes of the heap's memory what it needs.
     pub main_buckets: usize,
     /// Spare index buckets of each partition, chained to main buckets that overflow.
     pub spare_buckets: usize,
@@ -121,6 +127,23 @@ impl MemoryPlan {
         if store_bytes < STORE_BYTES_MIN {
             return None;
         }
+        if needs.mode == Mode::Store {
+            let partitions = partitions(needs, item_bytes_max, store_bytes).max(
+                store_bytes
+                    .div_ceil(StoreConfig::BYTES_MAX)
+                    .next_multiple_of(needs.workers),
+            );
+            let log_bytes = store_bytes / partitions / PAGE_BYTES * PAGE_BYTES;
+            return Some(MemoryPlan {
+                partitions,
+                log_bytes,
+                main_buckets: 0,
+                spare_buckets: 0,
+                item_bytes_max: item_bytes_max.min(log_bytes / LARGEST_ITEMS_IN_ONLY_LOG),
+                buffer_bytes_per_worker,
+                mirror_bytes: 0,
+            });
+        }
         let partitions = partitions(needs, item_bytes_max, log_share(store_bytes, needs));
         let mirror_bytes = (partitions * item_bytes_max).saturating_sub(MIRROR_FREE_BYTES);
         let mirror_bytes = mirror_bytes.min(store_bytes / 2);
@@ -155,9 +178,13 @@ impl MemoryPlan {
         self.partitions * partition + workers * self.buffer_bytes_per_worker + self.mirror_bytes
     }
 
-    /// Items of `item_bytes` (key and value) that the logs hold when they are full of them.
+    /// Items of `item_bytes` (key and value) that the logs hold when they are full of them; in store mode at least so many.
     pub fn items_resident(&self, item_bytes: usize) -> usize {
-        self.partitions * (self.log_bytes / entry_bytes(item_bytes))
+        let index_bytes = match self.main_buckets {
+            0 => GROWING_INDEX_BYTES_PER_ITEM,
+            _ => 0,
+        };
+        self.partitions * (self.log_bytes / (entry_bytes(item_bytes) + index_bytes))
     }
 }
 
@@ -228,6 +255,7 @@ mod tests {
         Needs {
             memory_bytes: mib * MIB,
             workers,
+            mode: Mode::Cache,
             access,
             item_bytes_max: limits::ITEM_BYTES_DEFAULT,
             item_bytes_hint: crate::config::ITEM_BYTES_HINT_DEFAULT,
@@ -251,6 +279,18 @@ mod tests {
                     "{access} with {workers}: load {load}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_gibibyte_stores_thirteen_million_small_items() {
+        for &access in AccessMode::ALL {
+            let needs = Needs {
+                mode: Mode::Store,
+                ..needs(1024, 2, access)
+            };
+            let items = MemoryPlan::make(needs).unwrap().items_resident(48);
+            assert!(items >= 13_500_000, "{access}: {items}");
         }
     }
 
@@ -302,12 +342,14 @@ mod tests {
             mib,
             1usize..=limits::WORKERS_MAX,
             prop::sample::select(AccessMode::ALL),
+            prop::sample::select(Mode::ALL),
             item_limits,
             1usize..2000,
         )
-            .prop_map(|(mib, workers, access, item_bytes_max, hint)| Needs {
+            .prop_map(|(mib, workers, access, mode, item_bytes_max, hint)| Needs {
                 memory_bytes: mib * MIB,
                 workers,
+                mode,
                 access,
                 item_bytes_max,
                 item_bytes_hint: hint.min(item_bytes_max),
@@ -329,7 +371,7 @@ mod tests {
                     prop_assert!(plan.total_bytes(needs.workers) >= needs.memory_bytes / 10 * 9, "{plan:?}");
                     prop_assert!((1..=limits::PARTITIONS_MAX).contains(&plan.partitions));
                     prop_assert!(plan.log_bytes > 0 && plan.log_bytes % PAGE_BYTES == 0);
-                    prop_assert!(plan.main_buckets >= 1);
+                    prop_assert_eq!(plan.main_buckets >= 1, needs.mode == Mode::Cache);
                     prop_assert!(plan.item_bytes_max <= needs.item_bytes_max);
                     prop_assert!(plan.item_bytes_max >= limits::ITEM_BYTES_MIN);
                     prop_assert!(plan.log_bytes >= 3 * plan.item_bytes_max, "{plan:?}");

@@ -180,6 +180,7 @@ impl Needs {
         Needs {
             memory_bytes: config.memory_bytes,
             workers: config.workers,
+            mode: config.mode,
             access: config.access,
             item_bytes_max: config.item_bytes_max,
             item_bytes_hint: config.item_bytes_hint,

@@ -26,4 +26,5 @@ pub mod heap;
 pub mod index;
 pub mod memory;
 pub mod partition;
+pub mod store_mode;
 pub mod table;

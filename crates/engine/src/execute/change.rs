@@ -150,6 +150,6 @@ fn calculate<W: TableWriter>(
     };
     match writer.put(keyhash, &new_item, context.now) {
         Stored::Yes(_) => Outcome::Number(number),
-        Stored::TooLarge => Outcome::TooLarge,
+        Stored::TooLarge | Stored::OutOfMemory => Outcome::TooLarge,
     }
 }

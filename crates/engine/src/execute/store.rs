@@ -56,7 +56,8 @@ pub fn store<W: TableWriter>(
 }
 
 /// Stores an item. One that is too large takes the old one with it, so that no stale value survives
-/// the client's wish to replace it; memcached does so too.
+/// the client's wish to replace it; memcached does so too. One for which a table that evicts nothing
+/// has no room leaves the old one, unlike in memcached: such a table loses nothing.
 #[inline(always)]
 fn put<W: TableWriter>(
     writer: &mut W,
@@ -70,6 +71,7 @@ fn put<W: TableWriter>(
             writer.remove(job.keyhash, item.key, context.now);
             lines::TOO_LARGE
         }
+        Stored::OutOfMemory => lines::NO_MEMORY_STORING,
     }
 }
 
@@ -105,5 +107,6 @@ fn join<W: TableWriter>(
     match writer.put(keyhash, &item, now) {
         Stored::Yes(_) => lines::STORED,
         Stored::TooLarge => lines::NOT_STORED,
+        Stored::OutOfMemory => lines::NO_MEMORY_STORING,
     }
 }

@@ -136,6 +136,13 @@ fn our_own_flags() {
 }
 
 #[test]
+fn refusing_instead_of_evicting() {
+    assert_eq!(parse("").unwrap().mode, Mode::Cache);
+    assert_eq!(parse("-M").unwrap().mode, Mode::Store);
+    assert_eq!(parse("--mode store").unwrap().mode, Mode::Store);
+}
+
+#[test]
 fn what_is_wrong_is_named() {
     for (line, names) in [
         ("-U 70000", "70000"),
@@ -153,7 +160,7 @@ fn what_is_wrong_is_named() {
         ("-I 1025m", "-I"),
         ("-I 1q", "1q"),
         ("-B http", "auto, binary, or ascii"),
-        ("-M", "-M"),
+        ("--mode none", "cache, store"),
         ("-Z", "TLS"),
         ("-e /tmp/x", "-e"),
         ("-N 1", "-N"),

@@ -11,6 +11,8 @@ use nix::sys::time::TimeVal;
 
 /// A figure that is memcached's and that this server does not have.
 const UNKNOWN: &str = "unknown";
+/// Bytes of an index bucket.
+const BUCKET_BYTES: u64 = 128;
 
 pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     process(snapshot, lines);
@@ -124,11 +126,10 @@ fn server(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     );
     lines.put("threads", config.workers);
     lines.put("conn_yields", count!(snapshot, node.conn_yields));
-    // The index does not grow; this is the power of two that its main buckets come nearest to from above.
-    let plan = &snapshot.desk.plan;
+    // The power of two that the index's buckets come nearest to from above.
     lines.put(
         "hash_power_level",
-        (plan.partitions * plan.main_buckets).ilog2(),
+        (table.index_bytes / BUCKET_BYTES).max(1).ilog2(),
     );
     lines.put("hash_bytes", table.index_bytes);
     lines.put("hash_is_expanding", 0);

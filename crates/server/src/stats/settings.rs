@@ -2,7 +2,7 @@
 
 use super::Desk;
 use super::lines::Lines;
-use crate::config::Protocol;
+use crate::config::{Mode, Protocol};
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
@@ -15,7 +15,8 @@ pub(super) fn write(desk: &Desk, lines: &mut Lines<'_>) {
     lines.put("udpport", port(desk.udp()));
     lines.put("inter", config.interfaces.as_deref().unwrap_or("NULL"));
     lines.put("verbosity", desk.verbosity.load(Ordering::Relaxed));
-    lines.put("evictions", "on");
+    let evicts = config.mode == Mode::Cache;
+    lines.put("evictions", if evicts { "on" } else { "off" });
     match &config.unix {
         Some(unix) => {
             lines.put("domain_socket", unix.path.display());
@@ -51,6 +52,7 @@ pub(super) fn write(desk: &Desk, lines: &mut Lines<'_>) {
     lines.put_yes_or_no("track_sizes", false);
     lines.put_yes_or_no("ssl_enabled", false);
     lines.put("glimmer_version", env!("CARGO_PKG_VERSION"));
+    lines.put("glimmer_mode", config.mode);
     lines.put("glimmer_access", config.access);
     lines.put("glimmer_evict", config.evict);
     lines.put("glimmer_lru_threshold", config.lru_threshold);

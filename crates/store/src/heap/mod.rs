@@ -4,6 +4,7 @@
 mod circular_log;
 mod item;
 mod offset;
+pub mod segregated_fits;
 mod write;
 
 pub use circular_log::CircularLog;

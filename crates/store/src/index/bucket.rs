@@ -31,17 +31,23 @@ use super::entry::Entry;
 use super::tags;
 use crate::memory::ZeroAtomics;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
-use glimmer_base::sync::{AtomicU32, AtomicU64, fence};
+use glimmer_base::sync::{AtomicU64, fence};
 
-/// Entries of a bucket.
-pub const BUCKET_ENTRIES: usize = 15;
+/// Entries of a bucket: as many as two cache lines hold, and fewer under loom, which would otherwise
+/// have to try every order in which a reader may see that many.
+pub const BUCKET_ENTRIES: usize = if cfg!(loom) { 5 } else { 15 };
+
+/// The part of a bucket's first word that is the version.
+const VERSION: u64 = u32::MAX as u64;
 
 /// See the module's text. Under EREW versions are not touched.
-#[cfg_attr(not(loom), repr(C, align(128)))]
+#[cfg_attr(not(any(loom, miri)), repr(C, align(128)))]
+#[cfg_attr(any(loom, miri), repr(C))]
 pub struct Bucket {
-    version: AtomicU32,
-    /// Number of the next bucket of the chain plus one; zero for none.
-    next: AtomicU32,
+    /// The version in the low half; in the high half, the number of the next bucket of the chain
+    /// plus one, or zero for none. One word, so that a bucket is nothing but words and may lie
+    /// where items lay before.
+    head: AtomicU64,
     entries: [AtomicU64; BUCKET_ENTRIES],
 }
 
@@ -52,14 +58,39 @@ const _: () = assert!(size_of::<Bucket>() == 128);
 unsafe impl ZeroAtomics for Bucket {
     fn zero() -> Bucket {
         Bucket {
-            version: AtomicU32::new(0),
-            next: AtomicU32::new(0),
+            head: AtomicU64::new(0),
             entries: core::array::from_fn(|_| AtomicU64::new(0)),
         }
     }
 }
 
 impl Bucket {
+    /// Words as a bucket.
+    ///
+    /// # Safety
+    ///
+    /// The words are aligned as a bucket is.
+    #[inline(always)]
+    pub(super) unsafe fn of(words: &[AtomicU64; 1 + BUCKET_ENTRIES]) -> &Bucket {
+        debug_assert!(core::ptr::from_ref(words).cast::<Bucket>().is_aligned());
+        // SAFETY: a bucket is these words in this order, as `repr(C)` has it; the caller answers
+        // for the alignment.
+        unsafe { &*core::ptr::from_ref(words).cast() }
+    }
+
+    /// Makes an empty bucket of whatever was there, except for the version, which is even.
+    pub fn make_empty(&self) {
+        self.head.store(0, Relaxed);
+        self.clear();
+    }
+
+    /// Empties all entries.
+    pub fn clear(&self) {
+        for cell in &self.entries {
+            cell.store(0, Relaxed);
+        }
+    }
+
     /// The entry at a place below [`BUCKET_ENTRIES`].
     #[inline(always)]
     pub fn entry(&self, at: usize) -> Entry {
@@ -95,22 +126,22 @@ impl Bucket {
     /// Number of the next bucket of the chain.
     #[inline(always)]
     pub fn next(&self) -> Option<usize> {
-        (self.next.load(Relaxed) as usize).checked_sub(1)
+        ((self.head.load(Relaxed) >> 32) as usize).checked_sub(1)
     }
 
     /// Links another bucket behind this one, or none; under the same rule as
     /// [`set_entry`](Bucket::set_entry).
     pub fn set_next(&self, next: Option<usize>) {
-        self.next
-            .store(next.map_or(0, |number| number as u32 + 1), Relaxed);
+        let next = next.map_or(0, |number| number as u64 + 1);
+        let version = self.head.load(Relaxed) & VERSION;
+        self.head.store(next << 32 | version, Relaxed);
     }
 
     /// Begins a change. `shared`: whether optimistic readers exist.
     #[inline(always)]
     pub fn write_begin(&self, shared: bool) {
         if shared {
-            self.version
-                .store(self.version.load(Relaxed).wrapping_add(1), Relaxed);
+            self.head.store(self.head_of_next_version(), Relaxed);
             if !cfg!(weaken = "version_release_fence") {
                 fence(Release);
             }
@@ -126,9 +157,14 @@ impl Bucket {
             } else {
                 Release
             };
-            self.version
-                .store(self.version.load(Relaxed).wrapping_add(1), order);
+            self.head.store(self.head_of_next_version(), order);
         }
+    }
+
+    #[inline(always)]
+    fn head_of_next_version(&self) -> u64 {
+        let head = self.head.load(Relaxed);
+        head & !VERSION | head.wrapping_add(1) & VERSION
     }
 
     /// The version to read under, unless a writer is at work.
@@ -139,7 +175,7 @@ impl Bucket {
         } else {
             Acquire
         };
-        let version = self.version.load(order);
+        let version = self.head.load(order) as u32;
         version.is_multiple_of(2).then_some(version)
     }
 
@@ -150,6 +186,6 @@ impl Bucket {
         if !cfg!(weaken = "reader_acquire_fence") {
             fence(Acquire);
         }
-        cfg!(weaken = "version_recheck") || self.version.load(Relaxed) == version
+        cfg!(weaken = "version_recheck") || self.head.load(Relaxed) as u32 == version
     }
 }

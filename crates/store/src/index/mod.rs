@@ -2,6 +2,7 @@
 //! spare buckets for the few that overflow.
 
 mod bucket;
+pub mod chained;
 mod entry;
 mod tags;
 

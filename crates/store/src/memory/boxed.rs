@@ -5,6 +5,7 @@ use super::{PagePolicy, ZeroAtomics};
 use glimmer_base::sync::AtomicU64;
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// See the mapped twin.
 pub struct MirroredWords {
@@ -94,7 +95,13 @@ impl<'a> Words<'a> {
 }
 
 /// See the mapped twin.
-pub struct ZeroedSlice<T>(Box<[T]>);
+pub struct ZeroedSlice<T>(Arc<[T]>);
+
+impl<T> Clone for ZeroedSlice<T> {
+    fn clone(&self) -> Self {
+        ZeroedSlice(self.0.clone())
+    }
+}
 
 impl<T: ZeroAtomics> ZeroedSlice<T> {
     /// See the mapped twin.
@@ -106,6 +113,9 @@ impl<T: ZeroAtomics> ZeroedSlice<T> {
     pub fn addresses(&self) -> Range<usize> {
         0..0
     }
+
+    /// See the mapped twin.
+    pub fn prefetch(&self, _at: usize) {}
 }
 
 impl<T> core::ops::Deref for ZeroedSlice<T> {

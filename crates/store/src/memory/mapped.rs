@@ -10,6 +10,7 @@ use std::io;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::ptr;
+use std::sync::Arc;
 
 const PAGE: usize = 4 << 10;
 
@@ -136,6 +137,11 @@ impl Reservation {
     }
 }
 
+// SAFETY: it is an address range and who owns it; what lies there is its users' affair.
+unsafe impl Send for Reservation {}
+// SAFETY: as above; nothing changes through a shared reference.
+unsafe impl Sync for Reservation {}
+
 impl Drop for Reservation {
     fn drop(&mut self) {
         if self.holed {
@@ -182,11 +188,21 @@ fn read_write() -> ProtFlags {
     ProtFlags::READ | ProtFlags::WRITE
 }
 
-/// A slice of zeroed atomics on the largest pages to be had.
+/// A slice of zeroed atomics on the largest pages to be had. A clone is the same memory.
 pub struct ZeroedSlice<T> {
-    memory: Reservation,
+    memory: Arc<Reservation>,
+    /// Where the memory begins, so that nobody goes through the `Arc` for it.
+    first: *const T,
     len: usize,
-    _items: std::marker::PhantomData<T>,
+}
+
+impl<T> Clone for ZeroedSlice<T> {
+    fn clone(&self) -> Self {
+        ZeroedSlice {
+            memory: self.memory.clone(),
+            ..*self
+        }
+    }
 }
 
 impl<T: ZeroAtomics> ZeroedSlice<T> {
@@ -204,9 +220,9 @@ impl<T: ZeroAtomics> ZeroedSlice<T> {
             memory.map_anonymous(0, bytes, kind)?;
             memory.prefer_node(node);
             Ok(ZeroedSlice {
-                memory,
+                first: memory.base.cast(),
+                memory: Arc::new(memory),
                 len,
-                _items: std::marker::PhantomData,
             })
         })
     }
@@ -214,6 +230,12 @@ impl<T: ZeroAtomics> ZeroedSlice<T> {
     /// Where the memory lies, for [`PageReport::of`](super::PageReport::of).
     pub fn addresses(&self) -> Range<usize> {
         self.memory.addresses()
+    }
+
+    /// Fetches the cache line of a value without waiting for it.
+    #[inline(always)]
+    pub fn prefetch(&self, at: usize) {
+        prefetch_line(self.first.wrapping_add(at));
     }
 }
 
@@ -224,8 +246,8 @@ impl<T: ZeroAtomics> core::ops::Deref for ZeroedSlice<T> {
     fn deref(&self) -> &[T] {
         // SAFETY: the mapping holds at least `len` values of T, aligned to a huge page, zeroed by
         // the kernel, which `ZeroAtomics` says is valid and may be shared; it lives as long
-        // as `self`.
-        unsafe { core::slice::from_raw_parts(self.memory.base.cast(), self.len) }
+        // as `self`, which holds a part of it.
+        unsafe { core::slice::from_raw_parts(self.first, self.len) }
     }
 }
 

@@ -27,19 +27,25 @@ glimmer_base::counters! {
         spares_used,
         /// Stale entries that the scan removed.
         stale_removed,
+        /// Items that were not stored because there was no room for them, and nothing is evicted.
+        refused,
+        /// Items that were moved so that free space came together.
+        moved,
+        /// Main buckets that were added to the index since start.
+        buckets_added,
     }
 }
 
 impl Counters {
     /// An item can no longer be reached.
     #[inline(always)]
-    pub(super) fn gone(&self, item: &Item<'_>) {
+    pub(crate) fn gone(&self, item: &Item<'_>) {
         self.items.sub(1);
         self.bytes.sub(8 * item.layout().words() as u64);
     }
 
     /// No items are left.
-    pub(super) fn emptied(&self) {
+    pub(crate) fn emptied(&self) {
         self.items.set(0);
         self.bytes.set(0);
     }

@@ -9,7 +9,7 @@
 //! and CRCW, reads optimistically from any core.
 
 mod config;
-mod counters;
+pub(crate) mod counters;
 mod find;
 mod list;
 mod lookahead;
@@ -197,6 +197,6 @@ pub struct Figures {
 
 /// Whether `now` matters to a lookup: an item that has expired is not there.
 #[inline(always)]
-fn expired(item: &crate::heap::Item<'_>, now: Moment) -> bool {
+pub(crate) fn expired(item: &crate::heap::Item<'_>, now: Moment) -> bool {
     item.layout().expiry && item.expiry().is_due(now)
 }

@@ -16,6 +16,9 @@ pub enum Stored {
     Yes(u64),
     /// The item is larger than the limit; nothing has changed.
     TooLarge,
+    /// There is no room, and the table evicts nothing; nothing has changed, and the old item is
+    /// still there.
+    OutOfMemory,
 }
 
 /// An item this near to being evicted, as a part of its log, is not updated in place but stored

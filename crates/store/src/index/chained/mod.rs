@@ -1,0 +1,290 @@
+//! The lossless index by bulk chaining (MICA §4.3.3, Figure 9), which also grows and shrinks.
+//!
+//! *Bulk chaining:* a main bucket that is full gets a spare bucket chained to it. There is one spare
+//! bucket to every so many main ones, and they serve whoever needs them.
+//!
+//! *Linear hashing* (Litwin 1980): main buckets are added one at a time. The first [`roots`] main
+//! buckets are found by the keyhash's bucket bits as in the lossy index; each added one takes over
+//! the half of one earlier bucket's entries whose next tag bit is set, so that a step touches two
+//! chains and no item. With `roots << level` buckets and more, a key belongs to
+//! `root + roots * (the tag's lowest level + 1 bits)`, or, where that bucket has yet to be added, to
+//! the one that it will be split from. The paper fixes the number of buckets at start.
+//!
+//! The buckets lie in the partition's memory beside the heap, numbered from its end downwards: the
+//! index takes what it needs, and the heap has the rest.
+//!
+//! A reader finds its bucket by the [`Shape`], one word that says how many buckets there are. It
+//! loads the word before the bucket's version and once more after everything else: a bucket that was
+//! split or merged in between has another version, and memory that has since been given to the heap
+//! means another shape.
+//!
+//! [`roots`]: ChainedIndex::new
+
+mod rebuild;
+mod spares;
+
+pub use spares::FreeList;
+
+use super::tags::Matches;
+use super::{Bucket, CHAIN_BUCKETS_MAX, Entry, Slot};
+use crate::memory::ZeroedSlice;
+use crossbeam_utils::CachePadded;
+use glimmer_base::Keyhash;
+use glimmer_base::sync::AtomicU64;
+use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
+
+/// Words of a bucket.
+pub const BUCKET_WORDS: usize = 1 + super::BUCKET_ENTRIES;
+
+/// The index may grow until this many bits of the tag say nothing about the key beyond its bucket.
+/// Half of the tag is left: then one lookup in some twenty compares one key in vain.
+const LEVELS_MAX: u32 = 8;
+
+#[cfg(not(any(loom, miri)))]
+const _: () = assert!(align_of::<Bucket>() == 8 * BUCKET_WORDS);
+
+/// How many main buckets there are, and how often that has changed.
+///
+/// ```text
+///  63              36 35     32 31           0
+/// +------------------+---------+--------------+
+/// |     changes      |  level  | main buckets |
+/// +------------------+---------+--------------+
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape(u64);
+
+impl Shape {
+    /// Number of main buckets.
+    #[inline(always)]
+    pub fn mains(self) -> usize {
+        self.0 as u32 as usize
+    }
+
+    #[inline(always)]
+    fn level(self) -> u32 {
+        (self.0 >> 32) as u32 & 0xF
+    }
+
+    fn with(self, mains: usize, level: u32) -> Shape {
+        Shape(((self.0 >> 36) + 1) << 36 | u64::from(level) << 32 | mains as u64)
+    }
+}
+
+/// See the module's text.
+pub struct ChainedIndex {
+    memory: ZeroedSlice<AtomicU64>,
+    /// Main buckets at the start, and for ever the fewest.
+    roots: usize,
+    /// Spare buckets to a main one, in 2^32nds.
+    spare_share: u64,
+    shape: CachePadded<AtomicU64>,
+}
+
+impl ChainedIndex {
+    /// An empty index of `roots` main buckets at the end of `memory`, with `spare_percent` (at most
+    /// 100) spare buckets to every hundred main ones.
+    ///
+    /// # Panics
+    ///
+    /// If there is no root or the memory does not hold them.
+    pub fn new(memory: ZeroedSlice<AtomicU64>, roots: usize, spare_percent: usize) -> Self {
+        let index = ChainedIndex {
+            memory,
+            roots,
+            spare_share: ((spare_percent.min(100) as u64) << 32).div_ceil(100),
+            shape: CachePadded::new(AtomicU64::new(roots as u64)),
+        };
+        assert!(roots >= 1 && index.number_of(roots) <= index.capacity());
+        assert!(index.memory.as_ptr().cast::<Bucket>().is_aligned());
+        index
+    }
+
+    /// The shape now. What was changed before it was published is seen.
+    #[inline(always)]
+    pub fn shape(&self) -> Shape {
+        Shape(self.shape.load(Acquire))
+    }
+
+    /// Whether the shape is still this one: the last check of a reader, whose acquire fence comes
+    /// before.
+    #[inline(always)]
+    pub fn shape_is(&self, shape: Shape) -> bool {
+        cfg!(weaken = "shape_recheck") || self.shape.load(Relaxed) == shape.0
+    }
+
+    fn publish(&self, shape: Shape) {
+        let order = if cfg!(weaken = "shape_release_store") {
+            Relaxed
+        } else {
+            Release
+        };
+        self.shape.store(shape.0, order);
+    }
+
+    /// Where in the memory the index begins now; what lies before is not its own.
+    #[inline(always)]
+    pub fn border(&self) -> usize {
+        self.border_with(self.shape().mains())
+    }
+
+    #[inline(always)]
+    fn border_with(&self, mains: usize) -> usize {
+        let words = self.capacity() * BUCKET_WORDS;
+        words.saturating_sub(self.number_of(mains) * BUCKET_WORDS)
+    }
+
+    /// How many buckets come before a main one; it is the main bucket's own number.
+    #[inline(always)]
+    fn number_of(&self, main: usize) -> usize {
+        main + ((main as u64 * self.spare_share) >> 32) as usize
+    }
+
+    /// The spare bucket that comes with a main one, if one does.
+    #[inline(always)]
+    fn spare_of(&self, main: usize) -> Option<usize> {
+        let number = self.number_of(main);
+        (self.number_of(main + 1) - number == 2).then_some(number + 1)
+    }
+
+    /// The main bucket that a key belongs to, counted among main buckets.
+    #[inline(always)]
+    fn main_of(&self, shape: Shape, keyhash: Keyhash) -> usize {
+        let bits = keyhash.tag() as usize & ((2 << shape.level()) - 1);
+        let main = keyhash.bucket(self.roots) + self.roots * bits;
+        if main < shape.mains() {
+            main
+        } else {
+            main - (self.roots << shape.level())
+        }
+    }
+
+    /// The number of the main bucket that a key belongs to.
+    #[inline(always)]
+    pub fn home(&self, shape: Shape, keyhash: Keyhash) -> usize {
+        self.number_of(self.main_of(shape, keyhash))
+    }
+
+    /// The number of the `main`-th main bucket.
+    #[inline(always)]
+    pub fn main(&self, main: usize) -> usize {
+        self.number_of(main)
+    }
+
+    /// Numbers below this are buckets, in use or not.
+    #[inline(always)]
+    fn capacity(&self) -> usize {
+        self.memory.len() / BUCKET_WORDS
+    }
+
+    /// Number of all buckets, spare ones included.
+    pub fn count(&self) -> usize {
+        self.number_of(self.shape().mains())
+    }
+
+    /// Words that they take.
+    pub fn words(&self) -> usize {
+        self.count() * BUCKET_WORDS
+    }
+
+    /// A bucket by number.
+    #[inline(always)]
+    pub fn bucket(&self, number: usize) -> &Bucket {
+        let (buckets, _) = self.memory.as_chunks::<BUCKET_WORDS>();
+        // SAFETY: `new` has seen that the memory is aligned, and a bucket's words are as many as
+        // its alignment has.
+        unsafe { Bucket::of(&buckets[buckets.len() - 1 - number]) }
+    }
+
+    /// The bucket behind another in a chain; none also for nonsense that a racing reader meets.
+    #[inline(always)]
+    fn behind(&self, number: usize) -> Option<usize> {
+        let next = self.bucket(number).next();
+        next.filter(|&next| next < self.capacity())
+    }
+
+    /// The numbers of a chain's buckets, beginning with the main bucket.
+    #[inline(always)]
+    pub fn chain(&self, home: usize) -> impl Iterator<Item = usize> + '_ {
+        let mut next = Some(home);
+        (0..CHAIN_BUCKETS_MAX).map_while(move |_| {
+            let number = next?;
+            next = self.behind(number);
+            Some(number)
+        })
+    }
+
+    /// All slots of a chain.
+    #[inline(always)]
+    pub fn slots(&self, home: usize) -> impl Iterator<Item = (Slot, Entry)> + '_ {
+        self.chain(home).flat_map(|bucket| {
+            let entries = self.bucket(bucket).entries().enumerate();
+            entries.map(move |(entry, it)| (Slot { bucket, entry }, it))
+        })
+    }
+
+    /// The entry in a slot.
+    #[inline(always)]
+    pub fn get(&self, slot: Slot) -> Entry {
+        self.bucket(slot.bucket).entry(slot.entry)
+    }
+
+    /// Changes an entry, as [`Bucket::set_entry`].
+    #[inline(always)]
+    pub fn set(&self, slot: Slot, entry: Entry) {
+        self.bucket(slot.bucket).set_entry(slot.entry, entry);
+    }
+
+    /// The entries of a chain that bear a tag.
+    #[inline(always)]
+    pub fn candidates(&self, home: usize, tag: u16) -> Candidates<'_> {
+        Candidates {
+            index: self,
+            tag,
+            number: home,
+            matches: self.bucket(home).tagged(tag),
+            buckets_left: CHAIN_BUCKETS_MAX - 1,
+        }
+    }
+
+    /// Fetches a bucket, both lines, without waiting for it.
+    #[inline(always)]
+    pub fn prefetch(&self, number: usize) {
+        let at = self.memory.len() / BUCKET_WORDS * BUCKET_WORDS - (number + 1) * BUCKET_WORDS;
+        self.memory.prefetch(at);
+        self.memory.prefetch(at + BUCKET_WORDS / 2);
+    }
+}
+
+/// See [`ChainedIndex::candidates`].
+pub struct Candidates<'a> {
+    index: &'a ChainedIndex,
+    tag: u16,
+    number: usize,
+    matches: Matches,
+    buckets_left: usize,
+}
+
+impl Iterator for Candidates<'_> {
+    type Item = (Slot, Entry);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<(Slot, Entry)> {
+        loop {
+            let bucket = self.index.bucket(self.number);
+            if let Some(entry) = self.matches.next() {
+                let slot = Slot {
+                    bucket: self.number,
+                    entry,
+                };
+                return Some((slot, bucket.entry(entry)));
+            }
+            if self.buckets_left == 0 {
+                return None;
+            }
+            self.buckets_left -= 1;
+            self.number = self.index.behind(self.number)?;
+            self.matches = self.index.bucket(self.number).tagged(self.tag);
+        }
+    }
+}

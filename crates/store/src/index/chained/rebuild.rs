@@ -1,0 +1,161 @@
+//! Chains made anew: to split one, and to give up spare buckets that are no longer needed.
+
+use super::{ChainedIndex, FreeList, LEVELS_MAX};
+use crate::index::{BUCKET_ENTRIES, CHAIN_BUCKETS_MAX, Entry};
+
+/// The entries and spare buckets of a chain, taken out of it.
+struct Parts {
+    entries: [Entry; CHAIN_BUCKETS_MAX * BUCKET_ENTRIES],
+    count: usize,
+    spares: [usize; CHAIN_BUCKETS_MAX],
+    spares_count: usize,
+}
+
+impl Parts {
+    const NONE: Parts = Parts {
+        entries: [Entry::EMPTY; CHAIN_BUCKETS_MAX * BUCKET_ENTRIES],
+        count: 0,
+        spares: [0; CHAIN_BUCKETS_MAX],
+        spares_count: 0,
+    };
+
+    fn entries(&self) -> &[Entry] {
+        &self.entries[..self.count]
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.entries[self.count] = entry;
+        self.count += 1;
+    }
+
+    fn push_spare(&mut self, number: usize) {
+        self.spares[self.spares_count] = number;
+        self.spares_count += 1;
+    }
+
+    fn pop_spare(&mut self) -> Option<usize> {
+        self.spares_count = self.spares_count.checked_sub(1)?;
+        Some(self.spares[self.spares_count])
+    }
+}
+
+impl ChainedIndex {
+    /// What is in a chain, without what is not live.
+    fn parts(&self, home: usize, is_live: impl Fn(Entry) -> bool) -> Parts {
+        let mut parts = Parts::NONE;
+        for number in self.chain(home) {
+            if number != home {
+                parts.push_spare(number);
+            }
+            let entries = self.bucket(number).entries();
+            for entry in entries.filter(|&entry| !entry.is_empty() && is_live(entry)) {
+                parts.push(entry);
+            }
+        }
+        parts
+    }
+
+    /// Writes a chain: entries into the main bucket, and what it does not hold into spare ones.
+    fn write_chain(&self, home: usize, entries: &[Entry], mut spare: impl FnMut() -> usize) {
+        let (mut number, mut rest) = (home, entries);
+        loop {
+            let here;
+            (here, rest) = rest.split_at(rest.len().min(BUCKET_ENTRIES));
+            let bucket = self.bucket(number);
+            for at in 0..BUCKET_ENTRIES {
+                bucket.set_entry(at, here.get(at).copied().unwrap_or(Entry::EMPTY));
+            }
+            if rest.is_empty() {
+                bucket.set_next(None);
+                return;
+            }
+            let next = spare();
+            bucket.set_next(Some(next));
+            number = next;
+        }
+    }
+
+    /// Gives up the spare buckets that a chain's live entries do not need; says how many.
+    pub fn shorten(
+        &self,
+        home: usize,
+        spares: &mut FreeList,
+        is_live: impl Fn(Entry) -> bool,
+        shared: bool,
+    ) -> usize {
+        let live = |&(_, entry): &(_, Entry)| !entry.is_empty() && is_live(entry);
+        let buckets_wanted = self.slots(home).filter(live).count();
+        let buckets_wanted = buckets_wanted.div_ceil(BUCKET_ENTRIES).max(1);
+        if self.chain(home).nth(buckets_wanted).is_none() {
+            return 0;
+        }
+        let mut parts = self.parts(home, is_live);
+        let (entries, count) = (parts.entries, parts.count);
+        let main = self.bucket(home);
+        main.write_begin(shared);
+        self.write_chain(home, &entries[..count], || {
+            parts.pop_spare().expect("a shorter chain needs fewer")
+        });
+        main.write_end(shared);
+        self.give_back(parts, spares)
+    }
+
+    fn give_back(&self, mut parts: Parts, spares: &mut FreeList) -> usize {
+        let count = parts.spares_count;
+        while let Some(number) = parts.pop_spare() {
+            spares.give_back(self, number);
+        }
+        count
+    }
+
+    /// Adds one main bucket, if that leaves the memory below `kept` alone, and moves to it what belongs there
+    /// now. Says how many spare buckets became free by that, or none if the index cannot grow.
+    ///
+    /// Like [`allocate`](crate::heap::segregated_fits::SegregatedFits::allocate), this overwrites
+    /// what racing readers may be reading.
+    pub fn grow(
+        &self,
+        kept: usize,
+        spares: &mut FreeList,
+        is_live: impl Fn(Entry) -> bool,
+        shared: bool,
+    ) -> Option<usize> {
+        let shape = self.shape();
+        let (added, mut level) = (shape.mains(), shape.level());
+        if added == self.roots << (level + 1) {
+            level += 1;
+        }
+        if level >= LEVELS_MAX || self.border_with(added + 1) < kept {
+            return None;
+        }
+        for number in self.number_of(added)..self.number_of(added + 1) {
+            self.bucket(number).make_empty();
+        }
+        let bit = 1u16 << level;
+        let (parent, child) = (
+            self.number_of(added - (self.roots << level)),
+            self.number_of(added),
+        );
+        let mut parts = self.parts(parent, is_live);
+        let (mut stay, mut go) = (Parts::NONE, Parts::NONE);
+        for &entry in parts.entries() {
+            if entry.tag() & bit == 0 {
+                stay.push(entry);
+            } else {
+                go.push(entry);
+            }
+        }
+        // The two chains need no more spare buckets together than the one had: 15 entries of it
+        // come to lie in a main bucket.
+        let mut spare = || parts.pop_spare().expect("two chains need no more than one");
+        let main = self.bucket(parent);
+        main.write_begin(shared);
+        self.write_chain(parent, stay.entries(), &mut spare);
+        self.write_chain(child, go.entries(), &mut spare);
+        self.publish(shape.with(added + 1, level));
+        main.write_end(shared);
+        Some(self.give_back(parts, spares))
+    }
+}
+
+const _: () = assert!(LEVELS_MAX < u16::BITS, "the tag has a bit for every level");

@@ -1,0 +1,69 @@
+//! Spare buckets that are in no chain.
+
+use super::ChainedIndex;
+use crate::index::Entry;
+
+/// The writer's list of them. Their links lie in the buckets themselves: forwards where a chain's
+/// link lies, backwards in the first entry.
+#[derive(Default)]
+pub struct FreeList {
+    first: Option<usize>,
+    /// Spare buckets of the main buckets below this one have been taken or listed before.
+    looked_at: usize,
+}
+
+impl FreeList {
+    /// Takes a spare bucket, empty and without a link, if there is one.
+    pub fn take(&mut self, index: &ChainedIndex) -> Option<usize> {
+        if let Some(number) = self.first {
+            self.unlink(index, number);
+            return Some(number);
+        }
+        let mains = index.shape().mains();
+        while self.looked_at < mains {
+            self.looked_at += 1;
+            if let Some(number) = index.spare_of(self.looked_at - 1) {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// Takes back a bucket that no chain holds any more.
+    pub fn give_back(&mut self, index: &ChainedIndex, number: usize) {
+        let bucket = index.bucket(number);
+        bucket.clear();
+        bucket.set_next(self.first);
+        if let Some(first) = self.first {
+            index.bucket(first).set_entry(0, back_link(Some(number)));
+        }
+        self.first = Some(number);
+    }
+
+    /// The numbers of all free buckets.
+    pub fn free_numbers(&self, index: &ChainedIndex) -> impl Iterator<Item = usize> {
+        let listed = std::iter::successors(self.first, |&number| index.bucket(number).next());
+        let fresh = self.looked_at..index.shape().mains();
+        listed.chain(fresh.filter_map(|main| index.spare_of(main)))
+    }
+
+    /// Takes a certain bucket out of the list.
+    fn unlink(&mut self, index: &ChainedIndex, number: usize) {
+        let bucket = index.bucket(number);
+        let (next, before) = (bucket.next(), bucket.entry(0).raw().checked_sub(1));
+        match before {
+            Some(before) => index.bucket(before as usize).set_next(next),
+            None => self.first = next,
+        }
+        if let Some(next) = next {
+            let before = before.map(|number| number as usize);
+            index.bucket(next).set_entry(0, back_link(before));
+        }
+        bucket.set_entry(0, Entry::EMPTY);
+        bucket.set_next(None);
+    }
+}
+
+fn back_link(to: Option<usize>) -> Entry {
+    Entry::from_raw(to.map_or(0, |number| number as u64 + 1))
+}

@@ -1,0 +1,58 @@
+//! Walking the whole partition to see that everything it promises holds; for tests.
+
+use super::Writer;
+use super::name::Name;
+use crate::access::Access;
+use crate::heap::segregated_fits::Usage;
+use std::collections::BTreeSet;
+
+impl<A: Access> Writer<'_, A> {
+    /// Walks heap and index.
+    ///
+    /// # Panics
+    ///
+    /// As [`SegregatedFits::audit`](crate::heap::segregated_fits::SegregatedFits::audit); if a
+    /// bucket is in two chains, or in a chain and free, or lost; if an item of the heap is not named
+    /// by exactly one entry, in the chain that its key belongs to; if heap and index overlap; or if
+    /// the figures are not true.
+    pub fn audit(&mut self) -> Usage {
+        let shared = self.shared;
+        let (index, shape) = (&shared.index, shared.index.shape());
+        assert!(self.state.fits.top() <= index.border());
+        let usage = self.state.fits.audit(&shared.space);
+        let (mut buckets, mut named) = (BTreeSet::new(), BTreeSet::new());
+        let mut spares_used = 0;
+        for home in (0..shape.mains()).map(|main| index.main(main)) {
+            for number in index.chain(home) {
+                assert!(buckets.insert(number), "bucket {number} is reached twice");
+                spares_used += u64::from(number != home);
+            }
+            for (_, entry) in index
+                .slots(home)
+                .filter(|&(_, entry)| shared.is_live(entry))
+            {
+                let name = Name::of(entry);
+                let words = usage.items.get(&name.at).copied();
+                let item = crate::heap::Item::read(shared.space.place(name.at));
+                let item = item.expect("an entry names an item");
+                assert_eq!(words, Some(item.layout().words()), "item at {}", name.at);
+                assert_eq!(name.expires, item.layout().expiry);
+                let key = &mut [0; glimmer_base::limits::KEY_BYTES_MAX + 6];
+                let keyhash = shared.seed.keyhash(item.key(key));
+                assert_eq!(entry.tag(), keyhash.tag());
+                assert_eq!(shared.home(shape, keyhash), home, "in another's chain");
+                assert!(named.insert(name.at), "item at {} is named twice", name.at);
+            }
+        }
+        assert!(named.iter().eq(usage.items.keys()), "an item has no entry");
+        for number in self.state.spares.free_numbers(index) {
+            assert!(buckets.insert(number), "bucket {number} is not free");
+        }
+        assert_eq!(buckets.len(), index.count(), "buckets are lost");
+        let counts = shared.counters.counts();
+        assert_eq!(counts.items, usage.items.len() as u64);
+        assert_eq!(counts.bytes, 8 * usage.items.values().sum::<usize>() as u64);
+        assert_eq!(counts.spares_used, spares_used);
+        usage
+    }
+}

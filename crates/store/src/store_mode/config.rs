@@ -1,0 +1,97 @@
+//! How large a partition is.
+
+use super::Shared;
+use crate::heap::segregated_fits::{HEAP_WORDS_MAX, Space};
+use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
+use crate::memory::{HUGE_PAGE, PagePolicy, ZeroedSlice};
+use crate::partition::ConfigError;
+use crossbeam_utils::CachePadded;
+use glimmer_base::Seed;
+use glimmer_base::counter::Counter;
+use glimmer_base::limits::{ITEM_BYTES_DEFAULT, KEY_BYTES_MAX};
+use glimmer_base::sync::AtomicU64;
+
+/// Sizes and choices for one partition.
+#[derive(Clone, Copy, Debug)]
+pub struct StoreConfig {
+    /// Bytes of heap and index together, and of what the writer notes about the heap; rounded down
+    /// to whole pages.
+    pub bytes: usize,
+    /// Main buckets of the index at the start, or none for a number that suits the memory.
+    pub roots: Option<usize>,
+    /// Spare buckets to every hundred main ones.
+    pub spare_percent: usize,
+    /// Largest item in bytes: key, value and up to 32 bytes of header together.
+    pub item_bytes_max: usize,
+    /// Pages to ask for.
+    pub pages: PagePolicy,
+    /// The NUMA node whose memory is to be used.
+    pub numa_node: Option<u32>,
+    /// Seed of the keyhash; an item that is moved is hashed anew.
+    pub seed: Seed,
+}
+
+impl StoreConfig {
+    /// The paper's share of spare buckets.
+    pub const SPARE_PERCENT_DEFAULT: usize = 10;
+    /// Most bytes of one partition.
+    pub const BYTES_MAX: usize = HEAP_WORDS_MAX / 64 * 65 * 8;
+
+    /// The writer notes a bit for every word of the heap.
+    const WORDS_PER_NOTE: usize = 64;
+    /// The index starts with this part of the memory. It can grow by a factor of 256, which is
+    /// enough for the smallest items; and what it never gives back is too little to matter.
+    const ROOTS_SHARE: usize = 256;
+
+    pub(super) fn build(&self) -> Result<Shared, ConfigError> {
+        let bytes = self.bytes / (Self::WORDS_PER_NOTE + 1) * Self::WORDS_PER_NOTE;
+        let unit = match self.pages {
+            _ if cfg!(any(loom, miri)) => 8 * BUCKET_WORDS,
+            PagePolicy::Hugetlb => HUGE_PAGE,
+            PagePolicy::Auto if bytes >= 16 * HUGE_PAGE => HUGE_PAGE,
+            _ => 4 << 10,
+        };
+        let words = bytes / unit * unit / 8;
+        let item_words_max = match cfg!(any(loom, miri)) {
+            true => self.item_bytes_max / 8,
+            false => self.item_bytes_max.max(KEY_BYTES_MAX + 32).div_ceil(8),
+        };
+        let roots = self
+            .roots
+            .unwrap_or(words / BUCKET_WORDS / Self::ROOTS_SHARE)
+            .max(1);
+        let index_words = (roots + roots * self.spare_percent.min(100) / 100 + 1) * BUCKET_WORDS;
+        if words < 2 * item_words_max + index_words {
+            return Err(ConfigError::LogTooSmall {
+                log_bytes: 8 * words.saturating_sub(index_words),
+                item_bytes_max: self.item_bytes_max,
+            });
+        }
+        let memory = ZeroedSlice::new(words, self.pages, self.numa_node);
+        let memory = memory.map_err(ConfigError::Memory)?;
+        Ok(Shared {
+            space: Space::new(memory.clone(), item_words_max),
+            index: ChainedIndex::new(memory, roots, self.spare_percent),
+            generation: AtomicU64::new(0),
+            flushes: AtomicU64::new(0),
+            usual_words: Counter::default(),
+            counters: CachePadded::default(),
+            seed: self.seed,
+        })
+    }
+}
+
+impl Default for StoreConfig {
+    /// 64 MiB.
+    fn default() -> Self {
+        StoreConfig {
+            bytes: 64 << 20,
+            roots: None,
+            spare_percent: Self::SPARE_PERCENT_DEFAULT,
+            item_bytes_max: ITEM_BYTES_DEFAULT,
+            pages: PagePolicy::Auto,
+            numa_node: None,
+            seed: Seed(0),
+        }
+    }
+}

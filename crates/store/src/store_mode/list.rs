@@ -1,0 +1,35 @@
+//! Walking all items, a chain of the index at a time.
+
+use super::Writer;
+use super::name::Name;
+use crate::access::Access;
+use crate::heap::Item;
+use crate::partition::expired;
+use glimmer_base::Moment;
+
+impl<A: Access> Writer<'_, A> {
+    /// Shows `visit` every item of the chain with this number that has not expired. Returns the
+    /// number of the next chain; none if this was the last. Where the index grows in between, items
+    /// move to chains with higher numbers: some are shown twice, none is left out.
+    pub fn list(
+        &self,
+        chain: usize,
+        now: Moment,
+        visit: &mut dyn FnMut(&Item<'_>, bool),
+    ) -> Option<usize> {
+        let (shared, mains) = (self.shared, self.shared.index.shape().mains());
+        if chain >= mains {
+            return None;
+        }
+        let slots = shared.index.slots(shared.index.main(chain));
+        for (_, entry) in slots.filter(|&(_, entry)| shared.is_live(entry)) {
+            let item = Item::read(shared.space.place(Name::of(entry).at));
+            if let Some(item) = item
+                && !expired(&item, now)
+            {
+                visit(&item, false);
+            }
+        }
+        Some(chain + 1).filter(|&next| next < mains)
+    }
+}

@@ -1,0 +1,193 @@
+//! Store mode (MICA §4.3.3): a partition that loses nothing. Items lie in a heap of
+//! [segregated fits](crate::heap::segregated_fits) under a [lossless index](crate::index::chained);
+//! an item goes when a client says so or when it expires, and a store that finds no room is refused.
+//!
+//! One file per verb, as in the cache mode's [`partition`](crate::partition): `find`, `read`, `put`,
+//! `remove`, `touch`. Behind them: `room`, what is done before a store is refused; `relocate`, by which
+//! free space comes together; `scan` for expired items and for entries that a flush has left; `name`, how an index entry names an item here.
+//!
+//! # Memory
+//!
+//! Heap and index share one piece of memory. The heap grows from its beginning, the index from its
+//! end, and whoever needs more takes of what lies between: neither has a size that somebody would
+//! have to guess.
+//!
+//! # Optimistic readers
+//!
+//! The chain's version tells a reader of every change to the entries it has seen, and to items that
+//! are written in place. Three things lie outside of a version:
+//!
+//! - *An item's place is given to another.* Its entry was removed first, under the version, and the
+//!   release fence of that change lies between it and whatever is written there later; a reader that
+//!   has seen any of it sees the version too. Under CRCW the later writer is another thread, so a
+//!   writer that enters runs a release fence of its own behind the gate ([`Owner::enter`]).
+//! - *A flush* touches no chain: it makes every entry stale by raising the generation that entries
+//!   are compared with, behind which goes a release fence. A reader looks at it again at the end.
+//! - *The index changes its shape.* See [`index::chained`](crate::index::chained).
+
+mod audit;
+mod config;
+mod find;
+mod list;
+mod name;
+mod put;
+mod read;
+mod relocate;
+mod remove;
+mod room;
+mod scan;
+mod table;
+mod touch;
+
+pub use config::StoreConfig;
+
+use crate::access::{Access, Gate};
+use crate::heap::segregated_fits::{SegregatedFits, Space};
+use crate::index::chained::{ChainedIndex, FreeList};
+use crate::partition::ConfigError;
+use crate::partition::counters::Counters;
+use crossbeam_utils::CachePadded;
+use glimmer_base::Seed;
+use glimmer_base::counter::Counter;
+use glimmer_base::sync::Ordering::{Relaxed, Release};
+use glimmer_base::sync::{Arc, AtomicU64, fence};
+use name::Generation;
+
+/// What every core may see of a partition.
+struct Shared {
+    space: Space,
+    index: ChainedIndex,
+    /// Entries of another generation name nothing.
+    generation: AtomicU64,
+    /// How many flushes the partition has carried out.
+    flushes: AtomicU64,
+    /// Words of an item, as a moving average over what is stored.
+    usual_words: Counter,
+    /// Changed with every store, and so on lines of their own.
+    counters: CachePadded<Counters>,
+    seed: Seed,
+}
+
+/// What only the writer has.
+struct State {
+    fits: SegregatedFits,
+    spares: FreeList,
+    cas: u64,
+    /// [`Shared::usual_words`] in 64ths.
+    usual_words_64: u64,
+    scan: scan::Cursor,
+}
+
+/// The writing side of a partition. See the module's text.
+pub struct Owner<A: Access> {
+    shared: Arc<Shared>,
+    gate: A::Gate<State>,
+}
+
+/// The reading side of a partition, for cores that do not own it.
+#[derive(Clone)]
+pub struct Reader {
+    shared: Arc<Shared>,
+}
+
+/// A writer at work: the owner with its gate passed. Requests are executed on this.
+pub struct Writer<'a, A: Access> {
+    shared: &'a Shared,
+    state: <A::Gate<State> as Gate<State>>::Guard<'a>,
+}
+
+/// Reads a partition's figures, from any thread.
+#[derive(Clone)]
+pub struct Figures {
+    shared: Arc<Shared>,
+}
+
+impl<A: Access> Owner<A> {
+    /// An empty partition and its owner.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`], if the sizes do not fit together or the memory is not to be had.
+    pub fn new(config: &StoreConfig) -> Result<Self, ConfigError> {
+        let shared = config.build()?;
+        let state = State {
+            fits: SegregatedFits::new(&shared.space),
+            spares: FreeList::default(),
+            cas: 0,
+            usual_words_64: 0,
+            scan: scan::Cursor::default(),
+        };
+        Ok(Owner {
+            shared: Arc::new(shared),
+            gate: Gate::new(state),
+        })
+    }
+
+    /// Begins work on the partition at a time when `flushes` flushes were due: the partition
+    /// catches up with them first.
+    #[inline(always)]
+    pub fn enter(&mut self, flushes: u64) -> Writer<'_, A> {
+        let mut writer = Writer {
+            shared: &self.shared,
+            state: self.gate.enter(),
+        };
+        if A::SHARED_WRITES && !cfg!(weaken = "enter_release_fence") {
+            fence(Release);
+        }
+        if writer.shared.flushes.load(Relaxed) != flushes {
+            writer.flush(flushes);
+        }
+        writer
+    }
+
+    /// A handle for reading from another core, if the access mode allows that.
+    pub fn reader(&self) -> Option<Reader> {
+        A::SHARED_READS.then(|| Reader {
+            shared: self.shared.clone(),
+        })
+    }
+
+    /// The partition's figures, for any thread.
+    pub fn figures(&self) -> Figures {
+        Figures {
+            shared: self.shared.clone(),
+        }
+    }
+}
+
+impl<A: Access> Writer<'_, A> {
+    /// Carries out a flush: every entry is stale, and the heap is empty. Nothing is walked; the
+    /// scan removes the entries in its own time.
+    fn flush(&mut self, flushes: u64) {
+        let shared = self.shared;
+        shared
+            .generation
+            .store(shared.generation().next().raw(), Relaxed);
+        if A::SHARED_READS && !cfg!(weaken = "generation_release_fence") {
+            fence(Release);
+        }
+        self.state.fits.reset();
+        shared.counters.emptied();
+        self.scan_after_flush();
+        // A reader that sees the number sees the generation as well.
+        shared.flushes.store(flushes, Release);
+    }
+
+    /// The next CAS unique.
+    #[inline(always)]
+    fn next_cas(&mut self) -> u64 {
+        self.state.cas = if self.state.cas >= crate::heap::CAS_MAX {
+            1
+        } else {
+            self.state.cas + 1
+        };
+        self.state.cas
+    }
+}
+
+impl Shared {
+    #[inline(always)]
+    fn generation(&self) -> Generation {
+        Generation::from_raw(self.generation.load(Relaxed))
+    }
+}

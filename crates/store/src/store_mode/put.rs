@@ -1,0 +1,232 @@
+//! Storing an item: over the old one if it fits there, else in free space, and into the index.
+
+use super::find::Found;
+use super::name::Name;
+use super::room::Wanting;
+use super::{Shared, Writer};
+use crate::access::Access;
+use crate::heap::{NewItem, write_item};
+use crate::index::{CHAIN_BUCKETS_MAX, Slot};
+use crate::partition::{Stored, expired};
+use glimmer_base::{Expiry, Keyhash, Moment};
+
+impl<A: Access> Writer<'_, A> {
+    /// Stores an item under its key, in place of the one that is there. If there is no room the old
+    /// one stays.
+    #[inline]
+    pub fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored {
+        if !self.fits(item) {
+            return Stored::TooLarge;
+        }
+        let cas = item.history.cas.unwrap_or_else(|| self.next_cas());
+        if self.put_as(keyhash, item, cas, now) {
+            Stored::Yes(cas)
+        } else {
+            Stored::OutOfMemory
+        }
+    }
+
+    /// Whether an item is within the limit. Room for flags, expiry and the extra field counts
+    /// always, so that a touch never makes an item too large.
+    #[inline(always)]
+    fn fits(&self, item: &NewItem<'_>) -> bool {
+        let mut layout = item.layout();
+        layout.flags = true;
+        layout.expiry = true;
+        layout.extra = true;
+        layout.words() <= self.shared.space.item_words_max()
+    }
+
+    /// Stores an item that [`fits`](Self::fits) with a given CAS unique; says whether there was
+    /// room.
+    #[inline]
+    fn put_as(&mut self, keyhash: Keyhash, item: &NewItem<'_>, cas: u64, now: Moment) -> bool {
+        self.shared.counters.stored.add(1);
+        if self.try_put(keyhash, item, cas, now).is_ok() {
+            return true;
+        }
+        self.put_in_room_to_be_found(keyhash, item, cas, now)
+    }
+
+    /// Stores an item, unless it wants room that there is not; then nothing has changed.
+    #[inline(always)]
+    pub(super) fn try_put(
+        &mut self,
+        keyhash: Keyhash,
+        item: &NewItem<'_>,
+        cas: u64,
+        now: Moment,
+    ) -> Result<(), Wanting> {
+        let home = self.home(keyhash);
+        let words = item.layout().words();
+        match self.shared.find(home, keyhash, item.key) {
+            Some(found) if expired(&found.item, now) => {
+                self.take_out_expired(home, found);
+                self.insert(home, keyhash, item, (cas, words), now)
+            }
+            Some(found) => self.overwrite(home, keyhash, found, item, (cas, words)),
+            None => self.insert(home, keyhash, item, (cas, words), now),
+        }
+    }
+
+    #[inline(always)]
+    fn insert(
+        &mut self,
+        home: usize,
+        keyhash: Keyhash,
+        item: &NewItem<'_>,
+        (cas, words): (u64, usize),
+        now: Moment,
+    ) -> Result<(), Wanting> {
+        let shared = self.shared;
+        let at = self.allocate(words).ok_or(Wanting::Words)?;
+        let Some((slot, link_from)) = self.free_slot(home) else {
+            self.state.fits.free(&shared.space, at, words);
+            return Err(Wanting::Slot);
+        };
+        write_item(shared.space.place(at), item, cas);
+        let main = shared.index.bucket(home);
+        main.write_begin(A::SHARED_READS);
+        if let Some(last) = link_from {
+            shared.index.bucket(last).set_next(Some(slot.bucket));
+        }
+        let entry = shared.name(at, item).entry(keyhash.tag());
+        shared.index.set(slot, entry);
+        main.write_end(A::SHARED_READS);
+        shared.counters.items.add(1);
+        shared.counters.bytes.add(8 * words as u64);
+        self.learn_size(words);
+        self.scan_after_insert(now);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn overwrite(
+        &mut self,
+        home: usize,
+        keyhash: Keyhash,
+        old: Found<'_>,
+        item: &NewItem<'_>,
+        (cas, words): (u64, usize),
+    ) -> Result<(), Wanting> {
+        let shared = self.shared;
+        let (old_at, old_words) = (old.at, old.words());
+        let main = shared.index.bucket(home);
+        let entry_at = |at| shared.name(at, item).entry(keyhash.tag());
+        if words <= old_words {
+            main.write_begin(A::SHARED_READS);
+            write_item(shared.space.place(old_at), item, cas);
+            if item.expiry != Expiry::NEVER || old.item.layout().expiry {
+                shared.index.set(old.slot, entry_at(old_at));
+            }
+            main.write_end(A::SHARED_READS);
+            if words < old_words {
+                let fits = &mut self.state.fits;
+                fits.shorten(&shared.space, old_at, old_words, words);
+            }
+            shared.counters.in_place_updates.add(1);
+        } else if let Some(at) = self.allocate(words) {
+            write_item(shared.space.place(at), item, cas);
+            main.write_begin(A::SHARED_READS);
+            shared.index.set(old.slot, entry_at(at));
+            main.write_end(A::SHARED_READS);
+            self.state.fits.free(&shared.space, old_at, old_words);
+            self.learn_size(words);
+        } else {
+            self.overwrite_within_its_own_room(home, keyhash, old, item, cas)?;
+        }
+        shared.counters.bytes.add(8 * words as u64);
+        shared.counters.bytes.sub(8 * old_words as u64);
+        Ok(())
+    }
+
+    /// Where there is no room for old and new item together, the new one may still fit where the
+    /// old one and free neighbours of it lie. The chain is locked while neither is whole.
+    #[inline(never)]
+    fn overwrite_within_its_own_room(
+        &mut self,
+        home: usize,
+        keyhash: Keyhash,
+        old: Found<'_>,
+        item: &NewItem<'_>,
+        cas: u64,
+    ) -> Result<(), Wanting> {
+        let (shared, words) = (self.shared, item.layout().words());
+        let (border, fits) = (shared.index.border(), &mut self.state.fits);
+        let place = (old.at, old.words());
+        if !fits.would_hold(&shared.space, place, words, border) {
+            return Err(Wanting::Words);
+        }
+        let main = shared.index.bucket(home);
+        main.write_begin(A::SHARED_READS);
+        fits.free(&shared.space, place.0, place.1);
+        let at = fits
+            .allocate(&shared.space, words, border)
+            .expect("it was seen that there is room");
+        write_item(shared.space.place(at), item, cas);
+        let entry = shared.name(at, item).entry(keyhash.tag());
+        shared.index.set(old.slot, entry);
+        main.write_end(A::SHARED_READS);
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn allocate(&mut self, words: usize) -> Option<usize> {
+        let border = self.shared.index.border();
+        self.state.fits.allocate(&self.shared.space, words, border)
+    }
+
+    /// A slot of the chain for a new entry: one that names nothing, else one in a spare bucket,
+    /// which is then to be linked behind the bucket that is given too.
+    #[inline(always)]
+    fn free_slot(&mut self, home: usize) -> Option<(Slot, Option<usize>)> {
+        // An empty entry's tag is zero, and no item's is.
+        if let Some(entry) = self.shared.index.bucket(home).tagged(0).next() {
+            let slot = Slot {
+                bucket: home,
+                entry,
+            };
+            return Some((slot, None));
+        }
+        self.free_slot_in_full_bucket(home)
+    }
+
+    #[inline(never)]
+    fn free_slot_in_full_bucket(&mut self, home: usize) -> Option<(Slot, Option<usize>)> {
+        let shared = self.shared;
+        let mut slots = shared.index.slots(home);
+        if let Some((slot, _)) = slots.find(|&(_, entry)| !shared.is_live(entry)) {
+            return Some((slot, None));
+        }
+        let (count, last) = shared.index.chain(home).enumerate().last()?;
+        if count + 1 == CHAIN_BUCKETS_MAX {
+            return None;
+        }
+        let bucket = self.state.spares.take(&shared.index)?;
+        shared.counters.spares_used.add(1);
+        Some((Slot { bucket, entry: 0 }, Some(last)))
+    }
+
+    /// Follows the usual size of items, by which the pipeline knows how much of one to fetch.
+    #[inline(always)]
+    fn learn_size(&mut self, words: usize) {
+        let usual = &mut self.state.usual_words_64;
+        *usual = *usual - *usual / 64 + words as u64;
+        let usual = *usual / 64;
+        if usual != self.shared.usual_words.get() {
+            self.shared.usual_words.set(usual);
+        }
+    }
+}
+
+impl Shared {
+    /// The name of an item that is stored now.
+    #[inline(always)]
+    pub(super) fn name(&self, at: usize, item: &NewItem<'_>) -> Name {
+        Name {
+            generation: self.generation(),
+            at,
+            expires: item.expiry != Expiry::NEVER,
+        }
+    }
+}

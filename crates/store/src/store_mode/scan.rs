@@ -1,0 +1,102 @@
+//! The incremental scan: it frees items that have expired and that nobody asks for, and clears
+//! entries that a flush has left.
+//!
+//! Stores pay for it. After a flush every store scans a chain, so that the chains are clean long
+//! before they fill again. Generations start again after some thousand flushes; so every flush
+//! scans a share as well, large enough that a whole round lies between the first and the last.
+
+use super::Writer;
+use super::find::Found;
+use super::name::{Generation, Name};
+use crate::access::Access;
+use crate::heap::Item;
+use crate::index::Entry;
+use crate::partition::expired;
+use glimmer_base::Moment;
+
+/// Where the scan stands.
+#[derive(Default)]
+pub(super) struct Cursor {
+    main: usize,
+    /// Chains that have not been looked at since the last flush.
+    after_flush: usize,
+    inserts: u8,
+}
+
+/// Inserts that pay for one chain.
+const INSERTS_PER_CHAIN: u8 = 8;
+
+/// A whole round of the scan lies in as many flushes.
+const FLUSHES_PER_ROUND: u64 = Generation::COUNT / 2;
+
+impl<A: Access> Writer<'_, A> {
+    /// Scans what an insert pays for.
+    #[inline(always)]
+    pub(super) fn scan_after_insert(&mut self, now: Moment) {
+        let cursor = &mut self.state.scan;
+        cursor.inserts += 1;
+        if cursor.inserts >= INSERTS_PER_CHAIN || cursor.after_flush > 0 {
+            cursor.inserts = 0;
+            self.scan_next(now);
+        }
+    }
+
+    /// Scans what a flush pays for.
+    pub(super) fn scan_after_flush(&mut self) {
+        let mains = self.shared.index.shape().mains();
+        self.state.scan.after_flush = mains;
+        for _ in 0..mains.div_ceil(FLUSHES_PER_ROUND as usize) {
+            let home = self.next_chain();
+            self.clear_stale(home);
+        }
+    }
+
+    fn next_chain(&mut self) -> usize {
+        let mains = self.shared.index.shape().mains();
+        let cursor = &mut self.state.scan;
+        // The index may have changed since.
+        let main = if cursor.main < mains { cursor.main } else { 0 };
+        cursor.main = main + 1;
+        cursor.after_flush = cursor.after_flush.saturating_sub(1);
+        self.shared.index.main(main)
+    }
+
+    /// Scans the chain whose turn it is; says whether that has freed anything.
+    #[inline(never)]
+    pub(super) fn scan_next(&mut self, now: Moment) -> bool {
+        let shared = self.shared;
+        let home = self.next_chain();
+        let mut freed = self.clear_stale(home);
+        let expiring = |&(_, entry): &(_, Entry)| !entry.is_empty() && Name::of(entry).expires;
+        for (_, entry) in shared.index.slots(home).filter(expiring) {
+            shared.space.prefetch(Name::of(entry).at);
+        }
+        for (slot, entry) in shared.index.slots(home).filter(expiring) {
+            let at = Name::of(entry).at;
+            let item = Item::read(shared.space.place(at)).expect("an entry names an item");
+            if expired(&item, now) {
+                self.take_out_expired(home, Found { slot, at, item });
+                freed = true;
+            }
+        }
+        self.shorten_chain(home);
+        freed
+    }
+
+    /// Clears the entries of a chain that name nothing; says whether there were any.
+    fn clear_stale(&mut self, home: usize) -> bool {
+        let shared = self.shared;
+        let stale = |&(_, entry): &(_, Entry)| !entry.is_empty() && !shared.is_live(entry);
+        if !shared.index.slots(home).any(|it| stale(&it)) {
+            return false;
+        }
+        let main = shared.index.bucket(home);
+        main.write_begin(A::SHARED_READS);
+        for (slot, _) in shared.index.slots(home).filter(stale) {
+            shared.index.set(slot, Entry::EMPTY);
+            shared.counters.stale_removed.add(1);
+        }
+        main.write_end(A::SHARED_READS);
+        true
+    }
+}

@@ -1,0 +1,179 @@
+//! Loom explores the shipped store-mode partition as `loom_partition` does the cache-mode one.
+#![cfg(loom)]
+
+use glimmer_base::{Expiry, Keyhash, Moment, Seed};
+use glimmer_store::access::{Access, Crcw, Crew};
+use glimmer_store::heap::{History, Item, NewItem};
+use glimmer_store::memory::PagePolicy;
+use glimmer_store::partition::Stored;
+use glimmer_store::store_mode::{Owner, Reader, StoreConfig};
+use glimmer_store::table::Table;
+use loom::thread;
+
+const NOW: Moment = Moment {
+    ms: 2_000,
+    epoch_unix_ms: 0,
+};
+const SEED: Seed = Seed(1);
+const ROOTS: usize = 2;
+
+fn explore(test: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = model.preemption_bound.or(Some(2));
+    model.max_branches = 100_000;
+    model.check(test);
+}
+
+/// A partition of two main buckets and no spare one, with room for more.
+fn partition<A: Access>() -> Owner<A> {
+    let config = StoreConfig {
+        bytes: 65 * 8,
+        roots: Some(ROOTS),
+        spare_percent: 0,
+        item_bytes_max: 8 * 6,
+        pages: PagePolicy::Small,
+        numa_node: None,
+        seed: SEED,
+    };
+    Owner::new(&config).unwrap()
+}
+
+/// The n-th one-byte key that belongs to a main bucket.
+fn key(bucket: usize, n: usize) -> ([u8; 1], Keyhash) {
+    (b'A'..=b'z')
+        .map(|byte| ([byte], SEED.keyhash(&[byte])))
+        .filter(|(_, hash)| hash.bucket(ROOTS) == bucket)
+        .nth(n)
+        .unwrap()
+}
+
+/// Stores a value of `fill`s under a flush number.
+fn put<A: Access>(
+    owner: &mut Owner<A>,
+    flushes: u64,
+    (key, keyhash): ([u8; 1], Keyhash),
+    fill: u8,
+) {
+    let value = [fill; 8];
+    let item = NewItem {
+        key: &key,
+        value: [&value, &[]],
+        flags: 0,
+        expiry: Expiry::NEVER,
+        history: History {
+            cas: Some(fill.into()),
+            ..History::NEW
+        },
+    };
+    let stored = owner.enter(flushes).put(keyhash, &item, NOW);
+    assert!(matches!(stored, Stored::Yes(_)));
+}
+
+/// What a read at flush number 0 sees: the CAS unique and the value's bytes. Errs if the reader has
+/// to ask the owner.
+fn get(reader: &Reader, (key, keyhash): ([u8; 1], Keyhash)) -> Result<Option<(u64, Vec<u8>)>, ()> {
+    let seen = |item: &Item<'_>| {
+        let mut value = Vec::new();
+        item.value().append_to(&mut value);
+        (item.cas(), value)
+    };
+    reader.read(keyhash, &key, NOW, 0, seen).map_err(|_| ())
+}
+
+/// The value that was stored as `fill`, whole, or one of the others that are named.
+fn assert_is(found: &(u64, Vec<u8>), fills: &[u64]) {
+    assert_eq!(found.1, [found.0 as u8; 8], "torn");
+    assert!(fills.contains(&found.0), "another item's value: {found:?}");
+}
+
+/// An update in place beside a reader.
+#[test]
+fn in_place_updates_are_not_torn() {
+    explore(|| {
+        let mut owner = partition::<Crew>();
+        let reader = owner.reader().unwrap();
+        put(&mut owner, 0, key(0, 0), 1);
+        let writer = thread::spawn(move || put(&mut owner, 0, key(0, 0), 2));
+        if let Ok(found) = get(&reader, key(0, 0)) {
+            assert_is(&found.expect("the key is never absent"), &[1, 2]);
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// An item is removed, and its place is given to one of another bucket while a reader copies it.
+#[test]
+fn a_place_given_to_another_item_is_not_torn() {
+    explore(|| {
+        let mut owner = partition::<Crew>();
+        let reader = owner.reader().unwrap();
+        put(&mut owner, 0, key(0, 0), 1);
+        let writer = thread::spawn(move || {
+            let (key_bytes, keyhash) = key(0, 0);
+            assert!(owner.enter(0).remove(keyhash, &key_bytes, NOW));
+            put(&mut owner, 0, key(1, 0), 2);
+        });
+        if let Ok(Some(found)) = get(&reader, key(0, 0)) {
+            assert_is(&found, &[1]);
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// The same where one thread removes and another takes the place.
+#[test]
+fn a_place_given_up_by_one_writer_and_taken_by_another_is_not_torn() {
+    explore(|| {
+        let mut owner = partition::<Crcw>();
+        let (reader, mut other) = (owner.reader().unwrap(), owner.share().unwrap());
+        put(&mut owner, 0, key(0, 0), 1);
+        let remover = thread::spawn(move || {
+            let (key_bytes, keyhash) = key(0, 0);
+            assert!(owner.enter(0).remove(keyhash, &key_bytes, NOW));
+        });
+        let taker = thread::spawn(move || put(&mut other, 0, key(1, 0), 2));
+        if let Ok(Some(found)) = get(&reader, key(0, 0)) {
+            assert_is(&found, &[1]);
+        }
+        remover.join().unwrap();
+        taker.join().unwrap();
+    });
+}
+
+/// A flush empties the heap, and the first place is given to an item of another bucket, so that no
+/// version that the reader looks at moves.
+#[test]
+fn a_flush_beside_a_reader_is_noticed() {
+    explore(|| {
+        let mut owner = partition::<Crew>();
+        let reader = owner.reader().unwrap();
+        put(&mut owner, 0, key(0, 0), 1);
+        let writer = thread::spawn(move || put(&mut owner, 1, key(1, 0), 2));
+        if let Ok(Some(found)) = get(&reader, key(0, 0)) {
+            assert_is(&found, &[1]);
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// A full bucket is split while a reader looks for an item in it: whether the item stays or goes,
+/// it is never absent.
+#[test]
+fn items_are_found_while_their_bucket_is_split() {
+    let full = glimmer_store::index::BUCKET_ENTRIES;
+    let goes = |n: &usize| key(0, *n).1.tag() & 1 == 1;
+    let looked_for = (0..full).find(goes).expect("one of the items goes");
+    explore(move || {
+        let mut owner = partition::<Crew>();
+        let reader = owner.reader().unwrap();
+        for n in 0..full {
+            put(&mut owner, 0, key(0, n), 1 + n as u8);
+        }
+        let writer = thread::spawn(move || put(&mut owner, 0, key(0, full), 100));
+        if let Ok(found) = get(&reader, key(0, looked_for)) {
+            let found = found.expect("the key is never absent");
+            assert_is(&found, &[1 + looked_for as u64]);
+        }
+        writer.join().unwrap();
+    });
+}
