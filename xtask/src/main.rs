@@ -1,7 +1,9 @@
-//! The project's own chores: `cargo xtask test`, `cargo xtask loom`, `cargo xtask floors`, `cargo xtask memcached-tests`, `cargo xtask ci`.
+//! The project's own chores: `cargo xtask test`, `cargo xtask loom`, `cargo xtask fuzz`,
+//! `cargo xtask floors`, `cargo xtask memcached-tests`, `cargo xtask ci`.
 
 mod clients;
 mod floors;
+mod fuzz;
 mod loom;
 mod memcached_tests;
 mod process;
@@ -36,6 +38,14 @@ enum Chore {
         /// With --weakened: only variants whose name contains this
         #[arg(long, requires = "weakened")]
         name: Option<String>,
+    },
+    /// Run the fuzz targets, guided by coverage, each for a bounded time
+    Fuzz {
+        /// Seconds for each target
+        #[arg(long, default_value_t = 600)]
+        seconds: u32,
+        /// Only these targets
+        targets: Vec<String>,
     },
     /// Check that every crate depends on lower floors only
     Floors,
@@ -83,6 +93,7 @@ fn run() -> anyhow::Result<()> {
             server,
             names,
         } => memcached_tests::check(&source, server, &names),
+        Chore::Fuzz { seconds, targets } => fuzz::check(seconds, &targets),
         Chore::Floors => floors::check(),
         Chore::Ci => stages::ci(),
     }

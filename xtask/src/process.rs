@@ -53,3 +53,14 @@ pub fn exists(name: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
 }
+
+/// The name of the machine that cargo compiles for unless told otherwise, such as `x86_64-unknown-linux-gnu`.
+pub fn host() -> anyhow::Result<String> {
+    let output = program("rustc", &["-vV"])
+        .output()
+        .context("cannot start rustc")?;
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .find_map(|line| line.strip_prefix("host: ").map(str::to_owned))
+        .context("rustc does not name its host")
+}

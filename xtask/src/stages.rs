@@ -1,9 +1,12 @@
 //! Stages of the test suite and of continuous integration, in order, each with its time, and a summary.
 
-use crate::{clients, floors, loom, process};
+use crate::{clients, floors, fuzz, loom, process};
 use anyhow::bail;
 use clap::ValueEnum;
 use std::time::{Duration, Instant};
+
+/// For each fuzz target, in the test suite; `cargo xtask fuzz` takes longer.
+const FUZZ_SECONDS: u32 = 10;
 
 /// One part of the test suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -14,12 +17,20 @@ pub enum Stage {
     Loom,
     /// The model checker again, with one fence or recheck removed at a time: each must be noticed
     Weakened,
+    /// The fuzz targets, a few seconds each
+    Fuzz,
     /// Real memcached clients against the running server
     Clients,
 }
 
 impl Stage {
-    const ALL: [Stage; 4] = [Stage::Crates, Stage::Loom, Stage::Weakened, Stage::Clients];
+    const ALL: [Stage; 5] = [
+        Stage::Crates,
+        Stage::Loom,
+        Stage::Weakened,
+        Stage::Fuzz,
+        Stage::Clients,
+    ];
 
     fn run(self) -> anyhow::Result<()> {
         match self {
@@ -30,6 +41,7 @@ impl Stage {
             ])),
             Stage::Loom => loom::check(),
             Stage::Weakened => loom::check_weakened(None),
+            Stage::Fuzz => fuzz::check(FUZZ_SECONDS, &[]),
             Stage::Clients => clients::check(),
         }
     }

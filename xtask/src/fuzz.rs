@@ -1,0 +1,84 @@
+//! Fuzz targets, guided by coverage, for a bounded time each.
+//!
+//! Stable Rust can do this: the compiler's coverage pass is at hand, and libFuzzer comes with the crate that the targets link. Only the
+//! sanitizers need the nightly compiler, and the code under test has no unsafe block.
+
+use crate::process::{self, exists, program, run};
+use std::path::Path;
+
+const FUZZ: &str = "fuzz";
+
+/// What libFuzzer needs from the compiler: counters at every edge, the addresses they stand for, and operands of comparisons.
+const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+    -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+    -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 -Cdebug-assertions -Coverflow-checks --cfg fuzzing";
+
+/// An input that takes longer has hung.
+const INPUT_SECONDS_MAX: u32 = 5;
+
+/// A target that holds more memory grows without bound.
+const MEMORY_MIB_MAX: u32 = 512;
+
+/// Runs each target, or only the named ones, from the committed corpus. An error at the first crash, hang or growth.
+pub fn check(seconds: u32, chosen: &[String]) -> anyhow::Result<()> {
+    if !exists("c++") {
+        println!(
+            "c++ is missing, so the fuzz targets are left out. To have it: apt-get install g++"
+        );
+        return Ok(());
+    }
+    let host = process::host()?;
+    let built = std::path::absolute(process::target_dir().join("fuzz"))?;
+    run(
+        process::cargo(&["build", "--release", "--bins", "--manifest-path"])
+            .arg(format!("{FUZZ}/Cargo.toml"))
+            // A named target keeps the flags away from build scripts.
+            .args(["--target", &host, "--target-dir"])
+            .arg(&built)
+            .env("RUSTFLAGS", COVERAGE),
+    )?;
+    for name in targets()? {
+        if chosen.is_empty() || chosen.contains(&name) {
+            let executable = built.join(&host).join("release").join(&name);
+            fuzz(&name, &executable, &built, seconds)?;
+        }
+    }
+    Ok(())
+}
+
+/// Names of the targets, from their files.
+fn targets() -> anyhow::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(Path::new(FUZZ).join("fuzz_targets"))? {
+        if let Some(name) = entry?.path().file_stem() {
+            names.push(name.to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn fuzz(name: &str, executable: &Path, built: &Path, seconds: u32) -> anyhow::Result<()> {
+    // What is found goes into the first corpus; the committed one is only read.
+    let found = built.join("found").join(name);
+    let committed = Path::new(FUZZ).join("corpus").join(name);
+    std::fs::create_dir_all(&found)?;
+    println!("{name}: {seconds} s");
+    let mut command = program(executable, &[]);
+    command
+        .arg(&found)
+        .args(committed.exists().then_some(committed))
+        .arg(format!("-max_total_time={seconds}"))
+        .arg(format!("-timeout={INPUT_SECONDS_MAX}"))
+        .arg(format!("-rss_limit_mb={MEMORY_MIB_MAX}"))
+        .arg(format!(
+            "-artifact_prefix={}/failed-{name}-",
+            built.display()
+        ))
+        .args(["-print_final_stats=1", "-verbosity=0"]);
+    let words = Path::new(FUZZ).join(format!("{name}.dict"));
+    if words.exists() {
+        command.arg(format!("-dict={}", words.display()));
+    }
+    run(&mut command)
+}
