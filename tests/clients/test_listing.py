@@ -114,3 +114,28 @@ def test_cachedump_is_bounded(ours, flags):
             lines = list(iter(wire.line, END))
             assert len(lines) == least
             assert all(re.fullmatch(rb"ITEM \S+ \[\d+ b; 0 s\]\r\n", line) for line in lines)
+
+
+def test_a_crawl_removes_what_has_expired(server, ours):
+    with server.wire() as wire:
+        wire.exchange(b"stats reset\r\n", b"RESET\r\n")
+        fill(wire, 500)
+        wire.exchange(b"".join(b"set gone%d 0 -1 1\r\nx\r\n" % n for n in range(300)), STORED * 300)
+        wire.exchange(b"lru_crawler crawl all\r\n", b"OK\r\n")
+        deadline = time.monotonic() + 20
+        while server.stats()["lru_crawler_running"] != "0" or server.stats()["curr_items"] != "500":
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        assert server.stats()["crawler_reclaimed"] == "300"
+        wire.exchange(b"get k499 gone7\r\n", value(b"k499", b"499") + END)
+
+
+def test_the_clock_is_put_forward_only_where_that_is_allowed(ours):
+    with Server("--debug-commands") as server, server.wire() as wire:
+        wire.exchange(b"set a 0 100 1\r\nx\r\n", STORED)
+        wire.exchange(b"debugtime 99\r\n", b"OK\r\n")
+        wire.exchange(b"get a\r\n", value(b"a", b"x") + END)
+        wire.exchange(b"debugtime 2\r\n", b"OK\r\n")
+        wire.exchange(b"get a\r\n", END)
+    with Server() as server, server.wire() as wire:
+        wire.exchange(b"debugtime 2\r\n", b"ERROR\r\n")

@@ -171,6 +171,10 @@ pub trait Engine: Send {
         visit: &mut dyn FnMut(&Listed<'_>),
     ) -> bool;
 
+    /// Removes what has expired from up to `chains` chains of the index, from where `cursor` stands on, of the partitions in its scope. Returns how many
+    /// items there were; none when the walk has come to its end.
+    fn expire(&mut self, now: Moment, cursor: &mut ListCursor, chains: usize) -> Option<u64>;
+
     /// A way to this worker's share of the figures, from any thread: what its own requests did, and
     /// the state of the partitions that it owns. Summed over the workers they are the server's.
     fn figures(&self) -> Arc<dyn Figures>;

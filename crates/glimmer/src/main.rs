@@ -54,9 +54,13 @@ fn under_memcacheds_name(arguments: impl Iterator<Item = OsString>) -> Vec<OsStr
     let name = arguments
         .first()
         .and_then(|program| Path::new(program).file_name());
-    if name.is_some_and(|name| name == "memcached" || name == "memcached-debug") {
-        arguments.insert(1, "serve".into());
-    }
+    let extra: &[&str] = match name.and_then(|name| name.to_str()) {
+        Some("memcached") => &["serve"],
+        Some("memcached-debug") => &["serve", "--debug-commands"],
+        _ => &[],
+    };
+    let extra: Vec<OsString> = extra.iter().map(OsString::from).collect();
+    arguments.splice(arguments.len().min(1)..arguments.len().min(1), extra);
     arguments
 }
 
@@ -102,6 +106,10 @@ mod tests {
         assert_eq!(
             named("/usr/bin/memcached"),
             ["/usr/bin/memcached", "serve", "-m", "64"]
+        );
+        assert_eq!(
+            named("memcached-debug"),
+            ["memcached-debug", "serve", "--debug-commands", "-m", "64"]
         );
         assert_eq!(named("glimmer"), ["glimmer", "-m", "64"]);
         Arguments::try_parse_from(named("memcached")).unwrap();

@@ -117,6 +117,10 @@ pub struct Arguments {
     #[arg(short = 'o', long, value_name = "OPTIONS", help_heading = CLIENTS)]
     extended: Vec<String>,
 
+    /// Let clients put the clock forward with `debugtime`, as a debug build of memcached does for its tests
+    #[arg(long, hide = true)]
+    debug_commands: bool,
+
     /// TLS: there is none
     #[arg(short = 'Z', long, hide = true)]
     enable_ssl: bool,
@@ -163,12 +167,12 @@ pub struct Arguments {
     #[arg(short = 'n', long, value_name = "BYTES", value_parser = values::chunk_size, hide_short_help = true, help_heading = MEMORY)]
     slab_min_size: Option<u32>,
 
-    /// Largest item, in bytes or with a k or m behind the number: 1k to 1024m
+    /// Largest item, in bytes or with a k or m behind the number: 1k to 1024m, and at most half of -m [default: 1m]
     ///
     /// Key, value and a header of 8 bytes count. Where -m is too small for a handful of the largest items, the limit is lowered,
     /// and the line printed at start says so.
-    #[arg(short = 'I', long, value_name = "SIZE", default_value = "1m", value_parser = values::item_size, help_heading = MEMORY)]
-    max_item_size: usize,
+    #[arg(short = 'I', long, value_name = "SIZE", value_parser = values::item_size, help_heading = MEMORY)]
+    max_item_size: Option<usize>,
 
     /// Key and value bytes of a typical item
     ///
@@ -299,6 +303,11 @@ impl Arguments {
                 return Err(Refused::usage(reason));
             }
         }
+        if self.max_item_size > Some(self.memory_limit / 2) {
+            return Err(Refused::usage(
+                "-I: Cannot set item size limit higher than 1/2 of memory max.",
+            ));
+        }
         let extended = Extended::read(&self.extended)?;
         let mut notices = extended.notices;
         for (flag, is_given) in [
@@ -341,6 +350,7 @@ impl Arguments {
                 flush: !self.disable_flush_all,
                 dump: !self.disable_dumping,
                 watch: !self.disable_watch,
+                debug: self.debug_commands,
             },
             crawler: extended.crawler,
             shutdown_command: self.enable_shutdown,
@@ -352,7 +362,7 @@ impl Arguments {
             memory_bytes: self.memory_limit,
             workers: self.threads.unwrap_or_else(cores),
             connections_max: self.conn_limit,
-            item_bytes_max: self.max_item_size,
+            item_bytes_max: self.max_item_size.unwrap_or(limits::ITEM_BYTES_DEFAULT),
             item_bytes_hint: self.item_size_hint,
             mode: if self.disable_evictions {
                 Mode::Store

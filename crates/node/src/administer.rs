@@ -40,6 +40,24 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools
                 say(lines::CACHEDUMP_NOT_ALLOWED);
             }
         }
+        Admin::AdvanceClock { seconds } => {
+            if tools.permits.debug {
+                tools.switches.advance_clock(seconds);
+                say(lines::OK);
+            } else {
+                say(lines::ERROR);
+            }
+        }
+        Admin::Crawl => say(if !tools.switches.has_crawler() {
+            lines::LRU_CRAWLER_DISABLED
+        } else if tools.switches.begin_to_crawl() {
+            for doorbell in tools.doorbells {
+                doorbell.wake();
+            }
+            lines::OK
+        } else {
+            lines::CRAWLER_BUSY
+        }),
         Admin::Crawler(is_on) => {
             tools.switches.set_crawler(is_on);
             say(lines::OK);

@@ -84,14 +84,17 @@ pub struct Permits {
     pub dump: bool,
     /// `watch`.
     pub watch: bool,
+    /// `debugtime`, with which memcached's own tests put its clock forward.
+    pub debug: bool,
 }
 
 impl Permits {
-    /// Everything, as is the default.
+    /// Everything but what is for tests, as is the default.
     pub const ALL: Permits = Permits {
         flush: true,
         dump: true,
         watch: true,
+        debug: false,
     };
 }
 

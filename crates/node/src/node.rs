@@ -73,7 +73,7 @@ impl NodeFigures {
         let shared = self.0.upgrade();
         shared.map_or((false, 0), |shared| {
             let dumps = shared.switches.dumps.load(Ordering::Relaxed);
-            (shared.switches.is_dumping(), dumps)
+            (shared.switches.is_walking(), dumps)
         })
     }
 
@@ -292,6 +292,8 @@ fn new_worker(
         starved: VecDeque::new(),
         boxless: Vec::new(),
         watchers: Vec::new(),
+        crawl: None,
+        crawls: 0,
         moved: Vec::new(),
         burst: Burst::new(),
         pool: Pool::new(bytes / 4),

@@ -83,7 +83,7 @@ impl Shared {
             roster: Roster::new(workers, config.connections_max),
             observers: Observers::new(workers, config.prefix_delimiter, config.detail),
             guestbook: Guestbook::default(),
-            switches: Switches::new(config.crawler),
+            switches: Switches::new(config.crawler, workers),
             config,
             frontdesk,
             stats: (0..workers).map(|_| WorkerStats::default()).collect(),
@@ -151,7 +151,8 @@ impl Shared {
         self.drained.load(Ordering::Relaxed) == self.doorbells.len()
     }
 
-    fn wake_all(&self) {
+    /// Wakes every worker.
+    pub fn wake_all(&self) {
         for doorbell in &self.doorbells {
             doorbell.wake();
         }

@@ -57,6 +57,8 @@ counters! {
     datagrams_sent,
     /// Datagrams that were no request, and had no answer.
     datagrams_dropped,
+    /// Expired items that were removed because a client asked for a crawl.
+    crawler_reclaimed,
     /// Bytes received from clients.
     bytes_read,
     /// Bytes sent to clients.

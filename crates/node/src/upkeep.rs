@@ -1,7 +1,10 @@
 //! What a worker does once a second, and how it leaves.
 
-use glimmer_base::limits::{BUFFER_BYTES, DRAIN_MS_MAX, REPLY_BYTES_HIGH, SHORT_TICK_MS};
+use glimmer_base::limits::{
+    BUFFER_BYTES, DRAIN_MS_MAX, DUMP_CHAINS_PER_TURN, REPLY_BYTES_HIGH, SHORT_TICK_MS,
+};
 use glimmer_base::sync::Ordering;
+use glimmer_engine::{ListCursor, ListScope};
 
 use crate::connection::{Connection, ConnectionKey};
 use crate::mesh::parcel::Ticket;
@@ -22,6 +25,25 @@ impl Worker {
             };
             let reason = CloseReason::IdleTimeout;
             self.tally.idle_kicks += self.close_where(reason, is_idle);
+        }
+    }
+
+    /// Goes on looking for expired items, if that was asked for.
+    pub fn crawl_on(&mut self) {
+        let asked = self.shared.switches.crawls();
+        if self.crawls != asked {
+            self.crawls = asked;
+            self.crawl = Some(ListCursor::new(ListScope::Owned));
+        }
+        let Some(cursor) = self.crawl.as_mut() else {
+            return;
+        };
+        match self.engine.expire(self.now, cursor, DUMP_CHAINS_PER_TURN) {
+            Some(removed) => self.tally.crawler_reclaimed += removed,
+            None => {
+                self.crawl = None;
+                self.shared.switches.end_crawl();
+            }
         }
     }
 

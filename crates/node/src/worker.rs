@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use glimmer_base::Moment;
 use glimmer_base::limits::{BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH, SHORT_TICK_MS};
-use glimmer_engine::Engine;
+use glimmer_engine::{Engine, ListCursor};
 use glimmer_transport::{Listener, Poller, udp};
 use slotmap::SlotMap;
 
@@ -44,6 +44,10 @@ pub(crate) struct Worker {
     pub boxless: Vec<ConnectionKey>,
     /// Connections that are shown what happens; some may be closed.
     pub watchers: Vec<ConnectionKey>,
+    /// Where the search for expired items stands, if there is one.
+    pub crawl: Option<ListCursor>,
+    /// Searches begun.
+    pub crawls: u64,
     /// Connections whose window moved while the mesh was drained.
     pub moved: Vec<ConnectionKey>,
     pub burst: Burst,
@@ -101,6 +105,7 @@ impl Worker {
             doorbell.awake();
         }
         self.now = self.shared.config.clock.now();
+        self.now.ms += self.shared.switches.ahead_ms();
     }
 
     fn poll(&mut self, timeout: Option<Duration>) {
@@ -125,12 +130,13 @@ impl Worker {
             self.tick();
         }
         self.serve_watchers();
+        self.crawl_on();
         self.publish();
     }
 
     /// Whether connections wait to be served.
     fn is_busy(&self) -> bool {
-        !self.ready.is_empty()
+        !self.ready.is_empty() || self.crawl.is_some()
     }
 
     /// Whether another thread has put something where this one looks.
@@ -138,6 +144,7 @@ impl Worker {
         self.port.has_incoming()
             || self.shared.has_mail(self.me)
             || self.is_told_to_stop()
+            || self.crawls != self.shared.switches.crawls()
             || (self.has_drained && self.shared.all_drained())
     }
 

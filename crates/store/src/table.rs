@@ -103,6 +103,12 @@ pub trait TableWriter {
         None
     }
 
+    /// Removes the items of the chain with this number that have expired. Returns how many there were, and the number of the next chain, as
+    /// [`TableWriter::list`] does.
+    fn expire(&mut self, _chain: usize, _now: Moment) -> (u64, Option<usize>) {
+        (0, None)
+    }
+
     /// Whether the key's item is known to have been read since it was put where it lies, by reads that left no mark on the item itself.
     fn was_read(&self, _keyhash: Keyhash, _key: &[u8], _now: Moment) -> bool {
         false

@@ -70,3 +70,32 @@ pub fn list<T: Table>(
     }
     true
 }
+
+/// See [`Engine::expire`](crate::Engine::expire).
+pub fn expire<T: Table>(
+    partitions: &mut Partitions<T>,
+    now: Moment,
+    flushes: u64,
+    cursor: &mut ListCursor,
+    chains: usize,
+) -> Option<u64> {
+    let mut removed = 0;
+    for done in 0..chains {
+        let (partition, chain) = cursor.at();
+        if partition >= partitions.count() {
+            return (done > 0).then_some(removed);
+        }
+        let is_owned = partitions.is_owned(partition);
+        let owner = partitions.writable(partition);
+        let next = match owner.filter(|_| is_owned || cursor.scope() == ListScope::Writable) {
+            Some(owner) => {
+                let (some, next) = owner.enter(flushes).expire(chain, now);
+                removed += some;
+                next
+            }
+            None => None,
+        };
+        cursor.advance(next);
+    }
+    Some(removed)
+}

@@ -137,6 +137,11 @@ impl<T: Table> Engine for Executor<T> {
         list::list(&mut self.partitions, now, flushes, cursor, chains, visit)
     }
 
+    fn expire(&mut self, now: Moment, cursor: &mut ListCursor, chains: usize) -> Option<u64> {
+        let flushes = self.flushes.due(now);
+        list::expire(&mut self.partitions, now, flushes, cursor, chains)
+    }
+
     fn figures(&self) -> Arc<dyn Figures> {
         self.figures.clone()
     }

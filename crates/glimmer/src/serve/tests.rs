@@ -159,6 +159,7 @@ fn what_is_wrong_is_named() {
         ("-I 5", "-I 5"),
         ("-I 1025m", "-I"),
         ("-I 1q", "1q"),
+        ("-I 33m", "1/2 of memory"),
         ("-B http", "auto, binary, or ascii"),
         ("--mode none", "cache, store"),
         ("-Z", "TLS"),

@@ -139,6 +139,10 @@ impl Engine for MapEngine {
         false
     }
 
+    fn expire(&mut self, _: Moment, _: &mut ListCursor, _: usize) -> Option<u64> {
+        None
+    }
+
     fn figures(&self) -> Arc<dyn Figures> {
         unimplemented!("a node does not ask for its engines' figures")
     }

@@ -24,6 +24,10 @@ pub(super) fn read<'a>(line: &Line<'a>, words: &Words<'a>, rest: &'a [u8]) -> St
         b"flush_all" => flush_all(words),
         b"cache_memlimit" => Err(memlimit(words)),
         b"lru_crawler" => lru_crawler(words),
+        b"debugtime" => match number::unsigned_32(words.at(1)) {
+            Some(seconds) => Ok(Admin::AdvanceClock { seconds }),
+            None => Err(lines::ERROR),
+        },
         b"slabs" => Err(slabs(words)),
         b"lru" => Err(lines::unless(words.are_quiet(), lines::ERROR)),
         b"watch" => watch::interests(rest).map(Admin::Watch),
@@ -91,12 +95,18 @@ fn memlimit(words: &Words<'_>) -> &'static str {
 fn slabs(words: &Words<'_>) -> &'static str {
     match (words.count(), words.at(1)) {
         (4, b"reassign") => lines::SLABS_REASSIGN_DISABLED,
-        (3.., b"automove") => lines::unless(words.are_quiet(), lines::ERROR),
+        (3.., b"automove") => lines::unless(
+            words.are_quiet(),
+            match number::unsigned_32(words.at(2)) {
+                None => lines::BAD_LINE,
+                Some(_) => lines::ERROR,
+            },
+        ),
         _ => lines::ERROR,
     }
 }
 
-/// Expired items leave with the head of the log, so that a crawl has nothing to do; what memcached's crawler lists can be listed.
+/// What memcached's crawler does: it lists items, and removes those that have expired.
 fn lru_crawler<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
     match (words.count(), words.at(1)) {
         (2, b"enable") => Ok(Admin::Crawler(true)),
@@ -106,7 +116,7 @@ fn lru_crawler<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
         }
         (3, b"metadump") => Ok(Admin::Dump(Dump::Meta)),
         (3, b"mgdump") => Ok(Admin::Dump(Dump::Mg)),
-        (3, b"crawl") => Err(lines::NOTHING_TO_CRAWL),
+        (3, b"crawl") => Ok(Admin::Crawl),
         (3, b"tocrawl" | b"sleep") => Err(match (words.at(1), number::unsigned_32(words.at(2))) {
             (_, None) => lines::BAD_LINE,
             (b"sleep", Some(1_000_001..)) => lines::CRAWLER_SLEEP_TOO_LONG,

@@ -64,8 +64,6 @@ pub const SLABS_REASSIGN_DISABLED: &str = "CLIENT_ERROR slab reassignment disabl
 pub const LRU_CRAWLER_DISABLED: &str = "CLIENT_ERROR lru crawler disabled\r\n";
 /// `lru_crawler` with a class that cannot be.
 pub const BAD_CLASS: &str = "BADCLASS invalid class id\r\n";
-/// `lru_crawler crawl` where nothing is to be crawled for.
-pub const NOTHING_TO_CRAWL: &str = "NOTSTARTED no items to crawl\r\n";
 /// `lru_crawler sleep` for more than a second.
 pub const CRAWLER_SLEEP_TOO_LONG: &str = "CLIENT_ERROR sleep must be one second or less\r\n";
 /// `lru_crawler metadump` or `mgdump` while another lists items.

@@ -85,6 +85,14 @@ pub enum Admin<'a> {
     Watch(u32),
     /// Count requests by key prefix or not, or show the counts (`stats detail`).
     Detail(Detail),
+    /// Put the server's clock forward by so many seconds, if it was started so that clients may; else answer [`super::lines::ERROR`].
+    /// memcached's debug build has this for its tests.
+    AdvanceClock {
+        /// Seconds.
+        seconds: u32,
+    },
+    /// Remove every item that has expired, in the course of time, and answer `OK` (`lru_crawler crawl`).
+    Crawl,
     /// Send what is waiting, then close.
     Quit,
     /// Stop the server, if it was started so that clients may; else answer [`super::lines::SHUTDOWN_NOT_ENABLED`].

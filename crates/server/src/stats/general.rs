@@ -184,7 +184,10 @@ fn store(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     lines.put("evicted_unfetched", UNKNOWN);
     lines.put("evictions", count!(snapshot, table.store.evictions));
     lines.put("reclaimed", count!(snapshot, table.store.expired_reclaimed));
-    lines.put("crawler_reclaimed", 0);
+    lines.put(
+        "crawler_reclaimed",
+        count!(snapshot, node.crawler_reclaimed),
+    );
     lines.put("crawler_items_checked", 0);
     lines.put("lrutail_reflocked", 0);
 }

@@ -1,4 +1,4 @@
-//! `stats items` and `stats slabs`. There are no slab classes here: all items are of one class, number 1, and it has no slabs.
+//! `stats items` and `stats slabs`. There are no slab classes here: all items are of one class, number 1.
 
 use super::lines::Lines;
 use super::{Snapshot, count};
@@ -17,6 +17,10 @@ pub(super) fn write_items(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
         count!(snapshot, table.store.expired_reclaimed),
     );
     lines.put(
+        "items:1:crawler_reclaimed",
+        count!(snapshot, node.crawler_reclaimed),
+    );
+    lines.put(
         "items:1:glimmer_index_evicted",
         count!(snapshot, table.store.index_evictions),
     );
@@ -26,8 +30,16 @@ pub(super) fn write_items(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     );
 }
 
+/// The class has no pages and no chunks of its own; an item counts as a chunk.
 pub(super) fn write_slabs(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
-    lines.put("active_slabs", 0);
+    macro_rules! requests {
+        ($($name:ident)+) => {
+            $(lines.put(concat!("1:", stringify!($name)), count!(snapshot, table.requests.$name));)+
+        };
+    }
+    lines.put("1:used_chunks", snapshot.now.table.store.items);
+    requests!(get_hits cmd_set delete_hits incr_hits decr_hits cas_hits cas_badval touch_hits);
+    lines.put("active_slabs", 1);
     lines.put(
         "total_malloced",
         snapshot.now.table.log_bytes + snapshot.now.table.index_bytes,

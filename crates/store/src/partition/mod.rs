@@ -10,6 +10,7 @@
 
 mod config;
 pub(crate) mod counters;
+mod expire;
 mod find;
 mod list;
 mod lookahead;

@@ -98,6 +98,10 @@ impl<A: Access, E: Evict> TableWriter for Writer<'_, A, E> {
         Writer::list(self, chain, now, visit)
     }
 
+    fn expire(&mut self, chain: usize, now: Moment) -> (u64, Option<usize>) {
+        Writer::expire(self, chain, now)
+    }
+
     fn was_read(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {
         Writer::find(self, keyhash, key, now).is_some_and(|found| found.entry.reads() > 0)
     }

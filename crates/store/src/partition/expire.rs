@@ -1,0 +1,39 @@
+//! Removing what has expired before the head of its log comes to it.
+
+use super::{Writer, expired};
+use crate::access::Access;
+use crate::evict::Evict;
+use crate::heap::Item;
+use crate::index::Entry;
+use glimmer_base::Moment;
+
+impl<A: Access, E: Evict> Writer<'_, A, E> {
+    /// Removes every item of the chain with this number that has expired. Returns how many there were, and the number of the next chain; none if
+    /// this was the last.
+    pub fn expire(&mut self, chain: usize, now: Moment) -> (u64, Option<usize>) {
+        let shared = self.shared;
+        let home = shared.index.bucket(chain);
+        let mut removed = 0;
+        for number in shared.index.chain(chain) {
+            let bucket = shared.index.bucket(number);
+            for (at, entry) in bucket.entries().enumerate() {
+                let log = shared.log(entry.log());
+                if entry.is_empty() || !log.is_live(entry.offset()) {
+                    continue;
+                }
+                let item = Item::read(log.place(log.geometry().position(entry.offset())));
+                if let Some(item) = item
+                    && expired(&item, now)
+                {
+                    shared.counters.gone(&item);
+                    home.write_begin(A::SHARED_READS);
+                    bucket.set_entry(at, Entry::EMPTY);
+                    home.write_end(A::SHARED_READS);
+                    removed += 1;
+                }
+            }
+        }
+        let next = Some(chain + 1).filter(|&next| next < shared.index.mains());
+        (removed, next)
+    }
+}
