@@ -115,6 +115,10 @@ pub const PARTITIONS_MAX: usize = 1 << 12;
 /// Worker threads at most.
 pub const WORKERS_MAX: usize = 256;
 
+/// Bytes by which a client of the binary protocol may say who it is, and of any body of which no command makes use. A longer one is skipped and
+/// answered with `Too large.`.
+pub const SASL_BYTES_MAX: usize = 8 << 10;
+
 const _: () = assert!(
     KEY_BYTES_MAX <= u8::MAX as usize,
     "the item header keeps the key's length in a byte"

@@ -5,7 +5,7 @@
 
 use glimmer_base::{Expiry, Moment, Seed};
 use glimmer_engine::{Done, Engine, Job, Place, Spread, Status, build};
-use glimmer_proto::{Form, Request, StoreMode, Verb};
+use glimmer_proto::{Form, Refusal, Request, StoreMode, Verb};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use glimmer_store::memory::PagePolicy;
@@ -28,10 +28,10 @@ struct Item {
     cas: Option<u64>,
 }
 
-/// Key, value, and a header with room for flags and expiry, which count whether the item has them
+/// Key, value, and a header with room for flags, expiry and the extra field, which count whether the item has them
 /// or not.
 fn too_large(key: &[u8], value: &[u8]) -> bool {
-    key.len() + value.len() + 16 + 9 > ITEM_BYTES_MAX
+    key.len() + value.len() + 16 + 16 > ITEM_BYTES_MAX
 }
 
 /// The plain twin of the whole engine.
@@ -55,7 +55,9 @@ impl Model {
     /// Checks the reply to one request, and does what the request asks.
     fn check(&mut self, request: &Request<'_>, now: Moment, reply: &[u8]) {
         self.turn(now);
-        let Form::Text { cas, last, quiet } = request.form;
+        let Form::Text { cas, last, quiet } = request.form else {
+            unreachable!("the classic commands are those of the text protocol")
+        };
         let key = request.key.to_vec();
         let there = self.items.get(&key).cloned();
         let fresh = |value: Vec<u8>, flags, expiry| Item {
@@ -133,10 +135,12 @@ impl Model {
                 assert_eq!(text(reply), if quiet { "" } else { &expected });
                 return;
             }
-            Verb::Refused { line } => {
+            Verb::Refused { reason } => {
                 self.items.remove(&key);
-                assert_eq!(text(reply), line);
-                return;
+                reason.line()
+            }
+            Verb::DeleteIf { .. } | Verb::Count { .. } | Verb::Meta { .. } => {
+                unreachable!("the classic commands have none of these")
             }
         };
         assert_eq!(text(reply), if quiet { "" } else { line }, "{request:?}");
@@ -266,7 +270,7 @@ fn draw<'a>(rng: &mut SmallRng, model: &Model, key: &'a [u8], value: &'a [u8]) -
         },
         92..99 => Verb::Touch { exptime },
         _ => Verb::Refused {
-            line: "SERVER_ERROR object too large for cache\r\n",
+            reason: Refusal::TooLarge,
         },
     };
     let quiet = !matches!(verb, Verb::Get | Verb::GetAndTouch { .. }) && rng.random_bool(0.1);

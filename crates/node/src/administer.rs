@@ -7,6 +7,8 @@ use glimmer_proto::text::{Admin, Detail, Dump, lines};
 use crate::burst::{Stop, Tools};
 use crate::errand::{Permit, cachedump};
 
+mod binary;
+
 /// Executes a command that names no key.
 #[cold]
 pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools<'_>) -> Stop {
@@ -32,6 +34,7 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools
             };
             say(if quiet { "" } else { line });
         }
+        Admin::Binary(header, command) => return binary::administer(header, command, out, tools),
         Admin::Stats(argument) => tools.frontdesk.stats(argument, tools.now, out),
         Admin::CacheDump { items_max } => {
             if tools.permits.dump {

@@ -10,9 +10,10 @@ use arrayvec::ArrayVec;
 use glimmer_base::limits::{BATCH_MAX, BUFFER_BYTES, BURST_CONNECTIONS_MAX, WINDOW_MAX};
 use glimmer_base::{Keyhash, Moment, Seed};
 use glimmer_engine::{Done, Engine, Job, Place, Status};
-use glimmer_proto::Request;
+use glimmer_proto::text::Dump;
+use glimmer_proto::text::lines;
 use glimmer_proto::text::login::{self, Login};
-use glimmer_proto::text::{Admin, After, Dump, Parser, Step, lines};
+use glimmer_proto::{Admin, After, Parser, Request, Step, binary};
 
 use crate::administer::{administer, begin_dump, begin_watch};
 use crate::config::Permits;
@@ -320,7 +321,7 @@ impl Burst {
             let before = member.parser;
             let (used, then) = match member.parser.next(&input[member.at..]) {
                 Step::Request { used, request } => {
-                    let keyhash = tools.seed.keyhash(request.key);
+                    let keyhash = request.with_key(|key| tools.seed.keyhash(key));
                     match route(member, keyhash, &request, tools) {
                         Place::Here => {
                             member.last_job = Some(batch.jobs.len() as u8);
@@ -366,7 +367,9 @@ impl Burst {
                 }
                 Step::Swallowed { used } => (used, Stop::Live),
                 // What is answered here has to follow the replies of the jobs before it.
-                Step::Refuse { .. } | Step::Admin { .. } if member.last_job.is_some() => {
+                Step::Refuse { .. } | Step::Fail { .. } | Step::Admin { .. }
+                    if member.last_job.is_some() =>
+                {
                     member.parser = before;
                     return;
                 }
@@ -374,6 +377,16 @@ impl Burst {
                     out.extend_from_slice(line.as_bytes());
                     let close = then == After::Close;
                     (used, if close { Stop::Broken } else { Stop::Live })
+                }
+                Step::Fail {
+                    used,
+                    header,
+                    status,
+                    then,
+                } => {
+                    binary::emit::error(out, header, status);
+                    let close = then == After::Close;
+                    (used, if close { Stop::Close } else { Stop::Live })
                 }
                 Step::Admin { .. } if member.window.is_some() => (0, Stop::Window),
                 Step::Admin {
@@ -542,6 +555,7 @@ impl Member {
                 Step::Request { used, .. }
                 | Step::Admin { used, .. }
                 | Step::Refuse { used, .. }
+                | Step::Fail { used, .. }
                 | Step::Swallowed { used } => self.at += used,
                 Step::Need { .. } => unreachable!("the step was taken before"),
             }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use glimmer_base::limits::{BUFFER_BYTES, HELD_MS_MAX, STALLED_MS_MAX};
-use glimmer_proto::text::Parser;
+use glimmer_proto::Parser;
 use glimmer_transport::udp::Peer;
 use glimmer_transport::{Received, Sent, Stream};
 

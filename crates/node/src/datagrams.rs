@@ -5,7 +5,7 @@ use arrayvec::ArrayVec;
 use glimmer_base::limits::{
     BURST_CONNECTIONS_MAX, DATAGRAM_BURSTS_PER_TURN_MAX, REPLY_DATAGRAMS_MAX,
 };
-use glimmer_proto::text::Parser;
+use glimmer_proto::Parser;
 use glimmer_proto::udp::{self as frame, HEADER_BYTES, PAYLOAD_BYTES};
 use glimmer_transport::udp::{DATAGRAMS_MAX, Outgoing, Socket};
 

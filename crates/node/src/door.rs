@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use glimmer_base::limits::ACCEPTS_PER_TURN_MAX;
-use glimmer_proto::text::{Parser, lines};
+use glimmer_proto::Parser;
+use glimmer_proto::text::lines;
 use glimmer_transport::{Readiness, Stream};
 use slotmap::{Key, KeyData};
 

@@ -1,20 +1,31 @@
 //! Bodies of the fuzz targets, shared by `fuzz/` (coverage-guided, nightly compiler) and the bounded runs of the test suite.
 
-use crate::text::{After, Limits, Parser, Step};
-use crate::{Form, Request, StoreMode, Verb};
+use crate::text::{self, After, Limits, Step};
+use crate::{Accepts, Form, Parser, Request, StoreMode, Verb, binary, meta};
 use glimmer_base::limits::{ITEM_BYTES_MIN, KEY_BYTES_MAX};
 
 /// A parser's way through a stream: each step with its `used` set to zero, and where in the stream it ended.
 /// Neighbouring [`Step::Swallowed`] are one, since how a refused value is cut up depends on how it arrives.
 pub type Trace<'a> = Vec<(usize, Step<'a>)>;
 
+/// Feeds a stream to a parser of the text protocol; see [`trace_from`].
+pub fn trace<'a>(limits: Limits, stream: &'a [u8], pieces: &[usize], patient: bool) -> Trace<'a> {
+    let parser = Parser::Text(text::Parser::new(limits));
+    trace_from(parser, limits, stream, pieces, patient)
+}
+
 /// Feeds a stream to a parser and checks every step on its own.
 ///
 /// The bytes arrive in the given pieces (taken over and over); a patient worker calls again only when it has as many as it was
 /// told to wait for.
-pub fn trace<'a>(limits: Limits, stream: &'a [u8], pieces: &[usize], patient: bool) -> Trace<'a> {
+pub fn trace_from<'a>(
+    mut parser: Parser,
+    limits: Limits,
+    stream: &'a [u8],
+    pieces: &[usize],
+    patient: bool,
+) -> Trace<'a> {
     let mut trace: Trace<'a> = Vec::new();
-    let mut parser = Parser::new(limits);
     let (mut front, mut arrived, mut wanted) = (0, 0, 0);
     for piece in pieces.iter().cycle() {
         arrived = stream.len().min(arrived + piece.max(&1));
@@ -54,6 +65,9 @@ pub fn trace<'a>(limits: Limits, stream: &'a [u8], pieces: &[usize], patient: bo
                     _,
                     Step::Refuse {
                         then: After::Close, ..
+                    }
+                    | Step::Fail {
+                        then: After::Close, ..
                     },
                 ) => {
                     trace.push((stream.len(), step));
@@ -71,6 +85,30 @@ pub fn trace<'a>(limits: Limits, stream: &'a [u8], pieces: &[usize], patient: bo
 
 /// Any bytes: no panic, every step sound, and the same steps however the bytes arrive. What the input means is told in `fuzz/README.md`.
 pub fn text_parser(data: &[u8]) {
+    parser(data, Accepts::Text);
+}
+
+/// As [`text_parser`], every line with the name of a meta command in front of it.
+pub fn meta(data: &[u8]) {
+    let Some((control, rest)) = data.split_first() else {
+        return;
+    };
+    let names = [&b"mg "[..], b"ms ", b"md ", b"ma ", b"me "];
+    let mut stream = vec![*control];
+    for (i, line) in rest.split_inclusive(|&byte| byte == b'\n').enumerate() {
+        let name = line.first().map_or(i, |&byte| usize::from(byte));
+        stream.extend_from_slice(names[name % names.len()]);
+        stream.extend_from_slice(line.get(1..).unwrap_or_default());
+    }
+    parser(&stream, Accepts::Text);
+}
+
+/// As [`text_parser`], for the binary protocol.
+pub fn binary(data: &[u8]) {
+    parser(data, Accepts::Binary);
+}
+
+fn parser(data: &[u8], accepts: Accepts) {
     let Some((control, stream)) = data.split_first() else {
         return;
     };
@@ -82,8 +120,9 @@ pub fn text_parser(data: &[u8]) {
     };
     let piece = usize::from(control & 0x3F) + 1;
     let patient = control & 0x40 != 0;
-    let whole = trace(limits, stream, &[stream.len()], false);
-    let pieces = trace(limits, stream, &[piece], patient);
+    let start = Parser::accepting(accepts, limits);
+    let whole = trace_from(start, limits, stream, &[stream.len()], false);
+    let pieces = trace_from(start, limits, stream, &[piece], patient);
     assert_eq!(whole, pieces, "the steps depend on how the bytes arrive");
 }
 
@@ -101,6 +140,20 @@ fn without_used(step: Step<'_>) -> Option<(usize, Step<'_>)> {
                 then,
             },
         ),
+        Step::Fail {
+            used,
+            header,
+            status,
+            then,
+        } => (
+            used,
+            Step::Fail {
+                used: 0,
+                header,
+                status,
+                then,
+            },
+        ),
         Step::Swallowed { used } => (used, Step::Swallowed { used: 0 }),
     })
 }
@@ -115,28 +168,57 @@ fn check(limits: &Limits, used: &[u8], step: Step<'_>) {
 }
 
 fn check_request(limits: &Limits, used: &[u8], request: Request<'_>) {
-    let Request {
-        key,
-        verb,
-        form: Form::Text { cas, last, quiet },
-    } = request;
+    let (key, verb) = (request.key, request.verb);
     assert!((1..=KEY_BYTES_MAX).contains(&key.len()));
-    assert!(!key.iter().any(|byte| matches!(byte, 0 | b' ' | b'\n')));
     assert!(lies_in(key, used));
-    let is_retrieval = matches!(verb, Verb::Get | Verb::GetAndTouch { .. });
-    assert!(if is_retrieval { !quiet } else { last && !cas });
+    request.with_key(|key| assert!((1..=KEY_BYTES_MAX).contains(&key.len())));
+    let is_text = !matches!(request.form, Form::Binary(_));
+    assert!(!is_text || !key.iter().any(|byte| matches!(byte, 0 | b' ' | b'\n')));
+    match request.form {
+        Form::Text { cas, last, quiet } => {
+            let is_retrieval = matches!(verb, Verb::Get | Verb::GetAndTouch { .. });
+            assert!(if is_retrieval { !quiet } else { last && !cas });
+        }
+        Form::Meta(flags) => check_flags(flags, used, &verb),
+        Form::Binary(header) => {
+            assert_eq!(used[..2], [binary::MAGIC_REQUEST, header.opcode]);
+            assert_eq!(used[12..16], header.opaque);
+        }
+    }
     match verb {
         Verb::Store {
             flags, value, mode, ..
         } => {
             assert!(value.len() <= limits.value_bytes_max(key.len(), flags));
-            assert!(used.ends_with(b"\r\n") && used[..used.len() - 2].ends_with(value));
             assert!(lies_in(value, used));
-            assert_eq!(matches!(mode, StoreMode::Cas(_)), holds_word(used, b"cas"));
+            if is_text {
+                assert!(used.ends_with(b"\r\n") && used[..used.len() - 2].ends_with(value));
+                assert_eq!(matches!(mode, StoreMode::Cas(_)), holds_word(used, b"cas"));
+            } else {
+                assert!(used.ends_with(value));
+            }
         }
-        Verb::Refused { line } => assert_eq!(line.is_empty(), quiet),
+        Verb::Meta { command, value } => {
+            assert!(value.len() <= limits.value_bytes_max(key.len(), 0));
+            assert!(value.is_empty() || command == meta::Command::Store && lies_in(value, used));
+        }
         _ => {}
     }
+}
+
+/// The flags lie in the line, name each letter once, and say the same when they are read again.
+fn check_flags(flags: meta::Flags<'_>, used: &[u8], verb: &Verb<'_>) {
+    assert!(flags.text.is_empty() || lies_in(flags.text, used));
+    let options = flags.options();
+    let mut seen = meta::flags::Set::default();
+    for (flag, token) in flags.iter() {
+        assert!(options.set.has(flag) && seen.insert(flag));
+        assert!(flag != b'O' || token.len() < meta::OPAQUE_BYTES_MAX);
+    }
+    assert!(matches!(
+        verb,
+        Verb::Get | Verb::Meta { .. } | Verb::Refused { .. }
+    ));
 }
 
 fn is_line(line: &str) -> bool {

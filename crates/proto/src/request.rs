@@ -1,14 +1,35 @@
 //! One request for one key, whatever protocol it came by.
 
+use crate::meta::{self, base64};
+use crate::{binary, text::lines};
+
 /// A valid request for one key. A command that names many keys becomes many requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// 1 to [`glimmer_base::limits::KEY_BYTES_MAX`] bytes.
+    /// 1 to [`glimmer_base::limits::KEY_BYTES_MAX`] bytes; in base64, if [`Request::has_base64_key`].
     pub key: &'a [u8],
     /// What to do with the item.
     pub verb: Verb<'a>,
     /// How the answer is to be written.
-    pub form: Form,
+    pub form: Form<'a>,
+}
+
+impl Request<'_> {
+    /// Whether the key has to be decoded before it names an item.
+    #[inline(always)]
+    pub fn has_base64_key(&self) -> bool {
+        matches!(self.form, Form::Meta(flags) if flags.base64_key)
+    }
+
+    /// Hands the key's own bytes to `take`.
+    #[inline(always)]
+    pub fn with_key<T>(&self, take: impl FnOnce(&[u8]) -> T) -> T {
+        if self.has_base64_key() {
+            let mut buffer = [0; base64::DECODED_BYTES_MAX];
+            return take(base64::decode(self.key, &mut buffer).unwrap_or_default());
+        }
+        take(self.key)
+    }
 }
 
 /// What is asked for. Expiry times are memcached's (see [`glimmer_base::Expiry::from_memcached`]): whoever executes knows the time.
@@ -34,6 +55,11 @@ pub enum Verb<'a> {
     },
     /// Remove the item.
     Delete,
+    /// Remove the item, if its CAS unique is this one.
+    DeleteIf {
+        /// The unique, not zero.
+        cas: u64,
+    },
     /// Add to a decimal value; wraps at 2^64.
     Increment {
         /// What to add.
@@ -49,12 +75,58 @@ pub enum Verb<'a> {
         /// New expiry time.
         exptime: i64,
     },
-    /// A store whose value the protocol refused (too large, or no memory to receive it): the item under the key is removed,
-    /// so that no stale value survives, and the reply is the line that says why. Memcached does the same.
-    Refused {
-        /// The full reply line, line end included.
-        line: &'static str,
+    /// Add to or subtract from a decimal value, as the binary protocol does.
+    Count {
+        /// Subtract, stopping at zero, instead of adding, wrapping at 2^64.
+        down: bool,
+        /// What to add or subtract.
+        delta: u64,
+        /// The CAS unique that the item must have, if this is not zero.
+        cas: u64,
+        /// The number to begin with where there is none.
+        create: Option<Create>,
     },
+    /// A store whose value the protocol refused: the item under the key is removed,
+    /// so that no stale value survives, and the reply says why. Memcached does the same.
+    Refused {
+        /// Why.
+        reason: Refusal,
+    },
+    /// A meta command that does more than read; its flags are in [`Form::Meta`].
+    Meta {
+        /// Which one.
+        command: meta::Command,
+        /// What is to be stored; empty but for [`meta::Command::Store`].
+        value: &'a [u8],
+    },
+}
+
+/// A number to begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Create {
+    /// The number.
+    pub initial: u64,
+    /// Its expiry time.
+    pub exptime: u32,
+}
+
+/// Why a value was not received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is larger than the item limit.
+    TooLarge,
+    /// There is no memory to receive it.
+    NoMemory,
+}
+
+impl Refusal {
+    /// The line that says so.
+    pub fn line(self) -> &'static str {
+        match self {
+            Refusal::TooLarge => lines::TOO_LARGE,
+            Refusal::NoMemory => lines::NO_MEMORY_STORING,
+        }
+    }
 }
 
 impl Verb<'_> {
@@ -80,11 +152,15 @@ pub enum StoreMode {
     Prepend,
     /// If the item's CAS unique is this one.
     Cas(u64),
+    /// [`Append`](StoreMode::Append), if the item's CAS unique is this one.
+    AppendIf(u64),
+    /// [`Prepend`](StoreMode::Prepend), if the item's CAS unique is this one.
+    PrependIf(u64),
 }
 
 /// How the answer is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum Form<'a> {
     /// The classic text protocol.
     Text {
         /// Show the CAS unique (`gets`, `gats`).
@@ -94,4 +170,13 @@ pub enum Form {
         /// The client wants no answer (`noreply`).
         quiet: bool,
     },
+    /// A meta command: by the flags of its request.
+    Meta(meta::Flags<'a>),
+    /// The binary protocol.
+    Binary(binary::Header),
 }
+
+const _: () = assert!(
+    size_of::<Request<'_>>() <= 96,
+    "a batch holds many, and every one is copied a few times"
+);

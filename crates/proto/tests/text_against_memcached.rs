@@ -59,6 +59,7 @@ impl Model {
             let used = match parser.next(stream) {
                 Step::Need { .. } => return out,
                 Step::Swallowed { used } => used,
+                Step::Fail { .. } => unreachable!("the text protocol has lines"),
                 Step::Request { used, request } => {
                     self.execute(request, &mut out);
                     used
@@ -110,11 +111,10 @@ impl Model {
     }
 
     fn execute(&mut self, request: Request<'_>, out: &mut Vec<u8>) {
-        let Request {
-            key,
-            verb,
-            form: Form::Text { last, quiet, .. },
-        } = request;
+        let Request { key, verb, form } = request;
+        let Form::Text { last, quiet, .. } = form else {
+            unreachable!("no meta command is sent")
+        };
         self.items.retain(|_, item| !item.expiry.is_due(self.now));
         let line = match verb {
             Verb::Get | Verb::GetAndTouch { .. } => {
@@ -153,9 +153,12 @@ impl Model {
             Verb::Decrement { delta } => {
                 return self.count(key, quiet, out, |value| value.saturating_sub(delta));
             }
-            Verb::Refused { line } => {
+            Verb::Refused { reason } => {
                 self.items.remove(key);
-                line
+                reason.line()
+            }
+            Verb::DeleteIf { .. } | Verb::Count { .. } | Verb::Meta { .. } => {
+                unreachable!("the classic commands have none of these")
             }
         };
         emit::line(out, if quiet { "" } else { line });
@@ -179,6 +182,9 @@ impl Model {
         match (mode, old) {
             (StoreMode::Append, Some(old)) => old.value.extend_from_slice(value),
             (StoreMode::Prepend, Some(old)) => drop(old.value.splice(..0, value.iter().copied())),
+            (StoreMode::AppendIf(_) | StoreMode::PrependIf(_), _) => {
+                unreachable!("the text protocol has no such mode")
+            }
             (StoreMode::Cas(_), Some(_)) => return lines::EXISTS,
             (StoreMode::Cas(_), None) => return lines::NOT_FOUND,
             (StoreMode::Add, Some(_)) => return lines::NOT_STORED,
@@ -520,6 +526,7 @@ fn finish(stream: &mut Vec<u8>) {
             Step::Request { used, .. }
             | Step::Admin { used, .. }
             | Step::Refuse { used, .. }
+            | Step::Fail { used, .. }
             | Step::Swallowed { used } => used,
         }
     }

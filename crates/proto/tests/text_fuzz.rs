@@ -1,7 +1,7 @@
-//! The fuzz target `text_parser` for a bounded number of inputs: the committed corpus, then mutations of it from a printed seed.
+//! The fuzz targets for a bounded number of inputs: the committed corpus, then mutations of it from a printed seed.
 //! GLIMMER_SEED replays a run, GLIMMER_FUZZ_RUNS lengthens it.
 
-use glimmer_proto::fuzzing::text_parser;
+use glimmer_proto::fuzzing::{binary, meta, text_parser};
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -11,8 +11,9 @@ use std::path::Path;
 const RUNS_DEFAULT: u64 = 100_000;
 const INPUT_BYTES_MAX: usize = 4 << 10;
 
-fn corpus() -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/text_parser");
+fn corpus(target: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
+    let folder = folder.join(target);
     let mut files: Vec<_> = folder
         .read_dir()
         .unwrap()
@@ -25,11 +26,10 @@ fn corpus() -> Vec<Vec<u8>> {
         .collect()
 }
 
-fn dictionary() -> Vec<Vec<u8>> {
-    include_str!("../../../fuzz/text_parser.dict")
-        .lines()
-        .map(unescape)
-        .collect()
+fn dictionary(target: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+    let words = std::fs::read_to_string(folder.join(target).with_extension("dict"));
+    words.unwrap().lines().map(unescape).collect()
 }
 
 /// The bytes of one line of a libFuzzer dictionary.
@@ -86,25 +86,24 @@ fn mutate(rng: &mut SmallRng, input: &mut Vec<u8>, corpus: &[Vec<u8>], dictionar
     }
 }
 
-fn run(input: &[u8], from: &str) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| text_parser(input))) {
+fn run(target: fn(&[u8]), input: &[u8], from: &str) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| target(input))) {
         eprintln!("input ({from}): \"{}\"", input.escape_ascii());
         resume_unwind(panic);
     }
 }
 
-#[test]
-fn the_corpus_and_its_mutations() {
+fn the_corpus_and_its_mutations(name: &str, target: fn(&[u8])) {
     let seed = from_environment("GLIMMER_SEED").unwrap_or_else(|| rand::rng().random());
     let runs = from_environment("GLIMMER_FUZZ_RUNS").unwrap_or(RUNS_DEFAULT);
     println!("GLIMMER_SEED={seed} GLIMMER_FUZZ_RUNS={runs}");
-    let (corpus, dictionary) = (corpus(), dictionary());
+    let (corpus, dictionary) = (corpus(name), dictionary(name));
     assert!(
-        corpus.len() >= 30 && dictionary.len() >= 30,
+        corpus.len() >= 15 && dictionary.len() >= 30,
         "the corpus lost files"
     );
     for input in &corpus {
-        run(input, "from the corpus");
+        run(target, input, "from the corpus");
     }
     let mut rng = SmallRng::seed_from_u64(seed);
     for number in 0..runs {
@@ -113,6 +112,22 @@ fn the_corpus_and_its_mutations() {
             mutate(&mut rng, &mut input, &corpus, &dictionary);
         }
         input.truncate(INPUT_BYTES_MAX);
-        run(&input, &format!("mutation {number} of GLIMMER_SEED={seed}"));
+        let from = format!("mutation {number} of GLIMMER_SEED={seed}");
+        run(target, &input, &from);
     }
+}
+
+#[test]
+fn text() {
+    the_corpus_and_its_mutations("text_parser", text_parser);
+}
+
+#[test]
+fn meta_commands() {
+    the_corpus_and_its_mutations("meta", meta);
+}
+
+#[test]
+fn binary_packets() {
+    the_corpus_and_its_mutations("binary", binary);
 }

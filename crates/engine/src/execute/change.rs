@@ -1,29 +1,35 @@
-//! `delete`, `incr`, `decr`, `touch`, `gat`.
+//! `delete`, `touch`, `gat`.
 
 use super::{Context, answer};
 use crate::job::Job;
 use glimmer_base::Expiry;
-use glimmer_base::counter::Counter;
-use glimmer_proto::text::{lines, number};
-use glimmer_store::heap::{History, NewItem};
-use glimmer_store::partition::Stored;
+use glimmer_proto::Form;
+use glimmer_proto::binary::Status;
 use glimmer_store::table::TableWriter;
-use std::io::Write;
 
+/// Removes the item; if `compare` is not zero, only one with this CAS unique.
 pub fn delete<W: TableWriter>(
     writer: &mut W,
     context: &Context<'_>,
     job: &Job<'_>,
+    compare: u64,
     out: &mut Vec<u8>,
 ) {
-    let line = if writer.remove(job.keyhash, job.request.key, context.now) {
+    let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
+    if compare != 0
+        && let Some(item) = writer.find(keyhash, key, now)
+        && item.cas() != compare
+    {
+        return answer::deleted(out, &job.request, Err(Status::KeyExists));
+    }
+    let outcome = if writer.remove(keyhash, key, now) {
         context.tally.delete_hits.add(1);
-        lines::DELETED
+        Ok(())
     } else {
         context.tally.delete_misses.add(1);
-        lines::NOT_FOUND
+        Err(Status::KeyNotFound)
     };
-    answer::line(out, &job.request, line);
+    answer::deleted(out, &job.request, outcome);
 }
 
 pub fn touch<W: TableWriter>(
@@ -33,12 +39,15 @@ pub fn touch<W: TableWriter>(
     exptime: i64,
     out: &mut Vec<u8>,
 ) {
-    let line = if touched(writer, context, job, exptime) {
-        lines::TOUCHED
-    } else {
-        lines::NOT_FOUND
+    // Only the binary protocol shows anything of the item.
+    let shown = match job.request.form {
+        Form::Binary(_) => writer
+            .find(job.keyhash, job.request.key, context.now)
+            .map(|item| (item.flags(), item.cas())),
+        _ => None,
     };
-    answer::line(out, &job.request, line);
+    let found = touched(writer, context, job, exptime);
+    answer::touched(out, &job.request, found.then(|| shown.unwrap_or_default()));
 }
 
 pub fn get_and_touch<W: TableWriter>(
@@ -51,7 +60,7 @@ pub fn get_and_touch<W: TableWriter>(
     // The value is read first: a new expiry in the past takes effect after this answer.
     let found = writer
         .read(job.keyhash, job.request.key, context.now, |item| {
-            answer::value(out, &job.request, item)
+            answer::value(out, &job.request, item, context)
         })
         .is_some();
     touched(writer, context, job, exptime);
@@ -78,78 +87,4 @@ fn touched<W: TableWriter>(
         context.tally.touch_misses.add(1)
     }
     found
-}
-
-/// `incr` or `decr`, whose figures are `hits` and `misses`.
-pub fn arithmetic<W: TableWriter>(
-    writer: &mut W,
-    context: &Context<'_>,
-    job: &Job<'_>,
-    calculation: impl FnOnce(u64) -> u64,
-    (hits, misses): (&Counter, &Counter),
-    out: &mut Vec<u8>,
-) {
-    let outcome = calculate(writer, context, job, calculation);
-    match outcome {
-        Outcome::NotFound => misses.add(1),
-        _ => hits.add(1),
-    }
-    outcome.answer(job, out);
-}
-
-/// What a calculation on an item came to.
-enum Outcome {
-    NotFound,
-    Number(u64),
-    NotANumber,
-    TooLarge,
-}
-
-impl Outcome {
-    fn answer(&self, job: &Job<'_>, out: &mut Vec<u8>) {
-        match *self {
-            Outcome::NotFound => answer::line(out, &job.request, lines::NOT_FOUND),
-            Outcome::Number(number) => answer::number(out, &job.request, number),
-            Outcome::NotANumber => answer::line(out, &job.request, lines::NON_NUMERIC),
-            Outcome::TooLarge => answer::line(out, &job.request, lines::NO_MEMORY),
-        }
-    }
-}
-
-/// Replaces an item's number. As memcached does, a result that is shorter than what was there is
-/// filled up with spaces, and flags and expiry stay.
-fn calculate<W: TableWriter>(
-    writer: &mut W,
-    context: &Context<'_>,
-    job: &Job<'_>,
-    calculation: impl FnOnce(u64) -> u64,
-) -> Outcome {
-    let (keyhash, key) = (job.keyhash, job.request.key);
-    let Some(item) = writer.find(keyhash, key, context.now) else {
-        return Outcome::NotFound;
-    };
-    let mut old = [0; 32];
-    let Some(old) = item.value().short_bytes(&mut old) else {
-        return Outcome::NotANumber;
-    };
-    let Some(number) = number::unsigned_64(old).map(calculation) else {
-        return Outcome::NotANumber;
-    };
-    let mut new = [b' '; 24];
-    let room = new.len();
-    let mut rest = &mut new[..];
-    write!(rest, "{number}").expect("20 digits fit into 24 bytes");
-    let digits = room - rest.len();
-    let value = &new[..digits.max(old.len())];
-    let new_item = NewItem {
-        key,
-        value: [value, &[]],
-        flags: item.flags(),
-        expiry: item.expiry(),
-        history: History::NEW,
-    };
-    match writer.put(keyhash, &new_item, context.now) {
-        Stored::Yes(_) => Outcome::Number(number),
-        Stored::TooLarge | Stored::OutOfMemory => Outcome::TooLarge,
-    }
 }

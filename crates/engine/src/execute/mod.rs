@@ -5,13 +5,17 @@
 //! | --- | --- |
 //! | `read` | `get`: by the owner, or beside it |
 //! | `store` | `set` and its conditions, `append`, `prepend` |
-//! | `change` | `delete`, `incr`, `decr`, `touch` |
 //! | `list` | all items, some at a time |
+//! | `change` | `delete`, `touch`, `gat` |
+//! | `count` | `incr`, `decr` |
+//! | `meta` | the meta commands, but for an `mg` that only reads |
 //! | `answer` | outcomes in the words of the request's protocol |
 
 mod answer;
 mod change;
+mod count;
 mod list;
+mod meta;
 mod read;
 mod store;
 
@@ -20,9 +24,13 @@ use crate::job::{Done, Engine, Figures, Glimpse, Job, ListCursor, Listed, Place,
 use crate::pipeline::{Stages, staged};
 use crate::tally::LiveTally;
 use crate::{PageReport, Partitions, TableStats};
+use count::Calculation;
+use glimmer_base::Expiry;
 use glimmer_base::limits::{BATCH_MAX, REPLY_BYTES_HIGH};
 use glimmer_base::{Keyhash, Moment};
-use glimmer_proto::Verb;
+use glimmer_proto::meta::base64;
+use glimmer_proto::{Form, Request, Verb};
+use glimmer_store::heap::History;
 use glimmer_store::partition::Busy;
 use glimmer_store::table::{Table, TableFigures, TableWriter};
 use std::sync::Arc;
@@ -99,7 +107,7 @@ impl<T: Table> Engine for Executor<T> {
                 }
                 let status = match *halt {
                     Some(status) => status,
-                    None => match execute(partitions, &mut context, job, out) {
+                    None => match decoded(partitions, &mut context, job, out) {
                         Ok(()) => Status::Done,
                         Err(Busy) => {
                             *halt = Some(Status::Skipped);
@@ -147,6 +155,38 @@ impl<T: Table> Engine for Executor<T> {
     }
 }
 
+/// Executes a job whose key may have to be decoded first.
+#[inline(always)]
+fn decoded<T: Table>(
+    partitions: &mut Partitions<T>,
+    context: &mut Context<'_>,
+    job: &Job<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), Busy> {
+    if !job.request.has_base64_key() {
+        return execute(partitions, context, job, out);
+    }
+    let mut buffer = [0; base64::DECODED_BYTES_MAX];
+    let key = base64::decode(job.request.key, &mut buffer);
+    let key = key.expect("the parser has decoded it once");
+    let job = Job {
+        request: Request { key, ..job.request },
+        ..*job
+    };
+    execute_apart(partitions, context, &job, out)
+}
+
+/// [`execute`] out of the way of the requests that are many.
+#[inline(never)]
+fn execute_apart<T: Table>(
+    partitions: &mut Partitions<T>,
+    context: &mut Context<'_>,
+    job: &Job<'_>,
+    out: &mut Vec<u8>,
+) -> Result<(), Busy> {
+    execute(partitions, context, job, out)
+}
+
 #[inline(always)]
 fn execute<T: Table>(
     partitions: &mut Partitions<T>,
@@ -170,28 +210,50 @@ fn execute<T: Table>(
             flags,
             exptime,
             value,
-        } => store::store(
-            &mut writer,
-            context,
-            job,
-            (mode, flags, exptime, value),
-            out,
-        ),
-        Verb::Delete => change::delete(&mut writer, context, job, out),
+        } => {
+            let write = store::Write {
+                mode,
+                flags,
+                expiry: Expiry::from_memcached(exptime, context.now),
+                value,
+                history: History::NEW,
+                takes_stale: false,
+                create: None,
+            };
+            let (stored, value_bytes) = store::store(&mut writer, context, job, &write);
+            answer::stored(out, request, stored, value_bytes);
+        }
+        Verb::Delete => change::delete(&mut writer, context, job, 0, out),
+        Verb::DeleteIf { cas } => change::delete(&mut writer, context, job, cas, out),
         Verb::Increment { delta } => {
-            let figures = (&context.tally.incr_hits, &context.tally.incr_misses);
-            let add = |number: u64| number.wrapping_add(delta);
-            change::arithmetic(&mut writer, context, job, add, figures, out);
+            let add = Calculation::plain(false, delta);
+            count::count(&mut writer, context, job, &add, None, out);
         }
         Verb::Decrement { delta } => {
-            let figures = (&context.tally.decr_hits, &context.tally.decr_misses);
-            let subtract = |number: u64| number.saturating_sub(delta);
-            change::arithmetic(&mut writer, context, job, subtract, figures, out);
+            let subtract = Calculation::plain(true, delta);
+            count::count(&mut writer, context, job, &subtract, None, out);
+        }
+        Verb::Count {
+            down,
+            delta,
+            cas,
+            create,
+        } => {
+            let calculation = Calculation {
+                compare: cas,
+                ..Calculation::plain(down, delta)
+            };
+            count::count(&mut writer, context, job, &calculation, create, out);
         }
         Verb::Touch { exptime } => change::touch(&mut writer, context, job, exptime, out),
-        Verb::Refused { line } => {
+        Verb::Refused { reason } => {
             writer.remove(job.keyhash, request.key, context.now);
-            out.extend_from_slice(line.as_bytes());
+            answer::refused(out, request, reason);
+        }
+        Verb::Meta { command, value } => {
+            if let Form::Meta(flags) = request.form {
+                meta::execute(&mut writer, context, job, (command, flags, value), out);
+            }
         }
     }
     Ok(())

@@ -1,7 +1,8 @@
 //! `get`: by the partition's writer where it alone reads, optimistically where others may be
 //! writing.
 
-use super::{Context, answer};
+use super::answer::{self, Told};
+use super::{Context, meta};
 use crate::job::Job;
 use crate::partitions_of::Handle;
 use glimmer_store::partition::Busy;
@@ -16,53 +17,52 @@ pub fn get<T: Table>(
     out: &mut Vec<u8>,
 ) -> Result<(), Busy> {
     let (request, start) = (&job.request, out.len());
-    let found = match (&handle.reader, &mut handle.owner) {
-        (Some(reader), owner) => {
-            // Each try begins where the last one began: a reply that was made of bytes that changed
-            // under it is cut off again.
-            let read = reader.read(
-                job.keyhash,
-                request.key,
-                context.now,
-                context.flushes,
-                |item| {
-                    out.truncate(start);
-                    answer::value(out, request, item);
-                },
-            );
-            match (read, owner) {
-                (Ok(Some(())), _) => true,
-                (Ok(None), _) => {
-                    out.truncate(start);
-                    false
-                }
-                (Err(Busy), owner) => {
-                    out.truncate(start);
-                    context.tally.optimistic_retries.add(1);
-                    let mut writer = owner.as_mut().ok_or(Busy)?.enter(context.flushes);
-                    writer
-                        .read(job.keyhash, request.key, context.now, |item| {
-                            answer::value(out, request, item)
-                        })
-                        .is_some()
-                }
+    if let Some(reader) = &handle.reader {
+        // Each try begins where the last one began: a reply that was made of bytes that changed
+        // under it is cut off again.
+        let read = reader.read(
+            job.keyhash,
+            request.key,
+            context.now,
+            context.flushes,
+            |item| {
+                out.truncate(start);
+                answer::value(out, request, item, context)
+            },
+        );
+        match read {
+            Ok(Some(Told::All)) => {
+                context.tally.get_hits.add(1);
+                return Ok(());
+            }
+            Ok(Some(Told::ByWriter)) => out.truncate(start),
+            Ok(None) => {
+                out.truncate(start);
+                context.tally.get_misses.add(1);
+                answer::no_value(out, request);
+                return Ok(());
+            }
+            Err(Busy) => {
+                out.truncate(start);
+                context.tally.optimistic_retries.add(1);
             }
         }
-        (None, Some(owner)) => {
-            let mut writer = owner.enter(context.flushes);
-            writer
-                .read(job.keyhash, request.key, context.now, |item| {
-                    answer::value(out, request, item)
-                })
-                .is_some()
+    }
+    let owner = handle.owner.as_mut().ok_or(Busy)?;
+    let mut writer = owner.enter(context.flushes);
+    let read = writer.read(job.keyhash, request.key, context.now, |item| {
+        answer::value(out, request, item, context)
+    });
+    match read {
+        Some(Told::All) => context.tally.get_hits.add(1),
+        Some(Told::ByWriter) => {
+            out.truncate(start);
+            meta::get(&mut writer, context, job, out);
         }
-        (None, None) => return Err(Busy),
-    };
-    if found {
-        context.tally.get_hits.add(1);
-    } else {
-        context.tally.get_misses.add(1);
-        answer::no_value(out, request);
+        None => {
+            context.tally.get_misses.add(1);
+            answer::no_value(out, request);
+        }
     }
     Ok(())
 }

@@ -1,58 +1,59 @@
 //! `set`, `add`, `replace`, `append`, `prepend`, `cas`.
 
-use super::{Context, answer};
+use super::Context;
+use super::answer::Stored;
 use crate::job::Job;
 use glimmer_base::Expiry;
 use glimmer_proto::StoreMode;
-use glimmer_proto::text::lines;
-use glimmer_store::heap::{History, NewItem};
-use glimmer_store::partition::Stored;
+use glimmer_store::heap::{History, Marks, NewItem};
+use glimmer_store::partition::Stored as Put;
 use glimmer_store::table::TableWriter;
 
-/// Stores a value if the mode's condition holds.
+/// A store.
+pub struct Write<'a> {
+    pub mode: StoreMode,
+    pub flags: u32,
+    pub expiry: Expiry,
+    pub value: &'a [u8],
+    /// What the new item carries.
+    pub history: History,
+    /// A CAS unique lower than the item's is good enough; the new item is stale then.
+    pub takes_stale: bool,
+    /// `append` and `prepend` make the item where there is none, with this expiry.
+    pub create: Option<Expiry>,
+}
+
+/// Stores a value if the mode's condition holds. Returns what became of it, and the length of the value that the item has now or would have
+/// got.
 #[inline(always)]
 pub fn store<W: TableWriter>(
     writer: &mut W,
     context: &mut Context<'_>,
     job: &Job<'_>,
-    (mode, flags, exptime, value): (StoreMode, u32, i64, &[u8]),
-    out: &mut Vec<u8>,
-) {
+    write: &Write<'_>,
+) -> (Stored, usize) {
     let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
     context.tally.cmd_set.add(1);
     let item = NewItem {
         key,
-        value: [value, &[]],
-        flags,
-        expiry: Expiry::from_memcached(exptime, now),
-        history: History::NEW,
+        value: [write.value, &[]],
+        flags: write.flags,
+        expiry: write.expiry,
+        history: write.history,
     };
-    let line = match mode {
+    let stored = match write.mode {
         StoreMode::Set => put(writer, job, &item, context),
-        StoreMode::Add if writer.find(keyhash, key, now).is_some() => lines::NOT_STORED,
+        StoreMode::Add if writer.find(keyhash, key, now).is_some() => Stored::No,
         StoreMode::Add => put(writer, job, &item, context),
-        StoreMode::Replace if writer.find(keyhash, key, now).is_none() => lines::NOT_STORED,
+        StoreMode::Replace if writer.find(keyhash, key, now).is_none() => Stored::No,
         StoreMode::Replace => put(writer, job, &item, context),
-        StoreMode::Cas(unique) => {
-            let tally = context.tally;
-            match writer.find(keyhash, key, now).map(|item| item.cas()) {
-                None => {
-                    tally.cas_misses.add(1);
-                    lines::NOT_FOUND
-                }
-                Some(current) if current != unique => {
-                    tally.cas_badval.add(1);
-                    lines::EXISTS
-                }
-                Some(_) => {
-                    tally.cas_hits.add(1);
-                    put(writer, job, &item, context)
-                }
-            }
-        }
-        StoreMode::Append | StoreMode::Prepend => join(writer, context, job, mode, value),
+        StoreMode::Cas(unique) => compare(writer, context, job, unique, item, write.takes_stale),
+        StoreMode::Append => return join(writer, context, job, write, true, 0),
+        StoreMode::Prepend => return join(writer, context, job, write, false, 0),
+        StoreMode::AppendIf(unique) => return join(writer, context, job, write, true, unique),
+        StoreMode::PrependIf(unique) => return join(writer, context, job, write, false, unique),
     };
-    answer::line(out, &job.request, line);
+    (stored, write.value.len())
 }
 
 /// Stores an item. One that is too large takes the old one with it, so that no stale value survives
@@ -64,49 +65,101 @@ fn put<W: TableWriter>(
     job: &Job<'_>,
     item: &NewItem<'_>,
     context: &Context<'_>,
-) -> &'static str {
+) -> Stored {
     match writer.put(job.keyhash, item, context.now) {
-        Stored::Yes(_) => lines::STORED,
-        Stored::TooLarge => {
+        Put::Yes(cas) => Stored::Yes(cas),
+        Put::TooLarge => {
             writer.remove(job.keyhash, item.key, context.now);
-            lines::TOO_LARGE
+            Stored::TooLarge
         }
-        Stored::OutOfMemory => lines::NO_MEMORY_STORING,
+        Put::OutOfMemory => Stored::OutOfMemory,
     }
 }
 
-/// Puts a value behind or before the one that is there. Flags and expiry stay; a result that is too
-/// large leaves the item as it was.
+/// Stores an item in place of one with this CAS unique. Where a stale one is taken, the item keeps its expiry and whoever has won the right to
+/// make it anew.
+fn compare<W: TableWriter>(
+    writer: &mut W,
+    context: &Context<'_>,
+    job: &Job<'_>,
+    unique: u64,
+    item: NewItem<'_>,
+    takes_stale: bool,
+) -> Stored {
+    let tally = context.tally;
+    let Some(old) = writer.find(job.keyhash, item.key, context.now) else {
+        tally.cas_misses.add(1);
+        return Stored::NotFound;
+    };
+    // Zero is nobody's unique, even if a client has given it to an item.
+    let matches = unique != 0 && old.cas() == unique;
+    let is_stale = takes_stale && unique != 0 && unique < old.cas();
+    if !matches && !is_stale {
+        tally.cas_badval.add(1);
+        return Stored::Exists;
+    }
+    tally.cas_hits.add(1);
+    if matches {
+        return put(writer, job, &item, context);
+    }
+    let marks = Marks::STALE.with(old.marks().only(Marks::WON));
+    let stale = NewItem {
+        expiry: old.expiry(),
+        history: History {
+            marks: item.history.marks.with(marks),
+            ..item.history
+        },
+        ..item
+    };
+    put(writer, job, &stale, context)
+}
+
+/// Puts a value behind (`append`) or before the one that is there, if that has the CAS unique or `unique` is zero. Flags and expiry stay; a
+/// result that is too large leaves the item as it was.
 fn join<W: TableWriter>(
     writer: &mut W,
     context: &mut Context<'_>,
     job: &Job<'_>,
-    mode: StoreMode,
-    more: &[u8],
-) -> &'static str {
+    write: &Write<'_>,
+    append: bool,
+    unique: u64,
+) -> (Stored, usize) {
     let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
+    let more = write.value;
     let Some(old_item) = writer.find(keyhash, key, now) else {
-        return lines::NOT_STORED;
+        let Some(expiry) = write.create else {
+            return (Stored::No, more.len());
+        };
+        let item = NewItem {
+            key,
+            value: [more, &[]],
+            flags: write.flags,
+            expiry,
+            history: write.history,
+        };
+        return (put(writer, job, &item, context), more.len());
     };
+    if unique != 0 && old_item.cas() != unique {
+        return (Stored::Exists, more.len());
+    }
     // The old value is copied out: its place in the log may be what has to make room.
     context.value.clear();
     old_item.value().append_to(context.value);
     let old: &[u8] = context.value;
-    let value = if mode == StoreMode::Append {
-        [old, more]
-    } else {
-        [more, old]
-    };
+    let key_mark = old_item.marks().only(Marks::BINARY_KEY);
     let item = NewItem {
         key,
-        value,
+        value: if append { [old, more] } else { [more, old] },
         flags: old_item.flags(),
         expiry: old_item.expiry(),
-        history: History::NEW,
+        history: History {
+            marks: write.history.marks.with(key_mark),
+            ..write.history
+        },
     };
     match writer.put(keyhash, &item, now) {
-        Stored::Yes(_) => lines::STORED,
-        Stored::TooLarge => lines::NOT_STORED,
-        Stored::OutOfMemory => lines::NO_MEMORY_STORING,
+        Put::Yes(cas) => (Stored::Yes(cas), old.len() + more.len()),
+        Put::TooLarge => (Stored::No, more.len()),
+        Put::OutOfMemory => (Stored::OutOfMemory, more.len()),
     }
 }

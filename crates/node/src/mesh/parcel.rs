@@ -6,6 +6,7 @@ use arrayvec::ArrayVec;
 use glimmer_base::limits::{BATCH_MAX, PARCEL_BYTES_HIGH};
 use glimmer_base::{Keyhash, Moment};
 use glimmer_engine::{Done, Engine, Job, Status};
+use glimmer_proto::meta::Flags;
 use glimmer_proto::{Form, Request, Verb};
 
 use crate::connection::ConnectionKey;
@@ -24,9 +25,11 @@ struct Crossing {
     keyhash: Keyhash,
     key: Range<u32>,
     value: Range<u32>,
+    flags: Range<u32>,
     /// A store's value is left out here; it is `value`.
     verb: Verb<'static>,
-    form: Form,
+    /// A meta command's flags are left out here; they are `flags`.
+    form: Form<'static>,
 }
 
 /// Requests on the way out, replies on the way back. It makes as many trips as its replies need.
@@ -101,21 +104,52 @@ impl Parcel {
                     value: &[],
                 },
             ),
+            Verb::Meta { command, value } => (
+                self.copy_in(value),
+                Verb::Meta {
+                    command,
+                    value: &[],
+                },
+            ),
             Verb::Get => (0..0, Verb::Get),
             Verb::GetAndTouch { exptime } => (0..0, Verb::GetAndTouch { exptime }),
             Verb::Delete => (0..0, Verb::Delete),
+            Verb::DeleteIf { cas } => (0..0, Verb::DeleteIf { cas }),
             Verb::Increment { delta } => (0..0, Verb::Increment { delta }),
             Verb::Decrement { delta } => (0..0, Verb::Decrement { delta }),
+            Verb::Count {
+                down,
+                delta,
+                cas,
+                create,
+            } => (
+                0..0,
+                Verb::Count {
+                    down,
+                    delta,
+                    cas,
+                    create,
+                },
+            ),
             Verb::Touch { exptime } => (0..0, Verb::Touch { exptime }),
-            Verb::Refused { line } => (0..0, Verb::Refused { line }),
+            Verb::Refused { reason } => (0..0, Verb::Refused { reason }),
+        };
+        let (flags, form) = match request.form {
+            Form::Meta(flags) => {
+                let nothing = Flags { text: &[], ..flags };
+                (self.copy_in(flags.text), Form::Meta(nothing))
+            }
+            Form::Text { cas, last, quiet } => (0..0, Form::Text { cas, last, quiet }),
+            Form::Binary(header) => (0..0, Form::Binary(header)),
         };
         self.crossings.push(Crossing {
             ticket,
             keyhash,
             key,
             value,
+            flags,
             verb,
-            form: request.form,
+            form,
         });
     }
 
@@ -212,12 +246,23 @@ impl Crossing {
                 exptime,
                 value: at(&self.value),
             },
+            Verb::Meta { command, .. } => Verb::Meta {
+                command,
+                value: at(&self.value),
+            },
+            other => other,
+        };
+        let form = match self.form {
+            Form::Meta(flags) => Form::Meta(Flags {
+                text: at(&self.flags),
+                ..flags
+            }),
             other => other,
         };
         let request = Request {
             key: at(&self.key),
             verb,
-            form: self.form,
+            form,
         };
         Job {
             keyhash: self.keyhash,

@@ -149,7 +149,9 @@ impl Engine for MapEngine {
 }
 
 fn execute(table: &mut Table, request: &Request<'_>, out: &mut Vec<u8>) {
-    let Form::Text { last, quiet, .. } = request.form;
+    let Form::Text { last, quiet, .. } = request.form else {
+        unimplemented!("these tests speak the classic text protocol")
+    };
     let found = table.get_mut(request.key);
     let line = match request.verb {
         Verb::Get | Verb::GetAndTouch { .. } => {
@@ -179,9 +181,9 @@ fn execute(table: &mut Table, request: &Request<'_>, out: &mut Vec<u8>) {
             table.remove(request.key);
             lines::DELETED
         }
-        Verb::Refused { line } => {
+        Verb::Refused { reason } => {
             table.remove(request.key);
-            line
+            reason.line()
         }
         _ => lines::NOT_FOUND,
     };

@@ -101,6 +101,28 @@ pub const LOGIN_UNTERMINATED: &str = "CLIENT_ERROR bad command line termination\
 pub const LOGIN_WITHOUT_PASSWORD: &str = "CLIENT_ERROR bad authentication token format\r\n";
 /// A user and a password that do not belong together.
 pub const WRONG_PASSWORD: &str = "CLIENT_ERROR authentication failure\r\n";
+/// A meta command has more than [`crate::meta::WORDS_MAX`] words.
+pub const TOO_MANY_FLAGS: &str = "CLIENT_ERROR options flags are too long\r\n";
+/// A meta command has two flags of a kind.
+pub const DUPLICATE_FLAG: &str = "CLIENT_ERROR duplicate flag\r\n";
+/// A meta command has a flag that there is not.
+pub const INVALID_FLAG: &str = "CLIENT_ERROR invalid flag\r\n";
+/// A flag's token is no number.
+pub const BAD_TOKEN: &str = "CLIENT_ERROR bad token in command line format\r\n";
+/// What `ma` is to begin with is no number.
+pub const BAD_INITIAL: &str = "CLIENT_ERROR invalid numeric initial value\r\n";
+/// What `ma` is to add is no number.
+pub const BAD_META_DELTA: &str = "CLIENT_ERROR invalid numeric delta value\r\n";
+/// Whatever is wrong with the flags of `ma`.
+pub const BAD_META_FLAGS: &str = "CLIENT_ERROR invalid or duplicate flag\r\n";
+/// `ms` has an `M` with another letter than E, A, P, R and S.
+pub const BAD_STORE_MODE: &str = "CLIENT_ERROR invalid mode for ms M token\r\n";
+/// `ma` has an `M` with another letter than I, +, D and -.
+pub const BAD_ARITHMETIC_MODE: &str = "CLIENT_ERROR invalid mode for ma M token\r\n";
+/// A key with the flag `b` is no base64.
+pub const BAD_BASE64: &str = "CLIENT_ERROR error decoding key\r\n";
+/// An opaque is longer than [`crate::meta::OPAQUE_BYTES_MAX`].
+pub const LONG_OPAQUE: &str = "CLIENT_ERROR opaque token too long\r\n";
 
 /// A value is larger than the item limit.
 pub const TOO_LARGE: &str = "SERVER_ERROR object too large for cache\r\n";

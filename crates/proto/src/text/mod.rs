@@ -10,6 +10,7 @@
 //! | `admin` | commands that name no key |
 //! | [`dump`] | items, listed |
 //! | [`watch`] | what a client wants to be shown |
+//! | [`crate::meta`] | `mg`, `ms`, `md`, `ma`, `me` |
 //! | `tokens` | a line in words |
 //! | [`login`] | what a client sends that has to authenticate |
 //! | [`number`] | decimal numbers as `strtol` reads them |
@@ -28,11 +29,11 @@ pub mod emit;
 pub mod lines;
 pub mod login;
 pub mod number;
-mod parser;
+pub(crate) mod parser;
 mod retrieval;
-mod step;
+pub(crate) mod step;
 mod storage;
-mod tokens;
+pub(crate) mod tokens;
 pub mod watch;
 
 pub use parser::{Limits, Parser};

@@ -3,7 +3,7 @@
 use super::retrieval::Keys;
 use super::tokens::{self, Words};
 use super::{After, Step, admin, change, lines, retrieval, storage};
-use crate::StoreMode;
+use crate::{StoreMode, meta};
 use glimmer_base::limits::{COMMAND_LINE_BYTES_MAX, ITEM_BYTES_DEFAULT, LINE_BYTES_MAX};
 
 /// What a parser accepts.
@@ -43,15 +43,15 @@ impl Default for Limits {
 /// the step, keeps the bytes, and gets the same request again later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parser {
-    pub(super) limits: Limits,
-    pub(super) state: State,
+    pub(crate) limits: Limits,
+    pub(crate) state: State,
     /// The value that the last step asked room for will not be received.
     pub(super) no_memory: bool,
 }
 
 /// Where in the stream the parser stands. Lines are at most [`LINE_BYTES_MAX`] long and values below 2 GiB, so 32 bits hold every count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(crate) enum State {
     /// At the start of a line. Its first `searched` bytes hold no line end.
     Line { searched: u32 },
     /// At a key of a retrieval whose line has been found good.
@@ -93,6 +93,7 @@ impl Parser {
                         retrieval::plain_get("gets ", rest)
                     }
                     [b's', b'e', b't', b' ', rest @ ..] => storage::plain_set(&self.limits, rest),
+                    [b'm', b'g', b' ', rest @ ..] => meta::plain_get(rest),
                     _ => None,
                 };
                 if let Some(step) = step {
@@ -162,7 +163,13 @@ impl Parser {
         let Some((name, rest)) = tokens::first(line.text) else {
             return line.refuse(lines::ERROR);
         };
+        let mut meta = |command| meta::read(self, &line, command, rest, no_memory);
         let mode = match name {
+            b"mg" => return meta(meta::Command::Get),
+            b"ms" => return meta(meta::Command::Store),
+            b"md" => return meta(meta::Command::Delete),
+            b"ma" => return meta(meta::Command::Arithmetic),
+            b"me" => return meta(meta::Command::Debug),
             b"get" | b"bget" => return retrieval::start(self, &line, rest, false),
             b"gets" => return retrieval::start(self, &line, rest, true),
             b"gat" => return retrieval::start_touching(self, &line, rest, false),
@@ -185,7 +192,7 @@ impl Parser {
 }
 
 /// A complete line and where it stands.
-pub(super) struct Line<'a> {
+pub(crate) struct Line<'a> {
     /// The line without its end.
     pub text: &'a [u8],
     /// Its bytes, its end included.

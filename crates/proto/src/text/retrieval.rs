@@ -8,7 +8,7 @@ use glimmer_base::limits::KEY_BYTES_MAX;
 
 /// A line of which some keys are still to be handed out. Every key in it has been found good.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Keys {
+pub(crate) struct Keys {
     /// Bytes of the line's text from the next key on.
     text: u32,
     /// Bytes between the text and the next line.

@@ -1,6 +1,6 @@
 //! What the parser hands out.
 
-use crate::Request;
+use crate::{Request, binary};
 
 /// One step through a connection's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,17 @@ pub enum Step<'a> {
         used: usize,
         /// The full reply, line end included; empty where the client wants no answer.
         line: &'static str,
+        /// Whether the connection goes on.
+        then: After,
+    },
+    /// Nothing to execute: answer with an error of the binary protocol, then do as told.
+    Fail {
+        /// Bytes of the front that are finished.
+        used: usize,
+        /// What the reply repeats of the request.
+        header: binary::Header,
+        /// What is wrong.
+        status: binary::Status,
         /// Whether the connection goes on.
         then: After,
     },
@@ -95,6 +106,8 @@ pub enum Admin<'a> {
     Crawl,
     /// Send what is waiting, then close.
     Quit,
+    /// A command of the binary protocol, to be answered in its words.
+    Binary(binary::Header, binary::Command<'a>),
     /// Stop the server, if it was started so that clients may; else answer [`super::lines::SHUTDOWN_NOT_ENABLED`].
     Shutdown(Shutdown),
 }

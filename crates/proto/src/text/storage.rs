@@ -4,7 +4,7 @@ use super::parser::{Limits, Line, Parser, State};
 use super::step::{After, Step};
 use super::tokens::{self, Words};
 use super::{lines, number};
-use crate::{Form, Request, StoreMode, Verb};
+use crate::{Form, Refusal, Request, StoreMode, Verb};
 use glimmer_base::limits::KEY_BYTES_MAX;
 
 const LINE_END: &[u8] = b"\r\n";
@@ -103,7 +103,7 @@ pub(super) fn read<'a>(
             .limits
             .value_bytes_max(header.key.len(), header.flags)
     {
-        return header.turn_away(parser, line, lines::TOO_LARGE);
+        return header.turn_away(parser, line, Refusal::TooLarge);
     }
     header.take_value(parser, line, no_memory)
 }
@@ -138,7 +138,7 @@ impl<'a> Header<'a> {
         let used = line.used + self.value_bytes + LINE_END.len();
         let Some(body) = line.input.get(line.used..used) else {
             if no_memory {
-                return self.turn_away(parser, line, lines::NO_MEMORY_STORING);
+                return self.turn_away(parser, line, Refusal::NoMemory);
             }
             return Step::Need { need: used };
         };
@@ -169,14 +169,13 @@ impl<'a> Header<'a> {
     }
 
     /// Refuses the value and has it swallowed. Only `set` promises that the key's old value is gone, so only `set` removes it.
-    fn turn_away(self, parser: &mut Parser, line: &Line<'a>, reason: &'static str) -> Step<'a> {
+    fn turn_away(self, parser: &mut Parser, line: &Line<'a>, reason: Refusal) -> Step<'a> {
         parser.state = State::Swallow {
             left: (self.value_bytes + LINE_END.len()) as u32,
         };
-        let reason = lines::unless(self.quiet, reason);
         match self.mode {
-            StoreMode::Set => self.request(line.used, Verb::Refused { line: reason }),
-            _ => line.refuse(reason),
+            StoreMode::Set => self.request(line.used, Verb::Refused { reason }),
+            _ => line.refuse(lines::unless(self.quiet, reason.line())),
         }
     }
 

@@ -53,7 +53,7 @@ impl<'a> Words<'a> {
 
 /// The first word and what stands behind it; none in an empty or blank line.
 #[inline]
-pub(super) fn first(line: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(crate) fn first(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let line = without_leading_spaces(line);
     if line.is_empty() {
         return None;
@@ -63,7 +63,7 @@ pub(super) fn first(line: &[u8]) -> Option<(&[u8], &[u8])> {
 
 /// The line from its first byte that is not a space.
 #[inline]
-pub(super) fn without_leading_spaces(line: &[u8]) -> &[u8] {
+pub(crate) fn without_leading_spaces(line: &[u8]) -> &[u8] {
     let spaces = line
         .iter()
         .position(|&byte| byte != b' ')
@@ -85,7 +85,7 @@ pub(super) fn word_len(bytes: &[u8]) -> usize {
 /// How many bytes come before the first space or control character. A word of a well-formed line ends there; what else
 /// it may be is for the slow path to find out. Looks at eight bytes at a time.
 #[inline]
-pub(super) fn plain_len(bytes: &[u8]) -> usize {
+pub(crate) fn plain_len(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let (words, rest) = bytes.as_chunks::<8>();
     for (i, word) in words.iter().enumerate() {

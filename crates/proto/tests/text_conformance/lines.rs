@@ -58,10 +58,6 @@ fn unknown_commands() {
         (b"m\r\n", &[ERROR]),
         (b"mp k\r\n", &[ERROR]),
         (b"mnx\r\n", &[ERROR]),
-        // Memcached has these; their turn comes with the whole meta protocol.
-        (b"mg k v\r\n", &[ERROR]),
-        (b"ms k 1\r\n1\r\n", &[ERROR, ERROR]),
-        (b"me k\r\n", &[ERROR]),
     ]);
 }
 

@@ -9,7 +9,7 @@ mod retrieval;
 mod storage;
 
 use glimmer_proto::text::{Admin, After, Limits, Parser, Step, lines as reply};
-use glimmer_proto::{Form, Request, StoreMode, Verb};
+use glimmer_proto::{Form, Refusal, Request, StoreMode, Verb};
 
 /// The steps a row expects, without the byte counts: those are checked by adding them up.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,6 +31,7 @@ fn steps(mut input: &[u8]) -> Vec<Out<'_>> {
         let used = match parser.next(input) {
             Step::Need { need } => panic!("wants {need} bytes, has {:?}", text(input)),
             Step::Swallowed { used } => used,
+            Step::Fail { .. } => panic!("the text protocol has lines"),
             Step::Admin { used, admin } => {
                 out.push(Out::Admin(admin));
                 used
@@ -54,7 +55,9 @@ fn steps(mut input: &[u8]) -> Vec<Out<'_>> {
 }
 
 fn out_of(request: Request<'_>) -> Out<'_> {
-    let Form::Text { cas, last, quiet } = request.form;
+    let Form::Text { cas, last, quiet } = request.form else {
+        panic!("the line holds no meta command")
+    };
     match request.verb {
         Verb::Get => Out::Key(request.key, None, cas, last),
         Verb::GetAndTouch { exptime } => Out::Key(request.key, Some(exptime), cas, last),

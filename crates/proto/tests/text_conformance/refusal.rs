@@ -11,7 +11,11 @@ fn a_value_over_the_limit_is_refused_and_swallowed() {
         bytes.extend_from_slice(b"\r\nget k\r\n");
         bytes
     };
-    let refused = |line| verb(Verb::Refused { line });
+    let refused = || {
+        verb(Verb::Refused {
+            reason: Refusal::TooLarge,
+        })
+    };
     let too_large = Out::Say(reply::TOO_LARGE);
     let value = vec![b'\n'; 1_048_516];
     check(&[
@@ -19,21 +23,15 @@ fn a_value_over_the_limit_is_refused_and_swallowed() {
             &stream("set k 0 0", 1_048_516, ""),
             &[set(0, 0, &value), get(b"k")],
         ),
-        (
-            &stream("set k 0 0", 1_048_517, ""),
-            &[refused(reply::TOO_LARGE), get(b"k")],
-        ),
+        (&stream("set k 0 0", 1_048_517, ""), &[refused(), get(b"k")]),
         (
             &stream("set k 1 0", 1_048_512, ""),
             &[set(1, 0, &value[4..]), get(b"k")],
         ),
-        (
-            &stream("set k 1 0", 1_048_513, ""),
-            &[refused(reply::TOO_LARGE), get(b"k")],
-        ),
+        (&stream("set k 1 0", 1_048_513, ""), &[refused(), get(b"k")]),
         (
             &stream("set k 0 0", 2_000_000, " noreply"),
-            &[quiet(refused("")), get(b"k")],
+            &[quiet(refused()), get(b"k")],
         ),
         // Only `set` removes the old value.
         (&stream("add k 0 0", 1_048_517, ""), &[too_large, get(b"k")]),
@@ -60,7 +58,7 @@ fn two_gigabytes_are_swallowed_piece_by_piece() {
         (
             line.len(),
             Verb::Refused {
-                line: reply::TOO_LARGE
+                reason: Refusal::TooLarge
             }
         )
     );
@@ -89,12 +87,14 @@ fn a_worker_without_memory_can_refuse_a_value() {
         (
             "set k 0 0 5\r\n",
             verb(Verb::Refused {
-                line: reply::NO_MEMORY_STORING,
+                reason: Refusal::NoMemory,
             }),
         ),
         (
             "set k 0 0 5 noreply\r\n",
-            quiet(verb(Verb::Refused { line: "" })),
+            quiet(verb(Verb::Refused {
+                reason: Refusal::NoMemory,
+            })),
         ),
         ("add k 0 0 5\r\n", Out::Say(reply::NO_MEMORY_STORING)),
     ] {

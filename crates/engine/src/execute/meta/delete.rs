@@ -1,0 +1,98 @@
+//! `md`: remove, empty, or mark as stale.
+
+use super::super::Context;
+use crate::job::Job;
+use glimmer_base::Expiry;
+use glimmer_proto::meta::{Flags, Options, emit};
+use glimmer_store::heap::{History, Item, Marks, NewItem};
+use glimmer_store::partition::Stored;
+use glimmer_store::table::TableWriter;
+
+pub fn delete<W: TableWriter>(
+    writer: &mut W,
+    context: &mut Context<'_>,
+    job: &Job<'_>,
+    flags: Flags<'_>,
+    out: &mut Vec<u8>,
+) {
+    let options = flags.options();
+    let code = code(writer, context, job, &options);
+    if code == "HD" {
+        context.tally.delete_hits.add(1);
+    } else {
+        context.tally.delete_misses.add(1);
+    }
+    if code != "HD" || !options.set.has(b'q') {
+        emit::code(out, code);
+        emit::repeat(out, flags, job.request.key);
+    }
+}
+
+fn code<W: TableWriter>(
+    writer: &mut W,
+    context: &mut Context<'_>,
+    job: &Job<'_>,
+    options: &Options,
+) -> &'static str {
+    let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
+    let Some(item) = writer.find(keyhash, key, now) else {
+        return "NF";
+    };
+    if options.compare.is_some_and(|unique| unique != item.cas()) {
+        return "EX";
+    }
+    let (empties, marks_stale) = (options.set.has(b'x'), options.set.has(b'I'));
+    if !empties && !marks_stale {
+        writer.remove(keyhash, key, now);
+        return "HD";
+    }
+    context.value.clear();
+    if !empties {
+        item.value().append_to(context.value);
+    }
+    let (flags, expiry) = kept(&item, options, empties, context);
+    let history = item.history();
+    let new = NewItem {
+        key,
+        value: [context.value, &[]],
+        flags,
+        expiry,
+        history: History {
+            // An item that is only emptied keeps its unique; one that becomes stale gets a new one.
+            cas: options.unique.or(history.cas.filter(|_| !marks_stale)),
+            marks: marks(history.marks, empties, marks_stale),
+            accessed_s: if empties { 0 } else { history.accessed_s },
+        },
+    };
+    match writer.put(keyhash, &new, now) {
+        Stored::Yes(_) => "HD",
+        Stored::TooLarge | Stored::OutOfMemory => "NS",
+    }
+}
+
+/// The client's flags and the expiry that the item has afterwards: an emptied one those of the request, another one its own unless the
+/// request has a `T`.
+fn kept(item: &Item<'_>, options: &Options, empties: bool, context: &Context<'_>) -> (u32, Expiry) {
+    let asked = options
+        .exptime
+        .map(|exptime| Expiry::from_memcached(exptime.into(), context.now));
+    if empties {
+        (options.client_flags, asked.unwrap_or(Expiry::NEVER))
+    } else {
+        (item.flags(), asked.unwrap_or(item.expiry()))
+    }
+}
+
+/// What the meta commands leave on it. Whoever comes next may win the right to make a stale item anew.
+fn marks(old: Marks, empties: bool, marks_stale: bool) -> Marks {
+    let kept = if empties {
+        old.only(Marks::BINARY_KEY)
+    } else {
+        old
+    };
+    if marks_stale {
+        kept.with(Marks::STALE).without(Marks::WON)
+    } else {
+        kept
+    }
+}

@@ -1,0 +1,173 @@
+//! `mg` that changes the item, or asks what only its writer knows.
+
+use super::super::Context;
+use super::{changed_expiry, created_expiry, key_mark, reply, second, ttl_s};
+use crate::job::Job;
+use glimmer_base::{Expiry, Moment};
+use glimmer_proto::Form;
+use glimmer_proto::meta::{Flags, Options, emit};
+use glimmer_store::heap::{History, Item, Marks, NewItem};
+use glimmer_store::partition::Stored;
+use glimmer_store::table::TableWriter;
+
+/// What an `mg` makes of the item besides telling about it.
+struct After {
+    expiry: Expiry,
+    history: History,
+    changed: bool,
+}
+
+/// Executes an `mg` on the partition's writer.
+pub fn get<W: TableWriter>(
+    writer: &mut W,
+    context: &Context<'_>,
+    job: &Job<'_>,
+    out: &mut Vec<u8>,
+) {
+    let Form::Meta(flags) = job.request.form else {
+        unreachable!("a meta command has its flags in its form")
+    };
+    let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
+    let options = flags.options();
+    let was_read = options.set.has(b'h') && writer.was_read(keyhash, key, now);
+    let mut told = |item: &Item<'_>| tell(out, key, (flags, &options), item, was_read, now);
+    let after = if options.set.has(b'u') {
+        writer.find(keyhash, key, now).map(|item| told(&item))
+    } else {
+        writer.read(keyhash, key, now, told)
+    };
+    let found = after.is_some();
+    if let Some(after) = after
+        && after.changed
+    {
+        writer.amend(keyhash, key, after.expiry, after.history, now);
+    }
+    let found =
+        found || options.create_exptime.is_some() && create(writer, job, flags, &options, now, out);
+    if !found {
+        reply::no_value(out, key, flags);
+    }
+    let tally = context.tally;
+    if options.exptime.is_some() {
+        tally.cmd_touch.add(1);
+    }
+    match (found, options.exptime.is_some()) {
+        (true, true) => tally.touch_hits.add(1),
+        (true, false) => tally.get_hits.add(1),
+        (false, true) => tally.touch_misses.add(1),
+        (false, false) => tally.get_misses.add(1),
+    }
+}
+
+/// Appends the reply to a hit, and says what it makes of the item. The flags are taken in their order: a `t` in front of `T` shows the time
+/// that was left before.
+fn tell(
+    out: &mut Vec<u8>,
+    key: &[u8],
+    (flags, options): (Flags<'_>, &Options),
+    item: &Item<'_>,
+    was_read: bool,
+    now: Moment,
+) -> After {
+    let old = item.history();
+    let (mut expiry, mut won) = (item.expiry(), false);
+    let shows_value = reply::head(out, key, flags, item.value().len());
+    for (flag, token) in flags.iter() {
+        match flag {
+            b'T' => expiry = changed_expiry(flag, options, false, now).unwrap_or(expiry),
+            b'R' => won |= !old.marks.has(Marks::WON) && is_due_for_recache(expiry, options, now),
+            b'h' => {
+                let hit = was_read || old.marks.has(Marks::FETCHED);
+                emit::number(out, flag, hit.into());
+            }
+            b'l' => emit::number(out, flag, idle_s(&old, now)),
+            _ => reply::shown(out, (flag, token), key, item, expiry, now),
+        }
+    }
+    won |= old.marks.has(Marks::STALE) && !old.marks.has(Marks::WON);
+    reply::state(out, old.marks, won);
+    emit::line_end(out);
+    if shows_value {
+        item.value().append_to(out);
+        emit::line_end(out);
+    }
+    let history = after(&old, options, won, now);
+    After {
+        expiry,
+        history,
+        changed: expiry != item.expiry() || history != old,
+    }
+}
+
+/// What the item carries after an `mg`. Without `u` it has been read; when, is noted only for items of which that was ever asked.
+fn after(old: &History, options: &Options, won: bool, now: Moment) -> History {
+    let mut new = *old;
+    if won {
+        new.marks = new.marks.with(Marks::WON);
+    }
+    if !options.set.has(b'u') {
+        new.marks = new.marks.with(Marks::FETCHED);
+        if options.set.has(b'l') || old.accessed_s != 0 {
+            new.accessed_s = second(now);
+        }
+    }
+    new
+}
+
+/// Seconds since the last access.
+pub fn idle_s(history: &History, now: Moment) -> u64 {
+    match history.accessed_s {
+        0 => 0,
+        accessed_s => second(now).saturating_sub(accessed_s).into(),
+    }
+}
+
+fn is_due_for_recache(expiry: Expiry, options: &Options, now: Moment) -> bool {
+    let recache = options.recache_exptime.unwrap_or(0);
+    expiry != Expiry::NEVER && expiry < Expiry::from_memcached(recache.into(), now)
+}
+
+/// Makes an empty item where there is none and tells the client that it is its to fill. Says whether it did.
+fn create<W: TableWriter>(
+    writer: &mut W,
+    job: &Job<'_>,
+    flags: Flags<'_>,
+    options: &Options,
+    now: Moment,
+    out: &mut Vec<u8>,
+) -> bool {
+    let key = job.request.key;
+    let item = NewItem {
+        key,
+        value: [&[], &[]],
+        flags: 0,
+        expiry: created_expiry(flags, options, now),
+        history: History {
+            cas: options.unique,
+            marks: Marks::WON.with(key_mark(flags)),
+            accessed_s: 0,
+        },
+    };
+    let Stored::Yes(cas) = writer.put(job.keyhash, &item, now) else {
+        return false;
+    };
+    let shows_value = reply::head(out, key, flags, 0);
+    let mut expiry = Expiry::NEVER;
+    for (flag, token) in flags.iter() {
+        match flag {
+            b'T' | b'N' => expiry = changed_expiry(flag, options, true, now).unwrap_or(expiry),
+            b's' | b'f' | b'l' | b'h' => emit::number(out, flag, 0),
+            b't' => emit::ttl(out, ttl_s(expiry, now)),
+            b'c' => emit::number(out, flag, cas),
+            b'O' => emit::echo(out, flag, token),
+            b'k' => emit::key(out, key, flags.base64_key),
+            _ => {}
+        }
+    }
+    reply::state(out, Marks::NONE, true);
+    emit::line_end(out);
+    if shows_value {
+        emit::line_end(out);
+    }
+    true
+}

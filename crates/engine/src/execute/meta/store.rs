@@ -1,0 +1,52 @@
+//! `ms`: what its flags make of a store.
+
+use super::super::store::{self, Write};
+use super::super::{Context, answer};
+use super::key_mark;
+use crate::job::Job;
+use glimmer_base::Expiry;
+use glimmer_proto::StoreMode;
+use glimmer_proto::meta::{Flags, Options};
+use glimmer_store::heap::History;
+use glimmer_store::table::TableWriter;
+
+pub fn store<W: TableWriter>(
+    writer: &mut W,
+    context: &mut Context<'_>,
+    job: &Job<'_>,
+    (flags, value): (Flags<'_>, &[u8]),
+    out: &mut Vec<u8>,
+) {
+    let options = flags.options();
+    let expiry = |exptime: i32| Expiry::from_memcached(exptime.into(), context.now);
+    let write = Write {
+        mode: mode(&options),
+        flags: options.client_flags,
+        expiry: expiry(options.exptime.unwrap_or(0)),
+        value,
+        history: History {
+            // Zero is no unique: memcached makes one of its own then.
+            cas: options.unique.filter(|&unique| unique != 0),
+            marks: key_mark(flags),
+            accessed_s: 0,
+        },
+        takes_stale: options.set.has(b'I'),
+        create: options.create_exptime.map(expiry),
+    };
+    let (stored, value_bytes) = store::store(writer, context, job, &write);
+    answer::stored(out, &job.request, stored, value_bytes);
+}
+
+/// The store's mode. A CAS unique to be compared makes a `cas` of `set` and `replace`, and means nothing to `add`.
+fn mode(options: &Options) -> StoreMode {
+    match (options.mode.unwrap_or(b'S'), options.compare) {
+        (b'E', _) => StoreMode::Add,
+        (b'A', None | Some(0)) => StoreMode::Append,
+        (b'A', Some(unique)) => StoreMode::AppendIf(unique),
+        (b'P', None | Some(0)) => StoreMode::Prepend,
+        (b'P', Some(unique)) => StoreMode::PrependIf(unique),
+        (_, Some(unique)) => StoreMode::Cas(unique),
+        (b'R', None) => StoreMode::Replace,
+        (_, None) => StoreMode::Set,
+    }
+}

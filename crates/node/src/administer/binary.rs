@@ -1,0 +1,119 @@
+//! Commands of the binary protocol that name no key.
+
+use glimmer_proto::binary::{Command, Header, Status, emit};
+use glimmer_proto::text::lines;
+
+use super::flush_ms;
+use crate::burst::{Stop, Tools};
+
+/// Executes a command that names no key, and answers in the words of the binary protocol.
+pub(super) fn administer(
+    header: Header,
+    command: Command<'_>,
+    out: &mut Vec<u8>,
+    tools: &mut Tools<'_>,
+) -> Stop {
+    match command {
+        Command::Noop => emit::success(out, header, 0),
+        Command::Version => emit::success_with(out, header, version()),
+        Command::Flush { exptime } => {
+            tools.tally.cmd_flush += 1;
+            if tools.permits.flush {
+                let at_ms = flush_ms(exptime.into(), tools.now);
+                tools.engine.flush(tools.now, at_ms);
+                unless_quiet(out, header);
+            } else {
+                emit::error(out, header, Status::AuthError);
+            }
+        }
+        Command::Stat(name) => {
+            let mut lines = Vec::new();
+            tools.frontdesk.stats(name, tools.now, &mut lines);
+            stats(out, header, &lines);
+        }
+        Command::Quit => {
+            unless_quiet(out, header);
+            return Stop::Close;
+        }
+        // Nobody needs to say who it is, and memcached without `-S` knows none of these commands.
+        Command::SaslMechanisms | Command::SaslAuth { .. } | Command::SaslStep { .. } => {
+            emit::error(out, header, Status::UnknownCommand);
+        }
+    }
+    Stop::Live
+}
+
+fn unless_quiet(out: &mut Vec<u8>, header: Header) {
+    if !header.is_quiet() {
+        emit::success(out, header, 0);
+    }
+}
+
+/// The version alone, without what the text protocol puts around it.
+fn version() -> &'static [u8] {
+    let version = lines::VERSION.strip_prefix("VERSION ");
+    version.unwrap_or(lines::VERSION).trim_end().as_bytes()
+}
+
+/// Appends the lines of a `stats` command as packets, and the empty one that ends them. A subject that there is not is an error.
+fn stats(out: &mut Vec<u8>, header: Header, lines: &[u8]) {
+    let mut is_known = false;
+    for line in lines.split(|&byte| byte == b'\n') {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        let Some(figure) = line.strip_prefix(b"STAT ") else {
+            is_known |= [&b"END"[..], b"RESET", b"OK"].contains(&line);
+            continue;
+        };
+        let mut parts = figure.splitn(2, |&byte| byte == b' ');
+        let mut part = || parts.next().unwrap_or_default();
+        emit::stat(out, header, part(), part());
+    }
+    if is_known {
+        emit::stat(out, header, b"", b"");
+    } else {
+        emit::error(out, header, Status::KeyNotFound);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glimmer_proto::binary::opcode;
+
+    const STAT: Header = Header {
+        opcode: opcode::STAT,
+        opaque: [1, 2, 3, 4],
+    };
+
+    #[test]
+    fn figures_become_packets() {
+        let mut out = Vec::new();
+        stats(
+            &mut out,
+            STAT,
+            b"STAT pid 17\r\nSTAT version a b\r\nEND\r\n",
+        );
+        let mut expected = Vec::new();
+        emit::stat(&mut expected, STAT, b"pid", b"17");
+        emit::stat(&mut expected, STAT, b"version", b"a b");
+        emit::stat(&mut expected, STAT, b"", b"");
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn an_unknown_subject_is_not_found() {
+        let mut out = Vec::new();
+        stats(&mut out, STAT, b"ERROR\r\n");
+        let mut expected = Vec::new();
+        emit::error(&mut expected, STAT, Status::KeyNotFound);
+        assert_eq!(out, expected);
+        out.clear();
+        stats(&mut out, STAT, b"RESET\r\n");
+        assert_eq!(out.len(), 24, "done, and nothing to tell");
+    }
+
+    #[test]
+    fn the_version_stands_alone() {
+        assert!(version().starts_with(b"1.6.") && !version().ends_with(b"\n"));
+    }
+}

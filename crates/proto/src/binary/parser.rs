@@ -1,0 +1,193 @@
+//! From one packet to the next.
+
+use super::command::{self, Asked, Packet};
+use super::header::{BYTES, RequestHeader};
+use super::{Header, MAGIC_REQUEST, Status};
+use crate::text::{Admin, After, Limits, Step};
+use crate::{Form, Refusal, Request, Verb};
+use glimmer_base::limits::{ITEM_BYTES_MAX, KEY_BYTES_MAX, SASL_BYTES_MAX};
+
+/// Reads one connection's bytes as memcached's binary protocol. Small and `Copy`, as [`crate::text::Parser`] is and for the same reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parser {
+    limits: Limits,
+    /// Bytes of a refused body that are still to come.
+    swallow: u32,
+    /// The value that the last step asked room for will not be received.
+    no_memory: bool,
+}
+
+impl Parser {
+    /// A parser at the start of a connection.
+    pub fn new(limits: Limits) -> Parser {
+        Parser {
+            limits,
+            swallow: 0,
+            no_memory: false,
+        }
+    }
+
+    /// Takes the next request from the front of `input`; see [`crate::text::Parser::next`].
+    #[inline]
+    pub fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
+        if self.swallow > 0 {
+            return self.swallow(input);
+        }
+        let Some(bytes) = input.first_chunk::<BYTES>() else {
+            return match input {
+                [] | [MAGIC_REQUEST, ..] => Step::Need { need: BYTES },
+                _ => close_at_once(input),
+            };
+        };
+        if bytes[0] != MAGIC_REQUEST {
+            return close_at_once(input);
+        }
+        let header = RequestHeader::read(bytes);
+        let front_bytes = header.extras_bytes + header.key_bytes;
+        if front_bytes > header.body_bytes {
+            return fail(
+                input.len(),
+                header.header,
+                Status::UnknownCommand,
+                After::Close,
+            );
+        }
+        if header.key_bytes > KEY_BYTES_MAX {
+            return fail(
+                input.len(),
+                header.header,
+                Status::InvalidArguments,
+                After::Close,
+            );
+        }
+        match command::check(&header) {
+            Ok(()) => {}
+            Err(Status::UnknownCommand) => {
+                return self.turn_away(&header, BYTES, Status::UnknownCommand);
+            }
+            Err(status) => return fail(input.len(), header.header, status, After::Close),
+        }
+        let Some(body) = input[BYTES..].get(..header.body_bytes) else {
+            return self.await_body(input, &header);
+        };
+        self.no_memory = false;
+        let (extras, rest) = body.split_at(header.extras_bytes);
+        let (key, value) = rest.split_at(header.key_bytes);
+        if let Some(step) = self.refuse_large(&header, extras, key) {
+            return step;
+        }
+        let used = BYTES + header.body_bytes;
+        match command::read(&Packet {
+            header,
+            extras,
+            key,
+            value,
+        }) {
+            Asked::Request(request) => Step::Request { used, request },
+            Asked::Admin(command) => Step::Admin {
+                used,
+                admin: Admin::Binary(header.header, command),
+            },
+        }
+    }
+
+    /// Gives up on receiving the value that the last [`Step::Need`] asked room for; see [`crate::text::Parser::refuse_value`].
+    pub fn refuse_value(&mut self) {
+        self.no_memory = true;
+    }
+
+    /// Waits for the rest of a body, unless it is known from extras and key that it will be refused.
+    fn await_body<'a>(&mut self, input: &'a [u8], header: &RequestHeader) -> Step<'a> {
+        let front_bytes = header.extras_bytes + header.key_bytes;
+        let Some(front) = input[BYTES..].get(..front_bytes) else {
+            return Step::Need {
+                need: BYTES + front_bytes,
+            };
+        };
+        let (extras, key) = front.split_at(header.extras_bytes);
+        if let Some(step) = self.refuse_large(header, extras, key) {
+            return step;
+        }
+        if std::mem::take(&mut self.no_memory) {
+            return self.refuse(header, key, Refusal::NoMemory);
+        }
+        Step::Need {
+            need: BYTES + header.body_bytes,
+        }
+    }
+
+    /// Refuses a value that is too large.
+    #[inline]
+    fn refuse_large<'a>(
+        &mut self,
+        header: &RequestHeader,
+        extras: &'a [u8],
+        key: &'a [u8],
+    ) -> Option<Step<'a>> {
+        let value_bytes = header.value_bytes();
+        if value_bytes == 0 {
+            return None;
+        }
+        let most = match command::stored_flags(header, extras) {
+            Some(flags) => self.limits.value_bytes_max(key.len(), flags),
+            // Bodies that no command looks at, and what is said to show who one is.
+            None => SASL_BYTES_MAX,
+        };
+        (value_bytes > most).then(|| self.refuse(header, key, Refusal::TooLarge))
+    }
+
+    fn refuse<'a>(&mut self, header: &RequestHeader, key: &'a [u8], reason: Refusal) -> Step<'a> {
+        let used = BYTES + header.body_bytes - header.value_bytes();
+        if command::drops_old(header.header) {
+            self.swallow = header.value_bytes() as u32;
+            return Step::Request {
+                used,
+                request: Request {
+                    key,
+                    verb: Verb::Refused { reason },
+                    form: Form::Binary(header.header),
+                },
+            };
+        }
+        let status = match reason {
+            Refusal::TooLarge => Status::TooLarge,
+            Refusal::NoMemory => Status::OutOfMemory,
+        };
+        self.turn_away(header, used, status)
+    }
+
+    /// Answers with an error and skips what follows the `used` bytes of the packet.
+    fn turn_away(&mut self, header: &RequestHeader, used: usize, status: Status) -> Step<'static> {
+        self.swallow = (BYTES + header.body_bytes - used) as u32;
+        fail(used, header.header, status, After::Continue)
+    }
+
+    fn swallow(&mut self, input: &[u8]) -> Step<'static> {
+        if input.is_empty() {
+            return Step::Need { need: 1 };
+        }
+        let used = input.len().min(self.swallow as usize);
+        self.swallow -= used as u32;
+        Step::Swallowed { used }
+    }
+}
+
+fn fail(used: usize, header: Header, status: Status, then: After) -> Step<'static> {
+    Step::Fail {
+        used,
+        header,
+        status,
+        then,
+    }
+}
+
+/// What is not this protocol cannot be answered in it.
+fn close_at_once(input: &[u8]) -> Step<'static> {
+    Step::Refuse {
+        used: input.len(),
+        line: "",
+        then: After::Close,
+    }
+}
+
+const _: () = assert!(SASL_BYTES_MAX < ITEM_BYTES_MAX);

@@ -1,0 +1,123 @@
+//! The parts of a meta command's reply: a code, the flags that were asked for in the order of the request, a line end.
+
+use super::{Flags, base64};
+
+/// Appends two letters that say what became of the request.
+#[inline]
+pub fn code(out: &mut Vec<u8>, code: &'static str) {
+    debug_assert_eq!(code.len(), 2);
+    out.extend_from_slice(code.as_bytes());
+}
+
+/// Appends `VA <bytes>`, behind which flags, a line end, a value of so many bytes and another line end belong. Makes room for all of that,
+/// where the key of `key_bytes` bytes may be among the flags.
+#[inline]
+pub fn value_head(out: &mut Vec<u8>, flags: Flags<'_>, key_bytes: usize, bytes: usize) {
+    /// The numbers of `s`, `t`, `c`, `f`, `l` and `h` at their longest, the letters behind them, and two line ends.
+    const FIXED_BYTES: usize = 3 + 20 + 6 * 22 + 6 + 4;
+    out.reserve(FIXED_BYTES + flags.text.len() + key_bytes * 4 / 3 + 8 + bytes);
+    out.extend_from_slice(b"VA ");
+    digits(out, bytes as u64);
+}
+
+/// Appends a flag and a number.
+#[inline]
+pub fn number(out: &mut Vec<u8>, flag: u8, number: u64) {
+    out.extend_from_slice(&[b' ', flag]);
+    digits(out, number);
+}
+
+/// Appends `t` and the seconds that are left, or -1 for an item that does not expire.
+#[inline]
+pub fn ttl(out: &mut Vec<u8>, seconds: Option<u64>) {
+    match seconds {
+        None => out.extend_from_slice(b" t-1"),
+        Some(seconds) => number(out, b't', seconds),
+    }
+}
+
+/// Appends a flag with a token as it stood in the request.
+#[inline]
+pub fn echo(out: &mut Vec<u8>, flag: u8, token: &[u8]) {
+    out.extend_from_slice(&[b' ', flag]);
+    out.extend_from_slice(token);
+}
+
+/// Appends `k` and the key; a binary one in base64, with `b` behind it to say so.
+#[inline]
+pub fn key(out: &mut Vec<u8>, key: &[u8], is_binary: bool) {
+    out.extend_from_slice(b" k");
+    if is_binary {
+        base64::encode(key, out);
+        out.extend_from_slice(b" b");
+    } else {
+        out.extend_from_slice(key);
+    }
+}
+
+/// Appends opaque and key, where they were asked for, and the line end: all that a reply without an item repeats.
+pub fn repeat(out: &mut Vec<u8>, flags: Flags<'_>, key_bytes: &[u8]) {
+    for (flag, token) in flags.iter() {
+        match flag {
+            b'O' => echo(out, flag, token),
+            b'k' => key(out, key_bytes, flags.base64_key),
+            _ => {}
+        }
+    }
+    line_end(out);
+}
+
+/// Appends a line end.
+#[inline]
+pub fn line_end(out: &mut Vec<u8>) {
+    out.extend_from_slice(b"\r\n");
+}
+
+#[inline]
+fn digits(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn flags(text: &str) -> Flags<'_> {
+        Flags {
+            text: text.as_bytes(),
+            base64_key: text.contains('b'),
+        }
+    }
+
+    #[test]
+    fn replies() {
+        let mut out = Vec::new();
+        value_head(&mut out, flags("v t c k Oabc"), 3, 5);
+        let capacity = out.capacity();
+        ttl(&mut out, None);
+        ttl(&mut out, Some(u64::MAX));
+        number(&mut out, b'c', u64::MAX);
+        key(&mut out, b"foo", true);
+        echo(&mut out, b'O', b"abc");
+        line_end(&mut out);
+        out.extend_from_slice(b"value\r\n");
+        assert_eq!(
+            String::from_utf8(out.clone()).unwrap(),
+            "VA 5 t-1 t18446744073709551615 c18446744073709551615 kZm9v b Oabc\r\nvalue\r\n"
+        );
+        assert_eq!(out.capacity(), capacity, "one allocation is enough");
+    }
+
+    #[test]
+    fn what_is_repeated() {
+        for (text, expected) in [
+            ("v", "\r\n"),
+            ("k q O1", " kfoo O1\r\n"),
+            ("O1 b k", " O1 kZm9v b\r\n"),
+        ] {
+            let mut out = Vec::new();
+            repeat(&mut out, flags(text), b"foo");
+            assert_eq!(String::from_utf8(out).unwrap(), expected);
+        }
+    }
+}

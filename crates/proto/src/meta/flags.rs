@@ -1,0 +1,265 @@
+//! The words behind a meta command's key.
+
+use super::base64;
+use crate::text::lines;
+use crate::text::number;
+
+/// The flags of a request as they stood in its line. They have been found good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flags<'a> {
+    /// The words, separated by spaces.
+    pub text: &'a [u8],
+    /// The request's key is base64 (flag `b`).
+    pub base64_key: bool,
+}
+
+impl<'a> Flags<'a> {
+    /// Each flag and the token behind it, in the order of the request.
+    #[inline]
+    pub fn iter(self) -> impl Iterator<Item = (u8, &'a [u8])> {
+        let words = self.text.split(|&byte| byte == b' ');
+        words.filter_map(|word| word.split_first().map(|(flag, token)| (*flag, token)))
+    }
+
+    /// Whether a flag is among them.
+    #[inline]
+    pub fn has(self, flag: u8) -> bool {
+        self.iter().any(|(other, _)| other == flag)
+    }
+
+    /// What they ask for.
+    pub fn options(self) -> Options {
+        let mut options = Options::default();
+        for (flag, token) in self.iter() {
+            let read = options.take(flag, token);
+            debug_assert!(read.is_ok(), "the flags were checked with the line");
+        }
+        options
+    }
+}
+
+/// Which flags there are: one bit for each letter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Set(u64);
+
+impl Set {
+    /// A set of letters.
+    pub const fn of(letters: &[u8]) -> Set {
+        let (mut bits, mut i) = (0, 0);
+        while i < letters.len() {
+            bits |= Self::bit(letters[i]);
+            i += 1;
+        }
+        Set(bits)
+    }
+
+    /// Letters of both cases differ in their lower six bits.
+    const fn bit(letter: u8) -> u64 {
+        1 << (letter & 0x3F)
+    }
+
+    /// Whether the letter is in the set.
+    #[inline]
+    pub const fn has(self, letter: u8) -> bool {
+        self.0 & Self::bit(letter) != 0
+    }
+
+    /// Adds a letter; says whether it is new.
+    #[inline]
+    pub fn insert(&mut self, letter: u8) -> bool {
+        let is_new = !self.has(letter);
+        self.0 |= Self::bit(letter);
+        is_new
+    }
+}
+
+/// Every flag that some meta command knows. Memcached lets each command have any of them, and passes over those that mean nothing to it.
+const KNOWN: Set = Set::of(b"bcCDEfFhIJklLMNOPqRstTuvx");
+
+/// What a request's flags ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Which flags there are.
+    pub set: Set,
+    /// `T`: the new expiry time.
+    pub exptime: Option<i32>,
+    /// `N`: make an item where there is none, with this expiry time.
+    pub create_exptime: Option<i32>,
+    /// `R`: win the right to make the value anew if it expires before this expiry time would.
+    pub recache_exptime: Option<i32>,
+    /// `F`: the client's own 32 bits.
+    pub client_flags: u32,
+    /// `C`: the CAS unique that the item must have.
+    pub compare: Option<u64>,
+    /// `E`: the CAS unique that the item is to get.
+    pub unique: Option<u64>,
+    /// `M`: the mode.
+    pub mode: Option<u8>,
+    /// `J`: the number that `ma` begins with where there is none.
+    pub initial: u64,
+    /// `D`: what `ma` adds or subtracts.
+    pub delta: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            set: Set::default(),
+            exptime: None,
+            create_exptime: None,
+            recache_exptime: None,
+            client_flags: 0,
+            compare: None,
+            unique: None,
+            mode: None,
+            initial: 0,
+            delta: 1,
+        }
+    }
+}
+
+impl Options {
+    /// Takes one flag in; on failure returns the line that memcached says.
+    fn take(&mut self, flag: u8, token: &[u8]) -> Result<(), &'static str> {
+        self.set.insert(flag);
+        let exptime = || number::signed_32(token).ok_or(lines::BAD_TOKEN);
+        let unsigned = |line| number::unsigned_64(token).ok_or(line);
+        match flag {
+            b'T' => self.exptime = Some(exptime()?),
+            b'N' => self.create_exptime = Some(exptime()?),
+            b'R' => self.recache_exptime = Some(exptime()?),
+            b'F' => self.client_flags = number::unsigned_32(token).ok_or(lines::BAD_LINE)?,
+            b'C' => self.compare = Some(unsigned(lines::BAD_TOKEN)?),
+            b'E' => self.unique = Some(unsigned(lines::BAD_TOKEN)?),
+            b'M' => self.mode = Some(token.first().copied().unwrap_or(b' ')),
+            b'J' => self.initial = unsigned(lines::BAD_INITIAL)?,
+            b'D' => self.delta = unsigned(lines::BAD_META_DELTA)?,
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// Reads the flags of a line; `words` counts the words in front of them. On failure returns the line that memcached says: an unknown flag
+/// or a second one of a kind ends the search, of the other faults the last is told.
+pub(super) fn read<'a>(
+    text: &'a [u8],
+    key: &[u8],
+    mut words: usize,
+) -> Result<(Flags<'a>, Options), &'static str> {
+    let flags = Flags {
+        text,
+        base64_key: false,
+    };
+    words += flags.iter().count();
+    if words > super::WORDS_MAX {
+        return Err(lines::TOO_MANY_FLAGS);
+    }
+    let (mut options, mut fault) = (Options::default(), None);
+    for (flag, token) in flags.iter() {
+        if flag >= 127 || options.set.has(flag) && flag.is_ascii_alphabetic() {
+            return Err(lines::DUPLICATE_FLAG);
+        }
+        if !flag.is_ascii_alphabetic() || !KNOWN.has(flag) {
+            return Err(lines::INVALID_FLAG);
+        }
+        if let Err(line) = options.take(flag, token) {
+            // Memcached has no line of its own for flags that are no number: it says what it was about to say anyway.
+            let line = if flag == b'F' {
+                fault.unwrap_or(line)
+            } else {
+                line
+            };
+            fault = Some(line);
+        }
+        if flag == b'b' && !base64::is_valid(key) {
+            fault = Some(lines::BAD_BASE64);
+        }
+    }
+    match fault {
+        Some(line) => Err(line),
+        None => Ok((
+            Flags {
+                text,
+                base64_key: options.set.has(b'b'),
+            },
+            options,
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(text: &str) -> Result<Options, &'static str> {
+        read(text.as_bytes(), b"Zm9v", 2).map(|(flags, options)| {
+            assert_eq!(flags.options(), options, "read again they say the same");
+            options
+        })
+    }
+
+    /// Each row was sent to memcached behind `mg Zm9v`; where 1.6.18 and 1.6.45 differ, the row is the latter's.
+    #[test]
+    fn faults() {
+        let rows: &[(&str, Option<&str>)] = &[
+            ("", None),
+            ("v", None),
+            ("b v t f s c h l k q u x I O P L MA", None),
+            ("T30 N-1 R0 F7 C5 E9 J3 D2 M+", None),
+            ("Tx", Some(lines::BAD_TOKEN)),
+            ("T", Some(lines::BAD_TOKEN)),
+            ("C-1", Some(lines::BAD_TOKEN)),
+            ("E", Some(lines::BAD_TOKEN)),
+            ("F", Some(lines::BAD_LINE)),
+            ("Tx Fx", Some(lines::BAD_TOKEN)),
+            ("Tx Dx", Some(lines::BAD_META_DELTA)),
+            ("Jx", Some(lines::BAD_INITIAL)),
+            ("v v", Some(lines::DUPLICATE_FLAG)),
+            ("Tx v v", Some(lines::DUPLICATE_FLAG)),
+            ("Tx !", Some(lines::INVALID_FLAG)),
+            ("\u{7f}", Some(lines::DUPLICATE_FLAG)),
+            ("a", Some(lines::INVALID_FLAG)),
+            ("S2", Some(lines::INVALID_FLAG)),
+            ("b c C1 D1 E1 f F1 h I J1 k l L MI N0 O1 P q", None),
+            (
+                "b c C1 D1 E1 f F1 h I J1 k l L MI N0 O1 P q v",
+                Some(lines::TOO_MANY_FLAGS),
+            ),
+        ];
+        for (text, line) in rows {
+            assert_eq!(options(text).err(), *line, "{text:?}");
+        }
+        assert_eq!(
+            read(b"b", b"foo", 2).unwrap_err(),
+            lines::BAD_BASE64,
+            "three digits are no base64"
+        );
+    }
+
+    #[test]
+    fn what_they_ask_for() {
+        let all = options("T30 N-1 R5 F7 C5 E9 J3 D2 MA").unwrap();
+        assert_eq!(
+            (all.exptime, all.create_exptime, all.recache_exptime),
+            (Some(30), Some(-1), Some(5))
+        );
+        assert_eq!(
+            (all.client_flags, all.compare, all.unique),
+            (7, Some(5), Some(9))
+        );
+        assert_eq!((all.initial, all.delta, all.mode), (3, 2, Some(b'A')));
+        assert_eq!(options("").unwrap().delta, 1);
+        let flags = Flags {
+            text: b"v  Oabc  t",
+            base64_key: false,
+        };
+        let words: Vec<_> = flags.iter().collect();
+        assert_eq!(
+            words,
+            [(b'v', &b""[..]), (b'O', b"abc"), (b't', b"")],
+            "several spaces are one"
+        );
+        assert!(flags.has(b't') && !flags.has(b'T'));
+    }
+}

@@ -1,0 +1,218 @@
+//! A line, for `ms` with its value, to a request.
+
+use super::flags::{self, Flags, Options, Set};
+use super::{Command, OPAQUE_BYTES_MAX};
+use crate::text::parser::{Line, Parser, State};
+use crate::text::step::{After, Step};
+use crate::text::{lines, number, tokens};
+use crate::{Form, Refusal, Request, Verb};
+use glimmer_base::limits::KEY_BYTES_MAX;
+
+const LINE_END: &[u8] = b"\r\n";
+
+/// Flags of `mg` that report what any reader can see, or nothing at all.
+const READ_ONLY: Set = Set::of(b"bcCEfFIJkLMOPqstvxD");
+
+/// The common case: `mg `, a key, and flags of which none changes anything and none has a token but the opaque. `rest` is what follows
+/// `mg `. None if the line is anything else.
+#[inline]
+pub(crate) fn plain_get(rest: &[u8]) -> Option<Step<'_>> {
+    // Of these the line is known to be good without reading a number.
+    const PLAIN: Set = Set::of(b"cfkOqstv");
+    let key_bytes = tokens::plain_len(&rest[..rest.len().min(KEY_BYTES_MAX + 1)]);
+    if key_bytes == 0 || key_bytes > KEY_BYTES_MAX {
+        return None;
+    }
+    let (key, line) = rest.split_at(key_bytes);
+    let (mut at, mut seen) = (0, Set::default());
+    while !line[at..].starts_with(LINE_END) {
+        let [b' ', flag, behind @ ..] = &line[at..] else {
+            return None;
+        };
+        if !flag.is_ascii_alphabetic() || !PLAIN.has(*flag) || !seen.insert(*flag) {
+            return None;
+        }
+        let token_bytes = match flag {
+            b'O' => tokens::plain_len(&behind[..behind.len().min(OPAQUE_BYTES_MAX)]),
+            _ => 0,
+        };
+        if token_bytes == OPAQUE_BYTES_MAX {
+            return None;
+        }
+        at += 2 + token_bytes;
+    }
+    let flags = Flags {
+        text: line[..at].strip_prefix(b" ").unwrap_or_default(),
+        base64_key: false,
+    };
+    Some(Step::Request {
+        used: "mg ".len() + key_bytes + at + LINE_END.len(),
+        request: Request {
+            key,
+            verb: Verb::Get,
+            form: Form::Meta(flags),
+        },
+    })
+}
+
+/// Reads the line of a meta command; `rest` is what follows its name.
+pub(crate) fn read<'a>(
+    parser: &mut Parser,
+    line: &Line<'a>,
+    command: Command,
+    rest: &'a [u8],
+    no_memory: bool,
+) -> Step<'a> {
+    let Some((key, rest)) = tokens::first(rest) else {
+        return line.refuse(lines::BAD_LINE);
+    };
+    match command {
+        Command::Store => store(parser, line, key, rest, no_memory),
+        Command::Debug => debug(line, key, rest),
+        _ => match check(key, rest, 2) {
+            Ok((flags, options)) => other(line, command, key, flags, &options),
+            // Memcached has one line for whatever is wrong with `ma`.
+            Err(_) if command == Command::Arithmetic => line.refuse(lines::BAD_META_FLAGS),
+            Err(reason) => line.refuse(reason),
+        },
+    }
+}
+
+/// Reads key and flags; `words` counts the words in front of the flags.
+fn check<'a>(
+    key: &[u8],
+    rest: &'a [u8],
+    words: usize,
+) -> Result<(Flags<'a>, Options), &'static str> {
+    if key.len() > KEY_BYTES_MAX {
+        return Err(lines::BAD_LINE);
+    }
+    flags::read(tokens::without_leading_spaces(rest), key, words)
+}
+
+/// `mg`, `md`, `ma`.
+fn other<'a>(
+    line: &Line<'a>,
+    command: Command,
+    key: &'a [u8],
+    flags: Flags<'a>,
+    options: &Options,
+) -> Step<'a> {
+    let mode_is_known = matches!(options.mode, None | Some(b'I' | b'+' | b'D' | b'-'));
+    if command == Command::Arithmetic && !mode_is_known {
+        return line.refuse(lines::BAD_ARITHMETIC_MODE);
+    }
+    if has_long_opaque(flags) {
+        return line.refuse(lines::LONG_OPAQUE);
+    }
+    let is_read = command == Command::Get && flags.iter().all(|(flag, _)| READ_ONLY.has(flag));
+    let verb = if is_read {
+        Verb::Get
+    } else {
+        Verb::Meta {
+            command,
+            value: &[],
+        }
+    };
+    request(line.used, key, verb, flags)
+}
+
+/// `me`, whose only flag is a `b` behind the key.
+fn debug<'a>(line: &Line<'a>, key: &'a [u8], rest: &'a [u8]) -> Step<'a> {
+    let base64_key = matches!(tokens::first(rest), Some((b"b", _)));
+    if key.len() > KEY_BYTES_MAX || base64_key && !super::base64::is_valid(key) {
+        return line.refuse(lines::BAD_LINE);
+    }
+    let verb = Verb::Meta {
+        command: Command::Debug,
+        value: &[],
+    };
+    let flags = Flags {
+        text: &[],
+        base64_key,
+    };
+    request(line.used, key, verb, flags)
+}
+
+fn store<'a>(
+    parser: &mut Parser,
+    line: &Line<'a>,
+    key: &'a [u8],
+    rest: &'a [u8],
+    no_memory: bool,
+) -> Step<'a> {
+    /// Memcached adds the line end's two bytes to the length in 32 bits.
+    const LENGTH_MAX: i32 = i32::MAX - 2;
+    let length = tokens::first(rest)
+        .and_then(|(word, rest)| Some((number::signed_32(word)?, rest)))
+        .filter(|(length, _)| (0..=LENGTH_MAX).contains(length));
+    let Some((length, rest)) = length else {
+        // The value, if one follows, will be taken for commands: how long it is cannot be known.
+        return line.refuse(lines::BAD_LINE);
+    };
+    let value_bytes = length as usize;
+    let swallow = State::Swallow {
+        left: (value_bytes + LINE_END.len()) as u32,
+    };
+    let checked = check(key, rest, 3).and_then(|(flags, options)| match options.mode {
+        None | Some(b'E' | b'A' | b'P' | b'R' | b'S') => Ok((flags, options)),
+        Some(_) => Err(lines::BAD_STORE_MODE),
+    });
+    let (flags, options) = match checked {
+        Ok(good) => good,
+        Err(reason) => {
+            parser.state = swallow;
+            return line.refuse(reason);
+        }
+    };
+    let refuse = |reason| request(line.used, key, Verb::Refused { reason }, flags);
+    let value_bytes_max = parser
+        .limits
+        .value_bytes_max(key.len(), options.client_flags);
+    if value_bytes > value_bytes_max {
+        parser.state = swallow;
+        return refuse(Refusal::TooLarge);
+    }
+    if has_long_opaque(flags) {
+        parser.state = swallow;
+        return line.refuse(lines::LONG_OPAQUE);
+    }
+    let used = line.used + value_bytes + LINE_END.len();
+    let Some(body) = line.input.get(line.used..used) else {
+        if no_memory {
+            parser.state = swallow;
+            return refuse(Refusal::NoMemory);
+        }
+        return Step::Need { need: used };
+    };
+    let (value, end) = body.split_at(value_bytes);
+    if end != LINE_END {
+        return Step::Refuse {
+            used,
+            line: lines::BAD_CHUNK,
+            then: After::Continue,
+        };
+    }
+    let verb = Verb::Meta {
+        command: Command::Store,
+        value,
+    };
+    request(used, key, verb, flags)
+}
+
+fn has_long_opaque(flags: Flags<'_>) -> bool {
+    flags
+        .iter()
+        .any(|(flag, token)| flag == b'O' && token.len() >= OPAQUE_BYTES_MAX)
+}
+
+fn request<'a>(used: usize, key: &'a [u8], verb: Verb<'a>, flags: Flags<'a>) -> Step<'a> {
+    Step::Request {
+        used,
+        request: Request {
+            key,
+            verb,
+            form: Form::Meta(flags),
+        },
+    }
+}
