@@ -9,6 +9,8 @@ use crate::errand::{Permit, cachedump};
 
 mod binary;
 
+pub(crate) use binary::administer as binary_admin;
+
 /// Executes a command that names no key.
 #[cold]
 pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools<'_>) -> Stop {
@@ -34,7 +36,7 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools
             };
             say(if quiet { "" } else { line });
         }
-        Admin::Binary(header, command) => return binary::administer(header, command, out, tools),
+        Admin::Binary(..) => unreachable!("it is answered in its own words"),
         Admin::Stats(argument) => tools.frontdesk.stats(argument, tools.now, out),
         Admin::CacheDump { items_max } => {
             if tools.permits.dump {

@@ -13,9 +13,9 @@ use glimmer_engine::{Done, Engine, Job, Place, Status};
 use glimmer_proto::text::Dump;
 use glimmer_proto::text::lines;
 use glimmer_proto::text::login::{self, Login};
-use glimmer_proto::{Admin, After, Parser, Request, Step, binary};
+use glimmer_proto::{Admin, After, Form, Parser, Request, Step, binary};
 
-use crate::administer::{administer, begin_dump, begin_watch};
+use crate::administer::{administer, begin_dump, begin_watch, binary_admin};
 use crate::config::Permits;
 use crate::connection::{Connection, ConnectionKey};
 use crate::errand::Permit;
@@ -121,6 +121,8 @@ pub(crate) struct Tools<'w> {
     /// Requests of one member in one burst.
     pub turn_requests: u32,
     pub permits: Permits,
+    /// Clients have to authenticate.
+    pub locked: bool,
     pub switches: &'w Switches,
     pub observers: &'w Observers,
     pub doorbells: &'w [Arc<Doorbell<EventBell>>],
@@ -311,7 +313,7 @@ impl Burst {
                 member.stop = Stop::Hungry(1);
                 return;
             }
-            if member.locked {
+            if member.locked && !member.parser.is_binary() {
                 member.stop = member.log_in(input, out, tools);
                 if member.stop != Stop::Live {
                     return;
@@ -319,7 +321,13 @@ impl Burst {
                 continue;
             }
             let before = member.parser;
-            let (used, then) = match member.parser.next(&input[member.at..]) {
+            let step = member.parser.next(&input[member.at..]);
+            let step = if member.locked {
+                locked_out(step)
+            } else {
+                step
+            };
+            let (used, then) = match step {
                 Step::Request { used, request } => {
                     let keyhash = request.with_key(|key| tools.seed.keyhash(key));
                     match route(member, keyhash, &request, tools) {
@@ -408,6 +416,13 @@ impl Burst {
                 } => {
                     let is_stream = matches!(member.source, Source::Connection(_));
                     (used, begin_watch(interests, is_stream, out, tools))
+                }
+                Step::Admin {
+                    used,
+                    admin: Admin::Binary(header, command),
+                } => {
+                    let locked = &mut member.locked;
+                    (used, binary_admin(header, command, locked, out, tools))
                 }
                 Step::Admin { used, admin } => (used, administer(&admin, out, tools)),
             };
@@ -562,6 +577,27 @@ impl Member {
         }
         self.requests = self.requests.saturating_sub(u32::from(self.steps - step));
         self.steps = step;
+    }
+}
+
+/// What a client of the binary protocol that has yet to say who it is gets for this: nothing but a way to say so, and the version.
+fn locked_out(step: Step<'_>) -> Step<'_> {
+    let (used, header) = match step {
+        Step::Request { used, request } => match request.form {
+            Form::Binary(header) => (used, header),
+            _ => return step,
+        },
+        Step::Admin {
+            used,
+            admin: Admin::Binary(header, command),
+        } if !command.is_open_to_all() => (used, header),
+        _ => return step,
+    };
+    Step::Fail {
+        used,
+        header,
+        status: binary::Status::AuthError,
+        then: After::Close,
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use glimmer_base::Seed;
 use glimmer_base::limits::{BUFFER_BYTES, BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH};
-use glimmer_proto::text::Limits;
+use glimmer_proto::{Accepts, Limits};
 
 use crate::clock::Clock;
 
@@ -55,7 +55,9 @@ pub struct NodeConfig {
     /// Bytes that each worker may use for what it receives, what it replies and what it sends across to other workers. Raised to
     /// [`NodeConfig::buffer_bytes_min`].
     pub buffer_bytes: usize,
-    /// What the text protocol accepts.
+    /// Which protocols connections and datagrams may speak.
+    pub accepts: Accepts,
+    /// What the protocols accept.
     pub limits: Limits,
     /// Which commands clients may use.
     pub permits: Permits,

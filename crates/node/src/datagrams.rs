@@ -35,7 +35,8 @@ impl Worker {
     }
 
     fn answer_inbox(&mut self, door: usize) {
-        let parser = Parser::new(self.shared.config.limits);
+        let config = &self.shared.config;
+        let parser = Parser::accepting(config.accepts, config.limits);
         for slot in 0..self.inbox.count() {
             let datagram = self.inbox.datagram(slot);
             self.tally.bytes_read += datagram.len() as u64;

@@ -160,7 +160,8 @@ impl Worker {
     fn seat(&mut self, stream: Stream) {
         // Unix sockets have no such thing as NODELAY; without it replies are merely later.
         let _ = stream.set_nodelay();
-        let parser = Parser::new(self.shared.config.limits);
+        let config = &self.shared.config;
+        let parser = Parser::accepting(config.accepts, config.limits);
         let guest = Arc::new(Guest::connected(&stream, self.now.ms));
         self.shared.guestbook.add(guest.clone());
         let link = Link::Stream(stream, guest);

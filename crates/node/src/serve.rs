@@ -113,6 +113,7 @@ impl Worker {
             alone: self.shared.is_alone(),
             turn_requests: self.shared.config.turn_requests,
             permits: self.shared.config.permits,
+            locked: self.shared.config.locked,
             switches: &self.shared.switches,
             observers: &self.shared.observers,
             doorbells: &self.shared.doorbells,

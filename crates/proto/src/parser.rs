@@ -41,6 +41,12 @@ impl Parser {
         }
     }
 
+    /// Whether the connection speaks the binary protocol, as far as is known.
+    #[inline]
+    pub fn is_binary(&self) -> bool {
+        matches!(self, Parser::Binary(_))
+    }
+
     /// Takes the next request from the front of `input`; see [`text::Parser::next`].
     #[inline]
     pub fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a> {

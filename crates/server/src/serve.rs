@@ -1,14 +1,14 @@
 //! From a configuration to a running server, and to its end.
 
 use crate::auth::{AuthError, AuthFile};
-use crate::config::{Config, ConfigError, HugepagePolicy};
+use crate::config::{Config, ConfigError, HugepagePolicy, Protocol};
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
 use crate::process::{self, PidFile, ProcessError};
 use crate::stats::Desk;
 use crate::{assembly, cores, log};
 use glimmer_base::Seed;
 use glimmer_node::{Address, Clock, Node, NodeConfig};
-use glimmer_proto::text::Limits;
+use glimmer_proto::{Accepts, Limits};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
@@ -158,6 +158,11 @@ fn start(
         turn_requests: config.turn_requests,
         idle_timeout: config.idle_timeout,
         buffer_bytes: plan.buffer_bytes_per_worker,
+        accepts: match config.protocol {
+            Protocol::Auto => Accepts::Any,
+            Protocol::Ascii => Accepts::Text,
+            Protocol::Binary => Accepts::Binary,
+        },
         limits: Limits {
             item_bytes_max: plan.item_bytes_max,
         },

@@ -6,10 +6,16 @@ use glimmer_proto::text::lines;
 use super::flush_ms;
 use crate::burst::{Stop, Tools};
 
-/// Executes a command that names no key, and answers in the words of the binary protocol.
-pub(super) fn administer(
+/// The way in which a client says who it is: its name and its password, in clear (RFC 4616).
+const MECHANISM: &[u8] = b"PLAIN";
+
+/// Executes a command that names no key, and answers in the words of the binary protocol. `locked` says that the client has yet to say who it
+/// is.
+#[cold]
+pub(crate) fn administer(
     header: Header,
     command: Command<'_>,
+    locked: &mut bool,
     out: &mut Vec<u8>,
     tools: &mut Tools<'_>,
 ) -> Stop {
@@ -35,12 +41,42 @@ pub(super) fn administer(
             unless_quiet(out, header);
             return Stop::Close;
         }
-        // Nobody needs to say who it is, and memcached without `-S` knows none of these commands.
-        Command::SaslMechanisms | Command::SaslAuth { .. } | Command::SaslStep { .. } => {
+        // Where nobody needs to say who it is, memcached knows none of these commands.
+        Command::SaslMechanisms | Command::SaslAuth { .. } | Command::SaslStep { .. }
+            if !tools.locked =>
+        {
             emit::error(out, header, Status::UnknownCommand);
+        }
+        Command::SaslMechanisms => emit::success_with(out, header, MECHANISM),
+        Command::SaslAuth { mechanism, data } => {
+            let is_admitted = mechanism == MECHANISM
+                && name_and_password(data)
+                    .is_some_and(|(name, password)| tools.frontdesk.admits(name, password));
+            *locked = !is_admitted;
+            tools.tally.auth_cmds += 1;
+            tools.tally.auth_errors += u64::from(!is_admitted);
+            if is_admitted {
+                emit::success_with(out, header, b"Authenticated");
+            } else {
+                emit::error(out, header, Status::AuthError);
+            }
+        }
+        // The mechanism has one step, and it was taken.
+        Command::SaslStep { .. } => {
+            tools.tally.auth_cmds += 1;
+            tools.tally.auth_errors += 1;
+            emit::error(out, header, Status::AuthError);
         }
     }
     Stop::Live
+}
+
+/// Name and password of a PLAIN message: whom the client wants to act for, its name, and its password, with a zero byte between them. Only for
+/// itself may it act.
+fn name_and_password(data: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut parts = data.splitn(3, |&byte| byte == 0);
+    let (acts_for, name, password) = (parts.next()?, parts.next()?, parts.next()?);
+    (acts_for.is_empty() || acts_for == name).then_some((name, password))
 }
 
 fn unless_quiet(out: &mut Vec<u8>, header: Header) {
@@ -110,6 +146,21 @@ mod tests {
         out.clear();
         stats(&mut out, STAT, b"RESET\r\n");
         assert_eq!(out.len(), 24, "done, and nothing to tell");
+    }
+
+    #[test]
+    fn plain_messages() {
+        let rows: &[(&[u8], Option<(&[u8], &[u8])>)] = &[
+            (b"\0me\0secret", Some((b"me", b"secret"))),
+            (b"me\0me\0secret", Some((b"me", b"secret"))),
+            (b"you\0me\0secret", None),
+            (b"\0me\0", Some((b"me", b""))),
+            (b"me\0secret", None),
+            (b"", None),
+        ];
+        for (data, expected) in rows {
+            assert_eq!(name_and_password(data), *expected, "{data:?}");
+        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use glimmer_base::{Keyhash, Moment, Seed};
 use glimmer_engine::{Done, Engine, Figures, Glimpse, Job, ListCursor, Listed, Place, Status};
 use glimmer_node::{Address, Clock, Frontdesk, Node, NodeConfig, Permits};
 use glimmer_proto::text::{Limits, Shutdown, emit, lines};
-use glimmer_proto::{Form, Request, StoreMode, Verb};
+use glimmer_proto::{Accepts, Form, Request, StoreMode, Verb};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
 /// Who may touch a partition.
@@ -229,6 +229,7 @@ pub fn config() -> NodeConfig {
         connections_max: 1024,
         idle_timeout: None,
         buffer_bytes: 0,
+        accepts: Accepts::Any,
         limits: Limits::default(),
         seed: Seed(7),
         cores: Vec::new(),

@@ -39,6 +39,19 @@ pub enum Command<'a> {
     },
 }
 
+impl Command<'_> {
+    /// Whether a client may ask for it before it has said who it is.
+    pub fn is_open_to_all(&self) -> bool {
+        matches!(
+            self,
+            Command::Version
+                | Command::SaslMechanisms
+                | Command::SaslAuth { .. }
+                | Command::SaslStep { .. }
+        )
+    }
+}
+
 /// A packet in its parts.
 pub(super) struct Packet<'a> {
     pub header: RequestHeader,
