@@ -19,16 +19,17 @@ pub fn glimpse<T: Table>(
         value_bytes: item.layout().value_len,
         cas: item.cas(),
     };
-    let (keyhash, key) = (job.keyhash, job.request.key);
-    match (&mut handle.owner, &handle.reader) {
-        (Some(owner), _) => owner
-            .enter(flushes)
-            .find(keyhash, key, now)
-            .as_ref()
-            .map(look),
-        (None, Some(reader)) => reader.read(keyhash, key, now, flushes, look).ok().flatten(),
-        (None, None) => None,
-    }
+    let keyhash = job.keyhash;
+    job.request
+        .with_key(|key| match (&mut handle.owner, &handle.reader) {
+            (Some(owner), _) => owner
+                .enter(flushes)
+                .find(keyhash, key, now)
+                .as_ref()
+                .map(look),
+            (None, Some(reader)) => reader.read(keyhash, key, now, flushes, look).ok().flatten(),
+            (None, None) => None,
+        })
 }
 
 /// See [`Engine::list`](crate::Engine::list).

@@ -3,7 +3,8 @@
 
 use glimmer_base::{Expiry, Moment};
 use glimmer_engine::{Done, Engine, Glimpse, Job, Status};
-use glimmer_proto::{StoreMode, Verb};
+use glimmer_proto::meta::{Command, Options};
+use glimmer_proto::{Form, Request, StoreMode, Verb};
 
 /// What was asked, as far as watchers are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,11 +59,11 @@ pub(crate) fn run(
         engine.run(now, &jobs[this.clone()], outs, &mut done[this]);
         if done[index].status == Status::Done {
             sights.push(Sight {
-                key: job.request.key.into(),
-                asked: asked(&job.request.verb),
+                key: job.request.with_key(|key| Box::from(key)),
+                asked: asked(&job.request),
                 before,
                 after: engine.glimpse(now, job),
-                ttl_s: ttl_s(&job.request.verb, now),
+                ttl_s: ttl_s(&job.request, now),
                 fd: fd_of(job),
             });
         }
@@ -70,26 +71,56 @@ pub(crate) fn run(
     sights
 }
 
-fn asked(verb: &Verb<'_>) -> Asked {
-    match verb {
+fn asked(request: &Request<'_>) -> Asked {
+    match &request.verb {
         Verb::Get | Verb::GetAndTouch { .. } => Asked::Fetch,
         Verb::Store { mode, .. } => Asked::Store(match mode {
             StoreMode::Set => "set",
             StoreMode::Add => "add",
             StoreMode::Replace => "replace",
-            StoreMode::Append => "append",
-            StoreMode::Prepend => "prepend",
+            StoreMode::Append | StoreMode::AppendIf(_) => "append",
+            StoreMode::Prepend | StoreMode::PrependIf(_) => "prepend",
             StoreMode::Cas(_) => "cas",
         }),
-        Verb::Delete => Asked::Delete("delete"),
+        Verb::Delete | Verb::DeleteIf { .. } => Asked::Delete("delete"),
+        Verb::Meta { command, .. } => match command {
+            Command::Get => Asked::Fetch,
+            Command::Store => Asked::Store(stored_by(&options(request))),
+            Command::Delete => Asked::Delete("md"),
+            Command::Arithmetic | Command::Debug => Asked::Other,
+        },
         _ => Asked::Other,
     }
 }
 
-fn ttl_s(verb: &Verb<'_>, now: Moment) -> u64 {
-    let Verb::Store { exptime, .. } = verb else {
-        return 0;
+/// The classic command that does what this `ms` does.
+fn stored_by(options: &Options) -> &'static str {
+    match (options.mode, options.compare) {
+        (Some(b'E'), _) => "add",
+        (Some(b'A'), _) => "append",
+        (Some(b'P'), _) => "prepend",
+        (_, Some(_)) => "cas",
+        (Some(b'R'), None) => "replace",
+        _ => "set",
+    }
+}
+
+fn options(request: &Request<'_>) -> Options {
+    match request.form {
+        Form::Meta(flags) => flags.options(),
+        _ => Options::default(),
+    }
+}
+
+fn ttl_s(request: &Request<'_>, now: Moment) -> u64 {
+    let exptime = match request.verb {
+        Verb::Store { exptime, .. } => exptime,
+        Verb::Meta {
+            command: Command::Store,
+            ..
+        } => options(request).exptime.unwrap_or(0).into(),
+        _ => return 0,
     };
-    let expiry_ms = Expiry::from_memcached(*exptime, now).ms();
+    let expiry_ms = Expiry::from_memcached(exptime, now).ms();
     expiry_ms.saturating_sub(now.ms) / 1000
 }
