@@ -102,6 +102,15 @@ def test_a_slow_watcher_loses_lines_and_slows_nobody(ours):
         watcher.expect(rb"item_get .*")
 
 
+def test_evictions(ours):
+    with Server("-m", 8, "-t", 1) as server, server.wire() as wire, Watcher(server, b"evictions") as watcher:
+        for n in range(2000):
+            wire.send(b"set k%d 0 0 10000 noreply\r\n%s\r\n" % (n, bytes(10000)))
+        wire.exchange(b"get none\r\n", END)
+        assert int(server.stats()["evictions"]) > 0
+        watcher.expect(rb"eviction key=k\d+ fetch=no ttl=-1 la=-1 clsid=1 size=10000")
+
+
 def test_watchers_are_counted_and_limited(ours):
     with Server("-t", 2) as server:
         watchers = [Watcher(server) for _ in range(20)]

@@ -4,10 +4,12 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use glimmer_base::Seed;
 use glimmer_base::limits::{BUFFER_BYTES, BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH};
+use glimmer_engine::Departures;
 use glimmer_proto::{Accepts, Limits};
 
 use crate::clock::Clock;
@@ -61,6 +63,8 @@ pub struct NodeConfig {
     pub limits: Limits,
     /// Which commands clients may use.
     pub permits: Permits,
+    /// Where the store notes items that leave to make room.
+    pub departures: Arc<Departures>,
     /// What divides a key's prefix from the rest, for `stats detail`.
     pub prefix_delimiter: u8,
     /// Whether requests are counted by prefix from the start.

@@ -81,7 +81,7 @@ impl Shared {
         let workers = doorbells.len();
         Shared {
             roster: Roster::new(workers, config.connections_max),
-            observers: Observers::new(workers, config.prefix_delimiter, config.detail),
+            observers: Observers::new(workers, &config),
             guestbook: Guestbook::default(),
             switches: Switches::new(config.crawler, workers),
             config,

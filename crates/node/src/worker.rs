@@ -129,6 +129,8 @@ impl Worker {
         if self.now.ms - self.ticked_ms >= TICK.as_millis() as u64 {
             self.tick();
         }
+        let shared = &self.shared;
+        (shared.observers).show_departures(&shared.doorbells);
         self.serve_watchers();
         self.crawl_on();
         self.publish();

@@ -3,19 +3,21 @@
 use crate::config::{AccessMode, Config, EvictionRule, HugepagePolicy, Mode};
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Seed;
-use glimmer_engine::{Engine, Spread, build};
+use glimmer_engine::{Departures, Engine, Spread, build};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::partition::{ConfigError, Owner, PartitionConfig};
 use glimmer_store::store_mode::{self, StoreConfig};
+use std::sync::Arc;
 
-/// Builds the store as planned, and for each worker the engine that drives it.
+/// Builds the store as planned, and for each worker the engine that drives it. Items that leave to make room are noted in `departures`.
 pub fn engines(
     config: &Config,
     plan: &MemoryPlan,
     seed: Seed,
     numa_nodes: Vec<u32>,
+    departures: &Arc<Departures>,
 ) -> Result<Vec<Box<dyn Engine>>, ConfigError> {
     let spread = Spread {
         partitions: plan.partitions,
@@ -46,9 +48,9 @@ pub fn engines(
         ..PartitionConfig::default()
     };
     match config.access {
-        AccessMode::Erew => with_rule::<Erew>(config, &spread, &partition),
-        AccessMode::Crew => with_rule::<Crew>(config, &spread, &partition),
-        AccessMode::Crcw => with_rule::<Crcw>(config, &spread, &partition),
+        AccessMode::Erew => with_rule::<Erew>(config, &spread, &partition, departures),
+        AccessMode::Crew => with_rule::<Crew>(config, &spread, &partition, departures),
+        AccessMode::Crcw => with_rule::<Crcw>(config, &spread, &partition, departures),
     }
 }
 
@@ -56,17 +58,24 @@ fn with_rule<A: Access>(
     config: &Config,
     spread: &Spread,
     partition: &PartitionConfig,
+    departures: &Arc<Departures>,
 ) -> Result<Vec<Box<dyn Engine>>, ConfigError> {
     match config.evict {
-        EvictionRule::Fifo => cache::<A, _>(spread, partition, Fifo),
-        EvictionRule::Lru => cache::<A, _>(spread, partition, ApproxLru::new(config.lru_threshold)),
-        EvictionRule::S3Fifo => cache::<A, _>(spread, partition, S3Fifo),
+        EvictionRule::Fifo => cache::<A, _>(spread, partition, departures, Fifo),
+        EvictionRule::Lru => cache::<A, _>(
+            spread,
+            partition,
+            departures,
+            ApproxLru::new(config.lru_threshold),
+        ),
+        EvictionRule::S3Fifo => cache::<A, _>(spread, partition, departures, S3Fifo),
     }
 }
 
 fn cache<A: Access, E: Evict>(
     spread: &Spread,
     partition: &PartitionConfig,
+    departures: &Arc<Departures>,
     rule: E,
 ) -> Result<Vec<Box<dyn Engine>>, ConfigError> {
     build(spread, |numa_node| {
@@ -74,7 +83,9 @@ fn cache<A: Access, E: Evict>(
             numa_node,
             ..*partition
         };
-        Owner::<A, E>::new(&partition, rule.clone())
+        let mut owner = Owner::<A, E>::new(&partition, rule.clone())?;
+        owner.note_departures(departures.clone());
+        Ok(owner)
     })
 }
 

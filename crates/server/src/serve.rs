@@ -7,6 +7,7 @@ use crate::process::{self, PidFile, ProcessError};
 use crate::stats::Desk;
 use crate::{assembly, cores, log};
 use glimmer_base::Seed;
+use glimmer_engine::Departures;
 use glimmer_node::{Address, Clock, Node, NodeConfig};
 use glimmer_proto::{Accepts, Limits};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
@@ -128,13 +129,13 @@ fn start(
     };
     let seed = Seed(rand::random());
     let numa_nodes = cores::numa_nodes(&cores);
-    let engines =
-        assembly::engines(config, plan, seed, numa_nodes).map_err(|error| {
-            match config.hugepages {
-                HugepagePolicy::Hugetlb => ServeError::Hugetlb(error),
-                _ => error.into(),
-            }
-        })?;
+    let departures = Arc::new(Departures::default());
+    let engines = assembly::engines(config, plan, seed, numa_nodes, &departures).map_err(
+        |error| match config.hugepages {
+            HugepagePolicy::Hugetlb => ServeError::Hugetlb(error),
+            _ => error.into(),
+        },
+    )?;
     let auth_is_wanted = auth.is_some();
     let tables = engines.iter().map(|engine| engine.figures()).collect();
     let desk = Arc::new(Desk::new(
@@ -167,6 +168,7 @@ fn start(
             item_bytes_max: plan.item_bytes_max,
         },
         permits: config.permits,
+        departures,
         prefix_delimiter: config.prefix_delimiter,
         detail: config.detail,
         crawler: config.crawler,

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use glimmer_engine::Departed;
 use glimmer_proto::text::dump::escape;
 
 use super::interest;
@@ -91,17 +92,42 @@ pub(super) fn of_sight(
     }
 }
 
+/// The line of an item that left to make room. How long ago it was accessed is -1 if that was not noted.
+pub(super) fn of_departed(item: &Departed, stamp: &Stamp) -> String {
+    let mut line = begin_with(stamp, "eviction", &item.key);
+    let fetched = if item.was_read { "yes" } else { "no" };
+    let ttl = match item.expiry.ms() {
+        0 => -1,
+        ms => (ms.saturating_sub(item.now.ms) / 1000) as i64,
+    };
+    let accessed = match item.accessed_s {
+        0 => -1,
+        accessed_s => (item.now.ms / 1000).saturating_sub(accessed_s.into()) as i64,
+    };
+    let size = item.value_bytes;
+    let _ = writeln!(
+        line,
+        " fetch={fetched} ttl={ttl} la={accessed} clsid={} size={size}",
+        class(size)
+    );
+    line
+}
+
 /// All items are of class 1; what is not there has none.
 fn class(value_bytes: usize) -> u32 {
     u32::from(value_bytes > 0)
 }
 
 fn begin(stamp: &Stamp, kind: &str, sight: &Sight) -> String {
+    begin_with(stamp, kind, &sight.key)
+}
+
+fn begin_with(stamp: &Stamp, kind: &str, key: &[u8]) -> String {
     let mut line = stamp.begin(kind);
-    let mut key = Vec::new();
-    escape(&mut key, &sight.key);
+    let mut escaped = Vec::new();
+    escape(&mut escaped, key);
     line.push_str(" key=");
-    line.push_str(&String::from_utf8_lossy(&key));
+    line.push_str(&String::from_utf8_lossy(&escaped));
     line
 }
 

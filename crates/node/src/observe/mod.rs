@@ -18,7 +18,9 @@ use std::sync::Arc;
 
 use glimmer_base::limits::{PREFIXES_MAX, WATCHERS_MAX};
 use glimmer_base::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, lock};
+use glimmer_engine::Departures;
 
+use crate::config::NodeConfig;
 use crate::guestbook::Guest;
 use crate::mesh::doorbell::Doorbell;
 use crate::wake::EventBell;
@@ -32,7 +34,7 @@ pub(crate) use sight::{Sight, run};
 
 /// What can be watched, one bit each.
 pub(crate) mod interest {
-    pub use glimmer_proto::text::watch::{CONNEVENTS, DELETIONS, FETCHERS, MUTATIONS};
+    pub use glimmer_proto::text::watch::{CONNEVENTS, DELETIONS, EVICTIONS, FETCHERS, MUTATIONS};
 
     /// Counting by prefix, which is no watcher's.
     pub const DETAIL: u32 = 1 << 31;
@@ -53,19 +55,22 @@ pub(crate) struct Observers {
     sent: AtomicU64,
     skipped: AtomicU64,
     prefixes: Mutex<Prefixes>,
+    departures: Arc<Departures>,
 }
 
 impl Observers {
-    pub fn new(workers: usize, delimiter: u8, detail: bool) -> Observers {
+    pub fn new(workers: usize, config: &NodeConfig) -> Observers {
+        let detail = if config.detail { interest::DETAIL } else { 0 };
         Observers {
-            interests: AtomicU32::new(if detail { interest::DETAIL } else { 0 }),
+            interests: AtomicU32::new(detail),
+            departures: config.departures.clone(),
             feeds: Mutex::new(Vec::new()),
             pending: (0..workers).map(|_| AtomicBool::new(false)).collect(),
             gid: AtomicU64::new(0),
             written: AtomicU64::new(0),
             sent: AtomicU64::new(0),
             skipped: AtomicU64::new(0),
-            prefixes: Mutex::new(Prefixes::new(delimiter, PREFIXES_MAX)),
+            prefixes: Mutex::new(Prefixes::new(config.prefix_delimiter, PREFIXES_MAX)),
         }
     }
 
@@ -98,6 +103,7 @@ impl Observers {
         let watched = feeds.iter().fold(0, |sum, feed| sum | feed.interests());
         let detail = self.interests() & interest::DETAIL;
         self.interests.store(watched | detail, Ordering::Relaxed);
+        self.departures.watch(watched & interest::EVICTIONS != 0);
     }
 
     /// Turns counting by prefix on or off.
@@ -148,6 +154,16 @@ impl Observers {
             line::of_sight(sight, &mut lines, &mut || self.stamp());
         }
         self.publish(&lines, doorbells);
+    }
+
+    /// Shows what left the store to make room.
+    pub fn show_departures(&self, doorbells: &[Arc<Doorbell<EventBell>>]) {
+        if self.interests() & interest::EVICTIONS != 0 {
+            let departed = self.departures.take();
+            let line = |item| (interest::EVICTIONS, line::of_departed(item, &self.stamp()));
+            let lines: Vec<_> = departed.iter().map(line).collect();
+            self.publish(&lines, doorbells);
+        }
     }
 
     /// Shows that a connection was opened or, with the reason, closed.

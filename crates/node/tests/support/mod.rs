@@ -222,6 +222,7 @@ pub fn config() -> NodeConfig {
         turn_requests: TURN_REQUESTS_MAX,
         permits: Permits::ALL,
         crawler: true,
+        departures: Arc::default(),
         prefix_delimiter: b':',
         detail: false,
         locked: false,

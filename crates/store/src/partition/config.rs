@@ -145,6 +145,7 @@ impl PartitionConfig {
             usual_words: Counter::default(),
             counters: CachePadded::default(),
             seed: self.seed,
+            departures: None,
         })
     }
 }

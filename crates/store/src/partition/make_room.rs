@@ -76,6 +76,9 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                                 }
                                 _ => {
                                     shared.counters.evictions.add(1);
+                                    if let Some(departures) = &shared.departures {
+                                        departures.note(&item, entry.reads() > 0, now);
+                                    }
                                     None
                                 }
                             }

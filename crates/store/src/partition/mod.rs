@@ -10,6 +10,7 @@
 
 mod config;
 pub(crate) mod counters;
+mod departures;
 mod expire;
 mod find;
 mod list;
@@ -25,6 +26,7 @@ mod touch;
 
 pub use config::{ConfigError, PartitionConfig};
 pub use counters::Counts;
+pub use departures::{Departed, Departures};
 pub use find::Found;
 pub use put::Stored;
 pub use read::Busy;
@@ -54,6 +56,8 @@ struct Shared {
     /// Changed with every store, and so on lines of their own.
     counters: CachePadded<Counters>,
     seed: Seed,
+    /// Who wants to know what leaves to make room.
+    departures: Option<Arc<Departures>>,
 }
 
 impl Shared {
@@ -119,6 +123,16 @@ impl<A: Access, E: Evict> Owner<A, E> {
             gate: Gate::new(state),
             rule,
         })
+    }
+
+    /// Has items noted here that leave to make room. Only before the partition is shared.
+    ///
+    /// # Panics
+    ///
+    /// If it is shared already.
+    pub fn note_departures(&mut self, departures: Arc<Departures>) {
+        let shared = Arc::get_mut(&mut self.shared).expect("the partition is not shared yet");
+        shared.departures = Some(departures);
     }
 
     /// Begins work on the partition at a time when `flushes` flushes were due: the partition
