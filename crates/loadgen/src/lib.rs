@@ -2,6 +2,7 @@
 
 pub mod ceiling;
 pub mod client;
+pub mod driver;
 pub mod footprint;
 pub mod hit_ratio;
 pub mod machine;

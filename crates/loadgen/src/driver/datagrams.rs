@@ -1,0 +1,202 @@
+//! memcached over UDP: every datagram begins with a frame of eight bytes, a request is one datagram, and a reply is one or several.
+
+use std::{
+    collections::VecDeque,
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
+    os::fd::{AsFd, BorrowedFd},
+};
+
+use anyhow::{Context, Result, ensure};
+use rustix::{
+    io::Errno,
+    net::{RecvFlags, SendFlags},
+};
+
+use super::{Link, Protocol, Reply, pending::Queue};
+use crate::workload::Ask;
+
+/// Request id, number of this datagram, number of datagrams, nothing: 16 bits each, big-endian.
+const FRAME_BYTES: usize = 8;
+/// Longest datagram over IPv4.
+const DATAGRAM_BYTES_MAX: usize = 65_507;
+/// Requests under way at most; ids are 16 bits and must not come round while a late reply may come.
+const FLIGHTS_MAX: usize = 1 << 14;
+/// Datagrams received before the loop goes on.
+const RECEIVES_MAX: usize = 64;
+
+/// A request and what has come of its reply.
+#[derive(Default)]
+struct Flight {
+    queue: Queue,
+    /// Datagrams of a reply of several, by number; empty where none has come.
+    parts: Vec<Vec<u8>>,
+    ended: bool,
+}
+
+/// A connected UDP socket with requests under way.
+pub struct Datagrams<P> {
+    socket: UdpSocket,
+    protocol: P,
+    out: Vec<u8>,
+    /// Where each datagram in `out` ends.
+    ends: VecDeque<usize>,
+    written: usize,
+    /// In the order of their ids, of which the first one's is `first_id`.
+    flights: VecDeque<Flight>,
+    first_id: u16,
+    under_way: usize,
+    spare: Vec<Queue>,
+    input: Vec<u8>,
+    joined: Vec<u8>,
+}
+
+impl<P: Protocol> Datagrams<P> {
+    /// A socket that talks to one server.
+    pub fn open(address: SocketAddr) -> Result<Datagrams<P>> {
+        let socket = match address {
+            SocketAddr::V4(_) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)),
+            SocketAddr::V6(_) => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)),
+        };
+        let socket = socket.context("a UDP socket")?;
+        socket
+            .connect(address)
+            .with_context(|| format!("connecting to {address}"))?;
+        socket.set_nonblocking(true)?;
+        Ok(Datagrams {
+            socket,
+            protocol: P::default(),
+            out: Vec::new(),
+            ends: VecDeque::new(),
+            written: 0,
+            flights: VecDeque::new(),
+            first_id: 0,
+            under_way: 0,
+            spare: Vec::new(),
+            input: vec![0; DATAGRAM_BYTES_MAX],
+            joined: Vec::new(),
+        })
+    }
+
+    /// Ends a flight and forgets those that have ended before all others.
+    fn end(&mut self, place: usize) {
+        let flight = &mut self.flights[place];
+        flight.ended = true;
+        self.under_way -= 1;
+        self.spare.push(std::mem::take(&mut flight.queue));
+        while self.flights.front().is_some_and(|flight| flight.ended) {
+            self.flights.pop_front();
+            self.first_id = self.first_id.wrapping_add(1);
+        }
+    }
+
+    /// Takes in a datagram; late ones of requests that have been given up are left out.
+    fn arrived(&mut self, bytes: usize, on_step: &mut impl FnMut(Reply)) -> Result<()> {
+        ensure!(
+            bytes >= FRAME_BYTES,
+            "a datagram of {bytes} bytes has no frame"
+        );
+        let half = |at: usize| u16::from_be_bytes([self.input[at], self.input[at + 1]]);
+        let (id, number, count) = (half(0), usize::from(half(2)), usize::from(half(4)));
+        ensure!(number < count, "datagram {number} of {count}");
+        let place = usize::from(id.wrapping_sub(self.first_id));
+        let Some(flight) = self.flights.get_mut(place).filter(|flight| !flight.ended) else {
+            return Ok(());
+        };
+        let payload = &self.input[FRAME_BYTES..bytes];
+        let reply = if count == 1 {
+            payload
+        } else {
+            flight
+                .parts
+                .resize(count.max(flight.parts.len()), Vec::new());
+            flight.parts[number] = payload.to_vec();
+            if flight.parts.iter().any(Vec::is_empty) {
+                return Ok(());
+            }
+            self.joined.clear();
+            flight
+                .parts
+                .iter()
+                .for_each(|part| self.joined.extend_from_slice(part));
+            &self.joined
+        };
+        flight.queue.take(&self.protocol, reply, on_step)?;
+        ensure!(flight.queue.requests() == 0, "a reply ends in the middle");
+        self.end(place);
+        Ok(())
+    }
+}
+
+impl<P> AsFd for Datagrams<P> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl<P: Protocol> Link for Datagrams<P> {
+    fn ask(&mut self, ask: &Ask, ticket: u64) {
+        let id = self.first_id.wrapping_add(self.flights.len() as u16);
+        self.out.extend_from_slice(&id.to_be_bytes());
+        self.out.extend_from_slice(&[0, 0, 0, 1, 0, 0]);
+        let mut queue = self.spare.pop().unwrap_or_default();
+        queue.ask(&self.protocol, ask, ticket, &mut self.out);
+        self.ends.push_back(self.out.len());
+        self.flights.push_back(Flight {
+            queue,
+            ..Flight::default()
+        });
+        self.under_way += 1;
+    }
+
+    fn send(&mut self) -> Result<()> {
+        while let Some(&end) = self.ends.front() {
+            let datagram = &self.out[self.written..end];
+            match rustix::net::send(&self.socket, datagram, SendFlags::empty()) {
+                Ok(_) => {
+                    self.ends.pop_front();
+                    self.written = end;
+                }
+                Err(Errno::AGAIN | Errno::NOBUFS) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(Errno::MSGSIZE) => anyhow::bail!(
+                    "a request of {} bytes does not fit a datagram",
+                    datagram.len()
+                ),
+                Err(error) => return Err(error).context("sending requests"),
+            }
+        }
+        self.out.clear();
+        self.written = 0;
+        Ok(())
+    }
+
+    fn is_blocked(&self) -> bool {
+        !self.ends.is_empty()
+    }
+
+    fn receive(&mut self, on_step: &mut impl FnMut(Reply)) -> Result<()> {
+        for _ in 0..RECEIVES_MAX {
+            match rustix::net::recv(&self.socket, &mut self.input[..], RecvFlags::empty()) {
+                Ok((bytes, _)) => self.arrived(bytes, on_step)?,
+                Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
+                Err(error) => return Err(error).context("receiving replies"),
+            }
+        }
+        Ok(())
+    }
+
+    fn expire(&mut self, ticket: u64, on_step: &mut impl FnMut(Reply)) {
+        let overdue = |flight: &Flight| {
+            !flight.ended && flight.queue.ticket().is_some_and(|given| given < ticket)
+        };
+        // Where so many are under way that ids might come round, the oldest have to go.
+        while self.flights.len() > FLIGHTS_MAX || self.flights.front().is_some_and(overdue) {
+            self.flights[0].queue.lose(on_step);
+            self.end(0);
+        }
+    }
+
+    fn under_way(&self) -> usize {
+        self.under_way
+    }
+}

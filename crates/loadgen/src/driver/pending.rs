@@ -1,0 +1,270 @@
+//! Steps of replies that are awaited, oldest first.
+
+use std::collections::VecDeque;
+
+use anyhow::{Result, bail};
+
+use super::{Kind, Meaning, Protocol, Reply, Step, Taken, excerpt};
+use crate::workload::{Ask, Then, Verb};
+
+/// An awaited step and what its request said.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    step: Step,
+    verb: Verb,
+    then: Then,
+    last: bool,
+    ticket: u64,
+    value_bytes: u32,
+    ttl_s: u32,
+}
+
+impl Pending {
+    fn reply(&self, meaning: Meaning) -> Reply {
+        let Pending {
+            step,
+            verb,
+            then,
+            last,
+            ticket,
+            value_bytes,
+            ttl_s,
+        } = *self;
+        Reply {
+            ticket,
+            verb,
+            key: step.key,
+            meaning,
+            last,
+            then,
+            value_bytes,
+            ttl_s,
+        }
+    }
+}
+
+/// The steps awaited on a connection.
+#[derive(Debug, Default)]
+pub struct Queue {
+    steps: VecDeque<Pending>,
+    requests: usize,
+}
+
+/// How far bytes have been understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Understood {
+    /// So many from the beginning.
+    pub bytes: usize,
+    /// So many are needed from there for the next step, if that is known.
+    pub needed: usize,
+}
+
+/// Takes the steps of one request.
+struct Steps<'a> {
+    queue: &'a mut VecDeque<Pending>,
+    template: Pending,
+}
+
+impl Extend<Step> for Steps<'_> {
+    #[inline]
+    fn extend<T: IntoIterator<Item = Step>>(&mut self, steps: T) {
+        let template = self.template;
+        self.queue
+            .extend(steps.into_iter().map(|step| Pending { step, ..template }));
+    }
+}
+
+impl Queue {
+    /// Appends a request to `out` and awaits its reply.
+    #[inline]
+    pub fn ask(&mut self, protocol: &impl Protocol, ask: &Ask, ticket: u64, out: &mut Vec<u8>) {
+        let template = Pending {
+            step: Step {
+                kind: Kind::End,
+                key: ask.keys[0],
+            },
+            verb: ask.verb,
+            then: ask.then,
+            last: false,
+            ticket,
+            value_bytes: ask.value_bytes,
+            ttl_s: ask.ttl_s,
+        };
+        protocol.ask(
+            ask,
+            out,
+            &mut Steps {
+                queue: &mut self.steps,
+                template,
+            },
+        );
+        self.steps
+            .back_mut()
+            .expect("every request has a reply")
+            .last = true;
+        self.requests += 1;
+    }
+
+    /// Requests without a complete reply.
+    pub fn requests(&self) -> usize {
+        self.requests
+    }
+
+    /// What was given with the oldest request.
+    pub fn ticket(&self) -> Option<u64> {
+        self.steps.front().map(|pending| pending.ticket)
+    }
+
+    /// Goes through what was received and tells of every complete step.
+    #[inline]
+    pub fn take(
+        &mut self,
+        protocol: &impl Protocol,
+        input: &[u8],
+        on_step: &mut impl FnMut(Reply),
+    ) -> Result<Understood> {
+        let mut bytes = 0;
+        while let Some(pending) = self.steps.front() {
+            let rest = &input[bytes..];
+            match protocol.take(pending.step, rest) {
+                Taken::Incomplete { bytes: needed } => return Ok(Understood { bytes, needed }),
+                Taken::Wrong => bail!(
+                    "expected the reply to {:?} of key {:x}, got {:?}",
+                    pending.step.kind,
+                    pending.step.key.number(),
+                    excerpt(rest)
+                ),
+                Taken::Whole {
+                    meaning,
+                    bytes: taken,
+                } => {
+                    bytes += taken;
+                    self.requests -= usize::from(pending.last);
+                    // Heads and ends count only as the end of their reply.
+                    let tells =
+                        pending.last || !matches!(pending.step.kind, Kind::Head | Kind::End);
+                    let reply = pending.reply(meaning);
+                    self.steps.pop_front();
+                    if tells {
+                        on_step(reply);
+                    }
+                }
+            }
+        }
+        if bytes < input.len() {
+            bail!(
+                "got bytes that nobody asked for: {:?}",
+                excerpt(&input[bytes..])
+            );
+        }
+        Ok(Understood { bytes, needed: 0 })
+    }
+
+    /// Gives up on everything that is awaited.
+    pub fn lose(&mut self, on_step: &mut impl FnMut(Reply)) {
+        for pending in self.steps.drain(..) {
+            if pending.last || !matches!(pending.step.kind, Kind::Head | Kind::End) {
+                let key_step = !matches!(pending.step.kind, Kind::Head | Kind::End);
+                on_step(pending.reply(if key_step {
+                    Meaning::Lost
+                } else {
+                    Meaning::Done
+                }));
+            }
+        }
+        self.requests = 0;
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::driver::Text;
+    use crate::workload::Key;
+
+    /// What a protocol writes for a request.
+    pub fn written(write: impl FnOnce(&mut Vec<u8>, &mut Vec<Step>)) -> (Vec<u8>, Vec<Step>) {
+        let (mut out, mut steps) = (Vec::new(), Vec::new());
+        write(&mut out, &mut steps);
+        (out, steps)
+    }
+
+    /// A reply cut anywhere is incomplete, and never asks for more than there is; the whole of it, with or without another behind it, means `meaning`.
+    pub fn check_every_prefix(
+        protocol: &impl Protocol,
+        step: Step,
+        reply: &[u8],
+        meaning: Meaning,
+    ) {
+        for cut in 0..reply.len() {
+            match protocol.take(step, &reply[..cut]) {
+                Taken::Incomplete { bytes } => {
+                    assert!(bytes <= reply.len(), "cut at {cut}: {bytes} bytes")
+                }
+                other => panic!("{step:?} cut at {cut}: {other:?}"),
+            }
+        }
+        let whole = Taken::Whole {
+            meaning,
+            bytes: reply.len(),
+        };
+        assert_eq!(protocol.take(step, reply), whole, "{step:?}");
+        assert_eq!(
+            protocol.take(step, &[reply, reply].concat()),
+            whole,
+            "{step:?}"
+        );
+    }
+
+    /// Any wrong byte of a reply is noticed, at the latest when more arrives than it could wait for.
+    pub fn check_wrong_bytes(protocol: &impl Protocol, step: Step, reply: &[u8]) {
+        for byte in 0..reply.len() {
+            let mut wrong = reply.to_vec();
+            wrong[byte] ^= 0x10;
+            wrong.extend(std::iter::repeat_n(b'\n', 8 * reply.len()));
+            let taken = protocol.take(step, &wrong);
+            assert!(
+                !matches!(taken, Taken::Whole { .. }),
+                "byte {byte} of {}: {taken:?}",
+                reply.escape_ascii()
+            );
+        }
+    }
+
+    #[test]
+    fn replies_carry_what_their_request_said() {
+        let mut queue = Queue::default();
+        let (mut ask, mut out) = (Ask::default(), Vec::new());
+        ask.one(Verb::Get, Key::new(1, 8));
+        (ask.then, ask.value_bytes, ask.ttl_s) = (Then::SetIfMissed, 77, 5);
+        queue.ask(&Text, &ask, 10, &mut out);
+        ask.keys.push(Key::new(2, 8));
+        queue.ask(&Text, &ask, 20, &mut out);
+        assert_eq!((queue.requests(), queue.ticket()), (2, Some(10)));
+        let mut told = Vec::new();
+        let understood = queue
+            .take(&Text, b"END\r\nEND\r\n", &mut |reply| told.push(reply))
+            .unwrap();
+        assert_eq!((understood.bytes, queue.requests()), (10, 0));
+        let seen: Vec<_> = told
+            .iter()
+            .map(|reply| (reply.ticket, reply.meaning, reply.last))
+            .collect();
+        // A read of two keys: a miss each, and the end that completes it.
+        let expected = [
+            (10, Meaning::Miss, true),
+            (20, Meaning::Miss, false),
+            (20, Meaning::Miss, false),
+            (20, Meaning::Done, true),
+        ];
+        assert_eq!(seen, expected);
+        assert!(told.iter().all(
+            |reply| (reply.then, reply.value_bytes, reply.ttl_s) == (Then::SetIfMissed, 77, 5)
+        ));
+        let error = queue
+            .take(&Text, b"END\r\n", &mut |_| {})
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("nobody asked for"), "{error}");
+    }
+}

@@ -1,0 +1,137 @@
+//! A connection over TCP or a Unix socket.
+
+use std::{
+    net::{SocketAddr, TcpStream},
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    path::Path,
+};
+
+use anyhow::{Context, Result, bail, ensure};
+use rustix::{io::Errno, net::SendFlags};
+
+use super::{Link, Protocol, Reply, pending::Queue};
+use crate::workload::{Ask, VALUE_BYTES_MAX};
+
+/// Bytes received at once, to begin with. More than a burst of replies, and fifty of them stay in a core's own cache.
+const INPUT_BYTES: usize = 16 << 10;
+/// Longest reply in bytes: a value and what is said about it.
+const REPLY_BYTES_MAX: usize = VALUE_BYTES_MAX as usize + INPUT_BYTES;
+
+/// A non-blocking connection with requests under way.
+pub struct Stream<P> {
+    socket: OwnedFd,
+    protocol: P,
+    /// Requests built and not yet handed to the kernel.
+    out: Vec<u8>,
+    written: usize,
+    queue: Queue,
+    input: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl<P: Protocol> Stream<P> {
+    /// Connects over TCP.
+    pub fn tcp(address: SocketAddr) -> Result<Stream<P>> {
+        let socket =
+            TcpStream::connect(address).with_context(|| format!("connecting to {address}"))?;
+        socket.set_nodelay(true)?;
+        socket.set_nonblocking(true)?;
+        Ok(Stream::over(socket.into()))
+    }
+
+    /// Connects to a Unix socket.
+    pub fn unix(path: &Path) -> Result<Stream<P>> {
+        let socket = UnixStream::connect(path)
+            .with_context(|| format!("connecting to {}", path.display()))?;
+        socket.set_nonblocking(true)?;
+        Ok(Stream::over(socket.into()))
+    }
+
+    fn over(socket: OwnedFd) -> Stream<P> {
+        Stream {
+            socket,
+            protocol: P::default(),
+            out: Vec::with_capacity(INPUT_BYTES),
+            written: 0,
+            queue: Queue::default(),
+            input: vec![0; INPUT_BYTES],
+            start: 0,
+            end: 0,
+        }
+    }
+
+    /// Makes room for a reply of `needed` bytes behind what is there.
+    fn make_room(&mut self, needed: usize) -> Result<()> {
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        } else if self.end == self.input.len() || self.start + needed > self.input.len() {
+            self.input.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        // A reply of unknown length may need any number of bytes more than are there.
+        let needed = needed.max(self.end + 1);
+        if needed > self.input.len() {
+            ensure!(needed <= REPLY_BYTES_MAX, "a reply of {needed} bytes");
+            self.input.resize(needed.next_power_of_two(), 0);
+        }
+        Ok(())
+    }
+}
+
+impl<P> AsFd for Stream<P> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl<P: Protocol> Link for Stream<P> {
+    #[inline]
+    fn ask(&mut self, ask: &Ask, ticket: u64) {
+        self.queue.ask(&self.protocol, ask, ticket, &mut self.out);
+    }
+
+    fn send(&mut self) -> Result<()> {
+        while self.is_blocked() {
+            match rustix::net::send(&self.socket, &self.out[self.written..], SendFlags::NOSIGNAL) {
+                Ok(bytes) => self.written += bytes,
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error).context("sending requests"),
+            }
+        }
+        self.out.clear();
+        self.written = 0;
+        Ok(())
+    }
+
+    #[inline]
+    fn is_blocked(&self) -> bool {
+        self.written < self.out.len()
+    }
+
+    #[inline]
+    fn receive(&mut self, on_step: &mut impl FnMut(Reply)) -> Result<()> {
+        match rustix::io::read(&self.socket, &mut self.input[self.end..]) {
+            Ok(0) => bail!("the server closed the connection"),
+            Ok(bytes) => self.end += bytes,
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
+            Err(error) => return Err(error).context("receiving replies"),
+        }
+        let understood =
+            self.queue
+                .take(&self.protocol, &self.input[self.start..self.end], on_step)?;
+        self.start += understood.bytes;
+        self.make_room(understood.needed)
+    }
+
+    fn expire(&mut self, _ticket: u64, _on_step: &mut impl FnMut(Reply)) {}
+
+    #[inline]
+    fn under_way(&self) -> usize {
+        self.queue.requests()
+    }
+}

@@ -1,0 +1,318 @@
+//! memcached's classic text protocol, as far as a load needs it.
+
+use super::{Kind, Meaning, Protocol, Step, Taken, Write, digits, line, line_with};
+use crate::workload::{Key, value};
+
+const VALUE: &[u8] = b"VALUE ";
+/// Zero flags, between key and length.
+const FLAGS: &[u8] = b" 0 ";
+const END: &[u8] = b"END\r\n";
+const STORED: &[u8] = b"STORED\r\n";
+const NOT_STORED: &[u8] = b"NOT_STORED\r\n";
+const DELETED: &[u8] = b"DELETED\r\n";
+const NOT_FOUND: &[u8] = b"NOT_FOUND\r\n";
+const SERVER_ERROR: &[u8] = b"SERVER_ERROR ";
+
+/// The protocol.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Text;
+
+impl Text {
+    /// Recognises `VALUE <key> 0 <length>\r\n<value>\r\n<rest>`.
+    #[inline]
+    fn value(key: Key, input: &[u8], rest: &[u8]) -> Taken {
+        let length_at = VALUE.len() + key.len() + FLAGS.len();
+        // Two digits at least: of what, and the line's end.
+        if input.len() < length_at + 3 {
+            return Taken::MORE;
+        }
+        let Some((value_bytes, length_digits)) = digits::read(&input[length_at..]) else {
+            return if input.contains(&b'\n') {
+                Taken::Wrong
+            } else {
+                Taken::MORE
+            };
+        };
+        let value_at = length_at + length_digits + 2;
+        let bytes = value_at + value_bytes + 2 + rest.len();
+        if input.len() < bytes {
+            return Taken::Incomplete { bytes };
+        }
+        let value = &input[value_at..value_at + value_bytes];
+        let right = input[..VALUE.len()] == *VALUE
+            && key.matches(&input[VALUE.len()..VALUE.len() + key.len()])
+            && input[VALUE.len() + key.len()..length_at] == *FLAGS
+            && input[value_at - 2..value_at] == *b"\r\n"
+            && input[value_at + value_bytes..bytes - rest.len()] == *b"\r\n"
+            && input[bytes - rest.len()..bytes] == *rest
+            && value::verify(value, key.number()).is_some();
+        if right {
+            Taken::whole(Meaning::Hit, bytes)
+        } else {
+            Taken::Wrong
+        }
+    }
+}
+
+impl Protocol for Text {
+    #[inline]
+    fn get(&self, key: Key, out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+        out.extend_from_slice(b"get ");
+        key.write(out);
+        out.extend_from_slice(b"\r\n");
+        steps.extend([Step {
+            kind: Kind::Get,
+            key,
+        }]);
+    }
+
+    fn get_many(&self, keys: &[Key], out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+        out.extend_from_slice(b"get");
+        for &key in keys {
+            out.push(b' ');
+            key.write(out);
+        }
+        out.extend_from_slice(b"\r\n");
+        steps.extend(keys.iter().map(|&key| Step {
+            kind: Kind::Key,
+            key,
+        }));
+        steps.extend([Step {
+            kind: Kind::End,
+            key: Key::default(),
+        }]);
+    }
+
+    #[inline]
+    fn set(&self, write: Write, out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+        let Write {
+            key,
+            value_bytes,
+            version,
+            ttl_s,
+        } = write;
+        out.extend_from_slice(b"set ");
+        key.write(out);
+        out.extend_from_slice(FLAGS);
+        digits::push(out, ttl_s);
+        out.push(b' ');
+        digits::push(out, value_bytes);
+        out.extend_from_slice(b"\r\n");
+        value::append(out, value_bytes as usize, key.number(), version);
+        out.extend_from_slice(b"\r\n");
+        steps.extend([Step {
+            kind: Kind::Set,
+            key,
+        }]);
+    }
+
+    fn delete(&self, key: Key, out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+        out.extend_from_slice(b"delete ");
+        key.write(out);
+        out.extend_from_slice(b"\r\n");
+        steps.extend([Step {
+            kind: Kind::Delete,
+            key,
+        }]);
+    }
+
+    #[inline]
+    fn take(&self, step: Step, input: &[u8]) -> Taken {
+        let first = input.first().copied();
+        match step.kind {
+            Kind::Get if first == Some(b'V') => Text::value(step.key, input, END),
+            Kind::Get => line(END, input, Meaning::Miss),
+            Kind::Set if first == Some(b'N') => line(NOT_STORED, input, Meaning::Refused),
+            Kind::Set if input.starts_with(SERVER_ERROR) => {
+                line_with(SERVER_ERROR, input, Meaning::Refused)
+            }
+            Kind::Set => line(STORED, input, Meaning::Done),
+            Kind::Delete if first == Some(b'N') => line(NOT_FOUND, input, Meaning::Miss),
+            Kind::Delete => line(DELETED, input, Meaning::Hit),
+            Kind::End => line(END, input, Meaning::Done),
+            Kind::Head => Taken::whole(Meaning::Done, 0),
+            // A value of another key, or the end, says that this one was not found.
+            Kind::Key => match input.get(VALUE.len()..VALUE.len() + step.key.len() + 1) {
+                _ if input.starts_with(END) => Taken::whole(Meaning::Miss, 0),
+                Some(found) if input.starts_with(VALUE) => {
+                    let ours =
+                        found.last() == Some(&b' ') && step.key.matches(&found[..step.key.len()]);
+                    if ours {
+                        Text::value(step.key, input, b"")
+                    } else {
+                        Taken::whole(Meaning::Miss, 0)
+                    }
+                }
+                None if input.starts_with(VALUE)
+                    || VALUE.starts_with(input)
+                    || !input.contains(&b'\n') =>
+                {
+                    Taken::MORE
+                }
+                _ => Taken::Wrong,
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::pending::tests::{check_every_prefix, check_wrong_bytes, written};
+
+    const TEXT: Text = Text;
+
+    fn key(number: u64) -> Key {
+        Key::new(number, 16)
+    }
+
+    fn reply(number: u64, bytes: usize) -> Vec<u8> {
+        let mut out = format!("VALUE {number:016x} 0 {bytes}\r\n").into_bytes();
+        value::append(&mut out, bytes, number, 1);
+        out.extend_from_slice(b"\r\n");
+        out
+    }
+
+    #[test]
+    fn requests() {
+        let (out, steps) = written(|out, steps| TEXT.get(key(0xab), out, steps));
+        assert_eq!(
+            (&out[..], steps.len()),
+            (&b"get 00000000000000ab\r\n"[..], 1)
+        );
+        let (out, steps) = written(|out, steps| TEXT.get_many(&[key(1), key(2)], out, steps));
+        assert_eq!(out, b"get 0000000000000001 0000000000000002\r\n");
+        assert_eq!(
+            steps.iter().map(|step| step.kind).collect::<Vec<_>>(),
+            [Kind::Key, Kind::Key, Kind::End]
+        );
+        let write = Write {
+            key: Key::new(1, 8),
+            value_bytes: 9,
+            version: 3,
+            ttl_s: 60,
+        };
+        let (out, _) = written(|out, steps| TEXT.set(write, out, steps));
+        assert!(out.starts_with(b"set 00000001 0 60 9\r\n\x03\0\0") && out.len() == 21 + 9 + 2);
+        let (out, _) = written(|out, steps| TEXT.delete(key(0xab), out, steps));
+        assert_eq!(out, b"delete 00000000000000ab\r\n");
+    }
+
+    #[test]
+    fn replies_to_one_key() {
+        for bytes in [0, 1, 8, 64, 1000] {
+            let hit = [&reply(7, bytes)[..], END].concat();
+            check_every_prefix(
+                &TEXT,
+                Step {
+                    kind: Kind::Get,
+                    key: key(7),
+                },
+                &hit,
+                Meaning::Hit,
+            );
+        }
+        check_wrong_bytes(
+            &TEXT,
+            Step {
+                kind: Kind::Get,
+                key: key(7),
+            },
+            &[&reply(7, 64)[..], END].concat(),
+        );
+        for (kind, reply, meaning) in [
+            (Kind::Get, &b"END\r\n"[..], Meaning::Miss),
+            (Kind::Set, b"STORED\r\n", Meaning::Done),
+            (Kind::Set, b"NOT_STORED\r\n", Meaning::Refused),
+            (
+                Kind::Set,
+                b"SERVER_ERROR out of memory storing object\r\n",
+                Meaning::Refused,
+            ),
+            (Kind::Delete, b"DELETED\r\n", Meaning::Hit),
+            (Kind::Delete, b"NOT_FOUND\r\n", Meaning::Miss),
+        ] {
+            check_every_prefix(&TEXT, Step { kind, key: key(7) }, reply, meaning);
+        }
+        for kind in [Kind::Get, Kind::Set, Kind::Delete, Kind::Key, Kind::End] {
+            assert_eq!(
+                TEXT.take(Step { kind, key: key(7) }, b"ERROR\r\n"),
+                Taken::Wrong,
+                "{kind:?}"
+            );
+        }
+        assert_eq!(
+            TEXT.take(
+                Step {
+                    kind: Kind::Get,
+                    key: key(7)
+                },
+                b"SERVER_ERROR out of memory\r\n"
+            ),
+            Taken::Wrong
+        );
+        assert_eq!(
+            TEXT.take(
+                Step {
+                    kind: Kind::Get,
+                    key: key(8)
+                },
+                &[&reply(7, 64)[..], END].concat()
+            ),
+            Taken::Wrong
+        );
+    }
+
+    #[test]
+    fn missing_keys_of_a_read_of_several() {
+        let all = [&reply(2, 64)[..], END].concat();
+        let mut input = &all[..];
+        let mut meanings = vec![];
+        for (kind, number) in [
+            (Kind::Key, 1),
+            (Kind::Key, 2),
+            (Kind::Key, 3),
+            (Kind::End, 0),
+        ] {
+            let taken = TEXT.take(
+                Step {
+                    kind,
+                    key: key(number),
+                },
+                input,
+            );
+            let Taken::Whole { meaning, bytes } = taken else {
+                panic!("{taken:?} at {number}")
+            };
+            input = &input[bytes..];
+            meanings.push(meaning);
+        }
+        assert_eq!(
+            meanings,
+            [Meaning::Miss, Meaning::Hit, Meaning::Miss, Meaning::Done]
+        );
+        assert!(input.is_empty());
+        for cut in 0..5 {
+            assert_eq!(
+                TEXT.take(
+                    Step {
+                        kind: Kind::Key,
+                        key: key(7)
+                    },
+                    &END[..cut]
+                ),
+                Taken::MORE
+            );
+        }
+        // A key that another one begins with is not that one.
+        let longer = b"VALUE 000000010 0 1\r\n";
+        let taken = TEXT.take(
+            Step {
+                kind: Kind::Key,
+                key: Key::new(1, 8),
+            },
+            longer,
+        );
+        assert_eq!(taken, Taken::whole(Meaning::Miss, 0));
+    }
+}
