@@ -5,6 +5,7 @@ pub mod client;
 pub mod driver;
 pub mod footprint;
 pub mod hit_ratio;
+pub mod load;
 pub mod machine;
 pub mod report;
 pub mod servers;

@@ -1,0 +1,76 @@
+//! Closed loop: every connection sends a burst, waits for all its replies, and sends the next. Measures what a server can do at most. Its latencies
+//! leave out what matters most: while a server stalls, a closed loop sends nothing that could be late.
+
+use anyhow::Result;
+
+use super::{Drive, World};
+use crate::{
+    driver::Link,
+    workload::{Ask, Source},
+};
+
+/// Nanoseconds between two looks at silent connections.
+const PATIENCE_NS: u64 = 100_000_000;
+
+/// Drives the connections with `in_flight` requests on each until the window ends, or the requests do.
+pub fn run<L: Link, W: World<L>>(
+    mut drive: Drive<'_, '_, L, W>,
+    source: &mut impl Source,
+    in_flight: u32,
+) -> Result<()> {
+    let mut bursts = Bursts {
+        ask: Ask::default(),
+        in_flight,
+        more: true,
+    };
+    let start = drive.world.now_ns();
+    drive.recorder.tick(start)?;
+    for place in 0..drive.links.len() {
+        bursts.next(&mut drive.links[place], source, start);
+        drive.send(place)?;
+    }
+    loop {
+        for turn in 0..drive.wait(PATIENCE_NS)? {
+            if let (place, Some(at)) = drive.receive(turn, source)? {
+                if drive.links[place].under_way() == 0 {
+                    bursts.next(&mut drive.links[place], source, at);
+                }
+                drive.send(place)?;
+            }
+        }
+        let now = drive.world.now_ns();
+        if drive.inspect(now)? {
+            // Where replies are lost, nothing would come that another burst could follow.
+            for place in 0..drive.links.len() {
+                if drive.links[place].under_way() == 0 {
+                    bursts.next(&mut drive.links[place], source, now);
+                    drive.send(place)?;
+                }
+            }
+        }
+        drive.recorder.tick(now)?;
+        if now >= drive.recorder.window().to() || !bursts.more && drive.under_way() == 0 {
+            return Ok(());
+        }
+    }
+}
+
+struct Bursts {
+    ask: Ask,
+    in_flight: u32,
+    more: bool,
+}
+
+impl Bursts {
+    /// Gives a connection its next burst, as long as there are requests.
+    #[inline]
+    fn next(&mut self, link: &mut impl Link, source: &mut impl Source, at: u64) {
+        for _ in 0..self.in_flight {
+            self.more = self.more && source.next(&mut self.ask);
+            if !self.more {
+                return;
+            }
+            link.ask(&self.ask, at);
+        }
+    }
+}

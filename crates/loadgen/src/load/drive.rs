@@ -1,0 +1,192 @@
+//! What the closed and the open loop have in common: connections, follow-ups, and patience with a silent server.
+
+use anyhow::{Result, bail};
+
+use super::{Recorder, World};
+use crate::{
+    driver::{Link, Meaning, Reply},
+    workload::{Ask, Key, Source, Then},
+};
+
+/// A server that is silent for so long has failed.
+pub const SILENCE_NS_MAX: u64 = 10_000_000_000;
+/// How often connections are looked through for lost replies and for silence.
+const INSPECTION_NS: u64 = 50_000_000;
+
+/// When a reply's latency counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// If it came in the measured time.
+    ByReply,
+    /// If its request was due in the measured time.
+    ByTicket,
+}
+
+/// The connections of one thread.
+pub struct Drive<'a, 'r, L, W> {
+    /// The connections.
+    pub links: Vec<L>,
+    /// Clock and readiness.
+    pub world: W,
+    /// What is written down.
+    pub recorder: &'a mut Recorder<'r>,
+    counted: Counted,
+    reply_ns_max: u64,
+    watching: Vec<bool>,
+    follow: Vec<(Key, u32, u32)>,
+    ask: Ask,
+    places: Vec<usize>,
+    heard_ns: u64,
+    inspected_ns: u64,
+    steps: u64,
+    steps_heard: u64,
+}
+
+impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
+    /// Over these connections. Replies that have not come after `reply_ns_max` are lost, if the transport loses any.
+    pub fn new(
+        links: Vec<L>,
+        world: W,
+        recorder: &'a mut Recorder<'r>,
+        counted: Counted,
+        reply_ns_max: u64,
+    ) -> Self {
+        let watching = vec![false; links.len()];
+        Drive {
+            links,
+            world,
+            recorder,
+            counted,
+            reply_ns_max,
+            watching,
+            follow: Vec::new(),
+            ask: Ask::default(),
+            places: Vec::new(),
+            heard_ns: 0,
+            inspected_ns: 0,
+            steps: 0,
+            steps_heard: 0,
+        }
+    }
+
+    /// Sends what a connection has taken on, and asks to be told of room for the rest.
+    #[inline]
+    pub fn send(&mut self, place: usize) -> Result<()> {
+        let link = &mut self.links[place];
+        link.send()?;
+        let blocked = link.is_blocked();
+        if blocked != self.watching[place] {
+            self.watching[place] = blocked;
+            self.world.watch_output(place, link, blocked)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for connections to be ready; how many are.
+    #[inline]
+    pub fn wait(&mut self, patience_ns: u64) -> Result<usize> {
+        self.world
+            .ready(&mut self.links, patience_ns, &mut self.places)?;
+        Ok(self.places.len())
+    }
+
+    /// Receives from the connection that was the `turn`-th to be ready, writes down what came, and takes on what follows from it. Returns the
+    /// connection's place, and the time if something came.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        turn: usize,
+        source: &mut impl Source,
+    ) -> Result<(usize, Option<u64>)> {
+        let place = self.places[turn];
+        if self.watching[place] {
+            self.send(place)?;
+        }
+        let Drive {
+            links,
+            world,
+            recorder,
+            follow,
+            ..
+        } = self;
+        let (counted, window) = (self.counted, recorder.window());
+        let mut at = None;
+        let mut steps = 0;
+        links[place].receive(&mut |reply| {
+            // One look at the clock for all that was received together.
+            let now = *at.get_or_insert_with(|| world.now_ns());
+            steps += 1;
+            let counts = window.contains(match counted {
+                Counted::ByReply => now,
+                Counted::ByTicket => reply.ticket,
+            });
+            settle(recorder, follow, &reply, counts, now);
+        })?;
+        self.steps += steps;
+        if let Some(now) = at {
+            self.follow_up(place, source, now);
+        }
+        Ok((place, at))
+    }
+
+    /// Takes on the writes that follow from replies.
+    fn follow_up(&mut self, place: usize, source: &mut impl Source, now: u64) {
+        for (key, value_bytes, ttl_s) in self.follow.drain(..) {
+            source.follow(&mut self.ask, key, value_bytes, ttl_s);
+            self.links[place].ask(&self.ask, now);
+        }
+    }
+
+    /// Ends the wait for replies that were lost, and for a server that says nothing at all. Looks closely only now and then; true if it did.
+    #[inline]
+    pub fn inspect(&mut self, now: u64) -> Result<bool> {
+        if now < self.inspected_ns + INSPECTION_NS {
+            return Ok(false);
+        }
+        self.inspected_ns = now;
+        let Drive {
+            links, recorder, ..
+        } = self;
+        for link in links {
+            link.expire(now.saturating_sub(self.reply_ns_max), &mut |reply| {
+                recorder.reply(&reply, None)
+            });
+        }
+        if self.steps != self.steps_heard || self.under_way() == 0 {
+            (self.steps_heard, self.heard_ns) = (self.steps, now);
+        } else if now - self.heard_ns > SILENCE_NS_MAX {
+            bail!(
+                "the server has not answered for {} s",
+                SILENCE_NS_MAX / 1_000_000_000
+            );
+        }
+        Ok(true)
+    }
+
+    /// Requests without a complete reply.
+    pub fn under_way(&self) -> usize {
+        self.links.iter().map(Link::under_way).sum()
+    }
+}
+
+/// Writes a step of a reply down and notes what follows from it.
+#[inline]
+fn settle(
+    recorder: &mut Recorder<'_>,
+    follow: &mut Vec<(Key, u32, u32)>,
+    reply: &Reply,
+    counts: bool,
+    now: u64,
+) {
+    let latency_ns = (reply.last && counts && reply.meaning != Meaning::Lost)
+        .then(|| now.saturating_sub(reply.ticket));
+    recorder.reply(reply, latency_ns);
+    let follows = match reply.then {
+        Then::Nothing => false,
+        Then::SetIfMissed => reply.meaning == Meaning::Miss,
+        Then::Set => matches!(reply.meaning, Meaning::Hit | Meaning::Miss),
+    };
+    if follows {
+        follow.push((reply.key, reply.value_bytes, reply.ttl_s));
+    }
+}

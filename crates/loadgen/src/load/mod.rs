@@ -1,0 +1,26 @@
+//! Load for a server: plans, the loops that carry them out, and what they measure.
+
+pub mod closed;
+mod drive;
+mod gather;
+pub mod hdr_log;
+pub mod open;
+mod outcome;
+mod pass;
+mod plan;
+pub mod record;
+mod run;
+pub mod steady;
+mod tally;
+mod warming;
+mod world;
+
+pub use drive::{Counted, Drive};
+pub use open::{Arrivals, Idle};
+pub use outcome::{Latency, Outcome, QUANTILES, Second, Summary};
+pub use pass::{Pass, pass};
+pub use plan::{Pace, Plan, Requests, WarmUp};
+pub use record::{Interval, Recorder, ServerCpu, Window};
+pub use run::{Progress, run};
+pub use tally::Tally;
+pub use world::{Kernel, World};

@@ -1,0 +1,115 @@
+//! Goes once through all keys: stores them before a measurement, or reads them back after one.
+
+use std::{os::fd::AsFd, sync::mpsc, time::Instant};
+
+use anyhow::Result;
+
+use super::{Counted, Drive, Kernel, Recorder, Tally, Window, closed, record::Glance};
+use crate::{
+    driver::{Job, Link, Target},
+    workload::{Ask, Key, Source, Verb, Workload},
+};
+
+/// Connections of a loading client: enough to keep one server thread busy.
+const CONNECTIONS: usize = 8;
+/// Keys under way on each.
+const BURST: u32 = 64;
+/// A datagram's worth of keys: what is read at a time over UDP has to fit one.
+const BURST_UDP: u32 = 16;
+/// A lost datagram is given up after so many nanoseconds.
+const REPLY_NS_MAX: u64 = 1_000_000_000;
+
+/// What to do with a run of keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pass {
+    /// Write version 0 of every key.
+    Write,
+    /// Read every key, many at a time, and count those that are there.
+    Read,
+}
+
+/// Every key of a range in order.
+struct All<'a, F> {
+    pass: Pass,
+    workload: &'a Workload,
+    numbers: std::ops::Range<u64>,
+    keys_per_get: u32,
+    progress: F,
+    asked: u64,
+}
+
+impl<F: FnMut(u64)> Source for All<'_, F> {
+    fn next(&mut self, ask: &mut Ask) -> bool {
+        let Some(number) = self.numbers.next() else {
+            return false;
+        };
+        let key = self.workload.key(number);
+        match self.pass {
+            Pass::Write => {
+                ask.one(Verb::Set, key);
+                (ask.value_bytes, ask.version, ask.ttl_s) = (self.workload.sizes.of(number), 0, 0);
+            }
+            Pass::Read => {
+                ask.one(Verb::Get, key);
+                let more = self.numbers.by_ref().take(self.keys_per_get as usize - 1);
+                ask.keys
+                    .extend(more.map(|number| self.workload.key(number)));
+            }
+        }
+        self.asked += ask.keys.len() as u64;
+        if self.asked.is_multiple_of(1 << 12) {
+            (self.progress)(self.asked);
+        }
+        true
+    }
+
+    fn follow(&mut self, _: &mut Ask, _: Key, _: u32, _: u32) {}
+}
+
+struct Run<'a, F> {
+    all: All<'a, F>,
+    in_flight: u32,
+}
+
+impl<F: FnMut(u64)> Job for Run<'_, F> {
+    type Output = Tally;
+
+    fn run<L: Link + AsFd>(mut self, links: Vec<L>) -> Result<Tally> {
+        let (window, glance) = (Window::closed(), Glance::default());
+        let (sender, _receiver) = mpsc::channel();
+        let mut recorder = Recorder::new(&window, &glance, None, sender);
+        let kernel = Kernel::new(Instant::now(), &links)?;
+        let drive = Drive::new(links, kernel, &mut recorder, Counted::ByReply, REPLY_NS_MAX);
+        closed::run(drive, &mut self.all, self.in_flight)?;
+        Ok(*recorder.tally())
+    }
+}
+
+/// Goes once through the keys `numbers` of a workload in order and returns what it counted. `progress` is told now and then how many keys have been sent.
+/// An item that the server refuses is counted and not sent again.
+pub fn pass(
+    target: &Target,
+    workload: &Workload,
+    pass: Pass,
+    numbers: std::ops::Range<u64>,
+    progress: impl FnMut(u64),
+) -> Result<Tally> {
+    let burst = if matches!(target.address, crate::driver::Address::Udp(_)) {
+        BURST_UDP
+    } else {
+        BURST
+    };
+    let (keys_per_get, in_flight) = match pass {
+        Pass::Write => (1, burst),
+        Pass::Read => (burst, 1),
+    };
+    let all = All {
+        pass,
+        workload,
+        numbers,
+        keys_per_get,
+        progress,
+        asked: 0,
+    };
+    target.open(CONNECTIONS, Run { all, in_flight })
+}

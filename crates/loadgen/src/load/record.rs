@@ -1,0 +1,293 @@
+//! What one client thread writes down, second by second.
+
+use std::{
+    sync::{
+        atomic::{AtomicU64, Ordering},
+        mpsc::Sender,
+    },
+    time::Duration,
+};
+
+use anyhow::Result;
+use hdrhistogram::Histogram;
+
+use super::Tally;
+use crate::{driver::Reply, machine, workload::Verb};
+
+/// Latencies above this are counted as this: 100 seconds.
+const LATENCY_NS_MAX: u64 = 100_000_000_000;
+/// Significant decimal digits of a latency.
+const DIGITS: u8 = 3;
+/// Length of an interval of the time series.
+pub const INTERVAL_NS: u64 = 1_000_000_000;
+
+/// An empty histogram of nanoseconds.
+pub fn histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LATENCY_NS_MAX, DIGITS).expect("bounds that a histogram can have")
+}
+
+/// The measured time, in nanoseconds since the start; shared by all threads. It may be moved while they run.
+#[derive(Debug)]
+pub struct Window {
+    from: AtomicU64,
+    to: AtomicU64,
+}
+
+impl Window {
+    /// A window that has not been opened.
+    pub fn closed() -> Window {
+        Window {
+            from: AtomicU64::new(u64::MAX),
+            to: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// Opens it. What is before `from` is warm-up; at `to` everything ends.
+    pub fn open(&self, from: u64, to: u64) {
+        self.to.store(to, Ordering::Relaxed);
+        self.from.store(from, Ordering::Release);
+    }
+
+    /// Ends it no later than this.
+    pub fn end_by(&self, to: u64) {
+        self.to.fetch_min(to, Ordering::Relaxed);
+    }
+
+    /// Its beginning.
+    #[inline]
+    pub fn from(&self) -> u64 {
+        self.from.load(Ordering::Acquire)
+    }
+
+    /// Its end.
+    #[inline]
+    pub fn to(&self) -> u64 {
+        self.to.load(Ordering::Relaxed)
+    }
+
+    /// Whether a moment lies in it.
+    #[inline]
+    pub fn contains(&self, at: u64) -> bool {
+        self.from() <= at && at < self.to()
+    }
+}
+
+/// Counters of a thread that others may look at while it runs.
+#[derive(Debug, Default)]
+pub struct Glance {
+    operations: AtomicU64,
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+impl Glance {
+    /// Operations, hits and misses so far.
+    pub fn look(&self) -> (u64, u64, u64) {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        (load(&self.operations), load(&self.hits), load(&self.misses))
+    }
+}
+
+/// One interval of one thread, or of all together.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    /// Its number, counted from the beginning of the window.
+    pub index: u64,
+    /// What was counted.
+    pub tally: Tally,
+    /// Latencies of reads in nanoseconds.
+    pub reads: Histogram<u64>,
+    /// Latencies of writes and deletes in nanoseconds.
+    pub writes: Histogram<u64>,
+}
+
+impl Interval {
+    /// An empty one.
+    pub fn new(index: u64) -> Interval {
+        Interval {
+            index,
+            tally: Tally::default(),
+            reads: histogram(),
+            writes: histogram(),
+        }
+    }
+
+    /// Adds what another thread has written down.
+    pub fn add(&mut self, other: &Interval) {
+        self.tally += other.tally;
+        self.reads
+            .add(&other.reads)
+            .expect("histograms of one shape");
+        self.writes
+            .add(&other.writes)
+            .expect("histograms of one shape");
+    }
+}
+
+/// The window as a thread went through it.
+#[derive(Clone, Debug)]
+pub struct Span {
+    /// Its length in seconds.
+    pub seconds: f64,
+    /// What was counted in it.
+    pub tally: Tally,
+    /// CPU seconds of the thread.
+    pub client_cpu_s: f64,
+    /// CPU seconds of the server.
+    pub server_cpu_s: f64,
+    /// How late requests were sent, in nanoseconds.
+    pub lateness: Histogram<u64>,
+    /// Whether replies fell so far behind that the thread gave up.
+    pub saturated: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Sample {
+    at: u64,
+    tally: Tally,
+    client_cpu: Duration,
+    server_cpu: Duration,
+}
+
+/// How much CPU time the server has used so far.
+pub type ServerCpu<'a> = &'a (dyn Fn() -> Result<Duration> + Sync);
+
+/// The recorder of one thread.
+pub struct Recorder<'a> {
+    window: &'a Window,
+    glance: &'a Glance,
+    server_cpu: Option<ServerCpu<'a>>,
+    intervals: Sender<Interval>,
+    interval: Interval,
+    tally: Tally,
+    /// What had been counted when the present interval began.
+    cut_tally: Tally,
+    first: Option<Sample>,
+    last: Option<Sample>,
+    /// How late requests were sent, in nanoseconds.
+    pub lateness: Histogram<u64>,
+    /// Whether the thread gave up because replies fell too far behind.
+    pub saturated: bool,
+}
+
+impl<'a> Recorder<'a> {
+    /// A recorder that hands every finished interval to `intervals`, the last one when it finishes.
+    pub fn new(
+        window: &'a Window,
+        glance: &'a Glance,
+        server_cpu: Option<ServerCpu<'a>>,
+        intervals: Sender<Interval>,
+    ) -> Self {
+        Recorder {
+            window,
+            glance,
+            server_cpu,
+            intervals,
+            interval: Interval::new(0),
+            tally: Tally::default(),
+            cut_tally: Tally::default(),
+            first: None,
+            last: None,
+            lateness: histogram(),
+            saturated: false,
+        }
+    }
+
+    /// The measured time.
+    pub fn window(&self) -> &'a Window {
+        self.window
+    }
+
+    /// Everything counted so far, warm-up included.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// Writes a step of a reply down. `latency_ns` is that of a complete reply which counts.
+    #[inline]
+    pub fn reply(&mut self, reply: &Reply, latency_ns: Option<u64>) {
+        self.tally.count(reply);
+        if let Some(latency_ns) = latency_ns {
+            let histogram = if reply.verb == Verb::Get {
+                &mut self.interval.reads
+            } else {
+                &mut self.interval.writes
+            };
+            histogram.saturating_record(latency_ns.max(1));
+        }
+    }
+
+    /// Looks at the clock's hands: cuts intervals, and samples at the window's beginning and end. Called in every round of a loop.
+    #[inline]
+    pub fn tick(&mut self, now: u64) -> Result<()> {
+        self.glance
+            .operations
+            .store(self.tally.operations(), Ordering::Relaxed);
+        self.glance.hits.store(self.tally.hits, Ordering::Relaxed);
+        self.glance
+            .misses
+            .store(self.tally.misses, Ordering::Relaxed);
+        match &self.first {
+            None if now >= self.window.from() => {
+                self.first = Some(self.sample(now)?);
+                self.cut_tally = self.tally;
+            }
+            Some(_) if self.last.is_none() => {
+                while now >= self.cut_at() && now < self.window.to() {
+                    self.cut();
+                }
+                if now >= self.window.to() {
+                    self.last = Some(self.sample(now)?);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn cut_at(&self) -> u64 {
+        self.window.from() + (self.interval.index + 1) * INTERVAL_NS
+    }
+
+    /// Ends an interval and hands it on.
+    fn cut(&mut self) {
+        let next = Interval::new(self.interval.index + 1);
+        let mut ended = std::mem::replace(&mut self.interval, next);
+        ended.tally = self.tally.since(&self.cut_tally);
+        self.cut_tally = self.tally;
+        // The receiver is gone only when the run has failed.
+        let _ = self.intervals.send(ended);
+    }
+
+    fn sample(&self, at: u64) -> Result<Sample> {
+        Ok(Sample {
+            at,
+            tally: self.tally,
+            client_cpu: machine::thread_cpu(),
+            server_cpu: self.server_cpu.map_or(Ok(Duration::ZERO), |cpu| cpu())?,
+        })
+    }
+
+    /// Ends the last interval and returns the window as this thread went through it; nothing if it never opened.
+    pub fn finish(mut self, now: u64) -> Result<Option<Span>> {
+        let Some(first) = self.first else {
+            return Ok(None);
+        };
+        let last = match self.last {
+            Some(last) => last,
+            None => self.sample(now)?,
+        };
+        self.cut();
+        Ok(Some(Span {
+            seconds: (last.at - first.at) as f64 / 1e9,
+            tally: last.tally.since(&first.tally),
+            client_cpu_s: (last.client_cpu - first.client_cpu).as_secs_f64(),
+            server_cpu_s: last
+                .server_cpu
+                .saturating_sub(first.server_cpu)
+                .as_secs_f64(),
+            lateness: self.lateness,
+            saturated: self.saturated,
+        }))
+    }
+}

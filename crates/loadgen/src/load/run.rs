@@ -1,0 +1,270 @@
+//! Carries a plan out: threads with their connections, and one place where what they measure comes together.
+
+use std::{
+    os::fd::AsFd,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+        mpsc::{self, RecvTimeoutError, Sender},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, anyhow};
+
+use super::{
+    Counted, Drive, Kernel, Outcome, Pace, Plan, Recorder, Requests, Second, ServerCpu, WarmUp,
+    Window, closed,
+    gather::Gather,
+    open,
+    record::{Glance, Interval, Span, histogram},
+    warming::{SAMPLE, Warming},
+};
+use crate::{
+    driver::{Job, Link, Target},
+    machine,
+    workload::{Ask, Drawn, Key, Source, trace::Replay},
+};
+
+/// How soon after its threads are ready a measurement begins.
+const MOMENT: Duration = Duration::from_millis(10);
+
+/// What happens during a measurement, for whoever watches.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// The warm-up is under way.
+    Warming {
+        /// Seconds since its beginning.
+        seconds: f64,
+        /// Operations per second at present.
+        operations_per_s: f64,
+    },
+    /// A second has been measured.
+    Measured {
+        /// The second,
+        second: &'a Second,
+        /// and all of its latencies.
+        interval: &'a Interval,
+        /// How many there will be, if that is known.
+        of: Option<u64>,
+    },
+}
+
+/// Everything that threads share.
+pub struct Shared<'a> {
+    pub plan: &'a Plan,
+    pub window: Window,
+    pub glances: Vec<Glance>,
+    /// Threads that have their connections.
+    pub ready: AtomicUsize,
+    inserted: Arc<AtomicU64>,
+    pub start: Instant,
+    server_cpu: Option<ServerCpu<'a>>,
+}
+
+/// Requests of either kind.
+enum Either {
+    Drawn(Box<Drawn>),
+    Replay(Box<Replay>),
+}
+
+impl Source for Either {
+    #[inline]
+    fn next(&mut self, ask: &mut Ask) -> bool {
+        match self {
+            Either::Drawn(drawn) => drawn.next(ask),
+            Either::Replay(replay) => replay.next(ask),
+        }
+    }
+
+    fn follow(&mut self, ask: &mut Ask, key: Key, value_bytes: u32, ttl_s: u32) {
+        match self {
+            Either::Drawn(drawn) => drawn.follow(ask, key, value_bytes, ttl_s),
+            Either::Replay(replay) => replay.follow(ask, key, value_bytes, ttl_s),
+        }
+    }
+}
+
+/// One thread's work.
+struct Thread<'a> {
+    shared: &'a Shared<'a>,
+    part: usize,
+    intervals: Sender<Interval>,
+}
+
+impl Job for Thread<'_> {
+    type Output = Option<Span>;
+
+    fn run<L: Link + AsFd>(self, links: Vec<L>) -> Result<Option<Span>> {
+        let Thread {
+            shared,
+            part,
+            intervals,
+        } = self;
+        let Plan {
+            threads,
+            pace,
+            seed,
+            reply_max,
+            ..
+        } = *shared.plan;
+        let mut source = match &shared.plan.requests {
+            Requests::Drawn(workload) => Either::Drawn(Box::new(Drawn::new(
+                workload,
+                seed,
+                part as u64,
+                threads as u64,
+                &shared.inserted,
+            ))),
+            Requests::Recorded(trace) => {
+                Either::Replay(Box::new(Replay::new(trace, part as u64, threads as u64)?))
+            }
+        };
+        let server_cpu = shared.server_cpu.filter(|_| part == 0);
+        let mut recorder =
+            Recorder::new(&shared.window, &shared.glances[part], server_cpu, intervals);
+        let kernel = Kernel::new(shared.start, &links)?;
+        shared.ready.fetch_add(1, Ordering::Release);
+        let counted = match pace {
+            Pace::Closed { .. } => Counted::ByReply,
+            Pace::Open { .. } => Counted::ByTicket,
+        };
+        let drive = Drive::new(
+            links,
+            kernel,
+            &mut recorder,
+            counted,
+            reply_max.as_nanos() as u64,
+        );
+        match pace {
+            Pace::Closed { in_flight } => closed::run(drive, &mut source, in_flight)?,
+            Pace::Open {
+                arrivals,
+                burst,
+                idle,
+            } => {
+                let arrivals_per_thread = arrivals.part(threads);
+                let offset_ns = match arrivals {
+                    open::Arrivals::Fixed(rate) => (part as f64 * 1e9 / rate) as u64,
+                    _ => 0,
+                };
+                let schedule = open::Schedule {
+                    arrivals: arrivals_per_thread,
+                    burst,
+                    idle,
+                    offset_ns,
+                    seed: seed ^ (part as u64) << 32,
+                };
+                open::run(drive, &mut source, &schedule)?;
+            }
+        }
+        if let Either::Replay(mut replay) = source
+            && let Some(error) = replay.error()
+        {
+            return Err(error);
+        }
+        recorder.finish(shared.start.elapsed().as_nanos() as u64)
+    }
+}
+
+/// Measures a server. `server_cpu` says how much CPU time it has used so far, if somebody can tell; `progress` is told what happens.
+pub fn run(
+    target: &Target,
+    plan: &Plan,
+    server_cpu: Option<ServerCpu<'_>>,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Outcome> {
+    plan.check().map_err(|error| anyhow!(error))?;
+    let keys = match &plan.requests {
+        Requests::Drawn(workload) => workload.keys,
+        Requests::Recorded(_) => 0,
+    };
+    let shared = Shared {
+        plan,
+        window: Window::closed(),
+        glances: (0..plan.threads).map(|_| Glance::default()).collect(),
+        ready: AtomicUsize::new(0),
+        inserted: Arc::new(AtomicU64::new(keys)),
+        start: Instant::now(),
+        server_cpu,
+    };
+    let mut warming = Warming::new(&shared);
+    if plan.warm_up == WarmUp::Fixed(Duration::ZERO) {
+        // Nothing goes before: the very first request counts.
+        warming.began = Some(shared.start);
+        warming.open(Duration::ZERO);
+    }
+    let (sender, receiver) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let work = |part: usize| {
+            let (shared, intervals) = (&shared, sender.clone());
+            scope.spawn(move || {
+                let result = (|| {
+                    if !plan.cores.is_empty() {
+                        machine::pin([plan.cores[part % plan.cores.len()]])?;
+                    }
+                    // The first threads take one connection more where they cannot be divided.
+                    let connections = (plan.connections + plan.threads - 1 - part) / plan.threads;
+                    target.open(
+                        connections,
+                        Thread {
+                            shared,
+                            part,
+                            intervals,
+                        },
+                    )
+                })();
+                if result.is_err() {
+                    shared.window.end_by(0);
+                }
+                result
+            })
+        };
+        let threads: Vec<_> = (0..plan.threads).map(work).collect();
+        drop(sender);
+        let mut gather = Gather::new(&shared, progress);
+        loop {
+            let patience = if warming.opened { SAMPLE } else { MOMENT };
+            match receiver.recv_timeout(patience) {
+                Ok(interval) => gather.add(interval),
+                Err(RecvTimeoutError::Timeout) => {}
+                // Every thread has ended.
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            warming.look(gather.progress());
+        }
+        let mut spans = Vec::new();
+        for thread in threads {
+            let span = thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+            spans.push(span.context("the requests ended before the warm-up did")?);
+        }
+        let (all, series) = gather.all();
+        Ok(outcome(&spans, all, series, &warming))
+    })
+}
+
+fn outcome(spans: &[Span], all: Interval, series: Vec<Second>, warming: &Warming<'_>) -> Outcome {
+    let mut outcome = Outcome {
+        tally: Default::default(),
+        seconds: spans.iter().map(|span| span.seconds).sum::<f64>() / spans.len() as f64,
+        reads: all.reads,
+        writes: all.writes,
+        lateness: histogram(),
+        client_cpu_s: spans.iter().map(|span| span.client_cpu_s).collect(),
+        server_cpu_s: spans.iter().map(|span| span.server_cpu_s).sum(),
+        series,
+        warm_up_s: warming.seconds,
+        steady: warming.steady,
+        saturated: spans.iter().any(|span| span.saturated),
+    };
+    for span in spans {
+        outcome.tally += span.tally;
+        outcome
+            .lateness
+            .add(&span.lateness)
+            .expect("histograms of one shape");
+    }
+    outcome
+}

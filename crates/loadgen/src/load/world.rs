@@ -1,0 +1,56 @@
+//! What a loop asks of the world outside: the time, and which connections are ready. Tests have a world of their own, in which time is counted and not waited for.
+
+use std::{
+    os::fd::AsFd,
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+
+use crate::driver::{Link, Poll};
+
+/// A clock, and readiness of connections.
+pub trait World<L: Link> {
+    /// Nanoseconds since the start of the run.
+    fn now_ns(&mut self) -> u64;
+
+    /// Puts the places of ready connections into `places`, after `patience_ns` at most (zero: look and return).
+    fn ready(&mut self, links: &mut [L], patience_ns: u64, places: &mut Vec<usize>) -> Result<()>;
+
+    /// A connection is ready also when it can send, or no longer.
+    fn watch_output(&mut self, place: usize, link: &L, watch: bool) -> Result<()>;
+}
+
+/// The kernel's clock and sockets.
+pub struct Kernel {
+    start: Instant,
+    poll: Poll,
+}
+
+impl Kernel {
+    /// With time counted from `start`.
+    pub fn new(start: Instant, links: &[impl AsFd]) -> Result<Kernel> {
+        Ok(Kernel {
+            start,
+            poll: Poll::new(links)?,
+        })
+    }
+}
+
+impl<L: Link + AsFd> World<L> for Kernel {
+    #[inline]
+    fn now_ns(&mut self) -> u64 {
+        self.start.elapsed().as_nanos() as u64
+    }
+
+    #[inline]
+    fn ready(&mut self, _links: &mut [L], patience_ns: u64, places: &mut Vec<usize>) -> Result<()> {
+        places.clear();
+        places.extend(self.poll.ready(Duration::from_nanos(patience_ns))?);
+        Ok(())
+    }
+
+    fn watch_output(&mut self, place: usize, link: &L, watch: bool) -> Result<()> {
+        self.poll.watch_output(place, link, watch)
+    }
+}
