@@ -1,6 +1,7 @@
 //! `glimmer bench`: every claim, one command away from being checked.
 
 mod hit_ratio;
+mod load;
 mod memory;
 mod store;
 mod versus;
@@ -21,6 +22,7 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum What {
+    Load(Box<load::Arguments>),
     Versus(versus::Arguments),
     Store(store::Arguments),
     Memory(memory::Arguments),
@@ -31,6 +33,7 @@ impl Arguments {
     /// Runs the benchmark and prints its tables.
     pub fn run(&self) -> anyhow::Result<()> {
         match &self.what {
+            What::Load(arguments) => arguments.run(),
             What::Versus(arguments) => arguments.run(),
             What::Store(arguments) => arguments.run(),
             What::Memory(arguments) => arguments.run(),

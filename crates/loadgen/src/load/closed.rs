@@ -15,7 +15,7 @@ const PATIENCE_NS: u64 = 100_000_000;
 /// Drives the connections with `in_flight` requests on each until the window ends, or the requests do.
 pub fn run<L: Link, W: World<L>>(
     mut drive: Drive<'_, '_, L, W>,
-    source: &mut impl Source,
+    source: &mut dyn Source,
     in_flight: u32,
 ) -> Result<()> {
     let mut bursts = Bursts {
@@ -64,7 +64,7 @@ struct Bursts {
 impl Bursts {
     /// Gives a connection its next burst, as long as there are requests.
     #[inline]
-    fn next(&mut self, link: &mut impl Link, source: &mut impl Source, at: u64) {
+    fn next(&mut self, link: &mut impl Link, source: &mut dyn Source, at: u64) {
         for _ in 0..self.in_flight {
             self.more = self.more && source.next(&mut self.ask);
             if !self.more {

@@ -96,7 +96,7 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
     pub fn receive(
         &mut self,
         turn: usize,
-        source: &mut impl Source,
+        source: &mut dyn Source,
     ) -> Result<(usize, Option<u64>)> {
         let place = self.places[turn];
         if self.watching[place] {
@@ -130,7 +130,7 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
     }
 
     /// Takes on the writes that follow from replies.
-    fn follow_up(&mut self, place: usize, source: &mut impl Source, now: u64) {
+    fn follow_up(&mut self, place: usize, source: &mut dyn Source, now: u64) {
         for (key, value_bytes, ttl_s) in self.follow.drain(..) {
             source.follow(&mut self.ask, key, value_bytes, ttl_s);
             self.links[place].ask(&self.ask, now);

@@ -92,7 +92,7 @@ impl Clock {
 /// Drives the connections by the schedule until the window ends and all has been answered, or the requests end.
 pub fn run<L: Link, W: World<L>>(
     mut drive: Drive<'_, '_, L, W>,
-    source: &mut impl Source,
+    source: &mut dyn Source,
     schedule: &Schedule,
 ) -> Result<()> {
     let mut ask = Ask::default();

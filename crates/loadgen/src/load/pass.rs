@@ -29,16 +29,16 @@ pub enum Pass {
 }
 
 /// Every key of a range in order.
-struct All<'a, F> {
+struct All<'a> {
     pass: Pass,
     workload: &'a Workload,
     numbers: std::ops::Range<u64>,
     keys_per_get: u32,
-    progress: F,
+    progress: &'a mut dyn FnMut(u64),
     asked: u64,
 }
 
-impl<F: FnMut(u64)> Source for All<'_, F> {
+impl Source for All<'_> {
     fn next(&mut self, ask: &mut Ask) -> bool {
         let Some(number) = self.numbers.next() else {
             return false;
@@ -66,12 +66,12 @@ impl<F: FnMut(u64)> Source for All<'_, F> {
     fn follow(&mut self, _: &mut Ask, _: Key, _: u32, _: u32) {}
 }
 
-struct Run<'a, F> {
-    all: All<'a, F>,
+struct Run<'a> {
+    all: All<'a>,
     in_flight: u32,
 }
 
-impl<F: FnMut(u64)> Job for Run<'_, F> {
+impl Job for Run<'_> {
     type Output = Tally;
 
     fn run<L: Link + AsFd>(mut self, links: Vec<L>) -> Result<Tally> {
@@ -92,7 +92,7 @@ pub fn pass(
     workload: &Workload,
     pass: Pass,
     numbers: std::ops::Range<u64>,
-    progress: impl FnMut(u64),
+    progress: &mut dyn FnMut(u64),
 ) -> Result<Tally> {
     let burst = if matches!(target.address, crate::driver::Address::Udp(_)) {
         BURST_UDP

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     driver::{Job, Link, Target},
     machine,
-    workload::{Ask, Drawn, Key, Source, trace::Replay},
+    workload::{Drawn, Source, trace::Replay},
 };
 
 /// How soon after its threads are ready a measurement begins.
@@ -62,29 +62,6 @@ pub struct Shared<'a> {
     server_cpu: Option<ServerCpu<'a>>,
 }
 
-/// Requests of either kind.
-enum Either {
-    Drawn(Box<Drawn>),
-    Replay(Box<Replay>),
-}
-
-impl Source for Either {
-    #[inline]
-    fn next(&mut self, ask: &mut Ask) -> bool {
-        match self {
-            Either::Drawn(drawn) => drawn.next(ask),
-            Either::Replay(replay) => replay.next(ask),
-        }
-    }
-
-    fn follow(&mut self, ask: &mut Ask, key: Key, value_bytes: u32, ttl_s: u32) {
-        match self {
-            Either::Drawn(drawn) => drawn.follow(ask, key, value_bytes, ttl_s),
-            Either::Replay(replay) => replay.follow(ask, key, value_bytes, ttl_s),
-        }
-    }
-}
-
 /// One thread's work.
 struct Thread<'a> {
     shared: &'a Shared<'a>,
@@ -108,17 +85,16 @@ impl Job for Thread<'_> {
             reply_max,
             ..
         } = *shared.plan;
-        let mut source = match &shared.plan.requests {
-            Requests::Drawn(workload) => Either::Drawn(Box::new(Drawn::new(
+        let index = part as u64;
+        let mut source: Box<dyn Source> = match &shared.plan.requests {
+            Requests::Drawn(workload) => Box::new(Drawn::new(
                 workload,
                 seed,
-                part as u64,
+                index,
                 threads as u64,
                 &shared.inserted,
-            ))),
-            Requests::Recorded(trace) => {
-                Either::Replay(Box::new(Replay::new(trace, part as u64, threads as u64)?))
-            }
+            )),
+            Requests::Recorded(trace) => Box::new(Replay::new(trace, index, threads as u64)?),
         };
         let server_cpu = shared.server_cpu.filter(|_| part == 0);
         let mut recorder =
@@ -137,7 +113,7 @@ impl Job for Thread<'_> {
             reply_max.as_nanos() as u64,
         );
         match pace {
-            Pace::Closed { in_flight } => closed::run(drive, &mut source, in_flight)?,
+            Pace::Closed { in_flight } => closed::run(drive, &mut *source, in_flight)?,
             Pace::Open {
                 arrivals,
                 burst,
@@ -155,12 +131,10 @@ impl Job for Thread<'_> {
                     offset_ns,
                     seed: seed ^ (part as u64) << 32,
                 };
-                open::run(drive, &mut source, &schedule)?;
+                open::run(drive, &mut *source, &schedule)?;
             }
         }
-        if let Either::Replay(mut replay) = source
-            && let Some(error) = replay.error()
-        {
+        if let Some(error) = source.error() {
             return Err(error);
         }
         recorder.finish(shared.start.elapsed().as_nanos() as u64)

@@ -43,11 +43,6 @@ impl Replay {
         })
     }
 
-    /// What ended the requests before the trace's end, if anything did.
-    pub fn error(&mut self) -> Option<anyhow::Error> {
-        self.error.take()
-    }
-
     /// Reads the requests of the next second and spreads them evenly over it: traces count whole seconds, and nobody sent all of a second's requests at once.
     fn fill(&mut self) -> Result<()> {
         while self.lot.is_empty() {
@@ -110,6 +105,9 @@ impl Source for Replay {
         self.version = self.version.wrapping_add(1);
         ask.one(Verb::Set, key);
         (ask.value_bytes, ask.version, ask.ttl_s) = (value_bytes, self.version, ttl_s);
+    }
+    fn error(&mut self) -> Option<anyhow::Error> {
+        self.error.take()
     }
 }
 

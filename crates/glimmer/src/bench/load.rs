@@ -1,0 +1,267 @@
+//! `glimmer bench load`.
+
+mod arguments;
+mod watch;
+
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow};
+use glimmer_loadgen::{
+    driver::Target,
+    load::{self, Arrivals, Idle, Pace, Pass, Plan, Requests, Summary, WarmUp, show, sweep},
+    report::Table,
+    workload::{Mix, Workload, trace::Trace},
+};
+use serde::Serialize;
+
+pub use arguments::Arguments;
+use arguments::{ArrivalLaw, Length};
+use watch::Watch;
+
+/// A sweep begins at this many requests per second.
+const SWEEP_FIRST_PER_S: f64 = 5_000.0;
+
+/// What is written for machines.
+#[derive(Serialize)]
+struct Report<'a> {
+    server: &'a Target,
+    plan: &'a Plan,
+    slo: Option<sweep::Slo>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Summary>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    sweep: Vec<sweep::Probe>,
+}
+
+impl Arguments {
+    /// Drives the server and prints what was measured.
+    pub fn run(&self) -> Result<()> {
+        let target = Target {
+            address: self.server.clone(),
+            dialect: self.protocol.into(),
+        };
+        let plan = self.plan()?;
+        plan.check().map_err(|error| anyhow!(error))?;
+        if let Requests::Drawn(workload) = &plan.requests
+            && !self.no_fill
+        {
+            self.fill(&target, workload)?;
+        }
+        let (result, probes) = match self.sweep {
+            true => {
+                let (result, probes) = self.sweep(&target, &plan)?;
+                (result, probes)
+            }
+            false => (Some(self.measure(&target, &plan)?), Vec::new()),
+        };
+        if let Some(summary) = &result {
+            print!("{summary}");
+        }
+        match &self.json {
+            Some(file) => super::write_json(
+                file,
+                &Report {
+                    server: &target,
+                    plan: &plan,
+                    slo: self.slo,
+                    result,
+                    sweep: probes,
+                },
+            ),
+            None => Ok(()),
+        }
+    }
+
+    fn workload(&self) -> Result<Workload> {
+        let mut workload =
+            Workload::preset(&self.workload, self.keys).map_err(|error| anyhow!(error))?;
+        if let Some(law) = self.dist {
+            workload.law = law;
+        }
+        if let Some(bytes) = self.key_bytes {
+            workload.key_bytes = usize::from(bytes);
+        }
+        if let Some(sizes) = &self.value_bytes {
+            workload.sizes = sizes.clone();
+        }
+        if self.gets.is_some() || self.deletes.is_some() {
+            let deletes = self.deletes.unwrap_or(0.0);
+            let gets = self.gets.unwrap_or((workload.mix.get - deletes).max(0.0));
+            let sets = 1.0 - gets - deletes;
+            workload.mix = Mix {
+                delete: deletes,
+                set: if sets.abs() < 1e-9 { 0.0 } else { sets },
+                ..Mix::reads(gets)
+            };
+        }
+        workload.mix.keys_per_get = self.multi_get;
+        workload.mix.set_on_miss |= self.set_on_miss;
+        workload.mix.ttl = self.ttl;
+        workload.check().map_err(|error| anyhow!(error))?;
+        Ok(workload)
+    }
+
+    fn plan(&self) -> Result<Plan> {
+        let requests = match &self.trace {
+            Some(file) => {
+                let mut trace = Trace::new(file.clone(), self.trace_format.map(Into::into))?;
+                trace.set_on_miss |= self.set_on_miss;
+                Requests::Recorded(trace)
+            }
+            None => Requests::Drawn(self.workload()?),
+        };
+        let idle = if self.sleep { Idle::Sleep } else { Idle::Spin };
+        let open = |arrivals| Pace::Open {
+            arrivals,
+            burst: 1,
+            idle,
+        };
+        let pace = match (self.rate, self.speed) {
+            (Some(rate), _) => open(self.arrivals.at(rate)),
+            (None, Some(speed)) => open(Arrivals::Recorded(speed)),
+            (None, None) => Pace::Closed {
+                in_flight: self.pipeline,
+            },
+        };
+        // A trace is played from its beginning to its end unless told otherwise.
+        let measured = match (self.seconds, &self.trace) {
+            (Some(seconds), _) => Some(seconds),
+            (None, Some(_)) => None,
+            (None, None) => Some(10.0),
+        };
+        let warm_up = match (self.warm_up, &self.trace) {
+            (Some(Length::Seconds(seconds)), _) => WarmUp::Fixed(Duration::from_secs_f64(seconds)),
+            (Some(Length::Steady), _) => WarmUp::Steady(Duration::from_secs_f64(self.warm_up_max)),
+            (None, Some(_)) => WarmUp::Fixed(Duration::ZERO),
+            (None, None) => WarmUp::Fixed(Duration::from_secs(1)),
+        };
+        Ok(Plan {
+            threads: usize::from(self.threads),
+            connections: usize::from(self.connections),
+            cores: self.cores.clone(),
+            warm_up,
+            measured: measured.map(Duration::from_secs_f64),
+            seed: self.seed,
+            ..Plan::new(requests, pace)
+        })
+    }
+
+    fn fill(&self, target: &Target, workload: &Workload) -> Result<()> {
+        let watch = Watch::keys(workload.keys);
+        let tally = load::pass(
+            target,
+            workload,
+            Pass::Write,
+            0..workload.keys,
+            &mut |keys| watch.at(keys),
+        )?;
+        watch.end();
+        if tally.refused + tally.lost > 0 {
+            eprintln!(
+                "the server refused {} of {} keys, and {} requests were lost",
+                tally.refused, workload.keys, tally.lost
+            );
+        }
+        Ok(())
+    }
+
+    fn measure(&self, target: &Target, plan: &Plan) -> Result<Summary> {
+        let mut watch = Watch::seconds(plan.measured);
+        let mut log = None;
+        let outcome = load::run(target, plan, None, &mut |progress| {
+            if let (load::Progress::Measured { interval, .. }, Some(file)) =
+                (&progress, &self.hdr_log)
+            {
+                let begun = std::time::SystemTime::now() - Duration::from_secs(1);
+                let log = log.get_or_insert_with(|| load::hdr_log::Log::create(file, begun));
+                if let Ok(log) = log {
+                    log.add(interval);
+                }
+            }
+            watch.tell(&progress);
+        })
+        .with_context(|| format!("measuring {}", target.address))?;
+        watch.end();
+        if let Some(log) = log {
+            log?.finish()?;
+        }
+        Ok(outcome.summary())
+    }
+
+    fn sweep(&self, target: &Target, plan: &Plan) -> Result<(Option<Summary>, Vec<sweep::Probe>)> {
+        let quantile = self.slo.map_or(0.99, |slo| slo.quantile);
+        let mut best: Option<(f64, Summary)> = None;
+        let probes = sweep::search(self.rate.unwrap_or(SWEEP_FIRST_PER_S), self.slo, |rate| {
+            let idle = if self.sleep { Idle::Sleep } else { Idle::Spin };
+            let plan = Plan {
+                pace: Pace::Open {
+                    arrivals: self.arrivals.at(rate),
+                    burst: 1,
+                    idle,
+                },
+                ..plan.clone()
+            };
+            let outcome = load::run(target, &plan, None, &mut |_| {})?;
+            let latency = outcome.latency_ns();
+            let keys_per_request = outcome.tally.operations() as f64 / latency.len().max(1) as f64;
+            let probe = sweep::Probe {
+                offered_per_s: rate,
+                answered_per_s: outcome.operations_per_s() / keys_per_request,
+                latency_us: latency.value_at_quantile(quantile) as f64 / 1e3,
+                saturated: outcome.saturated,
+            };
+            let borne = probe.is_borne(self.slo);
+            let verdict = if borne { "borne" } else { "too much" };
+            eprintln!(
+                "{} offered, {} answered, p{} {}: {verdict}",
+                show::per_second(rate),
+                show::per_second(probe.answered_per_s),
+                quantile * 100.0,
+                show::microseconds(probe.latency_us)
+            );
+            if borne && best.as_ref().is_none_or(|(known, _)| *known < rate) {
+                best = Some((rate, outcome.summary()));
+            }
+            Ok(probe)
+        })?;
+        let mut table = Table::new([
+            "offered".to_owned(),
+            "answered".to_owned(),
+            format!("p{}", quantile * 100.0),
+            "borne".to_owned(),
+        ]);
+        let mut sorted = probes.clone();
+        sorted.sort_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s));
+        for probe in &sorted {
+            let borne = if probe.is_borne(self.slo) {
+                "yes"
+            } else {
+                "no"
+            };
+            table.row([
+                show::per_second(probe.offered_per_s),
+                show::per_second(probe.answered_per_s),
+                show::microseconds(probe.latency_us),
+                borne.to_owned(),
+            ]);
+        }
+        println!("{table}");
+        let limit = self
+            .slo
+            .map_or("before saturation".to_owned(), |slo| format!("with {slo}"));
+        match &best {
+            Some((rate, _)) => println!("highest rate {limit}: {}\n", show::per_second(*rate)),
+            None => println!("no rate that was tried is borne {limit}"),
+        }
+        Ok((best.map(|(_, summary)| summary), probes))
+    }
+}
+
+impl ArrivalLaw {
+    fn at(self, rate: f64) -> Arrivals {
+        match self {
+            ArrivalLaw::Poisson => Arrivals::Poisson(rate),
+            ArrivalLaw::Fixed => Arrivals::Fixed(rate),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What is seen while a measurement runs: a bar on a terminal, plain lines in a log.
+
+use std::{
+    io::{IsTerminal, stderr},
+    time::Duration,
+};
+
+use glimmer_loadgen::load::{Progress, show};
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// Somebody watches.
+pub struct Watch {
+    bar: Option<ProgressBar>,
+}
+
+fn bar(length: u64, template: &str) -> Option<ProgressBar> {
+    let style = ProgressStyle::with_template(template).expect("a template that is written here");
+    stderr()
+        .is_terminal()
+        .then(|| ProgressBar::new(length).with_style(style))
+}
+
+impl Watch {
+    /// Keys being stored.
+    pub fn keys(keys: u64) -> Watch {
+        let bar = bar(keys, "storing keys [{bar:40}] {pos}/{len} {per_sec} {eta}");
+        if bar.is_none() {
+            eprintln!("storing {keys} keys");
+        }
+        Watch { bar }
+    }
+
+    /// A measurement of so many seconds, or of a length that nobody knows.
+    pub fn seconds(measured: Option<Duration>) -> Watch {
+        let seconds = measured.map_or(0, |measured| measured.as_secs_f64().ceil() as u64);
+        Watch {
+            bar: bar(seconds, "measuring [{bar:40}] {pos}/{len} s {msg}"),
+        }
+    }
+
+    /// So many keys have been sent.
+    pub fn at(&self, keys: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(keys);
+        }
+    }
+
+    /// Tells what happens.
+    pub fn tell(&mut self, progress: &Progress<'_>) {
+        let (position, line) = match progress {
+            Progress::Warming {
+                seconds,
+                operations_per_s,
+            } => (
+                None,
+                format!(
+                    "warming up for {seconds:.1} s: {}",
+                    show::per_second(*operations_per_s)
+                ),
+            ),
+            Progress::Measured { second, .. } => {
+                let (rate, p99) = (second.tally.operations() as f64, second.latency.p99_us);
+                let line = format!(
+                    "{}, p99 {}",
+                    show::per_second(rate),
+                    show::microseconds(p99)
+                );
+                (Some(second.at_s + 1), line)
+            }
+        };
+        match (&self.bar, position) {
+            (Some(bar), position) => {
+                if let Some(position) = position {
+                    bar.set_position(position);
+                }
+                bar.set_message(line);
+            }
+            (None, Some(second)) => eprintln!("second {second}: {line}"),
+            (None, None) => eprintln!("{line}"),
+        }
+    }
+
+    /// Nothing more is to be seen.
+    pub fn end(self) {
+        if let Some(bar) = self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}

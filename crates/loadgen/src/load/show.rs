@@ -1,0 +1,184 @@
+//! Outcomes for people: a table, and a line that shows how the seconds went.
+
+use std::fmt;
+
+use super::{Latency, Summary};
+use crate::report::Table;
+
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Widest line of bars.
+const WIDTH: usize = 60;
+
+/// Values as bars from zero to the largest; neighbours share a bar where there are many, which then shows the larger one.
+pub fn sparkline(values: &[f64]) -> String {
+    let largest = values.iter().copied().fold(0.0, f64::max);
+    let share = values.len().div_ceil(WIDTH).max(1);
+    let bar = |values: &[f64]| {
+        let value = values.iter().copied().fold(0.0, f64::max);
+        let step = if largest > 0.0 {
+            value / largest * BARS.len() as f64
+        } else {
+            0.0
+        };
+        BARS[(step.ceil() as usize).clamp(1, BARS.len()) - 1]
+    };
+    values.chunks(share).map(bar).collect()
+}
+
+/// A time with as many digits as one wants to read.
+pub fn microseconds(us: f64) -> String {
+    match us {
+        us if us < 10.0 => format!("{us:.1} us"),
+        us if us < 1e4 => format!("{us:.0} us"),
+        us if us < 1e6 => format!("{:.1} ms", us / 1e3),
+        us => format!("{:.2} s", us / 1e6),
+    }
+}
+
+/// A rate.
+pub fn per_second(rate: f64) -> String {
+    match rate {
+        rate if rate < 1e4 => format!("{rate:.0}/s"),
+        rate if rate < 1e6 => format!("{:.1} k/s", rate / 1e3),
+        rate => format!("{:.2} M/s", rate / 1e6),
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tally = self.tally;
+        writeln!(
+            out,
+            "{} operations in {:.1} s: {}",
+            tally.operations(),
+            self.seconds,
+            per_second(self.operations_per_s)
+        )?;
+        writeln!(
+            out,
+            "hits {}, misses {} (hit ratio {:.2}%), writes {}, deletes {}, refused {}, lost {}",
+            tally.hits,
+            tally.misses,
+            self.hit_ratio * 100.0,
+            tally.writes,
+            tally.deletes,
+            tally.refused,
+            tally.lost
+        )?;
+        match self.steady {
+            Some(true) => writeln!(out, "steady after {:.1} s of warm-up", self.warm_up_s)?,
+            Some(false) => writeln!(
+                out,
+                "NOT STEADY: still moving after {:.1} s of warm-up",
+                self.warm_up_s
+            )?,
+            None => {}
+        }
+        if self.saturated {
+            writeln!(
+                out,
+                "SATURATED: replies fell so far behind that the measurement ended early"
+            )?;
+        }
+        writeln!(out)?;
+        let mut table = Table::new([
+            "latency", "requests", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max",
+        ]);
+        let rows = [
+            ("all", &self.latency),
+            ("reads", &self.reads),
+            ("writes", &self.writes),
+            ("client late", &self.client_late),
+        ];
+        for (name, latency) in rows.into_iter().filter(|(_, latency)| latency.count > 0) {
+            let Latency {
+                count,
+                mean_us,
+                p50_us,
+                p90_us,
+                p99_us,
+                p999_us,
+                p9999_us,
+                max_us,
+            } = *latency;
+            let figures =
+                [mean_us, p50_us, p90_us, p99_us, p999_us, p9999_us, max_us].map(microseconds);
+            table.row(
+                [name.to_owned(), count.to_string()]
+                    .into_iter()
+                    .chain(figures),
+            );
+        }
+        writeln!(out, "{table}")?;
+        if self.series.len() > 1 {
+            let rates: Vec<f64> = self
+                .series
+                .iter()
+                .map(|second| second.tally.operations() as f64)
+                .collect();
+            let p99s: Vec<f64> = self
+                .series
+                .iter()
+                .map(|second| second.latency.p99_us)
+                .collect();
+            let largest = |values: &[f64]| values.iter().copied().fold(0.0, f64::max);
+            writeln!(
+                out,
+                "operations by second {}  up to {}",
+                sparkline(&rates),
+                per_second(largest(&rates))
+            )?;
+            writeln!(
+                out,
+                "p99 by second        {}  up to {}",
+                sparkline(&p99s),
+                microseconds(largest(&p99s))
+            )?;
+        }
+        let busy = self.client_busy * 100.0;
+        write!(out, "the busiest client thread used {busy:.0}% of its core")?;
+        // An open loop that spins uses all of it, and says by its lateness whether it keeps up.
+        match self.client_late.count {
+            0 if self.client_busy > 0.9 => writeln!(
+                out,
+                ": THE CLIENT IS THE LIMIT, not the server; give it more --threads"
+            ),
+            0 => writeln!(out),
+            _ if self.client_late.p99_us > self.latency.p50_us => writeln!(
+                out,
+                ": THE CLIENT IS LATE; lower the rate or give it more --threads"
+            ),
+            _ => writeln!(
+                out,
+                ", and was late by {} at the 99th percentile",
+                microseconds(self.client_late.p99_us)
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bars_grow_with_their_values() {
+        assert_eq!(sparkline(&[0.0, 1.0, 4.0, 8.0]), "▁▁▄█");
+        assert_eq!(sparkline(&[]), "");
+        assert_eq!(sparkline(&[0.0, 0.0]), "▁▁");
+        let many: Vec<f64> = (0..600).map(f64::from).collect();
+        assert_eq!(sparkline(&many).chars().count(), WIDTH);
+    }
+
+    #[test]
+    fn figures_carry_their_units() {
+        assert_eq!(
+            [0.5, 131.0, 91_234.0, 2.5e6].map(microseconds),
+            ["0.5 us", "131 us", "91.2 ms", "2.50 s"]
+        );
+        assert_eq!(
+            [900.0, 93_000.0, 3.4e6].map(per_second),
+            ["900/s", "93.0 k/s", "3.40 M/s"]
+        );
+    }
+}

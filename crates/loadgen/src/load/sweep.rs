@@ -1,0 +1,169 @@
+//! The highest rate that a server bears: until it saturates, or until its latency breaks what was promised.
+
+use std::{fmt, str::FromStr};
+
+use anyhow::Result;
+use serde::Serialize;
+
+/// Rates grow by this factor until one is too high.
+const GROWTH: f64 = 1.6;
+/// The search ends when the rate that is borne and the one that is not lie within this part of one another.
+const RESOLUTION: f64 = 0.05;
+/// Measurements at most.
+const STEPS_MAX: usize = 24;
+/// A server that answers less than this part of what arrives is saturated.
+const ANSWERED_MIN: f64 = 0.97;
+
+/// A promise about latency: "p99 under one millisecond".
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Slo {
+    /// From 0 to 1.
+    pub quantile: f64,
+    /// Latency in microseconds that the quantile must not exceed.
+    pub latency_us: f64,
+}
+
+impl fmt::Display for Slo {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Rounded, since a quantile as a percentage is not exact.
+        let percent = (self.quantile * 1e7).round() / 1e5;
+        write!(out, "p{percent}={}us", self.latency_us)
+    }
+}
+
+impl FromStr for Slo {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Slo, String> {
+        let wrong = || format!("{text:?} is not like p99=1ms");
+        let (percent, latency) = text
+            .strip_prefix('p')
+            .and_then(|rest| rest.split_once('='))
+            .ok_or_else(wrong)?;
+        let percent: f64 = percent.parse().map_err(|_| wrong())?;
+        let (figure, factor) = ["us", "ms", "s"]
+            .into_iter()
+            .zip([1.0, 1e3, 1e6])
+            .find_map(|(unit, factor)| Some((latency.strip_suffix(unit)?, factor)))
+            .ok_or_else(wrong)?;
+        let latency_us = figure.trim().parse::<f64>().map_err(|_| wrong())? * factor;
+        let sound = percent > 0.0 && percent < 100.0 && latency_us > 0.0 && latency_us.is_finite();
+        sound
+            .then_some(Slo {
+                quantile: percent / 100.0,
+                latency_us,
+            })
+            .ok_or_else(wrong)
+    }
+}
+
+/// What was measured at one rate.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Probe {
+    /// Requests per second that arrived.
+    pub offered_per_s: f64,
+    /// Requests per second that were answered.
+    pub answered_per_s: f64,
+    /// Latency at the promise's quantile, in microseconds.
+    pub latency_us: f64,
+    /// Whether replies fell so far behind that the measurement ended early.
+    pub saturated: bool,
+}
+
+impl Probe {
+    /// Whether the server bore it.
+    pub fn is_borne(&self, slo: Option<Slo>) -> bool {
+        let answered = !self.saturated && self.answered_per_s >= ANSWERED_MIN * self.offered_per_s;
+        answered && slo.is_none_or(|slo| self.latency_us <= slo.latency_us)
+    }
+}
+
+/// Measures at one rate after another, ever closer to the highest that is borne, beginning at `first_per_s`. Returns everything that was measured, in order.
+pub fn search(
+    first_per_s: f64,
+    slo: Option<Slo>,
+    mut measure: impl FnMut(f64) -> Result<Probe>,
+) -> Result<Vec<Probe>> {
+    let mut probes: Vec<Probe> = Vec::new();
+    let (mut borne, mut broken): (Option<f64>, Option<f64>) = (None, None);
+    let mut rate = first_per_s;
+    while probes.len() < STEPS_MAX {
+        let probe = measure(rate)?;
+        probes.push(probe);
+        if probe.is_borne(slo) {
+            borne = Some(rate);
+        } else {
+            broken = Some(rate);
+        }
+        rate = match (borne, broken) {
+            (Some(low), Some(high)) if high / low < 1.0 + RESOLUTION => break,
+            (Some(low), Some(high)) => (low * high).sqrt(),
+            (Some(low), None) => low * GROWTH,
+            (None, Some(high)) => high / GROWTH / GROWTH,
+            (None, None) => unreachable!("a probe is borne or it is not"),
+        };
+    }
+    Ok(probes)
+}
+
+/// The highest rate that was borne.
+pub fn best(probes: &[Probe], slo: Option<Slo>) -> Option<&Probe> {
+    let borne = probes.iter().filter(|probe| probe.is_borne(slo));
+    borne.max_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An M/M/1 server: a sojourn is exponential with the rate by which service exceeds arrivals.
+    fn model(service_per_s: f64, quantile: f64) -> impl FnMut(f64) -> Result<Probe> {
+        move |offered_per_s| {
+            let spare = service_per_s - offered_per_s;
+            let latency_us = if spare > 0.0 {
+                -(1.0 - quantile).ln() / spare * 1e6
+            } else {
+                f64::INFINITY
+            };
+            let answered_per_s = offered_per_s.min(service_per_s);
+            Ok(Probe {
+                offered_per_s,
+                answered_per_s,
+                latency_us,
+                saturated: spare < -0.5 * service_per_s,
+            })
+        }
+    }
+
+    #[test]
+    fn the_highest_rate_that_keeps_a_promise_is_found() {
+        for first in [100.0, 1e4, 5e6] {
+            let slo: Slo = "p99=1ms".parse().unwrap();
+            let probes = search(first, Some(slo), model(1e5, 0.99)).unwrap();
+            let best = best(&probes, Some(slo)).unwrap().offered_per_s;
+            // ln(100) milliseconds need 4605 more served than arrive.
+            let exact = 1e5 - 4605.2;
+            assert!(best <= exact && best > exact * 0.95, "{best} from {first}");
+        }
+    }
+
+    #[test]
+    fn without_a_promise_saturation_ends_the_search() {
+        let probes = search(1000.0, None, model(1e5, 0.99)).unwrap();
+        let best = best(&probes, None).unwrap().offered_per_s;
+        assert!(best > 0.95e5 && best < 1.04e5, "{best}");
+        assert_eq!(super::best(&[], None), None);
+    }
+
+    #[test]
+    fn promises_are_read_and_written() {
+        let slo: Slo = "p99.9=1.5ms".parse().unwrap();
+        assert!((slo.quantile - 0.999).abs() < 1e-12 && slo.latency_us == 1500.0);
+        assert_eq!(slo.to_string(), "p99.9=1500us");
+        for wrong in [
+            "", "p99", "p0=1ms", "p100=1ms", "99=1ms", "p99=1", "p99=-1ms", "p99=xms",
+        ] {
+            assert!(wrong.parse::<Slo>().is_err(), "{wrong}");
+        }
+    }
+}
