@@ -6,11 +6,10 @@ use anyhow::Result;
 use serde::Serialize;
 
 use crate::{
-    client::load::Pass,
+    client::{KEY_BYTES, load::Pass},
     machine,
     report::Table,
     servers::{Kind, Launch, Server},
-    values::KEY_BYTES,
 };
 
 /// What to store, and where.
@@ -60,9 +59,11 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         let arguments = match kind {
             Kind::Glimmer => options.glimmer_arguments.clone(),
             Kind::Memcached => Vec::new(),
-            Kind::Redis => ["--maxmemory", &limit, "--maxmemory-policy", "allkeys-lru"]
-                .map(Into::into)
-                .into(),
+            Kind::Redis | Kind::Valkey => {
+                ["--maxmemory", &limit, "--maxmemory-policy", "allkeys-lru"]
+                    .map(Into::into)
+                    .into()
+            }
         };
         let launch = Launch {
             kind,

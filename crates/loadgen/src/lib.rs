@@ -13,7 +13,6 @@ pub mod sizing;
 pub mod stats;
 pub mod store_alone;
 pub mod trivial;
-pub mod values;
 pub mod versus;
 pub mod workload;
 

@@ -13,7 +13,9 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, geteuid, kill_process, set_parent_process_death_signal};
 
 use crate::{
-    client::{Tally, closed, load, open, resp::Resp, text::Text},
+    client::{self, closed, open},
+    driver::{Address, Dialect, Target},
+    load::{self, Pass, Tally},
     machine,
 };
 
@@ -32,6 +34,8 @@ pub enum Kind {
     Memcached,
     /// Redis, as a cache: nothing is saved.
     Redis,
+    /// Valkey, which takes Redis's arguments.
+    Valkey,
 }
 
 impl Kind {
@@ -41,21 +45,41 @@ impl Kind {
             Kind::Glimmer => "glimmer",
             Kind::Memcached => "memcached",
             Kind::Redis => "redis",
+            Kind::Valkey => "valkey",
         }
+    }
+
+    /// What its clients speak here.
+    pub fn dialect(self) -> Dialect {
+        match self {
+            Kind::Glimmer | Kind::Memcached => Dialect::Text,
+            Kind::Redis | Kind::Valkey => Dialect::Resp,
+        }
+    }
+
+    /// Its executable, for those that have one of their own.
+    fn program(self) -> Result<std::path::PathBuf> {
+        Ok(match self {
+            Kind::Glimmer => std::env::current_exe()?,
+            Kind::Memcached => "memcached".into(),
+            Kind::Redis => "redis-server".into(),
+            Kind::Valkey => "valkey-server".into(),
+        })
     }
 
     /// How the first line of its version command reads, or how to install it.
     pub fn version(self) -> Result<String> {
-        let (program, flag) = match self {
-            Kind::Glimmer => (std::env::current_exe()?, "--version"),
-            Kind::Memcached => ("memcached".into(), "-V"),
-            Kind::Redis => ("redis-server".into(), "--version"),
+        let program = self.program()?;
+        let flag = match self {
+            Kind::Memcached => "-V",
+            Kind::Glimmer | Kind::Redis | Kind::Valkey => "--version",
         };
         let output = Command::new(&program).arg(flag).output();
         let output = output.with_context(|| match self {
             Kind::Glimmer => "this executable cannot be run again".to_owned(),
             Kind::Memcached => "memcached is missing: apt-get install memcached".to_owned(),
             Kind::Redis => "redis-server is missing: apt-get install redis-server".to_owned(),
+            Kind::Valkey => "valkey-server is missing: apt-get install valkey-server".to_owned(),
         })?;
         Ok(String::from_utf8_lossy(&output.stdout)
             .lines()
@@ -135,17 +159,15 @@ impl Launch {
     fn command(&self, port: u16) -> Result<Command> {
         let (port, threads) = (port.to_string(), self.threads.to_string());
         let memory = self.memory_mib.to_string();
-        let mut command;
+        let mut command = Command::new(self.kind.program()?);
         match self.kind {
             Kind::Glimmer => {
-                command = Command::new(std::env::current_exe()?);
                 command
                     .arg("serve")
                     .args(["-l", "127.0.0.1", "-p", &port, "-t", &threads]);
                 command.args(["-m", &memory, "-U", "0", "-c", CONNECTIONS_MAX]);
             }
             Kind::Memcached => {
-                command = Command::new("memcached");
                 command.args(["-l", "127.0.0.1", "-p", &port, "-t", &threads]);
                 command.args(["-m", &memory, "-U", "0", "-c", CONNECTIONS_MAX]);
                 if geteuid().is_root() {
@@ -154,8 +176,7 @@ impl Launch {
                     command.args(["-u", "root"]);
                 }
             }
-            Kind::Redis => {
-                command = Command::new("redis-server");
+            Kind::Redis | Kind::Valkey => {
                 command.args(["--bind", "127.0.0.1", "--port", &port, "--io-threads", "1"]);
                 command.args(["--save", "", "--appendonly", "no", "--loglevel", "warning"]);
             }
@@ -197,39 +218,41 @@ impl Server {
         Ok(machine::process_cpu(self.pid())?)
     }
 
+    /// The server as clients see it.
+    pub fn target(&self) -> Target {
+        Target {
+            address: Address::Tcp(self.address),
+            dialect: self.kind.dialect(),
+        }
+    }
+
     /// Goes once through a range of keys.
     pub fn pass(
         &self,
-        pass: load::Pass,
+        pass: Pass,
         numbers: std::ops::Range<u32>,
-        progress: impl FnMut(u64),
+        mut progress: impl FnMut(u64),
     ) -> Result<Tally> {
-        let (address, value_bytes) = (self.address, self.value_bytes);
-        match self.kind {
-            Kind::Redis => load::pass(address, &Resp::new(value_bytes), pass, numbers, progress),
-            _ => load::pass(address, &Text::new(value_bytes), pass, numbers, progress),
-        }
-        .with_context(|| format!("loading {}", self.kind.name()))
+        let items = client::items(u64::from(numbers.end).max(1), self.value_bytes);
+        let numbers = u64::from(numbers.start)..u64::from(numbers.end);
+        load::pass(&self.target(), &items, pass, numbers, &mut progress)
+            .with_context(|| format!("loading {}", self.kind.name()))
+    }
+
+    /// Carries a plan out.
+    pub fn drive(&self, plan: &load::Plan) -> Result<load::Outcome> {
+        load::run(&self.target(), plan, Some(&|| self.cpu()), &mut |_| {})
+            .with_context(|| format!("measuring {}", self.kind.name()))
     }
 
     /// Drives it as fast as it answers.
     pub fn closed(&self, plan: &closed::Plan) -> Result<closed::Outcome> {
-        let cpu = || self.cpu();
-        match self.kind {
-            Kind::Redis => closed::run(self.address, &Resp::new(self.value_bytes), plan, &cpu),
-            _ => closed::run(self.address, &Text::new(self.value_bytes), plan, &cpu),
-        }
-        .with_context(|| format!("measuring {}", self.kind.name()))
+        self.drive(&plan.with_values(self.value_bytes))
     }
 
     /// Drives it at a fixed rate.
     pub fn open(&self, plan: &open::Plan) -> Result<open::Latencies> {
-        let cpu = || self.cpu();
-        match self.kind {
-            Kind::Redis => open::run(self.address, &Resp::new(self.value_bytes), plan, &cpu),
-            _ => open::run(self.address, &Text::new(self.value_bytes), plan, &cpu),
-        }
-        .with_context(|| format!("measuring {}", self.kind.name()))
+        Ok(self.drive(&plan.with_values(self.value_bytes))?.into())
     }
 }
 

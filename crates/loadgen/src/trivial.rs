@@ -21,7 +21,13 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{machine, values};
+use crate::{
+    client::closed,
+    driver::Target,
+    load::{self, Outcome},
+    machine,
+    workload::{Key, value},
+};
 
 const INPUT_BYTES: usize = 64 << 10;
 const TICK: Timespec = Timespec {
@@ -32,13 +38,14 @@ const TICK: Timespec = Timespec {
 /// A running trivial server: one thread, ended when this is dropped.
 pub struct Trivial {
     address: SocketAddr,
+    value_bytes: usize,
     stop: Arc<AtomicBool>,
     cpu_ns: Arc<AtomicU64>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Trivial {
-    /// Serves `get` of any number of keys and `set`, as the clients here write them, with values of `value_bytes`, on a core or on any. After every
+    /// Serves memcached's `get` of any number of our keys, with values of `value_bytes`, and `set`, on a core or on any. After every
     /// `stall.0` of time it does nothing for `stall.1`, if given.
     pub fn start(value_bytes: usize, core: Option<usize>, stall: Option<Stall>) -> Result<Trivial> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("binding a port")?;
@@ -62,6 +69,7 @@ impl Trivial {
         });
         Ok(Trivial {
             address,
+            value_bytes,
             stop,
             cpu_ns,
             thread: Some(thread),
@@ -71,6 +79,18 @@ impl Trivial {
     /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Drives it as fast as it answers.
+    pub fn closed(&self, plan: &closed::Plan) -> Result<Outcome> {
+        let target = Target::text(self.address);
+        let cpu = || Ok(self.cpu());
+        load::run(
+            &target,
+            &plan.with_values(self.value_bytes),
+            Some(&cpu),
+            &mut |_| {},
+        )
     }
 
     /// CPU time that its thread has used, as of its last burst.
@@ -190,54 +210,38 @@ impl Worker {
     /// Answers the request at the beginning of `input` and returns its length, if it is complete.
     #[inline]
     fn request(&self, input: &[u8], out: &mut Vec<u8>) -> Option<usize> {
-        let mut at = match input.get(..4)? {
-            b"get " => 4,
-            b"set " => {
-                let line_end = input.iter().position(|&byte| byte == b'\n')?;
-                let bytes = line_end + 1 + self.value_bytes + 2;
-                if input.len() < bytes {
-                    return None;
-                }
-                out.extend_from_slice(b"STORED\r\n");
-                return Some(bytes);
-            }
-            _ => return None,
-        };
-        let mark = out.len();
-        loop {
-            let Some(key) = input.get(at..at + values::KEY_BYTES + 1) else {
-                out.truncate(mark);
-                return None;
-            };
-            self.value(&key[..values::KEY_BYTES], out);
-            at += key.len();
-            if key[values::KEY_BYTES] == b'\r' {
-                break;
-            }
+        let line_end = memchr::memchr(b'\n', input)?;
+        let line = input[..line_end].strip_suffix(b"\r")?;
+        if let Some(keys) = line.strip_prefix(b"get ") {
+            keys.split(|&byte| byte == b' ')
+                .for_each(|key| self.value(key, out));
+            out.extend_from_slice(b"END\r\n");
+            return Some(line_end + 1);
         }
-        if input.len() == at {
-            out.truncate(mark);
+        let length = line
+            .strip_prefix(b"set ")?
+            .rsplit(|&byte| byte == b' ')
+            .next()?;
+        let value_bytes: usize = std::str::from_utf8(length).ok()?.parse().ok()?;
+        let bytes = line_end + 1 + value_bytes + 2;
+        if input.len() < bytes {
             return None;
         }
-        out.extend_from_slice(b"END\r\n");
-        Some(at + 1)
+        out.extend_from_slice(b"STORED\r\n");
+        Some(bytes)
     }
 
     #[inline]
     fn value(&self, key: &[u8], out: &mut Vec<u8>) {
-        let Some(number) = values::number(key) else {
+        let Some(number) = Key::parse(key).map(Key::number) else {
             return;
         };
         out.extend_from_slice(b"VALUE ");
         out.extend_from_slice(key);
-        let mut digits = *b" 0 0000\r\n";
-        let mut rest = &mut digits[3..];
-        let _ = write!(rest, "{}\r\n", self.value_bytes);
-        let bytes = 9 - rest.len();
-        out.extend_from_slice(&digits[..bytes]);
-        let value_at = out.len();
-        out.resize(value_at + self.value_bytes, 0);
-        values::fill(&mut out[value_at..], number, 0);
+        out.extend_from_slice(b" 0 ");
+        out.extend_from_slice(itoa::Buffer::new().format(self.value_bytes).as_bytes());
+        out.extend_from_slice(b"\r\n");
+        value::append(out, self.value_bytes, number, 0);
         out.extend_from_slice(b"\r\n");
     }
 }

@@ -5,17 +5,15 @@ use std::time::Duration;
 use glimmer_loadgen::{
     client::{
         closed::{self, Burst},
-        load::{self, Pass},
+        items,
+        load::Pass,
         open::{self, Idle},
-        text::Text,
     },
-    popularity::Popularity,
+    driver::Target,
+    load,
     trivial::{Stall, Trivial},
+    workload::Popularity,
 };
-
-fn no_cpu() -> anyhow::Result<Duration> {
-    Ok(Duration::ZERO)
-}
 
 fn closed_plan(burst: Burst) -> closed::Plan {
     closed::Plan {
@@ -35,7 +33,7 @@ fn a_closed_loop_reads_and_writes_in_the_share_asked_for() {
         requests: 32,
         get_share: 0.95,
     });
-    let outcome = closed::run(server.address(), &Text::new(64), &plan, &no_cpu).unwrap();
+    let outcome = server.closed(&plan).unwrap();
     let tally = outcome.tally;
     assert!(tally.operations() > 1000, "{tally:?}");
     assert_eq!(tally.misses, 0);
@@ -48,30 +46,17 @@ fn a_closed_loop_reads_and_writes_in_the_share_asked_for() {
 fn multi_gets_count_their_keys() {
     let server = Trivial::start(32, None, None).unwrap();
     let plan = closed_plan(Burst::MultiGet { keys: 50 });
-    let outcome = closed::run(server.address(), &Text::new(32), &plan, &no_cpu).unwrap();
+    let outcome = server.closed(&plan).unwrap();
     assert!(outcome.tally.hits > 1000);
     assert_eq!((outcome.tally.misses, outcome.tally.writes), (0, 0));
-}
-
-#[test]
-fn a_wrong_length_fails_the_run() {
-    let server = Trivial::start(32, None, None).unwrap();
-    let plan = closed_plan(Burst::Single {
-        requests: 4,
-        get_share: 1.0,
-    });
-    let error = closed::run(server.address(), &Text::new(24), &plan, &no_cpu).unwrap_err();
-    assert!(
-        error.to_string().starts_with("expected the reply to Get"),
-        "{error}"
-    );
 }
 
 #[test]
 fn a_pass_touches_every_key_once() {
     let server = Trivial::start(64, None, None).unwrap();
     for (pass, hits, writes) in [(Pass::Write, 0, 5000), (Pass::Read, 5000, 0)] {
-        let tally = load::pass(server.address(), &Text::new(64), pass, 0..5000, |_| {}).unwrap();
+        let target = Target::text(server.address());
+        let tally = load::pass(&target, &items(5000, 64), pass, 0..5000, &mut |_| {}).unwrap();
         assert_eq!((tally.hits, tally.misses, tally.writes), (hits, 0, writes));
     }
 }
@@ -98,7 +83,9 @@ fn an_open_loop_charges_a_stall_to_all_who_waited() {
         measured: Duration::from_millis(2000),
         seed: 1,
     };
-    let result = open::run(server.address(), &Text::new(64), &plan, &no_cpu).unwrap();
+    let target = Target::text(server.address());
+    let outcome = load::run(&target, &plan.with_values(64), None, &mut |_| {}).unwrap();
+    let result = open::Latencies::from(outcome);
     let arrivals = result.latency_ns.len() as f64;
     assert!(
         (arrivals - 4000.0).abs() < 6.0 * 4000f64.sqrt(),

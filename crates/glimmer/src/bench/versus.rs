@@ -46,7 +46,7 @@ pub struct Arguments {
     /// Keys stored before measuring, of 16 bytes
     #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..))]
     keys: u32,
-    /// Bytes of a value, a multiple of 8
+    /// Bytes of a value
     #[arg(long, default_value_t = 64, value_parser = value_bytes)]
     value_bytes: usize,
     /// Key popularity
@@ -79,6 +79,8 @@ pub enum Peer {
     Memcached,
     /// Debian: apt-get install redis-server
     Redis,
+    /// Debian 13 and newer: apt-get install valkey-server
+    Valkey,
     /// No peer
     None,
 }
@@ -89,6 +91,7 @@ impl Peer {
         match self {
             Peer::Memcached => Some(Kind::Memcached),
             Peer::Redis => Some(Kind::Redis),
+            Peer::Valkey => Some(Kind::Valkey),
             Peer::None => None,
         }
     }
@@ -125,15 +128,13 @@ impl Distribution {
 
 /// A length of values on the command line.
 pub fn value_bytes(text: &str) -> Result<usize, String> {
-    use glimmer_loadgen::values::{VALUE_BYTES_MAX, VALUE_BYTES_MIN};
+    use glimmer_loadgen::client::{VALUE_BYTES_MAX, VALUE_BYTES_MIN};
     let bytes: usize = text.parse().map_err(|_| "not a number".to_owned())?;
     let range = VALUE_BYTES_MIN..=VALUE_BYTES_MAX;
-    if range.contains(&bytes) && bytes.is_multiple_of(8) {
+    if range.contains(&bytes) {
         Ok(bytes)
     } else {
-        Err(format!(
-            "a multiple of 8 from {VALUE_BYTES_MIN} to {VALUE_BYTES_MAX}"
-        ))
+        Err(format!("from {VALUE_BYTES_MIN} to {VALUE_BYTES_MAX}"))
     }
 }
 

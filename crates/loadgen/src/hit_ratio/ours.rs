@@ -11,10 +11,7 @@ use glimmer_store::{
 };
 
 use super::reference::Cache;
-use crate::{
-    sizing,
-    values::{self, KEY_BYTES},
-};
+use crate::{sizing, workload::key};
 
 /// Value bytes of an item: the size that the memory figures are stated for.
 const VALUE_BYTES: usize = 32;
@@ -82,7 +79,7 @@ struct Ours<E: Evict> {
 impl<E: Evict> Ours<E> {
     fn new(capacity: usize, rule: E) -> Result<Self> {
         let seed = Seed(1);
-        let config = sizing::partition(capacity, KEY_BYTES, VALUE_BYTES, seed);
+        let config = sizing::partition(capacity, key::HEX_BYTES, VALUE_BYTES, seed);
         Ok(Ours {
             owner: Owner::new(&config, rule)?,
             seed,
@@ -92,7 +89,7 @@ impl<E: Evict> Ours<E> {
 
 impl<E: Evict> Cache for Ours<E> {
     fn request(&mut self, number: u32) -> bool {
-        let key = values::key(number);
+        let key = key::hex(u64::from(number));
         let keyhash = self.seed.keyhash(&key);
         let mut writer = self.owner.enter(0);
         if writer.read(keyhash, &key, NOW, |_| ()).is_some() {

@@ -163,7 +163,7 @@ impl Bench<'_> {
     fn launch(&self, kind: Kind, threads: usize, cores: Vec<usize>) -> Launch {
         let arguments = match kind {
             Kind::Glimmer => self.options.glimmer_arguments.clone(),
-            Kind::Memcached | Kind::Redis => Vec::new(),
+            Kind::Memcached | Kind::Redis | Kind::Valkey => Vec::new(),
         };
         let Options {
             memory_mib,

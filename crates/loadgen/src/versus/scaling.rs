@@ -54,7 +54,7 @@ pub fn compare(bench: &mut Bench<'_>) -> Result<Comparison> {
                 &["--access", "crcw"],
             ],
             Kind::Memcached => &[&[]],
-            Kind::Redis => continue, // One thread is all it has.
+            Kind::Redis | Kind::Valkey => continue, // One thread is all it has.
         };
         for variant in variants {
             let start = |threads: usize| -> Result<Server> {

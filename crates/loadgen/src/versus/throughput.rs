@@ -7,10 +7,7 @@ use serde::Serialize;
 
 use super::{Bench, GET_SHARE, Scenario, WARM_UP, thousands};
 use crate::{
-    client::{
-        closed::{self, Burst, Outcome, Plan},
-        text::Text,
-    },
+    client::closed::{Burst, Outcome, Plan},
     machine::{self, CLIENT_CORE, SERVER_CORE},
     report::Table,
     stats::Spread,
@@ -116,8 +113,7 @@ pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
                 repetition + 1
             ));
         }
-        let text = Text::new(options.value_bytes);
-        let nothing = || closed::run(trivial.address(), &text, &plan, &|| Ok(trivial.cpu()));
+        let nothing = || trivial.closed(&plan);
         ceiling.add(&machine::on_core(Some(CLIENT_CORE), nothing)??);
     }
     Ok(Comparison {

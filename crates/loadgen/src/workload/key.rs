@@ -3,7 +3,7 @@
 /// Longest key in bytes, as memcached has it.
 pub const KEY_BYTES_MAX: usize = 250;
 /// Keys at least this long end in the sixteen hexadecimal digits of their number.
-const HEX_BYTES: usize = 16;
+pub const HEX_BYTES: usize = 16;
 /// What longer keys begin with, again and again.
 const PREFIX: &[u8; 8] = b"glimmer:";
 /// Digits of shorter keys: six bits each.
@@ -119,9 +119,9 @@ impl Key {
     }
 }
 
-/// Sixteen lower-case hexadecimal digits.
+/// The key of [`HEX_BYTES`] bytes of a number: lower-case hexadecimal digits.
 #[inline]
-fn hex(number: u64) -> [u8; HEX_BYTES] {
+pub fn hex(number: u64) -> [u8; HEX_BYTES] {
     let mut digits = [0; HEX_BYTES];
     digits[..8].copy_from_slice(&half((number >> 32) as u32));
     digits[8..].copy_from_slice(&half(number as u32));
