@@ -1,6 +1,7 @@
 //! `glimmer bench`: every claim, one command away from being checked.
 
 mod hit_ratio;
+mod itself;
 mod load;
 mod memory;
 mod store;
@@ -27,6 +28,8 @@ enum What {
     Store(store::Arguments),
     Memory(memory::Arguments),
     HitRatio(hit_ratio::Arguments),
+    #[command(name = "self")]
+    Itself(itself::Arguments),
 }
 
 impl Arguments {
@@ -38,6 +41,7 @@ impl Arguments {
             What::Store(arguments) => arguments.run(),
             What::Memory(arguments) => arguments.run(),
             What::HitRatio(arguments) => arguments.run(),
+            What::Itself(arguments) => arguments.run(),
         }
     }
 }

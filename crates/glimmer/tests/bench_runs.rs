@@ -66,3 +66,101 @@ fn store_prints_operations_per_random_read() {
     assert_eq!(table.matches("| crew").count(), 2, "{table}");
     assert!(table.contains("without items"), "{table}");
 }
+
+#[test]
+fn load_measures_a_server_by_its_address() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("socket");
+    let server = Command::new(env!("CARGO_BIN_EXE_glimmer"))
+        .args(["serve", "-m", "64", "-s", socket.to_str().unwrap()])
+        .stdout(std::process::Stdio::null())
+        .spawn();
+    let mut server = server.unwrap();
+    let begin = std::time::Instant::now();
+    while std::os::unix::net::UnixStream::connect(&socket).is_err() {
+        assert!(
+            begin.elapsed().as_secs() < 20,
+            "the server accepts no connections"
+        );
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let (json, log) = (
+        directory.path().join("run.json"),
+        directory.path().join("run.hlog"),
+    );
+    let address = format!("unix:{}", socket.display());
+    let what = [
+        "load",
+        "--server",
+        &address,
+        "--keys",
+        "1000",
+        "--workload",
+        "etc:1:20000",
+        "--rate",
+        "2000",
+        "--sleep",
+    ];
+    let how = [
+        "--seconds",
+        "2",
+        "--warm-up",
+        "0.1",
+        "--connections",
+        "4",
+        "--threads",
+        "2",
+    ];
+    let files = [
+        "--json",
+        json.to_str().unwrap(),
+        "--hdr-log",
+        log.to_str().unwrap(),
+    ];
+    let table = bench(&[&what[..], &how, &files].concat());
+    let sweep = [
+        "--keys",
+        "1000",
+        "--no-fill",
+        "--sweep",
+        "--slo",
+        "p50=10s",
+        "--rate",
+        "3000000",
+        "--seconds",
+        "0.1",
+        "--warm-up",
+        "0",
+    ];
+    let swept = bench(&[&["load", "--server", &address][..], &sweep].concat());
+    server.kill().unwrap();
+    server.wait().unwrap();
+
+    assert!(
+        table.contains("| reads") && table.contains("client late"),
+        "{table}"
+    );
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let result = &report["result"];
+    assert_eq!(result["tally"]["misses"], 0, "{result}");
+    let requests = result["latency"]["count"].as_u64().unwrap();
+    assert!((3400..4600).contains(&requests), "{requests} requests");
+    assert!(std::fs::read_to_string(&log).unwrap().contains("Tag=read,"));
+    assert!(swept.contains("3.00 M/s"), "{swept}");
+}
+
+#[test]
+fn self_shows_what_the_load_generator_can_do() {
+    let table = bench(&[
+        "self",
+        "--seconds",
+        "0.1",
+        "--repeat",
+        "1",
+        "--connections",
+        "4",
+    ]);
+    for row in ["zipf:0.99", "zipf:1.2", "pipeline 1 ", "pipeline 32"] {
+        assert!(table.contains(row), "{table}");
+    }
+}

@@ -1,10 +1,12 @@
-//! Floor 4: load for caches, ours and others. Popularity of keys, values that can be verified, clients, and the peers to compare with.
+//! Floor 4: load for caches, ours and others. What is asked ([`workload`]), how it is said ([`driver`]), when it is sent and what is measured ([`load`]),
+//! and the comparisons that are made of it.
 
 pub mod ceiling;
 pub mod client;
 pub mod driver;
 pub mod footprint;
 pub mod hit_ratio;
+pub mod itself;
 pub mod load;
 pub mod machine;
 pub mod report;

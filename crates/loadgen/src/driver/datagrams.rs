@@ -97,13 +97,15 @@ impl<P: Protocol> Datagrams<P> {
         );
         let half = |at: usize| u16::from_be_bytes([self.input[at], self.input[at + 1]]);
         let (id, number, count) = (half(0), usize::from(half(2)), usize::from(half(4)));
-        ensure!(number < count, "datagram {number} of {count}");
+        // memcached numbers the messages of a read of several keys 0 of 0; each stands for itself.
+        let alone = count <= 1;
+        ensure!(alone || number < count, "datagram {number} of {count}");
         let place = usize::from(id.wrapping_sub(self.first_id));
         let Some(flight) = self.flights.get_mut(place).filter(|flight| !flight.ended) else {
             return Ok(());
         };
         let payload = &self.input[FRAME_BYTES..bytes];
-        let reply = if count == 1 {
+        let reply = if alone {
             payload
         } else {
             flight
@@ -120,8 +122,16 @@ impl<P: Protocol> Datagrams<P> {
                 .for_each(|part| self.joined.extend_from_slice(part));
             &self.joined
         };
-        flight.queue.take(&self.protocol, reply, on_step)?;
-        ensure!(flight.queue.requests() == 0, "a reply ends in the middle");
+        // memcached answers a read of several keys with a message for each, all under the request's id: none of them ends within a step.
+        let understood = flight.queue.take(&self.protocol, reply, on_step)?;
+        ensure!(
+            understood.bytes == reply.len(),
+            "a datagram ends in the middle of a reply"
+        );
+        flight.parts.clear();
+        if flight.queue.requests() > 0 {
+            return Ok(());
+        }
         self.end(place);
         Ok(())
     }
