@@ -235,7 +235,7 @@ fn a_trace_is_replayed_to_its_end() {
             turn / 300,
             turn % 50,
             10 + turn % 50,
-            if turn % 3 == 0 { "set" } else { "get" }
+            if turn.is_multiple_of(3) { "set" } else { "get" }
         )
     };
     std::fs::write(&file, (0..900).map(line).collect::<String>()).unwrap();
