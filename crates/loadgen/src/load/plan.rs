@@ -28,7 +28,7 @@ pub enum Pace {
     },
     /// When they are due.
     Open {
-        /// When that is; of [`Plan::burst`] requests at a time.
+        /// When that is; of `burst` requests at a time.
         arrivals: Arrivals,
         /// Requests that arrive together.
         burst: u32,
