@@ -2,14 +2,20 @@
 
 use std::fmt;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use glimmer_loadgen::{
-    client::{closed, load::Pass, open},
+    load::{self, Outcome, Pass, Plan},
     machine::{self, SERVER_CORE},
     servers::{Kind, Launch, Server},
+    workload::{Law, Mix, Sizes, Workload},
 };
 
 use crate::Run;
+
+/// Threads of a client: more do not help against a few workers.
+const CLIENT_THREADS_MAX: usize = 8;
+/// What [`Launch`] wants to know for clients of its own, which are not used here.
+const LAUNCH_VALUE_BYTES: usize = 64;
 
 /// A server in one configuration, and its name in figures.
 #[derive(Clone, Debug)]
@@ -61,7 +67,7 @@ impl System {
                 .map(|thread| SERVER_CORE + thread)
                 .collect(),
             memory_mib: items.memory_mib(),
-            value_bytes: items.value_bytes,
+            value_bytes: LAUNCH_VALUE_BYTES,
             arguments: self.arguments.clone(),
         }
         .start()?;
@@ -71,7 +77,24 @@ impl System {
             threads: self.threads,
             server,
         };
-        running.at_client_core(|server| server.pass(Pass::Write, 0..items.keys, |_| {}))??;
+        let workload = items.workload(Law::Uniform, Mix::reads(0.0));
+        let load = || {
+            load::pass(
+                &running.server.target(),
+                &workload,
+                Pass::Write,
+                0..items.keys,
+                &mut |_| {},
+            )
+        };
+        let tally = machine::on_core(running.client_cores().first().copied(), load)??;
+        ensure!(
+            tally.writes == items.keys,
+            "{} stored {} of {} keys",
+            self.name,
+            tally.writes,
+            items.keys
+        );
         Ok(running)
     }
 }
@@ -80,17 +103,44 @@ impl System {
 #[derive(Clone, Copy, Debug)]
 pub struct Items {
     /// How many.
-    pub keys: u32,
+    pub keys: u64,
+    /// Bytes of every key.
+    pub key_bytes: usize,
     /// Bytes of every value.
-    pub value_bytes: usize,
+    pub value_bytes: u32,
 }
 
 impl Items {
+    /// MICA's tiny items (§5.1), so many of them.
+    pub const fn tiny(keys: u64) -> Items {
+        Items {
+            keys,
+            key_bytes: 8,
+            value_bytes: 8,
+        }
+    }
+
+    /// The same items, but only so many of them.
+    pub fn only(self, keys: u64) -> Items {
+        Items { keys, ..self }
+    }
+
+    /// Requests for these items.
+    pub fn workload(self, law: Law, mix: Mix) -> Workload {
+        Workload {
+            keys: self.keys,
+            law,
+            key_bytes: self.key_bytes,
+            sizes: Sizes::Fixed(self.value_bytes),
+            mix,
+        }
+    }
+
     /// A limit that none of the servers reaches.
     fn memory_mib(self) -> usize {
-        // What memcached needs for an item beyond its value, generously, and one slab page for every class.
-        let bytes = self.keys as usize * (self.value_bytes + 150) * 5 / 4;
-        (bytes >> 20) + 256
+        // What memcached needs for an item beyond key and value, generously, and one slab page for every class.
+        let item_bytes = self.key_bytes + self.value_bytes as usize + 150;
+        ((self.keys as usize * item_bytes * 5 / 4) >> 20) + 256
     }
 }
 
@@ -112,26 +162,26 @@ impl Running {
         self.threads
     }
 
-    /// Drives it as fast as it answers, from the client's core.
-    pub fn closed(&self, plan: &closed::Plan) -> Result<closed::Outcome> {
-        self.at_client_core(|server| server.closed(plan))?
-    }
-
-    /// Drives it at a fixed rate, from the client's core.
-    pub fn open(&self, plan: &open::Plan) -> Result<open::Latencies> {
-        self.at_client_core(|server| server.open(plan))?
+    /// Carries a plan out, with as many client threads as there are cores for them.
+    pub fn measure(&self, plan: Plan) -> Result<Outcome> {
+        let cores = self.client_cores();
+        let plan = Plan {
+            threads: cores.len().clamp(1, CLIENT_THREADS_MAX),
+            cores,
+            ..plan
+        };
+        self.server.drive(&plan)
     }
 
     /// Operations per second that its workers have CPU time for: what it would do if a client that costs nothing kept all of them busy. Unlike the
-    /// rate itself it can be measured where client and server share cores, and where one client cannot keep many workers busy.
-    pub fn capacity_per_s(&self, outcome: &closed::Outcome) -> f64 {
+    /// rate itself it can be measured where client and server share cores, and where the client cannot keep many workers busy.
+    pub fn capacity_per_s(&self, outcome: &Outcome) -> f64 {
         self.threads as f64 * 1e9 / outcome.server_ns_per_operation()
     }
 
-    /// The client has the core behind the server's, or none of its own if the server has them all.
-    fn at_client_core<T: Send>(&self, work: impl FnOnce(&Server) -> T + Send) -> Result<T> {
-        let core = Some(SERVER_CORE + self.threads).filter(|&core| core < machine::cores());
-        Ok(machine::on_core(core, || work(&self.server))?)
+    /// The client has the cores behind the server's, or none of its own if the server has them all.
+    fn client_cores(&self) -> Vec<usize> {
+        (SERVER_CORE + self.threads..machine::cores()).collect()
     }
 }
 

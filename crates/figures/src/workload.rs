@@ -3,8 +3,8 @@
 use std::fmt;
 
 use glimmer_loadgen::{
-    client::closed::{Burst, Plan},
-    workload::Popularity,
+    load::{Pace, Plan, Requests, WarmUp},
+    workload::{self, Law, Popularity},
 };
 
 use crate::{Run, systems::Items};
@@ -12,9 +12,9 @@ use crate::{Run, systems::Items};
 /// Skew of Zipf's law in MICA (§5.1) and in YCSB.
 const EXPONENT: f64 = 0.99;
 /// Connections of a client.
-pub const CONNECTIONS: usize = 50;
+const CONNECTIONS: usize = 50;
 /// Requests in flight on each where the server is to be the limit.
-const PIPELINE: u32 = 32;
+pub const PIPELINE: u32 = 32;
 
 /// Key popularity and share of reads (MICA §5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,12 +42,16 @@ impl Mix {
         }
     }
 
+    fn law(self) -> Law {
+        match self.skewed {
+            false => Law::Uniform,
+            true => Law::Zipf { exponent: EXPONENT },
+        }
+    }
+
     /// The law over so many keys.
     pub fn popularity(self, keys: u32) -> Popularity {
-        match self.skewed {
-            false => Popularity::uniform(keys.into()),
-            true => Popularity::zipf(keys.into(), EXPONENT),
-        }
+        Popularity::new(self.law(), keys.into())
     }
 
     /// Reads as a part of one.
@@ -55,18 +59,32 @@ impl Mix {
         f64::from(self.gets_percent) / 100.0
     }
 
-    /// A closed loop of so many requests at a time.
-    pub fn closed(self, run: &Run<'_>, items: Items, measured_ms: u64, seed: u64) -> Plan {
+    /// A measurement of so many milliseconds, unless the user wants another length: requests of this mix for these items, so many keys to a read.
+    pub fn plan(
+        self,
+        run: &Run<'_>,
+        items: Items,
+        keys_per_get: u32,
+        pace: Pace,
+        measured_ms: u64,
+    ) -> Plan {
+        let mix = workload::Mix::reads(self.get_share()).keys_per_get(keys_per_get);
         Plan {
             connections: CONNECTIONS,
-            burst: Burst::Single {
-                requests: PIPELINE,
-                get_share: self.get_share(),
-            },
-            popularity: self.popularity(items.keys),
-            warm_up: run.warm_up(),
-            measured: run.measured(measured_ms),
+            warm_up: WarmUp::Fixed(run.warm_up()),
+            measured: Some(run.measured(measured_ms)),
+            ..Plan::new(Requests::Drawn(items.workload(self.law(), mix)), pace)
+        }
+    }
+
+    /// The same as fast as the server answers, with [`PIPELINE`] requests in flight on every connection.
+    pub fn saturating(self, run: &Run<'_>, items: Items, measured_ms: u64, seed: u64) -> Plan {
+        let pace = Pace::Closed {
+            in_flight: PIPELINE,
+        };
+        Plan {
             seed,
+            ..self.plan(run, items, 1, pace, measured_ms)
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use anyhow::Result;
 use glimmer_loadgen::{
-    client::{closed::Burst, open},
+    load::{Arrivals, Idle, Pace, Plan},
     servers::Kind as Server,
 };
 
@@ -12,13 +12,10 @@ use crate::{
     Columns, Data, Figure, Kind, Needs, Point, Row, Run, Shape, Spec,
     plot::Plot,
     systems::{self, Items, Running, System},
-    workload::{CONNECTIONS, Mix},
+    workload::Mix,
 };
 
-const ITEMS: Items = Items {
-    keys: 1_000_000,
-    value_bytes: 16,
-};
+const ITEMS: Items = Items::tiny(1_000_000);
 /// Uniform keys, half of the requests reads (MICA §5.3).
 const MIX: Mix = Mix::new(false, 50);
 const PEERS: [Server; 1] = [Server::Memcached];
@@ -92,13 +89,7 @@ impl Figure for Latency {
     }
 
     fn measure(&self, run: &mut Run<'_>) -> Result<()> {
-        let items = run.pick(
-            ITEMS,
-            Items {
-                keys: 2000,
-                ..ITEMS
-            },
-        );
+        let items = run.pick(ITEMS, ITEMS.only(2000));
         let all = vec![System::glimmer("crcw"), System::peer(Server::Memcached)];
         let systems = systems::installed(all, run);
         let start = |system: &System| system.start(run, items);
@@ -106,9 +97,9 @@ impl Figure for Latency {
         let mut most = Vec::new();
         for server in &servers {
             run.say(format!("{server}: its maximum"));
-            let mut plan = MIX.closed(run, items, 1000, 0);
-            plan.burst = one_request();
-            most.push(server.closed(&plan)?.operations_per_s());
+            let pace = Pace::Closed { in_flight: 1 };
+            let outcome = server.measure(MIX.plan(run, items, 1, pace, 1000))?;
+            most.push(outcome.operations_per_s());
         }
         let fastest = most.iter().copied().fold(0.0, f64::max);
         let parts = run.pick(&PARTS[..], &PARTS[..2]);
@@ -156,33 +147,27 @@ impl Figure for Latency {
     }
 }
 
-fn one_request() -> Burst {
-    Burst::Single {
-        requests: 1,
-        get_share: MIX.get_share(),
-    }
-}
-
 fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Point> {
-    let found = case.server.open(&open::Plan {
-        connections: CONNECTIONS,
-        burst: one_request(),
-        arrivals_per_s: case.requests_per_s,
-        popularity: MIX.popularity(case.items.keys),
-        idle: open::Idle::Spin,
-        warm_up: run.warm_up(),
-        measured: run.measured(700),
+    let pace = Pace::Open {
+        arrivals: Arrivals::Poisson(case.requests_per_s),
+        burst: 1,
+        idle: Idle::Spin,
+    };
+    let plan = Plan {
         seed,
-    })?;
-    let us = |quantile| found.latency_ns.value_at_quantile(quantile) as f64 / 1e3;
-    let late = found.lateness_ns.value_at_quantile(0.99) as f64 / 1e3;
+        ..MIX.plan(run, case.items, 1, pace, 700)
+    };
+    let found = case.server.measure(plan)?;
+    let latency_ns = found.latency_ns();
+    let us = |quantile| latency_ns.value_at_quantile(quantile) as f64 / 1e3;
+    let late = found.lateness.value_at_quantile(0.99) as f64 / 1e3;
     let point = Point::new(PANEL, case.server.name(), case.requests_per_s, us(0.5));
     Ok(point
         .also(Row::LOW, us(0.05))
         .also(Row::HIGH, us(0.95))
         .also(P99, us(0.99))
-        .also(MEAN, found.latency_ns.mean() / 1e3)
-        .also(Row::ACROSS, found.outcome.operations_per_s())
+        .also(MEAN, latency_ns.mean() / 1e3)
+        .also(Row::ACROSS, found.operations_per_s())
         .also(LATE, late))
 }
 

@@ -21,10 +21,7 @@ const EREW: &str = "glimmer erew";
 const CRCW: &str = "glimmer crcw";
 /// Skewed keys: harder for a partitioned store (MICA §5.4).
 const MIXES: [Mix; 2] = [Mix::new(true, 50), Mix::new(true, 95)];
-const ITEMS: Items = Items {
-    keys: 1_000_000,
-    value_bytes: 16,
-};
+const ITEMS: Items = Items::tiny(1_000_000);
 const ITEMS_ALONE: u32 = 8_000_000;
 const RATE: &str = "operations per s, measured";
 
@@ -89,13 +86,7 @@ impl Figure for Cores {
 
     fn measure(&self, run: &mut Run<'_>) -> Result<()> {
         let counts = systems::thread_counts(run.cores().min(CORES_MAX));
-        let items = run.pick(
-            ITEMS,
-            Items {
-                keys: 2000,
-                ..ITEMS
-            },
-        );
+        let items = run.pick(ITEMS, ITEMS.only(2000));
         let ours = ["erew", "crcw"].map(System::glimmer);
         let all = ours.into_iter().chain(PEERS.map(System::peer)).collect();
         let systems = systems::installed(all, run);
@@ -112,7 +103,7 @@ impl Figure for Cores {
         run.rounds(run.repeat(5), &mut cases, |case, run, seed| {
             let outcome = case
                 .server
-                .closed(&case.mix.closed(run, case.items, 500, seed))?;
+                .measure(case.mix.saturating(run, case.items, 500, seed))?;
             let (server, capacity) = (case.server, case.server.capacity_per_s(&outcome));
             let cores = server.threads() as f64;
             let point = Point::new(end_to_end(case.mix), server.name(), cores, capacity);

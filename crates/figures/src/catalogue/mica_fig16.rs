@@ -21,10 +21,7 @@ const CREW: &str = "glimmer crew";
 const CRCW: &str = "glimmer crcw";
 const MEMCACHED: &str = "memcached";
 /// Tiny items (MICA §5.1) behind sockets, and in the engine alone.
-const ITEMS: Items = Items {
-    keys: 1_000_000,
-    value_bytes: 16,
-};
+const ITEMS: Items = Items::tiny(1_000_000);
 const ITEMS_ALONE: u32 = 8_000_000;
 const RATE: &str = "operations per s, measured";
 
@@ -135,13 +132,7 @@ impl Figure for AccessModes {
 
 impl AccessModes {
     fn end_to_end(&self, run: &mut Run<'_>) -> Result<()> {
-        let items = run.pick(
-            ITEMS,
-            Items {
-                keys: 2000,
-                ..ITEMS
-            },
-        );
+        let items = run.pick(ITEMS, ITEMS.only(2000));
         let workers = run.cores();
         let ours = Mode::ALL.map(|mode| System::glimmer(mode.name()));
         let all = ours.into_iter().chain(PEERS.map(System::peer));
@@ -156,7 +147,7 @@ impl AccessModes {
         run.rounds(run.repeat(5), &mut cases, |case, run, seed| {
             let outcome = case
                 .server
-                .closed(&case.mix.closed(run, case.items, 500, seed))?;
+                .measure(case.mix.saturating(run, case.items, 500, seed))?;
             let capacity = case.server.capacity_per_s(&outcome);
             let point = Point::new(
                 END_TO_END,
