@@ -155,3 +155,16 @@ def test_conns_shows_every_socket(ours):
         assert {socket["addr"] for socket in clients} == ends
         assert {socket["listen_addr"] for socket in clients} == {f"tcp:127.0.0.1:{server.port}"}
         assert all(int(socket["secs_since_last_cmd"]) <= PATIENCE_S for socket in sockets)
+
+
+def test_refused_values_are_counted(ours):
+    with Server("-I", "1k") as server, server.wire() as wire:
+        wire.exchange(b"set a 0 0 2000\r\n" + bytes(2000) + b"\r\n", b"SERVER_ERROR object too large for cache\r\n")
+        assert server.stats()["store_too_large"] == "1"
+    with Server("-M", "-m", 2, "-t", 1) as server, server.wire() as wire:
+        refused = 0
+        for n in range(1000):
+            wire.send(store(bytes(8192), b"k%d" % n))
+            refused += wire.line() != STORED
+        assert 0 < refused < 1000
+        assert server.stats()["store_no_memory"] == str(refused)

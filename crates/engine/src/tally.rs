@@ -35,6 +35,10 @@ glimmer_base::counters! {
         cas_hits,
         /// `cas` that came too late.
         cas_badval,
+        /// Values that were refused because they are larger than an item may be.
+        store_too_large,
+        /// Values that were refused because there was no memory for them.
+        store_no_memory,
         /// Optimistic reads that met too many writers and went to the writing side.
         optimistic_retries,
     }

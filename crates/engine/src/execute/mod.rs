@@ -29,7 +29,7 @@ use glimmer_base::Expiry;
 use glimmer_base::limits::{BATCH_MAX, REPLY_BYTES_HIGH};
 use glimmer_base::{Keyhash, Moment};
 use glimmer_proto::meta::base64;
-use glimmer_proto::{Form, Request, Verb};
+use glimmer_proto::{Form, Refusal, Request, Verb};
 use glimmer_store::heap::History;
 use glimmer_store::partition::Busy;
 use glimmer_store::table::{Table, TableFigures, TableWriter};
@@ -247,6 +247,10 @@ fn execute<T: Table>(
         }
         Verb::Touch { exptime } => change::touch(&mut writer, context, job, exptime, out),
         Verb::Refused { reason } => {
+            match reason {
+                Refusal::TooLarge => context.tally.store_too_large.add(1),
+                Refusal::NoMemory => context.tally.store_no_memory.add(1),
+            }
             writer.remove(job.keyhash, request.key, context.now);
             answer::refused(out, request, reason);
         }

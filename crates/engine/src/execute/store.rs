@@ -69,10 +69,14 @@ fn put<W: TableWriter>(
     match writer.put(job.keyhash, item, context.now) {
         Put::Yes(cas) => Stored::Yes(cas),
         Put::TooLarge => {
+            context.tally.store_too_large.add(1);
             writer.remove(job.keyhash, item.key, context.now);
             Stored::TooLarge
         }
-        Put::OutOfMemory => Stored::OutOfMemory,
+        Put::OutOfMemory => {
+            context.tally.store_no_memory.add(1);
+            Stored::OutOfMemory
+        }
     }
 }
 
@@ -159,7 +163,13 @@ fn join<W: TableWriter>(
     };
     match writer.put(keyhash, &item, now) {
         Put::Yes(cas) => (Stored::Yes(cas), old.len() + more.len()),
-        Put::TooLarge => (Stored::No, more.len()),
-        Put::OutOfMemory => (Stored::OutOfMemory, more.len()),
+        Put::TooLarge => {
+            context.tally.store_too_large.add(1);
+            (Stored::No, more.len())
+        }
+        Put::OutOfMemory => {
+            context.tally.store_no_memory.add(1);
+            (Stored::OutOfMemory, more.len())
+        }
     }
 }

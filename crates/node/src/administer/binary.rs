@@ -32,6 +32,7 @@ pub(crate) fn administer(
                 emit::error(out, header, Status::AuthError);
             }
         }
+        Command::Stat(name) if name.starts_with(b"detail") => detail(header, name, out, tools),
         Command::Stat(name) => {
             let mut lines = Vec::new();
             tools.frontdesk.stats(name, tools.now, &mut lines);
@@ -77,6 +78,22 @@ fn name_and_password(data: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut parts = data.splitn(3, |&byte| byte == 0);
     let (acts_for, name, password) = (parts.next()?, parts.next()?, parts.next()?);
     (acts_for.is_empty() || acts_for == name).then_some((name, password))
+}
+
+/// Counts by key prefix: on, off, or shown as one figure.
+fn detail(header: Header, name: &[u8], out: &mut Vec<u8>, tools: &mut Tools<'_>) {
+    match name {
+        _ if !tools.permits.dump => return emit::error(out, header, Status::KeyNotFound),
+        b"detail on" => tools.observers.set_detail(true),
+        b"detail off" => tools.observers.set_detail(false),
+        b"detail dump" => {
+            let mut counts = Vec::new();
+            tools.observers.dump_prefixes(&mut counts);
+            emit::stat(out, header, b"detailed", &counts);
+        }
+        _ => return emit::error(out, header, Status::KeyNotFound),
+    }
+    emit::stat(out, header, b"", b"");
 }
 
 fn unless_quiet(out: &mut Vec<u8>, header: Header) {

@@ -95,8 +95,7 @@ fn commands(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     lines.put("get_flushed", UNKNOWN);
     requests!(delete_misses delete_hits incr_misses incr_hits decr_misses decr_hits);
     requests!(cas_misses cas_hits cas_badval touch_hits touch_misses);
-    lines.put("store_too_large", UNKNOWN);
-    lines.put("store_no_memory", UNKNOWN);
+    requests!(store_too_large store_no_memory);
     lines.put("auth_cmds", count!(snapshot, node.auth_cmds));
     lines.put("auth_errors", count!(snapshot, node.auth_errors));
     if snapshot.desk.config.idle_timeout.is_some() {
