@@ -167,7 +167,8 @@ mod tests {
 
     #[test]
     fn plain_messages() {
-        let rows: &[(&[u8], Option<(&[u8], &[u8])>)] = &[
+        type Row<'a> = (&'a [u8], Option<(&'a [u8], &'a [u8])>);
+        let rows: &[Row<'_>] = &[
             (b"\0me\0secret", Some((b"me", b"secret"))),
             (b"me\0me\0secret", Some((b"me", b"secret"))),
             (b"you\0me\0secret", None),

@@ -23,7 +23,6 @@ struct Peer {
     incoming: Consumer<Box<Parcel>>,
     doorbell: Arc<Doorbell<EventBell>>,
     /// Boxes for this peer that are at home and empty.
-    #[expect(clippy::vec_box, reason = "the box itself travels")]
     free: Vec<Box<Parcel>>,
     /// Boxes that have been made, at most [`PARCELS_PER_PEER`].
     made: usize,
