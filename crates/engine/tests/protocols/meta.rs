@@ -281,6 +281,16 @@ fn ms_compares() {
 }
 
 #[test]
+fn mg_sends_no_value_that_the_client_has() {
+    check(&[
+        (b"ms a 1 E50\r\nx\r\n", b"HD\r\n"),
+        (b"mg a C50 v c\r\n", b"HD c50\r\n"),
+        (b"mg a C51 v c\r\n", b"VA 1 c50\r\nx\r\n"),
+        (b"mg a C50 v l\r\n", b"HD l0\r\n"),
+    ]);
+}
+
+#[test]
 fn ms_errors_are_said_and_their_values_swallowed() {
     let long_key = "k".repeat(251);
     let rows: &[(String, &str)] = &[

@@ -71,7 +71,7 @@ fn tell(
 ) -> After {
     let old = item.history();
     let (mut expiry, mut won) = (item.expiry(), false);
-    let shows_value = reply::head(out, key, flags, item.value().len());
+    let shows_value = reply::head(out, key, flags, item.value().len(), item.cas());
     for (flag, token) in flags.iter() {
         match flag {
             b'T' => expiry = changed_expiry(flag, options, false, now).unwrap_or(expiry),
@@ -151,7 +151,7 @@ fn create<W: TableWriter>(
     let Stored::Yes(cas) = writer.put(job.keyhash, &item, now) else {
         return false;
     };
-    let shows_value = reply::head(out, key, flags, 0);
+    let shows_value = reply::head(out, key, flags, 0, cas);
     let mut expiry = Expiry::NEVER;
     for (flag, token) in flags.iter() {
         match flag {

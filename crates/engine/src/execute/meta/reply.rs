@@ -4,7 +4,7 @@ use super::super::answer::{Stored, Told};
 use super::{second, ttl_s};
 use glimmer_base::{Expiry, Moment};
 use glimmer_proto::meta::{Flags, emit};
-use glimmer_proto::text::lines;
+use glimmer_proto::text::{lines, number};
 use glimmer_store::heap::{Item, Marks};
 
 /// Appends the whole reply to an `mg` that only reads. Two things are for the writer: an item that is stale and has nobody to make it anew
@@ -23,7 +23,7 @@ pub fn read_value(
         return Told::ByWriter;
     }
     let value = item.value();
-    let shows_value = head(out, key, flags, value.len());
+    let shows_value = head(out, key, flags, value.len(), item.cas());
     for (flag, token) in flags.iter() {
         shown(out, (flag, token), key, item, item.expiry(), now);
     }
@@ -38,10 +38,19 @@ pub fn read_value(
     Told::All
 }
 
-/// Appends the beginning of a reply to a hit; says whether a value belongs behind the line.
+/// Appends the beginning of a reply to a hit; says whether a value belongs behind the line. A client that names the item's CAS unique (`C`)
+/// has the value.
 #[inline(always)]
-pub fn head(out: &mut Vec<u8>, key: &[u8], flags: Flags<'_>, value_bytes: usize) -> bool {
-    let shows_value = flags.has(b'v');
+pub fn head(out: &mut Vec<u8>, key: &[u8], flags: Flags<'_>, value_bytes: usize, cas: u64) -> bool {
+    let (mut shows_value, mut is_known) = (false, false);
+    for (flag, token) in flags.iter() {
+        match flag {
+            b'v' => shows_value = true,
+            b'C' => is_known = number::unsigned_64(token) == Some(cas),
+            _ => {}
+        }
+    }
+    shows_value &= !is_known;
     if shows_value {
         emit::value_head(out, flags, key.len(), value_bytes);
     } else {
