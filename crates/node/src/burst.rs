@@ -11,8 +11,6 @@ use glimmer_base::limits::{BATCH_MAX, BUFFER_BYTES, BURST_CONNECTIONS_MAX, WINDO
 use glimmer_base::{Keyhash, Moment, Seed};
 use glimmer_engine::{Done, Engine, Job, Place, Status};
 use glimmer_proto::text::Dump;
-use glimmer_proto::text::lines;
-use glimmer_proto::text::login::{self, Login};
 use glimmer_proto::{Admin, After, Form, Parser, Request, Step, binary};
 
 use crate::administer::{administer, begin_dump, begin_watch, binary_admin};
@@ -82,7 +80,7 @@ pub(crate) struct Member {
     pub requests: u32,
     /// Parser and position when the batch began, and steps taken since.
     batch_parser: Parser,
-    batch_at: usize,
+    pub batch_at: usize,
     steps: u16,
     /// The job that it added to the batch last.
     last_job: Option<u8>,
@@ -525,40 +523,6 @@ impl Member {
         self.ask_owner = false;
         tools.tally.requests_crossed += 1;
         Ok(hole)
-    }
-
-    /// Reads what is to authenticate the client; nothing of it is in the batch yet.
-    #[cold]
-    fn log_in(&mut self, input: &[u8], out: &mut Vec<u8>, tools: &mut Tools<'_>) -> Stop {
-        let (used, line) = match login::read(&input[self.at..]) {
-            Login::Need { need } => return Stop::Hungry(need),
-            Login::Close => return Stop::Broken,
-            Login::Refuse { used, line } => (used, line),
-            Login::Try {
-                used,
-                user,
-                password,
-            } => {
-                let is_admitted = tools.frontdesk.admits(user, password);
-                self.locked = !is_admitted;
-                tools.tally.auth_cmds += 1;
-                tools.tally.auth_errors += u64::from(!is_admitted);
-                (
-                    used,
-                    if is_admitted {
-                        lines::STORED
-                    } else {
-                        lines::WRONG_PASSWORD
-                    },
-                )
-            }
-        };
-        out.extend_from_slice(line.as_bytes());
-        self.at += used;
-        self.requests += 1;
-        // A batch is parsed again from where it began, and this is no request.
-        self.batch_at = self.at;
-        Stop::Live
     }
 
     /// Parses again from where the batch began, up to the step with this number.

@@ -13,6 +13,7 @@
 //! | [`mesh`] | rings between workers, the parcels in them, and how a sleeping worker is woken |
 //! | `connection`, `pool` | what a client costs, and the budget it comes out of |
 //! | `errand` | listing all items |
+//! | `login` | clients that have yet to authenticate |
 //! | `observe`, `watch` | showing clients what happens |
 //! | `upkeep` | timers, and how a worker leaves |
 //! | `roster`, `guestbook` | who serves whom, and who is connected |
@@ -40,6 +41,8 @@ mod errand;
 mod frontdesk;
 #[cfg(not(loom))]
 mod guestbook;
+#[cfg(not(loom))]
+mod login;
 #[cfg(not(loom))]
 mod node;
 #[cfg(not(loom))]
