@@ -4,6 +4,7 @@ use glimmer_base::{Expiry, Seed};
 use glimmer_store::{
     heap::{History, NewItem},
     partition::PartitionConfig,
+    store_mode::StoreConfig,
 };
 
 /// Entries of an index bucket (MICA §4.3.2).
@@ -12,6 +13,8 @@ const BUCKET_ENTRIES: usize = 15;
 const LOAD_PERCENT: usize = 80;
 const SPARE_PERCENT: usize = 19;
 const PAGE_BYTES: usize = 4096;
+/// Bytes of a growing index for each item, at most, and of what store mode notes beside.
+const GROWING_INDEX_BYTES: usize = 20;
 /// Largest item in bytes: the items of these measurements are far smaller, and the space is mapped twice.
 const ITEM_BYTES_MAX: usize = 1024;
 
@@ -44,5 +47,21 @@ pub fn partition(
         item_bytes_max: ITEM_BYTES_MAX,
         seed,
         ..PartitionConfig::default()
+    }
+}
+
+/// A store-mode partition that holds `items` items of these sizes.
+pub fn store_partition(
+    items: usize,
+    key_bytes: usize,
+    value_bytes: usize,
+    seed: Seed,
+) -> StoreConfig {
+    let bytes = items * (log_bytes_per_item(key_bytes, value_bytes) + GROWING_INDEX_BYTES);
+    StoreConfig {
+        bytes: (bytes + 4 * ITEM_BYTES_MAX).next_multiple_of(PAGE_BYTES),
+        item_bytes_max: ITEM_BYTES_MAX,
+        seed,
+        ..StoreConfig::default()
     }
 }

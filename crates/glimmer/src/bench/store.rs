@@ -20,6 +20,8 @@ use super::versus::{Distribution, seconds};
 ///
 ///   glimmer bench store                                   all modes on one core and two
 ///
+///   glimmer bench store --access erew --cores 1 --dist uniform --evict s3fifo,store   store mode beside cache mode
+///
 ///   glimmer bench store --items 20000000 --access erew --cores 1 --without bucket,item,prefetch
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -30,9 +32,9 @@ pub struct Arguments {
     /// Who may touch a partition
     #[arg(long, value_delimiter = ',', default_value = "all")]
     access: Vec<AccessMode>,
-    /// Eviction rule; nothing is evicted, but counting reads has its price
-    #[arg(long, default_value = "s3fifo")]
-    evict: Eviction,
+    /// Eviction rules; nothing is evicted, but counting reads has its price. store is store mode
+    #[arg(long, value_delimiter = ',', default_value = "s3fifo")]
+    evict: Vec<Eviction>,
     /// Key popularity
     #[arg(long, value_delimiter = ',', default_value = "uniform,zipf")]
     dist: Vec<Distribution>,
@@ -69,6 +71,7 @@ enum Eviction {
     Fifo,
     Lru,
     S3fifo,
+    Store,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -119,14 +122,16 @@ impl Arguments {
             Distribution::Uniform => ("uniform".to_owned(), dist.over(self.items)),
             Distribution::Zipf => ("zipf 0.99".to_owned(), dist.over(self.items)),
         };
+        let rule = |evict: &Eviction| match evict {
+            Eviction::Fifo => Rule::Fifo,
+            Eviction::Lru => Rule::Lru,
+            Eviction::S3fifo => Rule::S3Fifo,
+            Eviction::Store => Rule::Store,
+        };
         let options = Options {
             items: self.items,
             modes: modes.collect(),
-            rule: match self.evict {
-                Eviction::Fifo => Rule::Fifo,
-                Eviction::Lru => Rule::Lru,
-                Eviction::S3fifo => Rule::S3Fifo,
-            },
+            rules: self.evict.iter().map(rule).collect(),
             popularities: self.dist.iter().map(named).collect(),
             gets_percent: self.gets.clone(),
             cores: self.cores.clone(),

@@ -52,6 +52,20 @@ pub enum Rule {
     Lru,
     /// A small log in front of the main one.
     S3Fifo,
+    /// None: store mode, which evicts nothing (MICA §4.3.3).
+    Store,
+}
+
+impl Rule {
+    /// What stands before the access mode's name in the table.
+    fn name(self) -> &'static str {
+        match self {
+            Rule::Fifo => Fifo::NAME,
+            Rule::Lru => ApproxLru::NAME,
+            Rule::S3Fifo => S3Fifo::NAME,
+            Rule::Store => "store",
+        }
+    }
 }
 
 /// What to measure.
@@ -62,7 +76,7 @@ pub struct Options {
     /// Access modes.
     pub modes: Vec<Mode>,
     /// The eviction rule.
-    pub rule: Rule,
+    pub rules: Vec<Rule>,
     /// Key popularities, with their names.
     pub popularities: Vec<(String, Popularity)>,
     /// Shares of reads in percent.
@@ -89,7 +103,7 @@ const NOISE_MAX: f64 = 0.10;
 /// One configuration's repetitions.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
-    access: &'static str,
+    access: String,
     popularity: String,
     gets_percent: u32,
     cores: usize,
@@ -137,6 +151,11 @@ pub fn build(items: u32, rule: Rule, mode: Mode, workers: usize) -> Result<Box<d
             with_rule(items, mode, workers, rule)
         }
         Rule::S3Fifo => with_rule(items, mode, workers, S3Fifo),
+        Rule::Store => match mode {
+            Mode::Erew => rig::build_store::<Erew>(items, workers),
+            Mode::Crew => rig::build_store::<Crew>(items, workers),
+            Mode::Crcw => rig::build_store::<Crcw>(items, workers),
+        },
     }
 }
 
@@ -150,16 +169,17 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         "this machine offers {} cores",
         machine::cores()
     );
-    let mut stores: Vec<(Mode, usize, Box<dyn Rig>)> = Vec::new();
-    for &mode in &options.modes {
+    let mut stores: Vec<(String, usize, Box<dyn Rig>)> = Vec::new();
+    let each_rule = |&mode| options.rules.iter().map(move |&rule| (mode, rule));
+    for (mode, rule) in options.modes.iter().flat_map(each_rule) {
+        let name = format!("{} {}", mode.name(), rule.name());
         for &cores in &options.cores {
             progress(&format!(
-                "{}, cores: {cores}: storing {} items",
-                mode.name(),
+                "{name}, cores: {cores}: storing {} items",
                 options.items
             ));
-            let store = build(options.items, options.rule, mode, cores)?;
-            stores.push((mode, cores, store));
+            let store = build(options.items, rule, mode, cores)?;
+            stores.push((name.clone(), cores, store));
         }
     }
     // Larger than any cache, and about as large as a store.
@@ -179,16 +199,16 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
                 "{name}, {gets_percent}% reads: drawing operations"
             ));
             let get_share = f64::from(gets_percent) / 100.0;
-            let draw = |(_, cores, rig): &(Mode, usize, Box<dyn Rig>)| -> Vec<Vec<Operation>> {
+            let draw = |(_, cores, rig): &(String, usize, Box<dyn Rig>)| -> Vec<Vec<Operation>> {
                 (0..*cores)
                     .map(|worker| rig.share(worker).draw(*popularity, get_share, LIST))
                     .collect()
             };
             let lists: Vec<_> = stores.iter().map(draw).collect();
             let first = rows.len();
-            for (mode, cores, _) in &stores {
+            for (access, cores, _) in &stores {
                 rows.extend(options.pipelines.iter().map(|(pipeline, _)| Row {
-                    access: mode.name(),
+                    access: access.clone(),
                     popularity: name.clone(),
                     gets_percent,
                     cores: *cores,
@@ -250,8 +270,8 @@ impl Report {
     /// The same load, mode and pipeline, but another number of cores or the whole pipeline.
     fn find(&self, row: &Row, cores: usize, pipeline: &str) -> Option<usize> {
         self.rows.iter().position(|other| {
-            (other.access, &other.popularity, other.gets_percent)
-                == (row.access, &row.popularity, row.gets_percent)
+            (&other.access, &other.popularity, other.gets_percent)
+                == (&row.access, &row.popularity, row.gets_percent)
                 && other.cores == cores
                 && other.pipeline == pipeline
         })
@@ -317,7 +337,7 @@ impl fmt::Display for Report {
             let text =
                 |spread: Option<Spread>| spread.map_or(String::new(), |spread| spread.text(2));
             table.row([
-                row.access.to_owned(),
+                row.access.clone(),
                 row.popularity.clone(),
                 format!("{}%", row.gets_percent),
                 row.cores.to_string(),

@@ -13,6 +13,7 @@ use glimmer_store::{
     evict::Evict,
     heap::{History, NewItem},
     partition::Owner,
+    store_mode,
     table::{Table, TableReader, TableWriter},
 };
 
@@ -60,6 +61,26 @@ struct Workers<T: Table> {
 
 /// Fills a store with `items` items for so many workers.
 pub fn build<A: Access, E: Evict>(items: u32, workers: usize, rule: E) -> Result<Box<dyn Rig>> {
+    build_table(items, workers, |items_each| {
+        let partition = sizing::partition(items_each, KEY_BYTES, VALUE_BYTES, SEED);
+        Ok(Owner::<A, E>::new(&partition, rule.clone())?)
+    })
+}
+
+/// The same in store mode.
+pub fn build_store<A: Access>(items: u32, workers: usize) -> Result<Box<dyn Rig>> {
+    build_table(items, workers, |items_each| {
+        let partition = sizing::store_partition(items_each, KEY_BYTES, VALUE_BYTES, SEED);
+        Ok(store_mode::Owner::<A>::new(&partition)?)
+    })
+}
+
+/// Fills tables that `make` makes for a number of items each.
+fn build_table<T: Table>(
+    items: u32,
+    workers: usize,
+    mut make: impl FnMut(usize) -> Result<T>,
+) -> Result<Box<dyn Rig>> {
     ensure!(
         (1..KEYS_MAX).contains(&items),
         "from 1 to {} items",
@@ -72,9 +93,8 @@ pub fn build<A: Access, E: Evict>(items: u32, workers: usize, rule: E) -> Result
         workers,
         numa_nodes: Vec::new(),
     };
-    let partition = sizing::partition(items_each, KEY_BYTES, VALUE_BYTES, SEED);
     let mut rig = Workers {
-        handles: partitions(&spread, |_| Owner::<A, E>::new(&partition, rule.clone()))?,
+        handles: partitions(&spread, |_| make(items_each))?,
         partitions: partition_count,
     };
     rig.fill(items)?;
