@@ -128,11 +128,12 @@ impl MemoryPlan {
             return None;
         }
         if needs.mode == Mode::Store {
-            let partitions = partitions(needs, item_bytes_max, store_bytes).max(
-                store_bytes
-                    .div_ceil(StoreConfig::BYTES_MAX)
-                    .next_multiple_of(needs.workers),
-            );
+            let partitions = partitions(needs, item_bytes_max, store_bytes);
+            let fewest = store_bytes.div_ceil(StoreConfig::BYTES_MAX);
+            let partitions = match partitions >= fewest {
+                true => partitions,
+                false => fewest.next_multiple_of(needs.workers),
+            };
             let log_bytes = store_bytes / partitions / PAGE_BYTES * PAGE_BYTES;
             return Some(MemoryPlan {
                 partitions,
