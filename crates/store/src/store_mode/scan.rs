@@ -64,19 +64,36 @@ impl<A: Access> Writer<'_, A> {
     /// Scans the chain whose turn it is; says whether that has freed anything.
     #[inline(never)]
     pub(super) fn scan_next(&mut self, now: Moment) -> bool {
-        let shared = self.shared;
         let home = self.next_chain();
-        let mut freed = self.clear_stale(home);
-        let expiring = |&(_, entry): &(_, Entry)| !entry.is_empty() && Name::of(entry).expires;
+        let cleared = self.clear_stale(home);
+        self.expire_chain(home, now) > 0 || cleared
+    }
+
+    /// Removes the items of the `main`-th chain that have expired. Returns how many there were, and
+    /// the number of the next chain; none if this was the last.
+    pub fn expire(&mut self, main: usize, now: Moment) -> (u64, Option<usize>) {
+        let mains = self.shared.index.shape().mains();
+        if main >= mains {
+            return (0, None);
+        }
+        let removed = self.expire_chain(self.shared.index.main(main), now);
+        (removed, Some(main + 1).filter(|&next| next < mains))
+    }
+
+    /// Frees the items of a chain that have expired, and says how many.
+    fn expire_chain(&mut self, home: usize, now: Moment) -> u64 {
+        let shared = self.shared;
+        let expiring = |&(_, entry): &(_, Entry)| shared.is_live(entry) && Name::of(entry).expires;
         for (_, entry) in shared.index.slots(home).filter(expiring) {
             shared.space.prefetch(Name::of(entry).at);
         }
+        let mut freed = 0;
         for (slot, entry) in shared.index.slots(home).filter(expiring) {
             let at = Name::of(entry).at;
             let item = Item::read(shared.space.place(at)).expect("an entry names an item");
             if expired(&item, now) {
                 self.take_out_expired(home, Found { slot, at, item });
-                freed = true;
+                freed += 1;
             }
         }
         self.shorten_chain(home);

@@ -96,6 +96,10 @@ impl<A: Access> TableWriter for Writer<'_, A> {
     ) -> Option<usize> {
         Writer::list(self, chain, now, visit)
     }
+
+    fn expire(&mut self, chain: usize, now: Moment) -> (u64, Option<usize>) {
+        Writer::expire(self, chain, now)
+    }
 }
 
 impl TableReader for Reader {
