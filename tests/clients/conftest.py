@@ -1,4 +1,4 @@
-"""Every client test runs against one worker, and against four in each access mode."""
+"""Every client test runs against one worker, and against four in each access mode and over each table."""
 
 import os
 import shutil
@@ -11,6 +11,8 @@ MODES = {
     "t4-erew": ("-t", 4, "--access", "erew"),
     "t4-crew": ("-t", 4, "--access", "crew"),
     "t4-crcw": ("-t", 4, "--access", "crcw"),
+    "t4-crew-memc3": ("-t", 4, "--access", "crew", "--table", "memc3"),
+    "t4-crcw-memc3": ("-t", 4, "--access", "crcw", "--table", "memc3"),
 }
 PEER = "memcached"
 

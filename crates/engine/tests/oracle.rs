@@ -8,8 +8,10 @@ use glimmer_engine::{Done, Engine, Job, Place, Spread, Status, build};
 use glimmer_proto::{Form, Refusal, Request, StoreMode, Verb};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
+use glimmer_store::memc3::{self, Memc3Config};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::partition::{Owner, PartitionConfig};
+use glimmer_store::table::Table;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::collections::HashMap;
@@ -294,7 +296,7 @@ fn value(rng: &mut SmallRng) -> Vec<u8> {
     }
 }
 
-fn run<A: Access, E: Evict>(rule: E) {
+fn run<T: Table>(mut make: impl FnMut(Option<u32>) -> T) {
     let seed = std::env::var("GLIMMER_SEED")
         .ok()
         .and_then(|s| s.parse().ok())
@@ -306,16 +308,7 @@ fn run<A: Access, E: Evict>(rule: E) {
         workers: WORKERS,
         numa_nodes: Vec::new(),
     };
-    let partition = PartitionConfig {
-        log_bytes: 8 << 20,
-        main_buckets: 20,
-        spare_buckets: 10,
-        item_bytes_max: ITEM_BYTES_MAX,
-        pages: PagePolicy::Small,
-        seed: SEED,
-        ..PartitionConfig::default()
-    };
-    let make = |_| Owner::<A, E>::new(&partition, rule.clone());
+    let make = |node| Ok::<T, std::convert::Infallible>(make(node));
     let mut engines: Vec<Box<dyn Engine>> = build(&spread, make).unwrap();
     let (mut model, mut now) = (
         Model::default(),
@@ -372,7 +365,7 @@ fn run<A: Access, E: Evict>(rule: E) {
             model.check(&job.request, now, &outs[out][ends[out]..done.end]);
             ends[out] = done.end;
         }
-        assert!(done.iter().all(|d| d.status == Status::Done) || A::NAME == "crew");
+        assert!(done.iter().all(|d| d.status == Status::Done) || T::Access::NAME == "crew");
     }
     let items: u64 = engines
         .iter()
@@ -387,11 +380,37 @@ fn run<A: Access, E: Evict>(rule: E) {
     assert_eq!(evicted, 0, "memory was meant to be ample");
 }
 
+fn mica<A: Access, E: Evict>(rule: E) {
+    let partition = PartitionConfig {
+        log_bytes: 8 << 20,
+        main_buckets: 20,
+        spare_buckets: 10,
+        item_bytes_max: ITEM_BYTES_MAX,
+        pages: PagePolicy::Small,
+        seed: SEED,
+        ..PartitionConfig::default()
+    };
+    run(|_| Owner::<A, E>::new(&partition, rule.clone()).unwrap());
+}
+
+/// Pages so small that most items take several, and the index grows.
+fn memc3<A: Access>() {
+    let table = Memc3Config {
+        memory_bytes: 8 << 20,
+        page_bytes: 128,
+        item_bytes_max: ITEM_BYTES_MAX,
+        pages: PagePolicy::Small,
+        numa_node: None,
+        seed: SEED,
+    };
+    run(|_| memc3::Owner::<A>::new(&table).unwrap());
+}
+
 macro_rules! in_every_mode {
     ($($name:ident: $access:ty, $rule:expr;)+) => { $(
         #[test]
         fn $name() {
-            run::<$access, _>($rule);
+            mica::<$access, _>($rule);
         }
     )+ };
 }
@@ -406,4 +425,19 @@ in_every_mode! {
     crcw_fifo: Crcw, Fifo;
     crcw_lru: Crcw, ApproxLru::new(0.9);
     crcw_s3fifo: Crcw, S3Fifo;
+}
+
+#[test]
+fn erew_memc3() {
+    memc3::<Erew>();
+}
+
+#[test]
+fn crew_memc3() {
+    memc3::<Crew>();
+}
+
+#[test]
+fn crcw_memc3() {
+    memc3::<Crcw>();
 }

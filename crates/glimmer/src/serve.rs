@@ -14,7 +14,7 @@ use glimmer_server::config::{
 use glimmer_server::memory_plan::Needs;
 use glimmer_server::{
     AccessMode, Config, EvictionRule, HugepagePolicy, MemoryPlan, Mode, Permits, Protocol,
-    UnixSocket,
+    TableKind, UnixSocket,
 };
 use std::path::PathBuf;
 use values::Port;
@@ -181,6 +181,13 @@ pub struct Arguments {
     /// like a key of 16 bytes with a value of 32; at 1000 it gives the log 8% more.
     #[arg(long, value_name = "BYTES", default_value_t = ITEM_BYTES_HINT_DEFAULT, help_heading = MEMORY)]
     item_size_hint: usize,
+
+    /// What a partition is made of: mica or memc3
+    ///
+    /// mica: a circular log under an index of 15-entry buckets; what leaves is up to --evict. memc3: slab classes under a cuckoo index, with
+    /// CLOCK for what leaves. Its index grows with the number of items, so that --item-size-hint does not matter to it.
+    #[arg(long, value_name = "TABLE", default_value_t = TableKind::Mica, help_heading = MEMORY)]
+    table: TableKind,
 
     /// What leaves when the memory is full: fifo, lru or s3fifo
     ///
@@ -370,6 +377,7 @@ impl Arguments {
                 self.mode
             },
             access: self.access,
+            table: self.table,
             evict: self.evict,
             lru_threshold: self.lru_threshold,
             hugepages: self.hugepages,

@@ -1,111 +1,135 @@
-//! The only place that names concrete combinations of mode, access mode and eviction rule.
+//! The only place that names concrete combinations of mode, table, access mode and eviction rule.
 
-use crate::config::{AccessMode, Config, EvictionRule, HugepagePolicy, Mode};
+use crate::config::{AccessMode, Config, EvictionRule, HugepagePolicy, Mode, TableKind};
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Seed;
 use glimmer_engine::{Departures, Engine, Spread, build};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::{ConfigError, Owner, PartitionConfig};
+use glimmer_store::partition::{Owner, PartitionConfig};
 use glimmer_store::store_mode::{self, StoreConfig};
+use glimmer_store::{memc3, partition};
 use std::sync::Arc;
 
-/// Builds the store as planned, and for each worker the engine that drives it. Items that leave to make room are noted in `departures`.
+/// Why a store cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A partition of MICA's, in either mode.
+    #[error(transparent)]
+    Mica(#[from] partition::ConfigError),
+    /// A table of slabs and a cuckoo index.
+    #[error(transparent)]
+    Memc3(#[from] memc3::ConfigError),
+}
+
+/// Each worker's engine.
+type Engines = Result<Vec<Box<dyn Engine>>, StoreError>;
+
+/// Builds the store as planned, and for each worker the engine that drives it. Items that leave to make room are noted in `departures`, by
+/// MICA's partitions in cache mode.
 pub fn engines(
     config: &Config,
     plan: &MemoryPlan,
     seed: Seed,
     numa_nodes: Vec<u32>,
     departures: &Arc<Departures>,
-) -> Result<Vec<Box<dyn Engine>>, ConfigError> {
+) -> Engines {
     let spread = Spread {
         partitions: plan.partitions,
         workers: config.workers,
         numa_nodes,
     };
-    if config.mode == Mode::Store {
-        let partition = StoreConfig {
-            bytes: plan.log_bytes,
-            item_bytes_max: plan.item_bytes_max,
-            pages: pages(config.hugepages),
-            seed,
-            ..StoreConfig::default()
-        };
-        return match config.access {
-            AccessMode::Erew => store::<Erew>(&spread, &partition),
-            AccessMode::Crew => store::<Crew>(&spread, &partition),
-            AccessMode::Crcw => store::<Crcw>(&spread, &partition),
-        };
-    }
-    let partition = PartitionConfig {
-        log_bytes: plan.log_bytes,
-        main_buckets: plan.main_buckets,
-        spare_buckets: plan.spare_buckets,
-        item_bytes_max: plan.item_bytes_max,
-        pages: pages(config.hugepages),
+    let store = Store {
+        config,
+        plan,
         seed,
-        ..PartitionConfig::default()
+        spread,
+        departures,
     };
     match config.access {
-        AccessMode::Erew => with_rule::<Erew>(config, &spread, &partition, departures),
-        AccessMode::Crew => with_rule::<Crew>(config, &spread, &partition, departures),
-        AccessMode::Crcw => with_rule::<Crcw>(config, &spread, &partition, departures),
+        AccessMode::Erew => store.of_kind::<Erew>(),
+        AccessMode::Crew => store.of_kind::<Crew>(),
+        AccessMode::Crcw => store.of_kind::<Crcw>(),
     }
 }
 
-fn with_rule<A: Access>(
-    config: &Config,
-    spread: &Spread,
-    partition: &PartitionConfig,
-    departures: &Arc<Departures>,
-) -> Result<Vec<Box<dyn Engine>>, ConfigError> {
-    match config.evict {
-        EvictionRule::Fifo => cache::<A, _>(spread, partition, departures, Fifo),
-        EvictionRule::Lru => cache::<A, _>(
-            spread,
-            partition,
-            departures,
-            ApproxLru::new(config.lru_threshold),
-        ),
-        EvictionRule::S3Fifo => cache::<A, _>(spread, partition, departures, S3Fifo),
+struct Store<'a> {
+    config: &'a Config,
+    plan: &'a MemoryPlan,
+    seed: Seed,
+    spread: Spread,
+    departures: &'a Arc<Departures>,
+}
+
+impl Store<'_> {
+    fn of_kind<A: Access>(&self) -> Engines {
+        if self.config.mode == Mode::Store {
+            return self.store_mode::<A>();
+        }
+        match (self.config.table, self.config.evict) {
+            (TableKind::Memc3, _) => self.memc3::<A>(),
+            (TableKind::Mica, EvictionRule::Fifo) => self.mica::<A, _>(Fifo),
+            (TableKind::Mica, EvictionRule::Lru) => {
+                self.mica::<A, _>(ApproxLru::new(self.config.lru_threshold))
+            }
+            (TableKind::Mica, EvictionRule::S3Fifo) => self.mica::<A, _>(S3Fifo),
+        }
     }
-}
 
-fn cache<A: Access, E: Evict>(
-    spread: &Spread,
-    partition: &PartitionConfig,
-    departures: &Arc<Departures>,
-    rule: E,
-) -> Result<Vec<Box<dyn Engine>>, ConfigError> {
-    build(spread, |numa_node| {
-        let partition = PartitionConfig {
-            numa_node,
-            ..*partition
-        };
-        let mut owner = Owner::<A, E>::new(&partition, rule.clone())?;
-        owner.note_departures(departures.clone());
-        Ok(owner)
-    })
-}
-
-fn store<A: Access>(
-    spread: &Spread,
-    partition: &StoreConfig,
-) -> Result<Vec<Box<dyn Engine>>, ConfigError> {
-    build(spread, |numa_node| {
-        store_mode::Owner::<A>::new(&StoreConfig {
-            numa_node,
-            ..*partition
+    fn mica<A: Access, E: Evict>(&self, rule: E) -> Engines {
+        build(&self.spread, |numa_node| {
+            let partition = PartitionConfig {
+                log_bytes: self.plan.log_bytes,
+                main_buckets: self.plan.main_buckets,
+                spare_buckets: self.plan.spare_buckets,
+                item_bytes_max: self.plan.item_bytes_max,
+                pages: self.pages(),
+                seed: self.seed,
+                numa_node,
+                ..PartitionConfig::default()
+            };
+            let mut owner = Owner::<A, E>::new(&partition, rule.clone())?;
+            owner.note_departures(self.departures.clone());
+            Ok(owner)
         })
-    })
-}
+    }
 
-fn pages(policy: HugepagePolicy) -> PagePolicy {
-    match policy {
-        HugepagePolicy::Auto => PagePolicy::Auto,
-        HugepagePolicy::Hugetlb => PagePolicy::Hugetlb,
-        HugepagePolicy::Transparent => PagePolicy::Transparent,
-        HugepagePolicy::Off => PagePolicy::Small,
+    fn store_mode<A: Access>(&self) -> Engines {
+        build(&self.spread, |numa_node| {
+            let partition = StoreConfig {
+                bytes: self.plan.log_bytes,
+                item_bytes_max: self.plan.item_bytes_max,
+                pages: self.pages(),
+                seed: self.seed,
+                numa_node,
+                ..StoreConfig::default()
+            };
+            Ok(store_mode::Owner::<A>::new(&partition)?)
+        })
+    }
+
+    fn memc3<A: Access>(&self) -> Engines {
+        build(&self.spread, |numa_node| {
+            let memory_bytes = self.plan.partition_bytes();
+            let table = memc3::Memc3Config {
+                memory_bytes,
+                page_bytes: memc3::Memc3Config::page_bytes_for(memory_bytes),
+                item_bytes_max: self.plan.item_bytes_max,
+                pages: self.pages(),
+                seed: self.seed,
+                numa_node,
+            };
+            Ok(memc3::Owner::<A>::new(&table)?)
+        })
+    }
+
+    fn pages(&self) -> PagePolicy {
+        match self.config.hugepages {
+            HugepagePolicy::Auto => PagePolicy::Auto,
+            HugepagePolicy::Hugetlb => PagePolicy::Hugetlb,
+            HugepagePolicy::Transparent => PagePolicy::Transparent,
+            HugepagePolicy::Off => PagePolicy::Small,
+        }
     }
 }

@@ -60,6 +60,8 @@ pub struct Config {
     pub mode: Mode,
     /// Who may touch a partition.
     pub access: AccessMode,
+    /// What a partition is made of.
+    pub table: TableKind,
     /// Which items leave when the log is full.
     pub evict: EvictionRule,
     /// Share of the log, next to its tail, in which an item that is read stays where it is (`--evict lru`).
@@ -143,6 +145,14 @@ pub enum ConfigError {
 }
 
 impl Config {
+    /// What the rule is called by which items leave: with some tables it is not to be chosen.
+    pub fn eviction(&self) -> &'static str {
+        match self.table {
+            TableKind::Mica => self.evict.name(),
+            TableKind::Memc3 => "clock",
+        }
+    }
+
     /// Checks what can be checked without allocating or binding anything.
     pub fn check(&self) -> Result<(), ConfigError> {
         if !(1..=limits::WORKERS_MAX).contains(&self.workers) {
@@ -185,6 +195,8 @@ impl Config {
             Some("-Y needs the text protocol; leave -B out or give -B ascii")
         } else if self.auth_file.is_some() && has_udp {
             Some("-Y excludes UDP; leave -U out or give -U 0")
+        } else if self.mode == Mode::Store && self.table == TableKind::Memc3 {
+            Some("--table memc3 evicts when it is full; leave --mode out or give --mode cache")
         } else {
             None
         }
@@ -220,6 +232,15 @@ pub enum AccessMode {
     Crew,
     /// Concurrent read, concurrent write: any worker reads and writes.
     Crcw,
+}
+
+/// What a partition is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TableKind {
+    /// Circular logs under a lossy index (MICA §4.3).
+    Mica,
+    /// Slab classes under a cuckoo index, with CLOCK (MemC3).
+    Memc3,
 }
 
 /// Which items leave when the log is full.
@@ -279,6 +300,7 @@ macro_rules! named {
 named!(Protocol { Auto = "auto", Ascii = "ascii", Binary = "binary" });
 named!(Mode { Cache = "cache", Store = "store" });
 named!(AccessMode { Erew = "erew", Crew = "crew", Crcw = "crcw" });
+named!(TableKind { Mica = "mica", Memc3 = "memc3" });
 named!(EvictionRule { Fifo = "fifo", Lru = "lru", S3Fifo = "s3fifo" });
 named!(HugepagePolicy {
     Auto = "auto",
@@ -317,6 +339,7 @@ mod tests {
             item_bytes_hint: ITEM_BYTES_HINT_DEFAULT,
             mode: Mode::Cache,
             access: AccessMode::Crcw,
+            table: TableKind::Mica,
             evict: EvictionRule::S3Fifo,
             lru_threshold: LRU_THRESHOLD_DEFAULT,
             hugepages: HugepagePolicy::Auto,
@@ -375,6 +398,9 @@ mod tests {
     fn names_read_back() {
         for &mode in AccessMode::ALL {
             assert_eq!(mode.name().parse(), Ok(mode));
+        }
+        for &table in TableKind::ALL {
+            assert_eq!(table.name().parse(), Ok(table));
         }
         for &rule in EvictionRule::ALL {
             assert_eq!(rule.name().parse(), Ok(rule));

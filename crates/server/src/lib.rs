@@ -21,9 +21,11 @@ mod process;
 mod serve;
 mod stats;
 
+pub use assembly::StoreError;
 pub use auth::AuthError;
 pub use config::{
-    AccessMode, Config, ConfigError, EvictionRule, HugepagePolicy, Mode, Protocol, UnixSocket,
+    AccessMode, Config, ConfigError, EvictionRule, HugepagePolicy, Mode, Protocol, TableKind,
+    UnixSocket,
 };
 pub use glimmer_node::Permits;
 pub use memory_plan::{MemoryPlan, PlanError};

@@ -179,6 +179,12 @@ impl MemoryPlan {
         self.partitions * partition + workers * self.buffer_bytes_per_worker + self.mirror_bytes
     }
 
+    /// What one partition may take in all, for tables that divide it themselves and have no mirror.
+    pub fn partition_bytes(&self) -> usize {
+        let buckets = (self.main_buckets + self.spare_buckets) * BUCKET_BYTES;
+        self.log_bytes + buckets + self.mirror_bytes / self.partitions
+    }
+
     /// Items of `item_bytes` (key and value) that the logs hold when they are full of them; in store mode at least so many.
     pub fn items_resident(&self, item_bytes: usize) -> usize {
         let index_bytes = match self.main_buckets {

@@ -1,5 +1,6 @@
 //! From a configuration to a running server, and to its end.
 
+use crate::assembly::StoreError;
 use crate::auth::{AuthError, AuthFile};
 use crate::config::{Config, ConfigError, HugepagePolicy, Protocol};
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
@@ -28,12 +29,12 @@ pub enum ServeError {
     Plan(#[from] PlanError),
     /// The memory cannot be had.
     #[error(transparent)]
-    Store(#[from] glimmer_store::partition::ConfigError),
+    Store(#[from] StoreError),
     /// Reserved huge pages were insisted on and cannot be had.
     #[error(
         "--hugepages hugetlb: {0}; reserve more of them (/proc/sys/vm/nr_hugepages) or use --hugepages auto"
     )]
-    Hugetlb(glimmer_store::partition::ConfigError),
+    Hugetlb(StoreError),
     /// An address cannot be listened on, or a worker cannot be started.
     #[error(transparent)]
     Node(#[from] glimmer_node::Error),
@@ -210,7 +211,7 @@ fn announce(config: &Config, plan: &MemoryPlan, addresses: &[Address]) {
         config.memory_bytes >> 20,
         config.workers,
         config.access,
-        config.evict,
+        config.eviction(),
     );
     if config.user.is_none() && process::is_root() {
         tracing::warn!("running as root; -u USER gives that up");

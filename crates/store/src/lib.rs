@@ -24,6 +24,7 @@ pub mod access;
 pub mod evict;
 pub mod heap;
 pub mod index;
+pub mod memc3;
 pub mod memory;
 pub mod partition;
 pub mod store_mode;

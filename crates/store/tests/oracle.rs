@@ -1,290 +1,49 @@
-//! Random operations on a partition beside a plain map, in every access mode and under every
-//! eviction rule.
-//!
-//! The map does not know what the cache may have given up. So the comparison is one-sided about
-//! presence and strict about everything else: what is found must be what was last written, with its
-//! flags, expiry and CAS unique; what was deleted, flushed or has expired must not be found; and
-//! the partition's own count of items must be the number of keys that can be found.
+//! The MICA partition beside a plain map, in every access mode and under every eviction rule.
 
 #![cfg(not(loom))]
 
-use glimmer_base::{Expiry, Keyhash, Moment, Seed};
+#[path = "support/oracle.rs"]
+mod oracle;
+
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
-use glimmer_store::heap::{History, NewItem};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::{Owner, PartitionConfig, Reader, Stored};
-use glimmer_store::table::TableFigures;
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
-use std::collections::HashMap;
-
-const SEED: Seed = Seed(7);
-
-#[derive(Clone, Debug, PartialEq)]
-struct Item {
-    value: Vec<u8>,
-    flags: u32,
-    expiry: Expiry,
-    cas: u64,
-}
+use glimmer_store::partition::{Owner, PartitionConfig};
+use oracle::{Load, SEED};
 
 struct Sizes {
-    keys: u32,
+    load: Load,
     log_bytes: usize,
     buckets: usize,
     spares: usize,
     offset_bits: u32,
-    value_max: usize,
 }
 
-/// The seed of a run: from the environment if it is set, else fresh; printed so that a failure can
-/// be run again.
-fn seed() -> u64 {
-    let seed = std::env::var("GLIMMER_SEED")
-        .ok()
-        .and_then(|s| s.parse().ok())
-        .unwrap_or_else(rand::random);
-    println!("GLIMMER_SEED={seed}");
-    seed
-}
-
-fn key(n: u32) -> Vec<u8> {
-    // Lengths of all residues modulo the word, and some long keys.
-    let mut key = format!("key-{n:x}").into_bytes();
-    key.resize(
-        key.len() + (n % 11) as usize + if n.is_multiple_of(97) { 230 - 11 } else { 0 },
-        b'.',
-    );
-    key
-}
-
-struct Run<A: Access, E: Evict> {
-    owner: Owner<A, E>,
-    reader: Option<Reader>,
-    oracle: HashMap<u32, Item>,
-    now: Moment,
-    flushes: u64,
-    rng: SmallRng,
-    sizes: Sizes,
-}
-
-impl<A: Access, E: Evict> Run<A, E> {
-    fn new(sizes: Sizes, rule: E, seed: u64) -> Self {
-        let config = PartitionConfig {
-            log_bytes: sizes.log_bytes,
-            main_buckets: sizes.buckets,
-            spare_buckets: sizes.spares,
-            item_bytes_max: sizes.value_max + 300,
-            offset_bits: sizes.offset_bits,
-            pages: PagePolicy::Small,
-            numa_node: None,
-            seed: SEED,
-        };
-        let owner = Owner::new(&config, rule).unwrap();
-        let reader = owner.reader();
-        assert_eq!(reader.is_some(), A::SHARED_READS);
-        let now = Moment {
-            ms: 2_000,
-            epoch_unix_ms: 0,
-        };
-        Run {
-            owner,
-            reader,
-            oracle: HashMap::new(),
-            now,
-            flushes: 0,
-            rng: SmallRng::seed_from_u64(seed),
-            sizes,
-        }
-    }
-
-    fn read(&mut self, key: &[u8]) -> Option<Item> {
-        let keyhash = SEED.keyhash(key);
-        let take = |item: &glimmer_store::heap::Item<'_>| {
-            let mut value = b"prefix".to_vec();
-            item.value().append_to(&mut value);
-            Item {
-                value: value.split_off(6),
-                flags: item.flags(),
-                expiry: item.expiry(),
-                cas: item.cas(),
-            }
-        };
-        match &self.reader {
-            Some(reader) if self.rng.random_bool(0.5) => {
-                match reader.read(keyhash, key, self.now, self.flushes, take) {
-                    Ok(found) => found,
-                    // Only a flush that the owner has yet to see can make an undisturbed reader
-                    // ask.
-                    Err(_) => self
-                        .owner
-                        .enter(self.flushes)
-                        .read(keyhash, key, self.now, take),
-                }
-            }
-            _ => self
-                .owner
-                .enter(self.flushes)
-                .read(keyhash, key, self.now, take),
-        }
-    }
-
-    fn check(&mut self, n: u32) {
-        let found = self.read(&key(n));
-        match (found, self.oracle.get(&n)) {
-            (None, None) => {}
-            (Some(found), Some(expected)) => {
-                assert!(!expected.expiry.is_due(self.now), "key {n} has expired");
-                assert_eq!(&found, expected, "key {n}");
-            }
-            (Some(found), None) => panic!("key {n} came back from the dead: {found:?}"),
-            (None, Some(_)) => {
-                // Evicted or expired: it must never come back.
-                self.oracle.remove(&n);
-            }
-        }
-    }
-
-    fn put(&mut self, n: u32) {
-        let len = match self.rng.random_range(0..10) {
-            0 => 0,
-            1..8 => self.rng.random_range(0..64.min(self.sizes.value_max + 1)),
-            _ => self.rng.random_range(0..=self.sizes.value_max),
-        };
-        let value: Vec<u8> = (0..len).map(|_| self.rng.random()).collect();
-        let cut = self.rng.random_range(0..=len);
-        let flags = if self.rng.random_bool(0.3) {
-            self.rng.random()
-        } else {
-            0
-        };
-        let expiry = match self.rng.random_range(0..10) {
-            0 => Expiry::at_ms(self.now.ms + self.rng.random_range(1..5_000)),
-            1 => Expiry::AT_ONCE,
-            _ => Expiry::NEVER,
-        };
-        let (key, parts) = (key(n), [&value[..cut], &value[cut..]]);
-        let item = NewItem {
-            key: &key,
-            value: parts,
-            flags,
-            expiry,
-            history: History::NEW,
-        };
-        let Stored::Yes(cas) =
-            self.owner
-                .enter(self.flushes)
-                .put(SEED.keyhash(&key), &item, self.now)
-        else {
-            panic!("{len} bytes are within the limit");
-        };
-        self.oracle.insert(
-            n,
-            Item {
-                value,
-                flags,
-                expiry,
-                cas,
-            },
-        );
-    }
-
-    fn step(&mut self) {
-        let n = self.rng.random_range(0..self.sizes.keys);
-        let keyhash: Keyhash = SEED.keyhash(&key(n));
-        match self.rng.random_range(0..1000) {
-            0..400 => self.put(n),
-            400..800 => self.check(n),
-            800..900 => {
-                let there = self
-                    .owner
-                    .enter(self.flushes)
-                    .remove(keyhash, &key(n), self.now);
-                let expected = self.oracle.remove(&n);
-                assert!(
-                    !there || expected.is_some_and(|item| !item.expiry.is_due(self.now)),
-                    "delete of key {n}"
-                );
-            }
-            900..990 => {
-                let expiry = if self.rng.random_bool(0.5) {
-                    Expiry::NEVER
-                } else {
-                    Expiry::at_ms(self.now.ms + 3_000)
-                };
-                let there =
-                    self.owner
-                        .enter(self.flushes)
-                        .touch(keyhash, &key(n), expiry, self.now);
-                match self
-                    .oracle
-                    .get_mut(&n)
-                    .filter(|item| !item.expiry.is_due(self.now))
-                {
-                    Some(item) if there => item.expiry = expiry,
-                    expected => {
-                        assert!(!there || expected.is_some(), "touch of key {n}");
-                        self.oracle.remove(&n);
-                    }
-                }
-            }
-            990..998 => self.now.ms += self.rng.random_range(0..2_000),
-            998 => {
-                self.flushes += 1;
-                self.oracle.clear();
-            }
-            _ => {
-                let too_large = vec![0; self.sizes.value_max + 400];
-                let item = NewItem {
-                    key: &key(n),
-                    value: [&too_large, &[]],
-                    flags: 0,
-                    expiry: Expiry::NEVER,
-                    history: History::NEW,
-                };
-                let stored = self.owner.enter(self.flushes).put(keyhash, &item, self.now);
-                assert_eq!(stored, Stored::TooLarge);
-            }
-        }
-    }
-
-    /// Every key that can be found is counted, and nothing else.
-    fn audit(&mut self) {
-        for n in 0..self.sizes.keys {
-            self.check(n);
-        }
-        let unexpired = self.oracle.len() as u64;
-        let counts = self.owner.figures().counts(self.flushes);
-        assert!(
-            counts.items >= unexpired,
-            "{counts:?} but {unexpired} found"
-        );
-        // Expired items count until their place is wanted, as in memcached; move past every expiry
-        // that was given and take them out.
-        for n in 0..self.sizes.keys {
-            self.owner
-                .enter(self.flushes)
-                .remove(SEED.keyhash(&key(n)), &key(n), self.now);
-        }
-        self.oracle.clear();
-        let counts = self.owner.figures().counts(self.flushes);
-        assert_eq!((counts.items, counts.bytes), (0, 0), "{counts:?}");
+fn load(keys: u32, value_max: usize) -> Load {
+    Load {
+        keys,
+        value_max,
+        item_bytes_max: value_max + 300,
+        steps: 0,
     }
 }
 
 fn run<A: Access, E: Evict>(sizes: Sizes, rule: E, steps: u32) {
-    let seed = seed();
-    let mut run = Run::<A, E>::new(sizes, rule, seed);
-    for step in 0..steps {
-        run.step();
-        if step % 20_000 == 19_999 {
-            run.audit();
-        }
-    }
-    let counts = run.owner.figures().counts(run.flushes);
-    println!("{} {}: {counts:?}", A::NAME, E::NAME);
-    let sizes = &run.sizes;
+    let config = PartitionConfig {
+        log_bytes: sizes.log_bytes,
+        main_buckets: sizes.buckets,
+        spare_buckets: sizes.spares,
+        item_bytes_max: sizes.load.item_bytes_max,
+        offset_bits: sizes.offset_bits,
+        pages: PagePolicy::Small,
+        numa_node: None,
+        seed: SEED,
+    };
+    let load = Load {
+        steps,
+        ..sizes.load
+    };
+    let counts = oracle::run(Owner::<A, E>::new(&config, rule).unwrap(), load);
     assert!(
         counts.evictions + counts.index_evictions > 0,
         "the cache was full: {counts:?}"
@@ -307,36 +66,33 @@ fn run<A: Access, E: Evict>(sizes: Sizes, rule: E, steps: u32) {
 /// A small log with a roomy index: eviction at the head does the work.
 fn small_log() -> Sizes {
     Sizes {
-        keys: 3_000,
+        load: load(3_000, 2_000),
         log_bytes: 128 << 10,
         buckets: 400,
         spares: 50,
         offset_bits: 45,
-        value_max: 2_000,
     }
 }
 
 /// An index that is far too small: chains, spare buckets and evictions from the index.
 fn small_index() -> Sizes {
     Sizes {
-        keys: 3_000,
+        load: load(3_000, 100),
         log_bytes: 256 << 10,
         buckets: 8,
         spares: 24,
         offset_bits: 45,
-        value_max: 100,
     }
 }
 
 /// Offsets so narrow that they start again every four laps of the log.
 fn narrow_offsets() -> Sizes {
     Sizes {
-        keys: 1_000,
+        load: load(1_000, 300),
         log_bytes: 64 << 10,
         buckets: 60,
         spares: 30,
         offset_bits: 15,
-        value_max: 300,
     }
 }
 

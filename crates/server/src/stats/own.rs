@@ -6,7 +6,8 @@ use super::{Snapshot, count};
 pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     let (desk, now) = (snapshot.desk, &snapshot.now);
     lines.put("access", desk.config.access);
-    lines.put("evict", desk.config.evict);
+    lines.put("table", desk.config.table);
+    lines.put("evict", desk.config.eviction());
     lines.put("partitions", desk.plan.partitions);
     lines.put("log_bytes", now.table.log_bytes);
     lines.put("buffer_bytes", now.node.buffer_bytes);

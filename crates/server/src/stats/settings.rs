@@ -54,7 +54,8 @@ pub(super) fn write(desk: &Desk, lines: &mut Lines<'_>) {
     lines.put("glimmer_version", env!("CARGO_PKG_VERSION"));
     lines.put("glimmer_mode", config.mode);
     lines.put("glimmer_access", config.access);
-    lines.put("glimmer_evict", config.evict);
+    lines.put("glimmer_table", config.table);
+    lines.put("glimmer_evict", config.eviction());
     lines.put("glimmer_lru_threshold", config.lru_threshold);
     lines.put("glimmer_hugepages", config.hugepages);
     lines.put_yes_or_no("glimmer_pin", config.pin);

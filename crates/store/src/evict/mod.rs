@@ -1,6 +1,7 @@
 //! Eviction rules. A rule decides; the partition carries out. Each is one file behind [`Evict`].
 
 mod approx_lru;
+pub mod clock;
 mod fifo;
 mod s3fifo;
 

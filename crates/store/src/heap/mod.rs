@@ -5,6 +5,7 @@ mod circular_log;
 mod item;
 mod offset;
 pub mod segregated_fits;
+pub mod slab;
 mod write;
 
 pub use circular_log::CircularLog;

@@ -3,6 +3,7 @@
 
 mod bucket;
 pub mod chained;
+pub mod cuckoo;
 mod entry;
 mod tags;
 

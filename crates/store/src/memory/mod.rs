@@ -5,6 +5,7 @@
 //! mapping's place; the mirror behind the end of a log becomes an index modulo its length there.
 
 mod pages;
+mod pool;
 
 #[cfg(not(any(loom, miri)))]
 mod mapped;
@@ -21,6 +22,7 @@ mod boxed;
 pub use boxed::{MirroredWords, Words, ZeroedSlice};
 
 pub use pages::{PagePolicy, PageReport};
+pub use pool::{LINE_WORDS, Pool};
 
 use glimmer_base::sync::AtomicU64;
 

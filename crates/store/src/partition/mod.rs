@@ -25,6 +25,7 @@ mod table;
 mod touch;
 
 pub use config::{ConfigError, PartitionConfig};
+pub(crate) use counters::Counters;
 pub use counters::Counts;
 pub use departures::{Departed, Departures};
 pub use find::Found;
@@ -36,7 +37,6 @@ use crate::access::{Access, Gate};
 use crate::evict::Evict;
 use crate::heap::{CircularLog, Offset};
 use crate::index::{Index, LogId};
-use counters::Counters;
 use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
 use glimmer_base::sync::Ordering::{Relaxed, Release};

@@ -1,0 +1,402 @@
+//! Slab classes (MemC3 §2.1, as memcached's): pages are given to classes, and each page, a *slab*,
+//! is cut into chunks of the class's size.
+//!
+//! This is the bookkeeping, of which only the writer knows; what lies in the chunks is not looked
+//! at here, save the links between free ones. A free chunk begins with the header of no item, whose
+//! upper bits name the next free chunk of its slab.
+//!
+//! Pages for items grow from the pool's beginning. Its end belongs to the index, page by page as it
+//! grows, so that runs of pages for large items are never in its way.
+
+mod classes;
+
+pub use classes::{Size, sizes};
+
+use super::Header;
+use super::write_filler;
+use crate::evict::clock::Hand;
+use crate::memory::Pool;
+use std::ops::Range;
+
+/// A class, by number.
+pub type ClassId = u8;
+
+/// No chunk, or no slab.
+const NONE: u32 = u32::MAX;
+
+struct Class {
+    size: Size,
+    /// Its slabs, by first page.
+    slabs: Vec<u32>,
+    /// Those of them that have free chunks.
+    partial: Vec<u32>,
+    hand: Hand,
+}
+
+/// What is known of a page. All but `owner` is kept at a slab's first page.
+#[derive(Clone, Copy)]
+struct Page {
+    owner: Owner,
+    /// Chunks in use.
+    used: u32,
+    /// Chunks from this one on were never in use.
+    fresh: u32,
+    /// First of the free chunks that were; [`NONE`] if there is none.
+    free: u32,
+    /// Its place in its class's list.
+    position: u32,
+    /// When its class's hand last passed it, in words stored.
+    passed: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Free,
+    /// The slab's first page, and its class.
+    Slab(ClassId),
+    /// A later page of a slab that begins so many pages before.
+    Rest(u32),
+}
+
+/// Which chunk of which slab.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// The slab's first page.
+    pub slab: usize,
+    /// Its first word.
+    pub at: usize,
+}
+
+/// The classes and the pages.
+pub struct Slabs {
+    classes: Vec<Class>,
+    /// The class of each number of words up to the size of small chunks.
+    by_words: Vec<ClassId>,
+    pages: Vec<Page>,
+    free_pages: usize,
+    /// Where the search for free pages goes on.
+    next_free: usize,
+    /// Pages from here on are the index's.
+    end: usize,
+    /// Words given out: the clock by which slabs are old.
+    stored: u64,
+}
+
+/// Up to this many words a table names the class.
+const TABLE_WORDS: usize = 1024;
+
+impl Slabs {
+    /// For items of up to `item_words_max` words, in the pool's pages before `end`.
+    pub fn new(pool: &Pool, end: usize, item_words_max: usize) -> Slabs {
+        let sizes = sizes(pool.page_words(), item_words_max);
+        assert!(sizes.len() <= ClassId::MAX as usize);
+        let by_words = (0..=TABLE_WORDS)
+            .map(|words| sizes.partition_point(|size| size.chunk_words < words) as ClassId)
+            .collect();
+        let page = Page {
+            owner: Owner::Free,
+            used: 0,
+            fresh: 0,
+            free: NONE,
+            position: 0,
+            passed: 0,
+        };
+        Slabs {
+            classes: sizes
+                .into_iter()
+                .map(|size| Class {
+                    size,
+                    slabs: Vec::new(),
+                    partial: Vec::new(),
+                    hand: Hand::default(),
+                })
+                .collect(),
+            by_words,
+            pages: vec![page; pool.pages()],
+            free_pages: end,
+            next_free: 0,
+            end,
+            stored: 0,
+        }
+    }
+
+    /// Bytes of this bookkeeping for each page of a pool.
+    pub const BYTES_PER_PAGE: usize = size_of::<Page>() + 2 * size_of::<u32>();
+
+    /// The class for items of so many words.
+    #[inline(always)]
+    pub fn class_of(&self, words: usize) -> ClassId {
+        match self.by_words.get(words) {
+            Some(&class) => class,
+            None => self
+                .classes
+                .partition_point(|class| class.size.chunk_words < words)
+                as ClassId,
+        }
+    }
+
+    /// The class of the chunk at a word.
+    #[inline(always)]
+    pub fn class_at(&self, pool: &Pool, at: usize) -> ClassId {
+        match self.pages[self.slab_of(pool, at)].owner {
+            Owner::Slab(class) => class,
+            _ => unreachable!("an item lies in a slab"),
+        }
+    }
+
+    /// The first page of the slab that a word lies in.
+    #[inline(always)]
+    fn slab_of(&self, pool: &Pool, at: usize) -> usize {
+        let page = pool.page_of(at);
+        match self.pages[page].owner {
+            Owner::Rest(before) => page - before as usize,
+            _ => page,
+        }
+    }
+
+    #[inline(always)]
+    fn class(&mut self, class: ClassId) -> &mut Class {
+        &mut self.classes[class as usize]
+    }
+
+    /// A free chunk of a class, if one of its slabs has any.
+    #[inline]
+    pub fn take(&mut self, pool: &Pool, id: ClassId) -> Option<usize> {
+        let class = &mut self.classes[id as usize];
+        let slab = *class.partial.last()? as usize;
+        let (size, page) = (class.size, &mut self.pages[slab]);
+        let chunk = if page.free != NONE {
+            let chunk = page.free;
+            let at = pool.first_word(slab) + chunk as usize * size.chunk_words;
+            page.free = (Header::read(pool.place(at, 2)).filler_words() as u32).wrapping_sub(1);
+            chunk
+        } else {
+            page.fresh += 1;
+            page.fresh - 1
+        };
+        page.used += 1;
+        if page.used as usize == size.chunks {
+            class.partial.pop();
+        }
+        self.stored += size.chunk_words as u64;
+        Some(pool.first_word(slab) + chunk as usize * size.chunk_words)
+    }
+
+    /// Counts a chunk that changed hands without becoming free in between.
+    #[inline(always)]
+    pub fn count_reuse(&mut self, id: ClassId) {
+        self.stored += self.classes[id as usize].size.chunk_words as u64;
+    }
+
+    /// Frees the chunk at a word, which no index slot names any more.
+    #[inline]
+    pub fn free(&mut self, pool: &Pool, at: usize) {
+        let slab = self.slab_of(pool, at);
+        let Owner::Slab(id) = self.pages[slab].owner else {
+            unreachable!("an item lies in a slab")
+        };
+        let size = self.classes[id as usize].size;
+        let page = &mut self.pages[slab];
+        // A free list ends with zero: its links are one more than the chunks that they name.
+        write_filler(pool.place(at, 2), u64::from(page.free.wrapping_add(1)));
+        page.free = ((at - pool.first_word(slab)) / size.chunk_words) as u32;
+        let was_full = page.used as usize == size.chunks;
+        page.used -= 1;
+        let is_empty = page.used == 0;
+        let class = self.class(id);
+        if was_full {
+            class.partial.push(slab as u32);
+        }
+        // One partial slab stays, so that a class at the edge does not give and take a page with
+        // every item.
+        if is_empty && class.partial.len() > 1 {
+            self.release(slab);
+        }
+    }
+
+    /// Gives a class a slab of free pages; says whether there were enough in a row.
+    pub fn add_slab(&mut self, id: ClassId) -> bool {
+        let count = self.classes[id as usize].size.pages;
+        let Some(first) = self.free_run(count) else {
+            return false;
+        };
+        for (before, page) in self.pages[first..first + count].iter_mut().enumerate() {
+            page.owner = Owner::Rest(before as u32);
+        }
+        self.free_pages -= count;
+        self.next_free = first + count;
+        let (stored, class) = (self.stored, &mut self.classes[id as usize]);
+        self.pages[first] = Page {
+            owner: Owner::Slab(id),
+            used: 0,
+            fresh: 0,
+            free: NONE,
+            position: class.slabs.len() as u32,
+            passed: stored,
+        };
+        class.slabs.push(first as u32);
+        class.partial.push(first as u32);
+        true
+    }
+
+    fn free_run(&self, count: usize) -> Option<usize> {
+        if self.free_pages < count {
+            return None;
+        }
+        let in_range = |range: Range<usize>| {
+            let mut run = 0;
+            for page in range {
+                run = match self.pages[page].owner {
+                    Owner::Free => run + 1,
+                    _ => 0,
+                };
+                if run == count {
+                    return Some(page + 1 - count);
+                }
+            }
+            None
+        };
+        in_range(self.next_free.min(self.end)..self.end).or_else(|| in_range(0..self.end))
+    }
+
+    /// Takes a slab away from its class, whatever is in it.
+    pub fn release(&mut self, slab: usize) {
+        let Owner::Slab(id) = self.pages[slab].owner else {
+            unreachable!("only a slab is released")
+        };
+        let (position, pages) = (
+            self.pages[slab].position as usize,
+            self.classes[id as usize].size.pages,
+        );
+        let class = self.class(id);
+        class.partial.retain(|&partial| partial as usize != slab);
+        class.slabs.swap_remove(position);
+        if class.hand.slab == position {
+            class.hand.chunk = 0;
+        }
+        if class.hand.slab >= class.slabs.len() {
+            class.hand = Hand::default();
+        }
+        if let Some(&moved) = class.slabs.get(position) {
+            self.pages[moved as usize].position = position as u32;
+        }
+        for page in &mut self.pages[slab..slab + pages] {
+            page.owner = Owner::Free;
+        }
+        self.free_pages += pages;
+    }
+
+    /// The chunk that a class's hand points at, and whether it is the first of its slab. None if
+    /// the class has no slab.
+    #[inline(always)]
+    pub fn at_hand(&self, pool: &Pool, id: ClassId) -> Option<(Chunk, bool)> {
+        let class = &self.classes[id as usize];
+        let slab = *class.slabs.get(class.hand.slab)? as usize;
+        let at = pool.first_word(slab) + class.hand.chunk * class.size.chunk_words;
+        Some((Chunk { slab, at }, class.hand.chunk == 0))
+    }
+
+    /// The word at which the chunk so many places ahead of the hand begins, in the same slab.
+    #[inline(always)]
+    pub fn ahead_of_hand(&self, pool: &Pool, id: ClassId, ahead: usize) -> Option<usize> {
+        let class = &self.classes[id as usize];
+        let slab = *class.slabs.get(class.hand.slab)? as usize;
+        let chunk = class.hand.chunk + ahead;
+        (chunk < self.pages[slab].fresh as usize)
+            .then(|| pool.first_word(slab) + chunk * class.size.chunk_words)
+    }
+
+    /// Moves a class's hand on by one chunk.
+    #[inline(always)]
+    pub fn advance_hand(&mut self, id: ClassId) {
+        let (stored, class) = (self.stored, &mut self.classes[id as usize]);
+        let passed = class.slabs[class.hand.slab] as usize;
+        if class.hand.advance(class.size.chunks, class.slabs.len()) {
+            self.pages[passed].passed = stored;
+        }
+    }
+
+    /// Moves a class's hand past the whole slab that it points at.
+    pub fn skip_slab(&mut self, id: ClassId) {
+        let chunks = self.classes[id as usize].size.chunks;
+        self.class(id).hand.chunk = chunks - 1;
+        self.advance_hand(id);
+    }
+
+    /// How many words ago a class's hand last passed the slab that it points at, and that slab.
+    pub fn age(&self, id: ClassId) -> Option<(u64, usize)> {
+        let class = &self.classes[id as usize];
+        let slab = *class.slabs.get(class.hand.slab)? as usize;
+        Some((self.stored - self.pages[slab].passed, slab))
+    }
+
+    /// The class, other than this one, whose hand has been away for longest: its age and number.
+    pub fn oldest_but(&self, id: ClassId) -> Option<(u64, ClassId)> {
+        (0..self.classes.len() as ClassId)
+            .filter(|&other| other != id)
+            .filter_map(|other| self.age(other).map(|(age, _)| (age, other)))
+            .max()
+    }
+
+    /// The words at which the chunks of a slab begin that have been in use.
+    pub fn chunks(&self, pool: &Pool, slab: usize) -> impl Iterator<Item = usize> + use<> {
+        let Owner::Slab(id) = self.pages[slab].owner else {
+            unreachable!("only slabs have chunks")
+        };
+        let (first, words) = (
+            pool.first_word(slab),
+            self.classes[id as usize].size.chunk_words,
+        );
+        (0..self.pages[slab].fresh as usize).map(move |chunk| first + chunk * words)
+    }
+
+    /// The pages that a slab of a class would take if it were put as near to `page` as it can be.
+    pub fn run_near(&self, id: ClassId, page: usize) -> Range<usize> {
+        let count = self.classes[id as usize].size.pages;
+        let first = page.min(self.end - count);
+        first..first + count
+    }
+
+    /// The slab that a page belongs to.
+    pub fn slab_on(&self, page: usize) -> Option<usize> {
+        match self.pages[page].owner {
+            Owner::Free => None,
+            Owner::Slab(_) => Some(page),
+            Owner::Rest(before) => Some(page - before as usize),
+        }
+    }
+
+    /// The last page before the index's.
+    pub fn last_page(&self) -> usize {
+        self.end - 1
+    }
+
+    /// Gives the last page, which is free, to the index.
+    pub fn give_last_page(&mut self) -> usize {
+        debug_assert!(self.slab_on(self.last_page()).is_none());
+        self.end -= 1;
+        self.free_pages -= 1;
+        self.end
+    }
+
+    /// Pages that items may have.
+    pub fn item_pages(&self) -> usize {
+        self.end
+    }
+
+    /// Takes every slab away from every class: nothing is stored any more.
+    pub fn clear(&mut self) {
+        for class in &mut self.classes {
+            class.slabs.clear();
+            class.partial.clear();
+            class.hand = Hand::default();
+        }
+        for page in &mut self.pages[..self.end] {
+            page.owner = Owner::Free;
+        }
+        (self.free_pages, self.next_free) = (self.end, 0);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

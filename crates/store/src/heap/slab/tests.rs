@@ -1,0 +1,107 @@
+use super::*;
+use crate::memory::PagePolicy;
+use rand::{Rng, SeedableRng, rngs::SmallRng};
+use std::collections::HashMap;
+
+/// Takes and frees chunks of random classes, and checks that no two chunks in use overlap and that
+/// what is free adds up.
+#[test]
+fn chunks_never_overlap_and_pages_come_back() {
+    let seed = rand::random();
+    println!("seed {seed}");
+    let mut rng = SmallRng::seed_from_u64(seed);
+    let (pages, page_words) = (64, 64);
+    let pool = Pool::new(pages, page_words, PagePolicy::Small, None).unwrap();
+    let mut slabs = Slabs::new(&pool, pages, 200);
+    // Word at which each chunk in use begins, and how many words its item has.
+    let mut used: Vec<(usize, usize)> = Vec::new();
+    let mut refused = 0;
+    for _ in 0..50_000 {
+        if rng.random_bool(0.52) {
+            let words = *[2, 3, 7, 8, 20, 64, 70, 200]
+                .get(rng.random_range(0..8))
+                .unwrap();
+            let class = slabs.class_of(words);
+            let at = slabs.take(&pool, class).or_else(|| {
+                slabs.add_slab(class);
+                slabs.take(&pool, class)
+            });
+            let Some(at) = at else {
+                refused += 1;
+                continue;
+            };
+            assert_eq!(slabs.class_at(&pool, at), class);
+            assert!(at + words <= pages * page_words);
+            // An item's header, as far as slabs know one.
+            pool.place(at, 2)
+                .word(0)
+                .store(1 << 8, glimmer_base::sync::Ordering::Relaxed);
+            used.push((at, words));
+        } else if !used.is_empty() {
+            let (at, _) = used.swap_remove(rng.random_range(0..used.len()));
+            slabs.free(&pool, at);
+        }
+        if rng.random_bool(0.01) {
+            used.sort_unstable();
+            assert!(
+                used.windows(2)
+                    .all(|pair| pair[0].0 + pair[0].1 <= pair[1].0)
+            );
+            let slabs_used: HashMap<usize, usize> =
+                used.iter()
+                    .fold(HashMap::new(), |mut slabs_used, &(at, _)| {
+                        *slabs_used.entry(slabs.slab_of(&pool, at)).or_default() += 1;
+                        slabs_used
+                    });
+            for (slab, count) in slabs_used {
+                assert_eq!(slabs.pages[slab].used as usize, count);
+            }
+        }
+    }
+    assert!(refused > 0, "memory was meant to run out");
+    for (at, _) in used.drain(..) {
+        slabs.free(&pool, at);
+    }
+    // One slab with free chunks stays with each class.
+    let kept: usize = slabs
+        .classes
+        .iter()
+        .map(|class| class.slabs.len() * class.size.pages)
+        .sum();
+    assert!(slabs.classes.iter().all(|class| class.slabs.len() <= 1));
+    assert_eq!(slabs.free_pages, pages - kept);
+}
+
+#[test]
+fn a_released_slab_leaves_its_class_in_order() {
+    let pool = Pool::new(8, 64, PagePolicy::Small, None).unwrap();
+    let mut slabs = Slabs::new(&pool, 8, 32);
+    let class = slabs.class_of(32);
+    while slabs.add_slab(class) {}
+    while slabs.take(&pool, class).is_some() {}
+    assert_eq!(slabs.age(class), Some((512, 0)));
+    slabs.advance_hand(class);
+    slabs.advance_hand(class);
+    assert_eq!(slabs.age(class).unwrap().1, 1);
+    slabs.release(1);
+    assert_eq!(slabs.classes[class as usize].slabs, [0, 7, 2, 3, 4, 5, 6]);
+    assert_eq!(slabs.pages[7].position, 1);
+    assert_eq!(slabs.age(class).unwrap().1, 7);
+    assert!(slabs.add_slab(class));
+    assert_eq!(slabs.take(&pool, class).map(|at| pool.page_of(at)), Some(1));
+    assert!(!slabs.add_slab(class));
+}
+
+#[test]
+fn the_index_takes_pages_from_the_end() {
+    let pool = Pool::new(8, 64, PagePolicy::Small, None).unwrap();
+    let mut slabs = Slabs::new(&pool, 8, 32);
+    assert_eq!((slabs.give_last_page(), slabs.give_last_page()), (7, 6));
+    let class = slabs.class_of(32);
+    let added = std::iter::repeat_with(|| slabs.add_slab(class))
+        .take_while(|&added| added)
+        .count();
+    assert_eq!((added, slabs.item_pages()), (6, 6));
+    slabs.clear();
+    assert_eq!(slabs.free_pages, 6);
+}

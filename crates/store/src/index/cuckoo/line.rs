@@ -1,0 +1,314 @@
+//! One cache line of the cuckoo index: three buckets of four slots, and the version that covers
+//! them.
+//!
+//! ```text
+//! word 0   | tags of bucket 1 | tags of bucket 0 |      four tags of a byte each; zero: the slot is empty
+//! word 1   |     version      | tags of bucket 2 |
+//! word 2   |  bucket 0 slot 1 |  bucket 0 slot 0 |      a slot: one bit for CLOCK, 31 bits of offset in words
+//! word 3   |  bucket 0 slot 3 |  bucket 0 slot 2 |
+//!   ...
+//! word 7   |  bucket 2 slot 3 |  bucket 2 slot 2 |
+//! ```
+//!
+//! A slot thus costs 5 1/3 bytes, version included. The paper keeps an array of 8192 version
+//! counters apart, by keyhash; here the counters are striped over the lines, so that looking at one
+//! costs no access of its own, there are as many as lines, and a change of the table does not
+//! disturb readers of other lines.
+//!
+//! # How an optimistic reader knows that nothing changed under it
+//!
+//! The version of a line covers its slots *and the items that they name*. There is one writer at a
+//! time. Whenever it changes a slot, or an item in place, it
+//!
+//! 1. makes the version of the slot's line odd, then a release fence
+//!    ([`write_begin`](Line::write_begin)); where an item moves from one line to another, both
+//!    versions are odd before the fence;
+//! 2. changes slots, or the item, with relaxed stores;
+//! 3. makes the versions even again with release stores ([`write_end`](Line::write_end)).
+//!
+//! The memory of an item is written anew only after the slot that named it was changed in this way,
+//! and a new item is written before a slot names it. A reader, which looks for a key in two buckets,
+//!
+//! 1. loads the versions of both lines with acquire ([`read_begin`](Line::read_begin)); odd means
+//!    start over;
+//! 2. reads tags and slots and copies the item, all with relaxed loads;
+//! 3. runs an acquire fence and loads both versions again
+//!    ([`read_unchanged`](Line::read_unchanged)); unequal means start over.
+//!
+//! *Not torn, not foreign:* if a load of step 2 saw a slot that was changed, or a word of an item
+//! that was changed or whose memory was given away, then the writer's release fence before that
+//! store and the reader's acquire fence synchronise, and the store that made the version of the
+//! slot's line odd is visible to the last load. *Never missed:* an item that moves between its
+//! buckets changes the versions of both lines together, and the reader finds both unchanged, so
+//! what it saw of the two is one state of the table. *Not stale:* the first loads, if they read
+//! even versions, synchronise with the writer's last step, so everything acknowledged before the
+//! read began is seen.
+//!
+//! Setting a slot's CLOCK bit is no change: any thread may do it at any time with
+//! [`mark_recent`](Line::mark_recent), and the writer may lose such a bit when it stores a word.
+
+use crate::memory::LINE_WORDS;
+use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
+use glimmer_base::sync::{AtomicU64, fence};
+
+/// Buckets of a line.
+pub const LINE_BUCKETS: usize = 3;
+/// Slots of a bucket (MemC3 §3: the index is 4-way set-associative).
+pub const BUCKET_SLOTS: usize = 4;
+
+/// A copy of an index slot: where an item lies, and whether it was used since the hand of CLOCK
+/// passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot(u32);
+
+impl Slot {
+    const RECENT: u32 = 1 << 31;
+    /// Offsets are smaller than this many words.
+    pub const OFFSETS: usize = 1 << 31;
+
+    /// A slot for the item at a word offset, not used so far.
+    #[inline(always)]
+    pub fn new(offset: usize) -> Slot {
+        debug_assert!(offset < Self::OFFSETS);
+        Slot(offset as u32)
+    }
+
+    /// Where the item lies, in words.
+    #[inline(always)]
+    pub fn offset(self) -> usize {
+        (self.0 & !Self::RECENT) as usize
+    }
+
+    /// Whether the item was used.
+    #[inline(always)]
+    pub fn is_recent(self) -> bool {
+        self.0 & Self::RECENT != 0
+    }
+
+    /// The same slot with the CLOCK bit set or cleared.
+    #[inline(always)]
+    pub fn with_recent(self, recent: bool) -> Slot {
+        Slot(self.0 & !Self::RECENT | if recent { Self::RECENT } else { 0 })
+    }
+}
+
+/// A line where it lies in memory. See the module's text.
+#[derive(Clone, Copy)]
+pub struct Line<'a>(pub(super) &'a [AtomicU64; LINE_WORDS]);
+
+/// The half of a word that a 32-bit field takes.
+#[inline(always)]
+fn shift(half: usize) -> usize {
+    32 * (half & 1)
+}
+
+impl Line<'_> {
+    #[inline(always)]
+    fn load(self, word: usize, half: usize) -> u32 {
+        (self.0[word].load(Relaxed) >> shift(half)) as u32
+    }
+
+    #[inline(always)]
+    fn store(self, word: usize, half: usize, value: u32) {
+        let old = self.0[word].load(Relaxed);
+        let new = old & !(u64::from(u32::MAX) << shift(half)) | u64::from(value) << shift(half);
+        self.0[word].store(new, Relaxed);
+    }
+
+    /// The four tags of a bucket, the first one in the low byte.
+    #[inline(always)]
+    pub fn tags(self, bucket: usize) -> u32 {
+        self.load(bucket / 2, bucket)
+    }
+
+    /// A slot of a bucket.
+    #[inline(always)]
+    pub fn slot(self, bucket: usize, place: usize) -> Slot {
+        Slot(self.load(2 + 2 * bucket + place / 2, place))
+    }
+
+    /// Changes a slot and its tag; only between [`write_begin`](Line::write_begin) and
+    /// [`write_end`](Line::write_end). Tag zero empties it.
+    #[inline(always)]
+    pub fn set(self, bucket: usize, place: usize, tag: u8, slot: Slot) {
+        let tags = self.tags(bucket) & !(0xFF << (8 * place)) | u32::from(tag) << (8 * place);
+        self.store(bucket / 2, bucket, tags);
+        self.store(2 + 2 * bucket + place / 2, place, slot.0);
+    }
+
+    /// Sets or clears a slot's CLOCK bit; for the writer.
+    #[inline(always)]
+    pub fn set_recent(self, bucket: usize, place: usize, recent: bool) {
+        let slot = self.slot(bucket, place);
+        if slot.is_recent() != recent {
+            let word = 2 + 2 * bucket + place / 2;
+            self.store(word, place, slot.with_recent(recent).0);
+        }
+    }
+
+    /// Sets the CLOCK bit of a slot, if it is still the one that was seen. Any thread may do this
+    /// at any time.
+    #[inline(always)]
+    pub fn mark_recent(self, bucket: usize, place: usize, seen: Slot) {
+        if seen.is_recent() {
+            return;
+        }
+        let cell = &self.0[2 + 2 * bucket + place / 2];
+        let old = cell.load(Relaxed);
+        if (old >> shift(place)) as u32 == seen.0 {
+            let new = old | u64::from(Slot::RECENT) << shift(place);
+            let _ = cell.compare_exchange(old, new, Relaxed, Relaxed);
+        }
+    }
+
+    /// Empties the whole line of memory that had another use; nobody else looks at it yet.
+    pub fn format(self) {
+        self.0.iter().for_each(|word| word.store(0, Relaxed));
+    }
+
+    #[inline(always)]
+    fn version(self, order: glimmer_base::sync::Ordering) -> u32 {
+        (self.0[1].load(order) >> 32) as u32
+    }
+
+    #[inline(always)]
+    fn next_version(self, order: glimmer_base::sync::Ordering) {
+        let word = self.0[1].load(Relaxed);
+        self.0[1].store(word.wrapping_add(1 << 32), order);
+    }
+
+    /// Begins a change. `shared`: whether optimistic readers exist.
+    #[inline(always)]
+    pub fn write_begin(self, shared: bool) {
+        if shared {
+            self.next_version(Relaxed);
+            if !cfg!(weaken = "cuckoo_release_fence") {
+                fence(Release);
+            }
+        }
+    }
+
+    /// Begins a change of this line and another (which may be the same).
+    #[inline(always)]
+    pub fn write_begin_with(self, other: Line<'_>, shared: bool) {
+        if shared && self.differs(other) {
+            other.next_version(Relaxed);
+        }
+        self.write_begin(shared);
+    }
+
+    /// Ends a change.
+    #[inline(always)]
+    pub fn write_end(self, shared: bool) {
+        if shared {
+            let weak = cfg!(weaken = "cuckoo_release_store");
+            self.next_version(if weak { Relaxed } else { Release });
+        }
+    }
+
+    /// Ends a change begun with [`write_begin_with`](Line::write_begin_with).
+    #[inline(always)]
+    pub fn write_end_with(self, other: Line<'_>, shared: bool) {
+        self.write_end(shared);
+        if self.differs(other) {
+            other.write_end(shared);
+        }
+    }
+
+    #[inline(always)]
+    fn differs(self, other: Line<'_>) -> bool {
+        !core::ptr::eq(self.0, other.0) && !cfg!(weaken = "cuckoo_one_version")
+    }
+
+    /// The version to read under, unless a writer is at work.
+    #[inline(always)]
+    pub fn read_begin(self) -> Option<u32> {
+        let weak = cfg!(weaken = "cuckoo_acquire_load");
+        let version = self.version(if weak { Relaxed } else { Acquire });
+        version.is_multiple_of(2).then_some(version)
+    }
+
+    /// Whether the line still has this version; behind an acquire fence.
+    #[inline(always)]
+    pub fn read_unchanged(self, version: u32) -> bool {
+        self.version(Relaxed) == version
+    }
+}
+
+/// The places of a bucket's (or, with `u64`, of two buckets') tags that equal `tag`, as the high
+/// bits of their bytes.
+#[inline(always)]
+pub fn matching(tags: u64, tag: u8) -> u64 {
+    const LOW: u64 = 0x7F7F_7F7F_7F7F_7F7F;
+    let differing = tags ^ (u64::from(tag) * 0x0101_0101_0101_0101);
+    !(((differing & LOW) + LOW) | differing | LOW)
+}
+
+/// The first empty slot among a bucket's tags.
+#[inline(always)]
+pub fn first_empty(tags: u32) -> Option<usize> {
+    // The upper half is made of tags that are not empty.
+    let empty = matching(u64::from(tags) | u64::from(u32::MAX) << 32, 0);
+    (empty != 0).then(|| empty.trailing_zeros() as usize / 8)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use rand::{Rng, SeedableRng, rngs::SmallRng};
+
+    #[test]
+    fn slots_and_tags_do_not_disturb_one_another() {
+        let words: [AtomicU64; LINE_WORDS] = Default::default();
+        let line = Line(&words);
+        let mut model = [[(0u8, Slot(0)); BUCKET_SLOTS]; LINE_BUCKETS];
+        let seed = rand::random();
+        println!("seed {seed}");
+        let mut rng = SmallRng::seed_from_u64(seed);
+        for step in 0..10_000u32 {
+            let (bucket, place) = (rng.random_range(0..3), rng.random_range(0..4));
+            let slot = Slot(rng.random());
+            model[bucket][place] = (rng.random(), slot);
+            line.write_begin(true);
+            assert_eq!(line.read_begin(), None);
+            line.set(bucket, place, model[bucket][place].0, slot);
+            line.write_end(true);
+            assert_eq!(line.read_begin(), Some(2 * step + 2));
+            for (bucket, slots) in model.iter().enumerate() {
+                for (place, &(tag, slot)) in slots.iter().enumerate() {
+                    assert_eq!(line.tags(bucket).to_le_bytes()[place], tag);
+                    assert_eq!(line.slot(bucket, place), slot);
+                }
+                let first = slots.iter().position(|(tag, _)| *tag == 0);
+                assert_eq!(first_empty(line.tags(bucket)), first);
+            }
+        }
+    }
+
+    #[test]
+    fn matches_are_exact() {
+        let mut rng = SmallRng::seed_from_u64(1);
+        for _ in 0..100_000 {
+            let bytes: [u8; 8] = core::array::from_fn(|_| rng.random_range(0..4) * 85);
+            let tag = rng.random_range(0..4) * 85;
+            let expected = (0..8)
+                .filter(|&i| bytes[i] == tag)
+                .fold(0u64, |all, i| all | 0x80 << (8 * i));
+            assert_eq!(matching(u64::from_le_bytes(bytes), tag), expected);
+        }
+    }
+
+    #[test]
+    fn marking_sets_the_bit_of_the_slot_that_was_seen_and_no_other() {
+        let words: [AtomicU64; LINE_WORDS] = Default::default();
+        let line = Line(&words);
+        line.set(1, 2, 9, Slot::new(77));
+        line.mark_recent(1, 2, Slot::new(78));
+        assert!(!line.slot(1, 2).is_recent());
+        line.mark_recent(1, 2, Slot::new(77));
+        assert!(line.slot(1, 2).is_recent() && !line.slot(1, 3).is_recent());
+        assert_eq!(line.slot(1, 2).offset(), 77);
+        line.set_recent(1, 2, false);
+        assert_eq!(line.slot(1, 2), Slot::new(77));
+    }
+}

@@ -1,0 +1,160 @@
+//! The index of MemC3 (NSDI'13 §3): optimistic concurrent cuckoo hashing with partial keys.
+//!
+//! An item has two buckets. Both are computed from its keyhash, and each from the other and the
+//! item's one-byte tag alone, so that items can be moved without looking at their keys. When both
+//! buckets are full, a path of moves to an empty slot is searched for first ([`search`]) and then
+//! walked backwards.
+//!
+//! The paper has one table of fixed size. Here the index is made of *segments*, tables of one page
+//! each, behind a directory of keyhash bits (extendible hashing): a segment in which an item finds
+//! no place is split in two, one page and a fraction of a millisecond at a time. The index thus
+//! follows the number of items, whatever their size, and its pages come out of the same pool as the
+//! items'. Both buckets of an item lie in one segment, so a path search stays within a page.
+
+pub mod line;
+pub mod search;
+mod segment;
+
+pub use line::{BUCKET_SLOTS, LINE_BUCKETS, Line, Slot};
+pub use search::{Breadth, Search, Step, Walks};
+pub use segment::{Candidates, Segment, SlotAt, alternate, buckets_in, line_at};
+
+use crate::memory::Pool;
+use glimmer_base::Keyhash;
+use glimmer_base::sync::AtomicU32;
+use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
+use std::ops::Range;
+
+/// Which segment a key belongs to.
+pub struct Directory {
+    /// The segment of each prefix of keyhash bits: the number of its page. Full length from the
+    /// start; a segment that serves several prefixes stands in all of them.
+    segments: Box<[AtomicU32]>,
+    /// Bits of a prefix.
+    depth: u32,
+    /// Buckets of a segment.
+    buckets: u32,
+}
+
+/// Where a key's item can be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Home {
+    /// The prefix: which entry of the directory.
+    pub entry: usize,
+    /// The segment's page.
+    pub page: u32,
+    /// The two buckets, by number in the segment.
+    pub buckets: [u32; 2],
+    /// The tag, which is never zero.
+    pub tag: u8,
+}
+
+impl Directory {
+    /// Longest prefix: keyhashes keep 16 bits for the partition, and 16 for the tag.
+    pub const DEPTH_MAX: u32 = 24;
+
+    /// A directory with prefixes of `depth` bits, all in the segment at `root`.
+    ///
+    /// # Panics
+    ///
+    /// If the prefix is longer than [`DEPTH_MAX`](Directory::DEPTH_MAX).
+    pub fn new(depth: u32, root: usize, page_words: usize) -> Directory {
+        assert!(depth <= Self::DEPTH_MAX);
+        Directory {
+            segments: (0..1usize << depth)
+                .map(|_| AtomicU32::new(root as u32))
+                .collect(),
+            depth,
+            buckets: buckets_in(page_words),
+        }
+    }
+
+    /// Slots of a segment.
+    pub fn slots_per_segment(&self) -> usize {
+        self.buckets as usize * BUCKET_SLOTS
+    }
+
+    /// Which prefix a key has.
+    #[inline(always)]
+    pub fn entry(&self, keyhash: Keyhash) -> usize {
+        (((keyhash.0 >> 16) & 0xFFFF_FFFF) >> (32 - self.depth)) as usize
+    }
+
+    /// Where the key's item can be.
+    #[inline(always)]
+    pub fn home(&self, keyhash: Keyhash) -> Home {
+        let entry = self.entry(keyhash);
+        let page = self.segments[entry].load(Acquire);
+        let (buckets, tag) = spread(keyhash, self.buckets);
+        Home {
+            entry,
+            page,
+            buckets,
+            tag,
+        }
+    }
+
+    /// Whether the key still belongs to that segment; behind an acquire fence. A reader that met
+    /// the old half of a segment after it was split learns it here: the version of the line that it
+    /// loaded first was made even after the directory was changed.
+    #[inline(always)]
+    pub fn unchanged(&self, home: &Home) -> bool {
+        cfg!(weaken = "cuckoo_directory_recheck")
+            || self.segments[home.entry].load(Relaxed) == home.page
+    }
+
+    /// The segment that a home lies in.
+    #[inline(always)]
+    pub fn segment<'a>(&self, pool: &'a Pool, home: &Home) -> Segment<'a> {
+        Segment::at(pool, pool.first_word(home.page as usize), self.buckets)
+    }
+
+    /// The segment on a page.
+    pub fn segment_on<'a>(&self, pool: &'a Pool, page: u32) -> Segment<'a> {
+        Segment::at(pool, pool.first_word(page as usize), self.buckets)
+    }
+
+    /// All prefixes that a segment serves: a run whose length and beginning are multiples of one
+    /// power of two.
+    pub fn run(&self, home: &Home) -> Range<usize> {
+        let is_mine = |entry: usize| self.segments[entry].load(Relaxed) == home.page;
+        let runs = (0..=self.depth).map(|bits| {
+            let len = 1 << (self.depth - bits);
+            let first = home.entry & !(len - 1);
+            first..first + len
+        });
+        runs.into_iter()
+            .find(|run| is_mine(run.start) && is_mine(run.end - 1))
+            .expect("a segment serves at least the prefix that it was reached by")
+    }
+
+    /// Gives prefixes to the segment on a page, which is filled.
+    pub fn assign(&self, entries: Range<usize>, page: usize) {
+        for entry in &self.segments[entries] {
+            entry.store(page as u32, Release);
+        }
+    }
+
+    /// Gives all prefixes to the segment on a page.
+    pub fn assign_all(&self, page: usize) {
+        self.assign(0..self.segments.len(), page);
+    }
+
+    /// Bytes of the directory itself.
+    pub fn bytes(&self) -> usize {
+        self.segments.len() * size_of::<AtomicU32>()
+    }
+}
+
+/// A key's two buckets among `buckets`, and its tag (§3.1).
+#[inline(always)]
+pub fn spread(keyhash: Keyhash, buckets: u32) -> ([u32; 2], u8) {
+    let tag = ((u32::from(keyhash.0 as u16) * 255) >> 16) as u8 + 1;
+    // Bits that neither partition nor prefix have used up: all of them, mixed once more.
+    let mixed = keyhash.0.wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 32;
+    let first = ((mixed * u64::from(buckets)) >> 32) as u32;
+    ([first, alternate(first, tag, buckets)], tag)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,174 @@
+//! Growth of the index: a slot for a new item, by moving others along a cuckoo path, by splitting
+//! the segment, or, where the index may not grow, by eviction.
+
+use super::{Shared, State, Writer, hash};
+use crate::access::Access;
+use crate::index::cuckoo::{BUCKET_SLOTS, Home, LINE_BUCKETS, Slot, SlotAt, line_at};
+use crate::memory::LINE_WORDS;
+use glimmer_base::{Keyhash, Moment};
+
+/// Lines ahead of the one being split whose items are fetched.
+const AHEAD: usize = 4;
+
+impl<A: Access> Writer<'_, A> {
+    /// Makes sure that one of the key's buckets has an empty slot.
+    #[inline(always)]
+    pub(super) fn make_slot(&mut self, keyhash: Keyhash, now: Moment) {
+        let shared = self.shared;
+        let home = shared.directory.home(keyhash);
+        let segment = shared.directory.segment(&shared.pool, &home);
+        if segment.empty(home.buckets).is_none() {
+            self.make_slot_by_moving(keyhash, now);
+        }
+    }
+
+    #[inline(never)]
+    fn make_slot_by_moving(&mut self, keyhash: Keyhash, now: Moment) {
+        let shared = self.shared;
+        loop {
+            let home = shared.directory.home(keyhash);
+            let segment = shared.directory.segment(&shared.pool, &home);
+            if segment.empty(home.buckets).is_some() {
+                return;
+            }
+            let State { search, path, .. } = &mut *self.state;
+            let made = segment.make_empty(home.buckets, search, path, A::SHARED_READS);
+            if made.is_some() {
+                return;
+            }
+            if !self.split(&home, now) {
+                self.evict_from(&home, now);
+                return;
+            }
+        }
+    }
+
+    /// Gives up one of the items in a home, one that was not used if there is one.
+    fn evict_from(&mut self, home: &Home, now: Moment) {
+        let shared = self.shared;
+        let segment = shared.directory.segment(&shared.pool, home);
+        let slots = home.buckets.into_iter().flat_map(|bucket| {
+            let (line, bucket) = segment.locate(bucket);
+            (0..BUCKET_SLOTS).map(move |place| SlotAt {
+                line,
+                bucket,
+                place,
+            })
+        });
+        let mut victim = None;
+        for at in slots {
+            let line = shared.line(at);
+            if !line.slot(at.bucket, at.place).is_recent() {
+                victim = Some(at);
+                break;
+            }
+            line.set_recent(at.bucket, at.place, false);
+            victim = victim.or(Some(at));
+        }
+        let victim = victim.expect("both buckets are full");
+        let at = self.give_up(victim, now);
+        shared.counters.index_evictions.add(1);
+        self.state.slabs.free(&shared.pool, at);
+    }
+
+    /// Splits a segment in two, by the next bit of the keyhash; false if the index may not grow. An
+    /// item keeps its place, on one page or on the other, so nothing has to be searched for.
+    ///
+    /// Readers go on all the while: the new segment is filled, then the directory names it, and only
+    /// then is the old one thinned out, under its lines' versions.
+    #[cold]
+    fn split(&mut self, home: &Home, now: Moment) -> bool {
+        let shared = self.shared;
+        let run = shared.directory.run(home);
+        if run.len() < 2 || self.state.segments >= self.state.segments_max {
+            return false;
+        }
+        let page = self.index_page(now);
+        let upper = run.start + run.len() / 2..run.end;
+        let (old, new) = (shared.segment(home.page as usize), shared.segment(page));
+        let mut leaving = core::mem::take(&mut self.state.leaving);
+        leaving.clear();
+        let mut ahead = old.lines().skip(AHEAD);
+        for (line, copy) in old.lines().zip(new.lines()) {
+            if let Some(next) = ahead.next() {
+                shared.prefetch_items_of(next);
+            }
+            leaving.push(shared.copy_leaving(line, copy, upper.start));
+        }
+        shared.directory.assign(upper, page);
+        for (line, &mask) in old.lines().zip(&leaving) {
+            shared.clear_leaving(line, mask, A::SHARED_READS);
+        }
+        self.state.leaving = leaving;
+        self.state.segments += 1;
+        true
+    }
+
+    /// A page for a new segment: one that the index had before a flush, else the last of the
+    /// items' pages.
+    fn index_page(&mut self, now: Moment) -> usize {
+        let shared = self.shared;
+        let pages = shared.pool.pages();
+        let next = pages - 1 - self.state.segments;
+        if next >= self.state.slabs.item_pages() {
+            return next;
+        }
+        self.empty_page(self.state.slabs.last_page(), now);
+        shared.index_pages.add(1);
+        self.state.slabs.give_last_page()
+    }
+}
+
+/// Every slot of a line.
+fn places() -> impl Iterator<Item = (usize, usize)> {
+    (0..LINE_BUCKETS).flat_map(|bucket| (0..BUCKET_SLOTS).map(move |place| (bucket, place)))
+}
+
+impl Shared {
+    fn prefetch_items_of(&self, line: usize) {
+        let line = line_at(&self.pool, line);
+        for (bucket, place) in places() {
+            if line.tags(bucket).to_le_bytes()[place] != 0 {
+                self.pool.prefetch(line.slot(bucket, place).offset());
+            }
+        }
+    }
+
+    /// Fills a line of a new segment with the slots of the old one's whose keys have prefixes from
+    /// `upper` on; gives back which those are.
+    fn copy_leaving(&self, line: usize, copy: usize, upper: usize) -> u16 {
+        debug_assert!(line.is_multiple_of(LINE_WORDS));
+        let (old, new) = (line_at(&self.pool, line), line_at(&self.pool, copy));
+        new.format();
+        let mut leaving = 0;
+        for (nth, (bucket, place)) in places().enumerate() {
+            let (tag, slot) = (
+                old.tags(bucket).to_le_bytes()[place],
+                old.slot(bucket, place),
+            );
+            if tag == 0 {
+                continue;
+            }
+            let item = self.item(slot).expect("a slot names an item");
+            if self.directory.entry(hash(self, &item)) >= upper {
+                new.set(bucket, place, tag, slot);
+                leaving |= 1 << nth;
+            }
+        }
+        leaving
+    }
+
+    fn clear_leaving(&self, line: usize, leaving: u16, shared: bool) {
+        if leaving == 0 {
+            return;
+        }
+        let line = line_at(&self.pool, line);
+        line.write_begin(shared);
+        for (nth, (bucket, place)) in places().enumerate() {
+            if leaving & (1 << nth) != 0 {
+                line.set(bucket, place, 0, Slot::new(0));
+            }
+        }
+        line.write_end(shared);
+    }
+}

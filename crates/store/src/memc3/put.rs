@@ -1,0 +1,135 @@
+//! Storing an item: over the old one if it is of the same size class, else in a chunk of its own,
+//! and into the index.
+
+use super::{Found, Writer};
+use crate::access::Access;
+use crate::heap::{NewItem, write_item};
+use crate::index::cuckoo::{Slot, SlotAt};
+use crate::partition::Stored;
+use glimmer_base::{Keyhash, Moment};
+
+impl<A: Access> Writer<'_, A> {
+    /// Stores an item under its key, in place of the one that is there.
+    #[inline]
+    pub fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored {
+        if !self.fits(item) {
+            return Stored::TooLarge;
+        }
+        let cas = match item.history.cas {
+            Some(cas) => cas,
+            None => self.next_cas(),
+        };
+        self.put_as(keyhash, item, cas, now);
+        Stored::Yes(cas)
+    }
+
+    /// Whether an item is within the limit. Room for flags, expiry and the extra field counts
+    /// always, so that a touch never makes an item too large.
+    #[inline(always)]
+    pub fn fits(&self, item: &NewItem<'_>) -> bool {
+        let mut layout = item.layout();
+        layout.flags = true;
+        layout.expiry = true;
+        layout.extra = true;
+        layout.words() <= self.shared.item_words_max
+    }
+
+    /// Stores an item that [`fits`](Self::fits) with a given CAS unique, which is its history's if
+    /// that has one.
+    #[inline]
+    fn put_as(&mut self, keyhash: Keyhash, item: &NewItem<'_>, cas: u64, now: Moment) {
+        let shared = self.shared;
+        let words = item.layout().words();
+        shared.counters.stored.add(1);
+        self.learn_size(words as u64);
+        let class = self.state.slabs.class_of(words);
+        match shared.find(&shared.directory.home(keyhash), item.key) {
+            Some(found) if self.class_of(&found) == class => self.overwrite(&found, item, cas),
+            Some(_) => {
+                let at = self.allocate(class, now);
+                self.replace(keyhash, item, cas, at);
+            }
+            None => {
+                // The slot first: what makes room in the index may give up slabs, and would not
+                // know a chunk that no slot names yet.
+                self.make_slot(keyhash, now);
+                let at = self.allocate(class, now);
+                write_item(shared.pool.place(at, words), item, cas);
+                self.link(keyhash, at, words);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn class_of(&self, found: &Found<'_>) -> u8 {
+        let at = found.slot.offset();
+        self.state.slabs.class_at(&self.shared.pool, at)
+    }
+
+    /// Writes an item over the one that is there; a use of it.
+    #[inline(always)]
+    fn overwrite(&mut self, found: &Found<'_>, item: &NewItem<'_>, cas: u64) {
+        let shared = self.shared;
+        let (old_words, words) = (found.item.layout().words(), item.layout().words());
+        let line = shared.line(found.at);
+        line.write_begin(A::SHARED_READS);
+        write_item(shared.pool.place(found.slot.offset(), words), item, cas);
+        line.write_end(A::SHARED_READS);
+        line.set_recent(found.at.bucket, found.at.place, true);
+        shared.counters.in_place_updates.add(1);
+        shared.counters.bytes.add(8 * words as u64);
+        shared.counters.bytes.sub(8 * old_words as u64);
+    }
+
+    /// Writes an item to a chunk of another class than its old one's, which it replaces unless
+    /// making room has just evicted it.
+    fn replace(&mut self, keyhash: Keyhash, item: &NewItem<'_>, cas: u64, at: usize) {
+        let shared = self.shared;
+        let home = shared.directory.home(keyhash);
+        let words = item.layout().words();
+        let old = shared.find(&home, item.key);
+        write_item(shared.pool.place(at, words), item, cas);
+        let Some(old) = old else {
+            // Its slot is empty now.
+            return self.link(keyhash, at, words);
+        };
+        shared.counters.gone(&old.item);
+        self.set_slot(old.at, home.tag, Slot::new(at).with_recent(true), words);
+        self.state.slabs.free(&shared.pool, old.slot.offset());
+    }
+
+    /// Makes the index name an item that has just been written; one of its buckets has an empty
+    /// slot.
+    #[inline(always)]
+    fn link(&mut self, keyhash: Keyhash, at: usize, words: usize) {
+        let shared = self.shared;
+        let home = shared.directory.home(keyhash);
+        let segment = shared.directory.segment(&shared.pool, &home);
+        let empty = segment
+            .empty(home.buckets)
+            .expect("a slot was made before and nothing has taken it since");
+        self.set_slot(empty, home.tag, Slot::new(at), words);
+    }
+
+    #[inline(always)]
+    fn set_slot(&mut self, slot_at: SlotAt, tag: u8, slot: Slot, words: usize) {
+        let shared = self.shared;
+        let line = shared.line(slot_at);
+        line.write_begin(A::SHARED_READS);
+        line.set(slot_at.bucket, slot_at.place, tag, slot);
+        line.write_end(A::SHARED_READS);
+        shared.counters.items.add(1);
+        shared.counters.bytes.add(8 * words as u64);
+    }
+
+    /// Follows the usual size of items, by which the pipeline knows how much of one to fetch.
+    #[inline(always)]
+    fn learn_size(&mut self, words: u64) {
+        let usual = &mut self.state.usual_words_64;
+        *usual = *usual - *usual / 64 + words;
+        let usual = *usual / 64;
+        if usual != self.shared.usual_words.get() {
+            self.shared.usual_words.set(usual);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Room for an item: a free chunk, a free page, the chunk of the item that CLOCK gives up (MemC3
+//! §4.2), or a slab of a class that holds older items.
+
+use super::{Writer, expired, hash};
+use crate::access::Access;
+use crate::evict::clock::{self, Verdict};
+use crate::heap::slab::ClassId;
+use crate::index::cuckoo::SlotAt;
+use glimmer_base::Moment;
+
+/// How many chunks ahead of the hand keys are hashed and their buckets fetched.
+const AHEAD: usize = 8;
+/// How many slabs that are in use are left alone before one is taken all the same.
+const SPARED_MAX: usize = 2;
+
+impl<A: Access> Writer<'_, A> {
+    /// A chunk of a class, which no slot names. Never fails: there are pages for two of the largest
+    /// items at least.
+    #[inline]
+    pub(super) fn allocate(&mut self, class: ClassId, now: Moment) -> usize {
+        let pool = &self.shared.pool;
+        if let Some(at) = self.state.slabs.take(pool, class) {
+            return at;
+        }
+        self.evict_for(class, now)
+    }
+
+    fn evict_for(&mut self, class: ClassId, now: Moment) -> usize {
+        let shared = self.shared;
+        loop {
+            // An item of the class may have been freed with its slab on the way.
+            if let Some(at) = self.state.slabs.take(&shared.pool, class) {
+                return at;
+            }
+            if self.state.slabs.add_slab(class) {
+                continue;
+            }
+            let Some((chunk, begins_slab)) = self.state.slabs.at_hand(&shared.pool, class) else {
+                self.take_slab_for(class, 0, now);
+                continue;
+            };
+            if begins_slab {
+                let own = self.state.slabs.age(class).map_or(0, |(age, _)| age);
+                if self.take_slab_for(class, own, now) {
+                    continue;
+                }
+            }
+            self.look_ahead(class);
+            self.state.slabs.advance_hand(class);
+            if self.examine(chunk.at, now) == Verdict::Evict {
+                self.state.slabs.count_reuse(class);
+                return chunk.at;
+            }
+        }
+    }
+
+    /// What the hand does with the item at a word; one that goes is unlinked.
+    #[inline(always)]
+    fn examine(&mut self, at: usize, now: Moment) -> Verdict {
+        let shared = self.shared;
+        let item = shared.item_at(at).expect("a full slab has no free chunk");
+        let (slot_at, slot) = shared
+            .slot_of(hash(shared, &item), at)
+            .expect("a chunk in use has a slot");
+        let dead = expired(&item, now);
+        if !dead && clock::verdict(slot.is_recent()) == Verdict::Spare {
+            let line = shared.line(slot_at);
+            line.set_recent(slot_at.bucket, slot_at.place, false);
+            return Verdict::Spare;
+        }
+        match dead {
+            true => shared.counters.expired_reclaimed.add(1),
+            false => shared.counters.evictions.add(1),
+        }
+        shared.counters.gone(&item);
+        shared.unlink(slot_at, A::SHARED_READS);
+        Verdict::Evict
+    }
+
+    /// Fetches the buckets of an item that the hand comes to soon.
+    #[inline(always)]
+    fn look_ahead(&self, class: ClassId) {
+        let shared = self.shared;
+        let ahead = self.state.slabs.ahead_of_hand(&shared.pool, class, AHEAD);
+        if let Some(item) = ahead.and_then(|at| shared.item_at(at)) {
+            shared.prefetch_buckets(hash(shared, &item));
+        }
+    }
+
+    /// Makes pages free for a slab of a class whose own slabs are `own` words old, if another
+    /// class's are much older or the class has none; says whether it did.
+    #[cold]
+    fn take_slab_for(&mut self, class: ClassId, own: u64, now: Moment) -> bool {
+        let has_none = self.state.slabs.age(class).is_none();
+        let mut spared = 0;
+        loop {
+            let Some((age, oldest)) = self.state.slabs.oldest_but(class) else {
+                return false;
+            };
+            if !has_none && !clock::takes_from(own, age) {
+                return false;
+            }
+            let (_, slab) = self
+                .state
+                .slabs
+                .age(oldest)
+                .expect("the oldest has slabs, or it would have no age");
+            if self.collect(slab) && spared < SPARED_MAX {
+                spared += 1;
+                self.clear_bits();
+                self.state.slabs.skip_slab(oldest);
+                continue;
+            }
+            for page in self.state.slabs.run_near(class, slab) {
+                self.empty_page(page, now);
+            }
+            return true;
+        }
+    }
+
+    /// Notes what is in a slab and which slots name it; says whether most of it was used.
+    fn collect(&mut self, slab: usize) -> bool {
+        let (shared, state) = (self.shared, &mut *self.state);
+        state.slab_items.clear();
+        state.slab_slots.clear();
+        for at in state.slabs.chunks(&shared.pool, slab) {
+            if let Some(item) = shared.item_at(at) {
+                let keyhash = hash(shared, &item);
+                shared.prefetch_buckets(keyhash);
+                state.slab_items.push((keyhash, at));
+            }
+        }
+        let mut used = 0;
+        for &(keyhash, at) in &state.slab_items {
+            if let Some((slot_at, slot)) = shared.slot_of(keyhash, at) {
+                used += usize::from(slot.is_recent());
+                state.slab_slots.push(slot_at);
+            }
+        }
+        clock::spares_slab(used, state.slab_slots.len())
+    }
+
+    fn clear_bits(&mut self) {
+        for at in &self.state.slab_slots {
+            self.shared.line(*at).set_recent(at.bucket, at.place, false);
+        }
+    }
+
+    /// Makes a page free by giving up the slab on it.
+    pub(super) fn empty_page(&mut self, page: usize, now: Moment) {
+        let Some(slab) = self.state.slabs.slab_on(page) else {
+            return;
+        };
+        self.collect(slab);
+        for i in 0..self.state.slab_slots.len() {
+            let slot_at = self.state.slab_slots[i];
+            self.give_up(slot_at, now);
+        }
+        self.state.slabs.release(slab);
+    }
+
+    /// Evicts the item that a slot names; its chunk is the caller's.
+    pub(super) fn give_up(&mut self, slot_at: SlotAt, now: Moment) -> usize {
+        let shared = self.shared;
+        let slot = shared.line(slot_at).slot(slot_at.bucket, slot_at.place);
+        let item = shared.item(slot).expect("a slot names an item");
+        match expired(&item, now) {
+            true => shared.counters.expired_reclaimed.add(1),
+            false => shared.counters.evictions.add(1),
+        }
+        shared.counters.gone(&item);
+        shared.unlink(slot_at, A::SHARED_READS);
+        slot.offset()
+    }
+}

@@ -1,0 +1,144 @@
+//! The table as a [`Table`]: nothing but the verbs' names.
+
+use super::{Figures, Owner, Reader, Writer};
+use crate::access::{Access, Gate};
+use crate::heap::{History, Item, NewItem};
+use crate::partition::{Busy, Counts, Stored};
+use crate::table::{Table, TableFigures, TableReader, TableWriter};
+use glimmer_base::sync::Ordering::Acquire;
+use glimmer_base::{Expiry, Keyhash, Moment};
+use std::ops::Range;
+
+impl<A: Access> Table for Owner<A> {
+    type Access = A;
+    type Writer<'a> = Writer<'a, A>;
+    type Reader = Reader;
+
+    #[inline(always)]
+    fn enter(&mut self, flushes: u64) -> Writer<'_, A> {
+        Owner::enter(self, flushes)
+    }
+
+    fn reader(&self) -> Option<Reader> {
+        Owner::reader(self)
+    }
+
+    fn share(&self) -> Option<Self> {
+        Some(Owner {
+            shared: self.shared.clone(),
+            gate: self.gate.share()?,
+        })
+    }
+
+    #[inline(always)]
+    fn prefetch_bucket(&self, keyhash: Keyhash) {
+        self.shared.prefetch_buckets(keyhash);
+    }
+
+    #[inline(always)]
+    fn prefetch_item(&self, keyhash: Keyhash) {
+        self.shared.prefetch_item(keyhash);
+    }
+
+    fn figures(&self) -> Box<dyn TableFigures> {
+        Box::new(Owner::figures(self))
+    }
+}
+
+impl<A: Access> TableWriter for Writer<'_, A> {
+    #[inline(always)]
+    fn find(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> Option<Item<'_>> {
+        Writer::find(self, keyhash, key, now).map(|found| found.item)
+    }
+
+    #[inline(always)]
+    fn read<T>(
+        &mut self,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        take: impl FnOnce(&Item<'_>) -> T,
+    ) -> Option<T> {
+        Writer::read(self, keyhash, key, now, take)
+    }
+
+    #[inline(always)]
+    fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored {
+        Writer::put(self, keyhash, item, now)
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {
+        Writer::remove(self, keyhash, key, now)
+    }
+
+    #[inline(always)]
+    fn touch(&mut self, keyhash: Keyhash, key: &[u8], expiry: Expiry, now: Moment) -> bool {
+        Writer::touch(self, keyhash, key, expiry, now)
+    }
+
+    fn amend(
+        &mut self,
+        keyhash: Keyhash,
+        key: &[u8],
+        expiry: Expiry,
+        history: History,
+        now: Moment,
+    ) -> bool {
+        Writer::amend(self, keyhash, key, expiry, history, now)
+    }
+
+    fn was_read(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {
+        Writer::find(self, keyhash, key, now).is_some_and(|found| found.slot.is_recent())
+    }
+}
+
+impl TableReader for Reader {
+    #[inline(always)]
+    fn read<T>(
+        &self,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        take: impl FnMut(&Item<'_>) -> T,
+    ) -> Result<Option<T>, Busy> {
+        Reader::read(self, keyhash, key, now, flushes, take)
+    }
+
+    #[inline(always)]
+    fn prefetch_bucket(&self, keyhash: Keyhash) {
+        self.shared.prefetch_buckets(keyhash);
+    }
+
+    #[inline(always)]
+    fn prefetch_item(&self, keyhash: Keyhash) {
+        self.shared.prefetch_item(keyhash);
+    }
+}
+
+impl TableFigures for Figures {
+    fn counts(&self, flushes: u64) -> Counts {
+        let mut counts = self.shared.counters.counts();
+        if self.shared.flushes.load(Acquire) != flushes {
+            counts.items = 0;
+            counts.bytes = 0;
+        }
+        counts
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        let pool = &self.shared.pool;
+        let pages = pool.pages() as u64 - self.shared.index_pages.get();
+        8 * pages * pool.page_words() as u64
+    }
+
+    fn index_bytes(&self) -> u64 {
+        let pages = 8 * self.shared.index_pages.get() * self.shared.pool.page_words() as u64;
+        pages + self.shared.directory.bytes() as u64
+    }
+
+    fn addresses(&self) -> Vec<Range<usize>> {
+        vec![self.shared.pool.addresses()]
+    }
+}

@@ -1,0 +1,59 @@
+//! Changing what an item carries beside its value: its expiry, and what the meta commands leave on
+//! it. Where it lies if it has the fields for that, else by writing it anew.
+
+use super::{Found, Writer};
+use crate::access::Access;
+use crate::heap::{History, NewItem, can_amend, write_amended};
+use glimmer_base::{Expiry, Keyhash, Moment};
+
+impl<A: Access> Writer<'_, A> {
+    /// Changes when the key's item expires; says whether there was one. Counts as a use. The CAS
+    /// unique stays: touching is no mutation.
+    pub fn touch(&mut self, keyhash: Keyhash, key: &[u8], expiry: Expiry, now: Moment) -> bool {
+        let Some(found) = self.find(keyhash, key, now) else {
+            return false;
+        };
+        self.count_use(&found);
+        let history = found.item.history();
+        self.amend(keyhash, key, expiry, history, now)
+    }
+
+    /// Gives the key's item another expiry and another history, of which the CAS unique stays if it
+    /// names none. Says whether there was an item. Does not count as a use.
+    pub fn amend(
+        &mut self,
+        keyhash: Keyhash,
+        key: &[u8],
+        expiry: Expiry,
+        history: History,
+        now: Moment,
+    ) -> bool {
+        let Some(found) = self.find(keyhash, key, now) else {
+            return false;
+        };
+        let cas = history.cas.or(Some(found.item.cas()));
+        let history = History { cas, ..history };
+        if can_amend(&found.item, expiry, &history) {
+            self.amend_in_place(&found, expiry, &history);
+            return true;
+        }
+        let (mut value, flags) = (Vec::new(), found.item.flags());
+        found.item.value().append_to(&mut value);
+        let again = NewItem {
+            key,
+            value: [&value, &[]],
+            flags,
+            expiry,
+            history,
+        };
+        self.put(keyhash, &again, now);
+        true
+    }
+
+    fn amend_in_place(&self, found: &Found<'_>, expiry: Expiry, history: &History) {
+        let line = self.shared.line(found.at);
+        line.write_begin(A::SHARED_READS);
+        write_amended(&found.item, expiry, history);
+        line.write_end(A::SHARED_READS);
+    }
+}

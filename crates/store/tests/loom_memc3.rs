@@ -1,0 +1,305 @@
+//! Loom explores the shipped cuckoo index, slabs and MemC3 table: every interleaving (up to a bound
+//! on preemptions) and every value that a relaxed load may return. `RUSTFLAGS="--cfg loom" cargo
+//! test -p glimmer-store --release --test loom_memc3`.
+//!
+//! Pages have two lines here, so a segment has six buckets of four slots.
+#![cfg(loom)]
+
+use glimmer_base::{Expiry, Keyhash, Moment, Seed};
+use glimmer_store::access::{Access, Crcw, Crew};
+use glimmer_store::heap::{History, Item, NewItem};
+use glimmer_store::index::cuckoo::spread;
+use glimmer_store::memc3::{Memc3Config, Owner, Reader};
+use glimmer_store::memory::PagePolicy;
+use glimmer_store::table::{Table, TableFigures};
+use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::thread;
+use std::sync::Arc;
+
+const NOW: Moment = Moment {
+    ms: 2_000,
+    epoch_unix_ms: 0,
+};
+const SEED: Seed = Seed(1);
+const PAGE_BYTES: usize = 128;
+const BUCKETS: u32 = 6;
+/// Pages of the index and of items in the smallest table that there can be.
+const PAGES_MIN: usize = 4;
+/// Items of a page.
+const PAGE_ITEMS: usize = 5;
+
+type Key = [u8; 2];
+
+fn explore(test: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = model.preemption_bound.or(Some(2));
+    model.max_branches = 100_000;
+    model.check(test);
+}
+
+/// A table of so many pages, one of them the index's at first.
+fn table<A: Access>(pages: usize) -> Owner<A> {
+    let config = Memc3Config {
+        // What the writer knows of a page counts as well.
+        memory_bytes: pages * (PAGE_BYTES + 40),
+        page_bytes: PAGE_BYTES,
+        item_bytes_max: 8 * 6,
+        pages: PagePolicy::Small,
+        numa_node: None,
+        seed: SEED,
+    };
+    Owner::new(&config).unwrap()
+}
+
+fn hash(key: Key) -> Keyhash {
+    SEED.keyhash(&key)
+}
+
+/// The n-th key.
+fn key(n: usize) -> Key {
+    [b'a' + (n / 26) as u8, b'a' + (n % 26) as u8]
+}
+
+fn put<A: Access>(owner: &mut Owner<A>, flushes: u64, key: Key, fill: u8) {
+    let value = [fill; 8];
+    let item = NewItem {
+        key: &key,
+        value: [&value, &[]],
+        flags: 0,
+        expiry: Expiry::NEVER,
+        history: History::NEW,
+    };
+    owner.enter(flushes).put(hash(key), &item, NOW);
+}
+
+/// What a read sees: the CAS unique and the value's bytes.
+fn seen(item: &Item<'_>) -> (u64, Vec<u8>) {
+    let mut value = Vec::new();
+    item.value().append_to(&mut value);
+    (item.cas(), value)
+}
+
+fn get(reader: &Reader, key: Key) -> Result<Option<(u64, Vec<u8>)>, ()> {
+    reader.read(hash(key), &key, NOW, 0, seen).map_err(|_| ())
+}
+
+/// The n-th store of a test writes n's: value and CAS unique must belong together.
+fn assert_whole(found: &(u64, Vec<u8>)) {
+    assert_eq!(found.1, [found.0 as u8; 8], "torn");
+}
+
+/// An update in place beside a reader: the reader sees the old item or the new one.
+#[test]
+fn in_place_updates_are_not_torn() {
+    explore(|| {
+        let mut owner = table::<Crew>(PAGES_MIN);
+        let reader = owner.reader().unwrap();
+        put(&mut owner, 0, key(0), 1);
+        let writer = thread::spawn(move || put(&mut owner, 0, key(0), 2));
+        if let Ok(found) = get(&reader, key(0)) {
+            assert_whole(&found.expect("the key is never absent"));
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// CLOCK gives an item's chunk to another one while it is copied: the reader sees the whole item or
+/// none.
+#[test]
+fn items_whose_memory_is_given_away_are_not_torn() {
+    explore(|| {
+        let mut owner = table::<Crew>(PAGES_MIN);
+        let reader = owner.reader().unwrap();
+        let full = PAGE_ITEMS * (PAGES_MIN - 1);
+        for n in 0..full {
+            put(&mut owner, 0, key(n), 1 + n as u8);
+        }
+        assert_eq!(Owner::figures(&owner).counts(0).evictions, 0);
+        let writer = thread::spawn(move || {
+            put(&mut owner, 0, key(full), 1 + full as u8);
+            assert_eq!(Owner::figures(&owner).counts(0).evictions, 1);
+        });
+        if let Ok(Some(found)) = get(&reader, key(0)) {
+            assert_whole(&found);
+            assert_eq!(found.0, 1, "another item's value");
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// What was acknowledged before a read began is what the read sees, or something newer.
+#[test]
+fn acknowledged_writes_are_seen() {
+    explore(|| {
+        let mut owner = table::<Crew>(PAGES_MIN);
+        let reader = owner.reader().unwrap();
+        put(&mut owner, 0, key(0), 1);
+        let acknowledged = Arc::new(AtomicBool::new(false));
+        let writer = {
+            let acknowledged = acknowledged.clone();
+            thread::spawn(move || {
+                put(&mut owner, 0, key(0), 2);
+                acknowledged.store(true, Ordering::Release);
+            })
+        };
+        let after = acknowledged.load(Ordering::Acquire);
+        if let Ok(found) = get(&reader, key(0)) {
+            let found = found.expect("the key is never absent");
+            assert_whole(&found);
+            assert!(!after || found.0 == 2, "stale after it was acknowledged");
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// A deleted key stays deleted for whoever knows of it, and its chunk may be another's.
+#[test]
+fn deletes_are_seen() {
+    explore(|| {
+        let mut owner = table::<Crew>(PAGES_MIN);
+        let reader = owner.reader().unwrap();
+        put(&mut owner, 0, key(0), 1);
+        let acknowledged = Arc::new(AtomicBool::new(false));
+        let writer = {
+            let acknowledged = acknowledged.clone();
+            thread::spawn(move || {
+                assert!(owner.enter(0).remove(hash(key(0)), &key(0), NOW));
+                put(&mut owner, 0, key(1), 2);
+                acknowledged.store(true, Ordering::Release);
+            })
+        };
+        let after = acknowledged.load(Ordering::Acquire);
+        if let Ok(found) = get(&reader, key(0)) {
+            assert!(!after || found.is_none());
+            if let Some(found) = &found {
+                assert_whole(found);
+                assert_eq!(found.0, 1, "another item's value");
+            }
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// Keys whose first bucket is `first` and whose other bucket passes.
+fn keys_at(first: u32, other: impl Fn(u32) -> bool) -> impl Iterator<Item = Key> {
+    (0..26 * 26).map(key).filter(move |&key| {
+        let (homes, _) = spread(hash(key), BUCKETS);
+        homes[0] == first && other(homes[1])
+    })
+}
+
+/// A new item finds both its buckets full, and another moves to its other bucket, on another line:
+/// the reader that looks for that one finds it wherever it is.
+#[test]
+fn items_that_are_moved_are_never_absent() {
+    explore(|| {
+        let mut owner = table::<Crew>(PAGES_MIN);
+        let reader = owner.reader().unwrap();
+        // The first item of bucket 0 is the one that a shortest path moves.
+        let moved: Vec<Key> = keys_at(0, |other| other == 5).take(4).collect();
+        let others: Vec<Key> = keys_at(1, |other| other == 4).take(4).collect();
+        let new = keys_at(0, |other| other == 1).next().unwrap();
+        for (n, &key) in moved.iter().chain(&others).enumerate() {
+            put(&mut owner, 0, key, 1 + n as u8);
+        }
+        let writer = thread::spawn(move || {
+            put(&mut owner, 0, new, 9);
+            assert_eq!(Owner::figures(&owner).counts(0).items, 9);
+        });
+        if let Ok(found) = get(&reader, moved[0]) {
+            let found = found.expect("an item that is moved is never absent");
+            assert_whole(&found);
+            assert_eq!(found.0, 1);
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// Pages for as many items as make the index split.
+const PAGES_TO_SPLIT: usize = 9;
+
+/// How many keys fit before the first segment splits.
+fn keys_before_split() -> usize {
+    let keys = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = keys.clone();
+    explore(move || {
+        let mut owner = table::<Crew>(PAGES_TO_SPLIT);
+        let before = Table::figures(&owner).index_bytes();
+        let mut n = 0;
+        while Table::figures(&owner).index_bytes() == before {
+            put(&mut owner, 0, key(n), 1);
+            n += 1;
+        }
+        assert_eq!(Owner::figures(&owner).counts(0).evictions, 0);
+        counted.store(n - 1, std::sync::atomic::Ordering::Relaxed);
+    });
+    keys.load(std::sync::atomic::Ordering::Relaxed)
+}
+
+/// The key among the first `n` that a split moves to the new segment, or does not.
+fn some_key(n: usize, moves: bool) -> Key {
+    let upper = |key: &Key| (hash(*key).0 >> 47) & 1 == 1;
+    (0..n).map(key).find(|key| upper(key) == moves).unwrap()
+}
+
+/// A segment is split under a reader: it finds the item, on the old page or on the new one.
+#[test]
+fn items_of_a_segment_that_is_split_are_never_absent() {
+    let n = keys_before_split();
+    explore(move || {
+        let mut owner = table::<Crew>(PAGES_TO_SPLIT);
+        let reader = owner.reader().unwrap();
+        for n in 0..n {
+            put(&mut owner, 0, key(n), 1 + n as u8);
+        }
+        let writer = thread::spawn(move || put(&mut owner, 0, key(n), 1 + n as u8));
+        if let Ok(found) = get(&reader, some_key(n, true)) {
+            let found = found.expect("an item that goes to a new segment is never absent");
+            assert_whole(&found);
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// A flush gives the memory of items away whose segment it does not touch: the reader sees the whole
+/// item or none.
+#[test]
+fn items_that_are_flushed_are_not_torn() {
+    let n = keys_before_split() + 1;
+    explore(move || {
+        let mut owner = table::<Crew>(PAGES_TO_SPLIT);
+        let reader = owner.reader().unwrap();
+        for n in 0..n {
+            put(&mut owner, 0, key(n), 1 + n as u8);
+        }
+        // The first item lies where the next one will after the flush.
+        let first = key(0);
+        let moved = (hash(first).0 >> 47) & 1 == 1;
+        assert!(moved, "choose a seed by which the first key moves");
+        let writer = thread::spawn(move || put(&mut owner, 1, key(n), 1 + n as u8));
+        if let Ok(Some(found)) = get(&reader, first) {
+            assert_whole(&found);
+            assert_eq!(found.0, 1, "another item's value");
+        }
+        writer.join().unwrap();
+    });
+}
+
+/// Two writers and a reader under CRCW: writers exclude one another, and nothing is lost.
+#[test]
+fn writers_exclude_one_another() {
+    explore(|| {
+        let mut owner = table::<Crcw>(PAGES_MIN);
+        let mut other = owner.share().unwrap();
+        let reader = owner.reader().unwrap();
+        let writer = thread::spawn(move || put(&mut other, 0, key(0), 7));
+        put(&mut owner, 0, key(1), 7);
+        writer.join().unwrap();
+        let mut found: Vec<_> = [key(0), key(1)]
+            .map(|key| get(&reader, key).unwrap().unwrap().0)
+            .into();
+        found.sort_unstable();
+        assert_eq!(found, [1, 2], "each store has a CAS unique of its own");
+        assert_eq!(Owner::figures(&owner).counts(0).items, 2);
+    });
+}
