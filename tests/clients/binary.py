@@ -1,5 +1,6 @@
 """Packets of the binary protocol."""
 
+import re
 import struct
 
 OPAQUE = 0x01020304
@@ -32,6 +33,16 @@ def packet(magic, opcode, status, key, value, extras, cas, opaque):
     body_bytes = len(extras) + len(key) + len(value)
     head = struct.pack(">BBHBBHII", magic, opcode, len(key), len(extras), 0, status, body_bytes, opaque)
     return head + (cas if isinstance(cas, bytes) else struct.pack(">Q", cas)) + extras + key + value
+
+
+PLACE = re.compile(rb"%\{\w+\}")
+
+
+def key_of(request):
+    """The key of a request, whose unique may still be a name."""
+    request = PLACE.sub(bytes(8), request)
+    key_bytes, extras_bytes = struct.unpack_from(">HB", request, 2)
+    return request[24 + extras_bytes :][:key_bytes]
 
 
 def request(opcode, key=b"", value=b"", extras=b"", cas=0, opaque=OPAQUE):

@@ -28,6 +28,8 @@ DIFFERENCES_SHOWN = 10
 TEXT_UNIQUE = re.compile(rb"(?m)^(VALUE \S+ \d+ \d+ |(?:HD|VA \d+) (?:[^\r\n]* )?c)(\d+)")
 # Seconds pass for one server while the other answers.
 TEXT_SECONDS = re.compile(rb"(?<= [tl])\d+(?=[ \r])")
+# For a key whose unique is not known.
+NO_UNIQUE = 77_777_777
 PLACE = re.compile(rb"%\{unique\}")
 
 
@@ -47,7 +49,10 @@ class Difference:
 
 
 class Side:
-    """One server's side of a conversation. Uniques are its own, so they are compared by the order in which they first appear."""
+    """One server's side of a conversation.
+
+    Uniques are its own: each key's are compared by the order in which they first appear. Two keys may have the same one.
+    """
 
     def __init__(self, server):
         with server.wire() as wire:
@@ -55,7 +60,7 @@ class Side:
         self.wire = server.wire()
         self.wire.socket.settimeout(PATIENCE_S)
         self.uniques = {}
-        self.newest = None
+        self.newest = {}
 
     def __enter__(self):
         return self
@@ -78,33 +83,34 @@ class Side:
             pass
         return replies
 
-    def canonical(self, unique):
-        if unique not in self.uniques:
-            self.uniques[unique] = len(self.uniques)
-        self.newest = unique
-        return self.uniques[unique]
+    def canonical(self, key, unique):
+        seen = self.uniques.setdefault(key, {})
+        self.newest[key] = unique
+        return seen.setdefault(unique, len(seen))
 
     def text(self, request):
         """One request and the no-op that ends its answer."""
-        newest = b"1" if self.newest is None else b"%d" % self.newest
+        key = requests_meta.key_of(request)
+        newest = b"%d" % self.newest.get(key, NO_UNIQUE)
         self.wire.send(PLACE.sub(newest, request) + b"mn\r\n")
         reply = TEXT_SECONDS.sub(lambda found: b"%d" % round(int(found[0]), -1), self.until(b"MN\r\n"))
-        return TEXT_UNIQUE.sub(lambda found: found[1] + b"#%d" % self.canonical(int(found[2])), reply)
+        return TEXT_UNIQUE.sub(lambda found: found[1] + b"#%d" % self.canonical(key, int(found[2])), reply)
 
     def binary(self, request):
-        newest = struct.pack(">Q", self.newest or 0)
+        key = binary.key_of(request)
+        newest = struct.pack(">Q", self.newest.get(key, NO_UNIQUE))
         barrier = binary.response(binary.NOOP, opaque=0xB0B0B0B0)
         self.wire.send(PLACE.sub(lambda _: newest, request) + binary.request(binary.NOOP, opaque=0xB0B0B0B0))
-        return self.with_canonical_unique(self.until(barrier))
+        return self.with_canonical_unique(key, self.until(barrier))
 
     def malformed_binary(self, packet):
-        return self.with_canonical_unique(self.until_closed(packet))
+        return self.with_canonical_unique(binary.key_of(packet), self.until_closed(packet))
 
-    def with_canonical_unique(self, reply):
+    def with_canonical_unique(self, key, reply):
         """The reply with the first packet's unique replaced."""
         if len(reply) < 24 or reply[16:24] == bytes(8):
             return reply
-        unique = self.canonical(int.from_bytes(reply[16:24], "big"))
+        unique = self.canonical(key, int.from_bytes(reply[16:24], "big"))
         return reply[:16] + struct.pack(">Q", unique) + reply[24:]
 
     def until(self, end):

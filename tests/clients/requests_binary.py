@@ -7,7 +7,7 @@ import binary as b
 KEYS = [b"a", b"a", b"b", b"c", b"\0\xff ", b"k" * 250]
 VALUES = [b"", b"1", b"5", b"99", b"18446744073709551615", b"word", b"12 ", b"x" * 300]
 EXPTIMES = [0, 0, 0, 1000, 100_000, 3_000_000, 0xFFFFFFFF]
-UNIQUES = [0, 0, 0, 0, b"%{unique}", b"%{unique}", 1, 0xFFFF_FFFF_FFFF]
+UNIQUES = [0, 0, 0, 0, b"%{unique}", b"%{unique}", 0xFFFF_FFFF_FFFF]
 STORES = [b.SET, b.SET, b.ADD, b.REPLACE, b.SETQ, b.ADDQ, b.REPLACEQ]
 PLAIN = [b.GET, b.GET, b.GETQ, b.GETK, b.GETKQ, b.DELETE, b.DELETEQ]
 COUNTS = [b.INCREMENT, b.INCREMENTQ, b.DECREMENT, b.DECREMENTQ]
@@ -43,7 +43,8 @@ def conversation(rng):
 
 def malformed(rng):
     """One packet whose lengths do not fit its opcode or one another; the server says so and closes."""
-    opcode = rng.choice(STORES + PLAIN + COUNTS + TOUCHES + APPENDS + OTHERS + [b.QUIT, b.QUITQ])
+    # Not one that is unknown: behind that, memcached takes the body for the next packet if it has a key.
+    opcode = rng.choice(STORES + PLAIN + COUNTS + TOUCHES + APPENDS + [b.NOOP, b.FLUSH, b.FLUSHQ, b.QUIT, b.QUITQ])
     extras_bytes, key_bytes, value_bytes = (
         rng.choice([0, 0, 4, 8, 20, 255]),
         rng.choice([0, 1, 250, 251, 300]),

@@ -1,11 +1,13 @@
 """Generates meta commands, and classic ones on the same items: valid, borderline and malformed, each with all of its value."""
 
+import base64
+
 KEYS = [b"a", b"a", b"b", b"c", b"Zm9v", b"foo", b"AAEC/w=="]
 NUMBERS = [b"0", b"0", b"1", b"5", b"100", b"1000", b"18446744073709551615", b"18446744073709551616", b"-1", b"x", b""]
 EXPTIMES = [b"0", b"0", b"1000", b"100000", b"-1", b"3000000", b"x", b""]
 # Of an item that is made: memcached 1.6 lets one that has expired already live, and shows what remains as a huge number.
 TTLS = [exptime for exptime in EXPTIMES if exptime not in (b"-1", b"3000000")]
-UNIQUES = [b"%{unique}", b"%{unique}", b"%{unique}", b"1", b"99999999", b"x", b""]
+UNIQUES = [b"%{unique}", b"%{unique}", b"%{unique}", b"99999999", b"x", b""]
 OPAQUES = [b"", b"1", b"opaque", b"o" * 31, b"o" * 32]
 VALUES = [b"", b"1", b"5", b"99", b"18446744073709551615", b"word", b"mn\r\nmn", b"12 ", b"x" * 300]
 PLAIN = {
@@ -49,6 +51,17 @@ NEWER = {
     (b"ma", b"E"),
 }
 ODD = [b"z", b"P", b"Lpath/", b"S5"]
+
+
+def key_of(request):
+    """The key of a request, whose unique may still be a name."""
+    words = request.split(b"\r\n")[0].split()
+    if words[0] not in PLAIN or b"b" not in words[2:]:
+        return words[1]
+    try:
+        return base64.b64decode(words[1])
+    except ValueError:
+        return words[1]
 
 
 def flags(rng, command, newer):

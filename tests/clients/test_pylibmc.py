@@ -1,15 +1,17 @@
-"""pylibmc, which is libmemcached: every command of its text protocol."""
+"""pylibmc, which is libmemcached: every command of its text protocol, and the same over the binary protocol."""
 
 import time
 
 import pytest
+from conftest import require_protocol
 
 pylibmc = pytest.importorskip("pylibmc", reason="no wheel of pylibmc for this Python")
 
 
-@pytest.fixture
-def client(server):
-    client = pylibmc.Client([server.url], binary=False, behaviors={"cas": True, "tcp_nodelay": True})
+@pytest.fixture(params=["text", "binary"])
+def client(server, request):
+    require_protocol(server, request.param)
+    client = pylibmc.Client([server.url], binary=request.param == "binary", behaviors={"cas": True, "tcp_nodelay": True})
     yield client
     client.disconnect_all()
 
@@ -27,7 +29,12 @@ def test_set_and_get(client):
 
 
 def test_add_replace_append_prepend(client):
-    assert not client.replace("key", b"0")
+    if client.binary:
+        # The binary protocol says why.
+        with pytest.raises(pylibmc.NotFound):
+            client.replace("key", b"0")
+    else:
+        assert not client.replace("key", b"0")
     assert client.add("key", b"1")
     assert not client.add("key", b"2")
     assert client.append("key", b"9")
