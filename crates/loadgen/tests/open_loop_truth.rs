@@ -10,7 +10,7 @@ use glimmer_loadgen::{
     driver::{Link, Meaning, Reply},
     load::{
         Arrivals, Counted, Drive, Idle, Recorder, Window, World, closed, open,
-        record::{Glance, Interval},
+        record::{Glance, Interval, Span},
     },
     workload::{Ask, Drawn, Workload},
 };
@@ -138,8 +138,8 @@ enum Loop {
     Closed,
 }
 
-/// Latencies as reported, and the stalls as they were.
-fn measure(which: &Loop, seconds: u64, seed: u64) -> (Histogram<u64>, Vec<(u64, u64)>) {
+/// Latencies as reported, the stalls as they were, and what else was measured.
+fn measure(which: &Loop, seconds: u64, seed: u64) -> (Histogram<u64>, Vec<(u64, u64)>, Span) {
     // Measured from one second's beginning to another's, so that as many stalls are seen as there are seconds.
     let (window, glance) = (Window::closed(), Glance::default());
     window.open(SECOND_NS, (1 + seconds) * SECOND_NS);
@@ -181,14 +181,14 @@ fn measure(which: &Loop, seconds: u64, seed: u64) -> (Histogram<u64>, Vec<(u64, 
         }
     }
     let end = model.borrow().now;
-    recorder.finish(end).unwrap().expect("the window opened");
+    let span = recorder.finish(end).unwrap().expect("the window opened");
     let mut all = glimmer_loadgen::load::record::histogram();
     for interval in intervals {
         all.add(&interval.reads).unwrap();
         all.add(&interval.writes).unwrap();
     }
     let stalls = model.borrow().stalls.clone();
-    (all, stalls)
+    (all, stalls, span)
 }
 
 /// The `quantile` of latency if requests arrive at `rate` per second. A request that arrives `t` into a stall of length `s` waits for the rest of it, and
@@ -210,7 +210,7 @@ fn the_open_loop_reports_what_arithmetic_predicts() {
     const SECONDS: u64 = 10;
     for rate in [2_000.0, 10_000.0, 50_000.0] {
         for arrivals in [Arrivals::Fixed(rate), Arrivals::Poisson(rate)] {
-            let (latency, stalls) = measure(&Loop::Open(arrivals), SECONDS, 11);
+            let (latency, stalls, _) = measure(&Loop::Open(arrivals), SECONDS, 11);
             let requests = latency.len() as f64;
             assert!(
                 (requests / (rate * SECONDS as f64) - 1.0).abs() < 0.02,
@@ -239,7 +239,7 @@ fn the_open_loop_reports_what_arithmetic_predicts() {
 
 #[test]
 fn the_closed_loop_hides_the_stall() {
-    let (latency, stalls) = measure(&Loop::Closed, 5, 11);
+    let (latency, stalls, _) = measure(&Loop::Closed, 5, 11);
     let measured = SECOND_NS..6 * SECOND_NS;
     let seen = stalls.iter().filter(|(begin, _)| measured.contains(begin));
     assert_eq!(seen.count(), 5);
@@ -253,4 +253,23 @@ fn the_closed_loop_hides_the_stall() {
         latency.len()
     );
     assert!(p99 < STALL_NS / 100, "{p99}");
+}
+
+#[test]
+fn a_rate_beyond_the_server_is_noticed() {
+    // Nine tenths of every second remain for requests of 10 us: 90,000 in a second.
+    for (rate, share) in [(50_000.0, 1.0), (120_000.0, 0.75), (180_000.0, 0.5)] {
+        let (latency, _, span) = measure(&Loop::Open(Arrivals::Poisson(rate)), 1, 11);
+        assert!(
+            (latency.len() as f64 / rate - 1.0).abs() < 0.02,
+            "every request is waited for"
+        );
+        let answered = span.in_time as f64 / latency.len() as f64;
+        // What the warm-up left over is answered first: at most a second's surplus.
+        println!("{rate}/s: {answered:.3} answered in time");
+        assert!(
+            answered < share + 0.02 && (share < 1.0 || answered > 0.98),
+            "{rate}/s: {answered}"
+        );
+    }
 }

@@ -203,10 +203,9 @@ impl Arguments {
             };
             let outcome = load::run(target, &plan, None, &mut |_| {})?;
             let latency = outcome.latency_ns();
-            let keys_per_request = outcome.tally.operations() as f64 / latency.len().max(1) as f64;
             let probe = sweep::Probe {
                 offered_per_s: rate,
-                answered_per_s: outcome.operations_per_s() / keys_per_request,
+                answered_per_s: rate * outcome.in_time_share(),
                 latency_us: latency.value_at_quantile(quantile) as f64 / 1e3,
                 saturated: outcome.saturated,
             };

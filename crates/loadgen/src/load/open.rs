@@ -17,6 +17,8 @@ use crate::{
 const SENDS_MAX: u32 = 16;
 /// Requests of a thread without a reply: beyond this the server will not catch up, and the run ends.
 pub const UNDER_WAY_MAX: usize = 1 << 18;
+/// A client that is so late at the window's end with what was due before it will not catch up either.
+const LATE_NS_MAX: u64 = 2_000_000_000;
 /// Nanoseconds between two looks at silent connections.
 const PATIENCE_NS: u64 = 10_000_000;
 
@@ -157,7 +159,8 @@ pub fn run<L: Link, W: World<L>>(
         }
         let now = drive.world.now_ns();
         drive.recorder.tick(now)?;
-        if drive.inspect(now)? && drive.under_way() > UNDER_WAY_MAX {
+        let behind = more && (clock.due as u64) < to && now > to.saturating_add(LATE_NS_MAX);
+        if behind || drive.inspect(now)? && drive.under_way() > UNDER_WAY_MAX {
             drive.recorder.saturated = true;
             drive.recorder.window().end_by(now);
         }

@@ -78,6 +78,8 @@ pub struct Outcome {
     pub writes: Histogram<u64>,
     /// How late the client itself was in sending, in an open loop, in nanoseconds.
     pub lateness: Histogram<u64>,
+    /// Requests that count whose replies came before the measured time was over.
+    pub in_time: u64,
     /// CPU seconds of every client thread.
     pub client_cpu_s: Vec<f64>,
     /// CPU seconds of the server, if somebody could tell.
@@ -99,6 +101,11 @@ impl Outcome {
         all.add(&self.reads).expect("histograms of one shape");
         all.add(&self.writes).expect("histograms of one shape");
         all
+    }
+
+    /// Part of the requests that were answered before the measured time was over: well below one, replies were falling behind.
+    pub fn in_time_share(&self) -> f64 {
+        self.in_time as f64 / (self.reads.len() + self.writes.len()).max(1) as f64
     }
 
     /// Keys read, written and deleted per second.

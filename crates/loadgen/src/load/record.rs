@@ -137,6 +137,8 @@ pub struct Span {
     pub server_cpu_s: f64,
     /// How late requests were sent, in nanoseconds.
     pub lateness: Histogram<u64>,
+    /// Requests that count whose replies came before the window's end.
+    pub in_time: u64,
     /// Whether replies fell so far behind that the thread gave up.
     pub saturated: bool,
 }
@@ -166,6 +168,8 @@ pub struct Recorder<'a> {
     last: Option<Sample>,
     /// How late requests were sent, in nanoseconds.
     pub lateness: Histogram<u64>,
+    /// Replies of those that count which came before the window's end.
+    in_time: u64,
     /// Whether the thread gave up because replies fell too far behind.
     pub saturated: bool,
 }
@@ -189,6 +193,7 @@ impl<'a> Recorder<'a> {
             first: None,
             last: None,
             lateness: histogram(),
+            in_time: 0,
             saturated: false,
         }
     }
@@ -214,6 +219,7 @@ impl<'a> Recorder<'a> {
                 &mut self.interval.writes
             };
             histogram.saturating_record(latency_ns.max(1));
+            self.in_time += u64::from(reply.ticket + latency_ns < self.window.to());
         }
     }
 
@@ -287,6 +293,7 @@ impl<'a> Recorder<'a> {
                 .saturating_sub(first.server_cpu)
                 .as_secs_f64(),
             lateness: self.lateness,
+            in_time: self.in_time,
             saturated: self.saturated,
         }))
     }

@@ -226,6 +226,7 @@ fn outcome(spans: &[Span], all: Interval, series: Vec<Second>, warming: &Warming
         reads: all.reads,
         writes: all.writes,
         lateness: histogram(),
+        in_time: spans.iter().map(|span| span.in_time).sum(),
         client_cpu_s: spans.iter().map(|span| span.client_cpu_s).collect(),
         server_cpu_s: spans.iter().map(|span| span.server_cpu_s).sum(),
         series,

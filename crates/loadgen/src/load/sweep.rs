@@ -62,7 +62,7 @@ impl FromStr for Slo {
 pub struct Probe {
     /// Requests per second that arrived.
     pub offered_per_s: f64,
-    /// Requests per second that were answered.
+    /// Requests per second that were answered before the measurement was over.
     pub answered_per_s: f64,
     /// Latency at the promise's quantile, in microseconds.
     pub latency_us: f64,
