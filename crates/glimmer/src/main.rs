@@ -1,5 +1,10 @@
 //! The roof: the `glimmer` command.
 
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "comments of arguments are help texts, where brackets mean what may be left out"
+)]
+
 mod bench;
 mod figure;
 mod serve;
