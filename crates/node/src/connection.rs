@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use glimmer_base::limits::{BUFFER_BYTES, HELD_MS_MAX, STALLED_MS_MAX};
+use glimmer_base::limits::{BUFFER_BYTES, HELD_MS_MAX, REPLY_BYTES_HIGH, STALLED_MS_MAX};
 use glimmer_proto::Parser;
 use glimmer_transport::udp::Peer;
 use glimmer_transport::{Received, Sent, Stream};
@@ -142,10 +142,11 @@ impl Connection {
         self.window.is_none() && self.outing.is_none() && self.tx.is_empty()
     }
 
-    /// Whether the client has taken everything in front of this hole of its window.
+    /// Whether this hole of its window is the next to be filled, and what is in front of it has been taken, or is too little to be sent without
+    /// it.
     pub fn awaits(&self, hole: u16) -> bool {
         let is_next = |window: &Window| window.next() == Some(hole);
-        self.tx.is_empty() && self.window.as_deref().is_some_and(is_next)
+        self.tx.len() < REPLY_BYTES_HIGH && self.window.as_deref().is_some_and(is_next)
     }
 
     /// Whether its errand should go on.
