@@ -10,6 +10,11 @@ from clauses_text import END, STORED, store, value
 LINE = re.compile(rb"key=(\S+) exp=(-1|\d+) la=\d+ cas=(\d+) fetch=(yes|no) cls=1 size=(\d+) flags=(\d+)\n")
 
 
+def needs_a_walk(server):
+    if "memc3" in server.flags:
+        pytest.skip("a cuckoo table does not walk its items yet")
+
+
 def listed(wire, command, end):
     wire.send(command)
     wire.expect(b"OK\r\n")
@@ -24,6 +29,7 @@ def fill(wire, count, prefix=b"k"):
 
 
 def test_metadump_lists_every_item_once(server, ours):
+    needs_a_walk(server)
     with server.wire() as wire:
         fill(wire, 5000)
         wire.exchange(b"set mortal 7 1000 3\r\nabc\r\nset gone 0 -1 1\r\nx\r\n", STORED * 2)
@@ -44,6 +50,7 @@ def test_metadump_lists_every_item_once(server, ours):
 
 
 def test_mgdump_lists_commands(server, ours):
+    needs_a_walk(server)
     with server.wire() as wire:
         fill(wire, 300)
         lines = listed(wire, b"lru_crawler mgdump all\r\n", b"EN\r\n")
@@ -117,6 +124,7 @@ def test_cachedump_is_bounded(ours, flags):
 
 
 def test_a_crawl_removes_what_has_expired(server, ours):
+    needs_a_walk(server)
     with server.wire() as wire:
         wire.exchange(b"stats reset\r\n", b"RESET\r\n")
         fill(wire, 500)
