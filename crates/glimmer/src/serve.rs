@@ -90,7 +90,7 @@ pub struct Arguments {
     #[arg(short = 'A', long, help_heading = CLIENTS)]
     enable_shutdown: bool,
 
-    /// Disable CAS: `gets` shows 0
+    /// Accepted as by memcached; so far only `stats settings` shows it, and CAS uniques stay
     #[arg(short = 'C', long, help_heading = CLIENTS)]
     disable_cas: bool,
 
