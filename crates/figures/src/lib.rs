@@ -22,5 +22,5 @@ pub use data::{Data, Point, Row, X};
 pub use figure::{Columns, Figure, Kind, Needs, Spec};
 pub use machine::Machine;
 pub use record::{Record, Unmet, reproduce};
-pub use run::{Progress, Run, Settings};
+pub use run::{Run, Settings};
 pub use shape::{Finding, Shape, Verdict};

@@ -3,16 +3,13 @@
 use std::fmt::{self, Write};
 
 use anyhow::{Result, bail, ensure};
-use glimmer_loadgen::machine as here;
+use glimmer_loadgen::{machine as here, noise::SPREAD_MAX, progress::Progress};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Data, Figure, Finding, Kind, Machine, Progress, Run, Settings, Shape, Verdict, machine,
+    Data, Figure, Finding, Kind, Machine, Run, Settings, Shape, Verdict, machine,
     run::{self, Measured},
 };
-
-/// Repetitions of the machine's own figure that spread wider than this are a noisy machine.
-const NOISE_MAX: f64 = 0.10;
 
 /// What is kept of a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,7 +132,7 @@ impl Record {
         if text.is_empty() {
             return None;
         }
-        if let Some(noise) = self.noise().filter(|&noise| noise > NOISE_MAX) {
+        if let Some(noise) = self.noise().filter(|&noise| noise > SPREAD_MAX) {
             let _ = write!(
                 text,
                 "\n  the machine was noisy: its own figure spread by {:.0}%",
@@ -165,7 +162,7 @@ impl Record {
             let _ = write!(text, "; {}", versions.join("; "));
         }
         if let Some(noise) = self.noise() {
-            let word = if noise > NOISE_MAX { "NOISY, " } else { "" };
+            let word = if noise > SPREAD_MAX { "NOISY, " } else { "" };
             let _ = write!(
                 text,
                 "; {word}the machine's own random reads spread by {:.0}%",

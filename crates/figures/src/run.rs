@@ -6,6 +6,7 @@ use anyhow::Result;
 use glimmer_loadgen::{
     ceiling::Region,
     machine::{self, SERVER_CORE},
+    progress::Progress,
     stats::Spread,
 };
 
@@ -27,16 +28,6 @@ pub struct Settings {
     pub repeat: Option<usize>,
     /// Length of one measurement, unless each figure is to choose.
     pub measured: Option<Duration>,
-}
-
-/// Told what happens, by whichever thread does it.
-pub trait Progress: Sync {
-    /// So many more steps are coming.
-    fn expect(&self, steps: usize);
-    /// A step is done.
-    fn step(&self, what: &str);
-    /// Something that takes a while and is no step begins.
-    fn say(&self, what: &str);
 }
 
 /// A measurement under way.

@@ -37,6 +37,17 @@ impl System {
         }
     }
 
+    /// Ours with MemC3's table instead of MICA's, with one worker.
+    pub fn memc3() -> System {
+        System {
+            name: "glimmer memc3".to_owned(),
+            arguments: ["--access", "crcw", "--table", "memc3"]
+                .map(str::to_owned)
+                .into(),
+            ..System::glimmer("crcw")
+        }
+    }
+
     /// One of the others, with one thread and nothing else set.
     pub fn peer(kind: Kind) -> System {
         System {

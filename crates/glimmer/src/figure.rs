@@ -1,7 +1,5 @@
 //! `glimmer figure`: the papers' figures, reproduced.
 
-mod watch;
-
 use std::{
     path::{Path, PathBuf},
     time::Duration,
@@ -15,8 +13,7 @@ use glimmer_figures::{
 };
 use glimmer_loadgen::report::Table;
 
-use crate::bench::seconds;
-use watch::Watch;
+use crate::{bench::seconds, progress::Watch};
 
 /// Reproduce the figures of the papers
 ///

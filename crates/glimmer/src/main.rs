@@ -7,6 +7,7 @@
 
 mod bench;
 mod figure;
+mod progress;
 mod serve;
 mod top;
 

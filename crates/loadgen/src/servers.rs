@@ -2,6 +2,8 @@
 
 use std::{
     ffi::OsStr,
+    fs::File,
+    io::{Read, Seek},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
     os::unix::process::CommandExt,
     process::{Child, Command, Stdio},
@@ -10,7 +12,10 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use rustix::process::{Pid, Signal, geteuid, kill_process, set_parent_process_death_signal};
+use rustix::{
+    fs::{MemfdFlags, memfd_create},
+    process::{Pid, Signal, geteuid, kill_process, set_parent_process_death_signal},
+};
 
 use crate::{
     client::{self, closed, open},
@@ -112,6 +117,8 @@ pub struct Server {
     kind: Kind,
     address: SocketAddr,
     value_bytes: usize,
+    /// What it has written to its standard error.
+    said: File,
 }
 
 impl Launch {
@@ -128,7 +135,9 @@ impl Launch {
         };
         // SAFETY: between fork and exec it makes two system calls and does not allocate.
         unsafe { command.pre_exec(start) };
+        let said = File::from(memfd_create("stderr", MemfdFlags::CLOEXEC)?);
         command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(said.try_clone()?);
         let child = command
             .spawn()
             .with_context(|| format!("starting {name}"))?;
@@ -138,14 +147,16 @@ impl Launch {
             kind: self.kind,
             address,
             value_bytes: self.value_bytes,
+            said,
         };
         let begin = Instant::now();
         while TcpStream::connect(address).is_err() {
             if let Some(status) = server.child.try_wait()? {
                 let arguments: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
                 bail!(
-                    "{name} did not start ({status}): {name} {}",
-                    arguments.join(" ")
+                    "{name} did not start ({status}): {name} {}\n{}",
+                    arguments.join(" "),
+                    server.said()
                 );
             }
             if begin.elapsed() > START_MAX {
@@ -213,6 +224,15 @@ impl Server {
         self.child.id()
     }
 
+    /// What it has written to its standard error.
+    fn said(&mut self) -> String {
+        let mut text = Vec::new();
+        // A complaint that cannot be read is no reason for another one.
+        let _ = self.said.rewind();
+        let _ = self.said.read_to_end(&mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
     /// CPU time it has used so far.
     pub fn cpu(&self) -> Result<Duration> {
         Ok(machine::process_cpu(self.pid())?)
@@ -258,6 +278,11 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
+        // Nobody has told it to end: what it said is why a measurement went wrong.
+        if let Ok(Some(status)) = self.child.try_wait() {
+            eprintln!("{} has ended ({status}): {}", self.kind.name(), self.said());
+            return;
+        }
         if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
             let _ = kill_process(pid, Signal::TERM);
         }

@@ -18,7 +18,8 @@ use crate::{
 /// Threads of the paper's figure.
 const THREADS_MAX: usize = 16;
 const PEERS: [Server; 1] = [Server::Memcached];
-const OURS: &str = "glimmer crcw";
+/// MICA's table and MemC3's.
+const OURS: [&str; 2] = ["glimmer crcw", "glimmer memc3"];
 const MEMCACHED: &str = "memcached";
 /// 16-byte keys and 32-byte values (MemC3 §5.3).
 const ITEMS: Items = Items {
@@ -56,13 +57,13 @@ impl Figure for FullSystem {
             source: "MemC3 (NSDI'13), Figure 9, §5.4",
             claim: "With 95% GETs in batches of 100 and 5% SETs, Zipf-distributed keys of 16 bytes and values of 32, MemC3 reaches 4.4 MOPS, almost 3 times the original \
                     Memcached's 1.5. Memcached sharded over the cores does worst, because hot keys load one shard more than the others.",
-            here: "The same mix over TCP on loopback, 50 connections with 4 requests in flight on each; 1 thread up to as many as there are cores. Client and server share the cores, so what is \
+            here: "The same mix over TCP on loopback, 50 connections with 4 requests in flight on each; 1 thread up to as many as there are cores; `glimmer memc3` has MemC3's table (`--table memc3`), `glimmer crcw` MICA's. Client and server share the cores, so what is \
                    shown is what the server's threads have CPU time for: threads over CPU time per key. Sharding needs a client that splits its multi-gets and is left out.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 2,
                 cores_of_paper: THREADS_MAX,
-                memory_mib: 3000,
+                memory_mib: 4500,
                 peers: &PEERS,
             },
             columns: Columns {
@@ -77,7 +78,11 @@ impl Figure for FullSystem {
 
     fn measure(&self, run: &mut Run<'_>) -> Result<()> {
         let items = run.pick(ITEMS, ITEMS.only(2000));
-        let all = vec![System::glimmer("crcw"), System::peer(Server::Memcached)];
+        let all = vec![
+            System::glimmer("crcw"),
+            System::memc3(),
+            System::peer(Server::Memcached),
+        ];
         let systems = systems::installed(all, run);
         let mut servers = Vec::new();
         for count in systems::thread_counts(run.cores().min(THREADS_MAX)) {
@@ -104,7 +109,8 @@ impl Figure for FullSystem {
     }
 
     fn judge(&self, data: &Data, shape: &mut Shape) {
-        for (system, paper) in [(OURS, "4.4"), (MEMCACHED, "1.5")] {
+        let [mica, memc3] = OURS;
+        for (system, paper) in [(mica, ""), (memc3, "4.4"), (MEMCACHED, "1.5")] {
             let most = data.line(PANEL, system).map(|row| row.spread().median);
             shape.beside(
                 &format!("the most that {system} has CPU time for, million keys/s (paper: MemC3 and memcached)"),
@@ -112,15 +118,18 @@ impl Figure for FullSystem {
                 most.reduce(f64::max).map(|most| format!("{:.2}", most / 1e6)),
             );
         }
-        let ratio =
-            |row: &crate::Row| Some(data.ratio(PANEL, row.x.clone(), OURS, MEMCACHED)?.median);
-        let ratios: Option<Vec<f64>> = data.line(PANEL, OURS).map(ratio).collect();
-        shape.at_least(
-            "so many times memcached, at the number of threads where that is least",
-            "almost 3",
-            ratios.and_then(|ratios| ratios.into_iter().reduce(f64::min)),
-            2.0,
-        );
+        for system in OURS {
+            let ratio = |row: &crate::Row| {
+                Some(data.ratio(PANEL, row.x.clone(), system, MEMCACHED)?.median)
+            };
+            let ratios: Option<Vec<f64>> = data.line(PANEL, system).map(ratio).collect();
+            shape.at_least(
+                &format!("{system}: so many times memcached, at the number of threads where that is least"),
+                "almost 3",
+                ratios.and_then(|ratios| ratios.into_iter().reduce(f64::min)),
+                2.0,
+            );
+        }
     }
 }
 
@@ -131,7 +140,9 @@ mod tests {
     fn failures(ours: f64, theirs: &[f64]) -> usize {
         let mut data = Data::default();
         for (threads, theirs) in [1.0, 2.0].into_iter().zip(theirs) {
-            data.add(Point::new(PANEL, OURS, threads, ours * threads));
+            for system in OURS {
+                data.add(Point::new(PANEL, system, threads, ours * threads));
+            }
             data.add(Point::new(PANEL, MEMCACHED, threads, *theirs));
         }
         let mut shape = Shape::default();
@@ -142,8 +153,8 @@ mod tests {
     #[test]
     fn three_times_holds_and_less_than_two_anywhere_does_not() {
         assert_eq!(failures(3.0, &[1.0, 2.0]), 0);
-        assert_eq!(failures(3.0, &[1.0, 4.0]), 1);
-        assert_eq!(failures(1.0, &[1.0, 2.0]), 1);
+        assert_eq!(failures(3.0, &[1.0, 4.0]), 2);
+        assert_eq!(failures(1.0, &[1.0, 2.0]), 2);
         // Without memcached there is nothing to compare with.
         assert_eq!(failures(3.0, &[]), 0);
     }

@@ -1,5 +1,6 @@
 //! Every figure, a file each.
 
+mod coordinated_omission;
 mod eviction;
 mod memc3_fig9;
 mod mica_fig10;
@@ -20,6 +21,7 @@ pub fn all() -> Vec<&'static dyn Figure> {
         &mica_fig16::AccessModes,
         &memc3_fig9::FullSystem,
         &eviction::HitRatio,
+        &coordinated_omission::CoordinatedOmission,
     ]
 }
 

@@ -11,6 +11,8 @@ use glimmer_loadgen::{
     versus::{self, Options, Scenario},
 };
 
+use crate::progress::Watch;
+
 /// Compare this server with memcached and Redis, side by side
 ///
 /// Starts every server itself, one worker thread bound to core 0, stores the
@@ -175,7 +177,7 @@ impl Arguments {
                 .map(Into::into)
                 .collect(),
         };
-        let report = versus::run(&options, &super::progress)?;
+        let report = versus::run(&options, &Watch::new("versus"))?;
         print!("{report}");
         match &self.json {
             Some(file) => super::write_json(file, &report),

@@ -90,7 +90,7 @@ pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Resu
                 .context("histograms of one shape")?;
             let p99 = result.latency_ns.value_at_quantile(0.99) as f64 / 1e3;
             let (name, of) = (&row.server, options.repeat);
-            bench.say(format_args!(
+            bench.step(format_args!(
                 "OpenLoop {}/{of}: {name} p99 {p99:.0} us",
                 repetition + 1
             ));

@@ -14,7 +14,9 @@ use crate::{
     ceiling::{REGION_BYTES, Region},
     client::load::Pass,
     machine::{self, CLIENT_CORE, SERVER_CORE},
+    noise::{self, Noise},
     popularity::Popularity,
+    progress::Progress,
     report::Table,
     servers::{Kind, Launch, Server},
     stats::Spread,
@@ -72,14 +74,25 @@ pub struct Options {
     pub glimmer_arguments: Vec<String>,
 }
 
+impl Options {
+    /// Measurements that will be made, each a step of the progress.
+    fn steps(&self) -> usize {
+        let servers = self.servers.len();
+        let of = |scenario: &Scenario| match scenario {
+            Scenario::Pipeline32 | Scenario::Pipeline1 | Scenario::Multiget50 => servers + 1,
+            Scenario::OpenLoop => servers,
+            Scenario::CpuScaling => scaling::cases(&self.servers),
+        };
+        self.repeat * self.scenarios.iter().map(of).sum::<usize>()
+    }
+}
+
 /// Part of the requests that read.
 const GET_SHARE: f64 = 0.95;
 /// Goes before every measurement and is not counted.
 const WARM_UP: Duration = Duration::from_millis(400);
 /// Length of a measurement of the machine.
 const CEILING_TIME: Duration = Duration::from_millis(200);
-/// Repetitions of the machine's own figure that spread wider than this are a noisy machine.
-const NOISE_MAX: f64 = 0.10;
 
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
@@ -92,13 +105,15 @@ pub struct Report {
     repeat: usize,
     random_reads_per_s: Vec<f64>,
     random_reads_huge_page_bytes: u64,
+    noise: Noise,
     throughput: Vec<throughput::Comparison>,
     latency: Option<latency::Comparison>,
     scaling: Option<scaling::Comparison>,
 }
 
-/// Runs the comparison. `progress` is told in a line what happens.
-pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
+/// Runs the comparison. `progress` is told what happens.
+pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
+    let watch = noise::Watch::begin()?;
     machine::raise_priority();
     let versions = options
         .servers
@@ -112,6 +127,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         region: Region::new(REGION_BYTES).context("memory for the machine's ceiling")?,
         random_reads_per_s: Vec::new(),
     };
+    progress.expect(options.steps());
     let on_loaded = |scenario: &Scenario| *scenario != Scenario::CpuScaling;
     if options.scenarios.iter().any(on_loaded) {
         bench.load()?;
@@ -132,6 +148,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         false => None,
     };
     Ok(Report {
+        noise: watch.end(&bench.random_reads_per_s)?,
         versions,
         keys: options.keys,
         value_bytes: options.value_bytes,
@@ -149,7 +166,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
 /// A comparison under way.
 struct Bench<'a> {
     options: &'a Options,
-    progress: &'a dyn Fn(&str),
+    progress: &'a dyn Progress,
     servers: Vec<Server>,
     region: Region,
     random_reads_per_s: Vec<f64>,
@@ -157,7 +174,11 @@ struct Bench<'a> {
 
 impl Bench<'_> {
     fn say(&self, line: impl fmt::Display) {
-        (self.progress)(&line.to_string());
+        self.progress.say(&line.to_string());
+    }
+
+    fn step(&self, line: impl fmt::Display) {
+        self.progress.step(&line.to_string());
     }
 
     fn launch(&self, kind: Kind, threads: usize, cores: Vec<usize>) -> Launch {
@@ -247,14 +268,7 @@ impl fmt::Display for Report {
             );
             table.row([head, cell]);
             writeln!(out, "{table}")?;
-            if reads.width() > NOISE_MAX {
-                let width = reads.width() * 100.0;
-                writeln!(
-                    out,
-                    "NOISY: the machine's own figure spreads by {width:.0}%; trust ratios only."
-                )?;
-            }
         }
-        Ok(())
+        write!(out, "{}", self.noise)
     }
 }

@@ -42,21 +42,32 @@ pub struct Comparison {
     rows: Vec<Row>,
 }
 
+/// The configurations of a server that are measured, as arguments.
+fn variants(kind: Kind) -> &'static [&'static [&'static str]] {
+    match kind {
+        Kind::Glimmer => &[
+            &["--access", "erew"],
+            &["--access", "crew"],
+            &["--access", "crcw"],
+        ],
+        Kind::Memcached => &[&[]],
+        // One thread is all it has.
+        Kind::Redis | Kind::Valkey => &[],
+    }
+}
+
+/// Measurements of a repetition.
+pub fn cases(servers: &[Kind]) -> usize {
+    let variants = servers.iter().map(|&kind| variants(kind).len());
+    THREADS.len() * variants.sum::<usize>()
+}
+
 /// Measures our access modes, and memcached where it takes part.
 pub fn compare(bench: &mut Bench<'_>) -> Result<Comparison> {
     let options = bench.options;
     let mut rows = Vec::new();
     for &kind in &options.servers {
-        let variants: &[&[&str]] = match kind {
-            Kind::Glimmer => &[
-                &["--access", "erew"],
-                &["--access", "crew"],
-                &["--access", "crcw"],
-            ],
-            Kind::Memcached => &[&[]],
-            Kind::Redis | Kind::Valkey => continue, // One thread is all it has.
-        };
-        for variant in variants {
+        for variant in variants(kind) {
             let start = |threads: usize| -> Result<Server> {
                 let mut launch = bench.launch(kind, threads, CORES.to_vec());
                 launch
@@ -107,7 +118,7 @@ fn measure(bench: &Bench<'_>, server: String, servers: &[Server; 2]) -> Result<R
             row.saturated_ns[index].push(saturated_ns);
             let (name, threads) = (&row.server, THREADS[index]);
             let at = format!("CpuScaling {}/{}", repetition + 1, options.repeat);
-            bench.say(format_args!(
+            bench.step(format_args!(
                 "{at}: {name} -t {threads}: {fixed_ns:.0}, {saturated_ns:.0} ns"
             ));
         }

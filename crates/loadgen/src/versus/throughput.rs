@@ -108,13 +108,14 @@ pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
             let rate = outcome.operations_per_s() / 1e3;
             let (name, of) = (&row.server, options.repeat);
             let scenario = shape.scenario;
-            bench.say(format_args!(
+            bench.step(format_args!(
                 "{scenario:?} {}/{of}: {name} {rate:.0} k/s",
                 repetition + 1
             ));
         }
         let nothing = || trivial.closed(&plan);
         ceiling.add(&machine::on_core(Some(CLIENT_CORE), nothing)??);
+        bench.step(&ceiling.server);
     }
     Ok(Comparison {
         scenario: shape.scenario,

@@ -1,4 +1,4 @@
-//! How far a figure is: a bar on a terminal, lines in a log.
+//! How far a long measurement is: a bar on a terminal, lines in a log.
 
 use std::{
     io::{IsTerminal, stderr},
@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use glimmer_figures::Progress;
+use glimmer_loadgen::progress::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Tells on stderr what happens, so that stdout holds nothing but the result.
@@ -18,7 +18,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of a figure of this name.
+    /// Of a measurement of this name.
     pub fn new(name: &'static str) -> Watch {
         let bar = stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(0);

@@ -1,0 +1,168 @@
+//! What else the machine did while something was measured.
+
+use std::{fmt, fs, io};
+
+use serde::Serialize;
+
+use crate::{machine, stats::Spread};
+
+/// Repetitions of the machine's own figure that spread wider than this are a noisy machine.
+pub const SPREAD_MAX: f64 = 0.10;
+/// The part of the CPU time that the hypervisor may give to others before a measurement is suspect.
+pub const STOLEN_MAX: f64 = 0.01;
+/// Runnable threads per core before the measurement began, averaged over a minute: above this somebody else is at work.
+pub const LOAD_MAX: f64 = 0.5;
+
+/// CPU time of the whole machine since it started, in the kernel's ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Cpu {
+    total: u64,
+    stolen: u64,
+}
+
+impl Cpu {
+    /// From the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal; what guests used follows and is part of user.
+    fn of(stat: &str) -> Option<Cpu> {
+        let ticks = stat.lines().next()?.strip_prefix("cpu ")?;
+        let ticks: Vec<u64> = ticks
+            .split_whitespace()
+            .take(8)
+            .map(|field| field.parse().ok())
+            .collect::<Option<_>>()?;
+        let total = ticks.iter().sum();
+        Some(Cpu {
+            total,
+            stolen: *ticks.get(7)?,
+        })
+    }
+
+    fn now() -> io::Result<Cpu> {
+        let stat = fs::read_to_string("/proc/stat")?;
+        Cpu::of(&stat).ok_or_else(|| io::Error::other("an odd /proc/stat"))
+    }
+}
+
+/// Runnable threads, averaged over the last minute.
+fn load_average() -> io::Result<f64> {
+    let text = fs::read_to_string("/proc/loadavg")?;
+    let first = text.split_whitespace().next();
+    first
+        .and_then(|word| word.parse().ok())
+        .ok_or_else(|| io::Error::other("an odd /proc/loadavg"))
+}
+
+/// A measurement under way.
+#[derive(Debug)]
+pub struct Watch {
+    before: Cpu,
+    load_per_core: f64,
+}
+
+impl Watch {
+    /// Looks at the machine before anything of the measurement runs.
+    ///
+    /// # Errors
+    /// Without a readable `/proc`.
+    pub fn begin() -> io::Result<Watch> {
+        Ok(Watch {
+            before: Cpu::now()?,
+            load_per_core: load_average()? / machine::cores() as f64,
+        })
+    }
+
+    /// What disturbed it, with the machine's own figure as it was measured meanwhile.
+    ///
+    /// # Errors
+    /// Without a readable `/proc`.
+    pub fn end(&self, machine_figure: &[f64]) -> io::Result<Noise> {
+        let now = Cpu::now()?;
+        let total = now.total.saturating_sub(self.before.total).max(1);
+        let stolen = now.stolen.saturating_sub(self.before.stolen);
+        Ok(Noise {
+            load_per_core_before: self.load_per_core,
+            stolen: stolen as f64 / total as f64,
+            spread: (!machine_figure.is_empty()).then(|| Spread::of(machine_figure).width()),
+        })
+    }
+}
+
+/// How quiet the machine was. Its text is empty if it was, and otherwise a line for everything that was not.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Noise {
+    /// Runnable threads per core in the minute before.
+    pub load_per_core_before: f64,
+    /// Part of the CPU time that the hypervisor gave to others.
+    pub stolen: f64,
+    /// Width of the spread of the machine's own figure, as part of its median.
+    pub spread: Option<f64>,
+}
+
+impl fmt::Display for Noise {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(spread) = self.spread.filter(|&spread| spread > SPREAD_MAX) {
+            let percent = spread * 100.0;
+            writeln!(
+                out,
+                "NOISY: the machine's own figure spreads by {percent:.0}%; trust ratios only."
+            )?;
+        }
+        if self.stolen > STOLEN_MAX {
+            let percent = self.stolen * 100.0;
+            writeln!(
+                out,
+                "NOISY: the hypervisor gave {percent:.1}% of the CPU time to others meanwhile; repeat it."
+            )?;
+        }
+        if self.load_per_core_before > LOAD_MAX {
+            let load = self.load_per_core_before;
+            writeln!(
+                out,
+                "NOISY: {load:.1} threads per core were running before it began; end what else runs, and repeat it."
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stolen_time_is_the_eighth_column() {
+        let stat = "cpu  10 20 30 400 50 6 7 80 9 1\ncpu0 1 2 3 4 5 6 7 8 0 0\n";
+        let expected = Cpu {
+            total: 603,
+            stolen: 80,
+        };
+        assert_eq!(Cpu::of(stat), Some(expected));
+        assert_eq!(Cpu::of("cpu  1 2 3\n"), None);
+        assert_eq!(Cpu::of("intr 1"), None);
+    }
+
+    #[test]
+    fn a_quiet_machine_is_not_mentioned_and_each_disturbance_is() {
+        let quiet = Noise {
+            load_per_core_before: 0.1,
+            stolen: 0.001,
+            spread: Some(0.05),
+        };
+        assert_eq!(quiet.to_string(), "");
+        let loud = Noise {
+            load_per_core_before: 2.0,
+            stolen: 0.2,
+            spread: Some(0.5),
+        };
+        let text = loud.to_string();
+        for words in ["spreads by 50%", "20.0% of the CPU", "2.0 threads"] {
+            assert!(text.contains(words), "{text}");
+        }
+    }
+
+    #[test]
+    fn this_machine_can_be_watched() {
+        let noise = Watch::begin().unwrap().end(&[1.0, 1.0]).unwrap();
+        assert!((0.0..=1.0).contains(&noise.stolen), "{noise:?}");
+        assert_eq!(noise.spread, Some(0.0));
+    }
+}
