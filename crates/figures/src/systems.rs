@@ -79,6 +79,7 @@ impl System {
                 .collect(),
             memory_mib: items.memory_mib(),
             value_bytes: LAUNCH_VALUE_BYTES,
+            udp: false,
             arguments: self.arguments.clone(),
         }
         .start()?;

@@ -164,3 +164,29 @@ fn self_shows_what_the_load_generator_can_do() {
         assert!(table.contains(row), "{table}");
     }
 }
+
+#[test]
+fn versus_goes_through_every_scenario() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        println!("SKIPPED: a server and its client want a core each");
+        return;
+    }
+    let small = ["--seconds", "0.1", "--repeat", "1", "--keys", "10000"];
+    let alone = ["--peers", "none", "--memory", "64", "--connections", "4"];
+    let table = bench(&[&["versus"][..], &small, &alone].concat());
+    for row in [
+        "| pipeline 32, 95% reads",
+        "| pipeline 1, 95% reads",
+        "| multi-get of 50 keys",
+        "| glimmer binary",
+        "| UDP, one read to a datagram",
+        "| open loop",
+        "| glimmer --access erew",
+        "| random 64-byte reads",
+    ] {
+        assert!(table.contains(row), "{row}: {table}");
+    }
+    // Every key is there, whatever is spoken; datagrams may get lost.
+    let complete = table.matches(" 0.000% |").count();
+    assert!(complete >= 12, "{complete} without misses: {table}");
+}

@@ -71,6 +71,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
             cores: (0..machine::cores()).collect(),
             memory_mib: options.memory_mib,
             value_bytes: options.value_bytes,
+            udp: false,
             arguments,
         };
         rows.push(measure(options, &launch.start()?, progress)?);

@@ -107,6 +107,8 @@ pub struct Launch {
     pub memory_mib: usize,
     /// Length of the values that its clients write, in bytes.
     pub value_bytes: usize,
+    /// Whether it is to serve UDP, on the port of TCP, if it can.
+    pub udp: bool,
     /// More arguments.
     pub arguments: Vec<String>,
 }
@@ -170,17 +172,18 @@ impl Launch {
     fn command(&self, port: u16) -> Result<Command> {
         let (port, threads) = (port.to_string(), self.threads.to_string());
         let memory = self.memory_mib.to_string();
+        let udp_port = if self.udp { port.as_str() } else { "0" };
         let mut command = Command::new(self.kind.program()?);
         match self.kind {
             Kind::Glimmer => {
                 command
                     .arg("serve")
                     .args(["-l", "127.0.0.1", "-p", &port, "-t", &threads]);
-                command.args(["-m", &memory, "-U", "0", "-c", CONNECTIONS_MAX]);
+                command.args(["-m", &memory, "-U", udp_port, "-c", CONNECTIONS_MAX]);
             }
             Kind::Memcached => {
                 command.args(["-l", "127.0.0.1", "-p", &port, "-t", &threads]);
-                command.args(["-m", &memory, "-U", "0", "-c", CONNECTIONS_MAX]);
+                command.args(["-m", &memory, "-U", udp_port, "-c", CONNECTIONS_MAX]);
                 if geteuid().is_root() {
                     // Root wants to be asked for. Another user would be safer in the open, but a process that
                     // changes its user is no longer told that its parent has ended.
@@ -261,13 +264,30 @@ impl Server {
 
     /// Carries a plan out.
     pub fn drive(&self, plan: &load::Plan) -> Result<load::Outcome> {
-        load::run(&self.target(), plan, Some(&|| self.cpu()), &mut |_| {})
+        self.drive_at(&self.target(), plan)
+    }
+
+    fn drive_at(&self, target: &Target, plan: &load::Plan) -> Result<load::Outcome> {
+        load::run(target, plan, Some(&|| self.cpu()), &mut |_| {})
             .with_context(|| format!("measuring {}", self.kind.name()))
+    }
+
+    /// The same over UDP, if it was started with it.
+    pub fn udp_target(&self) -> Target {
+        Target {
+            address: Address::Udp(self.address),
+            ..self.target()
+        }
     }
 
     /// Drives it as fast as it answers.
     pub fn closed(&self, plan: &closed::Plan) -> Result<closed::Outcome> {
-        self.drive(&plan.with_values(self.value_bytes))
+        self.closed_at(&self.target(), plan)
+    }
+
+    /// The same in another way than its clients usually do.
+    pub fn closed_at(&self, target: &Target, plan: &closed::Plan) -> Result<closed::Outcome> {
+        self.drive_at(target, &plan.with_values(self.value_bytes))
     }
 
     /// Drives it at a fixed rate.

@@ -9,7 +9,6 @@ use glimmer_loadgen::{
         load::Pass,
         open::{self, Idle},
     },
-    driver::Target,
     load,
     trivial::{Stall, Trivial},
     workload::Popularity,
@@ -43,6 +42,22 @@ fn a_closed_loop_reads_and_writes_in_the_share_asked_for() {
 }
 
 #[test]
+fn datagrams_are_answered_many_at_a_time() {
+    let server = Trivial::start_udp(64, None).unwrap();
+    let plan = closed_plan(Burst::Single {
+        requests: 32,
+        get_share: 0.95,
+    });
+    let tally = server.closed(&plan).unwrap().tally;
+    assert!(tally.hits > 1000 && tally.writes > 10, "{tally:?}");
+    assert_eq!((tally.misses, tally.refused), (0, 0));
+    let server = Trivial::start_udp(8, None).unwrap();
+    let plan = closed_plan(Burst::MultiGet { keys: 50 });
+    let tally = server.closed(&plan).unwrap().tally;
+    assert!(tally.hits > 1000 && tally.misses == 0, "{tally:?}");
+}
+
+#[test]
 fn multi_gets_count_their_keys() {
     let server = Trivial::start(32, None, None).unwrap();
     let plan = closed_plan(Burst::MultiGet { keys: 50 });
@@ -55,8 +70,14 @@ fn multi_gets_count_their_keys() {
 fn a_pass_touches_every_key_once() {
     let server = Trivial::start(64, None, None).unwrap();
     for (pass, hits, writes) in [(Pass::Write, 0, 5000), (Pass::Read, 5000, 0)] {
-        let target = Target::text(server.address());
-        let tally = load::pass(&target, &items(5000, 64), pass, 0..5000, &mut |_| {}).unwrap();
+        let tally = load::pass(
+            server.target(),
+            &items(5000, 64),
+            pass,
+            0..5000,
+            &mut |_| {},
+        )
+        .unwrap();
         assert_eq!((tally.hits, tally.misses, tally.writes), (hits, 0, writes));
     }
 }
@@ -83,8 +104,7 @@ fn an_open_loop_charges_a_stall_to_all_who_waited() {
         measured: Duration::from_millis(2000),
         seed: 1,
     };
-    let target = Target::text(server.address());
-    let outcome = load::run(&target, &plan.with_values(64), None, &mut |_| {}).unwrap();
+    let outcome = load::run(server.target(), &plan.with_values(64), None, &mut |_| {}).unwrap();
     let result = open::Latencies::from(outcome);
     let arrivals = result.latency_ns.len() as f64;
     assert!(

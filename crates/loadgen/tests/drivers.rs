@@ -191,7 +191,7 @@ fn udp() {
     let Some(memcached) = Memcached::start(false) else {
         return;
     };
-    for dialect in [Dialect::Text, Dialect::Binary] {
+    for dialect in [Dialect::Text, Dialect::Meta, Dialect::Binary] {
         drive(Address::Udp(memcached.address()), dialect);
     }
 }

@@ -27,6 +27,7 @@ fn start(kind: Kind, threads: usize) -> Option<Server> {
         cores,
         memory_mib: 64,
         value_bytes: 64,
+        udp: false,
         arguments,
     };
     Some(launch.start().unwrap())

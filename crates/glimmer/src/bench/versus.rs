@@ -41,7 +41,7 @@ pub struct Arguments {
     /// Measure the peers alone
     #[arg(long)]
     without_glimmer: bool,
-    /// How to load them: pipelined with 32 requests in flight on each connection, with one, reads of 50 keys at a time, a fixed rate of
+    /// How to load them: pipelined with 32 requests in flight on each connection, with one, reads of 50 keys at a time, memcached's three protocols, UDP, a fixed rate of
     /// independent requests with their latencies, or the CPU time that a second server thread costs
     #[arg(long, value_delimiter = ',', default_value = "all")]
     scenario: Vec<Load>,
@@ -104,6 +104,8 @@ enum Load {
     Pipeline32,
     Pipeline1,
     Multiget50,
+    Protocols,
+    Udp,
     OpenLoop,
     CpuScaling,
     All,
@@ -192,6 +194,8 @@ impl Arguments {
                 Scenario::Pipeline32 => Load::Pipeline32,
                 Scenario::Pipeline1 => Load::Pipeline1,
                 Scenario::Multiget50 => Load::Multiget50,
+                Scenario::Protocols => Load::Protocols,
+                Scenario::Udp => Load::Udp,
                 Scenario::OpenLoop => Load::OpenLoop,
                 Scenario::CpuScaling => Load::CpuScaling,
             })

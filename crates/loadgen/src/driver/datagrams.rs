@@ -2,27 +2,24 @@
 
 use std::{
     collections::VecDeque,
-    net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
+    io::ErrorKind,
+    net::SocketAddr,
     os::fd::{AsFd, BorrowedFd},
 };
 
-use anyhow::{Context, Result, ensure};
-use rustix::{
-    io::Errno,
-    net::{RecvFlags, SendFlags},
-};
+use anyhow::{Context, Result, bail, ensure};
+use arrayvec::ArrayVec;
+use glimmer_transport::udp::{DATAGRAMS_MAX, Inbox, Outgoing, Peer, Socket};
 
 use super::{Link, Protocol, Reply, pending::Queue};
 use crate::workload::Ask;
 
 /// Request id, number of this datagram, number of datagrams, nothing: 16 bits each, big-endian.
 const FRAME_BYTES: usize = 8;
-/// Longest datagram over IPv4.
-const DATAGRAM_BYTES_MAX: usize = 65_507;
 /// Requests under way at most; ids are 16 bits and must not come round while a late reply may come.
 const FLIGHTS_MAX: usize = 1 << 14;
-/// Datagrams received before the loop goes on.
-const RECEIVES_MAX: usize = 64;
+/// Full system calls of datagrams received before the loop goes on.
+const RECEIVES_MAX: usize = 4;
 
 /// A request and what has come of its reply.
 #[derive(Default)]
@@ -35,44 +32,37 @@ struct Flight {
 
 /// A connected UDP socket with requests under way.
 pub struct Datagrams<P> {
-    socket: UdpSocket,
+    socket: Socket,
     protocol: P,
+    /// Requests that have not been sent, one behind the other.
     out: Vec<u8>,
-    /// Where each datagram in `out` ends.
-    ends: VecDeque<usize>,
+    /// The frame of each, and where in `out` it ends.
+    unsent: VecDeque<([u8; FRAME_BYTES], usize)>,
     written: usize,
     /// In the order of their ids, of which the first one's is `first_id`.
     flights: VecDeque<Flight>,
     first_id: u16,
     under_way: usize,
     spare: Vec<Queue>,
-    input: Vec<u8>,
+    inbox: Inbox,
     joined: Vec<u8>,
 }
 
 impl<P: Protocol> Datagrams<P> {
     /// A socket that talks to one server.
     pub fn open(address: SocketAddr) -> Result<Datagrams<P>> {
-        let socket = match address {
-            SocketAddr::V4(_) => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)),
-            SocketAddr::V6(_) => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)),
-        };
-        let socket = socket.context("a UDP socket")?;
-        socket
-            .connect(address)
-            .with_context(|| format!("connecting to {address}"))?;
-        socket.set_nonblocking(true)?;
         Ok(Datagrams {
-            socket,
+            socket: Socket::connect(address)
+                .with_context(|| format!("a UDP socket to {address}"))?,
             protocol: P::default(),
             out: Vec::new(),
-            ends: VecDeque::new(),
+            unsent: VecDeque::new(),
             written: 0,
             flights: VecDeque::new(),
             first_id: 0,
             under_way: 0,
             spare: Vec::new(),
-            input: vec![0; DATAGRAM_BYTES_MAX],
+            inbox: Inbox::default(),
             joined: Vec::new(),
         })
     }
@@ -89,13 +79,13 @@ impl<P: Protocol> Datagrams<P> {
         }
     }
 
-    /// Takes in a datagram; late ones of requests that have been given up are left out.
-    fn arrived(&mut self, bytes: usize, on_step: &mut impl FnMut(Reply)) -> Result<()> {
-        ensure!(
-            bytes >= FRAME_BYTES,
-            "a datagram of {bytes} bytes has no frame"
-        );
-        let half = |at: usize| u16::from_be_bytes([self.input[at], self.input[at + 1]]);
+    /// Takes in a datagram that was received; late ones of requests that have been given up are left out.
+    fn arrived(&mut self, index: usize, on_step: &mut impl FnMut(Reply)) -> Result<()> {
+        let datagram = self.inbox.datagram(index);
+        let Some((frame, payload)) = datagram.split_first_chunk::<FRAME_BYTES>() else {
+            bail!("a datagram of {} bytes has no frame", datagram.len());
+        };
+        let half = |at: usize| u16::from_be_bytes([frame[at], frame[at + 1]]);
         let (id, number, count) = (half(0), usize::from(half(2)), usize::from(half(4)));
         // memcached numbers the messages of a read of several keys 0 of 0; each stands for itself.
         let alone = count <= 1;
@@ -104,7 +94,6 @@ impl<P: Protocol> Datagrams<P> {
         let Some(flight) = self.flights.get_mut(place).filter(|flight| !flight.ended) else {
             return Ok(());
         };
-        let payload = &self.input[FRAME_BYTES..bytes];
         let reply = if alone {
             payload
         } else {
@@ -146,11 +135,11 @@ impl<P> AsFd for Datagrams<P> {
 impl<P: Protocol> Link for Datagrams<P> {
     fn ask(&mut self, ask: &Ask, ticket: u64) {
         let id = self.first_id.wrapping_add(self.flights.len() as u16);
-        self.out.extend_from_slice(&id.to_be_bytes());
-        self.out.extend_from_slice(&[0, 0, 0, 1, 0, 0]);
+        let [high, low] = id.to_be_bytes();
         let mut queue = self.spare.pop().unwrap_or_default();
         queue.ask(&self.protocol, ask, ticket, &mut self.out);
-        self.ends.push_back(self.out.len());
+        let frame = [high, low, 0, 0, 0, 1, 0, 0];
+        self.unsent.push_back((frame, self.out.len()));
         self.flights.push_back(Flight {
             queue,
             ..Flight::default()
@@ -159,20 +148,40 @@ impl<P: Protocol> Link for Datagrams<P> {
     }
 
     fn send(&mut self) -> Result<()> {
-        while let Some(&end) = self.ends.front() {
-            let datagram = &self.out[self.written..end];
-            match rustix::net::send(&self.socket, datagram, SendFlags::empty()) {
-                Ok(_) => {
-                    self.ends.pop_front();
-                    self.written = end;
+        let peer = Peer::nobody();
+        while !self.unsent.is_empty() {
+            let mut begin = self.written;
+            let outgoing = self
+                .unsent
+                .iter()
+                .take(DATAGRAMS_MAX)
+                .map(|&(header, end)| {
+                    let payload = &self.out[begin..end];
+                    begin = end;
+                    Outgoing {
+                        peer: &peer,
+                        header,
+                        payload,
+                    }
+                });
+            let outgoing: ArrayVec<_, DATAGRAMS_MAX> = outgoing.collect();
+            match self.socket.try_send(&outgoing) {
+                Ok(count) => {
+                    if let Some((_, end)) = self.unsent.drain(..count).next_back() {
+                        self.written = end;
+                    }
                 }
-                Err(Errno::AGAIN | Errno::NOBUFS) => return Ok(()),
-                Err(Errno::INTR) => {}
-                Err(Errno::MSGSIZE) => anyhow::bail!(
-                    "a request of {} bytes does not fit a datagram",
-                    datagram.len()
-                ),
-                Err(error) => return Err(error).context("sending requests"),
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => return Ok(()),
+                    ErrorKind::Interrupted => {}
+                    // Its buffers are full: the next time.
+                    _ if error.raw_os_error() == Some(libc::ENOBUFS) => return Ok(()),
+                    _ if error.raw_os_error() == Some(libc::EMSGSIZE) => bail!(
+                        "a request of {} bytes does not fit a datagram",
+                        outgoing[0].payload.len()
+                    ),
+                    _ => return Err(error).context("sending requests"),
+                },
             }
         }
         self.out.clear();
@@ -181,15 +190,19 @@ impl<P: Protocol> Link for Datagrams<P> {
     }
 
     fn is_blocked(&self) -> bool {
-        !self.ends.is_empty()
+        !self.unsent.is_empty()
     }
 
     fn receive(&mut self, on_step: &mut impl FnMut(Reply)) -> Result<()> {
         for _ in 0..RECEIVES_MAX {
-            match rustix::net::recv(&self.socket, &mut self.input[..], RecvFlags::empty()) {
-                Ok((bytes, _)) => self.arrived(bytes, on_step)?,
-                Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
+            let count = match self.socket.try_receive(&mut self.inbox) {
+                Ok(count) => count,
+                Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
                 Err(error) => return Err(error).context("receiving replies"),
+            };
+            (0..count).try_for_each(|index| self.arrived(index, on_step))?;
+            if count < DATAGRAMS_MAX {
+                return Ok(());
             }
         }
         Ok(())

@@ -32,6 +32,10 @@ pub enum Scenario {
     Pipeline1,
     /// Closed loop, one read of 50 keys in flight on every connection.
     Multiget50,
+    /// Closed loop, 32 reads in flight on every connection, in each of memcached's protocols.
+    Protocols,
+    /// Closed loop over UDP, one read to a datagram, 32 in flight on every socket.
+    Udp,
     /// Poisson arrivals at 70% of what memcached can do at most with one request in flight on every connection.
     OpenLoop,
     /// CPU time per operation with two threads against one.
@@ -40,10 +44,12 @@ pub enum Scenario {
 
 impl Scenario {
     /// All, in the order in which they run.
-    pub const ALL: [Scenario; 5] = [
+    pub const ALL: [Scenario; 7] = [
         Scenario::Pipeline32,
         Scenario::Pipeline1,
         Scenario::Multiget50,
+        Scenario::Protocols,
+        Scenario::Udp,
         Scenario::OpenLoop,
         Scenario::CpuScaling,
     ];
@@ -77,11 +83,10 @@ pub struct Options {
 impl Options {
     /// Measurements that will be made, each a step of the progress.
     fn steps(&self) -> usize {
-        let servers = self.servers.len();
-        let of = |scenario: &Scenario| match scenario {
-            Scenario::Pipeline32 | Scenario::Pipeline1 | Scenario::Multiget50 => servers + 1,
-            Scenario::OpenLoop => servers,
-            Scenario::CpuScaling => scaling::cases(&self.servers),
+        let of = |scenario: &Scenario| match (throughput::Shape::of(*scenario), scenario) {
+            (Some(shape), _) => shape.cases(&self.servers),
+            (None, Scenario::CpuScaling) => scaling::cases(&self.servers),
+            (None, _) => self.servers.len(),
         };
         self.repeat * self.scenarios.iter().map(of).sum::<usize>()
     }
@@ -197,6 +202,7 @@ impl Bench<'_> {
             cores,
             memory_mib,
             value_bytes,
+            udp: self.options.scenarios.contains(&Scenario::Udp),
             arguments,
         }
     }

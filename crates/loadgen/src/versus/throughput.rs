@@ -8,35 +8,95 @@ use serde::Serialize;
 use super::{Bench, GET_SHARE, Scenario, WARM_UP, thousands};
 use crate::{
     client::closed::{Burst, Outcome, Plan},
+    driver::{Dialect, Target},
     machine::{self, CLIENT_CORE, SERVER_CORE},
     report::Table,
+    servers::{Kind, Server},
     stats::Spread,
     trivial::Trivial,
 };
+
+/// Sockets of the UDP client: each takes many datagrams with one system call.
+const UDP_SOCKETS: usize = 4;
+/// memcached's protocols, the usual one first.
+const PROTOCOLS: [Dialect; 3] = [Dialect::Text, Dialect::Meta, Dialect::Binary];
 
 /// A closed-loop scenario and its bursts.
 #[derive(Clone, Copy)]
 pub struct Shape {
     scenario: Scenario,
+    title: &'static str,
     burst: Burst,
 }
 
 impl Shape {
     /// The bursts of a scenario, if it is a closed loop on the loaded servers.
     pub fn of(scenario: Scenario) -> Option<Shape> {
-        let burst = match scenario {
-            Scenario::Pipeline32 => Burst::Single {
-                requests: 32,
-                get_share: GET_SHARE,
-            },
-            Scenario::Pipeline1 => Burst::Single {
-                requests: 1,
-                get_share: GET_SHARE,
-            },
-            Scenario::Multiget50 => Burst::MultiGet { keys: 50 },
+        let singles = |requests, get_share| Burst::Single {
+            requests,
+            get_share,
+        };
+        let (title, burst) = match scenario {
+            Scenario::Pipeline32 => ("pipeline 32, 95% reads", singles(32, GET_SHARE)),
+            Scenario::Pipeline1 => ("pipeline 1, 95% reads", singles(1, GET_SHARE)),
+            Scenario::Multiget50 => (
+                "multi-get of 50 keys, reads only",
+                Burst::MultiGet { keys: 50 },
+            ),
+            Scenario::Protocols => ("by protocol, pipeline 32, reads only", singles(32, 1.0)),
+            Scenario::Udp => ("UDP, one read to a datagram", singles(32, 1.0)),
             Scenario::OpenLoop | Scenario::CpuScaling => return None,
         };
-        Some(Shape { scenario, burst })
+        Some(Shape {
+            scenario,
+            title,
+            burst,
+        })
+    }
+
+    /// The ways in which a server is driven, with a name for each: none if it does not know any of them.
+    fn ways(self, kind: Kind) -> Vec<(String, Way)> {
+        let speaks_memcached = kind.dialect() == Dialect::Text;
+        match self.scenario {
+            Scenario::Protocols if !speaks_memcached => vec![],
+            Scenario::Protocols => {
+                let way = |dialect: Dialect| {
+                    let name = format!("{} {}", kind.name(), dialect.name());
+                    (name, Way::Speaking(dialect))
+                };
+                PROTOCOLS.map(way).into()
+            }
+            Scenario::Udp if !speaks_memcached => vec![],
+            Scenario::Udp => vec![(kind.name().to_owned(), Way::Udp)],
+            _ => vec![(kind.name().to_owned(), Way::Usual)],
+        }
+    }
+
+    /// Measurements of a repetition.
+    pub fn cases(self, servers: &[Kind]) -> usize {
+        let cases = servers.iter().map(|&kind| self.ways(kind).len());
+        cases.sum::<usize>() + 1
+    }
+}
+
+/// How a server is driven.
+#[derive(Clone, Copy)]
+enum Way {
+    Usual,
+    Speaking(Dialect),
+    Udp,
+}
+
+impl Way {
+    fn target(self, server: &Server) -> Target {
+        match self {
+            Way::Usual => server.target(),
+            Way::Speaking(dialect) => Target {
+                dialect,
+                ..server.target()
+            },
+            Way::Udp => server.udp_target(),
+        }
     }
 }
 
@@ -49,6 +109,7 @@ pub struct Row {
     server_ns_per_operation: Vec<f64>,
     hits: u64,
     misses: u64,
+    lost: u64,
 }
 
 impl Row {
@@ -61,6 +122,7 @@ impl Row {
             server_ns_per_operation: vec![],
             hits: 0,
             misses: 0,
+            lost: 0,
         }
     }
 
@@ -71,6 +133,7 @@ impl Row {
             .push(outcome.server_ns_per_operation());
         self.hits += outcome.tally.hits;
         self.misses += outcome.tally.misses;
+        self.lost += outcome.tally.lost;
     }
 }
 
@@ -78,6 +141,7 @@ impl Row {
 #[derive(Debug, Serialize)]
 pub struct Comparison {
     pub(super) scenario: Scenario,
+    title: &'static str,
     pub(super) rows: Vec<Row>,
     ceiling: Row,
 }
@@ -85,71 +149,87 @@ pub struct Comparison {
 /// Measures all servers in turn, and with them a server that stores nothing.
 pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
     let options = bench.options;
-    let mut rows: Vec<Row> = options
+    let ways = bench
         .servers
         .iter()
-        .map(|kind| Row::new(kind.name()))
-        .collect();
+        .enumerate()
+        .flat_map(|(place, server)| {
+            let ways = shape.ways(server.kind()).into_iter();
+            ways.map(move |(name, way)| (place, way, Row::new(&name)))
+        });
+    let mut cases: Vec<(usize, Way, Row)> = ways.collect();
     let mut ceiling = Row::new("no store at all");
-    let trivial = Trivial::start(options.value_bytes, Some(SERVER_CORE), None)?;
+    let is_udp = shape.scenario == Scenario::Udp;
+    let (value_bytes, core) = (options.value_bytes, Some(SERVER_CORE));
+    let trivial = match is_udp {
+        true => Trivial::start_udp(value_bytes, core)?,
+        false => Trivial::start(value_bytes, core, None)?,
+    };
     for repetition in 0..options.repeat {
         bench.look_at_machine()?;
         let plan = Plan {
-            connections: options.connections,
+            connections: if is_udp {
+                UDP_SOCKETS
+            } else {
+                options.connections
+            },
             burst: shape.burst,
             popularity: options.popularity,
             warm_up: WARM_UP,
             measured: options.measured,
             seed: repetition as u64,
         };
-        for (server, row) in bench.servers.iter().zip(&mut rows) {
-            let outcome = machine::on_core(Some(CLIENT_CORE), || server.closed(&plan))??;
+        let (at, of, scenario) = (repetition + 1, options.repeat, shape.scenario);
+        for (place, way, row) in &mut cases {
+            let server = &bench.servers[*place];
+            let target = way.target(server);
+            let drive = || server.closed_at(&target, &plan);
+            let outcome = machine::on_core(Some(CLIENT_CORE), drive)??;
             row.add(&outcome);
-            let rate = outcome.operations_per_s() / 1e3;
-            let (name, of) = (&row.server, options.repeat);
-            let scenario = shape.scenario;
-            bench.step(format_args!(
-                "{scenario:?} {}/{of}: {name} {rate:.0} k/s",
-                repetition + 1
-            ));
+            let (name, rate) = (&row.server, outcome.operations_per_s() / 1e3);
+            bench.step(format_args!("{scenario:?} {at}/{of}: {name} {rate:.0} k/s"));
         }
         let nothing = || trivial.closed(&plan);
         ceiling.add(&machine::on_core(Some(CLIENT_CORE), nothing)??);
-        bench.step(&ceiling.server);
+        bench.step(format_args!("{scenario:?} {at}/{of}: {}", ceiling.server));
     }
     Ok(Comparison {
         scenario: shape.scenario,
-        rows,
+        title: shape.title,
+        rows: cases.into_iter().map(|(_, _, row)| row).collect(),
         ceiling,
     })
 }
 
 impl fmt::Display for Comparison {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let first = &self.rows[0];
-        let mut table = Table::new([
-            match self.scenario {
-                Scenario::Multiget50 => "multi-get of 50 keys, reads only".to_owned(),
-                Scenario::Pipeline1 => "pipeline 1, 95% reads".to_owned(),
-                _ => "pipeline 32, 95% reads".to_owned(),
-            },
+        let rows = || self.rows.iter().chain([&self.ceiling]);
+        let first = rows().next().expect("the ceiling at least");
+        let mut heads = vec![
+            self.title.to_owned(),
             "k ops/s".to_owned(),
             format!("{} is so many times this", first.server),
             "client busy".to_owned(),
             "server CPU ns/op".to_owned(),
             "misses".to_owned(),
-        ]);
-        for row in self.rows.iter().chain([&self.ceiling]) {
+        ];
+        let is_udp = self.scenario == Scenario::Udp;
+        heads.extend(is_udp.then(|| "lost".to_owned()));
+        let mut table = Table::new(heads);
+        for row in rows() {
             let ratio = Spread::of_ratios(&first.operations_per_s, &row.operations_per_s);
-            let missed = row.misses as f64 / (row.hits + row.misses).max(1) as f64;
-            table.row([
+            let reads = (row.hits + row.misses + row.lost).max(1) as f64;
+            let percent = |part: u64| format!("{:.3}%", part as f64 / reads * 100.0);
+            let mut cells = vec![
                 row.server.clone(),
                 thousands(&Spread::of(&row.operations_per_s)),
                 ratio.text(2),
                 format!("{:.0}%", Spread::of(&row.client_busy).median * 100.0),
                 Spread::of(&row.server_ns_per_operation).text(0),
-                format!("{:.3}%", missed * 100.0),
-            ]);
+                percent(row.misses),
+            ];
+            cells.extend(is_udp.then(|| percent(row.lost)));
+            table.row(cells);
         }
         write!(out, "{table}")
     }

@@ -1,7 +1,7 @@
 //! One worker's socket.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
@@ -24,11 +24,18 @@ pub fn probe(address: SocketAddr) -> io::Result<()> {
 impl Socket {
     /// Binds an address together with whoever else of this process does. A port of 0 is replaced by a free one.
     pub fn bind(address: SocketAddr) -> io::Result<Socket> {
-        let socket = bound(address, true)?;
-        // Larger buffers hold longer bursts; with smaller ones more datagrams are lost.
-        let _ = sockopt::set_socket_recv_buffer_size(&socket, KERNEL_BUFFER_BYTES);
-        let _ = sockopt::set_socket_send_buffer_size(&socket, KERNEL_BUFFER_BYTES);
-        Ok(Socket(socket))
+        Ok(with_buffers(bound(address, true)?))
+    }
+
+    /// A socket on a free port that talks to one address alone: whatever it sends goes there, whoever it is addressed to.
+    pub fn connect(address: SocketAddr) -> io::Result<Socket> {
+        let any: IpAddr = match address {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let socket = bound((any, 0).into(), false)?;
+        net::connect(&socket, &address)?;
+        Ok(with_buffers(socket))
     }
 
     /// The address, with the port that was chosen.
@@ -40,8 +47,21 @@ impl Socket {
     #[inline]
     pub fn receive(&self, inbox: &mut Inbox) -> usize {
         // An error is one that an earlier datagram met on its way out: it is reported once, and concerns nothing that was received.
-        let _ = inbox.receive(self.0.as_fd());
+        let _ = self.try_receive(inbox);
         inbox.count()
+    }
+
+    /// The same for those who want to know of the errors that earlier datagrams met.
+    #[inline]
+    pub fn try_receive(&self, inbox: &mut Inbox) -> io::Result<usize> {
+        inbox.receive(self.0.as_fd())?;
+        Ok(inbox.count())
+    }
+
+    /// Sends the first of these datagrams, [`DATAGRAMS_MAX`] at most, and returns how many went; an error concerns the first of them.
+    #[inline]
+    pub fn try_send(&self, datagrams: &[Outgoing<'_>]) -> io::Result<usize> {
+        mmsg::send(self.0.as_fd(), datagrams)
     }
 
     /// Sends datagrams. Those that cannot be sent now are lost, as datagrams may be. Returns how many were sent.
@@ -51,7 +71,7 @@ impl Socket {
         for some in datagrams.chunks(DATAGRAMS_MAX) {
             let mut rest = some;
             while !rest.is_empty() {
-                match mmsg::send(self.0.as_fd(), rest) {
+                match self.try_send(rest) {
                     Ok(taken) => {
                         sent += taken;
                         rest = &rest[taken..];
@@ -69,6 +89,13 @@ impl AsFd for Socket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
+}
+
+/// Larger buffers hold longer bursts; with smaller ones more datagrams are lost.
+fn with_buffers(socket: OwnedFd) -> Socket {
+    let _ = sockopt::set_socket_recv_buffer_size(&socket, KERNEL_BUFFER_BYTES);
+    let _ = sockopt::set_socket_send_buffer_size(&socket, KERNEL_BUFFER_BYTES);
+    Socket(socket)
 }
 
 fn bound(address: SocketAddr, shared: bool) -> io::Result<OwnedFd> {
@@ -92,6 +119,7 @@ fn bound(address: SocketAddr, shared: bool) -> io::Result<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::udp::Peer;
     use std::net::UdpSocket;
     use std::time::Duration;
 
@@ -147,6 +175,37 @@ mod tests {
             assert_eq!(&buffer[..8], b"header: ");
             assert_eq!(&buffer[8..bytes], payload);
         }
+    }
+
+    #[test]
+    fn a_connected_socket_talks_to_its_peer_alone() {
+        let server = Socket::bind(ANY.parse().unwrap()).unwrap();
+        let socket = Socket::connect(server.address().unwrap()).unwrap();
+        let nobody = Peer::nobody();
+        let payloads: Vec<Vec<u8>> = (0..DATAGRAMS_MAX).map(|n| vec![n as u8; n]).collect();
+        let to_nobody = |payload| Outgoing {
+            peer: &nobody,
+            header: *b"to whom?",
+            payload,
+        };
+        let datagrams: Vec<Outgoing<'_>> = payloads.iter().map(|p| to_nobody(p)).collect();
+        let mut sent = 0;
+        while sent < datagrams.len() {
+            sent += socket.try_send(&datagrams[sent..]).unwrap();
+        }
+        let mut inbox = Inbox::default();
+        let received = receive(&server, &mut inbox, payloads.len());
+        let expected = payloads.iter().map(|p| [b"to whom?", &p[..]].concat());
+        assert!(expected.eq(received));
+
+        // Somebody else is not heard; a peer that has gone is an error.
+        let other = UdpSocket::bind(ANY).unwrap();
+        other.send_to(b"hello", socket.address().unwrap()).unwrap();
+        assert_eq!(socket.try_receive(&mut inbox).unwrap(), 0);
+        drop(server);
+        let _ = socket.try_send(&[to_nobody(b"gone")]);
+        let refused = socket.try_receive(&mut inbox).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
     }
 
     #[test]

@@ -1,0 +1,72 @@
+//! The trivial server over UDP.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use arrayvec::ArrayVec;
+use glimmer_transport::udp::{DATAGRAMS_MAX, Inbox, Outgoing, Socket};
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+};
+
+use super::{Answers, Life};
+
+const FRAME_BYTES: usize = 8;
+const TICK: Timespec = Timespec {
+    tv_sec: 0,
+    tv_nsec: 50_000_000,
+};
+
+/// The server's thread.
+pub struct Datagrams {
+    pub socket: Socket,
+    pub answers: Answers,
+    pub life: Arc<Life>,
+}
+
+impl Datagrams {
+    /// Serves until the server's life ends.
+    pub fn serve(&self) -> Result<()> {
+        let mut inbox = Inbox::default();
+        let mut replies = Vec::new();
+        while self.life.goes_on() {
+            if self.socket.receive(&mut inbox) == 0 {
+                let mut ready = [PollFd::new(&self.socket, PollFlags::IN)];
+                match poll(&mut ready, Some(&TICK)) {
+                    Ok(_) | Err(Errno::INTR) => continue,
+                    Err(error) => return Err(error.into()),
+                }
+            }
+            self.answer(&inbox, &mut replies);
+            self.life.note_cpu();
+        }
+        Ok(())
+    }
+
+    /// Answers every request under its own frame; what is none gets no reply.
+    fn answer(&self, inbox: &Inbox, replies: &mut Vec<u8>) {
+        replies.clear();
+        let mut ends = ArrayVec::<_, DATAGRAMS_MAX>::new();
+        for index in 0..inbox.count() {
+            let frame = inbox.datagram(index).split_first_chunk::<FRAME_BYTES>();
+            if let Some((&frame, request)) = frame
+                && self.answers.request(request, replies).is_some()
+            {
+                ends.push((index, frame, replies.len()));
+            }
+        }
+        let mut begin = 0;
+        let outgoing = ends.iter().map(|&(index, header, end)| {
+            let payload = &replies[begin..end];
+            begin = end;
+            Outgoing {
+                peer: inbox.peer(index),
+                header,
+                payload,
+            }
+        });
+        let outgoing: ArrayVec<_, DATAGRAMS_MAX> = outgoing.collect();
+        self.socket.send(&outgoing);
+    }
+}
