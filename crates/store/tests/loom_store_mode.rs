@@ -140,19 +140,21 @@ fn a_place_given_up_by_one_writer_and_taken_by_another_is_not_torn() {
     });
 }
 
-/// A flush empties the heap, and the first place is given to an item of another bucket, so that no
-/// version that the reader looks at moves.
+/// A flush empties the heap, and the first place is given to an item of another bucket, before the
+/// scan comes to the reader's one: no version that the reader looks at has moved by then.
 #[test]
 fn a_flush_beside_a_reader_is_noticed() {
     explore(|| {
         let mut owner = partition::<Crew>();
         let reader = owner.reader().unwrap();
-        put(&mut owner, 0, key(0, 0), 1);
-        let writer = thread::spawn(move || put(&mut owner, 1, key(1, 0), 2));
-        if let Ok(Some(found)) = get(&reader, key(0, 0)) {
-            assert_is(&found, &[1]);
-        }
-        writer.join().unwrap();
+        put(&mut owner, 0, key(1, 0), 1);
+        let reading = thread::spawn(move || {
+            if let Ok(Some(found)) = get(&reader, key(1, 0)) {
+                assert_is(&found, &[1]);
+            }
+        });
+        put(&mut owner, 1, key(0, 0), 2);
+        reading.join().unwrap();
     });
 }
 
@@ -169,11 +171,13 @@ fn items_are_found_while_their_bucket_is_split() {
         for n in 0..full {
             put(&mut owner, 0, key(0, n), 1 + n as u8);
         }
-        let writer = thread::spawn(move || put(&mut owner, 0, key(0, full), 100));
-        if let Ok(found) = get(&reader, key(0, looked_for)) {
-            let found = found.expect("the key is never absent");
-            assert_is(&found, &[1 + looked_for as u64]);
-        }
-        writer.join().unwrap();
+        let reading = thread::spawn(move || {
+            if let Ok(found) = get(&reader, key(0, looked_for)) {
+                let found = found.expect("the key is never absent");
+                assert_is(&found, &[1 + looked_for as u64]);
+            }
+        });
+        put(&mut owner, 0, key(0, full), 100);
+        reading.join().unwrap();
     });
 }
