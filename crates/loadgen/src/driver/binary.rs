@@ -87,29 +87,17 @@ fn key_alone(out: &mut Vec<u8>, opcode: u8, key: Key) {
 
 impl Protocol for Binary {
     #[inline]
-    fn get(&self, key: Key, out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+    fn get(&self, key: Key, out: &mut Vec<u8>) {
         key_alone(out, GET, key);
-        steps.extend([Step {
-            kind: Kind::Get,
-            key,
-        }]);
     }
 
-    fn get_many(&self, keys: &[Key], out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+    fn get_many(&self, keys: &[Key], out: &mut Vec<u8>) {
         keys.iter().for_each(|&key| key_alone(out, GETKQ, key));
         header(out, NOOP, None, 0, 0);
-        steps.extend(keys.iter().map(|&key| Step {
-            kind: Kind::Key,
-            key,
-        }));
-        steps.extend([Step {
-            kind: Kind::End,
-            key: Key::default(),
-        }]);
     }
 
     #[inline]
-    fn set(&self, write: Write, out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+    fn set(&self, write: Write, out: &mut Vec<u8>) {
         let Write {
             key,
             value_bytes,
@@ -121,18 +109,10 @@ impl Protocol for Binary {
         out.extend_from_slice(&ttl_s.to_be_bytes());
         key.write(out);
         value::append(out, value_bytes as usize, key.number(), version);
-        steps.extend([Step {
-            kind: Kind::Set,
-            key,
-        }]);
     }
 
-    fn delete(&self, key: Key, out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+    fn delete(&self, key: Key, out: &mut Vec<u8>) {
         key_alone(out, DELETE, key);
-        steps.extend([Step {
-            kind: Kind::Delete,
-            key,
-        }]);
     }
 
     #[inline]
@@ -240,7 +220,7 @@ mod tests {
 
     #[test]
     fn requests() {
-        let (out, _) = written(|out, steps| BINARY.get(key(0xab), out, steps));
+        let out = written(|out| BINARY.get(key(0xab), out));
         assert_eq!(
             out,
             [
@@ -251,10 +231,10 @@ mod tests {
             ]
             .concat()
         );
-        let (out, steps) = written(|out, steps| BINARY.get_many(&[key(1), key(2)], out, steps));
+        let out = written(|out| BINARY.get_many(&[key(1), key(2)], out));
         assert_eq!(
-            (out.len(), out[1], out[40 + 1], out[80 + 1], steps.len()),
-            (104, GETKQ, GETKQ, NOOP, 3)
+            (out.len(), out[1], out[40 + 1], out[80 + 1]),
+            (104, GETKQ, GETKQ, NOOP)
         );
         let write = Write {
             key: Key::new(1, 8),
@@ -262,7 +242,7 @@ mod tests {
             version: 3,
             ttl_s: 60,
         };
-        let (out, _) = written(|out, steps| BINARY.set(write, out, steps));
+        let out = written(|out| BINARY.set(write, out));
         assert_eq!(
             (out.len(), out[11], &out[24..40]),
             (24 + 25, 25, &b"\0\0\0\0\0\0\0\x3c00000001"[..])

@@ -58,35 +58,23 @@ impl Meta {
 
 impl Protocol for Meta {
     #[inline]
-    fn get(&self, key: Key, out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+    fn get(&self, key: Key, out: &mut Vec<u8>) {
         out.extend_from_slice(b"mg ");
         key.write(out);
         out.extend_from_slice(b" v\r\n");
-        steps.extend([Step {
-            kind: Kind::Get,
-            key,
-        }]);
     }
 
-    fn get_many(&self, keys: &[Key], out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+    fn get_many(&self, keys: &[Key], out: &mut Vec<u8>) {
         for &key in keys {
             out.extend_from_slice(b"mg ");
             key.write(out);
             out.extend_from_slice(b" v k q\r\n");
         }
         out.extend_from_slice(b"mn\r\n");
-        steps.extend(keys.iter().map(|&key| Step {
-            kind: Kind::Key,
-            key,
-        }));
-        steps.extend([Step {
-            kind: Kind::End,
-            key: Key::default(),
-        }]);
     }
 
     #[inline]
-    fn set(&self, write: Write, out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+    fn set(&self, write: Write, out: &mut Vec<u8>) {
         let Write {
             key,
             value_bytes,
@@ -104,20 +92,12 @@ impl Protocol for Meta {
         out.extend_from_slice(b"\r\n");
         value::append(out, value_bytes as usize, key.number(), version);
         out.extend_from_slice(b"\r\n");
-        steps.extend([Step {
-            kind: Kind::Set,
-            key,
-        }]);
     }
 
-    fn delete(&self, key: Key, out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+    fn delete(&self, key: Key, out: &mut Vec<u8>) {
         out.extend_from_slice(b"md ");
         key.write(out);
         out.extend_from_slice(b"\r\n");
-        steps.extend([Step {
-            kind: Kind::Delete,
-            key,
-        }]);
     }
 
     #[inline]
@@ -162,23 +142,19 @@ mod tests {
 
     #[test]
     fn requests() {
-        let (out, _) = written(|out, steps| META.get(key(0xab), out, steps));
+        let out = written(|out| META.get(key(0xab), out));
         assert_eq!(out, b"mg 00000000000000ab v\r\n");
-        let (out, steps) =
-            written(|out, steps| META.get_many(&[Key::new(1, 4), Key::new(2, 4)], out, steps));
-        assert_eq!(
-            (&out[..], steps.len()),
-            (&b"mg 0001 v k q\r\nmg 0002 v k q\r\nmn\r\n"[..], 3)
-        );
+        let out = written(|out| META.get_many(&[Key::new(1, 4), Key::new(2, 4)], out));
+        assert_eq!(out, b"mg 0001 v k q\r\nmg 0002 v k q\r\nmn\r\n");
         let write = Write {
             key: Key::new(1, 8),
             value_bytes: 9,
             version: 3,
             ttl_s: 60,
         };
-        let (out, _) = written(|out, steps| META.set(write, out, steps));
+        let out = written(|out| META.set(write, out));
         assert!(out.starts_with(b"ms 00000001 9 T60\r\n\x03\0\0"));
-        let (out, _) = written(|out, steps| META.set(Write { ttl_s: 0, ..write }, out, steps));
+        let out = written(|out| META.set(Write { ttl_s: 0, ..write }, out));
         assert!(out.starts_with(b"ms 00000001 9\r\n"));
     }
 

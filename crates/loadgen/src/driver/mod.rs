@@ -112,47 +112,76 @@ pub struct Write {
 
 /// A protocol: how requests look, and how replies are recognised.
 pub trait Protocol: Copy + Default + Send + Sync {
-    /// Appends a read of one key and the steps of its reply.
-    fn get(&self, key: Key, out: &mut Vec<u8>, steps: &mut impl Extend<Step>);
+    /// Whether the reply to a read of several keys says first how many follow, instead of saying at its end that it ends.
+    const HAS_HEAD: bool = false;
 
-    /// Appends a read of several keys and the steps of its reply.
-    fn get_many(&self, keys: &[Key], out: &mut Vec<u8>, steps: &mut impl Extend<Step>);
+    /// Appends a read of one key.
+    fn get(&self, key: Key, out: &mut Vec<u8>);
 
-    /// Appends a write and the steps of its reply.
-    fn set(&self, write: Write, out: &mut Vec<u8>, steps: &mut impl Extend<Step>);
+    /// Appends a read of several keys.
+    fn get_many(&self, keys: &[Key], out: &mut Vec<u8>);
 
-    /// Appends a delete and the steps of its reply.
-    fn delete(&self, key: Key, out: &mut Vec<u8>, steps: &mut impl Extend<Step>);
+    /// Appends a write.
+    fn set(&self, write: Write, out: &mut Vec<u8>);
+
+    /// Appends a delete.
+    fn delete(&self, key: Key, out: &mut Vec<u8>);
 
     /// Recognises a step at the beginning of what was received.
     fn take(&self, step: Step, input: &[u8]) -> Taken;
 
-    /// Appends what is asked.
+    /// Appends what is asked, and the steps of its reply.
     #[inline]
     fn ask(&self, ask: &Ask, out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
-        match (ask.verb, ask.keys.as_slice()) {
-            (Verb::Get, &[key]) => self.get(key, out, steps),
-            (Verb::Get, keys) => self.get_many(keys, out, steps),
-            (Verb::Set, keys) => {
+        let key = ask.keys[0];
+        let kind = match ask.verb {
+            Verb::Get if ask.keys.len() > 1 => {
+                self.get_many(&ask.keys, out);
+                return several(&ask.keys, Self::HAS_HEAD, steps);
+            }
+            Verb::Get => {
+                self.get(key, out);
+                Kind::Get
+            }
+            Verb::Set => {
                 let Ask {
                     value_bytes,
                     version,
                     ttl_s,
                     ..
                 } = *ask;
-                self.set(
-                    Write {
-                        key: keys[0],
-                        value_bytes,
-                        version,
-                        ttl_s,
-                    },
-                    out,
-                    steps,
-                );
+                let write = Write {
+                    key,
+                    value_bytes,
+                    version,
+                    ttl_s,
+                };
+                self.set(write, out);
+                Kind::Set
             }
-            (Verb::Delete, keys) => self.delete(keys[0], out, steps),
-        }
+            Verb::Delete => {
+                self.delete(key, out);
+                Kind::Delete
+            }
+        };
+        steps.extend([Step { kind, key }]);
+    }
+}
+
+/// The steps of the reply to a read of several keys.
+fn several(keys: &[Key], has_head: bool, steps: &mut impl Extend<Step>) {
+    if has_head {
+        let key = Key::new(keys.len() as u64, 16);
+        steps.extend([Step {
+            kind: Kind::Head,
+            key,
+        }]);
+    }
+    let kind = Kind::Key;
+    steps.extend(keys.iter().map(|&key| Step { kind, key }));
+    if !has_head {
+        let (kind, key) = (Kind::End, Key::default());
+        steps.extend([Step { kind, key }]);
     }
 }
 
@@ -222,5 +251,37 @@ fn line_with(start: &[u8], input: &[u8], meaning: Meaning) -> Taken {
         Some(end) if input.starts_with(start) => Taken::whole(meaning, end + 1),
         Some(_) => Taken::Wrong,
         None => Taken::MORE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_of_several_keys_begins_or_ends_with_a_step_of_its_own() {
+        let mut ask = Ask::default();
+        ask.one(Verb::Get, Key::new(1, 8));
+        ask.keys.push(Key::new(2, 8));
+        let steps = |ask_of: &dyn Fn(&mut Vec<Step>)| {
+            let mut steps = Vec::new();
+            ask_of(&mut steps);
+            let seen = steps.iter().map(|step| (step.kind, step.key.number()));
+            seen.collect::<Vec<_>>()
+        };
+        let keys = [(Kind::Key, 1), (Kind::Key, 2)];
+        assert_eq!(
+            steps(&|steps| Text.ask(&ask, &mut Vec::new(), steps)),
+            [&keys[..], &[(Kind::End, Key::default().number())]].concat()
+        );
+        assert_eq!(
+            steps(&|steps| Resp.ask(&ask, &mut Vec::new(), steps)),
+            [&[(Kind::Head, 2)], &keys[..]].concat()
+        );
+        ask.one(Verb::Delete, Key::new(3, 8));
+        assert_eq!(
+            steps(&|steps| Resp.ask(&ask, &mut Vec::new(), steps)),
+            [(Kind::Delete, 3)]
+        );
     }
 }

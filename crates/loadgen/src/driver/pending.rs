@@ -183,10 +183,10 @@ pub mod tests {
     use crate::workload::Key;
 
     /// What a protocol writes for a request.
-    pub fn written(write: impl FnOnce(&mut Vec<u8>, &mut Vec<Step>)) -> (Vec<u8>, Vec<Step>) {
-        let (mut out, mut steps) = (Vec::new(), Vec::new());
-        write(&mut out, &mut steps);
-        (out, steps)
+    pub fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+        let mut out = Vec::new();
+        write(&mut out);
+        out
     }
 
     /// A reply cut anywhere is incomplete, and never asks for more than there is; the whole of it, with or without another behind it, means `meaning`.

@@ -51,33 +51,23 @@ impl Resp {
 }
 
 impl Protocol for Resp {
+    const HAS_HEAD: bool = true;
+
     #[inline]
-    fn get(&self, key: Key, out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+    fn get(&self, key: Key, out: &mut Vec<u8>) {
         out.extend_from_slice(b"*2\r\n$3\r\nGET\r\n");
         bulk_key(out, key);
-        steps.extend([Step {
-            kind: Kind::Get,
-            key,
-        }]);
     }
 
-    fn get_many(&self, keys: &[Key], out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+    fn get_many(&self, keys: &[Key], out: &mut Vec<u8>) {
         out.push(b'*');
         digits::push(out, keys.len() + 1);
         out.extend_from_slice(b"\r\n$4\r\nMGET\r\n");
         keys.iter().for_each(|&key| bulk_key(out, key));
-        steps.extend([Step {
-            kind: Kind::Head,
-            key: Key::new(keys.len() as u64, 16),
-        }]);
-        steps.extend(keys.iter().map(|&key| Step {
-            kind: Kind::Key,
-            key,
-        }));
     }
 
     #[inline]
-    fn set(&self, write: Write, out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+    fn set(&self, write: Write, out: &mut Vec<u8>) {
         let Write {
             key,
             value_bytes,
@@ -105,19 +95,11 @@ impl Protocol for Resp {
             out.extend_from_slice(text.as_bytes());
             out.extend_from_slice(b"\r\n");
         }
-        steps.extend([Step {
-            kind: Kind::Set,
-            key,
-        }]);
     }
 
-    fn delete(&self, key: Key, out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+    fn delete(&self, key: Key, out: &mut Vec<u8>) {
         out.extend_from_slice(b"*2\r\n$3\r\nDEL\r\n");
         bulk_key(out, key);
-        steps.extend([Step {
-            kind: Kind::Delete,
-            key,
-        }]);
     }
 
     #[inline]
@@ -173,26 +155,21 @@ mod tests {
 
     #[test]
     fn requests() {
-        let (out, _) = written(|out, steps| RESP.get(key(0xab), out, steps));
+        let out = written(|out| RESP.get(key(0xab), out));
         assert_eq!(out, b"*2\r\n$3\r\nGET\r\n$16\r\n00000000000000ab\r\n");
-        let (out, steps) =
-            written(|out, steps| RESP.get_many(&[Key::new(1, 4), Key::new(2, 4)], out, steps));
+        let out = written(|out| RESP.get_many(&[Key::new(1, 4), Key::new(2, 4)], out));
         assert_eq!(out, b"*3\r\n$4\r\nMGET\r\n$4\r\n0001\r\n$4\r\n0002\r\n");
-        assert_eq!(
-            (steps[0].kind, steps[0].key.number(), steps.len()),
-            (Kind::Head, 2, 3)
-        );
         let write = Write {
             key: Key::new(1, 8),
             value_bytes: 9,
             version: 3,
             ttl_s: 0,
         };
-        let (out, _) = written(|out, steps| RESP.set(write, out, steps));
+        let out = written(|out| RESP.set(write, out));
         assert!(out.starts_with(b"*3\r\n$3\r\nSET\r\n$8\r\n00000001\r\n$9\r\n\x03\0\0"));
-        let (out, _) = written(|out, steps| RESP.set(Write { ttl_s: 60, ..write }, out, steps));
+        let out = written(|out| RESP.set(Write { ttl_s: 60, ..write }, out));
         assert!(out.starts_with(b"*5") && out.ends_with(b"\r\n$2\r\nEX\r\n$2\r\n60\r\n"));
-        let (out, _) = written(|out, steps| RESP.delete(Key::new(1, 8), out, steps));
+        let out = written(|out| RESP.delete(Key::new(1, 8), out));
         assert_eq!(out, b"*2\r\n$3\r\nDEL\r\n$8\r\n00000001\r\n");
     }
 

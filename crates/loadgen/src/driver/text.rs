@@ -56,35 +56,23 @@ impl Text {
 
 impl Protocol for Text {
     #[inline]
-    fn get(&self, key: Key, out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+    fn get(&self, key: Key, out: &mut Vec<u8>) {
         out.extend_from_slice(b"get ");
         key.write(out);
         out.extend_from_slice(b"\r\n");
-        steps.extend([Step {
-            kind: Kind::Get,
-            key,
-        }]);
     }
 
-    fn get_many(&self, keys: &[Key], out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+    fn get_many(&self, keys: &[Key], out: &mut Vec<u8>) {
         out.extend_from_slice(b"get");
         for &key in keys {
             out.push(b' ');
             key.write(out);
         }
         out.extend_from_slice(b"\r\n");
-        steps.extend(keys.iter().map(|&key| Step {
-            kind: Kind::Key,
-            key,
-        }));
-        steps.extend([Step {
-            kind: Kind::End,
-            key: Key::default(),
-        }]);
     }
 
     #[inline]
-    fn set(&self, write: Write, out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+    fn set(&self, write: Write, out: &mut Vec<u8>) {
         let Write {
             key,
             value_bytes,
@@ -100,20 +88,12 @@ impl Protocol for Text {
         out.extend_from_slice(b"\r\n");
         value::append(out, value_bytes as usize, key.number(), version);
         out.extend_from_slice(b"\r\n");
-        steps.extend([Step {
-            kind: Kind::Set,
-            key,
-        }]);
     }
 
-    fn delete(&self, key: Key, out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
+    fn delete(&self, key: Key, out: &mut Vec<u8>) {
         out.extend_from_slice(b"delete ");
         key.write(out);
         out.extend_from_slice(b"\r\n");
-        steps.extend([Step {
-            kind: Kind::Delete,
-            key,
-        }]);
     }
 
     #[inline]
@@ -175,26 +155,19 @@ mod tests {
 
     #[test]
     fn requests() {
-        let (out, steps) = written(|out, steps| TEXT.get(key(0xab), out, steps));
-        assert_eq!(
-            (&out[..], steps.len()),
-            (&b"get 00000000000000ab\r\n"[..], 1)
-        );
-        let (out, steps) = written(|out, steps| TEXT.get_many(&[key(1), key(2)], out, steps));
+        let out = written(|out| TEXT.get(key(0xab), out));
+        assert_eq!(out, b"get 00000000000000ab\r\n");
+        let out = written(|out| TEXT.get_many(&[key(1), key(2)], out));
         assert_eq!(out, b"get 0000000000000001 0000000000000002\r\n");
-        assert_eq!(
-            steps.iter().map(|step| step.kind).collect::<Vec<_>>(),
-            [Kind::Key, Kind::Key, Kind::End]
-        );
         let write = Write {
             key: Key::new(1, 8),
             value_bytes: 9,
             version: 3,
             ttl_s: 60,
         };
-        let (out, _) = written(|out, steps| TEXT.set(write, out, steps));
+        let out = written(|out| TEXT.set(write, out));
         assert!(out.starts_with(b"set 00000001 0 60 9\r\n\x03\0\0") && out.len() == 21 + 9 + 2);
-        let (out, _) = written(|out, steps| TEXT.delete(key(0xab), out, steps));
+        let out = written(|out| TEXT.delete(key(0xab), out));
         assert_eq!(out, b"delete 00000000000000ab\r\n");
     }
 
