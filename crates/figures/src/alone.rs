@@ -1,11 +1,11 @@
-//! Our store without sockets and protocol, driven through the engine's pipeline by as many cores as it has workers: every request is at the right core,
-//! as with clients that direct their requests (MICA §4.2.2).
+//! Tables without sockets and protocol: ours, driven through the engine's pipeline by as many cores as it has workers, every request at the right
+//! core, as with clients that direct their requests (MICA §4.2.2); and those of others, driven by the same loop.
 
 use std::fmt;
 
 use anyhow::Result;
 use glimmer_engine::Stages;
-use glimmer_loadgen::store_alone::{self, Mode, Rig, Rule, stream::Operation};
+use glimmer_loadgen::store_alone::{Candidate, Mode, Ours, Rig, stream::Operation};
 
 use crate::{Point, Run, workload::Mix};
 
@@ -13,34 +13,47 @@ use crate::{Point, Run, workload::Mix};
 const LIST: usize = 1 << 22;
 const LIST_QUICK: usize = 1 << 14;
 
-/// A filled store.
+/// A filled table.
 pub struct Alone {
-    mode: Mode,
+    name: String,
     workers: usize,
     items: u32,
     rig: Box<dyn Rig>,
-    drawn: Option<(Mix, Vec<Vec<Operation>>)>,
+    drawn: Option<(String, Vec<Vec<Operation>>)>,
 }
 
 impl Alone {
     /// A store of `items` tiny items (MICA §5.1) in an access mode, for so many workers.
     pub fn new(run: &Run<'_>, items: u32, mode: Mode, workers: usize) -> Result<Alone> {
-        run.say(format!(
-            "{}, {workers} workers: storing {items} items",
-            mode.name()
-        ));
+        let name = format!("glimmer {}", mode.name());
+        let candidate = Candidate::Ours(Ours::S3Fifo, mode);
+        Alone::of(run, name, items, workers, || {
+            candidate.build(items, workers)
+        })
+    }
+
+    /// A table for so many workers that `build` fills with `items` items.
+    pub fn of(
+        run: &Run<'_>,
+        name: impl Into<String>,
+        items: u32,
+        workers: usize,
+        build: impl FnOnce() -> Result<Box<dyn Rig>>,
+    ) -> Result<Alone> {
+        let name = name.into();
+        run.say(format!("{name}, {workers} workers: storing {items} items"));
         Ok(Alone {
-            mode,
+            name,
             workers,
             items,
-            rig: store_alone::build(items, Rule::S3Fifo, mode, workers)?,
+            rig: build()?,
             drawn: None,
         })
     }
 
-    /// Its access mode, as a name in figures.
+    /// Its name in figures.
     pub fn name(&self) -> String {
-        format!("glimmer {}", self.mode.name())
+        self.name.clone()
     }
 
     /// Its workers.
@@ -52,12 +65,22 @@ impl Alone {
     pub fn draw(&mut self, run: &Run<'_>, mix: Mix) {
         let count = run.pick(LIST, LIST_QUICK);
         let popularity = mix.popularity(self.items);
-        let draw = |worker| {
-            self.rig
-                .share(worker)
-                .draw(popularity, mix.get_share(), count)
-        };
-        self.drawn = Some((mix, (0..self.workers).map(draw).collect()));
+        self.draw_each(mix.to_string(), |rig, worker| {
+            rig.share(worker).draw(popularity, mix.get_share(), count)
+        });
+    }
+
+    /// Draws reads of keys that are not there.
+    pub fn draw_absent(&mut self, run: &Run<'_>) {
+        let (items, count) = (self.items, run.pick(LIST, LIST_QUICK));
+        self.draw_each("keys that are not there".to_owned(), |rig, worker| {
+            rig.share(worker).draw_absent(items, count)
+        });
+    }
+
+    fn draw_each(&mut self, what: String, draw: impl Fn(&dyn Rig, usize) -> Vec<Operation>) {
+        let lists = (0..self.workers).map(|worker| draw(&*self.rig, worker));
+        self.drawn = Some((what, lists.collect()));
     }
 
     /// Operations per second of all workers together.
@@ -72,14 +95,9 @@ impl Alone {
 
 impl fmt::Display for Alone {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            out,
-            "engine alone, {} workers: {}",
-            self.workers,
-            self.name()
-        )?;
+        write!(out, "engine alone, {} workers: {}", self.workers, self.name)?;
         match &self.drawn {
-            Some((mix, _)) => write!(out, ", {mix}"),
+            Some((what, _)) => write!(out, ", {what}"),
             None => Ok(()),
         }
     }
@@ -102,4 +120,19 @@ pub fn rounds(
         })?;
     }
     Ok(())
+}
+
+/// Measures stores in turn with reads of keys that are not there.
+pub fn rounds_absent(
+    run: &mut Run<'_>,
+    repeat: usize,
+    stores: &mut [Alone],
+    measured_ms: u64,
+    place: impl Fn(&Alone, f64) -> Point,
+) -> Result<()> {
+    stores.iter_mut().for_each(|store| store.draw_absent(run));
+    run.rounds(repeat, stores, |store, run, _| {
+        let rate = store.operations_per_s(run, measured_ms)?;
+        Ok(place(store, rate))
+    })
 }

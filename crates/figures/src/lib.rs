@@ -6,6 +6,7 @@
 
 pub mod alone;
 pub mod catalogue;
+mod construct;
 mod data;
 mod figure;
 mod machine;

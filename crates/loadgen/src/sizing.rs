@@ -3,6 +3,7 @@
 use glimmer_base::{Expiry, Seed};
 use glimmer_store::{
     heap::{History, NewItem},
+    memc3::Memc3Config,
     partition::PartitionConfig,
     store_mode::StoreConfig,
 };
@@ -16,7 +17,9 @@ const PAGE_BYTES: usize = 4096;
 /// Bytes of a growing index for each item, at most, and of what store mode notes beside.
 const GROWING_INDEX_BYTES: usize = 20;
 /// Largest item in bytes: the items of these measurements are far smaller, and the space is mapped twice.
-const ITEM_BYTES_MAX: usize = 1024;
+pub const ITEM_BYTES_MAX: usize = 1024;
+/// Bytes of a cuckoo index for each item, at most: a segment that has just been split is half as full as before.
+const CUCKOO_INDEX_BYTES: usize = 14;
 
 /// Bytes of the log that an item of these sizes takes, without flags and expiry.
 pub fn log_bytes_per_item(key_bytes: usize, value_bytes: usize) -> usize {
@@ -63,5 +66,19 @@ pub fn store_partition(
         item_bytes_max: ITEM_BYTES_MAX,
         seed,
         ..StoreConfig::default()
+    }
+}
+
+/// A MemC3 table that holds `items` items of these sizes.
+pub fn memc3_table(items: usize, key_bytes: usize, value_bytes: usize, seed: Seed) -> Memc3Config {
+    let bytes = items * (log_bytes_per_item(key_bytes, value_bytes) + CUCKOO_INDEX_BYTES);
+    let page_bytes = Memc3Config::page_bytes_for(bytes);
+    Memc3Config {
+        // Pages that are cut into slabs and segments are not all full.
+        memory_bytes: bytes + 16 * page_bytes,
+        page_bytes,
+        item_bytes_max: ITEM_BYTES_MAX,
+        seed,
+        ..Memc3Config::default()
     }
 }

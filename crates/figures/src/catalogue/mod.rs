@@ -2,12 +2,22 @@
 
 mod coordinated_omission;
 mod eviction;
+mod formica;
+mod memc3_fig4;
+mod memc3_fig5;
+mod memc3_fig6;
+mod memc3_fig8;
 mod memc3_fig9;
+mod memc3_table2;
+mod memc3_table3;
 mod mica_fig10;
+mod mica_fig12;
 mod mica_fig13;
 mod mica_fig14;
 mod mica_fig16;
+mod mica_index;
 mod mica_skew;
+mod tables;
 
 use crate::Figure;
 
@@ -16,10 +26,20 @@ pub fn all() -> Vec<&'static dyn Figure> {
     vec![
         &mica_skew::PartitionSkew,
         &mica_fig10::EndToEnd,
+        &mica_fig12::Local,
+        &mica_index::BulkChaining,
         &mica_fig13::Latency,
         &mica_fig14::Cores,
         &mica_fig16::AccessModes,
+        &memc3_table2::Construction,
+        &memc3_fig4::InsertCost,
+        &memc3_fig5::Factors,
+        &memc3_fig6::Threads,
+        &memc3_table3::MissRatio,
+        &memc3_fig8::Throughput,
         &memc3_fig9::FullSystem,
+        &formica::PlainTables,
+        &tables::Tables,
         &eviction::HitRatio,
         &coordinated_omission::CoordinatedOmission,
     ]

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::ValueEnum;
 use glimmer_engine::Stages;
-use glimmer_loadgen::store_alone::{self, Mode, Options, Rule};
+use glimmer_loadgen::store_alone::{self, Candidate, Load, Mode, Options, Ours, peers::Peer};
 
 use super::versus::{Distribution, seconds};
 
@@ -16,11 +16,22 @@ use super::versus::{Distribution, seconds};
 /// do; operations per random read are what remains comparable from machine to
 /// machine.
 ///
+/// With --peers, the tables of others are driven by the same loop with the same
+/// keys and values, repetition by repetition in turn with ours: public crates,
+/// the standard library's ordered map, and mirrors of the tables that the papers
+/// compare with. They keep keys and values of a fixed length in the table itself
+/// and hash as we do. Every table stays in memory throughout: with 16 million
+/// items reckon with a gigabyte for each.
+///
 /// Examples:
 ///
 ///   glimmer bench store                                   all modes on one core and two
 ///
-///   glimmer bench store --access erew --cores 1 --dist uniform --evict s3fifo,store   store mode beside cache mode
+///   glimmer bench store --table cache,store,memc3 --access erew --cores 1 --dist uniform   our tables beside one another
+///
+///   glimmer bench store --peers all --cores 1 --access erew   and beside everybody else's
+///
+///   glimmer bench store --table memc3 --access crcw --peers hashbrown,dashmap --misses
 ///
 ///   glimmer bench store --items 20000000 --access erew --cores 1 --without bucket,item,prefetch
 #[derive(Debug, clap::Args)]
@@ -29,18 +40,28 @@ pub struct Arguments {
     /// Items stored; at 40 bytes each, and a store for each mode and number of cores
     #[arg(long, default_value_t = 1 << 24, value_parser = clap::value_parser!(u32).range(1..1 << 31))]
     items: u32,
+    /// Our tables: cache unless told otherwise, with --peers all all three. Cache mode comes once for each rule of --evict
+    #[arg(long, value_delimiter = ',')]
+    table: Vec<OurTable>,
     /// Who may touch a partition
     #[arg(long, value_delimiter = ',', default_value = "all")]
     access: Vec<AccessMode>,
-    /// Eviction rules; nothing is evicted, but counting reads has its price. store is store mode
+    /// Eviction rules of cache mode; the table has room for all items, but counting reads has its price. What lru gives up
+    /// while it puts back what is read is stored again and counted as missed
     #[arg(long, value_delimiter = ',', default_value = "s3fifo")]
     evict: Vec<Eviction>,
+    /// Tables of others, beside ours
+    #[arg(long, value_delimiter = ',')]
+    peers: Vec<PeerName>,
     /// Key popularity
     #[arg(long, value_delimiter = ',', default_value = "uniform,zipf")]
     dist: Vec<Distribution>,
     /// Percentages of reads, the rest being writes
     #[arg(long, value_delimiter = ',', default_value = "95,50", value_parser = clap::value_parser!(u32).range(1..=100))]
     gets: Vec<u32>,
+    /// Read also keys that are not there
+    #[arg(long)]
+    misses: bool,
     /// Numbers of cores
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     cores: Vec<usize>,
@@ -59,6 +80,16 @@ pub struct Arguments {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum OurTable {
+    /// Circular log and lossy index
+    Cache,
+    /// Segregated fits and bulk chaining: nothing is lost
+    Store,
+    /// MemC3: cuckoo index, slabs, CLOCK
+    Memc3,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum AccessMode {
     Erew,
     Crew,
@@ -71,7 +102,54 @@ enum Eviction {
     Fifo,
     Lru,
     S3fifo,
-    Store,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum PeerName {
+    /// The crate, behind a parking_lot lock for each of 64 shards
+    Hashbrown,
+    /// The crate
+    Dashmap,
+    /// The crate: reads take no lock
+    Papaya,
+    /// The crate: a cache, with a lock for each of 64 shards
+    #[value(name = "quick_cache")]
+    QuickCache,
+    /// The standard library's ordered map, one for each thread
+    Btreemap,
+    /// A chained table with bounded chains, one for each thread
+    BoundedChain,
+    /// memcached's table as MemC3 found it: chaining, strict LRU, one lock
+    ChainedLru,
+    /// The same with a lock for each bucket
+    ChainedLruStriped,
+    /// The four public crates
+    Public,
+    /// Everything
+    All,
+}
+
+impl PeerName {
+    fn candidates(self) -> Vec<Candidate> {
+        let [global, striped] = Candidate::MEMCACHED;
+        let public = Peer::PUBLIC.map(Candidate::Peer);
+        let one = |peer| vec![Candidate::Peer(peer)];
+        match self {
+            PeerName::Hashbrown => one(Peer::Sharded),
+            PeerName::Dashmap => one(Peer::Dash),
+            PeerName::Papaya => one(Peer::Papaya),
+            PeerName::QuickCache => one(Peer::Quick),
+            PeerName::Btreemap => one(Peer::Ordered),
+            PeerName::BoundedChain => one(Peer::Bounded),
+            PeerName::ChainedLru => vec![global],
+            PeerName::ChainedLruStriped => vec![striped],
+            PeerName::Public => public.into(),
+            PeerName::All => {
+                let others = [Peer::Ordered, Peer::Bounded].map(Candidate::Peer);
+                [&public[..], &others, &[global, striped]].concat()
+            }
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -87,58 +165,12 @@ enum Stage {
 impl Arguments {
     /// Runs the measurement and prints its tables.
     pub fn run(&self) -> anyhow::Result<()> {
-        let wanted = |mode| self.access.contains(&mode) || self.access.contains(&AccessMode::All);
-        let modes = Mode::ALL.into_iter().filter(|mode| {
-            wanted(match mode {
-                Mode::Erew => AccessMode::Erew,
-                Mode::Crew => AccessMode::Crew,
-                Mode::Crcw => AccessMode::Crcw,
-            })
-        });
-        let without = self.without.iter().map(|stage| match stage {
-            Stage::Bucket => (
-                "without buckets".to_owned(),
-                Stages {
-                    bucket: false,
-                    item: true,
-                },
-            ),
-            Stage::Item => (
-                "without items".to_owned(),
-                Stages {
-                    bucket: true,
-                    item: false,
-                },
-            ),
-            Stage::Prefetch => (
-                "without prefetch".to_owned(),
-                Stages {
-                    bucket: false,
-                    item: false,
-                },
-            ),
-        });
-        let named = |dist: &Distribution| match dist {
-            Distribution::Uniform => ("uniform".to_owned(), dist.over(self.items)),
-            Distribution::Zipf => ("zipf 0.99".to_owned(), dist.over(self.items)),
-        };
-        let rule = |evict: &Eviction| match evict {
-            Eviction::Fifo => Rule::Fifo,
-            Eviction::Lru => Rule::Lru,
-            Eviction::S3fifo => Rule::S3Fifo,
-            Eviction::Store => Rule::Store,
-        };
         let options = Options {
             items: self.items,
-            modes: modes.collect(),
-            rules: self.evict.iter().map(rule).collect(),
-            popularities: self.dist.iter().map(named).collect(),
-            gets_percent: self.gets.clone(),
+            candidates: self.candidates(),
+            loads: self.loads(),
             cores: self.cores.clone(),
-            pipelines: [("whole".to_owned(), Stages::ALL)]
-                .into_iter()
-                .chain(without)
-                .collect(),
+            pipelines: self.pipelines(),
             measured: Duration::from_secs_f64(self.seconds),
             repeat: usize::from(self.repeat),
         };
@@ -148,5 +180,80 @@ impl Arguments {
             Some(file) => super::write_json(file, &report),
             None => Ok(()),
         }
+    }
+
+    fn candidates(&self) -> Vec<Candidate> {
+        let wanted = |mode| self.access.contains(&mode) || self.access.contains(&AccessMode::All);
+        let modes = Mode::ALL.into_iter().filter(|mode| {
+            wanted(match mode {
+                Mode::Erew => AccessMode::Erew,
+                Mode::Crew => AccessMode::Crew,
+                Mode::Crcw => AccessMode::Crcw,
+            })
+        });
+        let rule = |evict: &Eviction| match evict {
+            Eviction::Fifo => Ours::Fifo,
+            Eviction::Lru => Ours::Lru,
+            Eviction::S3fifo => Ours::S3Fifo,
+        };
+        let tables: &[OurTable] = match self.table[..] {
+            [] if self.peers.contains(&PeerName::All) => {
+                &[OurTable::Cache, OurTable::Store, OurTable::Memc3]
+            }
+            [] => &[OurTable::Cache],
+            _ => &self.table,
+        };
+        let mut ours = Vec::new();
+        for table in tables {
+            match table {
+                OurTable::Cache => ours.extend(self.evict.iter().map(rule)),
+                OurTable::Store => ours.push(Ours::Store),
+                OurTable::Memc3 => ours.push(Ours::Memc3),
+            }
+        }
+        let in_modes = |mode| ours.iter().map(move |&table| Candidate::Ours(table, mode));
+        let mut candidates: Vec<Candidate> = modes.flat_map(in_modes).collect();
+        for peer in self.peers.iter().flat_map(|peer| peer.candidates()) {
+            if !candidates.contains(&peer) {
+                candidates.push(peer);
+            }
+        }
+        candidates
+    }
+
+    fn loads(&self) -> Vec<Load> {
+        let mut loads = Vec::new();
+        for dist in &self.dist {
+            let name = match dist {
+                Distribution::Uniform => "uniform",
+                Distribution::Zipf => "zipf 0.99",
+            };
+            loads.extend(self.gets.iter().map(|&gets_percent| Load {
+                keys: name.to_owned(),
+                popularity: Some(dist.over(self.items)),
+                gets_percent,
+            }));
+        }
+        if self.misses {
+            loads.push(Load {
+                keys: "not there".to_owned(),
+                popularity: None,
+                gets_percent: 100,
+            });
+        }
+        loads
+    }
+
+    fn pipelines(&self) -> Vec<(String, Stages)> {
+        let whole = ("whole".to_owned(), Stages::ALL);
+        let without = self.without.iter().map(|stage| {
+            let (name, bucket, item) = match stage {
+                Stage::Bucket => ("without buckets", false, true),
+                Stage::Item => ("without items", true, false),
+                Stage::Prefetch => ("without prefetch", false, false),
+            };
+            (name.to_owned(), Stages { bucket, item })
+        });
+        [whole].into_iter().chain(without).collect()
     }
 }

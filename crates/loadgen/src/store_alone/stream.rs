@@ -1,6 +1,6 @@
 //! Operations drawn beforehand, so that drawing them costs the measured loop nothing but reading a list in order.
 
-use glimmer_base::{Keyhash, Seed};
+use glimmer_base::Keyhash;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
 use crate::popularity::Popularity;
@@ -33,18 +33,6 @@ impl Operation {
     pub fn writes(self) -> bool {
         self.0 & WRITE != 0
     }
-
-    /// The key, 8 bytes.
-    #[inline(always)]
-    pub fn key(self) -> [u8; 8] {
-        key(self.number())
-    }
-}
-
-/// The 8-byte key of a number.
-#[inline(always)]
-pub fn key(number: u32) -> [u8; 8] {
-    u64::from(number).to_le_bytes()
 }
 
 /// Which keys a worker may touch.
@@ -60,8 +48,8 @@ pub struct Share {
     pub reads_all: bool,
     /// Whether it may write what others own.
     pub writes_all: bool,
-    /// Seed of the keyhash.
-    pub seed: Seed,
+    /// The keyhash of a number's key.
+    pub keyhash: fn(u32) -> Keyhash,
 }
 
 impl Share {
@@ -72,18 +60,34 @@ impl Share {
         } else {
             self.reads_all
         };
-        let keyhash: Keyhash = self.seed.keyhash(&key(number));
-        all || keyhash.partition(self.partitions) % self.workers == self.worker
+        all || self.workers == 1
+            || (self.keyhash)(number).partition(self.partitions) % self.workers == self.worker
     }
 
     /// Draws operations for the worker: keys by their popularity, of those that it may touch.
     pub fn draw(&self, popularity: Popularity, get_share: f64, count: usize) -> Vec<Operation> {
+        self.draw_from(0, popularity, get_share, count)
+    }
+
+    /// Draws reads of keys that are not there: the numbers from `items` on.
+    pub fn draw_absent(&self, items: u32, count: usize) -> Vec<Operation> {
+        let keys = items.min(KEYS_MAX - items);
+        self.draw_from(items, Popularity::uniform(keys.into()), 1.0, count)
+    }
+
+    fn draw_from(
+        &self,
+        first: u32,
+        popularity: Popularity,
+        get_share: f64,
+        count: usize,
+    ) -> Vec<Operation> {
         let mut rng = SmallRng::seed_from_u64(self.worker as u64);
         let mut numbers = popularity.sampler();
         let mut operation = || {
             let writes = rng.random::<f64>() >= get_share;
             loop {
-                let number = numbers.draw(&mut rng) as u32;
+                let number = first + numbers.draw(&mut rng) as u32;
                 if self.includes(number, writes) {
                     return Operation::new(number, writes);
                 }
@@ -96,6 +100,7 @@ impl Share {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store_alone::items;
 
     #[test]
     fn workers_are_given_what_they_may_touch() {
@@ -105,9 +110,9 @@ mod tests {
             worker: 1,
             reads_all: false,
             writes_all: false,
-            seed: Seed(3),
+            keyhash: items::keyhash::<8>,
         };
-        let owner = |operation: &Operation| erew.seed.keyhash(&operation.key()).partition(8) % 2;
+        let owner = |operation: &Operation| (erew.keyhash)(operation.number()).partition(8) % 2;
         let popularity = Popularity::zipf(1000, 0.99);
         assert!(
             erew.draw(popularity, 0.5, 1000)
@@ -125,5 +130,9 @@ mod tests {
         assert!(writes.iter().all(|operation| owner(operation) == 1));
         assert!(reads.iter().any(|operation| owner(operation) == 0));
         assert!(writes.len().abs_diff(500) < 100);
+        let absent = erew.draw_absent(1000, 100);
+        assert!(absent.iter().all(|read| !read.writes()
+            && (1000..2000).contains(&read.number())
+            && owner(read) == 1));
     }
 }

@@ -1,0 +1,206 @@
+//! MemC3, Figures 6 and 7: lookups and inserts of threads that share one table.
+
+use anyhow::Result;
+use glimmer_loadgen::store_alone::{
+    Mode, Rig,
+    mirror::{IndexKind, Kind as Mirror, LockKind, ReplacementKind},
+    tables::memc3,
+};
+
+use crate::{
+    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    alone::{self, Alone},
+    plot::Plot,
+    workload::Mix,
+};
+
+const ITEMS: u32 = 2_000_000;
+const CUCKOO: &str = "cuckoo, optimistic";
+const GLOBAL: &str = "chaining, one lock";
+const BUCKET: &str = "chaining, bucket locks";
+const OURS: &str = "glimmer memc3";
+const BY_THREADS: &str = "by threads, 100% GET";
+const BY_THREADS_10: &str = "by threads, 10% PUT";
+const BY_WRITES: &str = "by share of PUTs, %, all cores";
+/// Shares of reads in percent at which all threads are measured.
+const GETS_PERCENT: [u32; 5] = [100, 90, 80, 50, 0];
+
+/// The figure.
+pub struct Threads;
+
+fn tables() -> [(&'static str, Option<Mirror>); 4] {
+    let mirror = |index, locks, huge_pages| {
+        Some(Mirror {
+            index,
+            replacement: ReplacementKind::None,
+            locks,
+            huge_pages,
+        })
+    };
+    [
+        (
+            CUCKOO,
+            mirror(IndexKind::CuckooTags, LockKind::Optimistic, true),
+        ),
+        (GLOBAL, mirror(IndexKind::Chaining, LockKind::Global, false)),
+        (
+            BUCKET,
+            mirror(IndexKind::ChainingByWords, LockKind::Bucket, true),
+        ),
+        (OURS, None),
+    ]
+}
+
+/// One of them, or ours.
+fn build(table: Option<Mirror>, items: u32, threads: usize) -> Result<Box<dyn Rig>> {
+    match table {
+        Some(mirror) => mirror.build(items, threads),
+        None => memc3(items, Mode::Crcw, threads),
+    }
+}
+
+impl Figure for Threads {
+    fn spec(&self) -> Spec {
+        Spec {
+            name: "memc3-fig6-7",
+            title: "Threads that share one table, by their number and by share of writes",
+            source: "MemC3 (NSDI'13), Figures 6 and 7, §5.2",
+            claim: "With optimistic cuckoo hashing, lookups scale with threads; under memcached's global lock they do not scale at all. More writes slow cuckoo hashing \
+                    down, since writers take turns, and chaining stays about the same; cuckoo hashing is better in general.",
+            here: "As many threads as the machine has cores, uniform keys, two million items of 16-byte keys and 32-byte values. The paper inserts new keys; here writes \
+                   replace values, so that the table stays as it is throughout a measurement. The paper goes to 16 threads. Our own \
+                   table is partitioned: its writers wait only for those of their partition.",
+            kind: Kind::Timing,
+            needs: Needs {
+                cores: 2,
+                cores_of_paper: 12,
+                memory_mib: 3000,
+                peers: &[],
+            },
+            columns: Columns {
+                panel: "panel",
+                series: "table",
+                x: "threads, or share of PUTs",
+                y: "operations per s",
+            },
+            plot: Plot::lines("", "operations per second")
+                .whole_x()
+                .columns(3),
+        }
+    }
+
+    fn measure(&self, run: &mut Run<'_>) -> Result<()> {
+        let items = run.pick(ITEMS, 20_000);
+        let repeat = run.repeat(3);
+        for threads in 1..=run.cores().min(run.pick(16, 2)) {
+            let mut stores = Vec::new();
+            for (name, table) in tables() {
+                let build = || build(table, items, threads);
+                stores.push(Alone::of(run, name, items, threads, build)?);
+            }
+            let few = [100, 90].map(|gets| Mix::new(false, gets));
+            alone::rounds(run, repeat, &mut stores, &few, 200, |store, mix, rate| {
+                let panel = if mix.gets_percent == 100 {
+                    BY_THREADS
+                } else {
+                    BY_THREADS_10
+                };
+                Point::new(panel, store.name(), threads as f64, rate)
+            })?;
+            if threads == run.cores() {
+                let all = GETS_PERCENT.map(|gets| Mix::new(false, gets));
+                alone::rounds(run, repeat, &mut stores, &all, 200, |store, mix, rate| {
+                    let puts = f64::from(100 - mix.gets_percent);
+                    Point::new(BY_WRITES, store.name(), puts, rate)
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&self, data: &Data, shape: &mut Shape) {
+        let most = data
+            .line(BY_THREADS, CUCKOO)
+            .filter_map(|row| row.across())
+            .reduce(f64::max)
+            .filter(|&most| most > 1.0);
+        let gain = |table| {
+            let rate = |threads: f64| data.median(BY_THREADS, table, threads);
+            Some(rate(most?)? / rate(1.0)?)
+        };
+        shape.at_least(
+            "lookups scale with threads: all cores over one, optimistic cuckoo hashing",
+            "linear to 6 threads",
+            gain(CUCKOO),
+            1.5,
+        );
+        shape.at_most(
+            "one lock does not scale: all cores over one, chaining",
+            "below 1",
+            gain(GLOBAL),
+            1.1,
+        );
+        let over = |panel, x: f64, above, below| data.ratio(panel, x, above, below);
+        shape.at_least(
+            "reads only, all cores: optimistic cuckoo hashing over chaining under one lock",
+            "about 12 (35 against less than 3, 12 threads)",
+            most.and_then(|most| over(BY_THREADS, most, CUCKOO, GLOBAL)),
+            2.0,
+        );
+        shape.at_least(
+            "one write in ten, all cores: the same",
+            "about 8 (20 against 2.5)",
+            most.and_then(|most| over(BY_THREADS_10, most, CUCKOO, GLOBAL)),
+            1.3,
+        );
+        let decline = |table| {
+            let rate = |puts: f64| data.median(BY_WRITES, table, puts);
+            Some(rate(100.0)? / rate(0.0)?)
+        };
+        shape.at_most(
+            "writers take turns: cuckoo hashing's writes over its reads",
+            "below 0.5",
+            decline(CUCKOO),
+            0.9,
+        );
+        shape.beside(
+            "our table, all cores, over optimistic cuckoo hashing, reads only",
+            "",
+            most.and_then(|most| Some(over(BY_THREADS, most, OURS, CUCKOO)?.text(2))),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rates of cuckoo hashing and of chaining under one lock with one thread and with two, and of cuckoo hashing's writes.
+    fn failures(cuckoo: [f64; 2], global: [f64; 2], writes: f64) -> Vec<String> {
+        let mut data = Data::default();
+        for (threads, (cuckoo, global)) in cuckoo.into_iter().zip(global).enumerate() {
+            for panel in [BY_THREADS, BY_THREADS_10] {
+                let threads = (threads + 1) as f64;
+                data.add(Point::new(panel, CUCKOO, threads, cuckoo));
+                data.add(Point::new(panel, GLOBAL, threads, global));
+            }
+        }
+        data.add(Point::new(BY_WRITES, CUCKOO, 0.0, cuckoo[1]));
+        data.add(Point::new(BY_WRITES, CUCKOO, 100.0, writes));
+        let mut shape = Shape::default();
+        Threads.judge(&data, &mut shape);
+        shape
+            .failures()
+            .map(|finding| finding.what.clone())
+            .collect()
+    }
+
+    #[test]
+    fn the_papers_shape_holds_and_others_do_not() {
+        assert_eq!(failures([5.0, 9.5], [3.0, 2.5], 3.0), Vec::<String>::new());
+        assert_eq!(failures([5.0, 6.0], [3.0, 2.5], 3.0).len(), 1);
+        assert_eq!(failures([5.0, 9.5], [3.0, 4.0], 3.0).len(), 1);
+        assert_eq!(failures([2.0, 3.2], [3.0, 2.5], 2.0).len(), 2);
+        assert_eq!(failures([5.0, 9.5], [3.0, 2.5], 9.0).len(), 1);
+    }
+}

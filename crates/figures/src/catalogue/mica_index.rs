@@ -1,0 +1,174 @@
+//! MICA, §4.3.3: how full the lossless index gets, and how much of it lies in main buckets.
+
+use anyhow::Result;
+use glimmer_base::Seed;
+use glimmer_store::{
+    heap::Offset,
+    index::{
+        BUCKET_ENTRIES, Entry, LogId,
+        chained::{BUCKET_WORDS, ChainedIndex, FreeList},
+    },
+    memory::{PagePolicy, ZeroedSlice},
+};
+
+use crate::{Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec, plot::Plot};
+
+const SPARES_PERCENT: [usize; 6] = [1, 2, 5, 10, 20, 50];
+/// The paper's share of spare buckets.
+const JUDGED_PERCENT: f64 = 10.0;
+const LOAD: &str = "index load when the spare buckets are used up";
+const MAIN: &str = "items in main buckets";
+const PANEL: &str = "";
+
+/// The figure.
+pub struct BulkChaining;
+
+/// What became of an index that was filled until it refused an item.
+struct Filled {
+    items: usize,
+    in_mains: usize,
+    mains: usize,
+}
+
+/// Fills an index whose number of main buckets is fixed, as in the paper.
+fn fill(mains: usize, spare_percent: usize, seed: Seed) -> Result<Filled> {
+    let buckets = mains + mains * spare_percent / 100 + 1;
+    let memory = ZeroedSlice::new(buckets * BUCKET_WORDS, PagePolicy::Small, None)?;
+    let index = ChainedIndex::new(memory, mains, spare_percent);
+    let mut spares = FreeList::default();
+    let (mut items, mut in_mains) = (0usize, 0);
+    loop {
+        let keyhash = seed.keyhash(&(items as u64).to_le_bytes());
+        let entry = Entry::new(
+            keyhash.tag(),
+            LogId::Main,
+            Offset::from_raw(items as u64),
+            0,
+        );
+        let main = index.home(index.shape(), keyhash);
+        match index.slots(main).find(|(_, entry)| entry.is_empty()) {
+            Some((slot, _)) => {
+                in_mains += usize::from(slot.bucket == main);
+                index.set(slot, entry);
+            }
+            None => {
+                let Some(spare) = spares.take(&index) else {
+                    return Ok(Filled {
+                        items,
+                        in_mains,
+                        mains,
+                    });
+                };
+                index.bucket(spare).set_entry(0, entry);
+                let last = index.chain(main).last().unwrap_or(main);
+                index.bucket(last).set_next(Some(spare));
+            }
+        }
+        items += 1;
+    }
+}
+
+impl Figure for BulkChaining {
+    fn spec(&self) -> Spec {
+        Spec {
+            name: "mica-index",
+            title: "Bulk chaining: how full the lossless index gets",
+            source: "MICA (NSDI'14), §4.3.3; no figure",
+            claim: "The main buckets store most of the items (about 95%), so that a lookup reads one place in memory. Making the number of spare buckets 10% of the \
+                    main buckets allows the system to store its entire dataset.",
+            here: "The index of store mode with a fixed number of main buckets, filled with keys until an item finds neither a place in its chain nor a spare bucket. \
+                   Index load is items over entries of main buckets. The result depends on the parameters alone. A server's index does not stop there: it adds \
+                   main buckets.",
+            kind: Kind::Exact,
+            needs: Needs {
+                cores: 1,
+                cores_of_paper: 1,
+                memory_mib: 256,
+                peers: &[],
+            },
+            columns: Columns {
+                panel: "panel",
+                series: "what",
+                x: "spare buckets, % of the main buckets",
+                y: "percent",
+            },
+            plot: Plot::lines("spare buckets, % of the main buckets", "%").log_x(),
+        }
+    }
+
+    fn measure(&self, run: &mut Run<'_>) -> Result<()> {
+        let mains = run.pick(100_000, 20_000);
+        for percent in SPARES_PERCENT {
+            for seed in 1..=run.pick(3, 1) {
+                let filled = fill(mains, percent, Seed(seed))?;
+                let load = filled.items as f64 / (filled.mains * BUCKET_ENTRIES) as f64;
+                let in_mains = filled.in_mains as f64 / filled.items as f64;
+                run.add(Point::new(PANEL, LOAD, percent as f64, load * 100.0));
+                run.add(Point::new(PANEL, MAIN, percent as f64, in_mains * 100.0));
+            }
+        }
+        Ok(())
+    }
+
+    fn judge(&self, data: &Data, shape: &mut Shape) {
+        shape.at_least(
+            "with 10% spare buckets, main buckets store most of the items, %",
+            "about 95",
+            data.median(PANEL, MAIN, JUDGED_PERCENT),
+            95.0,
+        );
+        shape.at_least(
+            "with 10% spare buckets, the index holds so many of what its main buckets have room for, %",
+            "192 Mi items",
+            data.median(PANEL, LOAD, JUDGED_PERCENT),
+            70.0,
+        );
+        let loads: Vec<f64> = data
+            .line(PANEL, LOAD)
+            .map(|row| row.spread().median)
+            .collect();
+        shape.claim(
+            "more spare buckets let the index become fuller",
+            "",
+            format!("{loads:.1?}"),
+            !loads.is_empty() && loads.windows(2).all(|pair| pair[0] < pair[1]),
+            "the load does not rise everywhere",
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failures(main: f64, loads: [f64; 3]) -> Vec<String> {
+        let mut data = Data::default();
+        for (percent, load) in [5.0, 10.0, 20.0].into_iter().zip(loads) {
+            data.add(Point::new(PANEL, LOAD, percent, load));
+            data.add(Point::new(PANEL, MAIN, percent, main));
+        }
+        let mut shape = Shape::default();
+        BulkChaining.judge(&data, &mut shape);
+        shape
+            .failures()
+            .map(|finding| finding.what.clone())
+            .collect()
+    }
+
+    #[test]
+    fn the_papers_shape_holds_and_others_do_not() {
+        assert_eq!(failures(97.0, [60.0, 75.0, 80.0]), Vec::<String>::new());
+        assert_eq!(failures(90.0, [60.0, 75.0, 80.0]).len(), 1);
+        assert_eq!(failures(97.0, [60.0, 65.0, 80.0]).len(), 1);
+        assert_eq!(failures(97.0, [60.0, 75.0, 74.0]).len(), 1);
+    }
+
+    #[test]
+    fn every_item_that_was_counted_is_in_a_chain() {
+        let filled = fill(500, 10, Seed(9)).unwrap();
+        assert!(filled.in_mains <= filled.items && filled.in_mains <= 500 * BUCKET_ENTRIES);
+        let spare_entries = 50 * BUCKET_ENTRIES;
+        assert!(filled.items - filled.in_mains <= spare_entries);
+        assert!(filled.items > 500 * BUCKET_ENTRIES / 2);
+    }
+}

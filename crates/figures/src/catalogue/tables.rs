@@ -1,0 +1,205 @@
+//! Our tables beside one another and beside public ones: no figure of a paper, but what this project promises.
+
+use anyhow::Result;
+use glimmer_loadgen::store_alone::{Candidate, Mode, Ours, mirror, peers::Peer};
+
+use crate::{
+    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    alone::{self, Alone},
+    plot::Plot,
+    workload::Mix,
+};
+
+/// Far more than any cache holds.
+const ITEMS: u32 = 1 << 24;
+const CACHE: &str = "glimmer cache mode";
+const STORE: &str = "glimmer store mode";
+const MEMC3: &str = "glimmer memc3";
+const MEMC3_SHARED: &str = "glimmer memc3, crcw";
+const CHAINING: &str = "chaining (MemC3's baseline)";
+const MIXED: &str = "tables that are written";
+const LOOKUPS: &str = "lookups";
+const HITS: &str = "keys that are there";
+const MISSES: &str = "keys that are not";
+
+/// The figure.
+pub struct Tables;
+
+fn candidates() -> Vec<(&'static str, Candidate)> {
+    let ours = |table, mode| Candidate::Ours(table, mode);
+    let mut all = vec![
+        (CACHE, ours(Ours::S3Fifo, Mode::Erew)),
+        (STORE, ours(Ours::Store, Mode::Erew)),
+        (MEMC3, ours(Ours::Memc3, Mode::Erew)),
+        (MEMC3_SHARED, ours(Ours::Memc3, Mode::Crcw)),
+    ];
+    all.extend(Peer::PUBLIC.map(|peer| (peer.name(), Candidate::Peer(peer))));
+    all.push((CHAINING, Candidate::Mirror(mirror::Kind::BASELINE)));
+    all
+}
+
+fn place(gets_percent: u32) -> String {
+    format!("{gets_percent}% GET")
+}
+
+/// The highest median of public tables at a place, of those that lock only if `locking`.
+fn best(data: &Data, panel: &str, place: &str, locking: bool) -> Option<f64> {
+    let peers = Peer::PUBLIC.into_iter();
+    let medians: Option<Vec<f64>> = peers
+        .filter(|peer| !locking || peer.locks())
+        .map(|peer| data.median(panel, peer.name(), place))
+        .collect();
+    medians?.into_iter().reduce(f64::max)
+}
+
+impl Figure for Tables {
+    fn spec(&self) -> Spec {
+        Spec {
+            name: "tables",
+            title: "Our tables beside one another and beside public ones",
+            source: "MICA (NSDI'14), §5.2, and MemC3 (NSDI'13), §5.2; no figure",
+            claim: "MICA's cache and store modes show only minor differences. MemC3's table answers twice as many lookups of keys that are there as chaining, and five \
+                    times as many of keys that are not.",
+            here: "One core, 16.8 million tiny items (8-byte keys and values), uniform keys. Ours are driven through the engine's pipeline. Public tables \
+                   are driven by the same loop; they keep keys and values of a length that is known when they are compiled, in the table itself, and hash with XXH3 as ours do. \
+                   The bounds are this project's own.",
+            kind: Kind::Timing,
+            needs: Needs {
+                cores: 1,
+                cores_of_paper: 1,
+                memory_mib: 11_000,
+                peers: &[],
+            },
+            columns: Columns {
+                panel: "panel",
+                series: "table",
+                x: "load",
+                y: "operations per s",
+            },
+            plot: Plot::bars("", "operations per second").columns(1),
+        }
+    }
+
+    fn measure(&self, run: &mut Run<'_>) -> Result<()> {
+        let items = run.pick(ITEMS, 20_000);
+        let mut stores = Vec::new();
+        for (name, candidate) in candidates() {
+            stores.push(Alone::of(run, name, items, 1, || {
+                candidate.build(items, 1)
+            })?);
+        }
+        let repeat = run.repeat(5);
+        let mixes = [95, 50].map(|gets| Mix::new(false, gets));
+        alone::rounds(run, repeat, &mut stores, &mixes, 250, |store, mix, rate| {
+            Point::new(MIXED, store.name(), place(mix.gets_percent), rate)
+        })?;
+        let reads = [Mix::new(false, 100)];
+        alone::rounds(run, repeat, &mut stores, &reads, 250, |store, _, rate| {
+            Point::new(LOOKUPS, store.name(), HITS, rate)
+        })?;
+        alone::rounds_absent(run, repeat, &mut stores, 250, |store, rate| {
+            Point::new(LOOKUPS, store.name(), MISSES, rate)
+        })
+    }
+
+    fn judge(&self, data: &Data, shape: &mut Shape) {
+        for (gets, bound) in [(95, 0.9), (50, 0.8)] {
+            shape.at_least(
+                &format!("store mode over cache mode, {gets}% GET"),
+                "minor differences",
+                data.ratio(MIXED, place(gets), STORE, CACHE),
+                bound,
+            );
+        }
+        for gets in [95, 50] {
+            let ours = [CACHE, STORE, MEMC3].map(|table| data.median(MIXED, table, place(gets)));
+            let ours = ours.into_iter().flatten().reduce(f64::max);
+            let theirs = best(data, MIXED, &place(gets), false);
+            shape.at_least(
+                &format!("our fastest table over the fastest public one, {gets}% GET"),
+                "",
+                ours.zip(theirs).map(|(ours, theirs)| ours / theirs),
+                1.5,
+            );
+        }
+        for (lookups, paper, bound) in [(HITS, "2", 2.0), (MISSES, "5", 4.0)] {
+            shape.at_least(
+                &format!("MemC3's table over chaining, {lookups}"),
+                paper,
+                data.ratio(LOOKUPS, lookups, MEMC3, CHAINING),
+                bound,
+            );
+        }
+        for (panel, x) in [
+            (MIXED, place(95)),
+            (MIXED, place(50)),
+            (LOOKUPS, HITS.to_owned()),
+            (LOOKUPS, MISSES.to_owned()),
+        ] {
+            let ours = data.median(panel, MEMC3_SHARED, x.clone());
+            let theirs = best(data, panel, &x, true);
+            shape.at_least(
+                &format!("MemC3's table as threads share it over the fastest public one that takes a lock for every operation, {x}"),
+                "",
+                ours.zip(theirs).map(|(ours, theirs)| ours / theirs),
+                1.0,
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failures(change: impl Fn(&str, &str) -> Option<f64>) -> Vec<String> {
+        let mut data = Data::default();
+        let places = [place(95), place(50), HITS.to_owned(), MISSES.to_owned()];
+        for (table, _) in candidates() {
+            for x in &places {
+                let panel = if x.contains("GET") { MIXED } else { LOOKUPS };
+                let rate = match table {
+                    CACHE => 20.0,
+                    STORE => 19.0,
+                    MEMC3 | MEMC3_SHARED => 16.0,
+                    CHAINING => 3.0,
+                    _ => 10.0,
+                };
+                let rate = change(table, x).unwrap_or(rate);
+                data.add(Point::new(panel, table, x.clone(), rate));
+            }
+        }
+        let mut shape = Shape::default();
+        Tables.judge(&data, &mut shape);
+        assert_eq!(shape.findings.len(), 10);
+        shape
+            .failures()
+            .map(|finding| finding.what.clone())
+            .collect()
+    }
+
+    #[test]
+    fn the_bounds_hold_and_are_noticed_where_they_do_not() {
+        assert_eq!(failures(|_, _| None), Vec::<String>::new());
+        let store = failures(|table, _| (table == STORE).then_some(17.0));
+        assert!(
+            store.len() == 1 && store[0].contains("95% GET"),
+            "{store:?}"
+        );
+        let public = failures(|table, x| (table == "papaya" && x == "50% GET").then_some(14.0));
+        assert!(
+            public.len() == 1 && public[0].contains("fastest public"),
+            "{public:?}"
+        );
+        let lock = failures(|table, x| (table == "dashmap" && x == HITS).then_some(17.0));
+        assert!(
+            lock.len() == 1 && lock[0].contains("takes a lock"),
+            "{lock:?}"
+        );
+        let chaining = failures(|table, _| (table == CHAINING).then_some(5.0));
+        assert!(
+            chaining.len() == 1 && chaining[0].contains("are not"),
+            "{chaining:?}"
+        );
+    }
+}

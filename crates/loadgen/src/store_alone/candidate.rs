@@ -1,0 +1,75 @@
+//! Every table that can be compared, by name.
+
+use anyhow::Result;
+use glimmer_store::access::{Access, Crcw, Crew, Erew};
+
+use super::{mirror, peers::Peer, rig::Rig, tables::Ours};
+
+/// An access mode (MICA §4.1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Only the owner touches a partition.
+    Erew,
+    /// Any core reads, the owner writes.
+    Crew,
+    /// Any core reads and writes.
+    Crcw,
+}
+
+impl Mode {
+    /// All of them.
+    pub const ALL: [Mode; 3] = [Mode::Erew, Mode::Crew, Mode::Crcw];
+
+    /// Its name, as on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Erew => Erew::NAME,
+            Mode::Crew => Crew::NAME,
+            Mode::Crcw => Crcw::NAME,
+        }
+    }
+}
+
+/// A table to compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Candidate {
+    /// One of ours, in an access mode.
+    Ours(Ours, Mode),
+    /// One of others.
+    Peer(Peer),
+    /// One of those that MemC3 compares itself with.
+    Mirror(mirror::Kind),
+}
+
+impl Candidate {
+    /// The two mirrors that stand for memcached.
+    pub const MEMCACHED: [Candidate; 2] = [
+        Candidate::Mirror(mirror::Kind::MEMCACHED),
+        Candidate::Mirror(mirror::Kind::MEMCACHED_STRIPED),
+    ];
+
+    /// Its name.
+    pub fn name(self) -> String {
+        match self {
+            Candidate::Ours(table, mode) => format!("{} {}", mode.name(), table.name()),
+            Candidate::Peer(peer) => peer.name().to_owned(),
+            Candidate::Mirror(mirror::Kind::MEMCACHED) => "chained-lru".to_owned(),
+            Candidate::Mirror(mirror::Kind::MEMCACHED_STRIPED) => "chained-lru-striped".to_owned(),
+            Candidate::Mirror(kind) => format!("{kind:?}"),
+        }
+    }
+
+    /// Whether it is ours.
+    pub fn is_ours(self) -> bool {
+        matches!(self, Candidate::Ours(..))
+    }
+
+    /// A table for so many workers, filled with `items` tiny items.
+    pub fn build(self, items: u32, workers: usize) -> Result<Box<dyn Rig>> {
+        match self {
+            Candidate::Ours(table, mode) => table.build(items, mode, workers),
+            Candidate::Peer(peer) => peer.build(items, workers),
+            Candidate::Mirror(kind) => kind.build_tiny(items, workers),
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! A chained table whose chains are bounded, one thread's own: Formica's `ChainedLossyHashStore`. Items lie in the chain's nodes; a new
+//! one goes to the front, and where the chain is as long as it may be, it takes the place of the last.
+
+use super::{Handle, Session};
+use crate::store_alone::items::SEED;
+
+/// No node.
+const NONE: u32 = u32::MAX;
+/// Items to a chain, on average.
+const CHAIN_AVERAGE: usize = 2;
+/// Longest chain. With two items to a chain on average, one chain in two hundred would be longer.
+const CHAIN_MAX: usize = 6;
+
+struct Node<const K: usize, const V: usize> {
+    next: u32,
+    key: [u8; K],
+    value: [u8; V],
+}
+
+/// A thread's table.
+pub struct Bounded<const K: usize, const V: usize> {
+    heads: Box<[u32]>,
+    nodes: Vec<Node<K, V>>,
+    free: Vec<u32>,
+}
+
+impl<const K: usize, const V: usize> Bounded<K, V> {
+    /// The part of the items that the table may lose to full chains. The review sized its tables for 0 to 5%.
+    pub const LOSS_MAX: f64 = 0.05;
+
+    /// A table for so many items.
+    pub fn new(capacity: usize) -> Self {
+        Bounded {
+            heads: vec![NONE; (capacity / CHAIN_AVERAGE).max(1)].into(),
+            nodes: Vec::with_capacity(capacity),
+            free: Vec::new(),
+        }
+    }
+
+    #[inline(always)]
+    fn chain(&self, key: &[u8; K]) -> usize {
+        SEED.keyhash(key).bucket(self.heads.len())
+    }
+
+    /// Makes what names a node, the chain's head or another node, name another.
+    #[inline(always)]
+    fn set_link(&mut self, chain: usize, previous: u32, to: u32) {
+        match previous {
+            NONE => self.heads[chain] = to,
+            node => self.nodes[node as usize].next = to,
+        }
+    }
+
+    #[inline(always)]
+    fn find(&self, key: &[u8; K]) -> Option<u32> {
+        let mut at = self.heads[self.chain(key)];
+        while at != NONE {
+            let node = &self.nodes[at as usize];
+            if node.key == *key {
+                return Some(at);
+            }
+            at = node.next;
+        }
+        None
+    }
+}
+
+impl<const K: usize, const V: usize> Session<K, V> for Bounded<K, V> {
+    #[inline(always)]
+    fn get(&mut self, key: &[u8; K]) -> Option<[u8; V]> {
+        Some(self.nodes[self.find(key)? as usize].value)
+    }
+
+    #[inline(always)]
+    fn put(&mut self, key: [u8; K], value: [u8; V]) {
+        let chain = self.chain(&key);
+        let (mut at, mut previous, mut before, mut length) = (self.heads[chain], NONE, NONE, 0);
+        while at != NONE {
+            let node = &mut self.nodes[at as usize];
+            if node.key == key {
+                node.value = value;
+                return;
+            }
+            (before, previous, at) = (previous, at, node.next);
+            length += 1;
+        }
+        let next = self.heads[chain];
+        let node = Node { next, key, value };
+        let place = if length == CHAIN_MAX {
+            // The chain has two items at least: its last is not its first.
+            self.set_link(chain, before, NONE);
+            previous
+        } else if let Some(place) = self.free.pop() {
+            place
+        } else {
+            self.nodes.push(node);
+            self.heads[chain] = self.nodes.len() as u32 - 1;
+            return;
+        };
+        self.nodes[place as usize] = node;
+        self.heads[chain] = place;
+    }
+
+    fn remove(&mut self, key: &[u8; K]) -> bool {
+        let chain = self.chain(key);
+        let (mut at, mut previous) = (self.heads[chain], NONE);
+        while at != NONE {
+            let node = &self.nodes[at as usize];
+            let next = node.next;
+            if node.key == *key {
+                self.set_link(chain, previous, next);
+                self.free.push(at);
+                return true;
+            }
+            (previous, at) = (at, next);
+        }
+        false
+    }
+}
+
+impl<const K: usize, const V: usize> Handle<K, V> for Bounded<K, V> {
+    const SHARED: bool = false;
+    type Session<'a> = &'a mut Self;
+
+    fn session(&mut self) -> &mut Self {
+        self
+    }
+
+    fn items(&self) -> u64 {
+        (self.nodes.len() - self.free.len()) as u64
+    }
+}
