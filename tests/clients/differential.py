@@ -88,6 +88,11 @@ class Side:
         self.newest[key] = unique
         return seen.setdefault(unique, len(seen))
 
+    def line(self, request):
+        """One line, with its value, and the no-op that ends its answer."""
+        self.wire.send(request + b"mn\r\n")
+        return self.until(b"MN\r\n")
+
     def text(self, request):
         """One request and the no-op that ends its answer."""
         key = requests_meta.key_of(request)
@@ -129,7 +134,11 @@ class Side:
 
 
 def text_stream(rng, sides, newer):
-    return all_at_once(requests_text.stream(rng), [side.until_closed for side in sides])
+    return all_at_once(requests_text.stream(rng, newer), [side.until_closed for side in sides])
+
+
+def refused_lines(rng, sides, newer):
+    return one_by_one(requests_text.refused(rng), [side.line for side in sides])
 
 
 def malformed_packet(rng, sides, newer):
@@ -161,6 +170,7 @@ def one_by_one(requests, answers):
 
 KINDS = {
     "text": text_stream,
+    "text-refusals": refused_lines,
     "meta": meta_conversation,
     "binary": binary_conversation,
     "malformed-binary": malformed_packet,

@@ -11,7 +11,7 @@ from pathlib import Path
 PATIENCE_S = 20
 
 # Protocols of the server under test. memcached, in its place, speaks all of them.
-SPOKEN = {"text", "binary"}
+SPOKEN = {"text", "meta", "binary"}
 
 
 def server_binary():

@@ -1,9 +1,12 @@
 """Differences that docs/memcached-differences.md explains under the same names, told by the request and the two answers."""
 
+import base64
+import re
 from dataclasses import dataclass
 from typing import Callable
 
-NOT_A_NUMBER = b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
+ERROR = b"ERROR\r\n"
+BAD_LINE = b"CLIENT_ERROR bad command line format\r\n"
 VAGUE = b"CLIENT_ERROR invalid or duplicate flag\r\n"
 
 
@@ -13,6 +16,12 @@ class Known:
     kind: str
     # Whether this is why memcached's answer to the request and ours are not the same.
     explains: Callable[[bytes, bytes, bytes], bool]
+
+
+def error_lines(request, theirs, ours):
+    """Both refuse: ours in one line, or in silence where the line ends with `noreply`."""
+    lines = theirs.splitlines(keepends=True)
+    return all(line.startswith((b"ERROR", b"CLIENT_ERROR")) for line in lines) and ours in (BAD_LINE, BAD_LINE + ERROR, ERROR, b"")
 
 
 def shutdown_refusal(request, theirs, ours):
@@ -28,21 +37,23 @@ def ma_quiet_vivify(request, theirs, ours):
     return request.startswith(b"ma ") and b"q" in flags and theirs.startswith((b"HD", b"VA")) and ours == b""
 
 
-def cas_before_number(request, theirs, ours):
-    return request.startswith(b"ma ") and theirs == NOT_A_NUMBER and ours.startswith(b"EX")
+def long_opaque(request, theirs, ours):
+    return ours == b"CLIENT_ERROR opaque token too long\r\n" and theirs.startswith((b"CLIENT_ERROR", b"NF", b"EX", b"EN"))
 
 
-def binary_cas_before_number(request, theirs, ours):
-    statuses = int.from_bytes(theirs[6:8], "big"), int.from_bytes(ours[6:8], "big")
-    return request[1] in (0x05, 0x06, 0x15, 0x16) and statuses == (6, 2)
+def vivified_base64_key(request, theirs, ours):
+    """Ours shows in base64 the key of an item that `mg` made under it."""
+    shown = re.search(rb" k(\S+) b(?= |\r)", ours)
+    return shown is not None and ours.replace(shown[0], b" k" + base64.b64decode(shown[1])) == theirs
 
 
 KNOWN = [
+    Known("error-lines", "text-refusals", error_lines),
     Known("shutdown-refusal", "text", shutdown_refusal),
     Known("md-errors", "meta", md_errors),
+    Known("long-opaque", "meta", long_opaque),
+    Known("vivified-base64-key", "meta", vivified_base64_key),
     Known("ma-quiet-vivify", "meta", ma_quiet_vivify),
-    Known("cas-before-number", "meta", cas_before_number),
-    Known("cas-before-number", "binary", binary_cas_before_number),
 ]
 
 

@@ -33,7 +33,7 @@ WITH_TOKEN = {
         b"N": TTLS,
         b"J": NUMBERS,
         b"D": NUMBERS,
-        b"T": EXPTIMES,
+        b"T": TTLS,
         b"M": [b"I", b"D", b"+", b"-", b"x"],
         b"O": OPAQUES,
         b"E": [b"77"],
@@ -73,6 +73,9 @@ def flags(rng, command, newer):
         tokens = with_token[flag]
         # The later a token, the odder: take those at the end less often.
         chosen.append(flag + tokens[min(rng.randrange(len(tokens)), rng.randrange(len(tokens)))])
+    if command in (b"mg", b"ma") and any(len(flag) > 32 for flag in chosen):
+        # memcached notices such an opaque when it has changed the item: what the two hold would no longer be the same.
+        chosen = [flag for flag in chosen if len(flag) <= 32 or command == b"mg" and not {f[:1] for f in chosen} & {b"N", b"T", b"R"}]
     if rng.random() < 0.05:
         chosen.append(rng.choice(ODD + chosen))
     rng.shuffle(chosen)

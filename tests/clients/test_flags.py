@@ -7,6 +7,7 @@ import stat
 import subprocess
 import time
 
+import binary
 from harness import PATIENCE_S, Server, Wire, command, free_port, server_binary
 from clauses_text import END, STORED, store, value
 
@@ -187,6 +188,49 @@ def test_several_listeners_one_of_them_tagged(ours):
     with Started("-l", f"tag[a]:127.0.0.1:{one},127.0.0.2", "-l", "127.0.0.3", "-p", other):
         for address in (("127.0.0.1", one), ("127.0.0.2", other), ("127.0.0.3", other)):
             socket.create_connection(address, timeout=PATIENCE_S).close()
+
+
+def test_a_protocol_for_one_address(ours):
+    text, binary_only, either = free_port(), free_port(), free_port()
+    addresses = f"proto[ascii]:127.0.0.1:{text},proto[binary]:tag[b]:127.0.0.1:{binary_only},127.0.0.1:{either}"
+    packet, answer = binary.request(binary.NOOP), binary.response(binary.NOOP)
+    with Started("-l", addresses, "-t", 2):
+        for port, speaks_text, speaks_binary in ((text, True, False), (binary_only, False, True), (either, True, True)):
+            # Connections are handed to the worker that has the fewest, which must know the protocol too.
+            for _ in range(3):
+                with Wire(port) as wire:
+                    wire.send(packet if speaks_binary else b"mn\r\n")
+                    wire.expect(answer if speaks_binary else b"MN\r\n")
+                with Wire(port) as wire:
+                    wire.send(b"mn\r\n" + bytes(20))
+                    if speaks_text:
+                        wire.expect(b"MN\r\n")
+                    else:
+                        wire.expect_closed()
+
+
+def test_without_uniques(ours):
+    with Server("-C") as server, server.wire() as wire:
+        assert server.stats("settings")["cas_enabled"] == "no"
+        wire.exchange(store(b"1"), STORED)
+        wire.exchange(b"gets a\r\n", b"VALUE a 0 1 0\r\n1\r\n" + END)
+        for unique in (b" 0", b" 1", b" 18446744073709551615"):
+            wire.exchange(store(b"2", verb=b"cas", rest=unique), b"EXISTS\r\n")
+        wire.exchange(b"mg a c v\r\n", b"VA 1 c0\r\n1\r\n")
+        with server.wire() as other:
+            other.send(binary.store(binary.SET, b"a", b"3"))
+            other.expect(binary.response(binary.SET))
+            other.send(binary.request(binary.GET, b"a"))
+            other.expect(binary.item(binary.GET, b"3", cas=0))
+
+
+def test_more_threads_than_memory_has_room_for(ours):
+    server = Server("-t", 32, "-m", 64)
+    settings = server.stats("settings")
+    assert 1 <= int(settings["num_threads"]) < 32
+    assert settings["item_size_max"] == str(1 << 20)
+    assert server.stop() == 0
+    assert [line for line in server.errors.splitlines() if "-t 32" in line and "WARN" in line]
 
 
 def test_small_memory_is_no_refusal(ours):

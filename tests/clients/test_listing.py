@@ -7,7 +7,7 @@ import pytest
 from harness import Server
 from clauses_text import END, STORED, store, value
 
-LINE = re.compile(rb"key=(\S+) exp=(-1|\d+) la=\d+ cas=(\d+) fetch=(yes|no) cls=1 size=(\d+) flags=(\d+)\n")
+LINE = re.compile(rb"key=(\S+) exp=(-1|\d+) la=\d+ cas=(\d+) fetch=(yes|no) cls=1 size=(\d+) flags=(\d+) \n")
 
 
 def needs_a_walk(server):
@@ -55,6 +55,25 @@ def test_mgdump_lists_commands(server, ours):
         fill(wire, 300)
         lines = listed(wire, b"lru_crawler mgdump all\r\n", b"EN\r\n")
         assert sorted(lines) == sorted(b"mg k%d\r\n" % n for n in range(300))
+
+
+@pytest.mark.parametrize("access", ["erew", "crew", "crcw"])
+def test_store_mode_lists_its_items_and_frees_what_has_expired(ours, access):
+    with Server("-M", "-t", 2, "--access", access) as server, server.wire() as wire:
+        fill(wire, 2000)
+        wire.exchange(b"".join(b"set gone%d 0 -1 1\r\nx\r\n" % n for n in range(300)), STORED * 300)
+        wire.exchange(b"get k7\r\n", value(b"k7", b"7") + END)
+        items = [LINE.fullmatch(line) for line in listed(wire, b"lru_crawler metadump all\r\n", END)]
+        assert all(items)
+        assert {item[1] for item in items} == {b"k%d" % n for n in range(2000)}
+        assert {item[1] for item in items if item[4] == b"yes"} == {b"k7"}
+        mg = listed(wire, b"lru_crawler mgdump all\r\n", b"EN\r\n")
+        assert {line for line in mg} == {b"mg k%d\r\n" % n for n in range(2000)}
+        wire.exchange(b"lru_crawler crawl all\r\n", b"OK\r\n")
+        deadline = time.monotonic() + 20
+        while server.stats()["curr_items"] != "2000" or server.stats()["lru_crawler_running"] != "0":
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
 
 
 def test_others_are_served_while_a_client_does_not_take_its_listing(ours):

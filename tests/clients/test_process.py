@@ -61,7 +61,6 @@ def test_a_port_in_use(ours):
     [
         (["-p", "70000"], 1, "70000"),
         (["-m", "0"], 1, "-m"),
-        (["-m", "1", "-t", "256"], 1, "-m 1 is too small"),
         (["-t", "0"], 1, "Number of threads must be greater than 0"),
         (["-t", "1000"], 1, "-t 1000"),
         (["-c", "0"], 1, "Maximum connections must be greater than 0"),

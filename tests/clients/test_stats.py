@@ -68,6 +68,79 @@ def test_cmd_set_counts_every_store(server_or_peer):
     assert stats["total_items"] == "5"
 
 
+def counts(server, *names):
+    stats = server.stats()
+    return [int(stats[name]) for name in names]
+
+
+def test_reads_of_what_has_expired_or_was_flushed(server):
+    """Not against memcached, which forgets such an item with its first read."""
+    remembers = "memc3" not in server.flags
+    with server.wire() as wire:
+        wire.exchange(store(b"1", b"live") + store(b"1", b"gone", exptime=-1), STORED * 2)
+        wire.exchange(b"stats reset\r\n", b"RESET\r\n")
+        wire.exchange(b"get live gone never\r\n", value(b"live", b"1") + END)
+        wire.exchange(b"mg gone v\r\n", b"EN\r\n")
+        wire.exchange(b"gat 0 gone\r\n", END)
+        assert counts(server, "get_expired") == [3]
+        wire.exchange(b"flush_all\r\n", b"OK\r\n")
+        wire.exchange(b"get live never\r\n", END)
+        wire.exchange(store(b"2", b"live"), STORED)
+        wire.exchange(b"get live\r\n", value(b"live", b"2") + END)
+        assert counts(server, "get_expired") == [3]
+        if remembers:
+            assert counts(server, "get_flushed") == [1]
+        else:
+            assert "get_flushed" not in server.stats()
+
+
+def test_meta_debug_commands_are_counted(server_or_peer):
+    with server_or_peer.wire() as wire:
+        wire.exchange(b"stats reset\r\n", b"RESET\r\n")
+        wire.exchange(b"me a\r\nme b\r\n", b"EN\r\nEN\r\n")
+        wire.exchange(b"mg a v\r\n", b"EN\r\n")
+    assert counts(server_or_peer, "cmd_meta") == [2]
+
+
+@pytest.mark.parametrize("flags", [("--evict", "fifo"), ("--evict", "lru"), ("--table", "memc3")])
+def test_what_left_without_having_been_fetched(ours, flags):
+    """Of items that all leave in the end, those that were read once are not counted, those that were read and then stored anew are."""
+    with Server("-m", 8, "-t", 1, *flags) as server, server.wire() as wire:
+        for n in range(40):
+            wire.exchange(store(bytes(1000), b"k%d" % n), STORED)
+        read = b"get " + b" ".join(b"k%d" % n for n in range(20)) + b"\r\n"
+        wire.send(read)
+        assert sum(wire.line().startswith(b"VALUE") for _ in range(41)) == 20
+        for n in range(10):
+            wire.exchange(store(bytes(1000), b"k%d" % n), STORED)
+        pushed = 0
+        while "VALUE" in (left := keys_left(wire, 40)):
+            wire.send(b"".join(b"set p%d 0 0 1000 noreply\r\n%b\r\n" % (pushed + n, bytes(1000)) for n in range(1000)))
+            pushed += 1000
+            assert pushed < 100_000, left
+        evictions, unfetched = counts(server, "evictions", "evicted_unfetched")
+        # keys_left does not read. Ten of the keys were read since they were stored last.
+        assert evictions - unfetched == 10
+
+
+def keys_left(wire, count):
+    """What is left of the first keys, found without reading them."""
+    wire.send(b"".join(b"mg k%d u s\r\n" % n for n in range(count)))
+    return "".join("VALUE" if wire.line().startswith(b"HD") else "" for _ in range(count))
+
+
+def test_buffers_are_counted(ours):
+    with Server("-t", 1) as server:
+        wires = [server.wire() for _ in range(10)]
+        for wire in wires:
+            wire.send(b"set a 0 0 100\r\nhalf of it")
+        deadline = time.monotonic() + PATIENCE_S
+        while counts(server, "read_buf_count")[0] < 10:
+            assert time.monotonic() < deadline
+        for wire in wires:
+            wire.close()
+
+
 def test_reset_forgets_counts_and_keeps_states(server):
     with server.wire() as wire:
         wire.exchange(store(b"1"), STORED)

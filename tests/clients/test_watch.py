@@ -28,8 +28,10 @@ class Watcher:
         self.wire.close()
 
 
-def test_fetchers_and_mutations(ours):
-    with Server("-t", 1) as server, server.wire() as wire, Watcher(server, b"fetchers", b"mutations") as watcher:
+@pytest.mark.parametrize("mode", MODES)
+def test_fetchers_and_mutations(ours, mode):
+    """Requests are shown whichever worker executes them, with the descriptor of their client."""
+    with Server(*MODES[mode]) as server, server.wire() as wire, Watcher(server, b"fetchers", b"mutations") as watcher:
         get = rb"item_get key=a status=%s clsid=\d cfd=\d+ size=%d"
         stored = rb"item_store key=a status=%s cmd=%s ttl=%d clsid=\d cfd=\d+ size=%d"
         wire.send(b"set a 0 100 4 noreply\r\nabcd\r\n")
@@ -50,6 +52,20 @@ def test_fetchers_and_mutations(ours):
         wire.send(b"delete a\r\n")
         wire.expect(b"DELETED\r\n")
         watcher.expect(get % (b"found", 6))
+
+
+def test_requests_without_uniques(ours):
+    """Whether something was stored is told without CAS uniques, too."""
+    with Server("-t", 1, "-C") as server, server.wire() as wire, Watcher(server, b"mutations") as watcher:
+        for request, line in [
+            (store(b"ab"), rb"stored cmd=set .* size=2"),
+            (store(b"cd"), rb"stored cmd=set .* size=2"),
+            (store(b"ef", verb=b"add"), rb"not_stored cmd=add .* size=2"),
+            (store(b"ef", verb=b"cas", rest=b" 1"), rb"exists cmd=cas .* size=2"),
+        ]:
+            wire.send(request)
+            wire.line()
+            watcher.expect(rb"item_store key=a status=" + line)
 
 
 def test_deletions(ours):
@@ -134,9 +150,9 @@ def test_watching_can_be_forbidden_and_stands_alone(ours):
         wire.exchange(b"watch everything\r\n", b"ERROR\r\n")
 
 
-@pytest.mark.parametrize("mode", [("-t", 1), MODES["t4-crcw"]])
+@pytest.mark.parametrize("mode", MODES)
 def test_detail_counts_by_prefix(ours, mode):
-    with Server(*mode) as server, server.wire() as wire:
+    with Server(*MODES[mode]) as server, server.wire() as wire:
         wire.exchange(b"stats detail dump\r\n", END)
         wire.exchange(b"stats detail on\r\n", b"OK\r\n")
         wire.send(store(b"1", b"foo:1") + b"get foo:1 foo:2 none\r\ndelete foo:3\r\nset bar: 0 0 1 noreply\r\nx\r\n")

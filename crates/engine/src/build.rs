@@ -1,6 +1,6 @@
 //! One engine per worker over one set of partitions.
 
-use crate::execute::Executor;
+use crate::execute::{Executor, Uniques};
 use crate::flush::FlushClock;
 use crate::partitions_of::Handle;
 use crate::{Engine, Partitions};
@@ -31,6 +31,7 @@ pub struct Spread {
 /// If there is no worker or no partition, or more than the limits allow.
 pub fn build<T: Table, X>(
     spread: &Spread,
+    uniques: Uniques,
     make: impl FnMut(Option<u32>) -> Result<T, X>,
 ) -> Result<Vec<Box<dyn Engine>>, X> {
     let flushes = Arc::new(FlushClock::default());
@@ -42,7 +43,7 @@ pub fn build<T: Table, X>(
             let owned = (0..spread.partitions)
                 .filter(|p| p % spread.workers == worker)
                 .collect();
-            Box::new(Executor::new(partitions, owned, flushes.clone())) as Box<dyn Engine>
+            Box::new(Executor::new(partitions, owned, flushes.clone(), uniques)) as Box<dyn Engine>
         })
         .collect())
 }

@@ -21,6 +21,7 @@ mod pipeline;
 mod tally;
 
 pub use build::{Spread, build, partitions};
+pub use execute::Uniques;
 pub use glimmer_store::partition::{Departed, Departures};
 pub use job::{
     Counts, Done, Engine, Figures, Glimpse, Job, ListCursor, ListScope, Listed, PageReport, Place,

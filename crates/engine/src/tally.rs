@@ -9,6 +9,12 @@ glimmer_base::counters! {
         get_hits,
         /// Keys read that had none, or one that had expired.
         get_misses,
+        /// Keys read whose item had expired and was still there.
+        get_expired,
+        /// Keys read whose item had been flushed and was still there.
+        get_flushed,
+        /// Items shown by `me`.
+        cmd_meta,
         /// Stores asked for, of every mode.
         cmd_set,
         /// Touches asked for, by `touch` and `gat`.

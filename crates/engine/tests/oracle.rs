@@ -4,7 +4,7 @@
 //! oracle covers eviction.
 
 use glimmer_base::{Expiry, Moment, Seed};
-use glimmer_engine::{Done, Engine, Job, Place, Spread, Status, build};
+use glimmer_engine::{Done, Engine, Job, Place, Spread, Status, Uniques, build};
 use glimmer_proto::{Form, Refusal, Request, StoreMode, Verb};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
@@ -309,7 +309,7 @@ fn run<T: Table>(mut make: impl FnMut(Option<u32>) -> T) {
         numa_nodes: Vec::new(),
     };
     let make = |node| Ok::<T, std::convert::Infallible>(make(node));
-    let mut engines: Vec<Box<dyn Engine>> = build(&spread, make).unwrap();
+    let mut engines: Vec<Box<dyn Engine>> = build(&spread, Uniques::Kept, make).unwrap();
     let (mut model, mut now) = (
         Model::default(),
         Moment {

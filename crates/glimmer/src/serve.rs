@@ -331,25 +331,42 @@ impl Arguments {
             (None, udp_port) => udp_port,
         };
         let is_local = self.unix_socket.is_some();
-        let addresses = |port| match port {
+        let listeners = |port| match port {
             _ if is_local => Ok(Vec::new()),
             port => listen::addresses(&self.listen, port),
         };
+        let (tcp, asked_for): (_, Vec<_>) = listeners(tcp_port)?.into_iter().unzip();
+        let udp = listeners(self.udp_port)?.into_iter();
         let default_protocol = match (&self.auth_file, self.enable_sasl) {
             (_, true) => Protocol::Binary,
             (Some(_), false) => Protocol::Ascii,
             (None, false) => Protocol::Auto,
         };
+        let protocol = self.protocol.unwrap_or(default_protocol);
+        let only_text = self.auth_file.is_some() && !self.enable_sasl;
+        if only_text && asked_for.contains(&Some(Protocol::Binary)) {
+            const REASON: &str = "Cannot use binary protocol when ascii authentication enabled";
+            return Err(Refused {
+                exit_code: listen::OS_ERROR,
+                message: format!("-l proto[binary]: {REASON}"),
+            }
+            .into());
+        }
+        let tcp_protocol = |asked_for: Option<Protocol>| match asked_for {
+            Some(Protocol::Auto) if only_text => Protocol::Ascii,
+            asked_for => asked_for.unwrap_or(protocol),
+        };
         let mut config = Config {
-            tcp: addresses(tcp_port)?,
-            udp: addresses(self.udp_port)?,
+            tcp,
+            tcp_protocols: asked_for.into_iter().map(tcp_protocol).collect(),
+            udp: udp.map(|(address, _)| address).collect(),
             unix: self.unix_socket.map(|path| UnixSocket {
                 path,
                 mode: self.unix_mask,
             }),
             interfaces: (!self.listen.is_empty()).then(|| self.listen.join(",")),
             backlog: self.listen_backlog,
-            protocol: self.protocol.unwrap_or(default_protocol),
+            protocol,
             turn_requests: self.max_reqs_per_event.min(limits::TURN_REQUESTS_MAX),
             rejects_beyond_max: extended.rejects_beyond_max,
             idle_timeout: extended.idle_timeout,
@@ -391,8 +408,18 @@ impl Arguments {
             notices,
         };
         config.check().map_err(glimmer_server::ServeError::from)?;
+        let needs = Needs::of(&config);
         if self.threads.is_none() {
-            config.workers = MemoryPlan::workers_fitting(Needs::of(&config));
+            config.workers = MemoryPlan::workers_fitting(needs);
+        } else if MemoryPlan::make(needs).is_err() {
+            let workers = MemoryPlan::workers_fitting(needs);
+            if MemoryPlan::make(Needs { workers, ..needs }).is_ok() {
+                config.notices.push(format!(
+                    "-t {}: the memory limit (-m) has room for the buffers of {workers} worker threads, and so many are started",
+                    config.workers
+                ));
+                config.workers = workers;
+            }
         }
         Ok(config)
     }

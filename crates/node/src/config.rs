@@ -59,6 +59,8 @@ pub struct NodeConfig {
     pub buffer_bytes: usize,
     /// Which protocols connections and datagrams may speak.
     pub accepts: Accepts,
+    /// The same for the connections of each address of `listen`; `accepts` for those that are not named here.
+    pub accepts_at: Vec<Accepts>,
     /// What the protocols accept.
     pub limits: Limits,
     /// Which commands clients may use.
@@ -105,6 +107,14 @@ impl Permits {
 }
 
 impl NodeConfig {
+    /// Which protocols the connections may speak that come in by the address with this number.
+    pub(crate) fn accepts_at(&self, address: usize) -> Accepts {
+        self.accepts_at
+            .get(address)
+            .copied()
+            .unwrap_or(self.accepts)
+    }
+
     /// The least that `buffer_bytes` can be: a full burst of ordinary buffers, one largest item being received and one
     /// being sent.
     pub fn buffer_bytes_min(limits: &Limits) -> usize {

@@ -11,7 +11,7 @@ use crate::datagrams::is_too_large;
 use crate::errand::Outing;
 use crate::guestbook::Guest;
 use crate::observe::{CloseReason, Feed};
-use crate::pool::Pool;
+use crate::pool::{Charge, Pool};
 use crate::window::Window;
 
 slotmap::new_key_type! {
@@ -57,7 +57,7 @@ pub(crate) struct Connection {
     /// Bytes of its replies of late, each, as a guess at the next ones; unknown before its first.
     pub reply_bytes_guess: Option<usize>,
     /// Bytes of memory that the budget has counted.
-    pub counted: usize,
+    pub counted: Charge,
     /// When a byte was last received or sent, in milliseconds since the epoch.
     pub progress_ms: u64,
     /// Since when it has held more than ordinary buffers, in milliseconds since the epoch.
@@ -115,7 +115,7 @@ impl Connection {
             queued: false,
             ask_owner: false,
             reply_bytes_guess: None,
-            counted: 0,
+            counted: Charge::default(),
             progress_ms: now_ms,
             large_since_ms: None,
         }
@@ -306,15 +306,19 @@ impl Connection {
         }
     }
 
-    /// Bytes of memory behind the connection.
+    /// The memory behind the connection.
     #[inline]
-    pub fn capacity(&self) -> usize {
+    pub fn charge(&self) -> Charge {
         let window = self.window.as_ref().map_or(0, |window| window.capacity());
         let kept = match &self.link {
             Link::Stream(..) => 0,
             Link::Datagram(answer) => answer.reply.capacity(),
         };
-        self.rx.capacity() + self.tx.capacity() + window + kept
+        let (rx, tx) = (self.rx.capacity(), self.tx.capacity());
+        Charge {
+            bytes: rx + tx + window + kept,
+            buffers: usize::from(rx > 0) + usize::from(tx > 0),
+        }
     }
 
     /// Notes that replies took so many bytes each. The guess follows large replies at once and forgets them slowly.

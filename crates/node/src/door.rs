@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use glimmer_base::limits::ACCEPTS_PER_TURN_MAX;
-use glimmer_proto::Parser;
 use glimmer_proto::text::lines;
+use glimmer_proto::{Accepts, Parser};
 use glimmer_transport::{Readiness, Stream};
 use slotmap::{Key, KeyData};
 
@@ -125,7 +125,10 @@ impl Worker {
                 return;
             }
             match self.listeners[listener].accept() {
-                Ok(Some(stream)) => self.receive_guest(stream),
+                Ok(Some(stream)) => {
+                    let accepts = self.shared.config.accepts_at(listener);
+                    self.receive_guest(stream, accepts);
+                }
                 Ok(None) => return,
                 Err(_) => {
                     // Descriptors or kernel memory ran out. The listeners would be reported for ever; a closed connection, or the next tick, has them
@@ -137,10 +140,10 @@ impl Worker {
         }
     }
 
-    fn receive_guest(&mut self, stream: Stream) {
+    fn receive_guest(&mut self, stream: Stream, accepts: Accepts) {
         match self.shared.roster.assign(self.me) {
-            Some(worker) if worker == self.me => self.seat(stream),
-            Some(worker) => self.shared.hand_over(worker, stream),
+            Some(worker) if worker == self.me => self.seat(stream, accepts),
+            Some(worker) => self.shared.hand_over(worker, stream, accepts),
             None => {
                 self.tally.rejected_connections += 1;
                 // Whether it arrives is the client's concern.
@@ -151,17 +154,16 @@ impl Worker {
 
     /// Takes the connections that other workers accepted for this one.
     pub fn take_mail(&mut self) {
-        while let Some(stream) = self.shared.next_guest(self.me) {
-            self.seat(stream);
+        while let Some((stream, accepts)) = self.shared.next_guest(self.me) {
+            self.seat(stream, accepts);
         }
     }
 
-    /// Begins to serve a connection.
-    fn seat(&mut self, stream: Stream) {
+    /// Begins to serve a connection that may speak these protocols.
+    fn seat(&mut self, stream: Stream, accepts: Accepts) {
         // Unix sockets have no such thing as NODELAY; without it replies are merely later.
         let _ = stream.set_nodelay();
-        let config = &self.shared.config;
-        let parser = Parser::accepting(config.accepts, config.limits);
+        let parser = Parser::accepting(accepts, self.shared.config.limits);
         let guest = Arc::new(Guest::connected(&stream, self.now.ms));
         self.shared.guestbook.add(guest.clone());
         let link = Link::Stream(stream, guest);

@@ -24,6 +24,11 @@ impl Pool {
         self.bytes
     }
 
+    /// Unused buffers.
+    pub fn buffers(&self) -> usize {
+        self.buffers.len()
+    }
+
     /// An empty buffer of at least [`BUFFER_BYTES`].
     #[inline]
     pub fn take(&mut self) -> Vec<u8> {
@@ -58,27 +63,42 @@ impl Pool {
 /// Bytes that a worker's buffers take, against what they may.
 pub(crate) struct Budget {
     limit: usize,
-    connections: usize,
+    connections: Charge,
+}
+
+/// What a connection takes, or all of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Charge {
+    pub bytes: usize,
+    /// Receive and send buffers.
+    pub buffers: usize,
 }
 
 impl Budget {
     pub fn new(limit: usize) -> Budget {
         Budget {
             limit,
-            connections: 0,
+            connections: Charge::default(),
         }
     }
 
-    /// Brings the total up to date with one connection that took `before` bytes and takes `after` now.
+    /// Brings the total up to date with one connection that took `before` and takes `after` now.
     #[inline]
-    pub fn recharge(&mut self, before: usize, after: usize) {
-        self.connections = self.connections + after - before;
+    pub fn recharge(&mut self, before: Charge, after: Charge) {
+        let all = &mut self.connections;
+        all.bytes = all.bytes + after.bytes - before.bytes;
+        all.buffers = all.buffers + after.buffers - before.buffers;
+    }
+
+    /// Buffers of connections.
+    pub fn buffers(&self) -> usize {
+        self.connections.buffers
     }
 
     /// Bytes that are used when unused buffers and boxes take `elsewhere`.
     #[inline]
     pub fn used(&self, elsewhere: usize) -> usize {
-        self.connections + elsewhere
+        self.connections.bytes + elsewhere
     }
 
     /// Whether less than half is free.

@@ -7,6 +7,7 @@ use crate::connection::{ConnectionKey, Link, Room};
 use crate::errand::{Errand, Outing};
 use crate::guestbook::Activity;
 use crate::observe::CloseReason;
+use crate::pool::Charge;
 use crate::worker::Worker;
 
 impl Worker {
@@ -240,11 +241,11 @@ impl Worker {
             connection.queued = true;
             self.ready.push_back(key);
         }
-        let capacity = connection.capacity();
-        self.budget.recharge(connection.counted, capacity);
-        connection.counted = capacity;
+        let charge = connection.charge();
+        self.budget.recharge(connection.counted, charge);
+        connection.counted = charge;
         // Unsent replies count as large however few: they stay until the client takes them.
-        let is_large = capacity > BUFFER_BYTES_KEPT_MAX || !connection.tx.is_empty();
+        let is_large = charge.bytes > BUFFER_BYTES_KEPT_MAX || !connection.tx.is_empty();
         connection.large_since_ms =
             is_large.then(|| connection.large_since_ms.unwrap_or(self.now.ms));
     }
@@ -262,7 +263,7 @@ impl Worker {
         let Some(connection) = self.connections.remove(key) else {
             return;
         };
-        self.budget.recharge(connection.counted, 0);
+        self.budget.recharge(connection.counted, Charge::default());
         self.pool.give(connection.rx);
         self.pool.give(connection.tx);
         match &connection.link {

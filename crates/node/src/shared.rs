@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use glimmer_base::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, lock};
+use glimmer_proto::Accepts;
 use glimmer_transport::Stream;
 
 use crate::config::NodeConfig;
@@ -28,7 +29,7 @@ pub(crate) struct Shared {
     pub switches: Switches,
     pub observers: Observers,
     /// Connections accepted by one worker for another.
-    guests: Vec<Mailbox<Stream>>,
+    guests: Vec<Mailbox<(Stream, Accepts)>>,
     /// Walks over all items that one worker does for another.
     errands: Vec<Mailbox<Box<Errand>>>,
     /// The server has been told to stop.
@@ -105,9 +106,9 @@ impl Shared {
         self.doorbells.len() == 1
     }
 
-    /// Gives a connection to a worker.
-    pub fn hand_over(&self, worker: usize, stream: Stream) {
-        self.guests[worker].put(stream);
+    /// Gives a connection, which may speak these protocols, to a worker.
+    pub fn hand_over(&self, worker: usize, stream: Stream, accepts: Accepts) {
+        self.guests[worker].put((stream, accepts));
         self.doorbells[worker].wake();
     }
 
@@ -130,7 +131,7 @@ impl Shared {
     }
 
     /// The next connection that was given to a worker.
-    pub fn next_guest(&self, worker: usize) -> Option<Stream> {
+    pub fn next_guest(&self, worker: usize) -> Option<(Stream, Accepts)> {
         self.guests[worker].take()
     }
 

@@ -83,6 +83,8 @@ counters! {
     parcels_run,
     /// Turns of the worker's loop.
     turns,
+    /// State: buffers of connections, and those that nobody uses.
+    buffers,
     /// State: bytes of buffers, boxes included.
     buffer_bytes,
     /// State: bytes of those buffers that nobody uses.

@@ -100,7 +100,7 @@ impl Worker {
             .connections
             .iter()
             .filter(|&(key, connection)| connection.is_stalled(now_ms) && self.others_lack(key));
-        let Some((key, _)) = stalled.max_by_key(|(_, connection)| connection.counted) else {
+        let Some((key, _)) = stalled.max_by_key(|(_, connection)| connection.counted.bytes) else {
             return false;
         };
         self.tally.stalled_kicks += 1;

@@ -16,6 +16,7 @@ use slotmap::SlotMap;
 use crate::burst::Burst;
 use crate::connection::{Connection, ConnectionKey};
 use crate::mesh::port::Port;
+use crate::observe::interest;
 use crate::pool::{Budget, Pool};
 use crate::shared::Shared;
 use crate::stats::Tally;
@@ -180,9 +181,18 @@ impl Worker {
             pool,
             moved,
             now,
+            shared,
             ..
         } = self;
-        port.drain(&mut **engine, *now, |parcel| {
+        let watched = shared.observers.interests() & interest::REQUESTS != 0;
+        port.drain(&mut **engine, *now, watched, |parcel| {
+            let sights = parcel.take_sights(|ticket| {
+                let guest = connections.get(ticket.connection)?.guest();
+                guest.map(|guest| guest.fd)
+            });
+            if !sights.is_empty() {
+                shared.observers.show(&sights, &shared.doorbells);
+            }
             for (ticket, reply) in parcel.replies() {
                 let Some(connection) = connections.get_mut(ticket.connection) else {
                     continue;
@@ -238,6 +248,7 @@ impl Worker {
         self.tally.parcels_run = self.port.parcels_run;
         self.tally.buffer_bytes = self.budget.used(self.pool.bytes() + self.port.bytes) as u64;
         self.tally.buffer_bytes_free = self.pool.bytes() as u64;
+        self.tally.buffers = (self.budget.buffers() + self.pool.buffers()) as u64;
         self.shared.stats[self.me].publish(&self.tally);
     }
 }

@@ -1,7 +1,8 @@
 //! Bodies of the fuzz targets, shared by `fuzz/` (coverage-guided, nightly compiler) and the bounded runs of the test suite.
 
+use crate::text::login::{self, Login};
 use crate::text::{self, After, Limits, Step};
-use crate::{Accepts, Form, Parser, Request, StoreMode, Verb, binary, meta};
+use crate::{Accepts, Form, Parser, Request, StoreMode, Verb, binary, credentials, meta, udp};
 use glimmer_base::limits::{ITEM_BYTES_MIN, KEY_BYTES_MAX};
 
 /// A parser's way through a stream: each step with its `used` set to zero, and where in the stream it ended.
@@ -108,6 +109,86 @@ pub fn binary(data: &[u8]) {
     parser(data, Accepts::Binary);
 }
 
+/// Any datagram: what is in a frame is parsed as it would be for a client, and what is framed can be put together again.
+pub fn udp(data: &[u8]) {
+    if let Some((id, request)) = udp::request(data) {
+        assert_eq!(id.to_be_bytes(), data[..2]);
+        assert!(lies_in(request, data) && !request.is_empty());
+        let parser = Parser::new(Limits::default());
+        trace_from(parser, Limits::default(), request, &[request.len()], false);
+    }
+    let mut joined = Vec::new();
+    for (sequence, (header, payload)) in udp::reply(7, data).enumerate() {
+        let total = data.len().div_ceil(udp::PAYLOAD_BYTES);
+        assert_eq!(header[..2], [0, 7]);
+        assert_eq!(header[2..4], (sequence as u16).to_be_bytes());
+        assert_eq!(header[4..], [(total >> 8) as u8, total as u8, 0, 0]);
+        assert!((1..=udp::PAYLOAD_BYTES).contains(&payload.len()));
+        joined.extend_from_slice(payload);
+    }
+    assert_eq!(joined, data);
+}
+
+/// Any bytes from a client that has yet to say who it is, or in a file of users. The first byte says which of the two, and in how large pieces the
+/// client's bytes arrive.
+pub fn login(data: &[u8]) {
+    let Some((control, rest)) = data.split_first() else {
+        return;
+    };
+    match control & 3 {
+        0 => users(rest),
+        1 => {
+            if let Some((name, password)) = credentials::plain(rest) {
+                assert!(rest.ends_with(password) && !name.contains(&0));
+                assert!(lies_in(name, rest) && lies_in(password, rest));
+            }
+        }
+        _ => text_login(rest, usize::from(control >> 2) + 1),
+    }
+}
+
+fn users(file: &[u8]) {
+    let lines = file.split(|&byte| byte == b'\n').count();
+    for (index, user) in credentials::users(file).enumerate() {
+        assert!(index < lines);
+        match user {
+            Ok((name, password)) => {
+                assert!(lies_in(name, file) && lies_in(password, file));
+                assert!(!name.contains(&b':') && !name.contains(&b'\n'));
+                assert!(!password.contains(&b'\n'));
+            }
+            Err(malformed) => assert!((index + 1..=lines).contains(&malformed.line)),
+        }
+    }
+}
+
+/// What a login comes to does not depend on how its bytes arrive.
+fn text_login(input: &[u8], piece: usize) {
+    let whole = login::read(input);
+    for arrived in (0..input.len()).step_by(piece) {
+        match login::read(&input[..arrived]) {
+            Login::Need { need } => assert!(need > arrived),
+            other => {
+                assert_eq!(other, whole);
+                break;
+            }
+        }
+    }
+    match whole {
+        Login::Need { need } => assert!(need > input.len()),
+        Login::Try {
+            used,
+            user,
+            password,
+        } => {
+            assert!(used <= input.len() && !user.contains(&b' '));
+            assert!(lies_in(user, input) && lies_in(password, input));
+        }
+        Login::Refuse { used, line } => assert!(used <= input.len() && is_line(line)),
+        Login::Close => {}
+    }
+}
+
 fn parser(data: &[u8], accepts: Accepts) {
     let Some((control, stream)) = data.split_first() else {
         return;
@@ -173,7 +254,7 @@ fn check_request(limits: &Limits, used: &[u8], request: Request<'_>) {
     assert!(lies_in(key, used));
     request.with_key(|key| assert!((1..=KEY_BYTES_MAX).contains(&key.len())));
     let is_text = !matches!(request.form, Form::Binary(_));
-    assert!(!is_text || !key.iter().any(|byte| matches!(byte, 0 | b' ' | b'\n')));
+    assert!(!is_text || !key.iter().any(|byte| matches!(byte, b' ' | b'\n')));
     match request.form {
         Form::Text { cas, last, quiet } => {
             let is_retrieval = matches!(verb, Verb::Get | Verb::GetAndTouch { .. });
@@ -233,5 +314,5 @@ fn lies_in(part: &[u8], whole: &[u8]) -> bool {
 
 /// Whether the command's first word is this one.
 fn holds_word(line: &[u8], word: &[u8]) -> bool {
-    line.trim_ascii_start().starts_with(word)
+    line.starts_with(word)
 }

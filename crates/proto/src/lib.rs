@@ -2,6 +2,7 @@
 //! a buffer that came with the request. Nothing here touches a socket, a clock or a thread, and nothing allocates per request.
 
 pub mod binary;
+pub mod credentials;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod meta;

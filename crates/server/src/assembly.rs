@@ -3,7 +3,7 @@
 use crate::config::{AccessMode, Config, EvictionRule, HugepagePolicy, Mode, TableKind};
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Seed;
-use glimmer_engine::{Departures, Engine, Spread, build};
+use glimmer_engine::{Departures, Engine, Spread, Uniques, build};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use glimmer_store::memory::PagePolicy;
@@ -78,7 +78,7 @@ impl Store<'_> {
     }
 
     fn mica<A: Access, E: Evict>(&self, rule: E) -> Engines {
-        build(&self.spread, |numa_node| {
+        build(&self.spread, self.uniques(), |numa_node| {
             let partition = PartitionConfig {
                 log_bytes: self.plan.log_bytes,
                 main_buckets: self.plan.main_buckets,
@@ -96,7 +96,7 @@ impl Store<'_> {
     }
 
     fn store_mode<A: Access>(&self) -> Engines {
-        build(&self.spread, |numa_node| {
+        build(&self.spread, self.uniques(), |numa_node| {
             let partition = StoreConfig {
                 bytes: self.plan.log_bytes,
                 item_bytes_max: self.plan.item_bytes_max,
@@ -110,7 +110,7 @@ impl Store<'_> {
     }
 
     fn memc3<A: Access>(&self) -> Engines {
-        build(&self.spread, |numa_node| {
+        build(&self.spread, self.uniques(), |numa_node| {
             let memory_bytes = self.plan.partition_bytes();
             let table = memc3::Memc3Config {
                 memory_bytes,
@@ -122,6 +122,13 @@ impl Store<'_> {
             };
             Ok(memc3::Owner::<A>::new(&table)?)
         })
+    }
+
+    fn uniques(&self) -> Uniques {
+        match self.config.cas {
+            true => Uniques::Kept,
+            false => Uniques::Zero,
+        }
     }
 
     fn pages(&self) -> PagePolicy {

@@ -1,6 +1,7 @@
 //! The users that may use the server, and their passwords: the file of `-Y`.
 
 use glimmer_base::limits::USERS_MAX;
+use glimmer_proto::credentials;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 use std::{fs, io};
@@ -76,19 +77,14 @@ fn read(path: &Path) -> Result<Vec<User>, AuthError> {
         source,
     })?;
     let mut users = Vec::new();
-    for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if line.is_empty() {
-            continue;
-        }
-        let colon = line.iter().position(|&byte| byte == b':');
-        let colon = colon.ok_or_else(|| AuthError::Malformed {
+    for user in credentials::users(&text) {
+        let (name, password) = user.map_err(|malformed| AuthError::Malformed {
             path: path.into(),
-            line: index + 1,
+            line: malformed.line,
         })?;
         users.push(User {
-            name: line[..colon].to_vec(),
-            password: line[colon + 1..].to_vec(),
+            name: name.to_vec(),
+            password: password.to_vec(),
         });
     }
     match users.len() {

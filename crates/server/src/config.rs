@@ -14,6 +14,8 @@ use std::time::Duration;
 pub struct Config {
     /// Addresses to listen on for TCP, each with its port; 0 is replaced by a free one. None is allowed.
     pub tcp: Vec<SocketAddr>,
+    /// The protocol of the connections that come in by each of them (`-l proto[...]:`).
+    pub tcp_protocols: Vec<Protocol>,
     /// Addresses to listen on for UDP, likewise.
     pub udp: Vec<SocketAddr>,
     /// A Unix socket to listen on (`-s`); nothing else is listened on beside it.
@@ -151,6 +153,11 @@ impl Config {
             TableKind::Mica => self.evict.name(),
             TableKind::Memc3 => "clock",
         }
+    }
+
+    /// Whether the store can tell a flushed item from one that never was, as long as its place is not taken.
+    pub fn remembers_flushed(&self) -> bool {
+        self.table == TableKind::Mica && self.mode == Mode::Cache
     }
 
     /// Checks what can be checked without allocating or binding anything.
@@ -316,6 +323,7 @@ mod tests {
     fn config() -> Config {
         Config {
             tcp: vec![SocketAddr::from(([127, 0, 0, 1], PORT_DEFAULT))],
+            tcp_protocols: vec![Protocol::Auto],
             udp: Vec::new(),
             unix: None,
             interfaces: None,

@@ -116,6 +116,14 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     Ok(())
 }
 
+fn accepts(protocol: Protocol) -> Accepts {
+    match protocol {
+        Protocol::Auto => Accepts::Any,
+        Protocol::Ascii => Accepts::Text,
+        Protocol::Binary => Accepts::Binary,
+    }
+}
+
 /// Builds the store, and starts the workers that serve it.
 fn start(
     config: &Config,
@@ -160,10 +168,10 @@ fn start(
         turn_requests: config.turn_requests,
         idle_timeout: config.idle_timeout,
         buffer_bytes: plan.buffer_bytes_per_worker,
-        accepts: match config.protocol {
-            Protocol::Auto => Accepts::Any,
-            Protocol::Ascii => Accepts::Text,
-            Protocol::Binary => Accepts::Binary,
+        accepts: accepts(config.protocol),
+        accepts_at: match config.unix {
+            Some(_) => Vec::new(),
+            None => config.tcp_protocols.iter().copied().map(accepts).collect(),
         },
         limits: Limits {
             item_bytes_max: plan.item_bytes_max,

@@ -40,6 +40,17 @@ pub trait Table: Send + Sized + 'static {
     fn figures(&self) -> Box<dyn TableFigures>;
 }
 
+/// Why a read found no item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absence {
+    /// There is one, and it has expired.
+    Expired,
+    /// There was one before the last flush.
+    Flushed,
+    /// Anything else, as far as the table knows.
+    Other,
+}
+
 /// A writer at work: requests are executed on this. An item that has expired is not there.
 pub trait TableWriter {
     /// Finds the key's item, and does not count as a read.
@@ -60,12 +71,13 @@ pub trait TableWriter {
     /// Removes the key's item; says whether there was one.
     fn remove(&mut self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool;
 
-    /// Changes when the key's item expires; says whether there was one. Counts as a read. The CAS unique stays: touching is no
-    /// mutation.
+    /// Changes when the key's item expires; says whether that was done: there may be no such item, or no room for its expiry. Counts as a read.
+    /// The CAS unique stays: touching is no mutation.
     fn touch(&mut self, keyhash: Keyhash, key: &[u8], expiry: Expiry, now: Moment) -> bool;
 
     /// Gives the key's item another expiry and another history, of which the CAS unique stays if it names none; value and flags stay.
-    /// Says whether there was an item. Does not count as a read. A table that can do it where the item lies had better.
+    /// Says whether that was done: there may be no such item, or no room for what it has to carry. Does not count as a read. A table that can
+    /// do it where the item lies had better.
     fn amend(
         &mut self,
         keyhash: Keyhash,
@@ -87,8 +99,7 @@ pub trait TableWriter {
             expiry,
             history: History { cas, ..history },
         };
-        self.put(keyhash, &again, now);
-        true
+        matches!(self.put(keyhash, &again, now), Stored::Yes(_))
     }
 
     /// Shows `visit` the items of the chain (bucket, set) with this number that have not expired, each with what [`TableWriter::was_read`] says of it. Returns the number of the next; none if there is
@@ -109,7 +120,18 @@ pub trait TableWriter {
         (0, None)
     }
 
-    /// Whether the key's item is known to have been read since it was put where it lies, by reads that left no mark on the item itself.
+    /// Why a read has just found nothing, for figures: what the table still remembers.
+    fn absence(&self, _keyhash: Keyhash, _key: &[u8]) -> Absence {
+        Absence::Other
+    }
+
+    /// The second, counted from the server's epoch, in which the key's item was put where it lies, or an earlier one; none if the table does not
+    /// know.
+    fn stored_s(&self, _keyhash: Keyhash, _key: &[u8], _now: Moment) -> Option<u32> {
+        None
+    }
+
+    /// Whether the key's item is known to have been read since it was stored, by reads that left no mark on the item itself.
     fn was_read(&self, _keyhash: Keyhash, _key: &[u8], _now: Moment) -> bool {
         false
     }
@@ -131,6 +153,11 @@ pub trait TableReader: Clone + Send {
         flushes: u64,
         take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<T>, Busy>;
+
+    /// See [`TableWriter::absence`]. Beside a writer the answer may be wrong.
+    fn absence(&self, _keyhash: Keyhash, _key: &[u8]) -> Absence {
+        Absence::Other
+    }
 
     /// See [`Table::prefetch_bucket`].
     fn prefetch_bucket(&self, keyhash: Keyhash);

@@ -159,7 +159,7 @@ pub fn no_number(out: &mut Vec<u8>, request: &Request<'_>, failure: Failure) {
             Failure::NotFound => Status::KeyNotFound,
             Failure::Exists => Status::KeyExists,
             Failure::NotANumber => Status::NonNumeric,
-            Failure::TooLarge => Status::OutOfMemory,
+            Failure::NoMemory => Status::OutOfMemory,
         };
         return binary::emit::error(out, header, status);
     }
@@ -167,9 +167,18 @@ pub fn no_number(out: &mut Vec<u8>, request: &Request<'_>, failure: Failure) {
         Failure::NotFound => lines::NOT_FOUND,
         Failure::Exists => lines::EXISTS,
         Failure::NotANumber => lines::NON_NUMERIC,
-        Failure::TooLarge => lines::NO_MEMORY,
+        Failure::NoMemory => lines::NO_MEMORY,
     };
     line(out, request, text);
+}
+
+/// Appends that there is no memory for what an item is to carry.
+#[cold]
+pub fn no_memory(out: &mut Vec<u8>, request: &Request<'_>) {
+    match request.form {
+        Form::Binary(header) => binary::emit::error(out, header, Status::OutOfMemory),
+        _ => line(out, request, lines::NO_MEMORY),
+    }
 }
 
 /// Appends why a value was not received.

@@ -1,6 +1,6 @@
 //! `delete`, `touch`, `gat`.
 
-use super::{Context, answer};
+use super::{Context, answer, read};
 use crate::job::Job;
 use glimmer_base::Expiry;
 use glimmer_proto::Form;
@@ -46,8 +46,12 @@ pub fn touch<W: TableWriter>(
             .map(|item| (item.flags(), item.cas())),
         _ => None,
     };
-    let found = touched(writer, context, job, exptime);
-    answer::touched(out, &job.request, found.then(|| shown.unwrap_or_default()));
+    match touched(writer, context, job, exptime) {
+        Ok(found) => {
+            answer::touched(out, &job.request, found.then(|| shown.unwrap_or_default()));
+        }
+        Err(NoMemory) => answer::no_memory(out, &job.request),
+    }
 }
 
 pub fn get_and_touch<W: TableWriter>(
@@ -57,34 +61,47 @@ pub fn get_and_touch<W: TableWriter>(
     exptime: i64,
     out: &mut Vec<u8>,
 ) {
+    let start = out.len();
     // The value is read first: a new expiry in the past takes effect after this answer.
     let found = writer
         .read(job.keyhash, job.request.key, context.now, |item| {
             answer::value(out, &job.request, item, context)
         })
         .is_some();
-    touched(writer, context, job, exptime);
+    if touched(writer, context, job, exptime).is_err() {
+        out.truncate(start);
+        answer::no_memory(out, &job.request);
+    }
     if found {
         context.tally.get_hits.add(1);
     } else {
-        context.tally.get_misses.add(1);
+        let absence = writer.absence(job.keyhash, job.request.key);
+        read::missed(context, absence);
         answer::no_value(out, &job.request);
     }
 }
 
+/// A table that evicts nothing has no room for the item's expiry time.
+struct NoMemory;
+
+/// Changes when the item expires; says whether there is one.
 fn touched<W: TableWriter>(
     writer: &mut W,
     context: &Context<'_>,
     job: &Job<'_>,
     exptime: i64,
-) -> bool {
-    let expiry = Expiry::from_memcached(exptime, context.now);
-    let found = writer.touch(job.keyhash, job.request.key, expiry, context.now);
+) -> Result<bool, NoMemory> {
+    let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
+    let expiry = Expiry::from_memcached(exptime, now);
     context.tally.cmd_touch.add(1);
-    if found {
-        context.tally.touch_hits.add(1)
-    } else {
-        context.tally.touch_misses.add(1)
+    if writer.touch(keyhash, key, expiry, now) {
+        context.tally.touch_hits.add(1);
+        return Ok(true);
     }
-    found
+    if writer.find(keyhash, key, now).is_some() {
+        context.tally.store_no_memory.add(1);
+        return Err(NoMemory);
+    }
+    context.tally.touch_misses.add(1);
+    Ok(false)
 }

@@ -43,7 +43,8 @@ pub enum Failure {
     /// The item has another CAS unique.
     Exists,
     NotANumber,
-    TooLarge,
+    /// The number has outgrown its item, and there is no memory for a larger one.
+    NoMemory,
 }
 
 impl Calculation {
@@ -104,7 +105,10 @@ pub fn calculate<W: TableWriter>(
         misses.add(1);
         return Err(Failure::NotFound);
     };
-    hits.add(1);
+    // In memcached's order: what holds nothing is no number whatever its CAS unique.
+    if item.value().len() == 0 {
+        return Err(Failure::NotANumber);
+    }
     if calculation.compare != 0 && calculation.compare != item.cas() {
         return Err(Failure::Exists);
     }
@@ -115,11 +119,14 @@ pub fn calculate<W: TableWriter>(
     let Some(number) = number::unsigned_64(old).map(|number| calculation.of(number)) else {
         return Err(Failure::NotANumber);
     };
+    hits.add(1);
     let mut new = [b' '; 24];
     let digits = write_digits(&mut new, number);
     let (expiry, history) = (item.expiry(), item.history());
-    let marks_kept = if digits > old.len() {
-        Marks::BINARY_KEY
+    let marks = if digits > old.len() {
+        history.marks.only(Marks::BINARY_KEY)
+    } else if writer.was_read(keyhash, key, context.now) {
+        history.marks.with(Marks::FETCHED)
     } else {
         history.marks
     };
@@ -129,8 +136,8 @@ pub fn calculate<W: TableWriter>(
         flags: item.flags(),
         expiry: calculation.expiry.unwrap_or(expiry),
         history: History {
-            cas: calculation.cas,
-            marks: history.marks.only(marks_kept),
+            cas: context.unique(calculation.cas),
+            marks,
             ..history
         },
     };
@@ -140,7 +147,7 @@ pub fn calculate<W: TableWriter>(
             cas,
             expiry,
         }),
-        Stored::TooLarge | Stored::OutOfMemory => Err(Failure::TooLarge),
+        Stored::TooLarge | Stored::OutOfMemory => Err(Failure::NoMemory),
     }
 }
 
@@ -160,11 +167,11 @@ pub fn create<W: TableWriter>(
         value: [&value[..digits], &[]],
         flags: 0,
         expiry,
-        history,
+        history: context.history(history),
     };
     match writer.put(job.keyhash, &item, context.now) {
         Stored::Yes(cas) => Ok(cas),
-        Stored::TooLarge | Stored::OutOfMemory => Err(Failure::TooLarge),
+        Stored::TooLarge | Stored::OutOfMemory => Err(Failure::NoMemory),
     }
 }
 

@@ -43,6 +43,16 @@ pub struct Executor<T: Table> {
     figures: Arc<WorkerFigures>,
     /// Holds a value while its item is written anew.
     value: Vec<u8>,
+    uniques: Uniques,
+}
+
+/// Whether items have CAS uniques.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uniques {
+    /// Every item has one.
+    Kept,
+    /// All are zero, which no client can name (memcached's `-C`).
+    Zero,
 }
 
 /// What a job is executed with.
@@ -52,11 +62,17 @@ struct Context<'a> {
     flushes: u64,
     tally: &'a LiveTally,
     value: &'a mut Vec<u8>,
+    uniques: Uniques,
 }
 
 impl<T: Table> Executor<T> {
     /// An engine over one worker's handles, of which `owned` are its own partitions.
-    pub fn new(mut partitions: Partitions<T>, owned: Vec<usize>, flushes: Arc<FlushClock>) -> Self {
+    pub fn new(
+        mut partitions: Partitions<T>,
+        owned: Vec<usize>,
+        flushes: Arc<FlushClock>,
+        uniques: Uniques,
+    ) -> Self {
         let tally = Arc::new(LiveTally::default());
         let figures = Arc::new(WorkerFigures {
             tally: tally.clone(),
@@ -69,6 +85,7 @@ impl<T: Table> Executor<T> {
             tally,
             figures,
             value: Vec::new(),
+            uniques,
         }
     }
 }
@@ -92,6 +109,7 @@ impl<T: Table> Engine for Executor<T> {
             flushes: self.flushes.due(now),
             tally: &self.tally,
             value: &mut self.value,
+            uniques: self.uniques,
         };
         // Which buffers have come to a halt, and why.
         let mut halted: [Option<Status>; BATCH_MAX] = [None; BATCH_MAX];
@@ -264,6 +282,24 @@ fn execute<T: Table>(
 }
 
 impl Context<'_> {
+    /// The CAS unique that an item gets which is to get this one; none leaves it to the table.
+    #[inline(always)]
+    fn unique(&self, wanted: Option<u64>) -> Option<u64> {
+        match self.uniques {
+            Uniques::Kept => wanted,
+            Uniques::Zero => Some(0),
+        }
+    }
+
+    /// The history of an item that is about to be stored.
+    #[inline(always)]
+    fn history(&self, wanted: History) -> History {
+        History {
+            cas: self.unique(wanted.cas),
+            ..wanted
+        }
+    }
+
     /// Gives the buffer's memory back if it has grown for a rare large value.
     fn give_back_value(&mut self) {
         const KEPT_BYTES: usize = 16 << 10;

@@ -6,7 +6,7 @@ use super::{Context, meta};
 use crate::job::Job;
 use crate::partitions_of::Handle;
 use glimmer_store::partition::Busy;
-use glimmer_store::table::{Table, TableReader, TableWriter};
+use glimmer_store::table::{Absence, Table, TableReader, TableWriter};
 
 /// Appends the key's value, or what stands for its absence.
 #[inline(always)]
@@ -38,7 +38,7 @@ pub fn get<T: Table>(
             Ok(Some(Told::ByWriter)) => out.truncate(start),
             Ok(None) => {
                 out.truncate(start);
-                context.tally.get_misses.add(1);
+                missed(context, reader.absence(job.keyhash, request.key));
                 answer::no_value(out, request);
                 return Ok(());
             }
@@ -60,9 +60,21 @@ pub fn get<T: Table>(
             meta::get(&mut writer, context, job, out);
         }
         None => {
-            context.tally.get_misses.add(1);
+            missed(context, writer.absence(job.keyhash, request.key));
             answer::no_value(out, request);
         }
     }
     Ok(())
+}
+
+/// Counts a read that found nothing.
+#[inline(always)]
+pub fn missed(context: &Context<'_>, absence: Absence) {
+    let tally = context.tally;
+    tally.get_misses.add(1);
+    match absence {
+        Absence::Expired => tally.get_expired.add(1),
+        Absence::Flushed => tally.get_flushed.add(1),
+        Absence::Other => {}
+    }
 }

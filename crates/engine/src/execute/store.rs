@@ -39,7 +39,7 @@ pub fn store<W: TableWriter>(
         value: [write.value, &[]],
         flags: write.flags,
         expiry: write.expiry,
-        history: write.history,
+        history: context.history(write.history),
     };
     let stored = match write.mode {
         StoreMode::Set => put(writer, job, &item, context),
@@ -139,13 +139,14 @@ fn join<W: TableWriter>(
             value: [more, &[]],
             flags: write.flags,
             expiry,
-            history: write.history,
+            history: context.history(write.history),
         };
         return (put(writer, job, &item, context), more.len());
     };
     if unique != 0 && old_item.cas() != unique {
         return (Stored::Exists, more.len());
     }
+    let unique_wanted = context.unique(write.history.cas);
     // The old value is copied out: its place in the log may be what has to make room.
     context.value.clear();
     old_item.value().append_to(context.value);
@@ -157,6 +158,7 @@ fn join<W: TableWriter>(
         flags: old_item.flags(),
         expiry: old_item.expiry(),
         history: History {
+            cas: unique_wanted,
             marks: write.history.marks.with(key_mark),
             ..write.history
         },

@@ -3,9 +3,10 @@
 
 mod binary;
 mod meta;
+mod meta_model;
 
 use glimmer_base::{Moment, Seed};
-use glimmer_engine::{Done, Engine, Job, Place, Spread, Status, build};
+use glimmer_engine::{Done, Engine, Job, Place, Spread, Status, Uniques, build};
 use glimmer_proto::text::lines;
 use glimmer_proto::{Admin, Limits, Parser, Request, Step, binary as packets};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
@@ -24,7 +25,7 @@ struct Server {
 }
 
 impl Server {
-    fn new<A: Access, E: Evict>(rule: E) -> Server {
+    fn new<A: Access, E: Evict>(rule: E, uniques: Uniques) -> Server {
         let spread = Spread {
             partitions: 4,
             workers: 2,
@@ -39,7 +40,10 @@ impl Server {
             seed: SEED,
             ..PartitionConfig::default()
         };
-        let engines = build(&spread, |_| Owner::<A, E>::new(&config, rule.clone())).unwrap();
+        let engines = build(&spread, uniques, |_| {
+            Owner::<A, E>::new(&config, rule.clone())
+        })
+        .unwrap();
         Server {
             engines,
             parser: Parser::new(Limits::default()),
@@ -126,10 +130,10 @@ impl Server {
 /// Every access mode that treats a read in its own way.
 fn servers() -> [Server; 4] {
     [
-        Server::new::<Erew, _>(Fifo),
-        Server::new::<Crew, _>(S3Fifo),
-        Server::new::<Crcw, _>(S3Fifo),
-        Server::new::<Crcw, _>(Fifo),
+        Server::new::<Erew, _>(Fifo, Uniques::Kept),
+        Server::new::<Crew, _>(S3Fifo, Uniques::Kept),
+        Server::new::<Crcw, _>(S3Fifo, Uniques::Kept),
+        Server::new::<Crcw, _>(Fifo, Uniques::Kept),
     ]
 }
 
@@ -145,5 +149,31 @@ fn check(rows: &[(&[u8], &[u8])]) {
             let got = server.say(said);
             assert_eq!(shown(&got), shown(reply), "mode {mode}, to {}", shown(said));
         }
+    }
+}
+
+/// Without CAS uniques (memcached's `-C`) every item's is 0, which nobody can compare with.
+#[test]
+fn without_uniques() {
+    let mut server = Server::new::<Crcw, _>(S3Fifo, Uniques::Zero);
+    for (said, reply) in [
+        ("set a 0 0 1\r\n1\r\n", "STORED\r\n"),
+        ("gets a\r\n", "VALUE a 0 1 0\r\n1\r\nEND\r\n"),
+        ("cas a 0 0 1 0\r\n2\r\n", "EXISTS\r\n"),
+        ("cas a 0 0 1 7\r\n2\r\n", "EXISTS\r\n"),
+        ("incr a 1\r\n", "2\r\n"),
+        ("append a 0 0 1\r\n3\r\n", "STORED\r\n"),
+        ("ms a 2 c E99\r\n24\r\n", "HD c0\r\n"),
+        ("ma a c v E98\r\n", "VA 2 c0\r\n25\r\n"),
+        ("md a I E97\r\n", "HD\r\n"),
+        ("mg a c v T90\r\n", "VA 2 c0 X W\r\n25\r\n"),
+        ("mg b c N30 E96\r\n", "HD c0 W\r\n"),
+        (
+            "gets a b\r\n",
+            "VALUE a 0 2 0\r\n25\r\nVALUE b 0 0 0\r\n\r\nEND\r\n",
+        ),
+    ] {
+        let got = server.say(said.as_bytes());
+        assert_eq!(shown(&got), shown(reply.as_bytes()), "to {said:?}");
     }
 }

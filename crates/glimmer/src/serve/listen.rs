@@ -1,34 +1,70 @@
 //! `-l`: addresses as memcached writes them.
 
 use super::{Port, Refused};
+use glimmer_server::Protocol;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
 /// The exit code of memcached when it cannot listen (`EX_OSERR`).
-const OS_ERROR: u8 = 71;
+pub const OS_ERROR: u8 = 71;
+
+/// Where to listen, and which protocol is spoken there if the name says so.
+type Listener = (SocketAddr, Option<Protocol>);
 
 /// Every address that the names stand for, or all interfaces if none is given; nothing if the port says so.
-pub fn addresses(listen: &[String], port: Port) -> anyhow::Result<Vec<SocketAddr>> {
+pub fn addresses(listen: &[String], port: Port) -> anyhow::Result<Vec<Listener>> {
     let port = match port {
         Port::None => return Ok(Vec::new()),
         Port::Any => 0,
         Port::Number(port) => port,
     };
     if listen.is_empty() {
-        return Ok(every_interface(port));
+        let every = every_interface(port).into_iter();
+        return Ok(every.map(|address| (address, None)).collect());
     }
-    let mut addresses = Vec::new();
+    let mut listeners: Vec<Listener> = Vec::new();
     let names = listen.iter().flat_map(|names| names.split([',', ';']));
     for name in names {
-        let found = resolve(name.trim(), port).map_err(|reason| Refused {
+        let found = listeners_of(name.trim(), port).map_err(|reason| Refused {
             exit_code: OS_ERROR,
             message: format!("-l {name}: not an address to listen on: {reason}"),
         })?;
-        // Two free ports on one address are two addresses.
-        let is_new = |address: &SocketAddr| address.port() == 0 || !addresses.contains(address);
-        let found: Vec<SocketAddr> = found.into_iter().filter(is_new).collect();
-        addresses.extend(found);
+        for (address, protocol) in found {
+            // Two free ports on one address are two addresses.
+            if address.port() == 0 || listeners.iter().all(|(other, _)| *other != address) {
+                listeners.push((address, protocol));
+            }
+        }
     }
-    Ok(addresses)
+    Ok(listeners)
+}
+
+/// What one name stands for: `proto[NAME]:`, then `tag[NAME]:`, then an address, of which only the last has to be there.
+fn listeners_of(text: &str, port: u16) -> Result<Vec<Listener>, String> {
+    if ["notls", "btls", "mtls"]
+        .iter()
+        .any(|tls| text.starts_with(tls))
+    {
+        return Err("there is no TLS".into());
+    }
+    let (protocol, text) = protocol(text)?;
+    let found = resolve(text, port)?.into_iter();
+    Ok(found.map(|address| (address, protocol)).collect())
+}
+
+/// The protocol that memcached's `proto[NAME]:` asks for, and what follows it. A name may be shortened; one that is unknown asks for nothing.
+fn protocol(text: &str) -> Result<(Option<Protocol>, &str), String> {
+    let Some(rest) = text.strip_prefix("proto[") else {
+        return Ok((None, text));
+    };
+    let (name, rest) = rest.split_once(']').ok_or("the protocol has no end")?;
+    let protocol = match name {
+        _ if "ascii".starts_with(name) => Some(Protocol::Ascii),
+        _ if "binary".starts_with(name) => Some(Protocol::Binary),
+        _ if "negotiating".starts_with(name) => Some(Protocol::Auto),
+        _ if "proxy".starts_with(name) => return Err("this server is no proxy".into()),
+        _ => None,
+    };
+    Ok((protocol, rest.strip_prefix(':').unwrap_or(rest)))
 }
 
 fn every_interface(port: u16) -> Vec<SocketAddr> {
@@ -71,9 +107,6 @@ fn resolve(text: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
 
 /// What follows memcached's `tag[NAME]:` or `tag_NAME_:`. A tag names a listener for memcached's proxy, which is not here.
 fn without_tag(text: &str) -> Result<&str, String> {
-    if text.starts_with("proto[") {
-        return Err("a protocol for one address is not supported; -B sets it for all".into());
-    }
     let close = match text.as_bytes() {
         [b't', b'a', b'g', b'[', ..] => ']',
         [b't', b'a', b'g', b'_', ..] => '_',
@@ -95,7 +128,11 @@ mod tests {
     fn found(listen: &[&str], port: Port) -> Vec<String> {
         let listen: Vec<String> = listen.iter().map(ToString::to_string).collect();
         let found = addresses(&listen, port).unwrap();
-        found.iter().map(SocketAddr::to_string).collect()
+        let name = |(address, protocol): &Listener| match protocol {
+            None => address.to_string(),
+            Some(protocol) => format!("{protocol} {address}"),
+        };
+        found.iter().map(name).collect()
     }
 
     #[test]
@@ -115,6 +152,22 @@ mod tests {
     }
 
     #[test]
+    fn a_protocol_for_one_address() {
+        for (name, expected) in [
+            ("proto[ascii]:127.0.0.1", "ascii 127.0.0.1:2"),
+            (
+                "proto[binary]:tag[services]:127.0.0.1:3",
+                "binary 127.0.0.1:3",
+            ),
+            ("proto[negotiating]:tag_tools_:[::1]", "auto [::1]:2"),
+            ("proto[bin]:127.0.0.1", "binary 127.0.0.1:2"),
+            ("proto[other]:127.0.0.1", "127.0.0.1:2"),
+        ] {
+            assert_eq!(found(&[name], Port::Number(2)), [expected]);
+        }
+    }
+
+    #[test]
     fn every_interface_has_an_asterisk() {
         let all = found(&[], Port::Number(2));
         assert_eq!(all[0], "0.0.0.0:2");
@@ -128,7 +181,7 @@ mod tests {
         assert!(
             found
                 .iter()
-                .all(|address| address.ip().is_loopback() && address.port() == 7)
+                .all(|(address, _)| address.ip().is_loopback() && address.port() == 7)
         );
     }
 
@@ -138,7 +191,9 @@ mod tests {
             "",
             ":",
             "1.2.3.4:port",
-            "proto[ascii]:127.0.0.1",
+            "proto[ascii:127.0.0.1",
+            "proto[proxy]:127.0.0.1",
+            "notls:127.0.0.1",
             "tag[]:::",
             "tag[x",
         ] {

@@ -1,6 +1,7 @@
 //! Commands of the binary protocol that name no key.
 
 use glimmer_proto::binary::{Command, Header, Status, emit};
+use glimmer_proto::credentials;
 use glimmer_proto::text::lines;
 
 use super::flush_ms;
@@ -51,7 +52,7 @@ pub(crate) fn administer(
         Command::SaslMechanisms => emit::success_with(out, header, MECHANISM),
         Command::SaslAuth { mechanism, data } => {
             let is_admitted = mechanism == MECHANISM
-                && name_and_password(data)
+                && credentials::plain(data)
                     .is_some_and(|(name, password)| tools.frontdesk.admits(name, password));
             *locked = !is_admitted;
             tools.tally.auth_cmds += 1;
@@ -70,14 +71,6 @@ pub(crate) fn administer(
         }
     }
     Stop::Live
-}
-
-/// Name and password of a PLAIN message: whom the client wants to act for, its name, and its password, with a zero byte between them. Only for
-/// itself may it act.
-fn name_and_password(data: &[u8]) -> Option<(&[u8], &[u8])> {
-    let mut parts = data.splitn(3, |&byte| byte == 0);
-    let (acts_for, name, password) = (parts.next()?, parts.next()?, parts.next()?);
-    (acts_for.is_empty() || acts_for == name).then_some((name, password))
 }
 
 /// Counts by key prefix: on, off, or shown as one figure.
@@ -163,22 +156,6 @@ mod tests {
         out.clear();
         stats(&mut out, STAT, b"RESET\r\n");
         assert_eq!(out.len(), 24, "done, and nothing to tell");
-    }
-
-    #[test]
-    fn plain_messages() {
-        type Row<'a> = (&'a [u8], Option<(&'a [u8], &'a [u8])>);
-        let rows: &[Row<'_>] = &[
-            (b"\0me\0secret", Some((b"me", b"secret"))),
-            (b"me\0me\0secret", Some((b"me", b"secret"))),
-            (b"you\0me\0secret", None),
-            (b"\0me\0", Some((b"me", b""))),
-            (b"me\0secret", None),
-            (b"", None),
-        ];
-        for (data, expected) in rows {
-            assert_eq!(name_and_password(data), *expected, "{data:?}");
-        }
     }
 
     #[test]

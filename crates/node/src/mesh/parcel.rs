@@ -10,6 +10,10 @@ use glimmer_proto::meta::Flags;
 use glimmer_proto::{Form, Request, Verb};
 
 use crate::connection::ConnectionKey;
+use crate::observe::{self, Sight};
+
+/// Instead of the descriptor of a client that is gone.
+const NO_DESCRIPTOR: i32 = -1;
 
 /// Who waits for a reply: a connection (by slot and generation, so that a later connection in the slot is not mistaken for it) and
 /// the hole in its window.
@@ -45,6 +49,8 @@ pub(crate) struct Parcel {
     /// The replies of this trip, and where each ends.
     replies: Vec<u8>,
     ends: [usize; BATCH_MAX],
+    /// What the requests of this trip did, if somebody watches, in their order. Who their clients are is known at home.
+    sights: Vec<Sight>,
     /// How often the owner has had it.
     trips: u32,
     /// Bytes of memory behind the box that its home worker has counted.
@@ -61,6 +67,7 @@ impl Parcel {
             answered_before: 0,
             replies: Vec::new(),
             ends: [0; BATCH_MAX],
+            sights: Vec::new(),
             trips: 0,
             counted: 0,
         }
@@ -165,12 +172,13 @@ impl Parcel {
         self.crossings.retain(|crossing| keeps(crossing.ticket));
     }
 
-    /// Executes what has not been answered yet, on the worker that the parcel was sent to.
-    pub fn run(&mut self, engine: &mut dyn Engine, now: Moment) {
+    /// Executes what has not been answered yet, on the worker that the parcel was sent to, and notes what that did if it is `watched`.
+    pub fn run(&mut self, engine: &mut dyn Engine, now: Moment, watched: bool) {
         let Parcel {
             bytes,
             crossings,
             replies,
+            sights,
             ..
         } = self;
         let jobs: ArrayVec<Job<'_>, BATCH_MAX> = crossings[self.answered..]
@@ -183,7 +191,12 @@ impl Parcel {
         }; BATCH_MAX];
         let done = &mut done[..jobs.len()];
         replies.clear();
-        engine.run(now, &jobs, std::slice::from_mut(replies), done);
+        let outs = std::slice::from_mut(replies);
+        if watched {
+            *sights = observe::run(engine, now, &jobs, outs, done, |_| NO_DESCRIPTOR);
+        } else {
+            engine.run(now, &jobs, outs, done);
+        }
         self.answered_before = self.answered;
         for done in done.iter().take_while(|done| done.status == Status::Done) {
             self.ends[self.answered] = done.end;
@@ -216,6 +229,16 @@ impl Parcel {
             start = self.ends[index];
             (self.crossings[index].ticket, reply)
         })
+    }
+
+    /// What the requests of this trip did, with each client's descriptor as `fd_of` knows it; nothing if nobody watched.
+    pub fn take_sights(&mut self, fd_of: impl Fn(Ticket) -> Option<i32>) -> Vec<Sight> {
+        let mut sights = std::mem::take(&mut self.sights);
+        let trip = &self.crossings[self.answered_before..self.answered];
+        for (sight, crossing) in sights.iter_mut().zip(trip) {
+            sight.fd = fd_of(crossing.ticket).unwrap_or(NO_DESCRIPTOR);
+        }
+        sights
     }
 
     /// Makes the box ready for other requests; keeps at most `bytes_kept` of each buffer.

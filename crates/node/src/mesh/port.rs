@@ -187,19 +187,25 @@ impl Port {
             .any(|peer| !peer.incoming.is_empty())
     }
 
-    /// Takes everything out of the rings. Parcels of other workers are executed and go back; own parcels are handed to `unpack`, and their
-    /// boxes are free again, unless something in them has yet to be answered.
-    pub fn drain(&mut self, engine: &mut dyn Engine, now: Moment, mut unpack: impl FnMut(&Parcel)) {
+    /// Takes everything out of the rings. Parcels of other workers are executed, as [`Parcel::run`] does, and go back; own parcels are handed to
+    /// `unpack`, and their boxes are free again, unless something in them has yet to be answered.
+    pub fn drain(
+        &mut self,
+        engine: &mut dyn Engine,
+        now: Moment,
+        watched: bool,
+        mut unpack: impl FnMut(&mut Parcel),
+    ) {
         for worker in 0..self.peers.len() {
             let Some(peer) = self.peers[worker].as_mut() else {
                 continue;
             };
             while let Some(mut parcel) = peer.incoming.pop() {
                 if parcel.home() != self.me {
-                    self.parcels_run += peer.serve(parcel, engine, now);
+                    self.parcels_run += peer.serve(parcel, engine, now, watched);
                     continue;
                 }
-                unpack(&parcel);
+                unpack(&mut parcel);
                 if parcel.is_answered() {
                     parcel.reset(BUFFER_BYTES);
                     parcel.recharge(&mut self.bytes);
@@ -236,7 +242,13 @@ impl Port {
 
 impl Peer {
     /// Executes a parcel of the peer and what was held behind it. Returns how many parcels were executed.
-    fn serve(&mut self, parcel: Box<Parcel>, engine: &mut dyn Engine, now: Moment) -> u64 {
+    fn serve(
+        &mut self,
+        parcel: Box<Parcel>,
+        engine: &mut dyn Engine,
+        now: Moment,
+        watched: bool,
+    ) -> u64 {
         if self.awaits_resumed && !parcel.is_resumed() {
             self.held.push_back(parcel);
             return 0;
@@ -244,7 +256,7 @@ impl Peer {
         let mut executed = 0;
         let mut next = Some(parcel);
         while let Some(mut parcel) = next {
-            parcel.run(engine, now);
+            parcel.run(engine, now, watched);
             executed += 1;
             self.awaits_resumed = !parcel.is_answered();
             self.send(parcel);

@@ -67,7 +67,8 @@ pub(super) fn of_sight(
     match sight.asked {
         Asked::Fetch | Asked::Other => {}
         Asked::Store(command) => {
-            let is_stored = after.is_some_and(|after| before.is_none_or(|it| it.cas != after.cas));
+            let is_stored = after.is_some_and(|after| before.is_none_or(|it| it.cas != after.cas))
+                || is_stored_without_uniques(sight, command);
             let status = match (command, before) {
                 _ if is_stored => "stored",
                 ("cas", None) => "not_found",
@@ -89,6 +90,16 @@ pub(super) fn of_sight(
                 lines.push((interest::DELETIONS, line));
             }
         }
+    }
+}
+
+/// Whether a store succeeded where all CAS uniques are zero, and tell nothing.
+fn is_stored_without_uniques(sight: &Sight, command: &str) -> bool {
+    match (sight.before, sight.after) {
+        (Some(before), Some(after)) => {
+            (before.cas, after.cas) == (0, 0) && !matches!(command, "add" | "cas")
+        }
+        _ => false,
     }
 }
 

@@ -231,6 +231,7 @@ pub fn config() -> NodeConfig {
         idle_timeout: None,
         buffer_bytes: 0,
         accepts: Accepts::Any,
+        accepts_at: Vec::new(),
         limits: Limits::default(),
         seed: Seed(7),
         cores: Vec::new(),

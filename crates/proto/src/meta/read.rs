@@ -66,6 +66,15 @@ pub(crate) fn read<'a>(
     let Some((key, rest)) = tokens::first(rest) else {
         return line.refuse(lines::BAD_LINE);
     };
+    let words = if command == Command::Store {
+        tokens::first(rest).map_or(rest, |(_, flags)| flags)
+    } else {
+        rest
+    };
+    if !flags::could_be_flags(words) {
+        // How long a value is has not been looked at: if one follows, it will be taken for commands.
+        return line.refuse(lines::BAD_LINE);
+    }
     match command {
         Command::Store => store(parser, line, key, rest, no_memory),
         Command::Debug => debug(line, key, rest),
@@ -144,7 +153,7 @@ fn store<'a>(
     /// Memcached adds the line end's two bytes to the length in 32 bits.
     const LENGTH_MAX: i32 = i32::MAX - 2;
     let length = tokens::first(rest)
-        .and_then(|(word, rest)| Some((number::signed_32(word)?, rest)))
+        .and_then(|(word, rest)| Some((number::signed_digits_32(word)?, rest)))
         .filter(|(length, _)| (0..=LENGTH_MAX).contains(length));
     let Some((length, rest)) = length else {
         // The value, if one follows, will be taken for commands: how long it is cannot be known.

@@ -5,9 +5,14 @@ use super::step::{Admin, After, Detail, Dump, Shutdown, Step};
 use super::tokens::{Words, without_leading_spaces};
 use super::{lines, number, watch};
 
-/// Reads the line; `rest` is what follows the command's name.
-pub(super) fn read<'a>(line: &Line<'a>, words: &Words<'a>, rest: &'a [u8]) -> Step<'a> {
-    let admin = match words.at(0) {
+/// Reads the line; `name` is what stands before its first space, and `rest` what follows that.
+pub(super) fn read<'a>(
+    line: &Line<'a>,
+    name: &[u8],
+    words: &Words<'a>,
+    rest: &'a [u8],
+) -> Step<'a> {
+    let admin = match name {
         b"version" => Ok(Admin::Version),
         b"quit" => Ok(Admin::Quit),
         b"mn" => Ok(Admin::MetaNoop),
@@ -19,20 +24,42 @@ pub(super) fn read<'a>(line: &Line<'a>, words: &Words<'a>, rest: &'a [u8]) -> St
             _ => Detail::Unknown,
         })),
         b"stats" => Ok(Admin::Stats(trimmed(rest))),
+        b"watch" => watch::interests(rest).map(Admin::Watch),
+        _ => return rare(line, words),
+    };
+    answer(line, admin)
+}
+
+/// Commands that memcached looks up in a table when it knows the line by no other means: spaces may stand before these, and every refusal is
+/// silent where the client wants no answer.
+fn rare<'a>(line: &Line<'a>, words: &Words<'a>) -> Step<'a> {
+    let admin = match words.at(0) {
         b"shutdown" => Ok(Admin::Shutdown(shutdown(words))),
         b"verbosity" => verbosity(words),
         b"flush_all" => flush_all(words),
         b"cache_memlimit" => Err(memlimit(words)),
         b"lru_crawler" => lru_crawler(words),
-        b"debugtime" => match number::unsigned_32(words.at(1)) {
+        b"debugtime" => match number::digits_32(words.at(1)) {
             Some(seconds) => Ok(Admin::AdvanceClock { seconds }),
             None => Err(lines::ERROR),
         },
         b"slabs" => Err(slabs(words)),
-        b"lru" => Err(lines::unless(words.are_quiet(), lines::ERROR)),
-        b"watch" => watch::interests(rest).map(Admin::Watch),
-        name => return unknown(line, name, words.last()),
+        b"lru" => Err(lines::ERROR),
+        // Answers a browser or a scanner by closing.
+        _ if words.count() > 1 && words.last().starts_with(b"HTTP/") => {
+            return Step::Refuse {
+                used: line.used,
+                line: "",
+                then: After::Close,
+            };
+        }
+        _ => Err(lines::ERROR),
     };
+    let quiet = words.are_quiet();
+    answer(line, admin.map_err(|reason| lines::unless(quiet, reason)))
+}
+
+fn answer<'a>(line: &Line<'a>, admin: Result<Admin<'a>, &'static str>) -> Step<'a> {
     match admin {
         Ok(admin) => Step::Admin {
             used: line.used,
@@ -43,31 +70,22 @@ pub(super) fn read<'a>(line: &Line<'a>, words: &Words<'a>, rest: &'a [u8]) -> St
 }
 
 fn verbosity<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
-    if !(2..=3).contains(&words.count()) {
-        return Err(lines::ERROR);
-    }
     let quiet = words.are_quiet();
-    match number::unsigned_32(words.at(1)) {
-        Some(level) => Ok(Admin::Verbosity { level, quiet }),
-        None => Err(lines::unless(quiet, lines::BAD_LINE)),
-    }
+    let level = number::digits_32(words.at(1)).ok_or(lines::BAD_LINE)?;
+    Ok(Admin::Verbosity { level, quiet })
 }
 
 fn flush_all<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
     let quiet = words.are_quiet();
     let delay = match words.count() {
-        1 => Some(0),
-        2 if quiet => Some(0),
-        2 | 3 => number::signed_32(words.at(1)),
-        _ => return Err(lines::ERROR),
+        1 => 0,
+        2 if quiet => 0,
+        _ => number::signed_digits_32(words.at(1)).ok_or(lines::BAD_EXPTIME)?,
     };
-    match delay {
-        Some(delay) => Ok(Admin::FlushAll {
-            delay_exptime: delay.into(),
-            quiet,
-        }),
-        None => Err(lines::unless(quiet, lines::BAD_EXPTIME)),
-    }
+    Ok(Admin::FlushAll {
+        delay_exptime: delay.into(),
+        quiet,
+    })
 }
 
 fn shutdown(words: &Words<'_>) -> Shutdown {
@@ -80,28 +98,22 @@ fn shutdown(words: &Words<'_>) -> Shutdown {
 
 /// All memory is laid out at start, so the limit cannot follow; memcached has a line for that.
 fn memlimit(words: &Words<'_>) -> &'static str {
-    if !(2..=3).contains(&words.count()) {
-        return lines::ERROR;
-    }
-    let reason = match number::unsigned_32(words.at(1)) {
+    match number::digits_32(words.at(1)) {
         None => lines::ERROR,
         Some(0..8) => lines::MEMLIMIT_TOO_SMALL,
+        Some(1_000_000_001..) => lines::MEMLIMIT_IN_BYTES,
         Some(_) => lines::MEMLIMIT_FIXED,
-    };
-    lines::unless(words.are_quiet(), reason)
+    }
 }
 
 /// There are no slabs to move, and memcached has a line for that.
 fn slabs(words: &Words<'_>) -> &'static str {
     match (words.count(), words.at(1)) {
         (4, b"reassign") => lines::SLABS_REASSIGN_DISABLED,
-        (3.., b"automove") => lines::unless(
-            words.are_quiet(),
-            match number::unsigned_32(words.at(2)) {
-                None => lines::BAD_LINE,
-                Some(_) => lines::ERROR,
-            },
-        ),
+        (3.., b"automove") => match number::digits_32(words.at(2)) {
+            None => lines::BAD_LINE,
+            Some(_) => lines::ERROR,
+        },
         _ => lines::ERROR,
     }
 }
@@ -117,7 +129,7 @@ fn lru_crawler<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
         (3, b"metadump") => Ok(Admin::Dump(Dump::Meta)),
         (3, b"mgdump") => Ok(Admin::Dump(Dump::Mg)),
         (3, b"crawl") => Ok(Admin::Crawl),
-        (3, b"tocrawl" | b"sleep") => Err(match (words.at(1), number::unsigned_32(words.at(2))) {
+        (3, b"tocrawl" | b"sleep") => Err(match (words.at(1), number::digits_32(words.at(2))) {
             (_, None) => lines::BAD_LINE,
             (b"sleep", Some(1_000_001..)) => lines::CRAWLER_SLEEP_TOO_LONG,
             _ => lines::OK,
@@ -128,37 +140,18 @@ fn lru_crawler<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
 
 /// All items are of one class, so that every list of classes names all.
 fn is_class_list(text: &[u8]) -> bool {
-    let is_class = |class: &[u8]| matches!(number::unsigned_32(class), Some(1..=63));
+    let is_class = |class: &[u8]| matches!(number::digits_32(class), Some(1..=63));
     text == b"all" || text == b"hash" || text.split(|&byte| byte == b',').all(is_class)
 }
 
 fn cachedump<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
-    let class = number::unsigned_32(words.at(2));
-    match (words.count(), class, number::unsigned_32(words.at(3))) {
+    let class = number::digits_32(words.at(2));
+    match (words.count(), class, number::digits_32(words.at(3))) {
         (..4, ..) => Err(lines::BAD_COMMAND_LINE),
         (_, Some(..64), Some(items_max)) => Ok(Admin::CacheDump { items_max }),
         (_, Some(_), Some(_)) => Err(lines::ILLEGAL_CLASS),
         _ => Err(lines::BAD_LINE),
     }
-}
-
-/// Answers a browser or a scanner by closing, anyone else with `ERROR`. Memcached looks for HTTP only where the name is not
-/// like one of its more frequent commands.
-fn unknown(line: &Line<'_>, name: &[u8], last: &[u8]) -> Step<'static> {
-    let is_like_command = match name {
-        [_] => true,
-        [first, ..] if b"gsacidt".contains(first) => true,
-        [b'm', _] => true,
-        _ => false,
-    };
-    if last.starts_with(b"HTTP/") && !is_like_command {
-        return Step::Refuse {
-            used: line.used,
-            line: "",
-            then: After::Close,
-        };
-    }
-    line.refuse(lines::ERROR)
 }
 
 fn trimmed(text: &[u8]) -> &[u8] {

@@ -23,7 +23,7 @@ pub struct Listing<'a> {
     pub bytes: usize,
 }
 
-/// Appends a line of `lru_crawler metadump`. A time of the last access that is not known is 0, and all items are of class 1.
+/// Appends a line of `lru_crawler metadump`, which ends with a space, as memcached's does. A time of the last access that is not known is 0, and all items are of class 1.
 pub fn metadump(out: &mut Vec<u8>, item: &Listing<'_>) {
     out.extend_from_slice(b"key=");
     escape(out, item.key);
@@ -36,7 +36,7 @@ pub fn metadump(out: &mut Vec<u8>, item: &Listing<'_>) {
     put(
         out,
         format_args!(
-            " la={accessed} cas={} fetch={fetched} cls=1 size={} flags={}\n",
+            " la={accessed} cas={} fetch={fetched} cls=1 size={} flags={} \n",
             item.cas, item.bytes, item.flags
         ),
     );
@@ -102,7 +102,7 @@ mod tests {
     fn lines_are_memcacheds() {
         assert_eq!(
             line(metadump, &ITEM),
-            "key=a%23b exp=-1 la=1700000000 cas=7 fetch=yes cls=1 size=24 flags=5\n"
+            "key=a%23b exp=-1 la=1700000000 cas=7 fetch=yes cls=1 size=24 flags=5 \n"
         );
         let mortal = Listing {
             expiry_unix_s: Some(1_800_000_000),
@@ -112,7 +112,7 @@ mod tests {
         };
         assert_eq!(
             line(metadump, &mortal),
-            "key=a%23b exp=1800000000 la=0 cas=7 fetch=no cls=1 size=24 flags=5\n"
+            "key=a%23b exp=1800000000 la=0 cas=7 fetch=no cls=1 size=24 flags=5 \n"
         );
         assert_eq!(line(mgdump, &ITEM), "mg a#b\r\n");
         assert_eq!(line(cachedump, &ITEM), "ITEM a#b [9 b; 0 s]\r\n");

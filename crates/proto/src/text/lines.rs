@@ -18,7 +18,7 @@ pub const OK: &str = "OK\r\n";
 pub const END: &str = "END\r\n";
 /// The figures were reset.
 pub const RESET: &str = "RESET\r\n";
-/// Unknown command, or one with too few or too many words.
+/// Unknown command.
 pub const ERROR: &str = "ERROR\r\n";
 /// The answer to the meta protocol's `mn`.
 pub const META_NOOP: &str = "MN\r\n";
@@ -31,11 +31,8 @@ pub const VERSION: &str = concat!(
     "\r\n"
 );
 
-/// A word that should be a number is none, or a key is too long.
+/// There are too few words, a word that should be a number is none, or a key is too long.
 pub const BAD_LINE: &str = "CLIENT_ERROR bad command line format\r\n";
-/// A `delete` with something else behind the key.
-pub const BAD_DELETE: &str =
-    "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n";
 /// A value is not followed by a line end.
 pub const BAD_CHUNK: &str = "CLIENT_ERROR bad data chunk\r\n";
 /// The expiry time of `touch`, `gat` or `flush_all` is no number.
@@ -84,6 +81,8 @@ pub const BAD_COMMAND_LINE: &str = "CLIENT_ERROR bad command line\r\n";
 pub const ILLEGAL_CLASS: &str = "CLIENT_ERROR Illegal slab id\r\n";
 /// `cache_memlimit` below memcached's smallest limit.
 pub const MEMLIMIT_TOO_SMALL: &str = "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n";
+/// `cache_memlimit` with more than any machine has.
+pub const MEMLIMIT_IN_BYTES: &str = "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n";
 /// `cache_memlimit` where the limit cannot be changed.
 pub const MEMLIMIT_FIXED: &str = "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n";
 /// `shutdown` where clients may not stop the server.

@@ -45,14 +45,14 @@ pub fn read(input: &[u8]) -> Login<'_> {
             _ => Login::Close,
         };
     };
-    if end < LINE_BYTES_MIN {
+    if !(LINE_BYTES_MIN..=COMMAND_LINE_BYTES_MAX).contains(&end) {
         return Login::Close;
     }
     let (line, used) = (&input[..end], end + 1);
     let refuse = |line| Login::Refuse { used, line };
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let words = tokens::Words::of(line);
-    let bytes = number::unsigned_32(words.at(4));
+    let bytes = number::digits_32(words.at(4));
     let Some(bytes) = bytes.filter(|_| line.starts_with(b"set") && words.count() >= 5) else {
         return refuse(lines::UNAUTHENTICATED);
     };
@@ -119,5 +119,7 @@ mod tests {
         assert_eq!(read(b"mn\r\n"), Login::Close);
         let endless = [b'x'; COMMAND_LINE_BYTES_MAX + 1];
         assert_eq!(read(&endless), Login::Close);
+        let ended = [&endless[..], b"\r\n"].concat();
+        assert_eq!(read(&ended), Login::Close, "whether it has ended or not");
     }
 }

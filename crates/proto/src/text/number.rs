@@ -1,9 +1,54 @@
-//! Decimal numbers as memcached reads them, which is as C's `strtol` and `strtoull` do: white space and a sign may stand
-//! before the digits, white space and then anything behind them, and what does not fit is no number.
+//! Decimal numbers as memcached reads them, which is in two ways.
 //!
-//! Numbers of 32 bits are read with 64 and cut, as memcached does: flags of 2^32 + 1 are flags of 1.
+//! Most words of a command are digits and nothing else, but for a minus in front where it makes sense: [`digits_64`], [`digits_32`],
+//! [`signed_digits_32`]. Flags and expiry time of a storage command, and values that are counted up and down, are read as C's `strtol` and `strtoull`
+//! do: white space and a sign may stand before the digits, white space and then anything behind them, and what does not fit is no number. There,
+//! numbers of 32 bits are read with 64 and cut: flags of 2^32 + 1 are flags of 1.
 
-/// A 64-bit unsigned number: the delta of `incr`, the unique of `cas`, and the stored value that `incr` and `decr` change.
+/// Longest word that is taken for a number of 32 bits.
+const WORD_32_BYTES_MAX: usize = 11;
+/// Longest word that is taken for a number of 64 bits.
+const WORD_64_BYTES_MAX: usize = 22;
+
+/// A word of digits: the delta of `incr`, the unique of `cas`.
+#[inline]
+pub fn digits_64(text: &[u8]) -> Option<u64> {
+    if let Some(value) = plain_digits(text) {
+        return Some(value);
+    }
+    if text.is_empty() || text.len() > WORD_64_BYTES_MAX {
+        return None;
+    }
+    text.iter().try_fold(0_u64, |value, byte| {
+        let digit = byte.wrapping_sub(b'0');
+        let value = value.checked_mul(10)?.checked_add(digit.into())?;
+        (digit <= 9).then_some(value)
+    })
+}
+
+/// A word of digits that fits 32 bits: the level of `verbosity`.
+#[inline]
+pub fn digits_32(text: &[u8]) -> Option<u32> {
+    let fits = text.len() <= WORD_32_BYTES_MAX;
+    digits_64(text).filter(|_| fits)?.try_into().ok()
+}
+
+/// A word of digits, perhaps behind a minus, that fits 32 bits: the length of a value, the expiry time of `touch`. A minus alone is 0, as in
+/// memcached.
+#[inline]
+pub fn signed_digits_32(text: &[u8]) -> Option<i32> {
+    if text.len() > WORD_32_BYTES_MAX {
+        return None;
+    }
+    let value = match text.strip_prefix(b"-") {
+        Some([]) => 0,
+        Some(digits) => -i64::try_from(digits_64(digits)?).ok()?,
+        None => digits_64(text)?.try_into().ok()?,
+    };
+    value.try_into().ok()
+}
+
+/// A 64-bit unsigned number in any form that C accepts: the stored value that `incr` and `decr` change.
 ///
 /// A negative number wraps to its complement unless that has its highest bit set (memcached's `safe_strtoull`); `-1` is
 /// therefore none.
@@ -25,13 +70,13 @@ pub fn unsigned_64(text: &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// An unsigned number of which 32 bits count: flags, the level of `verbosity`.
+/// An unsigned number in any form that C accepts, of which 32 bits count: the flags of a storage command.
 #[inline]
 pub fn unsigned_32(text: &[u8]) -> Option<u32> {
     unsigned_64(text).map(|value| value as u32)
 }
 
-/// A signed number of which 32 bits count: expiry times, lengths.
+/// A signed number in any form that C accepts, of which 32 bits count: the expiry time of a storage command.
 #[inline]
 pub fn signed_32(text: &[u8]) -> Option<i32> {
     if let Some(value) = plain_digits(text) {
@@ -109,6 +154,38 @@ fn is_space(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_digits() {
+        let rows: &[(&str, Option<u64>, Option<i32>)] = &[
+            ("0", Some(0), Some(0)),
+            ("2147483647", Some(2_147_483_647), Some(i32::MAX)),
+            ("2147483648", Some(2_147_483_648), None),
+            ("-2147483648", None, Some(i32::MIN)),
+            ("-2147483649", None, None),
+            ("00000000001", Some(1), Some(1)),
+            ("000000000001", Some(1), None),
+            ("0000000000000000000001", Some(1), None),
+            ("00000000000000000000001", None, None),
+            ("18446744073709551615", Some(u64::MAX), None),
+            ("18446744073709551616", None, None),
+            ("-0", None, Some(0)),
+            ("-", None, Some(0)),
+            ("--1", None, None),
+            ("+1", None, None),
+            ("\t1", None, None),
+            ("1\t", None, None),
+            ("1.5", None, None),
+            ("", None, None),
+        ];
+        for (text, unsigned, signed) in rows {
+            assert_eq!(digits_64(text.as_bytes()), *unsigned, "{text:?}");
+            assert_eq!(signed_digits_32(text.as_bytes()), *signed, "{text:?}");
+            let short = unsigned.filter(|_| text.len() <= 11);
+            let short = short.and_then(|value| u32::try_from(value).ok());
+            assert_eq!(digits_32(text.as_bytes()), short, "{text:?}");
+        }
+    }
 
     /// Each row was sent to memcached 1.6.18 as the delta of `incr` or, with a zero byte in it, as the value to change.
     #[test]

@@ -6,6 +6,9 @@ use super::{After, Step, admin, change, lines, retrieval, storage};
 use crate::{StoreMode, meta};
 use glimmer_base::limits::{COMMAND_LINE_BYTES_MAX, ITEM_BYTES_DEFAULT, LINE_BYTES_MAX};
 
+/// The shortest command, its line end included. A line that is shorter is none.
+const COMMAND_LINE_BYTES_MIN: usize = 4;
+
 /// What a parser accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -160,9 +163,11 @@ impl Parser {
     }
 
     fn command<'a>(&mut self, line: Line<'a>, no_memory: bool) -> Step<'a> {
-        let Some((name, rest)) = tokens::first(line.text) else {
-            return line.refuse(lines::ERROR);
-        };
+        if line.used < COMMAND_LINE_BYTES_MIN {
+            return line.refuse(lines::BAD_LINE);
+        }
+        // Of these commands memcached knows none behind a space.
+        let (name, rest) = line.text.split_at(tokens::word_len(line.text));
         let mut meta = |command| meta::read(self, &line, command, rest, no_memory);
         let mode = match name {
             b"mg" => return meta(meta::Command::Get),
@@ -170,7 +175,7 @@ impl Parser {
             b"md" => return meta(meta::Command::Delete),
             b"ma" => return meta(meta::Command::Arithmetic),
             b"me" => return meta(meta::Command::Debug),
-            b"get" | b"bget" => return retrieval::start(self, &line, rest, false),
+            b"get" => return retrieval::start(self, &line, rest, false),
             b"gets" => return retrieval::start(self, &line, rest, true),
             b"gat" => return retrieval::start_touching(self, &line, rest, false),
             b"gats" => return retrieval::start_touching(self, &line, rest, true),
@@ -183,8 +188,8 @@ impl Parser {
             b"cas" => StoreMode::Cas(0),
             _ => {
                 let words = Words::of(line.text);
-                return change::read(&line, &words)
-                    .unwrap_or_else(|| admin::read(&line, &words, rest));
+                return change::read(&line, name, &words)
+                    .unwrap_or_else(|| admin::read(&line, name, &words, rest));
             }
         };
         storage::read(self, &line, mode, no_memory)
@@ -212,10 +217,9 @@ impl Line<'_> {
     }
 }
 
-/// The line's text: up to its carriage return, and up to a zero byte if there is one, since memcached takes lines as C strings.
+/// The line's text: up to its carriage return.
 fn content(line: &[u8]) -> &[u8] {
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    memchr::memchr(0, line).map_or(line, |zero| &line[..zero])
+    line.strip_suffix(b"\r").unwrap_or(line)
 }
 
 /// How long this line may be. Only retrievals name any number of keys. Like memcached, no more than 100 spaces before such a

@@ -49,10 +49,11 @@ pub(super) fn start<'a>(
     rest: &'a [u8],
     cas: bool,
 ) -> Step<'a> {
-    if tokens::without_leading_spaces(rest).is_empty() {
-        return line.refuse(lines::ERROR);
+    let keys = tokens::without_leading_spaces(rest);
+    if keys.is_empty() {
+        return line.refuse(lines::BAD_LINE);
     }
-    hand_out(parser, line, rest, None, cas)
+    hand_out(parser, line, keys, None, cas)
 }
 
 /// `gat` and `gats`; `rest` is what follows the name.
@@ -63,14 +64,19 @@ pub(super) fn start_touching<'a>(
     cas: bool,
 ) -> Step<'a> {
     let Some((word, rest)) = tokens::first(rest) else {
-        return line.refuse(lines::ERROR);
+        return line.refuse(lines::BAD_LINE);
     };
-    let Some(exptime) = number::signed_32(word) else {
+    let keys = tokens::without_leading_spaces(rest);
+    if keys.is_empty() {
+        return line.refuse(lines::BAD_LINE);
+    }
+    let Some(exptime) = number::signed_digits_32(word) else {
         return line.refuse(lines::BAD_EXPTIME);
     };
-    hand_out(parser, line, rest, Some(exptime), cas)
+    hand_out(parser, line, keys, Some(exptime), cas)
 }
 
+/// Hands out `keys`, of which there is at least one.
 fn hand_out<'a>(
     parser: &mut Parser,
     line: &Line<'a>,
@@ -78,11 +84,6 @@ fn hand_out<'a>(
     exptime: Option<i32>,
     cas: bool,
 ) -> Step<'a> {
-    let keys = tokens::without_leading_spaces(keys);
-    if keys.is_empty() {
-        // Memcached finds nothing wrong with a `gat` that names no key.
-        return line.refuse(lines::END);
-    }
     if has_long_key(keys) {
         return line.refuse(lines::BAD_LINE);
     }

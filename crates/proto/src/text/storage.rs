@@ -19,6 +19,13 @@ struct Header<'a> {
     quiet: bool,
 }
 
+/// The state in which a value and its line end are swallowed.
+fn swallowing(value_bytes: usize) -> State {
+    State::Swallow {
+        left: (value_bytes + LINE_END.len()) as u32,
+    }
+}
+
 /// The common case: plain digits, single spaces, at most `noreply` behind them, and a value that fits and is there.
 /// `rest` is what follows `set `. None if the line is anything else.
 #[inline]
@@ -85,17 +92,16 @@ pub(super) fn read<'a>(
     mode: StoreMode,
     no_memory: bool,
 ) -> Step<'a> {
+    /// Memcached adds the line end's two bytes to the length in 32 bits.
+    const LENGTH_MAX: i32 = i32::MAX - 2;
     let words = Words::of(line.text);
-    let wanted = if matches!(mode, StoreMode::Cas(_)) {
-        6
-    } else {
-        5
-    };
-    if words.count() != wanted && words.count() != wanted + 1 {
-        return line.refuse(lines::ERROR);
-    }
-    let Some(header) = Header::of(&words, mode) else {
+    let length = number::signed_digits_32(words.at(4));
+    let Some(length) = length.filter(|length| (0..=LENGTH_MAX).contains(length)) else {
         // The value, if one follows, will be taken for commands, as memcached does: how long it is cannot be known.
+        return line.refuse(lines::BAD_LINE);
+    };
+    let Some(header) = Header::of(&words, mode, length as usize) else {
+        parser.state = swallowing(length as usize);
         return line.refuse(lines::unless(words.are_quiet(), lines::BAD_LINE));
     };
     if header.value_bytes
@@ -109,22 +115,17 @@ pub(super) fn read<'a>(
 }
 
 impl<'a> Header<'a> {
-    /// Reads the words; none if one of them is not what it should be.
-    fn of(words: &Words<'a>, mode: StoreMode) -> Option<Header<'a>> {
-        /// Memcached adds the line end's two bytes to the length in 32 bits.
-        const LENGTH_MAX: i32 = i32::MAX - 2;
+    /// Reads the words; none if one of them is not what it should be. Words behind the last that means something are passed over.
+    fn of(words: &Words<'a>, mode: StoreMode, value_bytes: usize) -> Option<Header<'a>> {
         let key = words.at(1);
         let flags = number::unsigned_32(words.at(2))?;
         let exptime = number::signed_32(words.at(3))?.into();
-        let length = number::signed_32(words.at(4))?;
         let mode = match mode {
-            StoreMode::Cas(_) => StoreMode::Cas(number::unsigned_64(words.at(5))?),
+            StoreMode::Cas(_) => StoreMode::Cas(number::digits_64(words.at(5))?),
             other => other,
         };
-        let is_good = key.len() <= KEY_BYTES_MAX && (0..=LENGTH_MAX).contains(&length);
-        let value_bytes = length as usize;
         let quiet = words.are_quiet();
-        is_good.then_some(Header {
+        (key.len() <= KEY_BYTES_MAX).then_some(Header {
             key,
             mode,
             flags,
@@ -170,9 +171,7 @@ impl<'a> Header<'a> {
 
     /// Refuses the value and has it swallowed. Only `set` promises that the key's old value is gone, so only `set` removes it.
     fn turn_away(self, parser: &mut Parser, line: &Line<'a>, reason: Refusal) -> Step<'a> {
-        parser.state = State::Swallow {
-            left: (self.value_bytes + LINE_END.len()) as u32,
-        };
+        parser.state = swallowing(self.value_bytes);
         match self.mode {
             StoreMode::Set => self.request(line.used, Verb::Refused { reason }),
             _ => line.refuse(lines::unless(self.quiet, reason.line())),

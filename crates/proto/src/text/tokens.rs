@@ -2,6 +2,8 @@
 
 /// Words of a line that are kept. No command has more; the others are only counted.
 const KEPT: usize = 8;
+/// Words that memcached sees. What stands behind them is as if it were not there, but for the keys of a retrieval.
+const SEEN: usize = 23;
 
 /// The words of a line.
 pub(super) struct Words<'a> {
@@ -18,7 +20,7 @@ impl<'a> Words<'a> {
             last: &[],
         };
         let mut rest = line;
-        while let Some((word, behind)) = first(rest) {
+        while let Some((word, behind)) = first(rest).filter(|_| words.count < SEEN) {
             if let Some(slot) = words.kept.get_mut(words.count) {
                 *slot = word;
             }
@@ -44,8 +46,8 @@ impl<'a> Words<'a> {
         self.last
     }
 
-    /// Whether the client wants no answer. Memcached looks at the last word alone, and before it judges the others, so that
-    /// a malformed command with `noreply` is refused in silence.
+    /// Whether the client wants no answer. Memcached looks at the last word alone, and before it judges most of the others, so that
+    /// a malformed command with `noreply` may be refused in silence.
     pub fn are_quiet(&self) -> bool {
         self.last == b"noreply"
     }
@@ -132,6 +134,9 @@ mod tests {
         assert_eq!(words.at(7), b"h");
         assert_eq!(words.at(8), b"");
         assert!(words.are_quiet());
+        let words = |count: usize| [vec!["a"; count - 1], vec!["noreply"]].concat().join(" ");
+        assert!(Words::of(words(23).as_bytes()).are_quiet());
+        assert!(!Words::of(words(24).as_bytes()).are_quiet());
     }
 
     proptest! {

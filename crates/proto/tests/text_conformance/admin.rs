@@ -53,17 +53,17 @@ fn commands_without_a_key() {
 fn verbosity() {
     let verbosity = |level, quiet| Out::Admin(Admin::Verbosity { level, quiet });
     check(&[
-        (b"verbosity\r\n", &[ERROR]),
+        (b"verbosity\r\n", &[BAD_LINE]),
         (b"verbosity 1\r\n", &[verbosity(1, false)]),
         (b"verbosity 1 noreply\r\n", &[verbosity(1, true)]),
         (b"verbosity 0 foo\r\n", &[verbosity(0, false)]),
-        (b"verbosity 0 foo bar\r\n", &[ERROR]),
-        (b"verbosity 0 0 noreply\r\n", &[ERROR]),
+        (b"verbosity 0 foo bar\r\n", &[verbosity(0, false)]),
+        (b"verbosity 0 0 noreply\r\n", &[verbosity(0, true)]),
         (b"verbosity noreply\r\n", &[SILENCE]),
         (b"verbosity foo\r\n", &[BAD_LINE]),
         (b"verbosity foo noreply\r\n", &[SILENCE]),
         (b"verbosity -1\r\n", &[BAD_LINE]),
-        (b"verbosity 4294967297\r\n", &[verbosity(1, false)]),
+        (b"verbosity 4294967297\r\n", &[BAD_LINE]),
     ]);
 }
 
@@ -83,14 +83,14 @@ fn flush_all() {
         (b"flush_all -1\r\n", &[flush(-1, false)]),
         (b"flush_all 10 noreply\r\n", &[flush(10, true)]),
         (b"flush_all 0 foo\r\n", &[flush(0, false)]),
-        (b"flush_all 0 0 0\r\n", &[ERROR]),
-        (b"flush_all 0 0 noreply\r\n", &[ERROR]),
+        (b"flush_all 0 0 0\r\n", &[flush(0, false)]),
+        (b"flush_all 0 0 noreply\r\n", &[flush(0, true)]),
         (b"flush_all abc\r\n", &[BAD_EXPTIME]),
         (b"flush_all abc noreply\r\n", &[SILENCE]),
         (b"flush_all noreplyx\r\n", &[BAD_EXPTIME]),
         (b"flush_all foo bar\r\n", &[BAD_EXPTIME]),
         (b"flush_all 99999999999999999999\r\n", &[BAD_EXPTIME]),
-        (b"flush_all 2147483648\r\n", &[flush(-2_147_483_648, false)]),
+        (b"flush_all 2147483648\r\n", &[BAD_EXPTIME]),
     ]);
 }
 
@@ -107,7 +107,14 @@ fn commands_for_other_insides() {
         ),
         (b"cache_memlimit 64\r\n", &[Out::Say(reply::MEMLIMIT_FIXED)]),
         (b"cache_memlimit 64 noreply\r\n", &[SILENCE]),
-        (b"cache_memlimit 64 foo bar\r\n", &[ERROR]),
+        (
+            b"cache_memlimit 64 foo bar\r\n",
+            &[Out::Say(reply::MEMLIMIT_FIXED)],
+        ),
+        (
+            b"cache_memlimit 1000000001\r\n",
+            &[Out::Say(reply::MEMLIMIT_IN_BYTES)],
+        ),
         (b"slabs\r\n", &[ERROR]),
         (
             b"slabs reassign 1 2\r\n",
@@ -116,6 +123,7 @@ fn commands_for_other_insides() {
         (b"slabs automove 1\r\n", &[ERROR]),
         (b"slabs automove 1 noreply\r\n", &[SILENCE]),
         (b"lru\r\n", &[ERROR]),
+        (b"lru mode flat noreply\r\n", &[SILENCE]),
         (b"lru mode flat\r\n", &[ERROR]),
         (b"lru_crawler\r\n", &[ERROR]),
         (b"lru_crawler foo\r\n", &[ERROR]),

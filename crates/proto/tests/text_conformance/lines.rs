@@ -9,35 +9,36 @@ fn line_ends_and_spaces() {
         (b"get k\r\n", &[get(b"k")]),
         (b"get k\n", &[get(b"k")]),
         (b"get k \r\n", &[get(b"k")]),
-        (b"  get k\r\n", &[get(b"k")]),
+        (b" get k\r\n", &[ERROR]),
+        (
+            b"  flush_all 0 noreply\r\n",
+            &[Out::Admin(Admin::FlushAll {
+                delay_exptime: 0,
+                quiet: true,
+            })],
+        ),
         (b"get k\r\r\n", &[get(b"k\r")]),
         (b"get k\t\r\n", &[get(b"k\t")]),
         (b"get \xFF\x80\x7F\r\n", &[get(b"\xFF\x80\x7F")]),
-        (b"\r\n", &[ERROR]),
-        (b"\n", &[ERROR]),
-        (b" \r\n", &[ERROR]),
-        (b"\n\nget k\r\n", &[ERROR, ERROR, get(b"k")]),
+        // What is shorter than any command is not looked at.
+        (b"\r\n", &[BAD_LINE]),
+        (b"\n", &[BAD_LINE]),
+        (b" \r\n", &[BAD_LINE]),
+        (b"mn\n", &[BAD_LINE]),
+        (b"  \r\n", &[ERROR]),
+        (b"\n\nget k\r\n", &[BAD_LINE, BAD_LINE, get(b"k")]),
     ]);
 }
 
 #[test]
-fn a_zero_byte_ends_a_line_early() {
+fn a_zero_byte_is_a_byte() {
     check(&[
-        (b"get k\0b c\r\nget l\r\n", &[get(b"k"), get(b"l")]),
-        (
-            b"get k l\0 m\r\n",
-            &[Out::Key(b"k", None, false, false), get(b"l")],
-        ),
+        (b"get k\0b\r\nget l\r\n", &[get(b"k\0b"), get(b"l")]),
+        (b"get \0\r\n", &[get(b"\0")]),
         (b"\0get k\r\n", &[ERROR]),
         (b"get\0 k\r\n", &[ERROR]),
-        (b"get \0k\r\n", &[ERROR]),
-        (b"set k 0 0 1\0 x\r\n1\r\n", &[set(0, 0, b"1")]),
-        (b"set k\0 0 0 1\r\n1\r\n", &[ERROR, ERROR]),
-        (
-            b"set k 0 0 1 noreply\0x\r\n1\r\n",
-            &[quiet(set(0, 0, b"1"))],
-        ),
-        (b"delete k\0 foo bar baz\r\n", &[verb(Verb::Delete)]),
+        (b"set k 0 0 1\0 x\r\n1\r\n", &[BAD_LINE, BAD_LINE]),
+        (b"set k 0 0 1 noreply\0x\r\n1\r\n", &[set(0, 0, b"1")]),
     ]);
 }
 
@@ -46,16 +47,18 @@ fn unknown_commands() {
     check(&[
         (b"bogus\r\n", &[ERROR]),
         (b"GET k\r\n", &[ERROR]),
-        (b"g\r\n", &[ERROR]),
+        (b"bogus noreply\r\n", &[SILENCE]),
+        (b"bget k\r\n", &[ERROR]),
+        (b"g\r\n", &[BAD_LINE]),
         (b"ge\r\n", &[ERROR]),
         (b"gett k\r\n", &[ERROR]),
         (b"getsx k\r\n", &[ERROR]),
         (b"setx k 0 0 1\r\n", &[ERROR]),
-        (b"Set k 0 0 1\r\n1\r\n", &[ERROR, ERROR]),
+        (b"Set k 0 0 1\r\n1\r\n", &[ERROR, BAD_LINE]),
         (b"versionx\r\n", &[ERROR]),
         (b"quitx\r\n", &[ERROR]),
         (b"misbehave\r\n", &[ERROR]),
-        (b"m\r\n", &[ERROR]),
+        (b"m\r\n", &[BAD_LINE]),
         (b"mp k\r\n", &[ERROR]),
         (b"mnx\r\n", &[ERROR]),
     ]);
@@ -65,7 +68,7 @@ fn unknown_commands() {
 fn http_is_shown_the_door() {
     check(&[
         (b"GET / HTTP/1.1\r\nversion\r\n", &[Out::Close]),
-        (b"HTTP/\r\n", &[Out::Close]),
+        (b"HTTP/\r\n", &[ERROR]),
         (b"mHTTP/ HTTP/1.1\r\n", &[Out::Close]),
         (b"options * HTTP/1.1\r\n", &[Out::Close]),
         (b"GET / HTTP/1.1 x\r\n", &[ERROR]),
@@ -74,9 +77,9 @@ fn http_is_shown_the_door() {
             b"get / HTTP/1.1\r\n",
             &[Out::Key(b"/", None, false, false), get(b"HTTP/1.1")],
         ),
-        (b"set HTTP/1.1\r\n", &[ERROR]),
-        (b"stat HTTP/1.1\r\n", &[ERROR]),
-        (b"mx HTTP/1.1\r\n", &[ERROR]),
+        (b"set HTTP/1.1\r\n", &[BAD_LINE]),
+        (b"stat HTTP/1.1\r\n", &[Out::Close]),
+        (b"mx HTTP/1.1\r\n", &[Out::Close]),
         (b"lru HTTP/1.1\r\n", &[ERROR]),
         (b"version HTTP/1.1\r\n", &[Out::Admin(Admin::Version)]),
     ]);

@@ -1,5 +1,5 @@
-//! What every kind of input does to the parser: bytes in, steps out. The replies to malformed commands are those that memcached 1.6.18
-//! gave to the very same bytes; where we differ, the row says so.
+//! What every kind of input does to the parser: bytes in, steps out. The replies to malformed commands are those that memcached 1.6.45
+//! gives to the very same bytes; where we differ, the row says so.
 
 mod admin;
 mod change;
@@ -124,9 +124,7 @@ const ERROR: Out<'static> = Out::Say(reply::ERROR);
 const BAD_LINE: Out<'static> = Out::Say(reply::BAD_LINE);
 const BAD_EXPTIME: Out<'static> = Out::Say(reply::BAD_EXPTIME);
 const BAD_DELTA: Out<'static> = Out::Say(reply::BAD_DELTA);
-const BAD_DELETE: Out<'static> = Out::Say(reply::BAD_DELETE);
 const BAD_CHUNK: Out<'static> = Out::Say(reply::BAD_CHUNK);
-const END: Out<'static> = Out::Say(reply::END);
 const SILENCE: Out<'static> = Out::Say("");
 
 /// A command line that holds a key of this many bytes.

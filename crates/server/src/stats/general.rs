@@ -9,7 +9,7 @@ use glimmer_proto::text::lines::VERSION;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 
-/// A figure that is memcached's and that this server does not have.
+/// A figure that the system did not tell.
 const UNKNOWN: &str = "unknown";
 /// Bytes of an index bucket.
 const BUCKET_BYTES: u64 = 128;
@@ -69,7 +69,7 @@ fn connections(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     lines.put("response_obj_oom", count!(snapshot, node.stalled_kicks));
     lines.put("response_obj_count", 0);
     lines.put("response_obj_bytes", 0);
-    lines.put("read_buf_count", UNKNOWN);
+    lines.put("read_buf_count", node.buffers);
     lines.put("read_buf_bytes", node.buffer_bytes);
     lines.put("read_buf_bytes_free", node.buffer_bytes_free);
     lines.put("read_buf_oom", count!(snapshot, node.values_refused));
@@ -88,11 +88,14 @@ fn commands(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     requests!(cmd_set);
     lines.put("cmd_flush", count!(snapshot, node.cmd_flush));
     requests!(cmd_touch);
-    lines.put("cmd_meta", UNKNOWN);
+    requests!(cmd_meta);
     lines.put("get_hits", get_hits);
     lines.put("get_misses", get_misses);
-    lines.put("get_expired", UNKNOWN);
-    lines.put("get_flushed", UNKNOWN);
+    requests!(get_expired);
+    // The other tables forget at once what a flush passes by.
+    if snapshot.desk.config.remembers_flushed() {
+        requests!(get_flushed);
+    }
     requests!(delete_misses delete_hits incr_misses incr_hits decr_misses decr_hits);
     requests!(cas_misses cas_hits cas_badval touch_hits touch_misses);
     requests!(store_too_large store_no_memory);
@@ -179,8 +182,14 @@ fn store(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     lines.put("curr_items", store.items);
     lines.put("total_items", count!(snapshot, table.store.stored));
     lines.put("slab_global_page_pool", 0);
-    lines.put("expired_unfetched", UNKNOWN);
-    lines.put("evicted_unfetched", UNKNOWN);
+    lines.put(
+        "expired_unfetched",
+        count!(snapshot, table.store.expired_unfetched),
+    );
+    lines.put(
+        "evicted_unfetched",
+        count!(snapshot, table.store.evicted_unfetched),
+    );
     lines.put("evictions", count!(snapshot, table.store.evictions));
     lines.put("reclaimed", count!(snapshot, table.store.expired_reclaimed));
     lines.put(

@@ -43,9 +43,9 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// Widest offset: an index entry has 45 bits for it, which count words, so 48 bits of bytes as
-    /// in the paper.
-    pub const OFFSET_BITS_MAX: u32 = 45;
+    /// Widest offset: an index entry has 44 bits for it, which count words, so 47 bits of bytes. The
+    /// paper has 48.
+    pub const OFFSET_BITS_MAX: u32 = 44;
     /// Fewest laps that keep a live, a dangling and a not yet scanned offset apart.
     pub const LAPS_MIN: u64 = 4;
 

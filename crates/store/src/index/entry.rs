@@ -1,15 +1,16 @@
 //! One index entry: a word that names an item.
 //!
 //! ```text
-//!  63        48 47                           3   2   1    0
-//! +------------+------------------------------+-----+-------+
-//! |    tag     |       offset in words        | log | reads |
-//! +------------+------------------------------+-----+-------+
+//!  63        48 47                    4     3      2   1    0
+//! +------------+-----------------------+---------+-----+-------+
+//! |    tag     |    offset in words    | fetched | log | reads |
+//! +------------+-----------------------+---------+-----+-------+
 //! ```
 //!
-//! Items lie on 8-byte boundaries, so a 48-bit byte offset leaves three bits. One says which log;
-//! two count reads, so that an eviction rule learns at the head of the log who was read, and a read
-//! dirties at most the bucket, at most three times. Zero is the empty entry: no tag is zero.
+//! Items lie on 8-byte boundaries, so a 47-bit byte offset (the paper has 48) leaves four bits. One says
+//! whether a client has fetched the item since it was stored, one which log it lies in, and two count
+//! uses, so that an eviction rule learns at the head of the log who was used. A read dirties at most
+//! the bucket, at most three times. Zero is the empty entry: no tag is zero.
 
 use crate::heap::Offset;
 
@@ -31,12 +32,19 @@ impl Entry {
     pub const EMPTY: Entry = Entry(0);
     /// Largest count of reads.
     pub const READS_MAX: u8 = 3;
+    /// Bits of the offset.
+    pub const OFFSET_BITS: u32 = 44;
+
+    const FETCHED: u64 = 1 << 3;
+    /// What reads change.
+    const USE: u64 = Self::FETCHED | 3;
 
     /// An entry for an item.
     #[inline(always)]
     pub fn new(tag: u16, log: LogId, offset: Offset, reads: u8) -> Entry {
         debug_assert!(tag != 0 && reads <= Self::READS_MAX);
-        Entry(u64::from(tag) << 48 | offset.raw() << 3 | (log as u64) << 2 | u64::from(reads))
+        debug_assert!(offset.raw() < 1 << Self::OFFSET_BITS);
+        Entry(u64::from(tag) << 48 | offset.raw() << 4 | (log as u64) << 2 | u64::from(reads))
     }
 
     /// The entry as it lies in the bucket.
@@ -66,7 +74,7 @@ impl Entry {
     /// Where the item lies in its log.
     #[inline(always)]
     pub fn offset(self) -> Offset {
-        Offset::from_raw((self.0 >> 3) & ((1 << 45) - 1))
+        Offset::from_raw((self.0 >> 4) & ((1 << Self::OFFSET_BITS) - 1))
     }
 
     /// The log that the item lies in.
@@ -79,7 +87,38 @@ impl Entry {
         }
     }
 
-    /// Reads counted since the item was put where it lies.
+    /// Whether the item is known to have been fetched since it was stored.
+    #[inline(always)]
+    pub fn is_fetched(self) -> bool {
+        self.0 & Self::FETCHED != 0
+    }
+
+    /// The same entry, of an item that was fetched or not.
+    #[inline(always)]
+    pub fn with_fetched(self, is_fetched: bool) -> Entry {
+        let fetched = if is_fetched { Self::FETCHED } else { 0 };
+        Entry(self.0 & !Self::FETCHED | fetched)
+    }
+
+    /// The entry after one more read, of which up to `most` are counted; none if it stays the same.
+    #[inline(always)]
+    pub fn read_again(self, most: u8) -> Option<Entry> {
+        let is_counted = self.reads() < most;
+        if self.is_fetched() && !is_counted {
+            return None;
+        }
+        let reads = self.reads() + u8::from(is_counted);
+        Some(self.with_reads(reads).with_fetched(true))
+    }
+
+    /// The entry after the item was written over, which is a use of it as a read is, though nobody has fetched what is there now.
+    #[inline(always)]
+    pub fn written_over(self, most: u8) -> Entry {
+        let read = self.read_again(most).unwrap_or(self);
+        read.with_fetched(false)
+    }
+
+    /// Uses counted since the item was put where it lies.
     #[inline(always)]
     pub fn reads(self) -> u8 {
         (self.0 & 3) as u8
@@ -94,7 +133,7 @@ impl Entry {
     /// Whether both name the same item, whatever their counts.
     #[inline(always)]
     pub fn same_item(self, other: Entry) -> bool {
-        (self.0 ^ other.0) & !3 == 0
+        (self.0 ^ other.0) & !Self::USE == 0
     }
 }
 
@@ -104,14 +143,31 @@ mod tests {
 
     #[test]
     fn parts_come_back() {
-        let entry = Entry::new(0xBEEF, LogId::Small, Offset::from_raw((1 << 45) - 1), 2);
+        let last = (1 << Entry::OFFSET_BITS) - 1;
+        let entry = Entry::new(0xBEEF, LogId::Small, Offset::from_raw(last), 2);
         assert_eq!(
             (entry.tag(), entry.log(), entry.reads()),
             (0xBEEF, LogId::Small, 2)
         );
-        assert_eq!(entry.offset().raw(), (1 << 45) - 1);
-        assert!(entry.same_item(entry.with_reads(0)));
+        assert_eq!(entry.offset().raw(), last);
+        assert!(!entry.is_fetched() && entry.with_fetched(true).is_fetched());
+        assert!(entry.same_item(entry.with_reads(0).with_fetched(true)));
         assert!(!entry.same_item(Entry::new(0xBEEF, LogId::Main, entry.offset(), 2)));
         assert!(!Entry::new(1, LogId::Main, Offset::from_raw(0), 0).is_empty());
+    }
+
+    #[test]
+    fn a_read_is_counted_up_to_the_most_and_always_noted_once() {
+        let stored = Entry::new(7, LogId::Main, Offset::from_raw(9), 0);
+        let first = stored.read_again(2).unwrap();
+        assert_eq!((first.reads(), first.is_fetched()), (1, true));
+        let second = first.read_again(2).unwrap();
+        assert_eq!((second.reads(), second.read_again(2)), (2, None));
+        let uncounted = stored.read_again(0).unwrap();
+        assert_eq!((uncounted.reads(), uncounted.is_fetched()), (0, true));
+        assert_eq!(uncounted.read_again(0), None);
+        let over = second.written_over(3);
+        assert_eq!((over.reads(), over.is_fetched()), (3, false));
+        assert_eq!(stored.written_over(0), stored);
     }
 }

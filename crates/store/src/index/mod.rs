@@ -114,29 +114,23 @@ impl Index {
         }
     }
 
-    /// Counts a read in an entry, unless the entry has changed or the count has reached `most`. Any
-    /// thread may do this at any time: nothing else about the entry changes, and versions need
-    /// not move.
+    /// Notes a read in an entry, unless the entry has changed: that there was one, and how many, up
+    /// to `most`. Any thread may do this at any time: nothing else about the entry changes, and
+    /// versions need not move.
     #[inline(always)]
     pub fn count_read(&self, slot: Slot, seen: Entry, most: u8) {
-        if seen.reads() < most {
+        if let Some(read) = seen.read_again(most) {
             let cell = self.bucket(slot.bucket).cell(slot.entry);
-            let _ = cell.compare_exchange(
-                seen.raw(),
-                seen.with_reads(seen.reads() + 1).raw(),
-                Relaxed,
-                Relaxed,
-            );
+            let _ = cell.compare_exchange(seen.raw(), read.raw(), Relaxed, Relaxed);
         }
     }
 
-    /// Counts a read as [`count_read`](Index::count_read) does, for the writer where nobody else
+    /// Notes a read as [`count_read`](Index::count_read) does, for the writer where nobody else
     /// counts.
     #[inline(always)]
     pub fn count_read_alone(&self, slot: Slot, seen: Entry, most: u8) {
-        if seen.reads() < most {
-            self.bucket(slot.bucket)
-                .set_entry(slot.entry, seen.with_reads(seen.reads() + 1));
+        if let Some(read) = seen.read_again(most) {
+            self.bucket(slot.bucket).set_entry(slot.entry, read);
         }
     }
 

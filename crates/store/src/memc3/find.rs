@@ -4,6 +4,7 @@ use super::{Shared, Writer, expired};
 use crate::access::Access;
 use crate::heap::Item;
 use crate::index::cuckoo::{Home, Line, Segment, Slot, SlotAt, line_at};
+use crate::table::Absence;
 use glimmer_base::{Keyhash, Moment};
 
 /// Where an item was found.
@@ -50,6 +51,14 @@ impl Shared {
             }
         }
         None
+    }
+
+    /// Why a read has just found nothing. What a flush has passed by is forgotten at once.
+    pub(super) fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
+        match self.find(&self.directory.home(keyhash), key) {
+            Some(_) => Absence::Expired,
+            None => Absence::Other,
+        }
     }
 
     /// The slot that names the item at a word; for the writer.

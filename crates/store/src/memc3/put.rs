@@ -74,8 +74,8 @@ impl<A: Access> Writer<'_, A> {
         let line = shared.line(found.at);
         line.write_begin(A::SHARED_READS);
         write_item(shared.pool.place(found.slot.offset(), words), item, cas);
+        line.set_written_over(found.at.bucket, found.at.place);
         line.write_end(A::SHARED_READS);
-        line.set_recent(found.at.bucket, found.at.place, true);
         shared.counters.in_place_updates.add(1);
         shared.counters.bytes.add(8 * words as u64);
         shared.counters.bytes.sub(8 * old_words as u64);

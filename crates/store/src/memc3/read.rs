@@ -34,9 +34,9 @@ impl<A: Access> Writer<'_, A> {
     pub(super) fn count_use(&self, found: &Found<'_>) {
         let (line, at) = (self.shared.line(found.at), found.at);
         if A::SHARED_READS {
-            line.mark_recent(at.bucket, at.place, found.slot);
+            line.mark_read(at.bucket, at.place, found.slot);
         } else {
-            line.set_recent(at.bucket, at.place, true);
+            line.set_read(at.bucket, at.place);
         }
     }
 }
@@ -66,7 +66,7 @@ impl Reader {
             }
             if let Some(outcome) = shared.try_read(keyhash, key, now, flushes, &mut take) {
                 return Ok(outcome.map(|(taken, at, slot)| {
-                    shared.line(at).mark_recent(at.bucket, at.place, slot);
+                    shared.line(at).mark_read(at.bucket, at.place, slot);
                     taken
                 }));
             }

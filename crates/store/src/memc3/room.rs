@@ -1,11 +1,12 @@
 //! Room for an item: a free chunk, a free page, the chunk of the item that CLOCK gives up (MemC3
 //! §4.2), or a slab of a class that holds older items.
 
-use super::{Writer, expired, hash};
+use super::{Shared, Writer, expired, hash};
 use crate::access::Access;
 use crate::evict::clock::{self, Verdict};
 use crate::heap::slab::ClassId;
-use crate::index::cuckoo::SlotAt;
+use crate::heap::{Item, Marks};
+use crate::index::cuckoo::{Slot, SlotAt};
 use glimmer_base::Moment;
 
 /// How many chunks ahead of the hand keys are hashed and their buckets fetched.
@@ -68,11 +69,7 @@ impl<A: Access> Writer<'_, A> {
             line.set_recent(slot_at.bucket, slot_at.place, false);
             return Verdict::Spare;
         }
-        match dead {
-            true => shared.counters.expired_reclaimed.add(1),
-            false => shared.counters.evictions.add(1),
-        }
-        shared.counters.gone(&item);
+        shared.count_departure(&item, slot, dead);
         shared.unlink(slot_at, A::SHARED_READS);
         Verdict::Evict
     }
@@ -164,12 +161,23 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         let slot = shared.line(slot_at).slot(slot_at.bucket, slot_at.place);
         let item = shared.item(slot).expect("a slot names an item");
-        match expired(&item, now) {
-            true => shared.counters.expired_reclaimed.add(1),
-            false => shared.counters.evictions.add(1),
-        }
-        shared.counters.gone(&item);
+        shared.count_departure(&item, slot, expired(&item, now));
         shared.unlink(slot_at, A::SHARED_READS);
         slot.offset()
+    }
+}
+
+impl Shared {
+    /// Counts an item that leaves: to make room, or because it has expired.
+    fn count_departure(&self, item: &Item<'_>, slot: Slot, has_expired: bool) {
+        let counters = &self.counters;
+        let (all, unfetched) = match has_expired {
+            true => (&counters.expired_reclaimed, &counters.expired_unfetched),
+            false => (&counters.evictions, &counters.evicted_unfetched),
+        };
+        let is_fetched = slot.is_fetched() || item.marks().has(Marks::FETCHED);
+        all.add(1);
+        unfetched.add((!is_fetched).into());
+        counters.gone(item);
     }
 }

@@ -4,7 +4,7 @@ use super::{Figures, Owner, Reader, Writer};
 use crate::access::{Access, Gate};
 use crate::heap::{History, Item, NewItem};
 use crate::partition::{Busy, Counts, Stored};
-use crate::table::{Table, TableFigures, TableReader, TableWriter};
+use crate::table::{Absence, Table, TableFigures, TableReader, TableWriter};
 use glimmer_base::sync::Ordering::Acquire;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use std::ops::Range;
@@ -88,8 +88,12 @@ impl<A: Access> TableWriter for Writer<'_, A> {
         Writer::amend(self, keyhash, key, expiry, history, now)
     }
 
+    fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
+        self.shared.absence(keyhash, key)
+    }
+
     fn was_read(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {
-        Writer::find(self, keyhash, key, now).is_some_and(|found| found.slot.is_recent())
+        Writer::find(self, keyhash, key, now).is_some_and(|found| found.slot.is_fetched())
     }
 }
 
@@ -104,6 +108,10 @@ impl TableReader for Reader {
         take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<T>, Busy> {
         Reader::read(self, keyhash, key, now, flushes, take)
+    }
+
+    fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
+        self.shared.absence(keyhash, key)
     }
 
     #[inline(always)]

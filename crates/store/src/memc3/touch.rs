@@ -3,7 +3,7 @@
 
 use super::{Found, Writer};
 use crate::access::Access;
-use crate::heap::{History, NewItem, can_amend, write_amended};
+use crate::heap::{History, Marks, NewItem, can_amend, write_amended};
 use glimmer_base::{Expiry, Keyhash, Moment};
 
 impl<A: Access> Writer<'_, A> {
@@ -38,6 +38,12 @@ impl<A: Access> Writer<'_, A> {
             return true;
         }
         let (mut value, flags) = (Vec::new(), found.item.flags());
+        // The slot of the copy does not know whether the item was fetched, so the item has to.
+        let marks = match found.slot.is_fetched() {
+            true => history.marks.with(Marks::FETCHED),
+            false => history.marks,
+        };
+        let history = History { marks, ..history };
         found.item.value().append_to(&mut value);
         let again = NewItem {
             key,

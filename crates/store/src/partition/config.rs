@@ -142,6 +142,8 @@ impl PartitionConfig {
             index,
             logs: [log(main_words, item_words_max, self.pages)?, small],
             flushes: AtomicU64::new(0),
+            flushed_from: Default::default(),
+            flushed_to: Default::default(),
             usual_words: Counter::default(),
             counters: CachePadded::default(),
             seed: self.seed,

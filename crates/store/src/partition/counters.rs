@@ -15,8 +15,12 @@ glimmer_base::counters! {
         stored,
         /// Live items that went at the head of a log.
         evictions,
+        /// Those of them that nobody had fetched since they were stored.
+        evicted_unfetched,
         /// Items that had expired when the head of a log reached them.
         expired_reclaimed,
+        /// Those of them that nobody had fetched since they were stored.
+        expired_unfetched,
         /// Live items that went because their chain of buckets was full and no spare was left.
         index_evictions,
         /// Items put back at a tail.

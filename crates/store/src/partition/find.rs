@@ -3,8 +3,10 @@
 use super::{Shared, Writer, expired};
 use crate::access::Access;
 use crate::evict::Evict;
-use crate::heap::Item;
+use crate::heap::{Item, Offset};
 use crate::index::{Entry, Slot};
+use crate::table::Absence;
+use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::{Keyhash, Moment};
 
 /// Where an item was found.
@@ -35,6 +37,38 @@ impl Shared {
             }
         }
         None
+    }
+
+    /// Why a read has just found nothing. Only what bears the key's tag is looked at, so that a plain miss costs one look at its bucket.
+    #[inline(always)]
+    pub(super) fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
+        for (_, entry) in self.index.candidates(keyhash) {
+            let log = self.log(entry.log());
+            let is_live = log.is_live(entry.offset());
+            if entry.is_empty() || !is_live && !self.is_flushed(entry) {
+                continue;
+            }
+            let item = Item::read(log.place(log.geometry().position(entry.offset())));
+            if item.is_some_and(|item| item.key_is(key)) {
+                return if is_live {
+                    Absence::Expired
+                } else {
+                    Absence::Flushed
+                };
+            }
+        }
+        Absence::Other
+    }
+
+    /// Whether the last flush passed an item by, of which the index still knows.
+    fn is_flushed(&self, entry: Entry) -> bool {
+        let id = entry.log() as usize;
+        let [from, to] = [&self.flushed_from, &self.flushed_to]
+            .map(|places| Offset::from_raw(places[id].load(Relaxed)));
+        let (geometry, offset) = (self.logs[id].geometry(), entry.offset());
+        from != to
+            && geometry.is_live(offset, from)
+            && geometry.distance(from, offset) < geometry.distance(from, to)
     }
 
     /// Fetches the lines of every item in the key's main bucket that bears its tag: those that an

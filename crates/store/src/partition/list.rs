@@ -7,8 +7,8 @@ use crate::heap::Item;
 use glimmer_base::Moment;
 
 impl<A: Access, E: Evict> Writer<'_, A, E> {
-    /// Shows `visit` every item of the chain with this number that has not expired, and whether it is known to have been read since it
-    /// was put where it lies. Returns the number of the next chain; none if this was
+    /// Shows `visit` every item of the chain with this number that has not expired, and whether it is known to have been fetched since it
+    /// was stored. Returns the number of the next chain; none if this was
     /// the last.
     pub fn list(
         &self,
@@ -27,7 +27,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                 if let Some(item) = item
                     && !expired(&item, now)
                 {
-                    visit(&item, entry.reads() > 0);
+                    visit(&item, entry.is_fetched());
                 }
             }
         }

@@ -10,7 +10,7 @@ use super::lookahead::Lookahead;
 use super::{Shared, Writer, expired};
 use crate::access::Access;
 use crate::evict::{AtHead, Evict};
-use crate::heap::{CircularLog, Header, Item, Offset};
+use crate::heap::{CircularLog, Header, Item, Marks, Offset};
 use crate::index::{Entry, LogId, Slot};
 use glimmer_base::{Keyhash, Moment};
 
@@ -63,6 +63,10 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                     if let Some((slot, entry)) = shared.indexed(keyhash, id, head) {
                         let at_head = if expired(&item, now) {
                             shared.counters.expired_reclaimed.add(1);
+                            shared
+                                .counters
+                                .expired_unfetched
+                                .add(unfetched(&item, entry));
                             None
                         } else {
                             let room = id == LogId::Small
@@ -76,8 +80,10 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                                 }
                                 _ => {
                                     shared.counters.evictions.add(1);
+                                    let unfetched = unfetched(&item, entry);
+                                    shared.counters.evicted_unfetched.add(unfetched);
                                     if let Some(departures) = &shared.departures {
-                                        departures.note(&item, entry.reads() > 0, now);
+                                        departures.note(&item, unfetched == 0, now);
                                     }
                                     None
                                 }
@@ -142,7 +148,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         from_log.publish_head(after, A::SHARED_READS);
         let tail = self.tail(to);
         to_log.copy_in(to_log.geometry().position(tail), &scratch);
-        let moved = Entry::new(entry.tag(), to, tail, reads);
+        let moved = Entry::new(entry.tag(), to, tail, reads).with_fetched(entry.is_fetched());
         shared
             .index
             .bucket(slot.bucket)
@@ -169,11 +175,15 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                 Passing::Filler(after) => after,
                 Passing::Item(item, after) => {
                     let keyhash = super::lookahead::hash(shared, &item);
-                    if shared.indexed(keyhash, LogId::Main, head).is_some() {
+                    if let Some((_, entry)) = shared.indexed(keyhash, LogId::Main, head) {
                         if !expired(&item, now) {
                             break;
                         }
                         shared.counters.expired_reclaimed.add(1);
+                        shared
+                            .counters
+                            .expired_unfetched
+                            .add(unfetched(&item, entry));
                         shared.counters.gone(&item);
                     }
                     after
@@ -210,10 +220,10 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             log.copy_in(log.geometry().position(tail), &scratch);
             let home = shared.index.bucket(shared.index.home(keyhash));
             home.write_begin(A::SHARED_READS);
-            shared
-                .index
-                .bucket(slot.bucket)
-                .set_entry(slot.entry, Entry::new(entry.tag(), id, tail, 0));
+            shared.index.bucket(slot.bucket).set_entry(
+                slot.entry,
+                Entry::new(entry.tag(), id, tail, 0).with_fetched(true),
+            );
             home.write_end(A::SHARED_READS);
             self.state.tails[id as usize] = log.geometry().advance(tail, words as u64);
             shared.counters.reinsertions.add(1);
@@ -229,6 +239,12 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             self.state.scratch = scratch;
         }
     }
+}
+
+/// One if nobody is known to have fetched an item since it was stored, else zero.
+#[inline(always)]
+fn unfetched(item: &Item<'_>, entry: Entry) -> u64 {
+    u64::from(!entry.is_fetched() && !item.marks().has(Marks::FETCHED))
 }
 
 /// What lies at a place of a log, and where the next thing begins.

@@ -8,6 +8,7 @@
 //! under CRCW each core has one and writers exclude one another. A [`Reader`], to be had under CREW
 //! and CRCW, reads optimistically from any core.
 
+mod calendar;
 mod config;
 pub(crate) mod counters;
 mod departures;
@@ -37,6 +38,7 @@ use crate::access::{Access, Gate};
 use crate::evict::Evict;
 use crate::heap::{CircularLog, Offset};
 use crate::index::{Index, LogId};
+use calendar::Calendar;
 use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
 use glimmer_base::sync::Ordering::{Relaxed, Release};
@@ -51,6 +53,10 @@ struct Shared {
     logs: [CircularLog; 2],
     /// How many flushes the partition has carried out.
     flushes: AtomicU64,
+    /// Offsets between which the last flush found items, by [`LogId`].
+    flushed_from: [AtomicU64; 2],
+    /// See [`flushed_from`](Self::flushed_from).
+    flushed_to: [AtomicU64; 2],
     /// Words of an item, as a moving average over what is stored.
     usual_words: Counter,
     /// Changed with every store, and so on lines of their own.
@@ -78,6 +84,8 @@ struct State {
     spares: spares::FreeList,
     /// Holds an item while its place in the log is given up.
     scratch: Vec<u64>,
+    /// When items were appended, by [`LogId`].
+    calendars: [Calendar; 2],
 }
 
 /// The writing side of a partition. See the module's text.
@@ -117,6 +125,7 @@ impl<A: Access, E: Evict> Owner<A, E> {
             scan: scan::Cursor::default(),
             spares: spares::FreeList::default(),
             scratch: Vec::new(),
+            calendars: Default::default(),
         };
         Ok(Owner {
             shared: Arc::new(shared),
@@ -174,6 +183,9 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     fn flush(&mut self, flushes: u64) {
         for id in [LogId::Main, LogId::Small] {
             let tail = self.state.tails[id as usize];
+            let (from, to) = (&self.shared.flushed_from, &self.shared.flushed_to);
+            from[id as usize].store(self.shared.log(id).head().raw(), Relaxed);
+            to[id as usize].store(tail.raw(), Relaxed);
             self.shared.log(id).publish_head(tail, A::SHARED_READS);
             self.state.lookahead[id as usize] = Lookahead::at(tail);
         }

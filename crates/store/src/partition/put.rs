@@ -68,6 +68,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         let old = old.map(|found| (found.slot, found.entry, found.item.layout().words() as u64));
         self.make_room(id, words, now);
         let (log, tail) = (shared.log(id), self.tail(id));
+        self.state.calendars[id as usize].note(tail, now);
         write_item(log.place(log.geometry().position(tail)), item, cas);
         self.state.tails[id as usize] = log.geometry().advance(tail, words);
         self.index_item(
@@ -137,10 +138,13 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             let rest = log.geometry().advance(found.entry.offset(), words);
             write_filler(log.place(log.geometry().position(rest)), extent - words);
         }
+        let slot = found.slot;
+        let entry = shared.index.get(slot);
+        let over = entry.written_over(E::READS_COUNTED);
+        if over != entry {
+            shared.index.bucket(slot.bucket).set_entry(slot.entry, over);
+        }
         home.write_end(A::SHARED_READS);
-        shared
-            .index
-            .count_read(found.slot, found.entry, E::READS_COUNTED);
         shared.counters.in_place_updates.add(1);
         shared.counters.bytes.add(8 * words);
         shared.counters.bytes.sub(8 * old_words);

@@ -4,7 +4,7 @@ use super::{Busy, Counts, Figures, Owner, Reader, Stored, Writer};
 use crate::access::{Access, Gate};
 use crate::evict::Evict;
 use crate::heap::{CircularLog, History, Item, NewItem};
-use crate::table::{Table, TableFigures, TableReader, TableWriter};
+use crate::table::{Absence, Table, TableFigures, TableReader, TableWriter};
 use glimmer_base::sync::Ordering::Acquire;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use std::ops::Range;
@@ -102,8 +102,18 @@ impl<A: Access, E: Evict> TableWriter for Writer<'_, A, E> {
         Writer::expire(self, chain, now)
     }
 
+    fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
+        self.shared.absence(keyhash, key)
+    }
+
+    fn stored_s(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> Option<u32> {
+        let entry = Writer::find(self, keyhash, key, now)?.entry;
+        let (log, calendar) = (self.log(entry.log()), &self.state.calendars);
+        calendar[entry.log() as usize].second_of(entry.offset(), log.head(), log.geometry())
+    }
+
     fn was_read(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {
-        Writer::find(self, keyhash, key, now).is_some_and(|found| found.entry.reads() > 0)
+        Writer::find(self, keyhash, key, now).is_some_and(|found| found.entry.is_fetched())
     }
 }
 
@@ -118,6 +128,10 @@ impl TableReader for Reader {
         take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<T>, Busy> {
         Reader::read(self, keyhash, key, now, flushes, take)
+    }
+
+    fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
+        self.shared.absence(keyhash, key)
     }
 
     #[inline(always)]

@@ -4,7 +4,7 @@
 use super::{Found, Mark, Writer};
 use crate::access::Access;
 use crate::evict::Evict;
-use crate::heap::{History, Item, NewItem, can_amend, write_amended};
+use crate::heap::{History, Item, Marks, NewItem, can_amend, write_amended};
 use glimmer_base::{Expiry, Keyhash, Moment};
 
 impl<A: Access, E: Evict> Writer<'_, A, E> {
@@ -22,6 +22,9 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             self.count_read(keyhash, Mark { slot, entry }, now);
         } else {
             let copy = copied(&found.item);
+            // The new entry does not know that this was a fetch, so the item has to.
+            let marks = history.marks.with(Marks::FETCHED);
+            let history = History { marks, ..history };
             self.write_anew(keyhash, key, copy, (expiry, history), now);
         }
         true
@@ -46,6 +49,11 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             self.amend_in_place(keyhash, &found, expiry, &history);
         } else {
             let copy = copied(&found.item);
+            let marks = match found.entry.is_fetched() {
+                true => history.marks.with(Marks::FETCHED),
+                false => history.marks,
+            };
+            let history = History { marks, ..history };
             self.write_anew(keyhash, key, copy, (expiry, history), now);
         }
         true

@@ -7,12 +7,14 @@ use crate::heap::Item;
 use crate::index::chained::Shape;
 use crate::index::{Entry, Slot};
 use crate::partition::expired;
+use crate::table::Absence;
 use glimmer_base::{Keyhash, Moment};
 
 /// Where an item was found.
 #[derive(Clone, Copy)]
 pub(super) struct Found<'a> {
     pub slot: Slot,
+    pub entry: Entry,
     pub at: usize,
     pub item: Item<'a>,
 }
@@ -55,12 +57,22 @@ impl Shared {
             {
                 return Some(Found {
                     slot,
+                    entry,
                     at: name.at,
                     item,
                 });
             }
         }
         None
+    }
+
+    /// Why a read has just found nothing. What a flush has passed by is forgotten at once: its place is anybody's.
+    pub(super) fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
+        let home = self.home(self.index.shape(), keyhash);
+        match self.find(home, keyhash, key) {
+            Some(_) => Absence::Expired,
+            None => Absence::Other,
+        }
     }
 
     /// Fetches the key's main bucket without waiting for it.

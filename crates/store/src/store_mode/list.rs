@@ -8,8 +8,8 @@ use crate::partition::expired;
 use glimmer_base::Moment;
 
 impl<A: Access> Writer<'_, A> {
-    /// Shows `visit` every item of the chain with this number that has not expired. Returns the
-    /// number of the next chain; none if this was the last. Where the index grows in between, items
+    /// Shows `visit` every item of the chain with this number that has not expired, and
+    /// whether it is known to have been fetched since it was stored. Returns the number of the next chain; none if this was the last. Where the index grows in between, items
     /// move to chains with higher numbers: some are shown twice, none is left out.
     pub fn list(
         &self,
@@ -27,7 +27,7 @@ impl<A: Access> Writer<'_, A> {
             if let Some(item) = item
                 && !expired(&item, now)
             {
-                visit(&item, false);
+                visit(&item, entry.is_fetched());
             }
         }
         Some(chain + 1).filter(|&next| next < mains)

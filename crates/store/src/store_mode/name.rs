@@ -1,20 +1,20 @@
 //! How an index entry names an item in store mode.
 //!
 //! ```text
-//!  63        48 47          35 34                   3    2 .. 0
-//! +------------+--------------+----------------------+---------+
-//! |    tag     |  generation  |  position in words   | expires |
-//! +------------+--------------+----------------------+---------+
+//!  63        48 47          36 35                4     3      2 .. 0
+//! +------------+--------------+-------------------+---------+---------+
+//! |    tag     |  generation  | position in words | fetched | expires |
+//! +------------+--------------+-------------------+---------+---------+
 //! ```
 //!
-//! The tag lies where it does in cache mode, so that tags are looked for by the same code. The last
+//! Tag and the mark of a fetched item lie where they do in cache mode, so that they are looked for by the same code. The last
 //! part says whether the item has an expiry, so that the scan reads no others.
 
 use crate::heap::Offset;
 use crate::index::{Entry, LogId};
 
 const POSITION_BITS: u32 = 32;
-const GENERATION_BITS: u32 = 13;
+const GENERATION_BITS: u32 = 12;
 
 /// A number that changes with every flush, and starts again after [`COUNT`](Generation::COUNT).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

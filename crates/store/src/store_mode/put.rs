@@ -116,7 +116,9 @@ impl<A: Access> Writer<'_, A> {
         if words <= old_words {
             main.write_begin(A::SHARED_READS);
             write_item(shared.space.place(old_at), item, cas);
-            if item.expiry != Expiry::NEVER || old.item.layout().expiry {
+            // Whether the old item was fetched says nothing about the new one.
+            let entry = shared.index.get(old.slot);
+            if entry != entry_at(old_at) {
                 shared.index.set(old.slot, entry_at(old_at));
             }
             main.write_end(A::SHARED_READS);

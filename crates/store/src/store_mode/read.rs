@@ -3,15 +3,18 @@
 use super::{Reader, Shared, Writer};
 use crate::access::Access;
 use crate::heap::Item;
+use crate::index::{Entry, Slot};
 use crate::partition::{Busy, expired};
 use glimmer_base::limits::OPTIMISTIC_TRIES_MAX;
 use glimmer_base::sync::Ordering::Acquire;
 use glimmer_base::sync::spin_loop;
 use glimmer_base::{Keyhash, Moment};
 
+/// Nothing is evicted, so that reads are noted but not counted.
+pub(super) const READS_COUNTED: u8 = 0;
+
 impl<A: Access> Writer<'_, A> {
-    /// Reads an item: `take` sees it, and copies what it wants. None if there is no such item; one
-    /// that has expired is freed.
+    /// Reads an item: `take` sees it, and copies what it wants. None if there is no such item.
     #[inline(always)]
     pub fn read<T>(
         &mut self,
@@ -23,10 +26,13 @@ impl<A: Access> Writer<'_, A> {
         let home = self.home(keyhash);
         let found = self.shared.find(home, keyhash, key)?;
         if expired(&found.item, now) {
-            self.take_out_expired(home, found);
             return None;
         }
-        Some(take(&found.item))
+        let taken = take(&found.item);
+        self.shared
+            .index
+            .count_read(found.slot, found.entry, READS_COUNTED);
+        Some(taken)
     }
 }
 
@@ -53,7 +59,10 @@ impl Reader {
         }
         for _ in 0..OPTIMISTIC_TRIES_MAX {
             if let Some(outcome) = self.shared.try_read(keyhash, key, now, &mut take) {
-                return Ok(outcome);
+                return Ok(outcome.map(|(taken, slot, entry)| {
+                    self.shared.index.count_read(slot, entry, READS_COUNTED);
+                    taken
+                }));
             }
             spin_loop();
         }
@@ -72,7 +81,7 @@ impl Shared {
         key: &[u8],
         now: Moment,
         take: &mut impl FnMut(&Item<'_>) -> T,
-    ) -> Option<Option<T>> {
+    ) -> Option<Option<(T, Slot, Entry)>> {
         let (shape, generation) = (self.index.shape(), self.generation());
         let number = self.home(shape, keyhash);
         let home = self.index.bucket(number);
@@ -80,7 +89,7 @@ impl Shared {
         let found = self.find(number, keyhash, key);
         let taken = found
             .filter(|found| !expired(&found.item, now))
-            .map(|found| take(&found.item));
+            .map(|found| (take(&found.item), found.slot, found.entry));
         let unchanged = home.read_unchanged(version)
             && self.index.shape_is(shape)
             && (cfg!(weaken = "generation_recheck") || self.generation() == generation);

@@ -44,7 +44,10 @@ impl<A: Access> Writer<'_, A> {
         for (old, new) in old.range(0, words).zip(new.range(0, words)) {
             new.store(old.load(Relaxed), Relaxed);
         }
-        shared.index.set(slot, name.entry(entry.tag()));
+        let moved = name.entry(entry.tag());
+        shared
+            .index
+            .set(slot, moved.with_fetched(entry.is_fetched()));
         main.write_end(A::SHARED_READS);
         shared.counters.moved.add(1);
         words

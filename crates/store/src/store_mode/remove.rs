@@ -3,6 +3,7 @@
 use super::Writer;
 use super::find::Found;
 use crate::access::Access;
+use crate::heap::Marks;
 use crate::index::Entry;
 use crate::partition::expired;
 use glimmer_base::{Keyhash, Moment};
@@ -27,8 +28,11 @@ impl<A: Access> Writer<'_, A> {
     /// Frees an item that has expired. The chain keeps its buckets.
     #[inline(never)]
     pub(super) fn take_out_expired(&mut self, home: usize, found: Found<'_>) {
+        let is_fetched = found.entry.is_fetched() || found.item.marks().has(Marks::FETCHED);
         self.take_out(home, found);
-        self.shared.counters.expired_reclaimed.add(1);
+        let counters = &self.shared.counters;
+        counters.expired_reclaimed.add(1);
+        counters.expired_unfetched.add((!is_fetched).into());
     }
 
     #[inline(always)]

@@ -92,7 +92,15 @@ impl<A: Access> Writer<'_, A> {
             let at = Name::of(entry).at;
             let item = Item::read(shared.space.place(at)).expect("an entry names an item");
             if expired(&item, now) {
-                self.take_out_expired(home, Found { slot, at, item });
+                self.take_out_expired(
+                    home,
+                    Found {
+                        slot,
+                        entry,
+                        at,
+                        item,
+                    },
+                );
                 freed += 1;
             }
         }

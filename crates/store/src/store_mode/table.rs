@@ -3,8 +3,8 @@
 use super::{Figures, Owner, Reader, Writer};
 use crate::access::{Access, Gate};
 use crate::heap::{History, Item, NewItem};
-use crate::partition::{Busy, Counts, Stored};
-use crate::table::{Table, TableFigures, TableReader, TableWriter};
+use crate::partition::{Busy, Counts, Stored, expired};
+use crate::table::{Absence, Table, TableFigures, TableReader, TableWriter};
 use glimmer_base::sync::Ordering::Acquire;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use std::ops::Range;
@@ -100,6 +100,15 @@ impl<A: Access> TableWriter for Writer<'_, A> {
     fn expire(&mut self, chain: usize, now: Moment) -> (u64, Option<usize>) {
         Writer::expire(self, chain, now)
     }
+
+    fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
+        self.shared.absence(keyhash, key)
+    }
+
+    fn was_read(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {
+        let found = self.shared.find(self.home(keyhash), keyhash, key);
+        found.is_some_and(|found| found.entry.is_fetched() && !expired(&found.item, now))
+    }
 }
 
 impl TableReader for Reader {
@@ -113,6 +122,10 @@ impl TableReader for Reader {
         take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<T>, Busy> {
         Reader::read(self, keyhash, key, now, flushes, take)
+    }
+
+    fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
+        self.shared.absence(keyhash, key)
     }
 
     #[inline(always)]

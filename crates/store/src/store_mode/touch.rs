@@ -3,8 +3,9 @@
 
 use super::Writer;
 use super::find::Found;
+use super::read::READS_COUNTED;
 use crate::access::Access;
-use crate::heap::{History, NewItem, can_amend, write_amended};
+use crate::heap::{History, Marks, NewItem, can_amend, write_amended};
 use crate::partition::{Stored, expired};
 use glimmer_base::{Expiry, Keyhash, Moment};
 
@@ -38,13 +39,17 @@ impl<A: Access> Writer<'_, A> {
         now: Moment,
     ) -> bool {
         let home = self.home(keyhash);
-        let Some(Found { item, slot, at }) = self.shared.find(home, keyhash, key) else {
+        let Some(found) = self.shared.find(home, keyhash, key) else {
             return false;
         };
-        if expired(&item, now) {
-            self.take_out_expired(home, Found { item, slot, at });
+        if expired(&found.item, now) {
+            self.take_out_expired(home, found);
             return false;
         }
+        let Found {
+            item, slot, entry, ..
+        } = found;
+        let is_touch = history.is_none();
         let history = history.unwrap_or_else(|| item.history());
         let cas = history.cas.or(Some(item.cas()));
         let history = History { cas, ..history };
@@ -53,8 +58,19 @@ impl<A: Access> Writer<'_, A> {
             main.write_begin(A::SHARED_READS);
             write_amended(&item, expiry, &history);
             main.write_end(A::SHARED_READS);
+            if is_touch {
+                self.shared.index.count_read(slot, entry, READS_COUNTED);
+            }
             return true;
         }
+        // The entry of the copy does not know whether the item was fetched, so the item has to.
+        let history = match is_touch || entry.is_fetched() {
+            true => History {
+                marks: history.marks.with(Marks::FETCHED),
+                ..history
+            },
+            false => history,
+        };
         let mut value = Vec::new();
         item.value().append_to(&mut value);
         let again = NewItem {

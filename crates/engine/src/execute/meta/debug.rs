@@ -20,7 +20,9 @@ pub fn debug<W: TableWriter>(
     out: &mut Vec<u8>,
 ) {
     let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
+    context.tally.cmd_meta.add(1);
     let was_read = writer.was_read(keyhash, key, now);
+    let stored_s = writer.stored_s(keyhash, key, now);
     let Some(item) = writer.find(keyhash, key, now) else {
         out.extend_from_slice(b"EN\r\n");
         return;
@@ -37,7 +39,7 @@ pub fn debug<W: TableWriter>(
     write!(
         out,
         " exp={ttl} la={} cas={} fetch={} cls={CLASS} size={}\r\n",
-        idle_s(&history, now),
+        idle_s(&history, stored_s, now),
         item.cas(),
         if fetched { "yes" } else { "no" },
         item.layout().words() * 8,

@@ -46,6 +46,11 @@ fn code<W: TableWriter>(
         writer.remove(keyhash, key, now);
         return "HD";
     }
+    // Writing it anew forgets reads that left no mark on the item.
+    let fetched = match !empties && writer.was_read(keyhash, key, now) {
+        true => Marks::FETCHED,
+        false => Marks::NONE,
+    };
     context.value.clear();
     if !empties {
         item.value().append_to(context.value);
@@ -59,8 +64,8 @@ fn code<W: TableWriter>(
         expiry,
         history: History {
             // An item that is only emptied keeps its unique; one that becomes stale gets a new one.
-            cas: options.unique.or(history.cas.filter(|_| !marks_stale)),
-            marks: marks(history.marks, empties, marks_stale),
+            cas: context.unique(options.unique.or(history.cas.filter(|_| !marks_stale))),
+            marks: marks(history.marks, empties, marks_stale).with(fetched),
             accessed_s: if empties { 0 } else { history.accessed_s },
         },
     };

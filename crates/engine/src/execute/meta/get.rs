@@ -1,6 +1,6 @@
 //! `mg` that changes the item, or asks what only its writer knows.
 
-use super::super::Context;
+use super::super::{Context, answer, read};
 use super::{changed_expiry, created_expiry, key_mark, reply, second, ttl_s};
 use crate::job::Job;
 use glimmer_base::{Expiry, Moment};
@@ -8,13 +8,21 @@ use glimmer_proto::Form;
 use glimmer_proto::meta::{Flags, Options, emit};
 use glimmer_store::heap::{History, Item, Marks, NewItem};
 use glimmer_store::partition::Stored;
-use glimmer_store::table::TableWriter;
+use glimmer_store::table::{Absence, TableWriter};
 
 /// What an `mg` makes of the item besides telling about it.
 struct After {
+    expiry_before: Expiry,
     expiry: Expiry,
     history: History,
     changed: bool,
+}
+
+/// What the table knows of an item, beside what the item carries.
+#[derive(Clone, Copy)]
+struct Known {
+    was_read: bool,
+    stored_s: Option<u32>,
 }
 
 /// Executes an `mg` on the partition's writer.
@@ -28,22 +36,43 @@ pub fn get<W: TableWriter>(
         unreachable!("a meta command has its flags in its form")
     };
     let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
-    let options = flags.options();
-    let was_read = options.set.has(b'h') && writer.was_read(keyhash, key, now);
-    let mut told = |item: &Item<'_>| tell(out, key, (flags, &options), item, was_read, now);
+    let (options, start) = (flags.options(), out.len());
+    let known = Known {
+        was_read: options.set.has(b'h') && writer.was_read(keyhash, key, now),
+        stored_s: match options.set.has(b'l') {
+            true => writer.stored_s(keyhash, key, now),
+            false => None,
+        },
+    };
+    let mut told = |item: &Item<'_>| tell(out, key, (flags, &options), item, known, now);
     let after = if options.set.has(b'u') {
         writer.find(keyhash, key, now).map(|item| told(&item))
     } else {
         writer.read(keyhash, key, now, told)
     };
     let found = after.is_some();
+    let absence = match found {
+        true => Absence::Other,
+        false => writer.absence(keyhash, key),
+    };
     if let Some(after) = after
         && after.changed
+        && !writer.amend(keyhash, key, after.expiry, after.history, now)
     {
-        writer.amend(keyhash, key, after.expiry, after.history, now);
+        // A table that evicts nothing has no room for a time. Marks take none.
+        if after.expiry != after.expiry_before {
+            context.tally.store_no_memory.add(1);
+            out.truncate(start);
+            return answer::no_memory(out, &job.request);
+        }
+        let history = History {
+            accessed_s: 0,
+            ..after.history
+        };
+        writer.amend(keyhash, key, after.expiry, history, now);
     }
-    let found =
-        found || options.create_exptime.is_some() && create(writer, job, flags, &options, now, out);
+    let found = found
+        || options.create_exptime.is_some() && create(writer, context, job, (flags, &options), out);
     if !found {
         reply::no_value(out, key, flags);
     }
@@ -55,7 +84,7 @@ pub fn get<W: TableWriter>(
         (true, true) => tally.touch_hits.add(1),
         (true, false) => tally.get_hits.add(1),
         (false, true) => tally.touch_misses.add(1),
-        (false, false) => tally.get_misses.add(1),
+        (false, false) => read::missed(context, absence),
     }
 }
 
@@ -66,7 +95,7 @@ fn tell(
     key: &[u8],
     (flags, options): (Flags<'_>, &Options),
     item: &Item<'_>,
-    was_read: bool,
+    known: Known,
     now: Moment,
 ) -> After {
     let old = item.history();
@@ -77,10 +106,10 @@ fn tell(
             b'T' => expiry = changed_expiry(flag, options, false, now).unwrap_or(expiry),
             b'R' => won |= !old.marks.has(Marks::WON) && is_due_for_recache(expiry, options, now),
             b'h' => {
-                let hit = was_read || old.marks.has(Marks::FETCHED);
+                let hit = known.was_read || old.marks.has(Marks::FETCHED);
                 emit::number(out, flag, hit.into());
             }
-            b'l' => emit::number(out, flag, idle_s(&old, now)),
+            b'l' => emit::number(out, flag, idle_s(&old, known.stored_s, now)),
             _ => reply::shown(out, (flag, token), key, item, expiry, now),
         }
     }
@@ -93,6 +122,7 @@ fn tell(
     }
     let history = after(&old, options, won, now);
     After {
+        expiry_before: item.expiry(),
         expiry,
         history,
         changed: expiry != item.expiry() || history != old,
@@ -114,12 +144,13 @@ fn after(old: &History, options: &Options, won: bool, now: Moment) -> History {
     new
 }
 
-/// Seconds since the last access.
-pub fn idle_s(history: &History, now: Moment) -> u64 {
-    match history.accessed_s {
-        0 => 0,
-        accessed_s => second(now).saturating_sub(accessed_s).into(),
-    }
+/// Seconds since the last access, or, if none is noted, since the item was put where it lies, as far as that is known.
+pub fn idle_s(history: &History, stored_s: Option<u32>, now: Moment) -> u64 {
+    let since = match history.accessed_s {
+        0 => stored_s,
+        accessed_s => Some(accessed_s),
+    };
+    since.map_or(0, |since| second(now).saturating_sub(since).into())
 }
 
 fn is_due_for_recache(expiry: Expiry, options: &Options, now: Moment) -> bool {
@@ -130,23 +161,27 @@ fn is_due_for_recache(expiry: Expiry, options: &Options, now: Moment) -> bool {
 /// Makes an empty item where there is none and tells the client that it is its to fill. Says whether it did.
 fn create<W: TableWriter>(
     writer: &mut W,
+    context: &Context<'_>,
     job: &Job<'_>,
-    flags: Flags<'_>,
-    options: &Options,
-    now: Moment,
+    (flags, options): (Flags<'_>, &Options),
     out: &mut Vec<u8>,
 ) -> bool {
-    let key = job.request.key;
+    let (key, now) = (job.request.key, context.now);
+    // Whoever makes it has fetched it.
+    let fetched = match options.set.has(b'u') {
+        true => Marks::NONE,
+        false => Marks::FETCHED,
+    };
     let item = NewItem {
         key,
         value: [&[], &[]],
         flags: 0,
         expiry: created_expiry(flags, options, now),
-        history: History {
+        history: context.history(History {
             cas: options.unique,
-            marks: Marks::WON.with(key_mark(flags)),
+            marks: Marks::WON.with(fetched).with(key_mark(flags)),
             accessed_s: 0,
-        },
+        }),
     };
     let Stored::Yes(cas) = writer.put(job.keyhash, &item, now) else {
         return false;

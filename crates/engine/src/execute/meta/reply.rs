@@ -46,7 +46,7 @@ pub fn head(out: &mut Vec<u8>, key: &[u8], flags: Flags<'_>, value_bytes: usize,
     for (flag, token) in flags.iter() {
         match flag {
             b'v' => shows_value = true,
-            b'C' => is_known = number::unsigned_64(token) == Some(cas),
+            b'C' => is_known = number::digits_64(token) == Some(cas),
             _ => {}
         }
     }

@@ -1,17 +1,10 @@
 //! Every mirror against an oracle, alone and beside other threads, with room and without.
 
-use std::{collections::HashMap, sync::atomic::Ordering::Relaxed};
+use std::collections::HashMap;
 
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
-use super::{
-    chained::Chained,
-    cuckoo::Cuckoo,
-    locks::{Global, Nobody, Optimistic, Striped},
-    replacement::{All, Clock, Lru},
-    table::Mirror,
-    *,
-};
+use super::*;
 use crate::{
     popularity::Popularity,
     store_alone::{

@@ -229,6 +229,18 @@ impl ChainedIndex {
         self.bucket(slot.bucket).entry(slot.entry)
     }
 
+    /// Notes a read in an entry, unless the entry has changed: that there was one, and how many, up
+    /// to `most`. Any thread may do this at any time: nothing else about the entry changes, and
+    /// versions need not move. Should the memory have become the heap's by now, the word there is
+    /// another one.
+    #[inline(always)]
+    pub fn count_read(&self, slot: Slot, seen: Entry, most: u8) {
+        if let Some(read) = seen.read_again(most) {
+            let cell = self.bucket(slot.bucket).cell(slot.entry);
+            let _ = cell.compare_exchange(seen.raw(), read.raw(), Relaxed, Relaxed);
+        }
+    }
+
     /// Changes an entry, as [`Bucket::set_entry`].
     #[inline(always)]
     pub fn set(&self, slot: Slot, entry: Entry) {

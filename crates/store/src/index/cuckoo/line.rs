@@ -4,7 +4,7 @@
 //! ```text
 //! word 0   | tags of bucket 1 | tags of bucket 0 |      four tags of a byte each; zero: the slot is empty
 //! word 1   |     version      | tags of bucket 2 |
-//! word 2   |  bucket 0 slot 1 |  bucket 0 slot 0 |      a slot: one bit for CLOCK, 31 bits of offset in words
+//! word 2   |  bucket 0 slot 1 |  bucket 0 slot 0 |      a slot: bits for CLOCK and FETCHED, 30 bits of offset in words
 //! word 3   |  bucket 0 slot 3 |  bucket 0 slot 2 |
 //!   ...
 //! word 7   |  bucket 2 slot 3 |  bucket 2 slot 2 |
@@ -44,8 +44,8 @@
 //! even versions, synchronise with the writer's last step, so everything acknowledged before the
 //! read began is seen.
 //!
-//! Setting a slot's CLOCK bit is no change: any thread may do it at any time with
-//! [`mark_recent`](Line::mark_recent), and the writer may lose such a bit when it stores a word.
+//! Noting a read in a slot, with its bits for CLOCK and FETCHED, is no change: any thread may do it at any
+//! time with [`mark_read`](Line::mark_read), and the writer may lose such bits when it stores a word.
 
 use crate::memory::LINE_WORDS;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
@@ -56,15 +56,18 @@ pub const LINE_BUCKETS: usize = 3;
 /// Slots of a bucket (MemC3 §3: the index is 4-way set-associative).
 pub const BUCKET_SLOTS: usize = 4;
 
-/// A copy of an index slot: where an item lies, and whether it was used since the hand of CLOCK
-/// passed.
+/// A copy of an index slot: where an item lies, whether it was used since the hand of CLOCK
+/// passed, and whether it was fetched since it was stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(u32);
 
 impl Slot {
     const RECENT: u32 = 1 << 31;
+    const FETCHED: u32 = 1 << 30;
+    /// What a read sets.
+    const READ: u32 = Self::RECENT | Self::FETCHED;
     /// Offsets are smaller than this many words.
-    pub const OFFSETS: usize = 1 << 31;
+    pub const OFFSETS: usize = 1 << 30;
 
     /// A slot for the item at a word offset, not used so far.
     #[inline(always)]
@@ -76,13 +79,19 @@ impl Slot {
     /// Where the item lies, in words.
     #[inline(always)]
     pub fn offset(self) -> usize {
-        (self.0 & !Self::RECENT) as usize
+        (self.0 & !Self::READ) as usize
     }
 
     /// Whether the item was used.
     #[inline(always)]
     pub fn is_recent(self) -> bool {
         self.0 & Self::RECENT != 0
+    }
+
+    /// Whether the item is known to have been fetched since it was stored.
+    #[inline(always)]
+    pub fn is_fetched(self) -> bool {
+        self.0 & Self::FETCHED != 0
     }
 
     /// The same slot with the CLOCK bit set or cleared.
@@ -146,17 +155,37 @@ impl Line<'_> {
         }
     }
 
-    /// Sets the CLOCK bit of a slot, if it is still the one that was seen. Any thread may do this
+    /// Notes in a slot that its item was written over: used, but not fetched since. For the writer.
+    #[inline(always)]
+    pub fn set_written_over(self, bucket: usize, place: usize) {
+        let slot = self.slot(bucket, place);
+        let over = Slot(slot.0 & !Slot::FETCHED | Slot::RECENT);
+        if over != slot {
+            self.store(2 + 2 * bucket + place / 2, place, over.0);
+        }
+    }
+
+    /// Notes a read in a slot, as [`mark_read`](Line::mark_read) does, where nobody else does; for the writer.
+    #[inline(always)]
+    pub fn set_read(self, bucket: usize, place: usize) {
+        let slot = self.slot(bucket, place);
+        let read = Slot(slot.0 | Slot::READ);
+        if read != slot {
+            self.store(2 + 2 * bucket + place / 2, place, read.0);
+        }
+    }
+
+    /// Notes a read in a slot, if it is still the one that was seen. Any thread may do this
     /// at any time.
     #[inline(always)]
-    pub fn mark_recent(self, bucket: usize, place: usize, seen: Slot) {
-        if seen.is_recent() {
+    pub fn mark_read(self, bucket: usize, place: usize, seen: Slot) {
+        if seen.0 & Slot::READ == Slot::READ {
             return;
         }
         let cell = &self.0[2 + 2 * bucket + place / 2];
         let old = cell.load(Relaxed);
         if (old >> shift(place)) as u32 == seen.0 {
-            let new = old | u64::from(Slot::RECENT) << shift(place);
+            let new = old | u64::from(Slot::READ) << shift(place);
             let _ = cell.compare_exchange(old, new, Relaxed, Relaxed);
         }
     }
@@ -299,16 +328,22 @@ mod tests {
     }
 
     #[test]
-    fn marking_sets_the_bit_of_the_slot_that_was_seen_and_no_other() {
+    fn marking_sets_the_bits_of_the_slot_that_was_seen_and_no_other() {
         let words: [AtomicU64; LINE_WORDS] = Default::default();
         let line = Line(&words);
         line.set(1, 2, 9, Slot::new(77));
-        line.mark_recent(1, 2, Slot::new(78));
+        line.mark_read(1, 2, Slot::new(78));
         assert!(!line.slot(1, 2).is_recent());
-        line.mark_recent(1, 2, Slot::new(77));
+        line.mark_read(1, 2, Slot::new(77));
         assert!(line.slot(1, 2).is_recent() && !line.slot(1, 3).is_recent());
+        assert!(line.slot(1, 2).is_fetched() && !line.slot(1, 3).is_fetched());
         assert_eq!(line.slot(1, 2).offset(), 77);
         line.set_recent(1, 2, false);
-        assert_eq!(line.slot(1, 2), Slot::new(77));
+        assert!(line.slot(1, 2).is_fetched());
+        line.set_written_over(1, 2);
+        assert_eq!(line.slot(1, 2), Slot::new(77).with_recent(true));
+        line.set_read(1, 2);
+        assert!(line.slot(1, 2).is_fetched());
+        assert_eq!(line.slot(1, 2).offset(), 77);
     }
 }
