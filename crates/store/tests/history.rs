@@ -62,6 +62,7 @@ fn run<A: Access>(seed: u64) {
     };
     let mut owner = Owner::<A, _>::new(&config, S3Fifo).unwrap();
     let mut known: Vec<Option<Known>> = vec![None; 20];
+    let mut fetched = vec![false; known.len()];
     for step in 0..2_000 {
         let index = rng.random_range(0..known.len());
         let key = format!("key {index}").into_bytes();
@@ -78,6 +79,7 @@ fn run<A: Access>(seed: u64) {
             (Some(item), 1) => {
                 item.expiry = some_expiry(&mut rng);
                 assert!(writer.touch(keyhash, &key, item.expiry, NOW));
+                fetched[index] = true;
             }
             (place, _) => {
                 let mut value = vec![0; rng.random_range(0..700)];
@@ -99,6 +101,7 @@ fn run<A: Access>(seed: u64) {
                     cas: Some(cas),
                     ..history
                 };
+                fetched[index] = false;
                 *place = Some(Known {
                     value,
                     flags,
@@ -117,6 +120,11 @@ fn run<A: Access>(seed: u64) {
                 history: found.item.history(),
             }
         });
+        // An item that was touched, and had to be written anew for it or since, says itself that it was fetched.
+        if let (Some(found), Some(item), true) = (&found, &mut known[index], fetched[index]) {
+            let mark = found.history.marks.only(Marks::FETCHED);
+            item.history.marks = item.history.marks.with(mark);
+        }
         assert_eq!(found, known[index], "seed {seed}, step {step}");
     }
 }
