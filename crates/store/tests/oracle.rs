@@ -70,7 +70,7 @@ fn small_log() -> Sizes {
         log_bytes: 128 << 10,
         buckets: 400,
         spares: 50,
-        offset_bits: 45,
+        offset_bits: 44,
     }
 }
 
@@ -81,7 +81,7 @@ fn small_index() -> Sizes {
         log_bytes: 256 << 10,
         buckets: 8,
         spares: 24,
-        offset_bits: 45,
+        offset_bits: 44,
     }
 }
 
