@@ -106,7 +106,7 @@ pub fn calculate<W: TableWriter>(
         return Err(Failure::NotFound);
     };
     // In memcached's order: what holds nothing is no number whatever its CAS unique.
-    if item.value().len() == 0 {
+    if item.value().is_empty() {
         return Err(Failure::NotANumber);
     }
     if calculation.compare != 0 && calculation.compare != item.cas() {

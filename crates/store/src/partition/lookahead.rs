@@ -85,6 +85,7 @@ pub(super) fn skip_fillers(log: &CircularLog, mut at: Offset, tail: Offset) -> O
         if !header.is_filler() {
             break;
         }
+        debug_assert!(header.filler_words() > 0, "a filler has a length");
         at = log.geometry().advance(at, header.filler_words());
     }
     at
