@@ -68,6 +68,27 @@ fn store_prints_operations_per_random_read() {
 }
 
 #[test]
+fn store_puts_the_tables_of_others_beside_ours() {
+    let arguments = "store --items 50000 --cores 1 --seconds 0.1 --repeat 1 --access erew --dist uniform --gets 95 --peers all";
+    let arguments: Vec<&str> = arguments.split(' ').collect();
+    let table = bench(&arguments);
+    let ours = ["erew s3fifo", "erew store", "erew memc3"];
+    let theirs = [
+        "hashbrown",
+        "dashmap",
+        "papaya",
+        "quick_cache",
+        "btreemap",
+        "bounded-chain",
+    ];
+    let mirrors = ["chained-lru ", "chained-lru-striped"];
+    for name in [&ours[..], &theirs, &mirrors].concat() {
+        assert!(table.contains(&format!("\n| {name}")), "{name}: {table}");
+    }
+    assert!(table.contains("our fastest"), "{table}");
+}
+
+#[test]
 fn load_measures_a_server_by_its_address() {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("socket");

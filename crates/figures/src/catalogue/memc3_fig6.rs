@@ -132,13 +132,13 @@ impl Figure for Threads {
             "lookups scale with threads: all cores over one, optimistic cuckoo hashing",
             "linear to 6 threads",
             gain(CUCKOO),
-            1.5,
+            1.4,
         );
         shape.at_most(
             "one lock does not scale: all cores over one, chaining",
             "below 1",
             gain(GLOBAL),
-            1.1,
+            1.3,
         );
         let over = |panel, x: f64, above, below| data.ratio(panel, x, above, below);
         shape.at_least(

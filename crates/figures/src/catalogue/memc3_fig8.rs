@@ -150,7 +150,7 @@ impl Figure for Throughput {
             "big cache: a list that every read changes does not scale: all cores over one, chaining+LRU",
             "below 1",
             gain(CHAINING_LRU),
-            1.1,
+            1.3,
         );
         shape.at_least(
             "big cache: a bit does: all cores over one, cuckoo+CLOCK",

@@ -40,6 +40,10 @@ impl Lookahead {
     /// Walks on until enough items are known, and fetches the bucket of each.
     #[inline]
     pub fn top_up(&mut self, shared: &Shared, log: &CircularLog, tail: Offset) {
+        if self.count == 0 {
+            // Left at a filler it would stay behind when the head goes on, and then lie in the midst of what comes next.
+            self.next = skip_fillers(log, self.next, tail);
+        }
         while self.count < AHEAD && self.next != tail {
             let Some(item) = Item::read(log.place(log.geometry().position(self.next))) else {
                 break;

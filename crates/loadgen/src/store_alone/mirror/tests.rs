@@ -1,10 +1,17 @@
 //! Every mirror against an oracle, alone and beside other threads, with room and without.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::atomic::Ordering::Relaxed};
 
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
-use super::*;
+use super::{
+    chained::Chained,
+    cuckoo::Cuckoo,
+    locks::{Global, Nobody, Optimistic, Striped},
+    replacement::{All, Clock, Lru},
+    table::Mirror,
+    *,
+};
 use crate::{
     popularity::Popularity,
     store_alone::{

@@ -1,0 +1,209 @@
+//! Which mirrors there are, and how one is made.
+
+use std::sync::Arc;
+
+use anyhow::{Result, bail, ensure};
+use glimmer_store::memory::PagePolicy;
+
+use super::{
+    Index, Locks, Replacement, arena,
+    chained::{self, Chained},
+    cuckoo::Cuckoo,
+    locks::{Global, Nobody, Optimistic, Striped},
+    replacement::{self, All, Clock, Lru},
+    table::{Mirror, Shared},
+};
+use crate::store_alone::{
+    items::{PAPER_KEY_BYTES, PAPER_VALUE_BYTES, TINY_BYTES},
+    peers::team,
+    rig::{Loss, Rig},
+};
+
+/// Which index.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IndexKind {
+    /// Chaining; keys are compared by `memcmp`.
+    Chaining,
+    /// Chaining; keys are compared word by word ("int keycmp").
+    ChainingByWords,
+    /// Cuckoo hashing without a look at tags: every candidate's key is compared.
+    Cuckoo,
+    /// Cuckoo hashing with tags (§3.1).
+    CuckooTags,
+}
+
+/// Who stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplacementKind {
+    /// Everybody: a table that is not full.
+    None,
+    /// The recently used, exactly: a list that every use changes.
+    Lru,
+    /// The recently used, approximately: a bit (§4.2).
+    Clock,
+}
+
+/// Who waits for whom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockKind {
+    /// Nobody: one thread.
+    None,
+    /// Everybody for everybody.
+    Global,
+    /// Users of one bucket for one another.
+    Bucket,
+    /// Readers for nobody: they read again if they met a writer (§3.2.1).
+    Optimistic,
+}
+
+/// A table to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind {
+    /// Which index.
+    pub index: IndexKind,
+    /// Who stays.
+    pub replacement: ReplacementKind,
+    /// Who waits for whom.
+    pub locks: LockKind,
+    /// Whether arena and index are to lie on huge pages.
+    pub huge_pages: bool,
+}
+
+impl Kind {
+    /// memcached's cache, as the paper found it.
+    pub const MEMCACHED: Kind = Kind {
+        index: IndexKind::Chaining,
+        replacement: ReplacementKind::Lru,
+        locks: LockKind::Global,
+        huge_pages: false,
+    };
+    /// The same with a lock for each bucket, and the paper's engineering.
+    pub const MEMCACHED_STRIPED: Kind = Kind {
+        index: IndexKind::ChainingByWords,
+        replacement: ReplacementKind::Lru,
+        locks: LockKind::Bucket,
+        huge_pages: true,
+    };
+
+    /// The paper's baseline for lookups: chaining, one thread, no locks, nothing evicted.
+    pub const BASELINE: Kind = Kind {
+        index: IndexKind::Chaining,
+        replacement: ReplacementKind::None,
+        locks: LockKind::None,
+        huge_pages: false,
+    };
+
+    /// Bytes of a chunk with a key and a value of these sizes.
+    pub fn chunk_bytes(self, key_bytes: usize, value_bytes: usize) -> usize {
+        let chain = matches!(self.index, IndexKind::Chaining | IndexKind::ChainingByWords);
+        let lru = self.replacement == ReplacementKind::Lru;
+        let words = arena::HEADER_WORDS
+            + if chain { chained::LINK_WORDS } else { 0 }
+            + if lru { replacement::LRU_WORDS } else { 0 };
+        8 * words + key_bytes + value_bytes
+    }
+
+    /// A table for so many threads, filled with `items` of the paper's items.
+    pub fn build(self, items: u32, workers: usize) -> Result<Box<dyn Rig>> {
+        self.make(self.wanted(items as usize, Some(items), workers)?)
+    }
+
+    /// An empty table of the paper's items, which have `bytes` bytes together; the index comes on top.
+    pub fn cache(self, bytes: usize, workers: usize) -> Result<Box<dyn Rig>> {
+        let items = bytes / self.chunk_bytes(PAPER_KEY_BYTES, PAPER_VALUE_BYTES);
+        self.make(self.wanted(items, None, workers)?)
+    }
+
+    /// A table for so many threads, filled with `items` tiny items: one of the chained ones.
+    pub fn build_tiny(self, items: u32, workers: usize) -> Result<Box<dyn Rig>> {
+        const K: usize = TINY_BYTES;
+        let wanted = self.wanted(items as usize, Some(items), workers)?;
+        match self {
+            Kind::MEMCACHED => wanted.make::<ByBytes, Lru, Global, K, K>(),
+            Kind::MEMCACHED_STRIPED => wanted.make::<ByWords, Lru, Striped, K, K>(),
+            Kind::BASELINE => wanted.make::<ByBytes, All, Nobody, K, K>(),
+            _ => bail!("no such table is made for tiny items: {self:?}"),
+        }
+    }
+
+    fn wanted(self, capacity: usize, fill: Option<u32>, workers: usize) -> Result<Wanted> {
+        ensure!(
+            self.locks != LockKind::None || workers == 1,
+            "a table without locks is for one thread"
+        );
+        let pages = match self.huge_pages {
+            true => PagePolicy::Transparent,
+            false => PagePolicy::Small,
+        };
+        Ok(Wanted {
+            capacity,
+            fill,
+            workers,
+            pages,
+        })
+    }
+
+    fn make(self, wanted: Wanted) -> Result<Box<dyn Rig>> {
+        use IndexKind as I;
+        use LockKind as W;
+        use ReplacementKind as P;
+        match (self.index, self.replacement, self.locks) {
+            (I::Chaining, P::None, W::None) => wanted.paper::<ByBytes, All, Nobody>(),
+            (I::Chaining, P::None, W::Global) => wanted.paper::<ByBytes, All, Global>(),
+            (I::Chaining, P::Lru, W::Global) => wanted.paper::<ByBytes, Lru, Global>(),
+            (I::ChainingByWords, P::None, W::None) => wanted.paper::<ByWords, All, Nobody>(),
+            (I::ChainingByWords, P::None, W::Global) => wanted.paper::<ByWords, All, Global>(),
+            (I::ChainingByWords, P::None, W::Bucket) => wanted.paper::<ByWords, All, Striped>(),
+            (I::ChainingByWords, P::Clock, W::Bucket) => wanted.paper::<ByWords, Clock, Striped>(),
+            (I::Cuckoo, P::None, W::None) => wanted.paper::<Cuckoo<false>, All, Nobody>(),
+            (I::Cuckoo, P::None, W::Bucket) => wanted.paper::<Cuckoo<false>, All, Striped>(),
+            (I::CuckooTags, P::None, W::None) => wanted.paper::<Cuckoo<true>, All, Nobody>(),
+            (I::CuckooTags, P::None, W::Bucket) => wanted.paper::<Cuckoo<true>, All, Striped>(),
+            (I::CuckooTags, P::None, W::Optimistic) => {
+                wanted.paper::<Cuckoo<true>, All, Optimistic>()
+            }
+            (I::CuckooTags, P::Lru, W::Optimistic) => {
+                wanted.paper::<Cuckoo<true>, Lru, Optimistic>()
+            }
+            (I::CuckooTags, P::Clock, W::Optimistic) => {
+                wanted.paper::<Cuckoo<true>, Clock, Optimistic>()
+            }
+            _ => bail!("the paper compares no such table: {self:?}"),
+        }
+    }
+}
+
+type ByBytes = Chained<false>;
+type ByWords = Chained<true>;
+
+struct Wanted {
+    capacity: usize,
+    fill: Option<u32>,
+    workers: usize,
+    pages: PagePolicy,
+}
+
+impl Wanted {
+    fn paper<X: Index + 'static, R: Replacement + 'static, L: Locks + 'static>(
+        &self,
+    ) -> Result<Box<dyn Rig>> {
+        self.make::<X, R, L, PAPER_KEY_BYTES, PAPER_VALUE_BYTES>()
+    }
+
+    fn make<
+        X: Index + 'static,
+        R: Replacement + 'static,
+        L: Locks + 'static,
+        const K: usize,
+        const V: usize,
+    >(
+        &self,
+    ) -> Result<Box<dyn Rig>> {
+        let table = Arc::new(Mirror::<X, R, L, K, V>::new(self.capacity, self.pages)?);
+        let handles = (0..self.workers).map(|_| Shared(table.clone())).collect();
+        Ok(match self.fill {
+            Some(items) => Box::new(team(handles, Loss::AtMost(0.0)).fill(items)?),
+            None => Box::new(team(handles, Loss::Refilled)),
+        })
+    }
+}

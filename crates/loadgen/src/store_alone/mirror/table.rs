@@ -1,0 +1,188 @@
+//! A mirror: arena, index, replacement and locks put together.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering::Relaxed},
+};
+
+use anyhow::Result;
+use glimmer_base::Keyhash;
+use glimmer_store::memory::PagePolicy;
+
+use super::{Arena, Chunk, Index, Locks, Replacement};
+use crate::store_alone::{
+    items::SEED,
+    peers::{Handle, Session},
+};
+
+/// A table.
+pub struct Mirror<X, R, L, const K: usize, const V: usize> {
+    arena: Arena<K, V>,
+    index: X,
+    replacement: R,
+    locks: L,
+    pub(super) items: AtomicU32,
+}
+
+impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Mirror<X, R, L, K, V> {
+    /// A table with room for so many items.
+    pub fn new(items: usize, pages: PagePolicy) -> Result<Self> {
+        let replacement = R::new(items);
+        Ok(Mirror {
+            arena: Arena::new(items, X::LINK_WORDS, R::LINK_WORDS, pages)?,
+            index: X::new(items, pages)?,
+            replacement,
+            locks: L::new(),
+            items: AtomicU32::new(0),
+        })
+    }
+
+    /// The key's value.
+    #[inline(always)]
+    pub fn get(&self, key: &[u8; K]) -> Option<[u8; V]> {
+        let keyhash = SEED.keyhash(key);
+        let buckets = self.index.buckets(keyhash);
+        let (chunk, value) = self.locks.read(buckets, || {
+            let chunk = self.index.find(&self.arena, keyhash, buckets, key);
+            if chunk == 0 {
+                return (0, [0; V]);
+            }
+            // Where one lock covers everything, the list is changed under it, too.
+            if L::SERIAL {
+                self.replacement.touch(&self.arena, chunk);
+            }
+            (chunk, self.arena.value(chunk))
+        });
+        if chunk == 0 {
+            return None;
+        }
+        if !L::SERIAL {
+            self.locks
+                .touch(R::SERIAL, || self.replacement.touch(&self.arena, chunk));
+        }
+        Some(value)
+    }
+
+    /// Stores a value, in place of the one that is there.
+    #[inline(always)]
+    pub fn put(&self, key: &[u8; K], value: &[u8; V]) {
+        let keyhash = SEED.keyhash(key);
+        let buckets = self.index.buckets(keyhash);
+        let overwrite = || {
+            let chunk = self.index.find(&self.arena, keyhash, buckets, key);
+            if chunk != 0 {
+                self.arena.set_value(chunk, value);
+                if L::SERIAL {
+                    self.replacement.touch(&self.arena, chunk);
+                }
+            }
+            chunk
+        };
+        let chunk = self.locks.overwrite(buckets, overwrite);
+        if chunk == 0 {
+            self.insert(keyhash, buckets, key, value);
+        } else if !L::SERIAL {
+            self.locks
+                .touch(R::SERIAL, || self.replacement.touch(&self.arena, chunk));
+        }
+    }
+
+    fn insert(&self, keyhash: Keyhash, buckets: [u32; 2], key: &[u8; K], value: &[u8; V]) {
+        self.locks.writer(|| {
+            // Someone else may have stored it since.
+            let found = self.index.find(&self.arena, keyhash, buckets, key);
+            if found != 0 {
+                let set = || self.arena.set_value(found, value);
+                return self.locks.change(buckets, set);
+            }
+            let chunk = match self.arena.take() {
+                0 => self.evict(),
+                chunk => chunk,
+            };
+            self.arena.write(chunk, key, value);
+            while !self.index.make_room(buckets, &self.locks) {
+                let victim = self.evict();
+                self.arena.give_back(victim);
+            }
+            self.locks.change(buckets, || {
+                self.index.insert(&self.arena, keyhash, buckets, chunk);
+            });
+            let add = || self.replacement.insert(&self.arena, chunk);
+            self.locks.touch(R::SERIAL, add);
+            self.items.fetch_add(1, Relaxed);
+        });
+    }
+
+    /// Gives up an item. For writers.
+    fn evict(&self) -> Chunk {
+        let choose = || self.replacement.victim(&self.arena);
+        let victim = self.locks.touch(R::SERIAL, choose);
+        self.unlink(victim);
+        victim
+    }
+
+    fn unlink(&self, chunk: Chunk) {
+        let keyhash = SEED.keyhash(&self.arena.key(chunk));
+        let buckets = self.index.buckets(keyhash);
+        self.locks.change(buckets, || {
+            self.index.remove(&self.arena, buckets, chunk);
+        });
+        self.items.fetch_sub(1, Relaxed);
+    }
+
+    /// Removes the key; says whether it was there.
+    pub fn remove(&self, key: &[u8; K]) -> bool {
+        let keyhash = SEED.keyhash(key);
+        let buckets = self.index.buckets(keyhash);
+        self.locks.writer(|| {
+            let chunk = self.index.find(&self.arena, keyhash, buckets, key);
+            if chunk == 0 {
+                return false;
+            }
+            let leave = || self.replacement.remove(&self.arena, chunk);
+            self.locks.touch(R::SERIAL, leave);
+            self.unlink(chunk);
+            self.arena.give_back(chunk);
+            true
+        })
+    }
+}
+
+/// One thread's handle.
+pub struct Shared<X, R, L, const K: usize, const V: usize>(pub Arc<Mirror<X, R, L, K, V>>);
+
+impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Session<K, V>
+    for Shared<X, R, L, K, V>
+{
+    #[inline(always)]
+    fn get(&mut self, key: &[u8; K]) -> Option<[u8; V]> {
+        self.0.get(key)
+    }
+
+    #[inline(always)]
+    fn put(&mut self, key: [u8; K], value: [u8; V]) {
+        self.0.put(&key, &value);
+    }
+
+    fn remove(&mut self, key: &[u8; K]) -> bool {
+        self.0.remove(key)
+    }
+}
+
+impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Handle<K, V>
+    for Shared<X, R, L, K, V>
+{
+    const SHARED: bool = true;
+    type Session<'a>
+        = &'a mut Self
+    where
+        Self: 'a;
+
+    fn session(&mut self) -> &mut Self {
+        self
+    }
+
+    fn items(&self) -> u64 {
+        u64::from(self.0.items.load(Relaxed))
+    }
+}
