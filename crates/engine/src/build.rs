@@ -6,7 +6,8 @@ use crate::partitions_of::Handle;
 use crate::{Engine, Partitions};
 use glimmer_base::limits::{PARTITIONS_MAX, WORKERS_MAX};
 use glimmer_store::access::Access;
-use glimmer_store::table::Table;
+use glimmer_store::heap::CasSequence;
+use glimmer_store::table::{Table, TableWriter};
 use std::sync::Arc;
 
 /// How a store is spread: how many partitions for how many workers.
@@ -68,7 +69,10 @@ pub fn partitions<T: Table, X>(
     let mut handles: Vec<Vec<Handle<T>>> = (0..spread.workers).map(|_| Vec::new()).collect();
     for partition in 0..spread.partitions {
         let owner_worker = partition % spread.workers;
-        let owner = make(spread.numa_nodes.get(owner_worker).copied())?;
+        let mut owner = make(spread.numa_nodes.get(owner_worker).copied())?;
+        // So that no two items have a CAS unique in common, as in memcached.
+        let sequence = CasSequence::new(partition as u64 + 1, spread.partitions as u64);
+        owner.enter(0).draw_cas_from(sequence);
         for worker in (0..spread.workers).filter(|&worker| worker != owner_worker) {
             handles[worker].push(Handle {
                 owner: owner.share(),

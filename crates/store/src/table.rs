@@ -4,7 +4,7 @@
 //! gives a [`TableWriter`]. Where the access mode lets other cores read beside the writer, they do so through a [`TableReader`].
 
 use crate::access::Access;
-use crate::heap::{History, Item, NewItem};
+use crate::heap::{CasSequence, History, Item, NewItem};
 use crate::partition::{Busy, Counts, Stored};
 use glimmer_base::{Expiry, Keyhash, Moment};
 use std::ops::Range;
@@ -53,6 +53,9 @@ pub enum Absence {
 
 /// A writer at work: requests are executed on this. An item that has expired is not there.
 pub trait TableWriter {
+    /// Takes the CAS uniques of items that are stored from now on from `sequence`.
+    fn draw_cas_from(&mut self, sequence: CasSequence);
+
     /// Finds the key's item, and does not count as a read.
     fn find(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> Option<Item<'_>>;
 

@@ -1,6 +1,7 @@
 //! Where items' bytes live: the circular log, the layout of an entry in it, and the offsets that
 //! name entries.
 
+mod cas_sequence;
 mod circular_log;
 mod item;
 mod offset;
@@ -8,6 +9,7 @@ pub mod segregated_fits;
 pub mod slab;
 mod write;
 
+pub use cas_sequence::CasSequence;
 pub use circular_log::CircularLog;
 pub(crate) use item::Header;
 pub use item::{CAS_MAX, History, Item, Layout, Marks, Value};

@@ -1,6 +1,7 @@
 //! How large a table is.
 
 use super::{Shared, State};
+use crate::heap::CasSequence;
 use crate::heap::slab::Slabs;
 use crate::index::cuckoo::{BUCKET_SLOTS, Directory, Slot, buckets_in};
 use crate::memory::{LINE_WORDS, PagePolicy, Pool};
@@ -130,7 +131,7 @@ impl Memc3Config {
             slabs: Slabs::new(&pool, pages, item_words_max),
             search: Default::default(),
             path: Vec::new(),
-            cas: 0,
+            cas: CasSequence::default(),
             usual_words_64: 0,
             segments: 1,
             segments_max,

@@ -30,8 +30,8 @@ pub use config::{ConfigError, Memc3Config};
 pub use find::Found;
 
 use crate::access::{Access, Gate};
-use crate::heap::Item;
 use crate::heap::slab::Slabs;
+use crate::heap::{CasSequence, Item};
 use crate::index::cuckoo::{Breadth, Directory, SlotAt, Step};
 use crate::memory::Pool;
 use crate::partition::Counters;
@@ -63,7 +63,7 @@ struct State {
     slabs: Slabs,
     search: Breadth,
     path: Vec<Step>,
-    cas: u64,
+    cas: CasSequence,
     /// [`Shared::usual_words`] in 64ths.
     usual_words_64: u64,
     /// Pages of the index that hold a segment; the others of its pages are from before a flush.
@@ -162,12 +162,7 @@ impl<A: Access> Writer<'_, A> {
     /// The next CAS unique.
     #[inline(always)]
     fn next_cas(&mut self) -> u64 {
-        self.state.cas = if self.state.cas >= crate::heap::CAS_MAX {
-            1
-        } else {
-            self.state.cas + 1
-        };
-        self.state.cas
+        self.state.cas.draw()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Figures, Owner, Reader, Writer};
 use crate::access::{Access, Gate};
-use crate::heap::{History, Item, NewItem};
+use crate::heap::{CasSequence, History, Item, NewItem};
 use crate::partition::{Busy, Counts, Stored};
 use crate::table::{Absence, Table, TableFigures, TableReader, TableWriter};
 use glimmer_base::sync::Ordering::Acquire;
@@ -46,6 +46,10 @@ impl<A: Access> Table for Owner<A> {
 }
 
 impl<A: Access> TableWriter for Writer<'_, A> {
+    fn draw_cas_from(&mut self, sequence: CasSequence) {
+        self.state.cas = sequence;
+    }
+
     #[inline(always)]
     fn find(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> Option<Item<'_>> {
         Writer::find(self, keyhash, key, now).map(|found| found.item)

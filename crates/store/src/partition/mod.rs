@@ -36,7 +36,7 @@ use read::Mark;
 
 use crate::access::{Access, Gate};
 use crate::evict::Evict;
-use crate::heap::{CircularLog, Offset};
+use crate::heap::{CasSequence, CircularLog, Offset};
 use crate::index::{Index, LogId};
 use calendar::Calendar;
 use crossbeam_utils::CachePadded;
@@ -77,7 +77,7 @@ impl Shared {
 struct State {
     tails: [Offset; 2],
     lookahead: [Lookahead; 2],
-    cas: u64,
+    cas: CasSequence,
     /// [`Shared::usual_words`] in 64ths.
     usual_words_64: u64,
     scan: scan::Cursor,
@@ -120,7 +120,7 @@ impl<A: Access, E: Evict> Owner<A, E> {
         let state = State {
             tails: [Offset::from_raw(0); 2],
             lookahead: [Lookahead::default(), Lookahead::default()],
-            cas: 0,
+            cas: CasSequence::default(),
             usual_words_64: 0,
             scan: scan::Cursor::default(),
             spares: spares::FreeList::default(),
@@ -197,12 +197,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     /// The next CAS unique.
     #[inline(always)]
     fn next_cas(&mut self) -> u64 {
-        self.state.cas = if self.state.cas >= crate::heap::CAS_MAX {
-            1
-        } else {
-            self.state.cas + 1
-        };
-        self.state.cas
+        self.state.cas.draw()
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 use super::{Busy, Counts, Figures, Owner, Reader, Stored, Writer};
 use crate::access::{Access, Gate};
 use crate::evict::Evict;
-use crate::heap::{CircularLog, History, Item, NewItem};
+use crate::heap::{CasSequence, CircularLog, History, Item, NewItem};
 use crate::table::{Absence, Table, TableFigures, TableReader, TableWriter};
 use glimmer_base::sync::Ordering::Acquire;
 use glimmer_base::{Expiry, Keyhash, Moment};
@@ -47,6 +47,10 @@ impl<A: Access, E: Evict> Table for Owner<A, E> {
 }
 
 impl<A: Access, E: Evict> TableWriter for Writer<'_, A, E> {
+    fn draw_cas_from(&mut self, sequence: CasSequence) {
+        self.state.cas = sequence;
+    }
+
     #[inline(always)]
     fn find(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> Option<Item<'_>> {
         Writer::find(self, keyhash, key, now).map(|found| found.item)

@@ -42,6 +42,7 @@ mod touch;
 pub use config::StoreConfig;
 
 use crate::access::{Access, Gate};
+use crate::heap::CasSequence;
 use crate::heap::segregated_fits::{SegregatedFits, Space};
 use crate::index::chained::{ChainedIndex, FreeList};
 use crate::partition::ConfigError;
@@ -72,7 +73,7 @@ struct Shared {
 struct State {
     fits: SegregatedFits,
     spares: FreeList,
-    cas: u64,
+    cas: CasSequence,
     /// [`Shared::usual_words`] in 64ths.
     usual_words_64: u64,
     scan: scan::Cursor,
@@ -113,7 +114,7 @@ impl<A: Access> Owner<A> {
         let state = State {
             fits: SegregatedFits::new(&shared.space),
             spares: FreeList::default(),
-            cas: 0,
+            cas: CasSequence::default(),
             usual_words_64: 0,
             scan: scan::Cursor::default(),
         };
@@ -176,12 +177,7 @@ impl<A: Access> Writer<'_, A> {
     /// The next CAS unique.
     #[inline(always)]
     fn next_cas(&mut self) -> u64 {
-        self.state.cas = if self.state.cas >= crate::heap::CAS_MAX {
-            1
-        } else {
-            self.state.cas + 1
-        };
-        self.state.cas
+        self.state.cas.draw()
     }
 }
 
