@@ -7,6 +7,7 @@ from typing import Callable
 
 ERROR = b"ERROR\r\n"
 BAD_LINE = b"CLIENT_ERROR bad command line format\r\n"
+NO_NUMBER = b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
 VAGUE = b"CLIENT_ERROR invalid or duplicate flag\r\n"
 
 
@@ -47,12 +48,24 @@ def vivified_base64_key(request, theirs, ours):
     return shown is not None and ours.replace(shown[0], b" k" + base64.b64decode(shown[1])) == theirs
 
 
+def long_number(request, theirs, ours):
+    """A stream in which a value of many digits was stored, and ours does not take it for a number."""
+    return re.search(rb"\n\d{25,}\r", request) is not None and NO_NUMBER in ours and NO_NUMBER not in theirs
+
+
+def expired_t(request, theirs, ours):
+    """Ours has no seconds left where memcached's time to live is a negative number, printed as 32 bits without a sign."""
+    return request.startswith((b"mg ", b"ma ")) and theirs != ours and re.sub(rb" t42949\d{5}(?= |\r)", b" t0", theirs) == ours
+
+
 KNOWN = [
     Known("error-lines", "text-refusals", error_lines),
     Known("shutdown-refusal", "text", shutdown_refusal),
+    Known("long-number", "text", long_number),
     Known("md-errors", "meta", md_errors),
     Known("long-opaque", "meta", long_opaque),
     Known("vivified-base64-key", "meta", vivified_base64_key),
+    Known("expired-t", "meta", expired_t),
     Known("ma-quiet-vivify", "meta", ma_quiet_vivify),
 ]
 

@@ -27,7 +27,7 @@ flush_all|flush_all noreply|flush_all 0|flush_all -1|flush_all abc|flush_all 0 0
 mx k|quitx|shutdown|shutdown x|stats reset|bogus"""
 OTHERS = OTHERS.replace(b"\n", b"|").split(b"|")
 # Refused by old and new, in other words.
-REFUSED = b"""|g|get|gets|gat|set|set a|set a 0 0|incr|incr a|touch|touch a|delete|verbosity|mn x|incr a 1x|touch a 1x|gat 1x a|set a 0 0 -1|set a 0 0 x
+REFUSED = b"""|g|get|gets|gat|set|set a|set a 0 0|incr|incr a|touch|touch a|delete|verbosity|incr a 1x|touch a 1x|gat 1x a|set a 0 0 -1|set a 0 0 x
 set a 0 0 -1 noreply|set a x 0 2@12|set a -1 0 2@12|set a 0 1x 2@12|set a 0 1x 2 noreply@12|cas a 0 0 2@12|cas a 0 0 2 x@12|cas a 0 0 2 noreply@12
 bogus noreply|verbosity abc noreply|flush_all x noreply"""
 REFUSED = REFUSED.replace(b"\n", b"|").replace(b"@", b"\r\n").split(b"|")
