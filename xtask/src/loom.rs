@@ -9,6 +9,7 @@ use anyhow::{Context, bail};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// A weakened variant is noticed within seconds; one that runs this long is not.
@@ -33,12 +34,7 @@ pub fn check_weakened(containing: Option<&str>) -> anyhow::Result<()> {
     if variants.is_empty() {
         bail!("no weakened variant by that name: see the crates' weakenings.txt");
     }
-    let mut rows = Vec::new();
-    for variant in &variants {
-        let verdict = variant.try_out()?;
-        println!("weakened {}: {}", variant.name, verdict.words());
-        rows.push((variant, verdict));
-    }
+    let rows: Vec<_> = variants.iter().zip(try_out_all(&variants)?).collect();
     println!(
         "\n{:<10} {:<34} {:<44} removed",
         "verdict", "variant", "test"
@@ -64,6 +60,37 @@ pub fn check_weakened(containing: Option<&str>) -> anyhow::Result<()> {
         bail!("{} weakened variants went unnoticed", rows.len() - noticed);
     }
     Ok(())
+}
+
+/// Tries variants out, on every core another one: one is built while others run.
+fn try_out_all(variants: &[Variant]) -> anyhow::Result<Vec<Verdict>> {
+    let next = AtomicUsize::new(0);
+    let lane = || {
+        let mut verdicts = Vec::new();
+        loop {
+            let place = next.fetch_add(1, Relaxed);
+            let Some(variant) = variants.get(place) else {
+                return anyhow::Ok(verdicts);
+            };
+            let verdict = variant.try_out()?;
+            println!("weakened {}: {}", variant.name, verdict.words());
+            verdicts.push((place, verdict));
+        }
+    };
+    let mut verdicts = std::thread::scope(|scope| {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let lanes: Vec<_> = (0..cores).map(|_| scope.spawn(lane)).collect();
+        let join = |thread: std::thread::ScopedJoinHandle<'_, _>| {
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        let verdicts = lanes.into_iter().map(join);
+        verdicts.collect::<anyhow::Result<Vec<Vec<(usize, Verdict)>>>>()
+    })?
+    .concat();
+    verdicts.sort_unstable_by_key(|&(place, _)| place);
+    Ok(verdicts.into_iter().map(|(_, verdict)| verdict).collect())
 }
 
 fn crate_dirs() -> anyhow::Result<Vec<PathBuf>> {

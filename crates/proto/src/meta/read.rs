@@ -174,6 +174,10 @@ fn store<'a>(
             return line.refuse(reason);
         }
     };
+    if has_long_opaque(flags) {
+        parser.state = swallow;
+        return line.refuse(lines::LONG_OPAQUE);
+    }
     let refuse = |reason| request(line.used, key, Verb::Refused { reason }, flags);
     let value_bytes_max = parser
         .limits
@@ -181,10 +185,6 @@ fn store<'a>(
     if value_bytes > value_bytes_max {
         parser.state = swallow;
         return refuse(Refusal::TooLarge);
-    }
-    if has_long_opaque(flags) {
-        parser.state = swallow;
-        return line.refuse(lines::LONG_OPAQUE);
     }
     let used = line.used + value_bytes + LINE_END.len();
     let Some(body) = line.input.get(line.used..used) else {
