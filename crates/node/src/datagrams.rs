@@ -22,15 +22,82 @@ const _: () = assert!(
 );
 const _: () = assert!(REPLY_DATAGRAMS_MAX <= u16::MAX as usize);
 
+/// A socket at which requests come in.
+pub(crate) struct DatagramDoor {
+    pub socket: Socket,
+    pub watched_by: Watch,
+}
+
+/// Who looks whether datagrams have come.
+///
+/// The kernel reports every datagram that arrives, and every one that has been sent, to a poller that watches the socket. Where they come in full
+/// bursts that takes more of both ends' time than anything the server does with them, and tells it nothing: so then it is the worker that
+/// looks, in every turn, until a look finds nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watch {
+    Poller,
+    Worker,
+    /// No more requests are taken.
+    Nobody,
+}
+
 impl Worker {
     /// Answers the datagrams that wait at one socket.
     pub fn serve_datagrams(&mut self, door: usize) {
-        for _ in 0..DATAGRAM_BURSTS_PER_TURN_MAX {
-            let received = self.sockets[door].receive(&mut self.inbox);
-            self.answer_inbox(door);
+        let mut bursts = 0;
+        while bursts < DATAGRAM_BURSTS_PER_TURN_MAX {
+            let received = self.sockets[door].socket.receive(&mut self.inbox);
+            if received > 0 {
+                self.answer_inbox(door);
+            }
             if received < DATAGRAMS_MAX {
+                if bursts == 0 && received == 0 {
+                    self.watch_by(door, Watch::Poller);
+                }
                 return;
             }
+            bursts += 1;
+            self.watch_by(door, Watch::Worker);
+        }
+    }
+
+    /// Answers the datagrams at the sockets that the worker itself watches.
+    pub fn look_for_datagrams(&mut self) {
+        for door in 0..self.sockets.len() {
+            if self.sockets[door].watched_by == Watch::Worker {
+                self.serve_datagrams(door);
+            }
+        }
+    }
+
+    /// Whether there are sockets at which the worker itself has to look.
+    #[inline]
+    pub fn watches_datagrams(&self) -> bool {
+        (self.sockets.iter()).any(|door| door.watched_by == Watch::Worker)
+    }
+
+    /// Leaves it to somebody else to watch a socket. If the kernel refuses, all stays as it is until the next time.
+    fn watch_by(&mut self, door: usize, who: Watch) {
+        let DatagramDoor { socket, watched_by } = &self.sockets[door];
+        if *watched_by == who {
+            return;
+        }
+        let changed = match who {
+            Watch::Poller => self.poller.watch_level(socket, self.socket_token(door)),
+            Watch::Worker | Watch::Nobody if *watched_by == Watch::Poller => {
+                self.poller.forget(socket)
+            }
+            Watch::Worker | Watch::Nobody => Ok(()),
+        };
+        if changed.is_ok() {
+            self.sockets[door].watched_by = who;
+        }
+    }
+
+    /// Takes no more datagrams; the sockets stay open for what is yet to be answered.
+    pub fn forget_sockets(&mut self) {
+        for door in 0..self.sockets.len() {
+            self.watch_by(door, Watch::Nobody);
         }
     }
 
@@ -80,7 +147,7 @@ impl Worker {
             tally,
             ..
         } = self;
-        let mut outgoing = Departure::new(&sockets[door]);
+        let mut outgoing = Departure::new(&sockets[door].socket);
         for (member, out) in burst.members.iter().zip(&burst.outs) {
             if let Source::Datagram(slot) = member.source {
                 let slot = usize::from(slot);
@@ -132,7 +199,7 @@ impl Worker {
 
     /// Sends the reply to a datagram that was a connection.
     pub fn send_answer(&mut self, answer: &Answer) {
-        let mut outgoing = Departure::new(&self.sockets[answer.door]);
+        let mut outgoing = Departure::new(&self.sockets[answer.door].socket);
         for (header, payload) in frame::reply(answer.id, bounded(&answer.reply)) {
             outgoing.push(Outgoing {
                 peer: &answer.peer,

@@ -33,7 +33,7 @@ impl Worker {
         let listeners = self.listeners.iter();
         let listeners = listeners.map(|listener| Guest::listening(listener, false, now_ms));
         let sockets = self.sockets.iter();
-        let sockets = sockets.map(|socket| Guest::listening(socket, true, now_ms));
+        let sockets = sockets.map(|door| Guest::listening(&door.socket, true, now_ms));
         for guest in listeners.chain(sockets) {
             self.shared.guestbook.add(Arc::new(guest));
         }
@@ -49,20 +49,16 @@ impl Worker {
     }
 
     fn watch_sockets(&self) -> std::io::Result<()> {
-        let mut token = BELL - self.listeners.len() as u64;
-        for socket in &self.sockets {
-            token -= 1;
-            self.poller.watch_level(socket, token)?;
+        for (index, door) in self.sockets.iter().enumerate() {
+            self.poller
+                .watch_level(&door.socket, self.socket_token(index))?;
         }
         Ok(())
     }
 
-    /// Takes no more datagrams.
-    pub fn forget_sockets(&mut self) {
-        for socket in &self.sockets {
-            // It was watched, and stays open for what is yet to be answered.
-            let _ = self.poller.forget(socket);
-        }
+    /// The number under which the poller knows a socket for datagrams.
+    pub fn socket_token(&self, index: usize) -> u64 {
+        BELL - (self.listeners.len() + 1 + index) as u64
     }
 
     /// Acts on what the poller reported.

@@ -13,6 +13,7 @@ use slotmap::SlotMap;
 
 use crate::burst::Burst;
 use crate::config::{Address, Error, NodeConfig};
+use crate::datagrams::{DatagramDoor, Watch};
 use crate::frontdesk::Frontdesk;
 use crate::guestbook::GuestView;
 use crate::mesh::doorbell::Doorbell;
@@ -277,13 +278,17 @@ fn new_worker(
         .buffer_bytes
         .max(NodeConfig::buffer_bytes_min(&config.limits));
     let now = config.clock.now();
+    let sockets = sockets.into_iter().map(|socket| DatagramDoor {
+        socket,
+        watched_by: Watch::Poller,
+    });
     let mut worker = Worker {
         me,
         engine,
         port,
         poller: Poller::new(POLL_EVENTS_MAX)?,
         listeners,
-        sockets,
+        sockets: sockets.collect(),
         inbox: udp::Inbox::default(),
         deaf: false,
         full_since_ms: None,

@@ -15,6 +15,7 @@ use slotmap::SlotMap;
 
 use crate::burst::Burst;
 use crate::connection::{Connection, ConnectionKey};
+use crate::datagrams::DatagramDoor;
 use crate::mesh::port::Port;
 use crate::observe::interest;
 use crate::pool::{Budget, Pool};
@@ -29,7 +30,7 @@ pub(crate) struct Worker {
     pub port: Port,
     pub poller: Poller,
     pub listeners: Vec<Listener>,
-    pub sockets: Vec<udp::Socket>,
+    pub sockets: Vec<DatagramDoor>,
     /// Datagrams being answered.
     pub inbox: udp::Inbox,
     /// Listeners are not watched: descriptors ran out, or there are as many connections as there may be.
@@ -115,6 +116,7 @@ impl Worker {
 
     fn turn(&mut self) {
         self.take_events();
+        self.look_for_datagrams();
         self.take_mail();
         self.take_errands();
         self.take_parcels();
@@ -137,9 +139,9 @@ impl Worker {
         self.publish();
     }
 
-    /// Whether connections wait to be served.
+    /// Whether connections wait to be served, or datagrams may.
     fn is_busy(&self) -> bool {
-        !self.ready.is_empty() || self.crawl.is_some()
+        !self.ready.is_empty() || self.crawl.is_some() || self.watches_datagrams()
     }
 
     /// Whether another thread has put something where this one looks.

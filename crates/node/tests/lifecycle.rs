@@ -2,8 +2,10 @@
 
 mod support;
 
-use std::net::Shutdown;
+use std::collections::HashSet;
+use std::net::{Shutdown, UdpSocket};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use support::{Client, Habits, config, start, start_with};
@@ -177,4 +179,42 @@ fn connections_are_spread_evenly() {
     assert_eq!(counts.iter().sum::<u64>(), 50);
     let (fewest, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
     assert!(most - fewest <= 1, "{counts:?}");
+}
+
+/// A flood has the worker look for datagrams itself; afterwards it sleeps until the poller wakes it.
+#[test]
+fn floods_of_datagrams_and_lone_ones_are_answered_and_then_there_is_rest() {
+    let mut config = config();
+    config.udp = vec!["127.0.0.1:0".parse().unwrap()];
+    let node = start_with(config, 1, Habits::EREW);
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(node.udp_addresses()[0]).unwrap();
+    socket.set_read_timeout(Some(support::PATIENCE)).unwrap();
+    let mut reply = [0; 100];
+    for _ in 0..20 {
+        for count in [150u16, 1, 40] {
+            let mut waiting: HashSet<u16> = (0..count).collect();
+            for id in 0..count {
+                let [high, low] = id.to_be_bytes();
+                let frame = [high, low, 0, 0, 0, 1, 0, 0];
+                socket.send(&[&frame[..], b"mn\r\n"].concat()).unwrap();
+            }
+            while !waiting.is_empty() {
+                let bytes = socket.recv(&mut reply).unwrap();
+                let id = u16::from_be_bytes([reply[0], reply[1]]);
+                assert_eq!(&reply[2..bytes], b"\0\0\0\x01\0\0MN\r\n");
+                assert!(waiting.remove(&id), "{id} is answered twice");
+            }
+        }
+    }
+    let turns = || node.figures().tallies()[0].turns;
+    let rests = || {
+        let before = turns();
+        thread::sleep(Duration::from_millis(50));
+        turns() == before
+    };
+    let deadline = Instant::now() + support::PATIENCE;
+    while !rests() {
+        assert!(Instant::now() < deadline, "the worker goes on looking");
+    }
 }

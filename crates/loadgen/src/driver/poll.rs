@@ -6,6 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use arrayvec::ArrayVec;
 use rustix::{
     event::{
         PollFd, PollFlags, Timespec,
@@ -15,15 +16,29 @@ use rustix::{
     io::Errno,
 };
 
+/// So many connections are handed to every wait (poll); more are kept by the kernel (epoll). The kernel tells an epoll descriptor of all that is
+/// sent and received, which costs both ends of a UDP socket more per datagram than it costs to look at a few sockets.
+const FEW_MAX: usize = 8;
+
 /// Connections by their place in a list.
-pub struct Poll {
-    epoll: OwnedFd,
-    events: Vec<Event>,
+pub enum Poll {
+    /// At most [`FEW_MAX`]: what each waits for.
+    Few(ArrayVec<PollFlags, FEW_MAX>),
+    /// More than that.
+    Many {
+        /// What keeps them.
+        epoll: OwnedFd,
+        /// Those that were ready.
+        events: Vec<Event>,
+    },
 }
 
 impl Poll {
     /// Waits for replies on all of `links`.
     pub fn new(links: &[impl AsFd]) -> Result<Poll> {
+        if links.len() <= FEW_MAX {
+            return Ok(Poll::Few(links.iter().map(|_| PollFlags::IN).collect()));
+        }
         let epoll = epoll::create(CreateFlags::CLOEXEC).context("epoll")?;
         for (place, link) in links.iter().enumerate() {
             epoll::add(
@@ -33,7 +48,7 @@ impl Poll {
                 EventFlags::IN,
             )?;
         }
-        Ok(Poll {
+        Ok(Poll::Many {
             epoll,
             events: Vec::with_capacity(links.len()),
         })
@@ -41,51 +56,111 @@ impl Poll {
 
     /// Waits for room to send as well, or no longer.
     pub fn watch_output(&mut self, place: usize, link: &impl AsFd, watch: bool) -> Result<()> {
-        let flags = if watch {
-            EventFlags::IN | EventFlags::OUT
-        } else {
-            EventFlags::IN
-        };
-        Ok(epoll::modify(
-            &self.epoll,
-            link,
-            EventData::new_u64(place as u64),
-            flags,
-        )?)
-    }
-
-    /// Places of the connections that are ready, after `patience` at most (none: look and return).
-    pub fn ready(&mut self, patience: Duration) -> Result<impl Iterator<Item = usize> + '_> {
-        self.events.clear();
-        let mut milliseconds = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        let whole = patience.as_millis();
-        if whole > 0 && patience.subsec_nanos().is_multiple_of(1_000_000) {
-            milliseconds = Timespec {
-                tv_sec: patience.as_secs() as i64,
-                tv_nsec: i64::from(patience.subsec_nanos()),
-            };
-        } else if !patience.is_zero() {
-            // An epoll descriptor can be polled, and poll counts nanoseconds where epoll_wait counts milliseconds.
-            let patience = Timespec {
-                tv_sec: patience.as_secs() as i64,
-                tv_nsec: i64::from(patience.subsec_nanos()),
-            };
-            match poll(
-                &mut [PollFd::new(&self.epoll, PollFlags::IN)],
-                Some(&patience),
-            ) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(error) => return Err(error).context("poll"),
+        match self {
+            Poll::Few(flags) => flags[place].set(PollFlags::OUT, watch),
+            Poll::Many { epoll, .. } => {
+                let mut flags = EventFlags::IN;
+                flags.set(EventFlags::OUT, watch);
+                epoll::modify(epoll, link, EventData::new_u64(place as u64), flags)?;
             }
         }
-        let events = rustix::buffer::spare_capacity(&mut self.events);
-        match epoll::wait(&self.epoll, events, Some(&milliseconds)) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error).context("epoll_wait"),
+        Ok(())
+    }
+
+    /// Adds the places of the connections that are ready, after `patience` at most (none: look and return). `links` are those that it was made for.
+    pub fn ready(
+        &mut self,
+        links: &[impl AsFd],
+        patience: Duration,
+        places: &mut Vec<usize>,
+    ) -> Result<()> {
+        match self {
+            Poll::Few(flags) => {
+                let fds = links.iter().zip(flags);
+                let mut fds: ArrayVec<PollFd<'_>, FEW_MAX> =
+                    fds.map(|(link, flags)| PollFd::new(link, *flags)).collect();
+                sleep(&mut fds, patience)?;
+                let fds = fds.iter().enumerate();
+                places.extend(fds.filter_map(|(place, fd)| {
+                    let is_ready = !fd.revents().is_empty();
+                    is_ready.then_some(place)
+                }));
+            }
+            Poll::Many { epoll, events } => {
+                if !patience.is_zero() {
+                    // An epoll descriptor can be polled, and poll counts nanoseconds where epoll_wait counts milliseconds.
+                    sleep(&mut [PollFd::new(epoll, PollFlags::IN)], patience)?;
+                }
+                events.clear();
+                let room = rustix::buffer::spare_capacity(events);
+                match epoll::wait(&*epoll, room, Some(&timespec(Duration::ZERO))) {
+                    Ok(_) | Err(Errno::INTR) => {}
+                    Err(error) => return Err(error).context("epoll_wait"),
+                }
+                places.extend(events.iter().map(|event| event.data.u64() as usize));
+            }
         }
-        Ok(self.events.iter().map(|event| event.data.u64() as usize))
+        Ok(())
+    }
+}
+
+fn sleep(fds: &mut [PollFd<'_>], patience: Duration) -> Result<()> {
+    match poll(fds, Some(&timespec(patience))) {
+        Ok(_) => Ok(()),
+        Err(Errno::INTR) => {
+            fds.iter_mut().for_each(PollFd::clear_revents);
+            Ok(())
+        }
+        Err(error) => Err(error).context("poll"),
+    }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: duration.as_secs() as i64,
+        tv_nsec: i64::from(duration.subsec_nanos()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{io::Write, os::unix::net::UnixStream};
+
+    /// What a wait reports of `count` connections, the others' ends of which are kept open.
+    fn reported(count: usize, talking: &[usize], full: &[usize]) -> Vec<usize> {
+        let (ours, mut theirs): (Vec<_>, Vec<_>) =
+            (0..count).map(|_| UnixStream::pair().unwrap()).unzip();
+        let mut poll = Poll::new(&ours).unwrap();
+        assert_eq!(matches!(poll, Poll::Few(_)), count <= FEW_MAX);
+        let mut places = Vec::new();
+        poll.ready(&ours, Duration::from_micros(1), &mut places)
+            .unwrap();
+        assert_eq!(places, []);
+        for &place in talking {
+            theirs[place].write_all(b"hello").unwrap();
+        }
+        for &place in full {
+            poll.watch_output(place, &ours[place], true).unwrap();
+        }
+        poll.ready(&ours, Duration::from_secs(10), &mut places)
+            .unwrap();
+        for &place in full {
+            poll.watch_output(place, &ours[place], false).unwrap();
+        }
+        let mut later = Vec::new();
+        poll.ready(&ours, Duration::ZERO, &mut later).unwrap();
+        later.sort_unstable();
+        assert_eq!(later, talking);
+        places.sort_unstable();
+        places
+    }
+
+    #[test]
+    fn few_and_many_are_reported_alike() {
+        for count in [FEW_MAX, FEW_MAX + 1] {
+            assert_eq!(reported(count, &[1, 5], &[]), [1, 5]);
+            assert_eq!(reported(count, &[2], &[0, 7]), [0, 2, 7]);
+        }
     }
 }

@@ -44,10 +44,10 @@ impl<L: Link + AsFd> World<L> for Kernel {
     }
 
     #[inline]
-    fn ready(&mut self, _links: &mut [L], patience_ns: u64, places: &mut Vec<usize>) -> Result<()> {
+    fn ready(&mut self, links: &mut [L], patience_ns: u64, places: &mut Vec<usize>) -> Result<()> {
         places.clear();
-        places.extend(self.poll.ready(Duration::from_nanos(patience_ns))?);
-        Ok(())
+        let patience = Duration::from_nanos(patience_ns);
+        self.poll.ready(links, patience, places)
     }
 
     fn watch_output(&mut self, place: usize, link: &L, watch: bool) -> Result<()> {
