@@ -122,6 +122,31 @@ pub const WORKERS_MAX: usize = 256;
 /// answered with `Too large.`.
 pub const SASL_BYTES_MAX: usize = 8 << 10;
 
+/// Mutations of one native client that a worker remembers, so that none is executed twice. An older one is refused with `Forgotten`.
+pub const NATIVE_MUTATIONS_KEPT: u32 = 1 << 10;
+
+/// Native clients whose mutations a worker remembers at most; fewer where `-m` is small. One more is refused with `Overloaded` unless another has been
+/// silent for [`NATIVE_CLIENT_IDLE_MS`].
+pub const NATIVE_CLIENTS_MAX: usize = 1 << 10;
+
+/// A native client that has sent no mutation for so long may be forgotten, in milliseconds. A datagram that arrives later than that may be executed again.
+pub const NATIVE_CLIENT_IDLE_MS: u64 = 30_000;
+
+/// Requests in fragments that a worker puts together at a time; another is refused with `Overloaded`.
+pub const NATIVE_ASSEMBLIES_MAX: usize = 64;
+
+/// Requests in fragments that one native client may be sending to a worker at a time; with another, the one that was last heard of longest ago begins anew.
+pub const NATIVE_ASSEMBLIES_PER_CLIENT_MAX: usize = 8;
+
+/// A request in fragments that gets no further for so long is given up, in milliseconds.
+pub const NATIVE_ASSEMBLY_IDLE_MS: u64 = 2_000;
+
+/// Seconds for which a token by which a native client shows that it owns its address is good, at least; at most twice as long.
+pub const NATIVE_TOKEN_S: u32 = 3_600;
+
+/// Turns in a row that find nothing to do before a worker that has served native clients sleeps again.
+pub const NATIVE_IDLE_TURNS_MAX: u32 = 64;
+
 const _: () = assert!(
     KEY_BYTES_MAX <= u8::MAX as usize,
     "the item header keeps the key's length in a byte"
@@ -134,7 +159,11 @@ const _: () = assert!(
     LINE_BYTES_MAX >= 128 << 10,
     "multi-gets of at least 128 KiB are promised"
 );
-const _: () = assert!(PARTITIONS_MAX <= 1 << 16);
+const _: () = assert!(PARTITIONS_MAX < 1 << 16);
+const _: () = assert!(
+    NATIVE_MUTATIONS_KEPT.is_power_of_two(),
+    "numbers of mutations wrap around without a gap"
+);
 const _: () = assert!(
     BURST_CONNECTIONS_MAX <= u8::MAX as usize,
     "a batch notes its connections in bytes"

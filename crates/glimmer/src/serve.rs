@@ -40,6 +40,19 @@ pub struct Arguments {
     #[arg(short = 'U', long, value_name = "NUM", default_value = "0", allow_negative_numbers = true, value_parser = values::port, help_heading = NETWORK)]
     udp_port: Port,
 
+    /// UDP port for native clients, and with it one for every worker after the first; 0: none, -1: any that are free
+    ///
+    /// The native protocol sends each request straight to the worker that owns its key, without connections; `stats native` shows the ports. Off
+    /// unless asked for, as UDP is. It answers at length only clients that have shown that they own their address.
+    #[arg(long, value_name = "NUM", default_value = "0", allow_negative_numbers = true, value_parser = values::port, help_heading = NETWORK)]
+    native_port: Port,
+
+    /// Compute the keyhash of native reads anew instead of trusting it
+    ///
+    /// That of writes is always computed anew. A read with a wrong hash finds nothing and harms nobody.
+    #[arg(long, hide_short_help = true, help_heading = NETWORK)]
+    native_check_keyhash: bool,
+
     /// Unix socket to listen on, instead of any network
     #[arg(short = 's', long, value_name = "FILE", help_heading = NETWORK)]
     unix_socket: Option<PathBuf>,
@@ -233,6 +246,12 @@ pub struct Arguments {
     #[arg(long, help_heading = WORKERS)]
     pin: bool,
 
+    /// Never sleep: look for requests again and again
+    ///
+    /// For machines whose cores have nothing else to do. Saves the time that it takes to wake up, which is most of what a single request takes.
+    #[arg(long, help_heading = WORKERS)]
+    busy_poll: bool,
+
     /// Go on in the background
     ///
     /// The command returns once the server serves, or with the reason why it does not.
@@ -337,6 +356,8 @@ impl Arguments {
         };
         let (tcp, asked_for): (_, Vec<_>) = listeners(tcp_port)?.into_iter().unzip();
         let udp = listeners(self.udp_port)?.into_iter();
+        let native = listeners(self.native_port)?.into_iter();
+        let native = native.map(|(address, _)| address).collect();
         let default_protocol = match (&self.auth_file, self.enable_sasl) {
             (_, true) => Protocol::Binary,
             (Some(_), false) => Protocol::Ascii,
@@ -360,6 +381,9 @@ impl Arguments {
             tcp,
             tcp_protocols: asked_for.into_iter().map(tcp_protocol).collect(),
             udp: udp.map(|(address, _)| address).collect(),
+            native: listen::at_port(native, self.native_port),
+            native_checks_reads: self.native_check_keyhash,
+            busy_poll: self.busy_poll,
             unix: self.unix_socket.map(|path| UnixSocket {
                 path,
                 mode: self.unix_mask,

@@ -13,6 +13,7 @@ use glimmer_engine::Departures;
 use glimmer_proto::{Accepts, Limits};
 
 use crate::clock::Clock;
+use crate::native::NativeConfig;
 
 /// Where connections come in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +45,10 @@ pub struct NodeConfig {
     pub listen: Vec<Address>,
     /// Addresses to listen on for UDP; port 0 is replaced by a free one.
     pub udp: Vec<SocketAddr>,
+    /// The native protocol, if it is served.
+    pub native: Option<NativeConfig>,
+    /// Workers never sleep.
+    pub busy_poll: bool,
     /// Connections that may wait to be accepted, per worker and address.
     pub backlog: i32,
     /// Connections that may be open.

@@ -99,6 +99,7 @@ impl Worker {
         for door in 0..self.sockets.len() {
             self.watch_by(door, Watch::Nobody);
         }
+        self.forget_native();
     }
 
     fn answer_inbox(&mut self, door: usize) {

@@ -24,6 +24,7 @@ impl Worker {
         let bell = &self.shared.doorbells[self.me].bell().0;
         self.poller.watch_edges(bell, BELL)?;
         self.watch_sockets()?;
+        self.watch_native()?;
         self.watch_listeners()
     }
 
@@ -34,7 +35,9 @@ impl Worker {
         let listeners = listeners.map(|listener| Guest::listening(listener, false, now_ms));
         let sockets = self.sockets.iter();
         let sockets = sockets.map(|door| Guest::listening(&door.socket, true, now_ms));
-        for guest in listeners.chain(sockets) {
+        let native = self.native_doors().iter();
+        let native = native.map(|door| Guest::listening(&door.socket, true, now_ms));
+        for guest in listeners.chain(sockets).chain(native) {
             self.shared.guestbook.add(Arc::new(guest));
         }
     }
@@ -56,15 +59,29 @@ impl Worker {
         Ok(())
     }
 
+    fn watch_native(&self) -> std::io::Result<()> {
+        for (index, door) in self.native_doors().iter().enumerate() {
+            self.poller
+                .watch_level(&door.socket, self.native_token(index))?;
+        }
+        Ok(())
+    }
+
     /// The number under which the poller knows a socket for datagrams.
     pub fn socket_token(&self, index: usize) -> u64 {
         BELL - (self.listeners.len() + 1 + index) as u64
+    }
+
+    /// The number under which the poller knows a socket for native datagrams.
+    pub fn native_token(&self, index: usize) -> u64 {
+        self.socket_token(self.sockets.len() + index)
     }
 
     /// Acts on what the poller reported.
     pub fn take_events(&mut self) {
         let listeners = self.listeners.len() as u64;
         let sockets = self.sockets.len() as u64;
+        let native = self.native_doors().len() as u64;
         for index in 0..self.poller.ready_count() {
             let ready = self.poller.ready(index);
             match BELL - ready.token {
@@ -72,6 +89,9 @@ impl Worker {
                 door if door <= listeners => self.accept_some(door as usize - 1),
                 door if door <= listeners + sockets => {
                     self.serve_datagrams((door - listeners) as usize - 1);
+                }
+                door if door <= listeners + sockets + native => {
+                    self.serve_native((door - listeners - sockets) as usize - 1);
                 }
                 _ => self.note_readiness(ready),
             }

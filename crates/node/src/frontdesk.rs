@@ -1,6 +1,7 @@
 //! What a worker asks of the server around it.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 
 use glimmer_base::Moment;
 use glimmer_proto::text::Shutdown;
@@ -14,6 +15,11 @@ pub trait Frontdesk: Send + Sync {
     /// The node is about to serve, at these addresses; those of UDP sockets come second. Called once, before anything else.
     fn open(&self, addresses: &[Address], udp: &[SocketAddr], figures: NodeFigures) {
         let _ = (addresses, udp, figures);
+    }
+
+    /// The node is about to serve native clients, too: these are the workers' ports at each address. Called once, after [`Frontdesk::open`].
+    fn open_native(&self, ports: &[(IpAddr, Arc<[u16]>)]) {
+        let _ = ports;
     }
 
     /// Appends the whole answer to `stats <argument>`, its `END` included. `argument` is without surrounding spaces, and empty for the

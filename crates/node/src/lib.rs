@@ -5,7 +5,8 @@
 //! | --- | --- |
 //! | `worker` | one core's loop |
 //! | `door` | readiness and new connections |
-//! | `datagrams` | requests over UDP |
+//! | `datagrams` | memcached's requests over UDP |
+//! | [`native`] | the native protocol |
 //! | `serve` | receive, execute, send: what each connection waits for next |
 //! | `burst` | from bytes to batches to replies, across connections |
 //! | `administer` | commands that name no key |
@@ -43,6 +44,8 @@ mod frontdesk;
 mod guestbook;
 #[cfg(not(loom))]
 mod login;
+#[cfg(not(loom))]
+pub mod native;
 #[cfg(not(loom))]
 mod node;
 #[cfg(not(loom))]

@@ -1,7 +1,7 @@
 //! A running node: its workers' threads, and the handle by which the rest of the process knows them.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Weak, mpsc};
 use std::thread::JoinHandle;
 
@@ -18,6 +18,7 @@ use crate::frontdesk::Frontdesk;
 use crate::guestbook::GuestView;
 use crate::mesh::doorbell::Doorbell;
 use crate::mesh::port::{self, Port};
+use crate::native::{self, Exchange, NativeConfig, NativeDesk, NativeDoor};
 use crate::observe::WatchFigures;
 use crate::pool::{Budget, Pool};
 use crate::shared::Shared;
@@ -25,11 +26,22 @@ use crate::stats::Tally;
 use crate::wake::EventBell;
 use crate::worker::Worker;
 
+/// Share of a worker's buffers that native clients may have it keep for longer than a turn.
+const NATIVE_BUFFER_SHARE: usize = 2;
+
+/// What comes in to one worker, and where.
+struct Doors {
+    listeners: Vec<Listener>,
+    sockets: Vec<udp::Socket>,
+    native: Vec<NativeDoor>,
+}
+
 /// A running node. Dropping it stops it and waits for its threads.
 pub struct Node {
     shared: Arc<Shared>,
     addresses: Vec<Address>,
     udp: Vec<SocketAddr>,
+    native_ports: Vec<(IpAddr, Arc<[u16]>)>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -116,6 +128,13 @@ impl Node {
             let fail = |source| Error::Udp { address, source };
             udp.push(listen_udp(address, &mut sockets).map_err(fail)?);
         }
+        let mut native_doors: Vec<Vec<NativeDoor>> = (0..workers).map(|_| Vec::new()).collect();
+        let mut native_ports = Vec::new();
+        for &address in config.native.iter().flat_map(|native| &native.listen) {
+            let fail = |(address, source)| Error::Udp { address, source };
+            let ports = native::listen(address, &mut native_doors).map_err(fail)?;
+            native_ports.push((address.ip(), ports));
+        }
         let bells = (0..workers).map(|_| Ok(Arc::new(Doorbell::new(EventBell(Bell::new()?)))));
         let doorbells = bells.collect::<Result<Vec<_>, std::io::Error>>()?;
         let ports = port::connect(&doorbells);
@@ -123,11 +142,20 @@ impl Node {
             shared: Arc::new(Shared::new(config, frontdesk, doorbells)),
             addresses,
             udp,
+            native_ports,
             threads: Vec::new(),
         };
         let shared = &node.shared;
         (shared.frontdesk).open(&node.addresses, &node.udp, node.figures());
-        let doors = listeners.into_iter().zip(sockets);
+        if !node.native_ports.is_empty() {
+            shared.frontdesk.open_native(&node.native_ports);
+        }
+        let doors = listeners.into_iter().zip(sockets).zip(native_doors);
+        let doors = doors.map(|((listeners, sockets), native)| Doors {
+            listeners,
+            sockets,
+            native,
+        });
         for (me, ((engine, port), doors)) in engines.into_iter().zip(ports).zip(doors).enumerate() {
             node.spawn(me, engine, port, doors)?;
         }
@@ -139,7 +167,7 @@ impl Node {
         me: usize,
         engine: Box<dyn Engine>,
         port: Port,
-        doors: (Vec<Listener>, Vec<udp::Socket>),
+        doors: Doors,
     ) -> Result<(), Error> {
         let shared = self.shared.clone();
         let (report, reported) = mpsc::channel();
@@ -183,6 +211,11 @@ impl Node {
     /// The addresses of UDP sockets, with the ports that were chosen.
     pub fn udp_addresses(&self) -> &[SocketAddr] {
         &self.udp
+    }
+
+    /// The workers' ports for native clients, at each address.
+    pub fn native_ports(&self) -> &[(IpAddr, Arc<[u16]>)] {
+        &self.native_ports
     }
 
     /// A way to the workers' figures.
@@ -271,17 +304,27 @@ fn new_worker(
     shared: Arc<Shared>,
     engine: Box<dyn Engine>,
     port: Port,
-    (listeners, sockets): (Vec<Listener>, Vec<udp::Socket>),
+    doors: Doors,
 ) -> std::io::Result<Worker> {
     let config = &shared.config;
     let bytes = config
         .buffer_bytes
         .max(NodeConfig::buffer_bytes_min(&config.limits));
     let now = config.clock.now();
+    let Doors {
+        listeners,
+        sockets,
+        native,
+    } = doors;
     let sockets = sockets.into_iter().map(|socket| DatagramDoor {
         socket,
         watched_by: Watch::Poller,
     });
+    let desk = |native_config: &NativeConfig| {
+        let exchange = Exchange::new(native_config.rules, me, bytes / NATIVE_BUFFER_SHARE);
+        Box::new(NativeDesk::new(native, exchange))
+    };
+    let native = config.native.as_ref().map(desk);
     let mut worker = Worker {
         me,
         engine,
@@ -290,6 +333,8 @@ fn new_worker(
         listeners,
         sockets: sockets.collect(),
         inbox: udp::Inbox::default(),
+        native,
+        idle_turns_left: 0,
         deaf: false,
         full_since_ms: None,
         connections: SlotMap::with_key(),

@@ -66,7 +66,7 @@ pub(crate) struct Budget {
     connections: Charge,
 }
 
-/// What a connection takes, or all of them.
+/// What a connection takes, or what is kept of native clients, or all of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Charge {
     pub bytes: usize,
@@ -82,7 +82,7 @@ impl Budget {
         }
     }
 
-    /// Brings the total up to date with one connection that took `before` and takes `after` now.
+    /// Brings the total up to date with one of them that took `before` and takes `after` now.
     #[inline]
     pub fn recharge(&mut self, before: Charge, after: Charge) {
         let all = &mut self.connections;

@@ -57,6 +57,18 @@ counters! {
     datagrams_sent,
     /// Datagrams that were no request, and had no answer.
     datagrams_dropped,
+    /// Requests of native clients executed; [`Tally::requests`] has them, too.
+    native_requests,
+    /// Requests of native clients refused because their directory is another, or because another worker owns the key.
+    native_misdirected,
+    /// Mutations of native clients refused because the client has not shown that it owns its address.
+    native_unproven,
+    /// Mutations of native clients that had been executed before.
+    native_repeated,
+    /// Mutations of native clients that came after a newer one of their key.
+    native_superseded,
+    /// Replies to native clients that were written over their requests.
+    native_in_place,
     /// Expired items that were removed because a client asked for a crawl.
     crawler_reclaimed,
     /// Bytes received from clients.

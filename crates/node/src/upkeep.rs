@@ -16,6 +16,7 @@ impl Worker {
     #[cold]
     pub fn tick(&mut self) {
         self.ticked_ms = self.now.ms;
+        self.tick_native();
         self.listen_again();
         if let Some(idle) = self.shared.config.idle_timeout {
             let idle_ms = idle.as_millis() as u64;

@@ -17,6 +17,7 @@ use crate::burst::Burst;
 use crate::connection::{Connection, ConnectionKey};
 use crate::datagrams::DatagramDoor;
 use crate::mesh::port::Port;
+use crate::native::NativeDesk;
 use crate::observe::interest;
 use crate::pool::{Budget, Pool};
 use crate::shared::Shared;
@@ -33,6 +34,10 @@ pub(crate) struct Worker {
     pub sockets: Vec<DatagramDoor>,
     /// Datagrams being answered.
     pub inbox: udp::Inbox,
+    /// What native clients are served with.
+    pub native: Option<Box<NativeDesk>>,
+    /// Turns that may find nothing to do before the worker sleeps.
+    pub idle_turns_left: u32,
     /// Listeners are not watched: descriptors ran out, or there are as many connections as there may be.
     pub deaf: bool,
     /// Since when there have been so many, in milliseconds since the epoch.
@@ -93,7 +98,8 @@ impl Worker {
 
     /// Sleeps until there is something to do.
     fn wait(&mut self) {
-        if self.is_busy() {
+        if self.is_busy() || self.idle_turns_left > 0 || self.shared.config.busy_poll {
+            self.idle_turns_left = self.idle_turns_left.saturating_sub(1);
             self.poll(Some(Duration::ZERO));
         } else {
             let doorbell = self.shared.doorbells[self.me].clone();

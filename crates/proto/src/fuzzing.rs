@@ -2,7 +2,9 @@
 
 use crate::text::login::{self, Login};
 use crate::text::{self, After, Limits, Step};
-use crate::{Accepts, Form, Parser, Request, StoreMode, Verb, binary, credentials, meta, udp};
+use crate::{
+    Accepts, Form, Parser, Request, StoreMode, Verb, binary, credentials, meta, native, udp,
+};
 use glimmer_base::limits::{ITEM_BYTES_MIN, KEY_BYTES_MAX};
 
 /// A parser's way through a stream: each step with its `used` set to zero, and where in the stream it ended.
@@ -189,6 +191,62 @@ fn text_login(input: &[u8], piece: usize) {
     }
 }
 
+/// Any datagram, as a server and as a client would read it: no panic, everything borrowed from it, and written again byte for byte.
+pub fn native(data: &[u8]) {
+    native_requests(data);
+    native_replies(data);
+}
+
+fn native_requests(data: &[u8]) {
+    let Some(header) = native::RequestHeader::read(data) else {
+        return;
+    };
+    let (head, mut rest) = data.split_at(native::RequestHeader::BYTES);
+    assert_eq!(header.bytes(), head);
+    if let Some(fragment) = native::Fragment::read(rest) {
+        let mut again = Vec::new();
+        fragment.write(&mut again);
+        assert_eq!(again, rest);
+        assert!(fragment.offset as usize + fragment.data.len() <= fragment.message_bytes as usize);
+    }
+    while let Some((record, bytes)) = native::Record::read(rest) {
+        let mut again = Vec::new();
+        record.write(&mut again);
+        assert_eq!((again.as_slice(), record.bytes()), (&rest[..bytes], bytes));
+        if let Some(request) = record.request() {
+            assert!((1..=KEY_BYTES_MAX).contains(&request.key.len()));
+            assert!(lies_in(request.key, rest));
+            assert_eq!(request.verb.is_read(), !record.opcode().is_mutation());
+        }
+        rest = &rest[bytes..];
+    }
+}
+
+fn native_replies(data: &[u8]) {
+    let Some(header) = native::ReplyHeader::read(data) else {
+        return;
+    };
+    let (head, mut rest) = data.split_at(native::ReplyHeader::BYTES);
+    assert_eq!(header.bytes(), head);
+    if let Some(directory) = native::Directory::read(rest) {
+        let mut again = Vec::new();
+        directory.write(&mut again);
+        assert_eq!(native::Directory::read(&again), Some(directory));
+    }
+    while let Some((reply, bytes)) = native::Reply::read(rest) {
+        let mut again = Vec::new();
+        reply.write(&mut again);
+        // Client flags of zero may be shown, but are not when they are written.
+        assert_eq!(
+            native::Reply::read(&again),
+            Some((reply, again.len())),
+            "{rest:?}"
+        );
+        assert!(reply.value.is_empty() || lies_in(reply.value, rest));
+        rest = &rest[bytes..];
+    }
+}
+
 fn parser(data: &[u8], accepts: Accepts) {
     let Some((control, stream)) = data.split_first() else {
         return;
@@ -265,6 +323,7 @@ fn check_request(limits: &Limits, used: &[u8], request: Request<'_>) {
             assert_eq!(used[..2], [binary::MAGIC_REQUEST, header.opcode]);
             assert_eq!(used[12..16], header.opaque);
         }
+        Form::Native(_) => unreachable!("streams do not speak the native protocol"),
     }
     match verb {
         Verb::Store {

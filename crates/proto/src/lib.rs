@@ -6,6 +6,7 @@ pub mod credentials;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod meta;
+pub mod native;
 mod parser;
 pub mod request;
 pub mod text;

@@ -1,7 +1,7 @@
 //! One request for one key, whatever protocol it came by.
 
 use crate::meta::{self, base64};
-use crate::{binary, text::lines};
+use crate::{binary, native, text::lines};
 
 /// A valid request for one key. A command that names many keys becomes many requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -174,6 +174,8 @@ pub enum Form<'a> {
     Meta(meta::Flags<'a>),
     /// The binary protocol.
     Binary(binary::Header),
+    /// The native protocol.
+    Native(native::Form),
 }
 
 const _: () = assert!(

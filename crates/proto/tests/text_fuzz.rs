@@ -1,7 +1,7 @@
 //! The fuzz targets for a bounded number of inputs: the committed corpus, then mutations of it from a printed seed.
 //! GLIMMER_SEED replays a run, GLIMMER_FUZZ_RUNS lengthens it.
 
-use glimmer_proto::fuzzing::{binary, login, meta, text_parser, udp};
+use glimmer_proto::fuzzing::{binary, login, meta, native, text_parser, udp};
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -140,4 +140,9 @@ fn logins() {
 #[test]
 fn binary_packets() {
     the_corpus_and_its_mutations("binary", binary);
+}
+
+#[test]
+fn native_datagrams() {
+    the_corpus_and_its_mutations("native", native);
 }

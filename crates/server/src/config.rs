@@ -18,6 +18,12 @@ pub struct Config {
     pub tcp_protocols: Vec<Protocol>,
     /// Addresses to listen on for UDP, likewise.
     pub udp: Vec<SocketAddr>,
+    /// Addresses of the first worker's port for native clients, likewise (`--native-port`).
+    pub native: Vec<SocketAddr>,
+    /// Whether the keyhash of a native read is computed anew (`--native-check-keyhash`).
+    pub native_checks_reads: bool,
+    /// Whether workers never sleep (`--busy-poll`).
+    pub busy_poll: bool,
     /// A Unix socket to listen on (`-s`); nothing else is listened on beside it.
     pub unix: Option<UnixSocket>,
     /// What `-l` said, for `stats settings`.
@@ -141,6 +147,16 @@ pub enum ConfigError {
     /// `-R` out of range.
     #[error("-R 0 would serve nobody: allow at least 1 request per turn")]
     NoRequests,
+    /// `--native-port` with fewer ports behind it than workers.
+    #[error(
+        "--native-port {port} leaves too few ports for {workers} workers, who take one each: give a lower one"
+    )]
+    NativePort {
+        /// The port.
+        port: u16,
+        /// The workers.
+        workers: usize,
+    },
     /// `--lru-threshold` out of range.
     #[error("--lru-threshold {0} is out of range: a share of the log from 0 to 1")]
     LruThreshold(f64),
@@ -183,6 +199,15 @@ impl Config {
                 item_bytes_max: self.item_bytes_max,
             });
         }
+        let ports = self.native.iter().map(SocketAddr::port);
+        if let Some(port) = ports.max()
+            && usize::from(port) + self.workers > usize::from(u16::MAX) + 1
+        {
+            return Err(ConfigError::NativePort {
+                port,
+                workers: self.workers,
+            });
+        }
         if !(0.0..=1.0).contains(&self.lru_threshold) {
             return Err(ConfigError::LruThreshold(self.lru_threshold));
         }
@@ -202,6 +227,8 @@ impl Config {
             Some("-Y needs the text protocol; leave -B out or give -B ascii")
         } else if self.auth_file.is_some() && has_udp {
             Some("-Y excludes UDP; leave -U out or give -U 0")
+        } else if self.auth_file.is_some() && !self.native.is_empty() {
+            Some("-Y excludes native clients, who cannot authenticate; leave --native-port out")
         } else if self.mode == Mode::Store && self.table == TableKind::Memc3 {
             Some("--table memc3 evicts when it is full; leave --mode out or give --mode cache")
         } else {
@@ -325,6 +352,9 @@ mod tests {
             tcp: vec![SocketAddr::from(([127, 0, 0, 1], PORT_DEFAULT))],
             tcp_protocols: vec![Protocol::Auto],
             udp: Vec::new(),
+            native: Vec::new(),
+            native_checks_reads: false,
+            busy_poll: false,
             unix: None,
             interfaces: None,
             backlog: BACKLOG_DEFAULT,
@@ -383,6 +413,10 @@ mod tests {
             (
                 |config| config.item_bytes_hint = 2 << 20,
                 "--item-size-hint 2097152",
+            ),
+            (
+                |config| config.native = vec![SocketAddr::from(([127, 0, 0, 1], 65_535))],
+                "--native-port 65535",
             ),
             (|config| config.lru_threshold = -0.1, "--lru-threshold -0.1"),
             (

@@ -2,19 +2,22 @@
 
 use crate::assembly::StoreError;
 use crate::auth::{AuthError, AuthFile};
-use crate::config::{Config, ConfigError, HugepagePolicy, Protocol};
+use crate::config::{AccessMode, Config, ConfigError, HugepagePolicy, Mode, Protocol};
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
 use crate::process::{self, PidFile, ProcessError};
 use crate::stats::Desk;
 use crate::{assembly, cores, log};
 use glimmer_base::Seed;
 use glimmer_engine::Departures;
+use glimmer_node::native::{NativeConfig, Rules, Secret};
 use glimmer_node::{Address, Clock, Node, NodeConfig};
+use glimmer_proto::native::directory;
 use glimmer_proto::{Accepts, Limits};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -104,7 +107,7 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     if let Some(user) = &config.user {
         process::become_user(user)?;
     }
-    announce(&config, &plan, node.addresses());
+    announce(&config, &plan, &node);
     if let Some(birth) = birth {
         birth.announce(config.verbosity > 0)?;
     }
@@ -162,6 +165,8 @@ fn start(
     let node = NodeConfig {
         listen: unix.chain(tcp).collect(),
         udp: config.udp.clone(),
+        native: native(config, plan, seed),
+        busy_poll: config.busy_poll,
         backlog: config.backlog,
         connections_max: config.connections_max,
         rejects_beyond_max: config.rejects_beyond_max,
@@ -190,6 +195,31 @@ fn start(
     Ok((node, desk))
 }
 
+/// How native clients are served, if they are.
+fn native(config: &Config, plan: &MemoryPlan, seed: Seed) -> Option<NativeConfig> {
+    (!config.native.is_empty()).then(|| NativeConfig {
+        listen: config.native.clone(),
+        rules: Rules {
+            seed,
+            checks_reads: config.native_checks_reads,
+            secret: Secret(rand::random()),
+            directory_version: rand::random_range(1..=u32::MAX),
+            partitions: plan.partitions,
+            workers: config.workers,
+            item_bytes_max: plan.item_bytes_max,
+            mode: match config.mode {
+                Mode::Cache => directory::Mode::Cache,
+                Mode::Store => directory::Mode::Store,
+            },
+            access: match config.access {
+                AccessMode::Erew => directory::Access::Erew,
+                AccessMode::Crew => directory::Access::Crew,
+                AccessMode::Crcw => directory::Access::Crcw,
+            },
+        },
+    })
+}
+
 impl Needs {
     /// What this configuration needs.
     pub fn of(config: &Config) -> Needs {
@@ -205,8 +235,13 @@ impl Needs {
 }
 
 /// Says what is running: one line, and with `-v` how the memory is laid out.
-fn announce(config: &Config, plan: &MemoryPlan, addresses: &[Address]) {
-    let addresses: Vec<String> = addresses.iter().map(Address::to_string).collect();
+fn announce(config: &Config, plan: &MemoryPlan, node: &Node) {
+    let addresses = node.addresses().iter().map(Address::to_string);
+    let native = node.native_ports().iter().map(|(ip, ports)| {
+        let first = SocketAddr::new(*ip, ports[0]);
+        format!("native {first}")
+    });
+    let addresses: Vec<String> = addresses.chain(native).collect();
     let workers = if config.workers == 1 {
         "worker"
     } else {

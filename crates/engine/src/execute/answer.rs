@@ -4,8 +4,9 @@ use super::Context;
 use super::count::Failure;
 use super::meta;
 use glimmer_proto::binary::{self, Status};
+use glimmer_proto::native::reply::{self, Status as Native};
 use glimmer_proto::text::{self, lines};
-use glimmer_proto::{Form, Refusal, Request};
+use glimmer_proto::{Form, Refusal, Request, StoreMode, Verb, native};
 use glimmer_store::heap::Item;
 
 /// Whether a read is told all there is to tell.
@@ -67,6 +68,11 @@ pub fn value(
             value.append_to(out);
         }
         Form::Meta(flags) => return meta::read_value(out, request.key, flags, item, context.now),
+        Form::Native(form) => {
+            let cas = form.shows_cas.then(|| item.cas());
+            reply::found_head(out, item.flags(), cas, value.len());
+            value.append_to(out);
+        }
     }
     Told::All
 }
@@ -80,6 +86,7 @@ pub fn no_value(out: &mut Vec<u8>, request: &Request<'_>) {
         Form::Binary(header) if header.is_quiet() => {}
         Form::Binary(header) => binary::emit::miss(out, header, request.key),
         Form::Meta(flags) => meta::no_value(out, request.key, flags),
+        Form::Native(_) => reply::status(out, Native::NotFound),
     }
 }
 
@@ -101,7 +108,26 @@ pub fn stored(out: &mut Vec<u8>, request: &Request<'_>, stored: Stored, value_by
         ),
         Form::Binary(header) => binary_stored(out, header, stored),
         Form::Meta(flags) => meta::stored(out, request.key, flags, stored, value_bytes),
+        Form::Native(form) => native_stored(out, request, form, stored),
     }
+}
+
+fn native_stored(out: &mut Vec<u8>, request: &Request<'_>, form: native::Form, stored: Stored) {
+    let status = match (stored, request.verb) {
+        (Stored::Yes(cas), _) => return reply::stored(out, form.shows_cas.then_some(cas)),
+        (
+            Stored::No,
+            Verb::Store {
+                mode: StoreMode::Add,
+                ..
+            },
+        )
+        | (Stored::Exists, _) => Native::Exists,
+        (Stored::No | Stored::NotFound, _) => Native::NotFound,
+        (Stored::TooLarge, _) => Native::TooLarge,
+        (Stored::OutOfMemory, _) => Native::OutOfMemory,
+    };
+    reply::status(out, status);
 }
 
 fn binary_stored(out: &mut Vec<u8>, header: binary::Header, stored: Stored) {
@@ -124,6 +150,14 @@ pub fn deleted(out: &mut Vec<u8>, request: &Request<'_>, outcome: Result<(), Sta
         (Form::Binary(header), Ok(())) if header.is_quiet() => {}
         (Form::Binary(header), Ok(())) => binary::emit::success(out, header, 0),
         (Form::Binary(header), Err(status)) => binary::emit::error(out, header, status),
+        (Form::Native(_), outcome) => reply::status(
+            out,
+            match outcome {
+                Ok(()) => Native::Deleted,
+                Err(Status::KeyExists) => Native::Exists,
+                Err(_) => Native::NotFound,
+            },
+        ),
         (_, Ok(())) => line(out, request, lines::DELETED),
         (_, Err(_)) => line(out, request, lines::NOT_FOUND),
     }
@@ -136,6 +170,8 @@ pub fn touched(out: &mut Vec<u8>, request: &Request<'_>, found: Option<(u32, u64
             binary::emit::item_head(out, header, &[], flags, 0, cas);
         }
         (Form::Binary(header), None) => binary::emit::miss(out, header, request.key),
+        (Form::Native(_), Some(_)) => reply::status(out, Native::Touched),
+        (Form::Native(_), None) => reply::status(out, Native::NotFound),
         (_, Some(_)) => line(out, request, lines::TOUCHED),
         (_, None) => line(out, request, lines::NOT_FOUND),
     }
@@ -149,6 +185,7 @@ pub fn number(out: &mut Vec<u8>, request: &Request<'_>, number: u64, cas: u64) {
         Form::Text { .. } => text::emit::number(out, number),
         Form::Binary(header) if header.is_quiet() => {}
         Form::Binary(header) => binary::emit::number(out, header, number, cas),
+        Form::Native(form) => reply::counted(out, number, form.shows_cas.then_some(cas)),
     }
 }
 
@@ -162,6 +199,15 @@ pub fn no_number(out: &mut Vec<u8>, request: &Request<'_>, failure: Failure) {
             Failure::NoMemory => Status::OutOfMemory,
         };
         return binary::emit::error(out, header, status);
+    }
+    if let Form::Native(_) = request.form {
+        let status = match failure {
+            Failure::NotFound => Native::NotFound,
+            Failure::Exists => Native::Exists,
+            Failure::NotANumber => Native::NotANumber,
+            Failure::NoMemory => Native::OutOfMemory,
+        };
+        return reply::status(out, status);
     }
     let text = match failure {
         Failure::NotFound => lines::NOT_FOUND,
@@ -190,6 +236,8 @@ pub fn refused(out: &mut Vec<u8>, request: &Request<'_>, reason: Refusal) {
         (Form::Binary(header), Refusal::NoMemory) => {
             binary::emit::error(out, header, Status::OutOfMemory);
         }
+        (Form::Native(_), Refusal::TooLarge) => reply::status(out, Native::TooLarge),
+        (Form::Native(_), Refusal::NoMemory) => reply::status(out, Native::OutOfMemory),
         _ => line(out, request, reason.line()),
     }
 }

@@ -67,6 +67,21 @@ fn protocol(text: &str) -> Result<(Option<Protocol>, &str), String> {
     Ok((protocol, rest.strip_prefix(':').unwrap_or(rest)))
 }
 
+/// The same addresses at this port, whatever `-l` says of theirs: it is about memcached's clients.
+pub fn at_port(mut addresses: Vec<SocketAddr>, port: Port) -> Vec<SocketAddr> {
+    let port = match port {
+        Port::None => return Vec::new(),
+        Port::Any => 0,
+        Port::Number(port) => port,
+    };
+    addresses
+        .iter_mut()
+        .for_each(|address| address.set_port(port));
+    addresses.sort_unstable();
+    addresses.dedup();
+    addresses
+}
+
 fn every_interface(port: u16) -> Vec<SocketAddr> {
     let v6 = std::fs::exists("/proc/net/if_inet6").unwrap_or(false);
     let v6 = v6.then_some(SocketAddr::from((Ipv6Addr::UNSPECIFIED, port)));
@@ -142,6 +157,16 @@ mod tests {
         assert_eq!(found(&listen, Port::Number(2)), expected);
         assert_eq!(found(&["127.0.0.1:0;127.0.0.1:0"], Port::Any).len(), 2);
         assert_eq!(found(&["127.0.0.1:5"], Port::None).len(), 0);
+    }
+
+    #[test]
+    fn native_clients_have_a_port_of_their_own() {
+        let listen = ["127.0.0.1:3,127.0.0.1:4,127.0.0.2".to_owned()];
+        let found = addresses(&listen, Port::Number(7)).unwrap().into_iter();
+        let found = found.map(|(address, _)| address).collect();
+        let found = at_port(found, Port::Number(7));
+        let found: Vec<String> = found.iter().map(SocketAddr::to_string).collect();
+        assert_eq!(found, ["127.0.0.1:7", "127.0.0.2:7"]);
     }
 
     #[test]

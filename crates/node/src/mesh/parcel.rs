@@ -148,6 +148,7 @@ impl Parcel {
             }
             Form::Text { cas, last, quiet } => (0..0, Form::Text { cas, last, quiet }),
             Form::Binary(header) => (0..0, Form::Binary(header)),
+            Form::Native(form) => (0..0, Form::Native(form)),
         };
         self.crossings.push(Crossing {
             ticket,

@@ -218,6 +218,8 @@ pub fn config() -> NodeConfig {
     NodeConfig {
         listen: vec![Address::Tcp("127.0.0.1:0".parse().unwrap())],
         udp: Vec::new(),
+        native: None,
+        busy_poll: false,
         rejects_beyond_max: true,
         turn_requests: TURN_REQUESTS_MAX,
         permits: Permits::ALL,

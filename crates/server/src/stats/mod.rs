@@ -1,12 +1,13 @@
 //! What `stats` answers. Memcached's names have memcached's meanings; figures that memcached has and this server has not are left
-//! out, never made up; this server's own have commands of their own: `stats glimmer`, `stats memory`
-//! and `stats workers`.
+//! out, never made up; this server's own have commands of their own: `stats glimmer`, `stats memory`,
+//! `stats native` and `stats workers`.
 
 mod conns;
 mod general;
 mod items;
 mod lines;
 mod memory;
+mod native;
 mod own;
 mod settings;
 mod workers;
@@ -20,7 +21,7 @@ use glimmer_node::{Address, Frontdesk, GuestView, NodeFigures, Tally, WatchFigur
 use glimmer_proto::text::{Shutdown, lines as replies};
 use lines::Lines;
 use signal_hook::consts::{SIGINT, SIGUSR1};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -31,6 +32,8 @@ pub struct Desk {
     auth: Option<AuthFile>,
     tables: Vec<Arc<dyn Figures>>,
     node: OnceLock<Opened>,
+    /// Where native clients come in: the workers' ports at each address.
+    native: OnceLock<NativePorts>,
     /// The counts at the last `stats reset`.
     at_reset: Mutex<Counts>,
     verbosity: AtomicU32,
@@ -43,6 +46,8 @@ struct Opened {
     udp: Vec<SocketAddr>,
     figures: NodeFigures,
 }
+
+type NativePorts = Vec<(IpAddr, Arc<[u16]>)>;
 
 /// The figures of all workers, summed.
 #[derive(Clone, Copy, Default)]
@@ -75,6 +80,7 @@ impl Desk {
             auth,
             tables,
             node: OnceLock::new(),
+            native: OnceLock::new(),
             at_reset: Mutex::default(),
             set_verbosity,
         }
@@ -196,6 +202,10 @@ impl Frontdesk for Desk {
         });
     }
 
+    fn open_native(&self, ports: &[(IpAddr, Arc<[u16]>)]) {
+        let _ = self.native.set(ports.to_vec());
+    }
+
     fn stats(&self, argument: &[u8], now: Moment, out: &mut Vec<u8>) {
         tracing::debug!(argument = %argument.escape_ascii(), "stats");
         let first_word = argument
@@ -210,6 +220,7 @@ impl Frontdesk for Desk {
             b"items" => items::write_items(&self.snapshot(now), &mut lines),
             b"slabs" => items::write_slabs(&self.snapshot(now), &mut lines),
             b"glimmer" => own::write(&self.snapshot(now), &mut lines),
+            b"native" => native::write(&self.snapshot(now), &mut lines),
             b"memory" => memory::write(self, &mut lines),
             b"workers" => workers::write(self, &mut lines),
             // Memcached's answer unless it was told to keep these figures, which costs it memory; here they are never kept.

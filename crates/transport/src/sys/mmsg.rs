@@ -5,7 +5,8 @@
 #![allow(unsafe_code, reason = "the kernel is given pointers")]
 
 use std::io;
-use std::mem::{MaybeUninit, size_of, zeroed};
+use std::mem::{MaybeUninit, size_of, size_of_val, zeroed};
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Datagrams per system call.
@@ -26,6 +27,73 @@ impl Peer {
             storage: unsafe { zeroed() },
             bytes: 0,
         }
+    }
+
+    /// The address as the kernel writes it: equal for equal peers.
+    pub fn as_bytes(&self) -> &[u8] {
+        let bytes = (self.bytes as usize).min(size_of::<libc::sockaddr_storage>());
+        // SAFETY: the storage is numbers without padding, of which these are the first bytes.
+        unsafe { std::slice::from_raw_parts((&raw const self.storage).cast(), bytes) }
+    }
+
+    /// Where a name is read from.
+    pub(super) fn as_name(&self) -> (*const libc::c_void, libc::socklen_t) {
+        ((&raw const self.storage).cast(), self.bytes)
+    }
+
+    /// Where a name may be written to.
+    pub(super) fn as_mut_name(&mut self) -> (*mut libc::c_void, libc::socklen_t) {
+        let bytes = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+        ((&raw mut self.storage).cast(), bytes)
+    }
+
+    /// Says how long the name is that was written.
+    pub(super) fn set_name_bytes(&mut self, bytes: libc::socklen_t) {
+        self.bytes = bytes;
+    }
+}
+
+impl From<SocketAddr> for Peer {
+    fn from(address: SocketAddr) -> Peer {
+        let mut peer = Peer::nobody();
+        match address {
+            SocketAddr::V4(address) => {
+                let name = libc::sockaddr_in {
+                    sin_family: libc::AF_INET as libc::sa_family_t,
+                    sin_port: address.port().to_be(),
+                    sin_addr: libc::in_addr {
+                        s_addr: u32::from_ne_bytes(address.ip().octets()),
+                    },
+                    sin_zero: [0; 8],
+                };
+                peer.bytes = size_of_val(&name) as libc::socklen_t;
+                // SAFETY: a `sockaddr_storage` is as large as any address and aligned for it.
+                unsafe {
+                    (&raw mut peer.storage)
+                        .cast::<libc::sockaddr_in>()
+                        .write(name)
+                };
+            }
+            SocketAddr::V6(address) => {
+                let name = libc::sockaddr_in6 {
+                    sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                    sin6_port: address.port().to_be(),
+                    sin6_flowinfo: 0,
+                    sin6_addr: libc::in6_addr {
+                        s6_addr: address.ip().octets(),
+                    },
+                    sin6_scope_id: address.scope_id(),
+                };
+                peer.bytes = size_of_val(&name) as libc::socklen_t;
+                // SAFETY: as above.
+                unsafe {
+                    (&raw mut peer.storage)
+                        .cast::<libc::sockaddr_in6>()
+                        .write(name)
+                };
+            }
+        }
+        peer
     }
 }
 

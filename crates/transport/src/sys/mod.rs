@@ -1,3 +1,4 @@
 //! What needs unsafe code, behind safe faces.
 
 pub mod mmsg;
+pub mod train;

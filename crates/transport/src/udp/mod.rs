@@ -1,8 +1,12 @@
-//! Datagrams over UDP: a socket of which every worker has its own, from which and to which up to [`DATAGRAMS_MAX`] datagrams go per system call.
+//! Datagrams over UDP: a socket of which every worker has its own, from which and to which up to [`DATAGRAMS_MAX`] datagrams go per system call,
+//! or as many trains of them.
 
 mod inbox;
 mod socket;
+mod trains;
 
 pub use crate::sys::mmsg::{DATAGRAMS_MAX, Outgoing, Peer};
+pub use crate::sys::train::{TRAIN_BYTES_MAX, TRAIN_DATAGRAMS_MAX, Train};
 pub use inbox::Inbox;
 pub use socket::{Socket, probe};
+pub use trains::Trains;

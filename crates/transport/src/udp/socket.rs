@@ -6,8 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 
-use super::Inbox;
+use super::{Inbox, Trains};
 use crate::sys::mmsg::{self, DATAGRAMS_MAX, Outgoing};
+use crate::sys::train::{self, Train};
 
 /// What the kernel keeps of datagrams that nobody has received or that the network has not taken, in bytes; it may allow less.
 const KERNEL_BUFFER_BYTES: usize = 4 << 20;
@@ -36,6 +37,61 @@ impl Socket {
         let socket = bound((any, 0).into(), false)?;
         net::connect(&socket, &address)?;
         Ok(with_buffers(socket))
+    }
+
+    /// Binds an address that nobody else binds, and has the kernel put together what arrives from one peer, where it can. A port of 0 is replaced by a
+    /// free one.
+    pub fn bind_alone(address: SocketAddr) -> io::Result<Socket> {
+        let socket = with_buffers(bound(address, false)?);
+        // A kernel that cannot delivers every datagram by itself.
+        let _ = train::join_received(socket.as_fd());
+        Ok(socket)
+    }
+
+    /// Receives the trains that wait, as many as one system call brings. Returns how many there are.
+    #[inline]
+    pub fn receive_trains(&self, trains: &mut Trains) -> usize {
+        // As in `receive`.
+        let _ = trains.receive(self.0.as_fd());
+        trains.count()
+    }
+
+    /// Sends trains. What cannot be sent now is lost, as datagrams may be. Returns how many were sent whole.
+    pub fn send_trains(&self, trains: &[Train<'_>]) -> usize {
+        let mut sent = 0;
+        for some in trains.chunks(DATAGRAMS_MAX) {
+            let mut rest = some;
+            while let Some((first, others)) = rest.split_first() {
+                match train::send(self.0.as_fd(), rest) {
+                    Ok(taken) => {
+                        sent += taken;
+                        rest = &rest[taken..];
+                    }
+                    Err(error) => {
+                        sent += usize::from(self.send_apart(first, &error));
+                        rest = others;
+                    }
+                }
+            }
+        }
+        sent
+    }
+
+    /// Sends the datagrams of a train one by one, if the way to its peer takes no trains.
+    #[cold]
+    fn send_apart(&self, train: &Train<'_>, error: &io::Error) -> bool {
+        let takes_none = [libc::EINVAL, libc::EIO, libc::EMSGSIZE, libc::ENOPROTOOPT];
+        let is_refused = error
+            .raw_os_error()
+            .is_some_and(|code| takes_none.contains(&code));
+        if !is_refused || train.bytes.len() <= train.stride {
+            return false;
+        }
+        let alone = |bytes| {
+            let train = Train { bytes, ..*train };
+            matches!(train::send(self.0.as_fd(), &[train]), Ok(1))
+        };
+        train.bytes.chunks(train.stride).all(alone)
     }
 
     /// The address, with the port that was chosen.
@@ -234,6 +290,55 @@ mod tests {
         let client = client(&socket);
         client.send(b"still there").unwrap();
         assert_eq!(receive(&socket, &mut inbox, 1), [b"still there"]);
+    }
+
+    #[test]
+    fn trains_come_and_go() {
+        let server = Socket::bind_alone(ANY.parse().unwrap()).unwrap();
+        let client = Socket::bind_alone(ANY.parse().unwrap()).unwrap();
+        let to_server = Peer::from(server.address().unwrap());
+        let bytes: Vec<u8> = (0..64u8).flat_map(|n| [n; 100]).collect();
+        let short = [7; 30];
+        let trains = [
+            Train {
+                peer: &to_server,
+                bytes: &bytes,
+                stride: 100,
+            },
+            Train {
+                peer: &to_server,
+                bytes: &bytes[..250],
+                stride: 100,
+            },
+            Train {
+                peer: &to_server,
+                bytes: &short,
+                stride: 30,
+            },
+        ];
+        assert_eq!(client.send_trains(&trains), 3);
+        let mut inbox = Trains::default();
+        let mut datagrams: Vec<Vec<u8>> = Vec::new();
+        while datagrams.len() < 64 + 3 + 1 {
+            for train in 0..server.receive_trains(&mut inbox) {
+                let from_client = Peer::from(client.address().unwrap());
+                assert_eq!(inbox.peer(train).as_bytes(), from_client.as_bytes());
+                let stride = inbox.stride(train);
+                datagrams.extend(inbox.bytes(train).chunks(stride).map(<[u8]>::to_vec));
+            }
+            std::thread::yield_now();
+        }
+        let expected = trains
+            .iter()
+            .flat_map(|train| train.bytes.chunks(train.stride));
+        assert!(datagrams.iter().eq(expected));
+    }
+
+    #[test]
+    fn a_socket_alone_has_its_port_alone() {
+        let first = Socket::bind_alone(ANY.parse().unwrap()).unwrap();
+        let second = Socket::bind_alone(first.address().unwrap());
+        assert_eq!(second.unwrap_err().kind(), io::ErrorKind::AddrInUse);
     }
 
     #[test]

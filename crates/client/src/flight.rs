@@ -1,0 +1,119 @@
+//! One request under way.
+
+use glimmer_base::{Keyhash, Seed};
+use glimmer_proto::native::fragment::{self, Assembly, digest};
+use glimmer_proto::native::request::RECORD_BYTES;
+use glimmer_proto::native::{DATAGRAM_BYTES_MAX, RequestHeader};
+
+/// Where a flight stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The place is free.
+    Free,
+    /// It waits for the directory.
+    Grounded,
+    /// It waits until fewer mutations are under way.
+    Held,
+    /// It is to be sent.
+    Ready,
+    /// It has been sent and waits for its answer, until a time in microseconds.
+    Waiting(u64),
+}
+
+/// A request under way. Its place is used again by others, and its buffer with it.
+pub struct Flight<T> {
+    pub tag: Option<T>,
+    pub sequence: u32,
+    pub phase: Phase,
+    /// The request as it is sent, without its datagram's header.
+    pub record: Vec<u8>,
+    pub core: u16,
+    pub sends: u8,
+    pub is_read: bool,
+    /// Its number, once it has one.
+    pub mutation: Option<u32>,
+    /// When it was taken on. What answers an earlier request of the same place shows an earlier time.
+    pub asked_us: u64,
+    /// Of a reply in fragments: what has arrived.
+    pub reply: Option<Box<Assembly>>,
+    /// Of a request in fragments.
+    pub upload: Option<Upload>,
+    /// What was last answered instead of an answer.
+    pub refusal: Option<glimmer_proto::native::Status>,
+}
+
+/// How far a request in fragments has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Upload {
+    /// The server has everything before this byte.
+    pub next: usize,
+    /// Of the whole request.
+    pub digest: u64,
+}
+
+/// Bytes of a request that go into one datagram.
+pub const ALONE_BYTES_MAX: usize = DATAGRAM_BYTES_MAX - RequestHeader::BYTES;
+
+impl<T> Flight<T> {
+    /// An unused place.
+    pub fn free() -> Flight<T> {
+        Flight {
+            tag: None,
+            sequence: 0,
+            phase: Phase::Free,
+            record: Vec::new(),
+            core: 0,
+            sends: 0,
+            is_read: true,
+            mutation: None,
+            asked_us: 0,
+            reply: None,
+            upload: None,
+            refusal: None,
+        }
+    }
+
+    /// The keyhash that the request carries.
+    #[inline]
+    pub fn keyhash(&self) -> Keyhash {
+        let bytes = self.record[8..].first_chunk().expect("a record has a head");
+        Keyhash(u64::from_le_bytes(*bytes))
+    }
+
+    /// Computes the keyhash anew: the server has another seed.
+    pub fn rehash(&mut self, seed: Seed) {
+        let key_bytes = usize::from(self.record[2]);
+        let key_at = RECORD_BYTES + self.extras_bytes();
+        let keyhash = seed.keyhash(&self.record[key_at..key_at + key_bytes]);
+        self.record[8..16].copy_from_slice(&keyhash.0.to_le_bytes());
+    }
+
+    fn extras_bytes(&self) -> usize {
+        let key_bytes = usize::from(self.record[2]);
+        let value_bytes = self.record[4..].first_chunk().expect("a record has a head");
+        let value_bytes = u32::from_le_bytes(*value_bytes) as usize;
+        self.record.len() - RECORD_BYTES - key_bytes - value_bytes
+    }
+
+    /// Gives the mutation its number.
+    #[inline]
+    pub fn set_mutation(&mut self, mutation: u32) {
+        self.mutation = Some(mutation);
+        self.record[RECORD_BYTES..RECORD_BYTES + 4].copy_from_slice(&mutation.to_le_bytes());
+        self.upload = (self.record.len() > ALONE_BYTES_MAX).then(|| Upload {
+            next: 0,
+            digest: digest(&self.record),
+        });
+    }
+
+    /// Bytes of the datagram that it is sent in; of a request in fragments, of each of them.
+    #[inline]
+    pub fn datagram_bytes(&self) -> usize {
+        let fragment = fragment::HEAD_BYTES + fragment::DATA_BYTES;
+        RequestHeader::BYTES
+            + match self.upload {
+                Some(_) => fragment,
+                None => self.record.len(),
+            }
+    }
+}

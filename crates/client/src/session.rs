@@ -1,0 +1,422 @@
+//! Requests under way: what is sent when, and which answer belongs to which.
+
+mod answers;
+mod departures;
+
+use crate::flight::{Flight, Phase};
+use crate::lane::Lane;
+use crate::outbound::Groups;
+use glimmer_base::limits::{KEY_BYTES_MAX, PARTITIONS_MAX};
+use glimmer_proto::native::request::{Action, Change};
+use glimmer_proto::native::{Directory, Record, Reply, Status};
+use std::collections::VecDeque;
+
+/// Places for requests under way; a sequence number names a place and how often it has been used.
+const FLIGHTS_MAX: usize = 1 << PLACE_BITS;
+const PLACE_BITS: u32 = 17;
+
+/// How a session behaves. Times are in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// A request that is not answered for so long is sent again; the next time after twice as long,
+    pub resend_first_us: u64,
+    /// and so on, up to this.
+    pub resend_longest_us: u64,
+    /// A request is given up after so long.
+    pub deadline_us: u64,
+    /// Whether unanswered requests are sent again at all. Those that measure how many are lost turn it off; a request is then lost after
+    /// [`Settings::deadline_us`].
+    pub resends: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            resend_first_us: 10_000,
+            resend_longest_us: 200_000,
+            deadline_us: 2_000_000,
+            resends: true,
+        }
+    }
+}
+
+/// What is asked of one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask<'a> {
+    /// The key, 1 to 250 bytes of any kind.
+    pub key: &'a [u8],
+    /// What is to be done.
+    pub what: What<'a>,
+    /// Whether the answer is to show the item's CAS unique.
+    pub shows_cas: bool,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What<'a> {
+    /// Read the value.
+    Get,
+    /// Change what is stored.
+    Change(Change<'a>),
+}
+
+/// Why a request has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The key is empty or too long; nothing was sent.
+    Key,
+    /// The item is larger than the server takes; nothing was sent.
+    TooLarge,
+    /// There was no answer in time. A change may have been carried out.
+    Silent,
+    /// The server has refused it for lack of room until it was given up.
+    Overloaded,
+    /// Not carried out: a newer change of the key by this session has been.
+    Superseded,
+    /// The server no longer knows whether the change was carried out.
+    Forgotten,
+    /// The server calls the request malformed.
+    Protocol,
+}
+
+/// What a session has done, since it was begun.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Requests that were taken on.
+    pub asked: u64,
+    /// Requests that were sent again.
+    pub resent: u64,
+    /// Requests that had no answer in time.
+    pub silent: u64,
+    /// Datagrams that were nothing that was waited for: late ones, or not of this protocol.
+    pub ignored: u64,
+    /// Directories that were received.
+    pub directories: u64,
+}
+
+/// A client of one server, without socket and clock. `T` is what comes back with an answer.
+///
+/// Requests that are under way at the same time have no order among one another; who needs one waits for the answer.
+///
+/// ```
+/// use glimmer_client::{Ask, Session, Settings, What};
+/// use glimmer_proto::native::directory::{Access, Mode};
+/// use glimmer_proto::native::{Directory, Kind, Reply, ReplyHeader, RequestHeader, Status};
+///
+/// let mut session: Session<&str> = Session::new(Settings::default(), 7);
+/// let ask = Ask { key: b"greeting", what: What::Get, shows_cas: false };
+/// session.ask(&ask, "the greeting", 0).unwrap();
+///
+/// // It has to know the server first. Port `None` is the one that the server is known by.
+/// let mut sent = Vec::new();
+/// session.depart(0, &mut |port, bytes, _stride| sent.push((port, bytes.to_vec())));
+/// assert_eq!(sent[0].0, None);
+///
+/// // What a server would answer:
+/// let question = RequestHeader::read(&sent[0].1).unwrap();
+/// let mut directory = ReplyHeader::to(&question, Kind::DirectoryReply, 0, 1).bytes().to_vec();
+/// Directory {
+///     token: 99, token_s: 3600, seed: glimmer_base::Seed(5), item_bytes_max: 1 << 20,
+///     partitions: 1, mode: Mode::Cache, access: Access::Erew, mutation_window: 1024, ports: vec![4000],
+/// }.write(&mut directory);
+/// session.arrive(&directory, 10, &mut |_, _| {});
+///
+/// sent.clear();
+/// session.depart(10, &mut |port, bytes, _stride| sent.push((port, bytes.to_vec())));
+/// assert_eq!(sent[0].0, Some(4000));
+/// let request = RequestHeader::read(&sent[0].1).unwrap();
+/// let mut answer = ReplyHeader::to(&request, Kind::Replies, 1, 1).bytes().to_vec();
+/// Reply { value: b"hello", ..Reply::bare(Status::Found) }.write(&mut answer);
+/// session.arrive(&answer, 20, &mut |tag, reply| {
+///     assert_eq!((tag, reply.unwrap().value), ("the greeting", &b"hello"[..]));
+/// });
+/// assert_eq!(session.under_way(), 0);
+/// ```
+pub struct Session<T> {
+    settings: Settings,
+    /// By which the server counts this client's changes.
+    client: u64,
+    directory: Option<Known>,
+    /// The question for the directory that waits for its answer.
+    question: Option<Question>,
+    flights: Vec<Flight<T>>,
+    free: Vec<u32>,
+    /// Places of requests that are to be sent.
+    ready: VecDeque<u32>,
+    /// Places of requests that wait for the directory.
+    grounded: Vec<u32>,
+    /// Places of requests in fragments that are to be sent.
+    uploads: VecDeque<u32>,
+    lanes: Vec<Lane>,
+    groups: Groups,
+    /// When requests are looked through next for those that have waited in vain.
+    inspect_us: u64,
+    /// The core that the next read goes to, where any will do.
+    turn: usize,
+    /// The train that is being put together.
+    train: Vec<u8>,
+    figures: Figures,
+}
+
+/// The directory, as this session uses it.
+struct Known {
+    directory: Directory,
+    version: u32,
+    /// When another token is asked for.
+    renew_us: u64,
+}
+
+/// A question that is under way.
+struct Question {
+    sequence: u32,
+    sends: u8,
+    /// When it is asked again; `None`: it is to be asked now.
+    due_us: Option<u64>,
+}
+
+impl<T> Session<T> {
+    /// A session that knows nothing of its server yet. `client` is to be drawn at random: the server tells clients apart by it.
+    pub fn new(settings: Settings, client: u64) -> Session<T> {
+        Session {
+            settings,
+            client,
+            directory: None,
+            question: Some(Question::new()),
+            flights: Vec::new(),
+            free: Vec::new(),
+            ready: VecDeque::new(),
+            grounded: Vec::new(),
+            uploads: VecDeque::new(),
+            lanes: Vec::new(),
+            groups: Groups::default(),
+            inspect_us: 0,
+            turn: 0,
+            train: Vec::new(),
+            figures: Figures::default(),
+        }
+    }
+
+    /// What the server says of itself, once it is known.
+    pub fn directory(&self) -> Option<&Directory> {
+        self.directory.as_ref().map(|known| &known.directory)
+    }
+
+    /// Requests that have no answer yet.
+    #[inline]
+    pub fn under_way(&self) -> usize {
+        self.flights.len() - self.free.len()
+    }
+
+    /// What was done.
+    pub fn figures(&self) -> Figures {
+        self.figures
+    }
+
+    /// Takes a request on. It leaves with the next [`Session::depart`], and `tag` comes back with its answer.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Key`] or [`Failure::TooLarge`], and the tag; [`Failure::Overloaded`] if very many requests are under way.
+    pub fn ask(&mut self, ask: &Ask<'_>, tag: T, now_us: u64) -> Result<(), (Failure, T)> {
+        if !(1..=KEY_BYTES_MAX).contains(&ask.key.len()) {
+            return Err((Failure::Key, tag));
+        }
+        let Some(place) = self.take_place() else {
+            return Err((Failure::Overloaded, tag));
+        };
+        let seed = self.directory().map(|directory| directory.seed);
+        let record = Record {
+            action: match ask.what {
+                What::Get => Action::Get,
+                What::Change(change) => Action::Mutate {
+                    mutation: 0,
+                    change,
+                },
+            },
+            keyhash: seed.unwrap_or(glimmer_base::Seed(0)).keyhash(ask.key),
+            key: ask.key,
+            shows_cas: ask.shows_cas,
+        };
+        if self.is_too_large(&record) {
+            self.free.push(place);
+            return Err((Failure::TooLarge, tag));
+        }
+        let flight = &mut self.flights[place as usize];
+        flight.tag = Some(tag);
+        flight.sequence = flight.sequence.wrapping_add(1 << PLACE_BITS);
+        flight.record.clear();
+        record.write(&mut flight.record);
+        flight.sends = 0;
+        flight.is_read = matches!(ask.what, What::Get);
+        flight.mutation = None;
+        flight.asked_us = now_us;
+        (flight.reply, flight.upload, flight.refusal) = (None, None, None);
+        self.figures.asked += 1;
+        if self.directory.is_some() {
+            self.direct(place);
+        } else {
+            self.ground(place);
+        }
+        Ok(())
+    }
+
+    /// When [`Session::depart`] is to be called although nothing arrives; none: there is nothing to wait for.
+    pub fn wakes_us(&self) -> Option<u64> {
+        let question = self.question.as_ref();
+        let asks = question.map(|question| question.due_us.unwrap_or(0));
+        let leaves = self.has_departures().then_some(0);
+        let inspects = (self.under_way() > 0).then_some(self.inspect_us);
+        [asks, leaves, inspects].into_iter().flatten().min()
+    }
+
+    /// Whether something is to be sent now.
+    #[inline]
+    pub fn has_departures(&self) -> bool {
+        let asks = |question: &Question| question.due_us.is_none();
+        !self.ready.is_empty()
+            || !self.uploads.is_empty()
+            || self.question.as_ref().is_some_and(asks)
+    }
+
+    /// Asks for the directory anew; requests go on by the old one until it is there.
+    pub fn refresh(&mut self) {
+        if self.question.is_none() {
+            self.question = Some(Question::new());
+        }
+    }
+
+    fn take_place(&mut self) -> Option<u32> {
+        if let Some(place) = self.free.pop() {
+            return Some(place);
+        }
+        let place = self.flights.len();
+        (place < FLIGHTS_MAX).then(|| {
+            self.flights.push(Flight {
+                sequence: place as u32,
+                ..Flight::free()
+            });
+            place as u32
+        })
+    }
+
+    /// Whether the server would not take the item, by the limit that it has told.
+    fn is_too_large(&self, record: &Record<'_>) -> bool {
+        let Action::Mutate {
+            change: Change::Store { value, .. },
+            ..
+        } = record.action
+        else {
+            return false;
+        };
+        self.directory().is_some_and(|directory| {
+            record.key.len() + value.len() > directory.item_bytes_max as usize
+        })
+    }
+
+    /// Chooses the core that a request goes to, and has it leave.
+    #[inline]
+    fn direct(&mut self, place: u32) {
+        let Session {
+            directory,
+            flights,
+            lanes,
+            ready,
+            uploads,
+            turn,
+            ..
+        } = self;
+        let Some(Known { directory, .. }) = directory else {
+            return;
+        };
+        let flight = &mut flights[place as usize];
+        let owner = directory.owner(flight.keyhash());
+        if flight.is_read {
+            let asks_owner = flight.refusal == Some(Status::AskOwner);
+            let core = if directory.shares_reads() && !asks_owner {
+                *turn = (*turn + 1) % lanes.len();
+                *turn
+            } else {
+                owner
+            };
+            flight.core = core as u16;
+        } else {
+            flight.core = owner as u16;
+            if flight.mutation.is_none() {
+                match lanes[owner].number(directory.mutation_window) {
+                    Some(mutation) => flight.set_mutation(mutation),
+                    None => {
+                        flight.phase = Phase::Held;
+                        lanes[owner].held.push_back(place);
+                        return;
+                    }
+                }
+            }
+        }
+        flight.phase = Phase::Ready;
+        match flight.upload {
+            Some(_) => uploads.push_back(place),
+            None => ready.push_back(place),
+        }
+    }
+
+    /// Has a request wait for the directory.
+    fn ground(&mut self, place: u32) {
+        self.flights[place as usize].phase = Phase::Grounded;
+        self.grounded.push(place);
+        self.refresh();
+    }
+
+    /// Ends a request.
+    #[inline]
+    fn finish(
+        &mut self,
+        place: u32,
+        answer: Result<Reply<'_>, Failure>,
+        on_answer: &mut impl FnMut(T, Result<Reply<'_>, Failure>),
+    ) {
+        let flight = &mut self.flights[place as usize];
+        flight.phase = Phase::Free;
+        flight.reply = None;
+        flight.upload = None;
+        let (core, mutation) = (usize::from(flight.core), flight.mutation.take());
+        let tag = flight.tag.take();
+        self.free.push(place);
+        if let Some(mutation) = mutation
+            && let Some(lane) = self.lanes.get_mut(core)
+            && lane.settle(mutation)
+        {
+            self.release(core);
+        }
+        if let Some(tag) = tag {
+            on_answer(tag, answer);
+        }
+    }
+
+    /// Has changes leave that waited for others.
+    #[cold]
+    fn release(&mut self, core: usize) {
+        for _ in 0..self.lanes[core].held.len() {
+            let Some(place) = self.lanes[core].held.pop_front() else {
+                return;
+            };
+            if self.flights[place as usize].phase == Phase::Held {
+                self.direct(place);
+                if self.flights[place as usize].phase == Phase::Held {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl Question {
+    fn new() -> Question {
+        Question {
+            sequence: 0,
+            sends: 0,
+            due_us: None,
+        }
+    }
+}
+
+const _: () = assert!(PARTITIONS_MAX <= u16::MAX as usize);

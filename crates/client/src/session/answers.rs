@@ -1,0 +1,210 @@
+//! What arrives: answers, parts of answers, refusals, and the directory.
+
+use super::{Failure, Known, Session};
+use crate::flight::Phase;
+use crate::lane::Lane;
+use glimmer_proto::native::fragment::{Assembly, DATA_BYTES, Joined, WINDOW};
+use glimmer_proto::native::request::{Action, RECORD_BYTES};
+use glimmer_proto::native::{Directory, Fragment, Kind, Record, Reply, ReplyHeader, Status};
+
+impl<T> Session<T> {
+    /// Takes a received datagram in, and tells of the request that it answers, if it answers one.
+    #[inline]
+    pub fn arrive(
+        &mut self,
+        datagram: &[u8],
+        now_us: u64,
+        on_answer: &mut impl FnMut(T, Result<Reply<'_>, Failure>),
+    ) {
+        let Some(header) = ReplyHeader::read(datagram) else {
+            self.figures.ignored += 1;
+            return;
+        };
+        let rest = &datagram[ReplyHeader::BYTES..];
+        if header.kind == Kind::DirectoryReply {
+            return self.take_directory(&header, rest, now_us);
+        }
+        let place = self.place_of(header.sequence);
+        let Some(place) = place.filter(|&place| self.is_current(place, header.timestamp)) else {
+            self.figures.ignored += 1;
+            return;
+        };
+        match header.kind {
+            Kind::Replies => match Reply::read(rest) {
+                Some((reply, _)) => self.take_reply(place, reply, on_answer),
+                None => self.figures.ignored += 1,
+            },
+            Kind::Progress => self.take_progress(place, rest),
+            Kind::FragmentReply => self.take_fragment(place, rest, now_us, on_answer),
+            _ => self.figures.ignored += 1,
+        }
+    }
+
+    #[inline]
+    fn take_reply(
+        &mut self,
+        place: u32,
+        reply: Reply<'_>,
+        on_answer: &mut impl FnMut(T, Result<Reply<'_>, Failure>),
+    ) {
+        if reply.status.is_executed() {
+            return self.finish(place, Ok(reply), on_answer);
+        }
+        let flight = &mut self.flights[place as usize];
+        flight.refusal = Some(reply.status);
+        match reply.status {
+            Status::Superseded => self.finish(place, Err(Failure::Superseded), on_answer),
+            Status::Forgotten => self.finish(place, Err(Failure::Forgotten), on_answer),
+            Status::AskOwner if flight.is_read => self.direct(place),
+            // It has another token, or another version: nothing but a new directory helps.
+            Status::NewDirectory | Status::NoToken | Status::WrongPartition => {
+                if matches!(flight.phase, Phase::Waiting(_)) {
+                    self.ground(place);
+                }
+            }
+            // It is sent again when its wait is over: the server may have more room then, and what was cut off on its way may arrive whole.
+            _ => {}
+        }
+    }
+
+    /// The server has a part of a request in fragments.
+    fn take_progress(&mut self, place: u32, rest: &[u8]) {
+        let flight = &mut self.flights[place as usize];
+        let (Some(upload), Some(next)) = (&mut flight.upload, rest.first_chunk()) else {
+            return;
+        };
+        let next = u32::from_le_bytes(*next) as usize;
+        let is_sound = next < flight.record.len() && next.is_multiple_of(DATA_BYTES);
+        // Less than before: what it had is gone, and it begins again.
+        if is_sound && next != upload.next && matches!(flight.phase, Phase::Waiting(_)) {
+            upload.next = next;
+            flight.sends = 0;
+            self.depart_again(place);
+        }
+    }
+
+    /// A part of a reply that is longer than a datagram.
+    fn take_fragment(
+        &mut self,
+        place: u32,
+        rest: &[u8],
+        now_us: u64,
+        on_answer: &mut impl FnMut(T, Result<Reply<'_>, Failure>),
+    ) {
+        let flight = &mut self.flights[place as usize];
+        let Some(fragment) = Fragment::read(rest).filter(|_| flight.is_read) else {
+            self.figures.ignored += 1;
+            return;
+        };
+        let assembly = flight
+            .reply
+            .get_or_insert_with(|| Box::new(Assembly::new(&fragment)));
+        let joined = match assembly.join(&fragment) {
+            // The value has changed since. What is there belongs to the old one.
+            Joined::Foreign => {
+                **assembly = Assembly::new(&fragment);
+                assembly.join(&fragment)
+            }
+            joined => joined,
+        };
+        match joined {
+            Joined::Complete => {
+                let Some(assembly) = flight.reply.take() else {
+                    return;
+                };
+                match Reply::read(assembly.bytes()) {
+                    Some((reply, _)) => self.take_reply(place, reply, on_answer),
+                    None => self.finish(place, Err(Failure::Protocol), on_answer),
+                }
+            }
+            Joined::More => {
+                let next = assembly.next() as usize;
+                let is_window = next > 0 && next.is_multiple_of(WINDOW * DATA_BYTES);
+                flight.sends = 0;
+                if let Phase::Waiting(until_us) = &mut flight.phase {
+                    *until_us = now_us + self.settings.resend_first_us;
+                    // The window has arrived: the next one is asked for at once.
+                    if is_window {
+                        self.depart_again(place);
+                    }
+                }
+            }
+            Joined::OutOfOrder | Joined::Corrupt | Joined::Foreign => {}
+        }
+    }
+
+    /// Whether something that shows this time answers the request that is in its place now, and not one that was there before.
+    #[inline]
+    fn is_current(&self, place: u32, timestamp: u32) -> bool {
+        let asked_us = self.flights[place as usize].asked_us as u32;
+        timestamp.wrapping_sub(asked_us).cast_signed() >= 0
+    }
+
+    fn take_directory(&mut self, header: &ReplyHeader, rest: &[u8], now_us: u64) {
+        let is_answer = |question: &super::Question| question.is(header.sequence);
+        if !self.question.as_ref().is_some_and(is_answer) {
+            self.figures.ignored += 1;
+            return;
+        }
+        let Some(directory) = Directory::read(rest) else {
+            self.figures.ignored += 1;
+            return;
+        };
+        self.question = None;
+        self.figures.directories += 1;
+        let is_other = self
+            .directory
+            .as_ref()
+            .is_none_or(|known| known.version != header.directory);
+        let renew_us = now_us + u64::from(directory.token_s) * 500_000;
+        let (seed, cores) = (directory.seed, directory.ports.len());
+        if is_other {
+            self.lanes.clear();
+            let ports = directory.ports.iter();
+            self.lanes.extend(ports.map(|&port| Lane::new(port, 0)));
+            self.groups.reset(cores);
+            // Another server, or the same after a new start: it knows none of this client's changes.
+            self.client = self.client.wrapping_add(1);
+        }
+        self.directory = Some(Known {
+            directory,
+            version: header.directory,
+            renew_us,
+        });
+        if is_other {
+            self.grounded.clear();
+            self.ready.clear();
+            self.uploads.clear();
+            for place in 0..self.flights.len() {
+                let flight = &mut self.flights[place];
+                if flight.phase != Phase::Free {
+                    flight.rehash(seed);
+                    flight.mutation = None;
+                    flight.reply = None;
+                    self.direct(place as u32);
+                }
+            }
+        } else {
+            for place in std::mem::take(&mut self.grounded) {
+                if self.flights[place as usize].phase == Phase::Grounded {
+                    self.direct(place);
+                }
+            }
+        }
+    }
+}
+
+impl<T> crate::flight::Flight<T> {
+    /// Makes the request, a read, ask for its reply from `offset` on.
+    pub(super) fn read_at(&mut self, offset: u32) {
+        let record = std::mem::take(&mut self.record);
+        if let Some((read, _)) = Record::read(&record) {
+            let action = match offset {
+                0 => Action::Get,
+                offset => Action::Read { offset },
+            };
+            self.record.reserve(record.len() + RECORD_BYTES);
+            Record { action, ..read }.write(&mut self.record);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What leaves: requests in trains, requests in fragments, the question for the directory, and all of them again if they are not answered.
+
+use super::{Failure, Known, Question, Session, Settings};
+use crate::flight::{Flight, Phase};
+use glimmer_proto::native::fragment::{DATA_BYTES, HEAD_BYTES, WINDOW};
+use glimmer_proto::native::{Fragment, Kind, Reply, RequestHeader, Status, directory};
+
+/// Looks at what waits, in the time that the first wait of a request takes.
+const INSPECTIONS_PER_WAIT: u64 = 4;
+
+/// A request that has been sent so often without an answer makes the client ask for the directory again.
+const SILENCES_MAX: u8 = 2;
+
+/// Where a train goes: the port, or where the server is known by.
+type Port = Option<u16>;
+
+impl<T> Session<T> {
+    /// Hands every train that is to be sent to `send`: its port (`None`: the one that the server is known by), its datagrams, and how long each but the
+    /// last is.
+    pub fn depart(&mut self, now_us: u64, send: &mut impl FnMut(Port, &[u8], usize)) {
+        self.ask_directory(now_us, send);
+        while let Some(place) = self.ready.pop_front() {
+            let flight = &self.flights[place as usize];
+            // Its place may have been given to another since.
+            if flight.phase != Phase::Ready || flight.upload.is_some() {
+                continue;
+            }
+            let full = (self.groups).add(flight.core, place, flight.datagram_bytes());
+            if let Some(group) = full {
+                self.send_group(group, now_us, send);
+            }
+        }
+        for group in 0..self.groups.count() {
+            if !self.groups.is_empty(group) {
+                self.send_group(group, now_us, send);
+            }
+        }
+        while let Some(place) = self.uploads.pop_front() {
+            if self.flights[place as usize].phase == Phase::Ready {
+                self.send_window(place, now_us, send);
+            }
+        }
+    }
+
+    /// Has requests leave again that have waited in vain, and gives up those whose time is over. To be called before [`Session::depart`]; looks closely
+    /// only now and then.
+    #[inline]
+    pub fn expire(
+        &mut self,
+        now_us: u64,
+        on_answer: &mut impl FnMut(T, Result<Reply<'_>, Failure>),
+    ) {
+        if now_us >= self.inspect_us {
+            self.inspect_us =
+                now_us + (self.settings.resend_first_us / INSPECTIONS_PER_WAIT).max(1);
+            self.inspect(now_us, on_answer);
+        }
+    }
+
+    fn inspect(&mut self, now_us: u64, on_answer: &mut impl FnMut(T, Result<Reply<'_>, Failure>)) {
+        for place in 0..self.flights.len() as u32 {
+            let flight = &self.flights[place as usize];
+            if flight.phase == Phase::Free {
+                continue;
+            }
+            if now_us >= flight.asked_us + self.settings.deadline_us {
+                self.figures.silent += 1;
+                let failure = match flight.refusal {
+                    Some(Status::Overloaded) => Failure::Overloaded,
+                    Some(Status::Malformed) => Failure::Protocol,
+                    _ => Failure::Silent,
+                };
+                self.finish(place, Err(failure), on_answer);
+            } else if let Phase::Waiting(until_us) = flight.phase
+                && until_us <= now_us
+                && self.settings.resends
+            {
+                self.figures.resent += 1;
+                // Whoever is silent twice may have gone, and another server may have come.
+                if flight.sends >= SILENCES_MAX {
+                    self.refresh();
+                }
+                self.depart_again(place);
+            }
+        }
+    }
+
+    /// A request's place, if it is this one that is there.
+    #[inline]
+    pub(super) fn place_of(&self, sequence: u32) -> Option<u32> {
+        let place = sequence & ((1 << super::PLACE_BITS) - 1);
+        let flight = self.flights.get(place as usize)?;
+        (flight.sequence == sequence && flight.phase != Phase::Free).then_some(place)
+    }
+
+    /// Has a request leave once more, to where it went before.
+    pub(super) fn depart_again(&mut self, place: u32) {
+        let flight = &mut self.flights[place as usize];
+        if let Some(assembly) = &flight.reply {
+            let next = assembly.next();
+            flight.read_at(next);
+        }
+        flight.phase = Phase::Ready;
+        match flight.upload {
+            Some(_) => self.uploads.push_back(place),
+            None => self.ready.push_back(place),
+        }
+    }
+
+    fn send_group(
+        &mut self,
+        number: usize,
+        now_us: u64,
+        send: &mut impl FnMut(Port, &[u8], usize),
+    ) {
+        let core = self.groups.core(number);
+        let group = self.groups.take(number);
+        let mut header = self.header(Kind::Requests, now_us);
+        self.train.clear();
+        let mut end = 0;
+        for &place in &group.flights {
+            self.train.resize(end, 0);
+            let flight = &mut self.flights[place as usize];
+            header.sequence = flight.sequence;
+            self.train.extend_from_slice(&header.bytes());
+            self.train.extend_from_slice(&flight.record);
+            end += group.stride;
+            wait(flight, &self.settings, now_us);
+        }
+        send(Some(self.lanes[core].port), &self.train, group.stride);
+    }
+
+    /// Sends the next window of a request in fragments. The server is asked how far it has come with the last of them.
+    fn send_window(&mut self, place: u32, now_us: u64, send: &mut impl FnMut(Port, &[u8], usize)) {
+        let mut header = self.header(Kind::Fragment, now_us);
+        let flight = &mut self.flights[place as usize];
+        let Some(upload) = flight.upload else {
+            return;
+        };
+        header.sequence = flight.sequence;
+        self.train.clear();
+        let offsets = (upload.next..flight.record.len()).step_by(DATA_BYTES);
+        let mut offsets = offsets.take(WINDOW).peekable();
+        while let Some(offset) = offsets.next() {
+            header.count = u8::from(offsets.peek().is_none());
+            self.train.extend_from_slice(&header.bytes());
+            let fragment = Fragment::of(&flight.record, upload.digest, offset);
+            fragment.write(&mut self.train);
+        }
+        wait(flight, &self.settings, now_us);
+        let port = self.lanes[usize::from(flight.core)].port;
+        let stride = RequestHeader::BYTES + HEAD_BYTES + DATA_BYTES;
+        send(Some(port), &self.train, stride);
+    }
+
+    fn ask_directory(&mut self, now_us: u64, send: &mut impl FnMut(Port, &[u8], usize)) {
+        let is_old = |known: &Known| now_us >= known.renew_us;
+        if self.directory.as_ref().is_some_and(is_old) {
+            self.refresh();
+        }
+        let Some(question) = &mut self.question else {
+            return;
+        };
+        if question.due_us.is_some_and(|due_us| now_us < due_us) {
+            return;
+        }
+        question.sends = question.sends.saturating_add(1);
+        question.sequence = question.sequence.wrapping_add(1);
+        let wait_us = (self.settings.resend_first_us << question.sends.min(16))
+            .min(self.settings.resend_longest_us);
+        question.due_us = Some(now_us + wait_us);
+        let sequence = question.sequence;
+        let header = RequestHeader {
+            sequence,
+            count: 0,
+            ..self.header(Kind::Directory, now_us)
+        };
+        // As long as the longest answer, so that anybody may have it.
+        let mut bytes = [0; directory::REPLY_BYTES_MAX];
+        bytes[..RequestHeader::BYTES].copy_from_slice(&header.bytes());
+        send(None, &bytes, bytes.len());
+    }
+
+    fn header(&self, kind: Kind, now_us: u64) -> RequestHeader {
+        let known = self.directory.as_ref();
+        RequestHeader {
+            kind,
+            count: 1,
+            directory: known.map_or(0, |known| known.version),
+            sequence: 0,
+            timestamp: now_us as u32,
+            client: self.client,
+            token: known.map_or(0, |known| known.directory.token),
+        }
+    }
+}
+
+impl Question {
+    /// Whether this sequence number is the question's.
+    pub(super) fn is(&self, sequence: u32) -> bool {
+        self.sends > 0 && self.sequence == sequence
+    }
+}
+
+/// A request has been sent: it waits, each time for twice as long as the last, up to a bound.
+#[inline]
+fn wait<T>(flight: &mut Flight<T>, settings: &Settings, now_us: u64) {
+    let doublings = flight.sends.min(16);
+    flight.sends = flight.sends.saturating_add(1);
+    let wait_us = (settings.resend_first_us << doublings).min(settings.resend_longest_us);
+    flight.phase = Phase::Waiting(now_us + wait_us);
+}

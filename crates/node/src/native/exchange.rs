@@ -1,0 +1,401 @@
+//! Answers the trains of one system call.
+
+use super::Rules;
+use super::assemblies::{Assemblies, request_bytes_max};
+use super::intake::{Batch, Entry, Intake, Jobs, Judging, Letter, Spot, Whole};
+use super::ledger::{Answer, CLIENT_BYTES, Ledger};
+use super::outbox::{Outbox, Send};
+use glimmer_base::Moment;
+use glimmer_base::limits::{
+    BATCH_MAX, BUFFER_BYTES_KEPT_MAX, NATIVE_CLIENTS_MAX, NATIVE_MUTATIONS_KEPT, NATIVE_TOKEN_S,
+};
+use glimmer_engine::{Done, Engine, Job, Status as Executed};
+use glimmer_proto::native::{
+    DATAGRAM_BYTES_MAX, Directory, Kind, Record, ReplyHeader, Status, reply,
+};
+use glimmer_transport::udp::Trains;
+use std::ops::Range;
+
+/// What one worker's exchange counted, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Datagrams that were no request.
+    pub dropped: u64,
+    /// Requests executed.
+    pub requests: u64,
+    /// Batches in which they were.
+    pub batches: u64,
+    /// Requests refused because their client's directory is not this server's, or because another worker owns the key.
+    pub misdirected: u64,
+    /// Mutations refused because the client has not shown that it owns its address.
+    pub unproven: u64,
+    /// Mutations that had been executed before, and were answered as they had been.
+    pub repeated: u64,
+    /// Mutations that came after a newer one of their key, and were not executed.
+    pub superseded: u64,
+    /// Replies that were written over their requests.
+    pub in_place: u64,
+    /// Replies that were longer than their requests.
+    pub aside: u64,
+}
+
+/// One worker's side of the native protocol, without its sockets.
+pub struct Exchange {
+    intake: Intake,
+    outbox: Outbox,
+    /// What the engine answers.
+    out: Vec<u8>,
+    /// The reply that is being put together.
+    reply: Vec<u8>,
+    /// The last batch, for its memory.
+    settled: Box<Settled>,
+    figures: Figures,
+}
+
+/// What is needed to answer.
+struct Tools<'t> {
+    engine: &'t mut dyn Engine,
+    now: Moment,
+    /// The UDP ports of all workers, at the address where the trains came in.
+    ports: &'t [u16],
+    send: &'t mut Send<'t>,
+}
+
+/// A batch after its execution.
+#[derive(Default)]
+struct Settled {
+    batch: Batch,
+    /// Where each job's answer ends.
+    ends: [usize; BATCH_MAX],
+}
+
+impl Exchange {
+    /// The exchange of worker `me`, which may keep `bytes_max` bytes of what clients send over time.
+    pub fn new(rules: Rules, me: usize, bytes_max: usize) -> Exchange {
+        // Half of it each, but never so little that the largest item could not be stored.
+        let assembly_bytes_max = (bytes_max / 2).max(request_bytes_max(rules.item_bytes_max));
+        let ledger_bytes_max = bytes_max.saturating_sub(assembly_bytes_max);
+        let clients_max = (ledger_bytes_max / CLIENT_BYTES).clamp(1, NATIVE_CLIENTS_MAX);
+        let assemblies = Assemblies::new(rules.item_bytes_max, assembly_bytes_max);
+        Exchange {
+            intake: Intake::new(rules, me, Ledger::new(clients_max), assemblies),
+            outbox: Outbox::new(),
+            out: Vec::new(),
+            reply: Vec::new(),
+            settled: Box::default(),
+            figures: Figures::default(),
+        }
+    }
+
+    /// What was counted.
+    pub fn figures(&self) -> Figures {
+        Figures {
+            in_place: self.outbox.in_place,
+            aside: self.outbox.aside,
+            ..self.figures
+        }
+    }
+
+    /// Bytes that are kept of what clients have sent.
+    pub fn bytes(&self) -> usize {
+        self.intake.ledger.bytes() + self.intake.assemblies.bytes()
+    }
+
+    /// Gives up requests that have stopped arriving.
+    pub fn expire(&mut self, now: Moment) {
+        self.intake.assemblies.expire(now.ms);
+    }
+
+    /// Executes what the trains ask for, and hands the answers to `send`. `ports` are those of all workers, at the address where the trains came in.
+    pub fn answer<'t>(
+        &mut self,
+        trains: &mut Trains,
+        engine: &'t mut dyn Engine,
+        now: Moment,
+        ports: &'t [u16],
+        send: &'t mut Send<'t>,
+    ) {
+        let mut tools = Tools {
+            engine,
+            now,
+            ports,
+            send,
+        };
+        self.intake.begin();
+        let mut settled = std::mem::take(&mut self.settled);
+        let mut at = Spot::default();
+        while at.train < trains.count() {
+            self.execute(trains, &mut at, &mut settled, &mut tools);
+            self.reply_to(trains, &settled, &mut tools);
+            if let Some(whole) = self.intake.whole.take() {
+                self.answer_whole(trains, &whole, &mut tools);
+            }
+        }
+        self.settled = settled;
+        self.outbox.leave(trains, tools.send);
+    }
+
+    /// Reads a batch and executes it.
+    fn execute(
+        &mut self,
+        trains: &Trains,
+        at: &mut Spot,
+        settled: &mut Settled,
+        tools: &mut Tools<'_>,
+    ) {
+        let mut judging = Judging {
+            engine: &*tools.engine,
+            now: tools.now,
+            figures: &mut self.figures,
+        };
+        let (batch, mut jobs) = (&mut settled.batch, Jobs::new());
+        self.intake.read(trains, at, batch, &mut jobs, &mut judging);
+        let mut done = [SKIPPED; BATCH_MAX];
+        self.run(&jobs, &mut done[..jobs.len()], tools);
+        settled.ends = done.map(|done| done.end);
+        if !done[..jobs.len()].iter().all(is_done) {
+            self.put_back(settled, &done, at);
+        }
+    }
+
+    fn run(&mut self, jobs: &[Job<'_>], done: &mut [Done], tools: &mut Tools<'_>) {
+        self.out.clear();
+        self.out.shrink_to(BUFFER_BYTES_KEPT_MAX);
+        if !jobs.is_empty() {
+            let outs = std::slice::from_mut(&mut self.out);
+            tools.engine.run(tools.now, jobs, outs, done);
+            self.figures.batches += 1;
+            self.figures.requests += jobs.len() as u64;
+        }
+    }
+
+    /// Some jobs were not executed: the replies before them took too much room, or a reader met too many writers. The first datagram with such a job
+    /// begins the next batch, and those behind it follow. If it was the first of this one, what was not executed of it is refused.
+    #[cold]
+    fn put_back(&mut self, settled: &mut Settled, done: &[Done], at: &mut Spot) {
+        let Settled { batch, ends } = settled;
+        let Batch { letters, entries } = batch;
+        let (mut job, mut start) = (0, 0);
+        // The first datagram that is put back, and the entries behind the one that was not finished.
+        let (mut kept, mut behind) = (None, 0);
+        for (index, letter) in letters.iter().enumerate() {
+            let end = start + letter.entries;
+            let jobs_before = job;
+            let is_job = |entry: &&Entry| matches!(entry, Entry::Job { .. });
+            job += entries[start..end].iter().filter(is_job).count();
+            if done[jobs_before..job].iter().all(is_done) {
+                start = end;
+                continue;
+            }
+            // Of a datagram that is put back, what was executed is noted, and the rest is forgotten.
+            let mut job = jobs_before;
+            for entry in &mut entries[start..end] {
+                let Entry::Job { slot, .. } = *entry else {
+                    continue;
+                };
+                if !is_done(&done[job]) {
+                    self.intake.withdraw(&[*entry]);
+                    if index == 0 {
+                        *entry = Entry::Settled(match done[job].status {
+                            Executed::NoRoom => Status::AskAlone,
+                            _ => Status::AskOwner,
+                        });
+                    }
+                } else if let Some(slot) = slot
+                    && index > 0
+                {
+                    let from = job.checked_sub(1).map_or(0, |before| ends[before]);
+                    let answer = Answer::of(&self.out[from..ends[job]]);
+                    self.intake.ledger.settle(slot, answer);
+                }
+                job += 1;
+            }
+            kept = Some(index.max(1));
+            behind = end;
+            start = if index == 0 { end } else { start };
+            break;
+        }
+        let Some(kept) = kept.filter(|&kept| kept < letters.len()) else {
+            return;
+        };
+        self.intake.withdraw(&entries[behind..]);
+        *at = letters[kept].spot;
+        letters.truncate(kept);
+        entries.truncate(start);
+    }
+
+    /// Puts the replies of a batch on their way, and notes what mutations were answered.
+    fn reply_to(&mut self, trains: &mut Trains, settled: &Settled, tools: &mut Tools<'_>) {
+        let mut entries = settled.batch.entries.iter();
+        let mut ends = settled.ends.iter();
+        let mut start = 0;
+        for letter in &settled.batch.letters {
+            if letter.entries == 1 {
+                let entry = entries.next().expect("a letter has its entries");
+                let mut answer = 0..0;
+                if let Entry::Job { .. } = entry {
+                    answer = start..*ends.next().expect("a job has its end");
+                    start = answer.end;
+                }
+                self.reply_to_one(trains, letter, entry, answer, tools);
+                continue;
+            }
+            let mut reply = std::mem::take(&mut self.reply);
+            reply.clear();
+            for left in (0..letter.entries).rev() {
+                let entry = entries.next().expect("a letter has its entries");
+                let room = DATAGRAM_BYTES_MAX
+                    - ReplyHeader::BYTES
+                    - reply.len()
+                    - left * reply::RECORD_BYTES;
+                match entry {
+                    Entry::Job { slot, .. } => {
+                        let end = *ends.next().expect("a job has its end");
+                        let answer = &self.out[start..end];
+                        start = end;
+                        self.intake.note(*slot, answer);
+                        if answer.len() <= room {
+                            reply.extend_from_slice(answer);
+                        } else {
+                            reply::status(&mut reply, Status::AskAlone);
+                        }
+                    }
+                    Entry::Settled(status) => reply::status(&mut reply, *status),
+                    Entry::Repeated(answer) => reply.extend_from_slice(answer.bytes()),
+                    Entry::Directory | Entry::Progress(_) => {
+                        unreachable!("these are their datagrams' only entries")
+                    }
+                }
+            }
+            let header = self.header(letter, Kind::Replies).bytes();
+            if !(self.outbox).put(trains, letter, &header, &reply, tools.send) {
+                reply.clear();
+                (0..letter.entries).for_each(|_| reply::status(&mut reply, Status::NoToken));
+                self.outbox.put(trains, letter, &header, &reply, tools.send);
+            }
+            self.reply = reply;
+        }
+    }
+
+    /// Replies to the only request of a datagram. `answer` is the engine's, if the request was for it.
+    #[inline]
+    fn reply_to_one(
+        &mut self,
+        trains: &mut Trains,
+        letter: &Letter,
+        entry: &Entry,
+        answer: Range<usize>,
+        tools: &mut Tools<'_>,
+    ) {
+        let mut header = self.header(letter, Kind::Replies);
+        match *entry {
+            Entry::Job { slot, offset } => {
+                let answer = &self.out[answer];
+                self.intake.note(slot, answer);
+                let is_short = ReplyHeader::BYTES + answer.len() <= DATAGRAM_BYTES_MAX;
+                if is_short {
+                    let head = header.bytes();
+                    if self.outbox.put(trains, letter, &head, answer, tools.send) {
+                        return;
+                    }
+                } else if letter.is_proven {
+                    let peer = trains.peer(letter.spot.train);
+                    let outbox = &mut self.outbox;
+                    outbox.send_fragments(peer, &header, answer, offset as usize, tools.send);
+                    return;
+                }
+                self.put_status(trains, letter, Status::NoToken, tools);
+            }
+            Entry::Settled(status) => self.put_status(trains, letter, status, tools),
+            Entry::Repeated(answer) => {
+                let head = header.bytes();
+                (self.outbox).put(trains, letter, &head, answer.bytes(), tools.send);
+            }
+            Entry::Progress(next) => {
+                header.kind = Kind::Progress;
+                let head = header.bytes();
+                (self.outbox).put(trains, letter, &head, &next.to_le_bytes(), tools.send);
+            }
+            Entry::Directory => {
+                header.kind = Kind::DirectoryReply;
+                let directory = self.directory(trains, letter, tools);
+                self.reply.clear();
+                directory.write(&mut self.reply);
+                let head = header.bytes();
+                (self.outbox).put(trains, letter, &head, &self.reply, tools.send);
+            }
+        }
+    }
+
+    fn put_status(
+        &mut self,
+        trains: &mut Trains,
+        letter: &Letter,
+        status: Status,
+        tools: &mut Tools<'_>,
+    ) {
+        let bytes = reply::status_bytes(status);
+        let head = self.header(letter, Kind::Replies).bytes();
+        self.outbox.put(trains, letter, &head, &bytes, tools.send);
+    }
+
+    /// Answers a request that came in fragments.
+    fn answer_whole(&mut self, trains: &mut Trains, whole: &Whole, tools: &mut Tools<'_>) {
+        let Whole { letter, message } = whole;
+        let record = Record::read(message).filter(|&(_, bytes)| bytes == message.len());
+        let Some((record, _)) = record else {
+            return self.put_status(trains, letter, Status::Malformed, tools);
+        };
+        let mut judging = Judging {
+            engine: &*tools.engine,
+            now: tools.now,
+            figures: &mut self.figures,
+        };
+        let Some((entry, job)) = self.intake.judge(letter, record, &mut judging) else {
+            return;
+        };
+        let mut done = [SKIPPED];
+        let jobs = job.as_slice();
+        self.run(jobs, &mut done[..jobs.len()], tools);
+        let entry = match (entry, done[0].status) {
+            (Entry::Job { .. }, Executed::Done) | (Entry::Settled(_) | Entry::Repeated(_), _) => {
+                entry
+            }
+            (unexecuted, _) => {
+                self.intake.withdraw(&[unexecuted]);
+                Entry::Settled(Status::AskOwner)
+            }
+        };
+        self.reply_to_one(trains, letter, &entry, 0..done[0].end, tools);
+    }
+
+    fn header(&self, letter: &Letter, kind: Kind) -> ReplyHeader {
+        let version = self.intake.rules.directory_version;
+        ReplyHeader::to(&letter.header, kind, letter.entries as u8, version)
+    }
+
+    fn directory(&self, trains: &Trains, letter: &Letter, tools: &Tools<'_>) -> Directory {
+        let rules = &self.intake.rules;
+        let peer = trains.peer(letter.spot.train);
+        Directory {
+            token: rules.secret.token(peer, tools.now.ms),
+            token_s: NATIVE_TOKEN_S,
+            seed: rules.seed,
+            item_bytes_max: rules.item_bytes_max as u32,
+            partitions: rules.partitions as u16,
+            mode: rules.mode,
+            access: rules.access,
+            mutation_window: NATIVE_MUTATIONS_KEPT,
+            ports: tools.ports.to_vec(),
+        }
+    }
+}
+
+fn is_done(done: &Done) -> bool {
+    done.status == Executed::Done
+}
+
+const SKIPPED: Done = Done {
+    status: Executed::Skipped,
+    end: 0,
+};

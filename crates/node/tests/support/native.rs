@@ -1,0 +1,127 @@
+//! A server of native clients without sockets: real engines, and an exchange for each worker.
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+use std::net::SocketAddr;
+
+use glimmer_base::{Moment, Seed};
+use glimmer_engine::{Engine, Spread, Uniques, build};
+use glimmer_node::native::{Exchange, Rules, Secret};
+use glimmer_proto::native::directory::{Access as Told, Mode};
+use glimmer_store::access::{Access, Crcw, Crew, Erew};
+use glimmer_store::evict::S3Fifo;
+use glimmer_store::memory::PagePolicy;
+use glimmer_store::partition::{Owner, PartitionConfig};
+use glimmer_transport::udp::{Peer, Train, Trains};
+
+pub const SEED: Seed = Seed(11);
+pub const VERSION: u32 = 3;
+pub const ITEM_BYTES_MAX: usize = 64 << 10;
+pub const KEPT_BYTES_MAX: usize = 4 << 20;
+
+/// A datagram or several of one length.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sent {
+    pub bytes: Vec<u8>,
+    pub stride: usize,
+}
+
+pub struct Server {
+    pub engines: Vec<Box<dyn Engine>>,
+    pub exchanges: Vec<Exchange>,
+    pub ports: Vec<u16>,
+    pub rules: Rules,
+    trains: Trains,
+}
+
+impl Server {
+    pub fn new(access: Told, workers: usize) -> Server {
+        match access {
+            Told::Erew => Server::of::<Erew>(access, workers),
+            Told::Crew => Server::of::<Crew>(access, workers),
+            Told::Crcw => Server::of::<Crcw>(access, workers),
+        }
+    }
+
+    fn of<A: Access>(access: Told, workers: usize) -> Server {
+        let spread = Spread {
+            partitions: 2 * workers,
+            workers,
+            numa_nodes: Vec::new(),
+        };
+        let config = PartitionConfig {
+            log_bytes: 8 << 20,
+            main_buckets: 256,
+            spare_buckets: 16,
+            item_bytes_max: ITEM_BYTES_MAX,
+            pages: PagePolicy::Small,
+            seed: SEED,
+            ..PartitionConfig::default()
+        };
+        let make = |_| Owner::<A, S3Fifo>::new(&config, S3Fifo);
+        let engines = build(&spread, Uniques::Kept, make).unwrap();
+        let rules = Rules {
+            seed: SEED,
+            checks_reads: false,
+            secret: Secret([5, 6]),
+            directory_version: VERSION,
+            partitions: spread.partitions,
+            workers,
+            item_bytes_max: ITEM_BYTES_MAX,
+            mode: Mode::Cache,
+            access,
+        };
+        Server {
+            engines,
+            exchanges: (0..workers)
+                .map(|me| Exchange::new(rules, me, KEPT_BYTES_MAX))
+                .collect(),
+            ports: (0..workers).map(|worker| 4000 + worker as u16).collect(),
+            rules,
+            trains: Trains::default(),
+        }
+    }
+
+    /// What a worker answers to trains that arrive together.
+    pub fn answer(
+        &mut self,
+        worker: usize,
+        from: SocketAddr,
+        trains: &[Sent],
+        now_ms: u64,
+    ) -> Vec<Sent> {
+        self.trains.clear();
+        for train in trains {
+            self.trains
+                .push(Peer::from(from), &train.bytes, train.stride);
+        }
+        let mut sent = Vec::new();
+        let mut send = |trains: &[Train<'_>]| {
+            for train in trains {
+                assert_eq!(train.peer.as_bytes(), Peer::from(from).as_bytes());
+                assert!(
+                    train.bytes.len().div_ceil(train.stride) <= 64 && train.bytes.len() <= 65_507
+                );
+                sent.push(Sent {
+                    bytes: train.bytes.to_vec(),
+                    stride: train.stride,
+                });
+            }
+        };
+        let (exchange, engine) = (&mut self.exchanges[worker], &mut *self.engines[worker]);
+        exchange.answer(
+            &mut self.trains,
+            engine,
+            moment(now_ms),
+            &self.ports,
+            &mut send,
+        );
+        sent
+    }
+}
+
+pub fn moment(now_ms: u64) -> Moment {
+    Moment {
+        ms: 10_000 + now_ms,
+        epoch_unix_ms: 1_700_000_000_000,
+    }
+}

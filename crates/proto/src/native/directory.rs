@@ -1,0 +1,142 @@
+//! Which port to send a request to (MICA §4.2.2).
+//!
+//! | byte | bytes | content |
+//! | --- | --- | --- |
+//! | 0 | 8 | token |
+//! | 8 | 8 | seed of the keyhash |
+//! | 16 | 4 | item limit in bytes |
+//! | 20 | 2 | partitions |
+//! | 22 | 2 | cores |
+//! | 24 | 1 | mode: 1 cache, 2 store |
+//! | 25 | 1 | access: 1 EREW, 2 CREW, 3 CRCW |
+//! | 26 | 2 | zero |
+//! | 28 | 4 | seconds for which the token is good |
+//! | 32 | 4 | mutations of one client that a core remembers |
+//! | 36 | 2 each | UDP port of each core |
+//!
+//! Core `c` is served at the `c`-th port. Partition `p` of a key is the keyhash's 16 high bits, times `partitions`, shifted right by 16; core
+//! `p mod cores` owns it.
+
+use super::{u16_at, u32_at, u64_at};
+use glimmer_base::limits::{PARTITIONS_MAX, WORKERS_MAX};
+use glimmer_base::{Keyhash, Seed};
+
+/// Bytes in front of the ports.
+const HEAD_BYTES: usize = 36;
+/// Bytes of the longest directory reply, its datagram's header included. A question that is as long is answered by any server.
+pub const REPLY_BYTES_MAX: usize = super::ReplyHeader::BYTES + HEAD_BYTES + 2 * WORKERS_MAX;
+
+/// Who may touch a partition (MICA §4.1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Access {
+    /// Its owner: reads and writes go there.
+    Erew = 1,
+    /// Its owner writes, anybody reads.
+    Crew = 2,
+    /// Anybody reads and writes.
+    Crcw = 3,
+}
+
+/// What happens when the memory is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Mode {
+    /// Items leave.
+    Cache = 1,
+    /// Stores are refused.
+    Store = 2,
+}
+
+/// What a server says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Directory {
+    /// What shows that the client owns its address.
+    pub token: u64,
+    /// How long the token is good for, in seconds.
+    pub token_s: u32,
+    /// The keyhash's seed.
+    pub seed: Seed,
+    /// Largest item, key and header included, in bytes.
+    pub item_bytes_max: u32,
+    /// Number of partitions.
+    pub partitions: u16,
+    /// What happens when the memory is full.
+    pub mode: Mode,
+    /// Who may touch a partition.
+    pub access: Access,
+    /// Mutations of one client that a core remembers: so many, counted from the oldest that is unanswered, may be under way to one port.
+    pub mutation_window: u32,
+    /// The UDP port of each core; at least one.
+    pub ports: Vec<u16>,
+}
+
+impl Directory {
+    /// Reads what follows a datagram's header; none if it makes no sense.
+    pub fn read(bytes: &[u8]) -> Option<Directory> {
+        let (partitions, cores) = (u16_at(bytes, 20)?, usize::from(u16_at(bytes, 22)?));
+        let mode = match bytes.get(24)? {
+            1 => Mode::Cache,
+            2 => Mode::Store,
+            _ => return None,
+        };
+        let access = match bytes.get(25)? {
+            1 => Access::Erew,
+            2 => Access::Crew,
+            3 => Access::Crcw,
+            _ => return None,
+        };
+        if !(1..=PARTITIONS_MAX).contains(&usize::from(partitions))
+            || !(1..=WORKERS_MAX).contains(&cores)
+        {
+            return None;
+        }
+        let ports = bytes.get(HEAD_BYTES..HEAD_BYTES + 2 * cores)?;
+        Some(Directory {
+            token: u64_at(bytes, 0)?,
+            seed: Seed(u64_at(bytes, 8)?),
+            item_bytes_max: u32_at(bytes, 16)?,
+            partitions,
+            mode,
+            access,
+            token_s: u32_at(bytes, 28)?,
+            mutation_window: u32_at(bytes, 32)?,
+            ports: ports
+                .as_chunks::<2>()
+                .0
+                .iter()
+                .map(|port| u16::from_le_bytes(*port))
+                .collect(),
+        })
+    }
+
+    /// Appends it.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut head = [0; HEAD_BYTES];
+        head[0..8].copy_from_slice(&self.token.to_le_bytes());
+        head[8..16].copy_from_slice(&self.seed.0.to_le_bytes());
+        head[16..20].copy_from_slice(&self.item_bytes_max.to_le_bytes());
+        head[20..22].copy_from_slice(&self.partitions.to_le_bytes());
+        head[22..24].copy_from_slice(&(self.ports.len() as u16).to_le_bytes());
+        head[24] = self.mode as u8;
+        head[25] = self.access as u8;
+        head[28..32].copy_from_slice(&self.token_s.to_le_bytes());
+        head[32..36].copy_from_slice(&self.mutation_window.to_le_bytes());
+        out.extend_from_slice(&head);
+        for port in &self.ports {
+            out.extend_from_slice(&port.to_le_bytes());
+        }
+    }
+
+    /// The core that owns the key's partition.
+    #[inline]
+    pub fn owner(&self, keyhash: Keyhash) -> usize {
+        keyhash.partition(self.partitions.into()) % self.ports.len()
+    }
+
+    /// Whether any core may read any partition.
+    #[inline]
+    pub fn shares_reads(&self) -> bool {
+        self.access != Access::Erew
+    }
+}

@@ -1,0 +1,171 @@
+//! Messages that are longer than a datagram: a request, or the replies to the one request of a datagram, cut into pieces.
+//!
+//! ```text
+//!      0               4               8                              16
+//!     +---------------+---------------+-------------------------------+
+//!     | message bytes |    offset     |            digest             |  data to the end of the datagram
+//!     +---------------+---------------+-------------------------------+
+//! ```
+//!
+//! Fragments are taken in any order within [`WINDOW`] of the first that is missing; others are dropped and sent again. The digest (XXH3 of the whole
+//! message, seed 0) tells whether fragments belong to the same bytes: a value may change between two fragments of it.
+
+use super::{DATAGRAM_BYTES_MAX, u32_at, u64_at};
+use glimmer_base::Seed;
+
+/// Bytes in front of a fragment's data, behind the datagram's header.
+pub const HEAD_BYTES: usize = 16;
+/// Bytes of data in a fragment, the same in both directions; only a message's last fragment has fewer.
+pub const DATA_BYTES: usize = DATAGRAM_BYTES_MAX - super::RequestHeader::BYTES - HEAD_BYTES;
+/// Fragments that are sent before an answer is waited for, in both directions.
+pub const WINDOW: usize = 32;
+
+/// A fragment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fragment<'a> {
+    /// Bytes of the whole message.
+    pub message_bytes: u32,
+    /// Where in the message the data belongs.
+    pub offset: u32,
+    /// Hash of the whole message.
+    pub digest: u64,
+    /// 1 to [`DATA_BYTES`] bytes.
+    pub data: &'a [u8],
+}
+
+impl<'a> Fragment<'a> {
+    /// Reads what follows a datagram's header. None if it lies outside its own message, or is not as long as its place in it asks for.
+    #[inline]
+    pub fn read(bytes: &'a [u8]) -> Option<Fragment<'a>> {
+        let (head, data) = bytes.split_first_chunk::<HEAD_BYTES>()?;
+        let fragment = Fragment {
+            message_bytes: u32_at(head, 0)?,
+            offset: u32_at(head, 4)?,
+            digest: u64_at(head, 8)?,
+            data,
+        };
+        let rest = fragment.message_bytes.checked_sub(fragment.offset)? as usize;
+        let fits = !data.is_empty() && data.len() == rest.min(DATA_BYTES);
+        let is_aligned = (fragment.offset as usize).is_multiple_of(DATA_BYTES);
+        (fits && is_aligned).then_some(fragment)
+    }
+
+    /// The fragment of a message that begins at `offset`, a multiple of [`DATA_BYTES`] inside it.
+    pub fn of(message: &'a [u8], digest: u64, offset: usize) -> Fragment<'a> {
+        Fragment {
+            message_bytes: message.len() as u32,
+            offset: offset as u32,
+            digest,
+            data: &message[offset..message.len().min(offset + DATA_BYTES)],
+        }
+    }
+
+    /// Appends it.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.message_bytes.to_le_bytes());
+        out.extend_from_slice(&self.offset.to_le_bytes());
+        out.extend_from_slice(&self.digest.to_le_bytes());
+        out.extend_from_slice(self.data);
+    }
+}
+
+/// The hash by which fragments know that they belong together.
+pub fn digest(message: &[u8]) -> u64 {
+    Seed(0).keyhash(message).0
+}
+
+/// A message that is being put together. It grows as its bytes arrive: who only claims a length costs nothing.
+#[derive(Debug, Default)]
+pub struct Assembly {
+    bytes: Vec<u8>,
+    message_bytes: u32,
+    digest: u64,
+    /// Everything before this byte is there.
+    next: usize,
+    /// Which of the fragments from there on are there.
+    ahead: u32,
+}
+
+/// What a fragment did to an [`Assembly`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joined {
+    /// It was there, or is too far ahead.
+    OutOfOrder,
+    /// It belongs to other bytes than those that are there.
+    Foreign,
+    /// More are to come.
+    More,
+    /// The message is complete and has its digest.
+    Complete,
+    /// The message is complete and does not have its digest: it was begun anew.
+    Corrupt,
+}
+
+impl Assembly {
+    /// An assembly of the message that `fragment` belongs to, with nothing in it.
+    pub fn new(fragment: &Fragment<'_>) -> Assembly {
+        Assembly {
+            message_bytes: fragment.message_bytes,
+            digest: fragment.digest,
+            ..Assembly::default()
+        }
+    }
+
+    /// Takes a fragment in.
+    pub fn join(&mut self, fragment: &Fragment<'_>) -> Joined {
+        if (fragment.message_bytes, fragment.digest) != (self.message_bytes, self.digest) {
+            return Joined::Foreign;
+        }
+        let offset = fragment.offset as usize;
+        let ahead = offset
+            .checked_sub(self.next)
+            .map(|bytes| bytes / DATA_BYTES);
+        let Some(ahead) = ahead.filter(|&ahead| ahead < WINDOW && self.ahead & 1 << ahead == 0)
+        else {
+            return Joined::OutOfOrder;
+        };
+        let end = offset + fragment.data.len();
+        if self.bytes.len() < end {
+            self.bytes.resize(end, 0);
+        }
+        self.bytes[offset..end].copy_from_slice(fragment.data);
+        self.ahead |= 1 << ahead;
+        let here = self.ahead.trailing_ones();
+        self.ahead = self.ahead.checked_shr(here).unwrap_or(0);
+        self.next = (self.next + here as usize * DATA_BYTES).min(self.message_bytes());
+        if self.next < self.message_bytes() {
+            Joined::More
+        } else if digest(&self.bytes) == self.digest {
+            Joined::Complete
+        } else {
+            (self.next, self.ahead) = (0, 0);
+            self.bytes.clear();
+            Joined::Corrupt
+        }
+    }
+
+    /// The first byte that is missing.
+    pub fn next(&self) -> u32 {
+        self.next as u32
+    }
+
+    /// Bytes of the whole message.
+    pub fn message_bytes(&self) -> usize {
+        self.message_bytes as usize
+    }
+
+    /// What is there without a gap.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.next]
+    }
+
+    /// The message, once it is complete.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+const _: () = assert!(
+    WINDOW == u32::BITS as usize,
+    "a bit for each fragment of a window"
+);

@@ -1,0 +1,262 @@
+//! What became of one request.
+//!
+//! ```text
+//!      0       1       2       3       4               8
+//!     +-------+-------+-------+-------+---------------+
+//!     |status | shape |   0   |   0   |   value_len   |
+//!     +-------+-------+-------+-------+---------------+
+//!   8 | flags, if shape has bit 0 (4) | CAS unique, bit 1 (8) | number, bit 2 (8) | value |
+//!     +-------------------------------+-----------------------+-------------------+-------+
+//! ```
+//!
+//! Key, opcode and keyhash are not repeated: the client finds them by the sequence number. Client flags of zero are left out.
+
+use super::{u32_at, u64_at};
+
+/// Bytes of a reply without fields and value.
+pub const RECORD_BYTES: usize = 8;
+/// Bytes of all fields.
+pub const FIELDS_BYTES_MAX: usize = 20;
+
+const FLAGS: u8 = 1;
+const CAS: u8 = 2;
+const NUMBER: u8 = 4;
+
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Status {
+    /// `GET`: here it is.
+    Found = 0x01,
+    /// There is no such item.
+    NotFound = 0x02,
+    /// Stored.
+    Stored = 0x03,
+    /// `ADD`: there is an item. `CAS`: the item has another unique.
+    Exists = 0x04,
+    /// Removed.
+    Deleted = 0x05,
+    /// The item has its new expiry time.
+    Touched = 0x06,
+    /// `INCREMENT`, `DECREMENT`: the number shown.
+    Counted = 0x07,
+    /// `NOOP`: the server is there.
+    Alive = 0x08,
+    /// The value to add to or subtract from is no number.
+    NotANumber = 0x10,
+    /// There is no memory for the item.
+    OutOfMemory = 0x11,
+    /// The item is larger than the limit.
+    TooLarge = 0x12,
+    /// The request is malformed, and so is everything behind it in the datagram.
+    Malformed = 0x20,
+    /// The keyhash is not the key's, or another core owns the key: the client's directory is not the server's.
+    WrongPartition = 0x21,
+    /// The directory has changed since the version that the request names.
+    NewDirectory = 0x22,
+    /// A reader met too many writers: the partition's own core has to be asked.
+    AskOwner = 0x23,
+    /// The client has to show that it owns its address: by the token of a directory reply.
+    NoToken = 0x24,
+    /// The server cannot take this now.
+    Overloaded = 0x25,
+    /// The reply does not fit beside the others of its datagram: ask alone.
+    AskAlone = 0x26,
+    /// Not executed: a newer mutation of the key by this client has been.
+    Superseded = 0x27,
+    /// The mutation is older than the server remembers; whether it was executed is not known.
+    Forgotten = 0x28,
+}
+
+impl Status {
+    /// Every status.
+    pub const ALL: [Status; 20] = [
+        Status::Found,
+        Status::NotFound,
+        Status::Stored,
+        Status::Exists,
+        Status::Deleted,
+        Status::Touched,
+        Status::Counted,
+        Status::Alive,
+        Status::NotANumber,
+        Status::OutOfMemory,
+        Status::TooLarge,
+        Status::Malformed,
+        Status::WrongPartition,
+        Status::NewDirectory,
+        Status::AskOwner,
+        Status::NoToken,
+        Status::Overloaded,
+        Status::AskAlone,
+        Status::Superseded,
+        Status::Forgotten,
+    ];
+
+    /// The status of this byte.
+    #[inline]
+    pub fn from_byte(byte: u8) -> Option<Status> {
+        Some(match byte {
+            0x01 => Status::Found,
+            0x02 => Status::NotFound,
+            0x03 => Status::Stored,
+            0x04 => Status::Exists,
+            0x05 => Status::Deleted,
+            0x06 => Status::Touched,
+            0x07 => Status::Counted,
+            0x08 => Status::Alive,
+            0x10 => Status::NotANumber,
+            0x11 => Status::OutOfMemory,
+            0x12 => Status::TooLarge,
+            0x20 => Status::Malformed,
+            0x21 => Status::WrongPartition,
+            0x22 => Status::NewDirectory,
+            0x23 => Status::AskOwner,
+            0x24 => Status::NoToken,
+            0x25 => Status::Overloaded,
+            0x26 => Status::AskAlone,
+            0x27 => Status::Superseded,
+            0x28 => Status::Forgotten,
+            _ => return None,
+        })
+    }
+
+    /// Whether the request was executed, whatever came of it. What was not may be sent again.
+    pub fn is_executed(self) -> bool {
+        (self as u8) < Status::Malformed as u8
+    }
+}
+
+/// A reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply<'a> {
+    /// What became of the request.
+    pub status: Status,
+    /// The client's own 32 bits; zero where none are shown.
+    pub flags: u32,
+    /// The item's CAS unique, if it is shown.
+    pub cas: Option<u64>,
+    /// The number that was counted to.
+    pub number: Option<u64>,
+    /// The value.
+    pub value: &'a [u8],
+}
+
+impl<'a> Reply<'a> {
+    /// A reply that is nothing but a status.
+    pub fn bare(status: Status) -> Reply<'a> {
+        Reply {
+            status,
+            flags: 0,
+            cas: None,
+            number: None,
+            value: &[],
+        }
+    }
+
+    /// Reads the reply at the front of `bytes`; also the bytes that it takes. None if it is malformed or cut off.
+    #[inline]
+    pub fn read(bytes: &'a [u8]) -> Option<(Reply<'a>, usize)> {
+        let head: &[u8; RECORD_BYTES] = bytes.first_chunk()?;
+        let status = Status::from_byte(head[0])?;
+        let shape = head[1];
+        if shape & !(FLAGS | CAS | NUMBER) != 0 || head[2] != 0 || head[3] != 0 {
+            return None;
+        }
+        let mut at = RECORD_BYTES;
+        let mut reply = Reply::bare(status);
+        if shape & FLAGS != 0 {
+            reply.flags = u32_at(bytes, at)?;
+            at += 4;
+        }
+        if shape & CAS != 0 {
+            reply.cas = Some(u64_at(bytes, at)?);
+            at += 8;
+        }
+        if shape & NUMBER != 0 {
+            reply.number = Some(u64_at(bytes, at)?);
+            at += 8;
+        }
+        let end = at.checked_add(u32_at(head, 4)? as usize)?;
+        reply.value = bytes.get(at..end)?;
+        Some((reply, end))
+    }
+
+    /// Appends it.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        head(
+            out,
+            self.status,
+            self.flags,
+            self.cas,
+            self.number,
+            self.value.len(),
+        );
+        out.extend_from_slice(self.value);
+    }
+}
+
+/// Appends everything but the value, of which `value_bytes` belong behind it.
+#[inline]
+fn head(
+    out: &mut Vec<u8>,
+    status: Status,
+    flags: u32,
+    cas: Option<u64>,
+    number: Option<u64>,
+    value_bytes: usize,
+) {
+    let mut bytes = [0; RECORD_BYTES + FIELDS_BYTES_MAX];
+    let (mut at, mut shape) = (RECORD_BYTES, 0);
+    if flags != 0 {
+        shape |= FLAGS;
+        bytes[at..at + 4].copy_from_slice(&flags.to_le_bytes());
+        at += 4;
+    }
+    if let Some(cas) = cas {
+        shape |= CAS;
+        bytes[at..at + 8].copy_from_slice(&cas.to_le_bytes());
+        at += 8;
+    }
+    if let Some(number) = number {
+        shape |= NUMBER;
+        bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+        at += 8;
+    }
+    bytes[0] = status as u8;
+    bytes[1] = shape;
+    // An item is never as long as four bytes can say (`limits::ITEM_BYTES_MAX`).
+    bytes[4..8].copy_from_slice(&(value_bytes as u32).to_le_bytes());
+    out.extend_from_slice(&bytes[..at]);
+}
+
+/// Appends the head of an item that was read; its value of `value_bytes` belongs behind it.
+#[inline]
+pub fn found_head(out: &mut Vec<u8>, flags: u32, cas: Option<u64>, value_bytes: usize) {
+    out.reserve(RECORD_BYTES + FIELDS_BYTES_MAX + value_bytes);
+    head(out, Status::Found, flags, cas, None, value_bytes);
+}
+
+/// A reply that is nothing but a status.
+#[inline]
+pub fn status_bytes(status: Status) -> [u8; RECORD_BYTES] {
+    [status as u8, 0, 0, 0, 0, 0, 0, 0]
+}
+
+/// Appends a status.
+#[inline]
+pub fn status(out: &mut Vec<u8>, status: Status) {
+    out.extend_from_slice(&status_bytes(status));
+}
+
+/// Appends that a value was stored, with the CAS unique if it is wanted.
+#[inline]
+pub fn stored(out: &mut Vec<u8>, cas: Option<u64>) {
+    head(out, Status::Stored, 0, cas, None, 0);
+}
+
+/// Appends the number that was counted to, with the CAS unique if it is wanted.
+#[inline]
+pub fn counted(out: &mut Vec<u8>, number: u64, cas: Option<u64>) {
+    head(out, Status::Counted, 0, cas, Some(number), 0);
+}

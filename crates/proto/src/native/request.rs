@@ -1,0 +1,388 @@
+//! One request.
+//!
+//! ```text
+//!      0       1       2       3       4               8                              16
+//!     +-------+-------+-------+-------+---------------+-------------------------------+
+//!     |opcode | flags |key_len|   0   |   value_len   |            keyhash            |
+//!     +-------+-------+-------+-------+---------------+-------------------------------+
+//!  16 |   extras, by opcode   |  key  |  value  |
+//!     +-----------------------+-------+---------+
+//! ```
+//!
+//! | opcode | extras |
+//! | --- | --- |
+//! | `GET`, `NOOP` | none |
+//! | `READ` | `u32` first byte of the reply that is wanted |
+//! | `PUT`, `ADD`, `REPLACE` | `u32` mutation, `u32` expiry, `u32` client flags |
+//! | `CAS` | the same, and `u64` unique |
+//! | `DELETE` | `u32` mutation |
+//! | `INCREMENT`, `DECREMENT` | `u32` mutation, `u64` delta |
+//! | `TOUCH` | `u32` mutation, `u32` expiry |
+
+use super::{Form, u32_at, u64_at};
+use crate::{Request, StoreMode, Verb};
+use glimmer_base::Keyhash;
+use glimmer_base::limits::KEY_BYTES_MAX;
+
+/// Bytes of a request without extras, key and value.
+pub const RECORD_BYTES: usize = 16;
+/// Bytes of the longest extras.
+pub const EXTRAS_BYTES_MAX: usize = 20;
+
+/// The reply is to show the item's CAS unique.
+const SHOW_CAS: u8 = 1;
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Opcode {
+    /// Nothing: answered with [`super::Status::Alive`].
+    Noop = 0x00,
+    /// The value.
+    Get = 0x01,
+    /// The part of a long reply to a `GET` that begins at some byte.
+    Read = 0x02,
+    /// Store.
+    Put = 0x10,
+    /// Store, if there is no item.
+    Add = 0x11,
+    /// Store, if there is one.
+    Replace = 0x12,
+    /// Store, if the item has this CAS unique.
+    Cas = 0x13,
+    /// Remove.
+    Delete = 0x14,
+    /// Add to a decimal number; wraps at 2^64.
+    Increment = 0x15,
+    /// Subtract from one; stops at zero.
+    Decrement = 0x16,
+    /// Give a new expiry time.
+    Touch = 0x17,
+}
+
+impl Opcode {
+    /// Every opcode.
+    pub const ALL: [Opcode; 11] = [
+        Opcode::Noop,
+        Opcode::Get,
+        Opcode::Read,
+        Opcode::Put,
+        Opcode::Add,
+        Opcode::Replace,
+        Opcode::Cas,
+        Opcode::Delete,
+        Opcode::Increment,
+        Opcode::Decrement,
+        Opcode::Touch,
+    ];
+
+    #[inline]
+    fn from_byte(byte: u8) -> Option<Opcode> {
+        Some(match byte {
+            0x00 => Opcode::Noop,
+            0x01 => Opcode::Get,
+            0x02 => Opcode::Read,
+            0x10 => Opcode::Put,
+            0x11 => Opcode::Add,
+            0x12 => Opcode::Replace,
+            0x13 => Opcode::Cas,
+            0x14 => Opcode::Delete,
+            0x15 => Opcode::Increment,
+            0x16 => Opcode::Decrement,
+            0x17 => Opcode::Touch,
+            _ => return None,
+        })
+    }
+
+    /// Bytes of its extras.
+    #[inline]
+    pub fn extras_bytes(self) -> usize {
+        match self {
+            Opcode::Noop | Opcode::Get => 0,
+            Opcode::Read | Opcode::Delete => 4,
+            Opcode::Put | Opcode::Add | Opcode::Replace => 12,
+            Opcode::Cas => EXTRAS_BYTES_MAX,
+            Opcode::Increment | Opcode::Decrement => 12,
+            Opcode::Touch => 8,
+        }
+    }
+
+    /// Whether it changes what is stored, so that it must not be executed twice.
+    #[inline]
+    pub fn is_mutation(self) -> bool {
+        self as u8 >= Opcode::Put as u8
+    }
+
+    fn has_value(self) -> bool {
+        matches!(
+            self,
+            Opcode::Put | Opcode::Add | Opcode::Replace | Opcode::Cas
+        )
+    }
+}
+
+/// A valid request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record<'a> {
+    /// What to do.
+    pub action: Action<'a>,
+    /// The key's hash, as the client computed it.
+    pub keyhash: Keyhash,
+    /// 1 to [`KEY_BYTES_MAX`] bytes of any kind; none of a `NOOP`.
+    pub key: &'a [u8],
+    /// Whether the reply is to show the item's CAS unique.
+    pub shows_cas: bool,
+}
+
+/// What to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action<'a> {
+    /// Nothing.
+    Noop,
+    /// Read the value.
+    Get,
+    /// Read a long reply from this byte on.
+    Read {
+        /// The byte.
+        offset: u32,
+    },
+    /// Change what is stored.
+    Mutate {
+        /// The mutation's number among those that its client sends to this port; numbers grow by one and wrap.
+        mutation: u32,
+        /// The change.
+        change: Change<'a>,
+    },
+}
+
+/// A change of what is stored. Expiry times are memcached's, see [`glimmer_base::Expiry::from_memcached`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change<'a> {
+    /// `PUT`, `ADD`, `REPLACE`, `CAS`.
+    Store {
+        /// The condition: [`StoreMode::Set`], [`StoreMode::Add`], [`StoreMode::Replace`] or [`StoreMode::Cas`].
+        mode: StoreMode,
+        /// Expiry time.
+        expiry: u32,
+        /// The client's own 32 bits.
+        flags: u32,
+        /// The value.
+        value: &'a [u8],
+    },
+    /// `DELETE`.
+    Delete,
+    /// `INCREMENT`.
+    Increment {
+        /// What to add.
+        delta: u64,
+    },
+    /// `DECREMENT`.
+    Decrement {
+        /// What to subtract.
+        delta: u64,
+    },
+    /// `TOUCH`.
+    Touch {
+        /// New expiry time.
+        expiry: u32,
+    },
+}
+
+impl Change<'_> {
+    fn opcode(&self) -> Opcode {
+        match self {
+            Change::Store { mode, .. } => match mode {
+                StoreMode::Add => Opcode::Add,
+                StoreMode::Replace => Opcode::Replace,
+                StoreMode::Cas(_) => Opcode::Cas,
+                _ => Opcode::Put,
+            },
+            Change::Delete => Opcode::Delete,
+            Change::Increment { .. } => Opcode::Increment,
+            Change::Decrement { .. } => Opcode::Decrement,
+            Change::Touch { .. } => Opcode::Touch,
+        }
+    }
+}
+
+impl<'a> Record<'a> {
+    /// Reads the request at the front of `bytes`; also the bytes that it takes. None if it is malformed: then nothing behind it can be read.
+    #[inline]
+    pub fn read(bytes: &'a [u8]) -> Option<(Record<'a>, usize)> {
+        let head: &[u8; RECORD_BYTES] = bytes.first_chunk()?;
+        let opcode = Opcode::from_byte(head[0])?;
+        let (flags, key_bytes) = (head[1], usize::from(head[2]));
+        let value_bytes = u32_at(head, 4)? as usize;
+        let key_at = RECORD_BYTES + opcode.extras_bytes();
+        let value_at = key_at + key_bytes;
+        let end = value_at.checked_add(value_bytes)?;
+        let is_key_right = match opcode {
+            Opcode::Noop => key_bytes == 0,
+            _ => (1..=KEY_BYTES_MAX).contains(&key_bytes),
+        };
+        let is_value_right = value_bytes == 0 || opcode.has_value();
+        if !is_key_right || !is_value_right || flags & !SHOW_CAS != 0 || head[3] != 0 {
+            return None;
+        }
+        let (extras, value) = (bytes.get(RECORD_BYTES..key_at)?, bytes.get(value_at..end)?);
+        let record = Record {
+            action: Action::read(opcode, extras, value)?,
+            keyhash: Keyhash(u64_at(head, 8)?),
+            key: &bytes[key_at..value_at],
+            shows_cas: flags & SHOW_CAS != 0,
+        };
+        Some((record, end))
+    }
+
+    /// What it asks for.
+    pub fn opcode(&self) -> Opcode {
+        match &self.action {
+            Action::Noop => Opcode::Noop,
+            Action::Get => Opcode::Get,
+            Action::Read { .. } => Opcode::Read,
+            Action::Mutate { change, .. } => change.opcode(),
+        }
+    }
+
+    /// Bytes that it takes in a datagram.
+    #[inline]
+    pub fn bytes(&self) -> usize {
+        let value_bytes = match self.action {
+            Action::Mutate {
+                change: Change::Store { value, .. },
+                ..
+            } => value.len(),
+            _ => 0,
+        };
+        RECORD_BYTES + self.opcode().extras_bytes() + self.key.len() + value_bytes
+    }
+
+    /// Appends it.
+    ///
+    /// # Panics
+    ///
+    /// If key or value is longer than its length's field can say.
+    #[inline]
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let value: &[u8] = match self.action {
+            Action::Mutate {
+                change: Change::Store { value, .. },
+                ..
+            } => value,
+            _ => &[],
+        };
+        let mut head = [0; RECORD_BYTES];
+        head[0] = self.opcode() as u8;
+        head[1] = if self.shows_cas { SHOW_CAS } else { 0 };
+        head[2] = u8::try_from(self.key.len()).expect("keys are short");
+        let value_bytes = u32::try_from(value.len()).expect("values are bounded");
+        head[4..8].copy_from_slice(&value_bytes.to_le_bytes());
+        head[8..16].copy_from_slice(&self.keyhash.0.to_le_bytes());
+        out.extend_from_slice(&head);
+        self.action.write_extras(out);
+        out.extend_from_slice(self.key);
+        out.extend_from_slice(value);
+    }
+
+    /// The request as the engine executes it; none of a `NOOP`, which needs no engine.
+    #[inline]
+    pub fn request(&self) -> Option<Request<'a>> {
+        let verb = match self.action {
+            Action::Noop => return None,
+            Action::Get | Action::Read { .. } => Verb::Get,
+            Action::Mutate { change, .. } => match change {
+                Change::Store {
+                    mode,
+                    expiry,
+                    flags,
+                    value,
+                } => Verb::Store {
+                    mode,
+                    flags,
+                    exptime: expiry.into(),
+                    value,
+                },
+                Change::Delete => Verb::Delete,
+                Change::Increment { delta } => Verb::Increment { delta },
+                Change::Decrement { delta } => Verb::Decrement { delta },
+                Change::Touch { expiry } => Verb::Touch {
+                    exptime: expiry.into(),
+                },
+            },
+        };
+        Some(Request {
+            key: self.key,
+            verb,
+            form: crate::Form::Native(Form {
+                shows_cas: self.shows_cas,
+            }),
+        })
+    }
+}
+
+impl<'a> Action<'a> {
+    /// `extras` is as long as the opcode says.
+    #[inline]
+    fn read(opcode: Opcode, extras: &[u8], value: &'a [u8]) -> Option<Action<'a>> {
+        let change = match opcode {
+            Opcode::Noop => return Some(Action::Noop),
+            Opcode::Get => return Some(Action::Get),
+            Opcode::Read => {
+                let offset = u32_at(extras, 0)?;
+                return Some(Action::Read { offset });
+            }
+            Opcode::Put | Opcode::Add | Opcode::Replace | Opcode::Cas => Change::Store {
+                mode: match opcode {
+                    Opcode::Add => StoreMode::Add,
+                    Opcode::Replace => StoreMode::Replace,
+                    Opcode::Cas => StoreMode::Cas(u64_at(extras, 12)?),
+                    _ => StoreMode::Set,
+                },
+                expiry: u32_at(extras, 4)?,
+                flags: u32_at(extras, 8)?,
+                value,
+            },
+            Opcode::Delete => Change::Delete,
+            Opcode::Increment => Change::Increment {
+                delta: u64_at(extras, 4)?,
+            },
+            Opcode::Decrement => Change::Decrement {
+                delta: u64_at(extras, 4)?,
+            },
+            Opcode::Touch => Change::Touch {
+                expiry: u32_at(extras, 4)?,
+            },
+        };
+        let mutation = u32_at(extras, 0)?;
+        Some(Action::Mutate { mutation, change })
+    }
+
+    #[inline]
+    fn write_extras(&self, out: &mut Vec<u8>) {
+        let (mutation, change) = match *self {
+            Action::Noop | Action::Get => return,
+            Action::Read { offset } => return out.extend_from_slice(&offset.to_le_bytes()),
+            Action::Mutate { mutation, change } => (mutation, change),
+        };
+        out.extend_from_slice(&mutation.to_le_bytes());
+        match change {
+            Change::Store {
+                mode,
+                expiry,
+                flags,
+                ..
+            } => {
+                out.extend_from_slice(&expiry.to_le_bytes());
+                out.extend_from_slice(&flags.to_le_bytes());
+                if let StoreMode::Cas(unique) = mode {
+                    out.extend_from_slice(&unique.to_le_bytes());
+                }
+            }
+            Change::Delete => {}
+            Change::Increment { delta } | Change::Decrement { delta } => {
+                out.extend_from_slice(&delta.to_le_bytes());
+            }
+            Change::Touch { expiry } => out.extend_from_slice(&expiry.to_le_bytes()),
+        }
+    }
+}

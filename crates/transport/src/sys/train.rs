@@ -1,0 +1,207 @@
+//! Many trains per system call. A train is datagrams of one length to or from one peer that cross the kernel as one: `UDP_SEGMENT` cuts it up as late
+//! as possible, `UDP_GRO` puts it together as early as possible, and over loopback neither happens at all.
+#![allow(unsafe_code, reason = "the kernel is given pointers")]
+
+use std::io;
+use std::mem::{MaybeUninit, size_of, zeroed};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use super::mmsg::{DATAGRAMS_MAX, Peer};
+
+/// Bytes of a train at most: what a datagram that is not cut up may have.
+pub const TRAIN_BYTES_MAX: usize = 65_507;
+/// Datagrams of a train that is sent, at most; the kernel's bound.
+pub const TRAIN_DATAGRAMS_MAX: usize = 64;
+
+/// Room for one control message with a number in it.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct Control([u8; 64]);
+
+/// A train to be sent.
+#[derive(Clone, Copy)]
+pub struct Train<'a> {
+    /// Whom it goes to.
+    pub peer: &'a Peer,
+    /// Its datagrams, one behind the other.
+    pub bytes: &'a [u8],
+    /// Bytes of each of them; the last may be shorter.
+    pub stride: usize,
+}
+
+/// A train that was received.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Arrival {
+    /// Bytes of all its datagrams.
+    pub bytes: usize,
+    /// Bytes of each of them; the last may be shorter.
+    pub stride: usize,
+}
+
+/// Has the kernel put datagrams of one peer together before they are received.
+pub fn join_received(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: the option's value is borrowed for the call and as long as stated.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_UDP,
+            libc::UDP_GRO,
+            (&raw const on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Receives up to [`DATAGRAMS_MAX`] trains that wait, each into one of `slots`. A train that is longer than its slot has no bytes. Returns how many
+/// there were; none is no error.
+pub fn receive(
+    socket: BorrowedFd<'_>,
+    slots: &mut [&mut [u8]],
+    peers: &mut [Peer],
+    arrivals: &mut [Arrival],
+) -> io::Result<usize> {
+    let count = slots.len();
+    assert!(count <= DATAGRAMS_MAX && count == peers.len() && count == arrivals.len());
+    let mut buffers: [MaybeUninit<libc::iovec>; DATAGRAMS_MAX] =
+        [const { MaybeUninit::uninit() }; DATAGRAMS_MAX];
+    let mut controls = [Control([0; 64]); DATAGRAMS_MAX];
+    let mut headers: [MaybeUninit<libc::mmsghdr>; DATAGRAMS_MAX] =
+        [const { MaybeUninit::uninit() }; DATAGRAMS_MAX];
+    for index in 0..count {
+        let buffer = buffers[index].write(libc::iovec {
+            iov_base: slots[index].as_mut_ptr().cast(),
+            iov_len: slots[index].len(),
+        });
+        let (name, name_bytes) = peers[index].as_mut_name();
+        // SAFETY: a `msghdr` is numbers and pointers; zeros mean that none of its parts is there.
+        let mut header: libc::msghdr = unsafe { zeroed() };
+        header.msg_name = name;
+        header.msg_namelen = name_bytes;
+        header.msg_iov = buffer;
+        header.msg_iovlen = 1;
+        header.msg_control = (&raw mut controls[index]).cast();
+        header.msg_controllen = size_of::<Control>() as _;
+        headers[index].write(libc::mmsghdr {
+            msg_hdr: header,
+            msg_len: 0,
+        });
+    }
+    // SAFETY: the first `count` headers are initialised, and each points at a name, a buffer list of one, a buffer and a control buffer that are
+    // borrowed exclusively until this function returns.
+    let received = unsafe {
+        libc::recvmmsg(
+            socket.as_raw_fd(),
+            headers.as_mut_ptr().cast(),
+            count as libc::c_uint,
+            libc::MSG_DONTWAIT,
+            std::ptr::null_mut(),
+        )
+    };
+    if received < 0 {
+        return match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            error => Err(error),
+        };
+    }
+    let received = received as usize;
+    for index in 0..received {
+        // SAFETY: all of the first `count` headers were initialised, and `received` is at most `count`.
+        let header = unsafe { headers[index].assume_init_ref() };
+        peers[index].set_name_bytes(header.msg_hdr.msg_namelen);
+        let is_whole = header.msg_hdr.msg_flags & libc::MSG_TRUNC == 0;
+        let bytes = if is_whole { header.msg_len as usize } else { 0 };
+        // SAFETY: the header was filled in by the kernel, and the control buffer that it points at is still there.
+        let stride = unsafe { stride_told(&header.msg_hdr) };
+        arrivals[index] = Arrival {
+            bytes,
+            stride: stride.unwrap_or(bytes).clamp(1, bytes.max(1)),
+        };
+    }
+    Ok(received)
+}
+
+/// The length of the datagrams that were put together, if any were.
+///
+/// # Safety
+///
+/// The header's control buffer is initialised as far as its length says.
+unsafe fn stride_told(header: &libc::msghdr) -> Option<usize> {
+    // SAFETY: as the caller promises; the macros' functions stay within the control buffer.
+    unsafe {
+        let mut control = libc::CMSG_FIRSTHDR(header);
+        while !control.is_null() {
+            let (level, kind) = ((*control).cmsg_level, (*control).cmsg_type);
+            if level == libc::SOL_UDP && kind == libc::UDP_GRO {
+                let stride = libc::CMSG_DATA(control)
+                    .cast::<libc::c_int>()
+                    .read_unaligned();
+                return usize::try_from(stride).ok();
+            }
+            control = libc::CMSG_NXTHDR(header, control);
+        }
+    }
+    None
+}
+
+/// Sends up to [`DATAGRAMS_MAX`] trains. Returns how many of them, from the front, were taken; an error concerns the first.
+pub fn send(socket: BorrowedFd<'_>, trains: &[Train<'_>]) -> io::Result<usize> {
+    let count = trains.len();
+    assert!(count <= DATAGRAMS_MAX);
+    let mut buffers: [MaybeUninit<libc::iovec>; DATAGRAMS_MAX] =
+        [const { MaybeUninit::uninit() }; DATAGRAMS_MAX];
+    let mut controls = [Control([0; 64]); DATAGRAMS_MAX];
+    let mut headers: [MaybeUninit<libc::mmsghdr>; DATAGRAMS_MAX] =
+        [const { MaybeUninit::uninit() }; DATAGRAMS_MAX];
+    for (index, train) in trains.iter().enumerate() {
+        // The kernel reads what these pointers, which C has no `const` for, point at.
+        let buffer = buffers[index].write(libc::iovec {
+            iov_base: train.bytes.as_ptr().cast_mut().cast(),
+            iov_len: train.bytes.len(),
+        });
+        let (name, name_bytes) = train.peer.as_name();
+        // SAFETY: a `msghdr` is numbers and pointers; zeros mean that none of its parts is there.
+        let mut header: libc::msghdr = unsafe { zeroed() };
+        header.msg_name = name.cast_mut();
+        header.msg_namelen = name_bytes;
+        header.msg_iov = buffer;
+        header.msg_iovlen = 1;
+        if train.bytes.len() > train.stride {
+            let stride = u16::try_from(train.stride).expect("a datagram is shorter than 64 KiB");
+            header.msg_control = (&raw mut controls[index]).cast();
+            // SAFETY: the control buffer is aligned for a control message and longer than one with two bytes in it.
+            unsafe {
+                header.msg_controllen = libc::CMSG_SPACE(size_of::<u16>() as u32) as _;
+                let control = libc::CMSG_FIRSTHDR(&header);
+                (*control).cmsg_level = libc::SOL_UDP;
+                (*control).cmsg_type = libc::UDP_SEGMENT;
+                (*control).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as u32) as _;
+                libc::CMSG_DATA(control)
+                    .cast::<u16>()
+                    .write_unaligned(stride);
+            }
+        }
+        headers[index].write(libc::mmsghdr {
+            msg_hdr: header,
+            msg_len: 0,
+        });
+    }
+    // SAFETY: the first `count` headers are initialised, and each points at a name, a list of one part, its bytes and a control buffer, all of which are
+    // borrowed until this function returns; the kernel writes to nothing but the headers' `msg_len`.
+    let sent = unsafe {
+        libc::sendmmsg(
+            socket.as_raw_fd(),
+            headers.as_mut_ptr().cast(),
+            count as libc::c_uint,
+            libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
+        )
+    };
+    if sent < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(sent as usize)
+}
