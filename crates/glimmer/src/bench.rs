@@ -4,6 +4,7 @@ mod hit_ratio;
 mod itself;
 mod load;
 mod memory;
+mod native;
 mod store;
 mod versus;
 
@@ -27,6 +28,7 @@ enum What {
     Versus(versus::Arguments),
     Store(store::Arguments),
     Memory(memory::Arguments),
+    Native(native::Arguments),
     HitRatio(hit_ratio::Arguments),
     #[command(name = "self")]
     Itself(itself::Arguments),
@@ -40,6 +42,7 @@ impl Arguments {
             What::Versus(arguments) => arguments.run(),
             What::Store(arguments) => arguments.run(),
             What::Memory(arguments) => arguments.run(),
+            What::Native(arguments) => arguments.run(),
             What::HitRatio(arguments) => arguments.run(),
             What::Itself(arguments) => arguments.run(),
         }

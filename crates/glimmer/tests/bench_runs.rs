@@ -211,3 +211,19 @@ fn versus_goes_through_every_scenario() {
     let complete = table.matches(" 0.000% |").count();
     assert!(complete >= 12, "{complete} without misses: {table}");
 }
+
+#[test]
+fn native_is_measured_beside_the_echo() {
+    let small = ["--keys", "2000", "--seconds", "0.2", "--repeat", "1"];
+    let more = ["--in-flight", "64", "--memory", "64", "--gets", "0.95"];
+    let table = bench(&[&["native"][..], &small, &more].concat());
+    for row in [
+        "UDP echo, segmented",
+        "UDP echo, plain",
+        "native, 95% GET, uniform ",
+        "native, 95% GET, zipf",
+        "without segmentation",
+    ] {
+        assert!(table.contains(row), "{row} in {table}");
+    }
+}

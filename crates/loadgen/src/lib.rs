@@ -4,11 +4,13 @@
 pub mod ceiling;
 pub mod client;
 pub mod driver;
+pub mod echo;
 pub mod footprint;
 pub mod hit_ratio;
 pub mod itself;
 pub mod load;
 pub mod machine;
+pub mod native;
 pub mod noise;
 pub mod progress;
 pub mod report;

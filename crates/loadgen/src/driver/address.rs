@@ -8,10 +8,10 @@ use std::{
     str::FromStr,
 };
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::{Serialize, Serializer};
 
-use super::{Binary, Datagrams, Link, Meta, Protocol, Resp, Stream, Text};
+use super::{Binary, Datagrams, Link, Meta, Native, Protocol, Resp, Stream, Text};
 
 /// Where a server is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,11 +79,22 @@ pub enum Dialect {
     Binary,
     /// RESP2: Redis, Valkey and their relatives.
     Resp,
+    /// Our native protocol over UDP, requests in trains.
+    Native,
+    /// The same with every request in a datagram of its own for the kernel, too: what is lost without segmentation offload.
+    NativePlain,
 }
 
 impl Dialect {
     /// All of them.
-    pub const ALL: [Dialect; 4] = [Dialect::Text, Dialect::Meta, Dialect::Binary, Dialect::Resp];
+    pub const ALL: [Dialect; 6] = [
+        Dialect::Text,
+        Dialect::Meta,
+        Dialect::Binary,
+        Dialect::Resp,
+        Dialect::Native,
+        Dialect::NativePlain,
+    ];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
@@ -92,6 +103,8 @@ impl Dialect {
             Dialect::Meta => "meta",
             Dialect::Binary => "binary",
             Dialect::Resp => "resp",
+            Dialect::Native => "native",
+            Dialect::NativePlain => "native-plain",
         }
     }
 }
@@ -130,7 +143,17 @@ impl Target {
             Dialect::Meta => self.open_as::<Meta, J>(connections, job),
             Dialect::Binary => self.open_as::<Binary, J>(connections, job),
             Dialect::Resp => self.open_as::<Resp, J>(connections, job),
+            Dialect::Native => self.open_native(connections, true, job),
+            Dialect::NativePlain => self.open_native(connections, false, job),
         }
+    }
+
+    fn open_native<J: Job>(&self, connections: usize, trains: bool, job: J) -> Result<J::Output> {
+        let (Address::Tcp(address) | Address::Udp(address)) = self.address else {
+            bail!("the native protocol goes over UDP: give the server's native port");
+        };
+        let links = (0..connections).map(|_| Native::open(address, trains));
+        job.run(links.collect::<Result<Vec<_>>>()?)
     }
 
     fn open_as<P: Protocol, J: Job>(&self, connections: usize, job: J) -> Result<J::Output> {

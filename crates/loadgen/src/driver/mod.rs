@@ -1,13 +1,14 @@
 //! Clients of caches: requests built in place, sent many at a time, every reply recognised and every value verified.
 //!
 //! A protocol is one file behind [`Protocol`]: bytes of requests, and bytes of replies. How bytes travel is behind [`Link`]: [`Stream`] for TCP and
-//! Unix sockets, [`Datagrams`] for memcached's UDP. A protocol with datagrams of its own is one more [`Link`].
+//! Unix sockets, [`Datagrams`] for memcached's UDP. A protocol with datagrams of its own is one more [`Link`]: [`Native`].
 
 mod address;
 mod binary;
 mod datagrams;
 mod digits;
 mod meta;
+mod native;
 mod pending;
 mod poll;
 mod resp;
@@ -20,6 +21,7 @@ pub use address::{Address, Dialect, Job, Target};
 pub use binary::Binary;
 pub use datagrams::Datagrams;
 pub use meta::Meta;
+pub use native::Native;
 pub use poll::Poll;
 pub use resp::Resp;
 pub use stream::Stream;

@@ -42,6 +42,8 @@ use glimmer_loadgen::{
 ///
 ///   glimmer bench load --server udp:127.0.0.1:11211 --protocol binary --gets 1 --connections 8
 ///
+///   glimmer bench load --server 127.0.0.1:11300 --protocol native --workload tiny --connections 4 --pipeline 512
+///
 ///   glimmer bench load --server 127.0.0.1:11211 --trace cluster52.csv --speed 10
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -173,6 +175,10 @@ pub enum Protocol {
     Binary,
     /// RESP2: Redis, Valkey and their relatives
     Resp,
+    /// Glimmer's own over UDP (--server names its native port), requests in trains
+    Native,
+    /// The same, each request sent by itself
+    NativePlain,
 }
 
 impl From<Protocol> for Dialect {
@@ -182,6 +188,8 @@ impl From<Protocol> for Dialect {
             Protocol::Meta => Dialect::Meta,
             Protocol::Binary => Dialect::Binary,
             Protocol::Resp => Dialect::Resp,
+            Protocol::Native => Dialect::Native,
+            Protocol::NativePlain => Dialect::NativePlain,
         }
     }
 }

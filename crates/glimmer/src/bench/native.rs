@@ -1,0 +1,81 @@
+//! `glimmer bench native`.
+
+use std::{path::PathBuf, time::Duration};
+
+use glimmer_loadgen::native::{self, Options};
+
+use super::versus::seconds;
+
+/// Measure the native protocol, as a share of what the machine's UDP can do
+///
+/// One server core, one client core, and in every repetition beside them the
+/// echo of datagrams of the same length without a server: each by itself, and
+/// in trains that cross the kernel as one (UDP_SEGMENT, UDP_GRO). Requests go
+/// one to a datagram. What has no answer counts as lost and is not sent again.
+///
+/// Examples:
+///
+///   glimmer bench native
+///
+///   glimmer bench native --workload large --gets 0.95 --redis
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// tiny (8-byte keys and values), small (16/64) or large (128/1024)
+    #[arg(long, short, default_value = "tiny")]
+    workload: String,
+    /// Keys
+    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    keys: u64,
+    /// Shares of reads
+    #[arg(long, value_delimiter = ',', default_value = "0.95,0.5")]
+    gets: Vec<f64>,
+    /// Sockets of the client
+    #[arg(long, short, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    connections: u16,
+    /// Requests under way on each
+    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    in_flight: u32,
+    /// Seconds that one measurement takes
+    #[arg(long, default_value_t = 1.0, value_parser = seconds)]
+    seconds: f64,
+    /// Repetitions of every measurement
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
+    repeat: u16,
+    /// The server's -m, in MiB
+    #[arg(long, default_value_t = 1024)]
+    memory: usize,
+    /// More arguments for the server
+    #[arg(long, default_value = "--access erew", allow_hyphen_values = true)]
+    glimmer_args: String,
+    /// Measure Redis beside it, with pipelines of 32 requests
+    #[arg(long)]
+    redis: bool,
+    /// Also write everything that was measured to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// Measures and prints the table.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let options = Options {
+            workload: self.workload.clone(),
+            keys: self.keys,
+            gets: self.gets.clone(),
+            connections: usize::from(self.connections),
+            in_flight: self.in_flight,
+            measured: Duration::from_secs_f64(self.seconds),
+            repeat: usize::from(self.repeat),
+            memory_mib: self.memory,
+            arguments: super::words(&self.glimmer_args),
+            with_redis: self.redis,
+        };
+        let report = native::run(&options, &super::progress)?;
+        print!("{report}");
+        match &self.json {
+            Some(file) => super::write_json(file, &report),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! The native protocol, through the client library: what is measured is what an application would have.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    os::fd::{AsFd, BorrowedFd},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use glimmer_client::{
+    Ask as Request, Change, Failure, Reply as Answer, Session, Settings, Status, StoreMode, What,
+};
+use glimmer_transport::{
+    Poller,
+    udp::{DATAGRAMS_MAX, Peer, Socket, Train, Trains},
+};
+
+use super::{Link, Meaning, Reply};
+use crate::workload::{Ask, Key, Then, Verb, value};
+
+/// A request without an answer is lost after so long, and is not sent again: losses are to be counted.
+const LOST_AFTER_US: u64 = 200_000;
+/// How long a server has to say where its cores are.
+const DIRECTORY_MAX: Duration = Duration::from_secs(5);
+/// Received calls before the loop goes on.
+const RECEIVES_MAX: usize = 4;
+
+/// What comes back with an answer.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    key: Key,
+    verb: Verb,
+    then: Then,
+    ticket: u64,
+    value_bytes: u32,
+    ttl_s: u32,
+    /// Of a read of several keys: which, in `groups`.
+    group: Option<u32>,
+}
+
+/// A session with its socket.
+pub struct Native {
+    session: Session<Pending>,
+    socket: Socket,
+    server: SocketAddr,
+    /// The addresses of the server's ports.
+    peers: Vec<(Option<u16>, Peer)>,
+    trains: Trains,
+    /// Whether datagrams of one length are sent as one.
+    segments: bool,
+    begun: Instant,
+    now_us: u64,
+    key: Vec<u8>,
+    value: Vec<u8>,
+    groups: Groups,
+}
+
+/// How many keys each read of several waits for.
+#[derive(Default)]
+struct Groups {
+    left: Vec<u32>,
+    free: Vec<u32>,
+}
+
+impl Groups {
+    fn begin(&mut self, keys: u32) -> u32 {
+        let group = self.free.pop().unwrap_or_else(|| {
+            self.left.push(0);
+            self.left.len() as u32 - 1
+        });
+        self.left[group as usize] = keys;
+        group
+    }
+
+    /// Whether that was the last key.
+    fn one_less(&mut self, group: u32) -> bool {
+        let left = &mut self.left[group as usize];
+        *left -= 1;
+        let is_last = *left == 0;
+        if is_last {
+            self.free.push(group);
+        }
+        is_last
+    }
+}
+
+impl Native {
+    /// A socket that talks to one server, at its first native port.
+    pub fn open(server: SocketAddr, segments: bool) -> Result<Native> {
+        let any: IpAddr = match server {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let socket = Socket::bind_alone(SocketAddr::new(any, 0)).context("a UDP socket")?;
+        let settings = Settings {
+            resends: false,
+            deadline_us: LOST_AFTER_US,
+            ..Settings::default()
+        };
+        let mut native = Native {
+            session: Session::new(settings, rand::random()),
+            socket,
+            server,
+            peers: Vec::new(),
+            trains: Trains::default(),
+            segments,
+            begun: Instant::now(),
+            now_us: 0,
+            key: Vec::new(),
+            value: Vec::new(),
+            groups: Groups::default(),
+        };
+        let mut poller = Poller::new(1)?;
+        poller.watch_level(&native.socket, 0)?;
+        while native.session.directory().is_none() {
+            if native.begun.elapsed() > DIRECTORY_MAX {
+                bail!("nobody answers at {server}: is it a native port?");
+            }
+            native.send()?;
+            poller.wait(Some(Duration::from_millis(10)))?;
+            native.receive(&mut |_| {})?;
+        }
+        Ok(native)
+    }
+
+    fn tick(&mut self) {
+        self.now_us = self.begun.elapsed().as_micros() as u64;
+    }
+}
+
+impl AsFd for Native {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Link for Native {
+    fn ask(&mut self, ask: &Ask, ticket: u64) {
+        let group = (ask.keys.len() > 1).then(|| self.groups.begin(ask.keys.len() as u32));
+        for &key in &ask.keys {
+            self.key.clear();
+            key.write(&mut self.key);
+            let what = match ask.verb {
+                Verb::Get => What::Get,
+                Verb::Delete => What::Change(Change::Delete),
+                Verb::Set => {
+                    self.value.clear();
+                    let bytes = ask.value_bytes as usize;
+                    value::append(&mut self.value, bytes, key.number(), ask.version);
+                    What::Change(Change::Store {
+                        mode: StoreMode::Set,
+                        expiry: ask.ttl_s,
+                        flags: 0,
+                        value: &self.value,
+                    })
+                }
+            };
+            let request = Request {
+                key: &self.key,
+                what,
+                shows_cas: false,
+            };
+            let pending = Pending {
+                key,
+                verb: ask.verb,
+                then: ask.then,
+                ticket,
+                value_bytes: ask.value_bytes,
+                ttl_s: ask.ttl_s,
+                group,
+            };
+            // Keys are valid and values fit: what is refused here is that very many requests are under way.
+            self.session
+                .ask(&request, pending, self.now_us)
+                .unwrap_or_else(|(failure, _)| panic!("{failure:?}"));
+        }
+    }
+
+    fn send(&mut self) -> Result<()> {
+        self.tick();
+        let Native {
+            session,
+            socket,
+            server,
+            peers,
+            segments,
+            ..
+        } = self;
+        session.depart(self.now_us, &mut |port, bytes, stride| {
+            let place = peers.iter().position(|&(known, _)| known == port);
+            let place = place.unwrap_or_else(|| {
+                let address = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
+                peers.push((port, Peer::from(address)));
+                peers.len() - 1
+            });
+            let peer = &peers[place].1;
+            // What the kernel does not take is lost, as any datagram may be.
+            if *segments {
+                socket.send_trains(&[Train {
+                    peer,
+                    bytes,
+                    stride,
+                }]);
+                return;
+            }
+            for some in bytes.chunks(stride * DATAGRAMS_MAX) {
+                let mut datagrams = [Train {
+                    peer,
+                    bytes: &[],
+                    stride,
+                }; DATAGRAMS_MAX];
+                let mut count = 0;
+                for (datagram, bytes) in datagrams.iter_mut().zip(some.chunks(stride)) {
+                    datagram.bytes = bytes;
+                    count += 1;
+                }
+                socket.send_trains(&datagrams[..count]);
+            }
+        });
+        Ok(())
+    }
+
+    fn is_blocked(&self) -> bool {
+        false
+    }
+
+    fn receive(&mut self, on_step: &mut impl FnMut(Reply)) -> Result<()> {
+        for _ in 0..RECEIVES_MAX {
+            let received = self.socket.receive_trains(&mut self.trains);
+            if received == 0 {
+                break;
+            }
+            self.tick();
+            let Native {
+                session,
+                trains,
+                groups,
+                now_us,
+                ..
+            } = self;
+            let mut wrong = None;
+            for train in 0..received {
+                for datagram in trains.bytes(train).chunks(trains.stride(train)) {
+                    session.arrive(datagram, *now_us, &mut |pending, answer| match understand(
+                        &pending, answer,
+                    ) {
+                        Ok(meaning) => on_step(step(groups, &pending, meaning)),
+                        Err(error) => wrong = Some(error),
+                    });
+                }
+            }
+            if let Some(error) = wrong {
+                return Err(error);
+            }
+            if received < DATAGRAMS_MAX {
+                break;
+            }
+        }
+        // What was refused goes to another core, and what is long goes on.
+        if self.session.has_departures() {
+            self.send()?;
+        }
+        Ok(())
+    }
+
+    fn expire(&mut self, _ticket: u64, on_step: &mut impl FnMut(Reply)) {
+        self.tick();
+        let groups = &mut self.groups;
+        (self.session).expire(self.now_us, &mut |pending, _| {
+            on_step(step(groups, &pending, Meaning::Lost));
+        });
+    }
+
+    fn under_way(&self) -> usize {
+        self.session.under_way()
+    }
+}
+
+fn step(groups: &mut Groups, pending: &Pending, meaning: Meaning) -> Reply {
+    let Pending {
+        key,
+        verb,
+        then,
+        ticket,
+        value_bytes,
+        ttl_s,
+        group,
+    } = *pending;
+    Reply {
+        ticket,
+        verb,
+        key,
+        meaning,
+        last: group.is_none_or(|group| groups.one_less(group)),
+        then,
+        value_bytes,
+        ttl_s,
+    }
+}
+
+#[inline]
+fn understand(pending: &Pending, answer: Result<Answer<'_>, Failure>) -> Result<Meaning> {
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(Failure::Overloaded | Failure::TooLarge) => return Ok(Meaning::Refused),
+        // A newer write of the key overtook this one: it counts as written over.
+        Err(Failure::Superseded) => return Ok(Meaning::Done),
+        Err(Failure::Silent | Failure::Forgotten) => return Ok(Meaning::Lost),
+        Err(failure) => bail!("a request of key {:x}: {failure:?}", pending.key.number()),
+    };
+    Ok(match (pending.verb, answer.status) {
+        (Verb::Get, Status::Found) => {
+            if value::verify(answer.value, pending.key.number()).is_none() {
+                bail!("a wrong value of key {:x}", pending.key.number());
+            }
+            Meaning::Hit
+        }
+        (Verb::Get | Verb::Delete, Status::NotFound) => Meaning::Miss,
+        (Verb::Set, Status::Stored) => Meaning::Done,
+        (Verb::Set, Status::OutOfMemory | Status::TooLarge) => Meaning::Refused,
+        (Verb::Delete, Status::Deleted) => Meaning::Hit,
+        (verb, status) => bail!("{verb:?} was answered {status:?}"),
+    })
+}

@@ -1,0 +1,315 @@
+//! The native protocol against what the machine can do, in one run: one server core, one client core, and beside every repetition the echo of the same
+//! datagrams without any server behind it.
+
+use std::{
+    fmt,
+    net::{Ipv4Addr, SocketAddr, UdpSocket},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use crate::{
+    driver::{Address, Dialect, Target},
+    echo::{self, Way},
+    load::{self, Pace, Pass, Plan, Requests, WarmUp},
+    machine::{self, CLIENT_CORE, SERVER_CORE},
+    report::Table,
+    servers::{Kind, Launch, Server},
+    stats::Spread,
+    workload::{Law, Mix, Workload},
+};
+
+/// Bytes of a datagram with a tiny request: headers of 32 and 16 bytes, and a key of 8.
+const ECHO_BYTES: usize = 56;
+/// Redis's requests under way on each of its connections, and the connections.
+const REDIS_PIPELINE: u32 = 32;
+const REDIS_CONNECTIONS: usize = 50;
+const WARM_UP: Duration = Duration::from_millis(300);
+
+/// What to measure, and for how long.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The workload's name: tiny, small or large.
+    pub workload: String,
+    /// Keys stored before measuring.
+    pub keys: u64,
+    /// Shares of reads, each measured by itself.
+    pub gets: Vec<f64>,
+    /// Sockets of the client.
+    pub connections: usize,
+    /// Requests under way on each of them.
+    pub in_flight: u32,
+    /// Length of one repetition.
+    pub measured: Duration,
+    /// Repetitions.
+    pub repeat: usize,
+    /// The server's `-m`.
+    pub memory_mib: usize,
+    /// More arguments for the server.
+    pub arguments: Vec<String>,
+    /// Whether Redis takes part.
+    pub with_redis: bool,
+}
+
+/// One way to load the server.
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    per_s: Vec<f64>,
+    /// Of all requests, those without an answer.
+    lost: f64,
+    p50_us: f64,
+    p99_us: f64,
+}
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    workload: String,
+    keys: u64,
+    connections: usize,
+    in_flight: u32,
+    seconds: f64,
+    repeat: usize,
+    echo_plain_per_s: Vec<f64>,
+    echo_segmented_per_s: Vec<f64>,
+    rows: Vec<Row>,
+}
+
+/// A server under measurement, with what its clients do.
+struct Case<'a> {
+    name: String,
+    server: &'a Server,
+    target: Target,
+    workload: Workload,
+    connections: usize,
+    in_flight: u32,
+}
+
+/// Runs the measurement. `progress` is told in a line what happens.
+pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
+    machine::raise_priority();
+    let cores = machine::cores();
+    let core = |wanted: usize| wanted.min(cores - 1);
+    let (server_core, client_core) = (core(SERVER_CORE), core(CLIENT_CORE));
+    let native_port = free_port()?;
+    let launch = |kind, arguments: Vec<String>| Launch {
+        kind,
+        threads: 1,
+        cores: vec![server_core],
+        memory_mib: options.memory_mib,
+        value_bytes: 8,
+        udp: false,
+        arguments,
+    };
+    let mut arguments = vec!["--native-port".to_owned(), native_port.to_string()];
+    arguments.extend(options.arguments.iter().cloned());
+    let glimmer = launch(Kind::Glimmer, arguments).start()?;
+    let redis = match options.with_redis {
+        true => Some(launch(Kind::Redis, Vec::new()).start()?),
+        false => None,
+    };
+    let native = |dialect| Target {
+        address: Address::Udp(SocketAddr::from((Ipv4Addr::LOCALHOST, native_port))),
+        dialect,
+    };
+    let workload = |law, gets| -> Result<Workload> {
+        let keys = Some(options.keys);
+        let preset = Workload::preset(&options.workload, keys);
+        let preset = preset.map_err(|error| anyhow::anyhow!(error))?;
+        Ok(Workload {
+            law,
+            mix: Mix::reads(gets),
+            ..preset
+        })
+    };
+    let mut cases = Vec::new();
+    for &gets in &options.gets {
+        let percent = gets * 100.0;
+        for law in [Law::Uniform, Law::Zipf { exponent: 0.99 }] {
+            cases.push(Case {
+                name: format!("native, {percent:.0}% GET, {law}"),
+                server: &glimmer,
+                target: native(Dialect::Native),
+                workload: workload(law, gets)?,
+                connections: options.connections,
+                in_flight: options.in_flight,
+            });
+        }
+    }
+    let first = options.gets.first().copied().unwrap_or(1.0);
+    cases.push(Case {
+        name: format!(
+            "native, {:.0}% GET, uniform, without segmentation",
+            first * 100.0
+        ),
+        server: &glimmer,
+        target: native(Dialect::NativePlain),
+        workload: workload(Law::Uniform, first)?,
+        connections: options.connections,
+        in_flight: options.in_flight,
+    });
+    if let Some(redis) = &redis {
+        cases.push(Case {
+            name: format!("redis, {:.0}% GET, uniform, pipeline 32", first * 100.0),
+            server: redis,
+            target: redis.target(),
+            workload: workload(Law::Uniform, first)?,
+            connections: REDIS_CONNECTIONS,
+            in_flight: REDIS_PIPELINE,
+        });
+    }
+    let mut filled: Vec<&Target> = Vec::new();
+    for case in &cases {
+        if filled
+            .iter()
+            .all(|target| target.address != case.target.address)
+        {
+            progress(&format!("storing {} keys for {}", options.keys, case.name));
+            filled.push(&case.target);
+            let fill = || {
+                let numbers = 0..options.keys;
+                load::pass(
+                    &case.target,
+                    &case.workload,
+                    Pass::Write,
+                    numbers,
+                    &mut |_| {},
+                )
+            };
+            machine::on_core(Some(client_core), fill)??;
+        }
+    }
+    let mut report = Report {
+        workload: options.workload.clone(),
+        keys: options.keys,
+        connections: options.connections,
+        in_flight: options.in_flight,
+        seconds: options.measured.as_secs_f64(),
+        repeat: options.repeat,
+        echo_plain_per_s: Vec::new(),
+        echo_segmented_per_s: Vec::new(),
+        rows: cases.iter().map(|case| Row::new(&case.name)).collect(),
+    };
+    for repetition in 0..options.repeat {
+        let pair = (Some(server_core), Some(client_core));
+        let in_flight = options.in_flight as usize;
+        let echo = |way| echo::datagrams_per_s(way, ECHO_BYTES, in_flight, pair, options.measured);
+        report.echo_plain_per_s.push(echo(Way::Plain)?);
+        report.echo_segmented_per_s.push(echo(Way::Segmented)?);
+        for (case, row) in cases.iter().zip(&mut report.rows) {
+            let plan = Plan {
+                connections: case.connections,
+                cores: vec![client_core],
+                warm_up: WarmUp::Fixed(WARM_UP),
+                measured: Some(options.measured),
+                seed: repetition as u64 + 1,
+                ..Plan::new(
+                    Requests::Drawn(case.workload.clone()),
+                    Pace::Closed {
+                        in_flight: case.in_flight,
+                    },
+                )
+            };
+            let cpu = || case.server.cpu();
+            let outcome = load::run(&case.target, &plan, Some(&cpu), &mut |_| {})
+                .with_context(|| format!("measuring {}", case.name))?;
+            let rate = outcome.operations_per_s();
+            progress(&format!(
+                "{}: {:.2} M/s, repetition {} of {}",
+                case.name,
+                rate / 1e6,
+                repetition + 1,
+                options.repeat
+            ));
+            row.add(&outcome, options.repeat);
+        }
+    }
+    Ok(report)
+}
+
+/// A UDP port that nobody has bound.
+fn free_port() -> Result<u16> {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).context("a UDP port")?;
+    Ok(socket.local_addr()?.port())
+}
+
+impl Row {
+    fn new(name: &str) -> Row {
+        Row {
+            name: name.to_owned(),
+            per_s: Vec::new(),
+            lost: 0.0,
+            p50_us: 0.0,
+            p99_us: 0.0,
+        }
+    }
+
+    /// Adds one of `repeat` repetitions.
+    fn add(&mut self, outcome: &load::Outcome, repeat: usize) {
+        let latency = load::Latency::of(&outcome.latency_ns());
+        let share = 1.0 / repeat as f64;
+        self.per_s.push(outcome.operations_per_s());
+        let all = (outcome.tally.operations() + outcome.tally.lost).max(1) as f64;
+        self.lost += outcome.tally.lost as f64 / all * share;
+        self.p50_us += latency.p50_us * share;
+        self.p99_us += latency.p99_us * share;
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            out,
+            "{} items, {} keys; one server core and one client core, {} sockets with {} requests under way each;",
+            self.workload, self.keys, self.connections, self.in_flight
+        )?;
+        writeln!(
+            out,
+            "median (min..max) of {} repetitions of {} s.\n",
+            self.repeat, self.seconds
+        )?;
+        let mut table = Table::new([
+            "what",
+            "M/s",
+            "of segmented echo",
+            "of plain echo",
+            "lost",
+            "p50 µs",
+            "p99 µs",
+        ]);
+        let millions = |per_s: &[f64]| {
+            let scaled: Vec<f64> = per_s.iter().map(|rate| rate / 1e6).collect();
+            Spread::of(&scaled).text(2)
+        };
+        let ratio = |per_s: &[f64], to: &[f64]| Spread::of_ratios(per_s, to).text(2);
+        for (name, per_s) in [
+            ("UDP echo, segmented", &self.echo_segmented_per_s),
+            ("UDP echo, plain", &self.echo_plain_per_s),
+        ] {
+            table.row([
+                name.to_owned(),
+                millions(per_s),
+                ratio(per_s, &self.echo_segmented_per_s),
+                ratio(per_s, &self.echo_plain_per_s),
+                String::new(),
+                String::new(),
+                String::new(),
+            ]);
+        }
+        for row in &self.rows {
+            table.row([
+                row.name.clone(),
+                millions(&row.per_s),
+                ratio(&row.per_s, &self.echo_segmented_per_s),
+                ratio(&row.per_s, &self.echo_plain_per_s),
+                format!("{:.3}%", row.lost * 100.0),
+                format!("{:.0}", row.p50_us),
+                format!("{:.0}", row.p99_us),
+            ]);
+        }
+        write!(out, "{table}")
+    }
+}
