@@ -22,7 +22,7 @@ const FEW_MAX: usize = 8;
 
 /// Connections by their place in a list.
 pub enum Poll {
-    /// At most [`FEW_MAX`]: what each waits for.
+    /// Eight at most: what each waits for.
     Few(ArrayVec<PollFlags, FEW_MAX>),
     /// More than that.
     Many {
