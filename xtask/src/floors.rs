@@ -11,6 +11,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("glimmer-transport", 1),
     ("glimmer-engine", 2),
     ("glimmer-client", 2),
+    ("glimmer-client-c", 3),
     ("glimmer-node", 3),
     ("glimmer-server", 4),
     ("glimmer-loadgen", 4),

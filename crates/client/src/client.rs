@@ -1,31 +1,18 @@
 //! A client that waits for each answer.
 
+mod link;
+
+use crate::answer::{self, Answer, Item, Told};
 use crate::error::{ConnectError, CountError, GetError, RemoveError, StoreError};
-use crate::{Ask, Failure, Session, Settings, What};
+use crate::placement::{Member, Placement, Places};
+use crate::{Ask, Failure, Settings, What};
 use glimmer_proto::StoreMode;
 use glimmer_proto::native::request::Change;
-use glimmer_proto::native::{Reply, Status};
-use glimmer_transport::Poller;
-use glimmer_transport::udp::{Peer, Socket, Train, Trains};
+use link::Links;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
-use std::time::{Duration, Instant};
+use std::net::{SocketAddr, ToSocketAddrs};
 
-/// A value that was read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
-    /// The value.
-    pub value: Vec<u8>,
-    /// The 32 bits that were stored with it.
-    pub flags: u32,
-    /// What [`Client::compare_and_swap`] compares; 0 if it was not asked for.
-    pub cas: u64,
-}
-
-/// What came of a request, in bytes of its own.
-type Answer = Result<(Status, Item, Option<u64>), Failure>;
-
-/// A client of one server. Each call sends and waits; [`Client::get_many`] sends many requests together.
+/// A client of one server, or of several among which keys are placed. Each call sends and waits; [`Client::get_many`] sends many requests together.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -37,17 +24,8 @@ type Answer = Result<(Status, Item, Option<u64>), Failure>;
 /// # }
 /// ```
 pub struct Client {
-    session: Session<usize>,
-    link: Link,
-}
-
-/// The socket, and what is received into.
-struct Link {
-    socket: Socket,
-    poller: Poller,
-    server: SocketAddr,
-    trains: Trains,
-    begun: Instant,
+    links: Links,
+    places: Option<Places>,
 }
 
 impl Client {
@@ -69,19 +47,54 @@ impl Client {
         server: impl ToSocketAddrs,
         settings: Settings,
     ) -> Result<Client, ConnectError> {
-        let server = server.to_socket_addrs()?.next();
-        let server = server.ok_or(ConnectError::NoAddress)?;
+        let server = address_of(server)?;
         let mut client = Client {
-            session: Session::new(settings, rand::random()),
-            link: Link::open(server)?,
+            links: Links::open(&[server], settings)?,
+            places: None,
         };
-        let deadline_us = client.link.now_us() + settings.deadline_us;
-        while client.session.directory().is_none() {
-            if client.link.now_us() >= deadline_us {
-                return Err(ConnectError::Silent);
-            }
-            client.link.turn(&mut client.session, &mut |_, _| {})?;
+        client.links.find(settings.deadline_us)?;
+        Ok(client)
+    }
+
+    /// A client of several servers. Those that do not answer are looked for with each request for a key of theirs.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use glimmer_client::{Client, Member, Placement, Settings};
+    ///
+    /// let members = ["10.0.0.1", "10.0.0.2"].map(|host| Member {
+    ///     host: host.to_owned(),
+    ///     port: 11211,
+    ///     native_port: 11300,
+    ///     weight: 1,
+    /// });
+    /// // Where pylibmc.Client(["10.0.0.1", "10.0.0.2"], behaviors={"ketama": True}) has its items, too.
+    /// let mut client = Client::connect_to_all(&members, Placement::Ketama, Settings::default())?;
+    /// client.put(b"greeting", b"hello", 0, 60)?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// If there is no server, a name has no address, there is no socket, or none of the servers answers.
+    pub fn connect_to_all(
+        members: &[Member],
+        placement: Placement,
+        settings: Settings,
+    ) -> Result<Client, ConnectError> {
+        let addresses = members
+            .iter()
+            .map(|member| address_of((member.host.as_str(), member.native_port)))
+            .collect::<Result<Vec<_>, _>>()?;
+        if addresses.is_empty() {
+            return Err(ConnectError::NoAddress);
         }
+        let mut client = Client {
+            links: Links::open(&addresses, settings)?,
+            places: Some(Places::new(placement, members)),
+        };
+        client.links.find(settings.deadline_us)?;
         Ok(client)
     }
 
@@ -91,7 +104,7 @@ impl Client {
     ///
     /// See [`GetError`].
     pub fn get(&mut self, key: &[u8]) -> Result<Option<Item>, GetError> {
-        found(self.call::<GetError>(key, What::Get, false)?)
+        answer::found(self.call(key, What::Get, false)?)
     }
 
     /// Reads an item with its CAS unique.
@@ -100,7 +113,7 @@ impl Client {
     ///
     /// See [`GetError`].
     pub fn get_for_swap(&mut self, key: &[u8]) -> Result<Option<Item>, GetError> {
-        found(self.call::<GetError>(key, What::Get, true)?)
+        answer::found(self.call(key, What::Get, true)?)
     }
 
     /// Reads many items with requests that leave together; an answer for each key, in their order.
@@ -115,10 +128,7 @@ impl Client {
             shows_cas: false,
         });
         let answers = self.call_many(asks)?;
-        Ok(answers
-            .into_iter()
-            .map(|answer| found(answer.map_err(GetError::from)?))
-            .collect())
+        Ok(answers.into_iter().map(answer::found).collect())
     }
 
     /// Stores an item. `expiry` is memcached's: 0 is never, up to 30 days is in seconds from now, and more is seconds since 1970.
@@ -149,8 +159,7 @@ impl Client {
         flags: u32,
         expiry: u32,
     ) -> Result<bool, StoreError> {
-        let status = self.store(key, StoreMode::Add, value, flags, expiry)?;
-        Ok(status == Status::Stored)
+        self.store(key, StoreMode::Add, value, flags, expiry)
     }
 
     /// Stores an item if there is one. Returns whether it did.
@@ -165,8 +174,7 @@ impl Client {
         flags: u32,
         expiry: u32,
     ) -> Result<bool, StoreError> {
-        let status = self.store(key, StoreMode::Replace, value, flags, expiry)?;
-        Ok(status == Status::Stored)
+        self.store(key, StoreMode::Replace, value, flags, expiry)
     }
 
     /// Stores an item if the one that is there has this CAS unique. Returns whether it did.
@@ -182,8 +190,7 @@ impl Client {
         flags: u32,
         expiry: u32,
     ) -> Result<bool, StoreError> {
-        let status = self.store(key, StoreMode::Cas(cas), value, flags, expiry)?;
-        Ok(status == Status::Stored)
+        self.store(key, StoreMode::Cas(cas), value, flags, expiry)
     }
 
     /// Adds to a decimal number, wrapping at 2^64. Returns the result; none if there is no item.
@@ -229,51 +236,25 @@ impl Client {
         value: &[u8],
         flags: u32,
         expiry: u32,
-    ) -> Result<Status, StoreError> {
+    ) -> Result<bool, StoreError> {
         let change = Change::Store {
             mode,
             expiry,
             flags,
             value,
         };
-        let answer = self.ask_one(key, What::Change(change), false)?;
-        match answer {
-            Err(Failure::TooLarge) | Ok((Status::TooLarge, ..)) => Err(StoreError::TooLarge),
-            Err(failure) => Err(failure.into()),
-            Ok((Status::OutOfMemory, ..)) => Err(StoreError::OutOfMemory),
-            Ok((status @ (Status::Stored | Status::Exists | Status::NotFound), ..)) => Ok(status),
-            Ok(_) => Err(StoreError::Protocol),
-        }
+        answer::stored(self.call(key, What::Change(change), false)?)
     }
 
     fn count(&mut self, key: &[u8], change: Change<'_>) -> Result<Option<u64>, CountError> {
-        match self.call::<CountError>(key, What::Change(change), false)? {
-            (Status::Counted, _, Some(number)) => Ok(Some(number)),
-            (Status::NotFound, ..) => Ok(None),
-            (Status::NotANumber, ..) => Err(CountError::NotANumber),
-            (Status::OutOfMemory, ..) => Err(CountError::OutOfMemory),
-            _ => Err(CountError::Protocol),
-        }
+        answer::counted(self.call(key, What::Change(change), false)?)
     }
 
     fn remove(&mut self, key: &[u8], change: Change<'_>) -> Result<bool, RemoveError> {
-        match self.call::<RemoveError>(key, What::Change(change), false)? {
-            (Status::Deleted | Status::Touched, ..) => Ok(true),
-            (Status::NotFound, ..) => Ok(false),
-            _ => Err(RemoveError::Protocol),
-        }
+        answer::removed(self.call(key, What::Change(change), false)?)
     }
 
-    fn call<E: From<Failure> + From<io::Error>>(
-        &mut self,
-        key: &[u8],
-        what: What<'_>,
-        shows_cas: bool,
-    ) -> Result<(Status, Item, Option<u64>), E> {
-        self.ask_one(key, what, shows_cas)?.map_err(E::from)
-    }
-
-    fn ask_one(&mut self, key: &[u8], what: What<'_>, shows_cas: bool) -> io::Result<Answer> {
+    fn call(&mut self, key: &[u8], what: What<'_>, shows_cas: bool) -> io::Result<Answer> {
         let ask = Ask {
             key,
             what,
@@ -286,14 +267,14 @@ impl Client {
     fn call_many<'a>(&mut self, asks: impl Iterator<Item = Ask<'a>>) -> io::Result<Vec<Answer>> {
         let mut answers: Vec<Option<Answer>> = Vec::new();
         for (index, ask) in asks.enumerate() {
-            let asked = self.session.ask(&ask, index, self.link.now_us());
-            answers.push(asked.err().map(|(failure, _)| Err(failure)));
+            let link = self.places.as_ref().map_or(0, |places| places.of(ask.key));
+            let asked = self.links.ask(link, &ask, index);
+            answers.push(asked.err().map(Err));
         }
-        while self.session.under_way() > 0 {
-            let on_answer = &mut |index: usize, reply: Result<Reply<'_>, Failure>| {
-                answers[index] = Some(reply.map(owned));
-            };
-            self.link.turn(&mut self.session, on_answer)?;
+        while self.links.under_way() > 0 {
+            self.links.turn(&mut |index, reply| {
+                answers[index] = Some(reply.map(Told::of));
+            })?;
         }
         let answers = answers.into_iter();
         Ok(answers
@@ -302,76 +283,7 @@ impl Client {
     }
 }
 
-fn owned(reply: Reply<'_>) -> (Status, Item, Option<u64>) {
-    let item = Item {
-        value: reply.value.to_vec(),
-        flags: reply.flags,
-        cas: reply.cas.unwrap_or(0),
-    };
-    (reply.status, item, reply.number)
-}
-
-fn found((status, item, _): (Status, Item, Option<u64>)) -> Result<Option<Item>, GetError> {
-    match status {
-        Status::Found => Ok(Some(item)),
-        Status::NotFound => Ok(None),
-        _ => Err(GetError::Protocol),
-    }
-}
-
-impl Link {
-    fn open(server: SocketAddr) -> io::Result<Link> {
-        let any: IpAddr = match server {
-            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let socket = Socket::bind_alone(SocketAddr::new(any, 0))?;
-        let poller = Poller::new(1)?;
-        poller.watch_level(&socket, 0)?;
-        Ok(Link {
-            socket,
-            poller,
-            server,
-            trains: Trains::default(),
-            begun: Instant::now(),
-        })
-    }
-
-    fn now_us(&self) -> u64 {
-        self.begun.elapsed().as_micros() as u64
-    }
-
-    /// Sends what is to be sent, waits until something arrives or is to be sent again, and takes in what has arrived.
-    fn turn(
-        &mut self,
-        session: &mut Session<usize>,
-        on_answer: &mut impl FnMut(usize, Result<Reply<'_>, Failure>),
-    ) -> io::Result<()> {
-        let now_us = self.now_us();
-        session.expire(now_us, on_answer);
-        let (socket, server) = (&self.socket, self.server);
-        session.depart(now_us, &mut |port, bytes, stride| {
-            let to = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
-            let peer = &Peer::from(to);
-            socket.send_trains(&[Train {
-                peer,
-                bytes,
-                stride,
-            }]);
-        });
-        let wakes_us = session.wakes_us().unwrap_or(now_us);
-        let wait = Duration::from_micros(wakes_us.saturating_sub(self.now_us()));
-        self.poller.wait(Some(wait))?;
-        if self.poller.ready_count() > 0 {
-            let received = self.socket.receive_trains(&mut self.trains);
-            let now_us = self.now_us();
-            for train in 0..received {
-                let stride = self.trains.stride(train);
-                for datagram in self.trains.bytes(train).chunks(stride) {
-                    session.arrive(datagram, now_us, on_answer);
-                }
-            }
-        }
-        Ok(())
-    }
+fn address_of(server: impl ToSocketAddrs) -> Result<SocketAddr, ConnectError> {
+    let mut addresses = server.to_socket_addrs()?;
+    addresses.next().ok_or(ConnectError::NoAddress)
 }

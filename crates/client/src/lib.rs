@@ -1,28 +1,40 @@
 //! Floor 2: a client of the native protocol (`docs/native-protocol.md`). Every request goes straight to the core that owns its key, in trains that
 //! cross the kernel as one datagram; no connection, no runtime.
 //!
-//! [`Client`] is a client that waits: it has a socket, and each call returns with the answer. [`Session`] is what lies beneath: it has neither socket
+//! [`Client`] is a client that waits: it has a socket, and each call returns with the answer. With the feature `tokio`, `nonblocking::Client` is one for
+//! any number of tasks. [`Session`] is what lies beneath: it has neither socket
 //! nor clock. Requests and received datagrams go in, trains to be sent and answers come out, so that it can be driven by any loop, and by tests in
 //! which time is a number and the network loses what it is told to.
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | [`client`](Client) | a session, a socket and a clock |
+//! | [`client`](Client) | sessions, sockets and a clock |
+//! | `nonblocking` | the same for tasks on tokio |
+//! | [`placement`](Placement) | which of several servers has a key |
 //! | [`session`](Session) | requests under way: what is sent when, and which answer belongs to which |
 //! | `flight` | one request under way |
 //! | `lane` | one core of the server: its port, and the mutations under way to it |
 //! | `outbound` | trains of requests for the same port |
+//! | `parcel` | datagrams with several requests |
+//! | `answer` | what each operation returns |
 //! | `error` | how each operation fails |
 
+mod answer;
 mod client;
 mod error;
 mod flight;
 mod lane;
+#[cfg(feature = "tokio")]
+pub mod nonblocking;
 mod outbound;
+mod parcel;
+mod placement;
 mod session;
 
-pub use client::{Client, Item};
+pub use answer::Item;
+pub use client::Client;
 pub use error::{ConnectError, CountError, GetError, RemoveError, StoreError};
+pub use placement::{Member, Placement};
 pub use session::{Ask, Failure, Figures, Session, Settings, What};
 
 pub use glimmer_proto::StoreMode;

@@ -3,23 +3,46 @@
 //! The datagrams of a train have one length. Requests whose lengths are near one another travel together, padded to the longest of them; what is much
 //! longer has a train of its own. Nothing waits for more to come: what is there when trains are asked for leaves.
 
-use arrayvec::ArrayVec;
-use glimmer_proto::native::DATAGRAM_BYTES_MAX;
+use glimmer_proto::native::{DATAGRAM_BYTES_MAX, REQUESTS_MAX, RequestHeader};
 use glimmer_transport::udp::{TRAIN_BYTES_MAX, TRAIN_DATAGRAMS_MAX};
 
-/// Requests that travel together have lengths between two of these.
+/// Datagrams of requests that travel together have, with one request each, lengths between two of these.
 const CLASSES: [usize; 5] = [128, 256, 512, 1024, DATAGRAM_BYTES_MAX];
 
 /// Requests that leave together.
 #[derive(Default)]
 pub struct Group {
     /// Which they are.
-    pub flights: ArrayVec<u32, TRAIN_DATAGRAMS_MAX>,
-    /// Bytes of the longest datagram.
+    pub flights: Vec<u32>,
+    /// Bytes of the longest datagram, each having one request.
+    stride: usize,
+}
+
+/// How a group's requests are put into datagrams: all but the last have so many requests, and so many bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Requests of each datagram.
+    pub requests: usize,
+    /// Bytes of each datagram.
     pub stride: usize,
 }
 
-/// Groups by core and class.
+impl Group {
+    /// With at most so many requests in a datagram. Datagrams are as few as that allows, and as even.
+    pub fn shape(&self, requests_max: usize) -> Shape {
+        let record_bytes = self.stride - RequestHeader::BYTES;
+        let fit = (DATAGRAM_BYTES_MAX - RequestHeader::BYTES) / record_bytes.max(1);
+        let requests_max = requests_max.min(fit).clamp(1, REQUESTS_MAX);
+        let datagrams = self.flights.len().div_ceil(requests_max).max(1);
+        let requests = self.flights.len().div_ceil(datagrams).max(1);
+        Shape {
+            requests,
+            stride: RequestHeader::BYTES + requests * record_bytes,
+        }
+    }
+}
+
+/// Groups by core and class; and, beside those that may share datagrams, those that may not.
 #[derive(Default)]
 pub struct Groups {
     groups: Vec<Group>,
@@ -29,29 +52,37 @@ impl Groups {
     /// Groups for so many cores; those there were are forgotten.
     pub fn reset(&mut self, cores: usize) {
         self.groups.clear();
-        self.groups
-            .resize_with(cores * CLASSES.len(), Group::default);
+        (self.groups).resize_with(cores * 2 * CLASSES.len(), Group::default);
     }
 
-    /// Adds a request whose datagram has so many bytes. Returns its group's number if that has become full.
+    /// Adds a request whose datagram has so many bytes if it goes alone, as it does if it is not to share one. Returns its group's number if that
+    /// has become full.
     #[inline]
-    pub fn add(&mut self, core: u16, flight: u32, bytes: usize) -> Option<usize> {
+    pub fn add(&mut self, core: u16, flight: u32, bytes: usize, shares: bool) -> Option<usize> {
         let class = CLASSES.iter().position(|&longest| bytes <= longest);
         let class = class.expect("a request that does not fit a datagram goes in fragments");
-        let number = usize::from(core) * CLASSES.len() + class;
+        let number = (usize::from(core) * 2 + usize::from(shares)) * CLASSES.len() + class;
         let group = &mut self.groups[number];
         group.flights.push(flight);
         group.stride = group.stride.max(bytes);
         // The next may be as long as its class allows.
-        let is_full =
-            group.flights.is_full() || (group.flights.len() + 1) * CLASSES[class] > TRAIN_BYTES_MAX;
+        let is_full = group.flights.len() == TRAIN_DATAGRAMS_MAX
+            || (group.flights.len() + 1) * CLASSES[class] > TRAIN_BYTES_MAX;
         is_full.then_some(number)
     }
 
-    /// Takes a group out.
+    /// Takes a group out; [`Groups::put_back`] has its memory used again.
     #[inline]
     pub fn take(&mut self, number: usize) -> Group {
         std::mem::take(&mut self.groups[number])
+    }
+
+    /// Makes room for the next group of this number where the last one was.
+    #[inline]
+    pub fn put_back(&mut self, number: usize, mut group: Group) {
+        group.flights.clear();
+        group.stride = 0;
+        self.groups[number] = group;
     }
 
     /// How many groups there are.
@@ -66,7 +97,12 @@ impl Groups {
 
     /// The core that a group goes to.
     pub fn core(&self, number: usize) -> usize {
-        number / CLASSES.len()
+        number / CLASSES.len() / 2
+    }
+
+    /// Whether a group's requests may share datagrams.
+    pub fn shares(&self, number: usize) -> bool {
+        number / CLASSES.len() % 2 == 1
     }
 }
 
@@ -78,22 +114,28 @@ mod tests {
     fn what_is_alike_travels_together() {
         let mut groups = Groups::default();
         groups.reset(2);
-        assert_eq!(groups.add(0, 1, 56), None);
-        assert_eq!(groups.add(0, 2, 76), None);
-        assert_eq!(groups.add(0, 3, 1200), None);
-        assert_eq!(groups.add(1, 4, 56), None);
+        assert_eq!(groups.add(0, 1, 56, false), None);
+        assert_eq!(groups.add(0, 2, 76, false), None);
+        assert_eq!(groups.add(0, 3, 1200, false), None);
+        assert_eq!(groups.add(1, 4, 56, false), None);
+        assert_eq!(groups.add(1, 5, 56, true), None);
         let full: Vec<_> = (0..groups.count())
             .filter(|&n| !groups.is_empty(n))
             .collect();
         let taken: Vec<_> = full
             .iter()
             .map(|&number| {
-                let core = groups.core(number);
+                let (core, shares) = (groups.core(number), groups.shares(number));
                 let group = groups.take(number);
-                (core, group.stride, group.flights.to_vec())
+                (core, shares, group.stride, group.flights)
             })
             .collect();
-        let expected = [(0, 76, vec![1, 2]), (0, 1200, vec![3]), (1, 56, vec![4])];
+        let expected = [
+            (0, false, 76, vec![1, 2]),
+            (0, false, 1200, vec![3]),
+            (1, false, 56, vec![4]),
+            (1, true, 56, vec![5]),
+        ];
         assert_eq!(taken, expected);
     }
 
@@ -102,12 +144,35 @@ mod tests {
         let mut groups = Groups::default();
         groups.reset(1);
         for bytes in [56, 1024, DATAGRAM_BYTES_MAX] {
-            let full = (0..)
-                .find_map(|flight| groups.add(0, flight, bytes))
-                .unwrap();
-            let group = groups.take(full);
-            assert!(group.flights.len() * group.stride <= TRAIN_BYTES_MAX);
-            assert!(group.flights.len() >= 46);
+            for requests_max in [1, 2, REQUESTS_MAX] {
+                let full = (0..)
+                    .find_map(|flight| groups.add(0, flight, bytes, requests_max > 1))
+                    .unwrap();
+                let group = groups.take(full);
+                assert!(group.flights.len() >= 46);
+                let shape = group.shape(requests_max);
+                let datagrams = group.flights.len().div_ceil(shape.requests);
+                assert!(shape.requests <= requests_max && shape.stride <= DATAGRAM_BYTES_MAX);
+                assert!(datagrams * shape.stride <= TRAIN_BYTES_MAX);
+                groups.put_back(full, group);
+            }
         }
+    }
+
+    #[test]
+    fn datagrams_are_few_and_even() {
+        let shape = |requests: u32, requests_max| {
+            let group = Group {
+                flights: (0..requests).collect(),
+                stride: 60,
+            };
+            let Shape { requests, stride } = group.shape(requests_max);
+            (requests, stride)
+        };
+        assert_eq!(shape(10, 1), (1, 60));
+        assert_eq!(shape(10, 32), (10, 32 + 280));
+        assert_eq!(shape(10, 8), (5, 32 + 140));
+        // 48 records of 28 bytes would fit, but 32 is the bound, and two of 24 are more even than 32 and 16.
+        assert_eq!(shape(48, 64), (24, 32 + 24 * 28));
     }
 }

@@ -6,12 +6,14 @@ mod departures;
 use crate::flight::{Flight, Phase};
 use crate::lane::Lane;
 use crate::outbound::Groups;
+use crate::parcel::{Packing, Parcels};
 use glimmer_base::limits::{KEY_BYTES_MAX, PARTITIONS_MAX};
 use glimmer_proto::native::request::{Action, Change};
-use glimmer_proto::native::{Directory, Record, Reply, Status};
+use glimmer_proto::native::{Directory, REQUESTS_MAX, Record, Reply, Status};
 use std::collections::VecDeque;
 
-/// Places for requests under way; a sequence number names a place and how often it has been used.
+/// Places for requests under way. A sequence number names a place and how often it has been used; the bit between is that of datagrams with several
+/// requests, which have places of their own.
 const FLIGHTS_MAX: usize = 1 << PLACE_BITS;
 const PLACE_BITS: u32 = 17;
 
@@ -27,6 +29,9 @@ pub struct Settings {
     /// Whether unanswered requests are sent again at all. Those that measure how many are lost turn it off; a request is then lost after
     /// [`Settings::deadline_us`].
     pub resends: bool,
+    /// Requests to one core that leave together share a datagram, so many at most; 1: each has one of its own. As many as 32 may, and fewer do where
+    /// their replies would not fit a datagram together.
+    pub requests_per_datagram: usize,
 }
 
 impl Default for Settings {
@@ -36,6 +41,7 @@ impl Default for Settings {
             resend_longest_us: 200_000,
             deadline_us: 2_000_000,
             resends: true,
+            requests_per_datagram: REQUESTS_MAX,
         }
     }
 }
@@ -84,6 +90,8 @@ pub enum Failure {
 pub struct Figures {
     /// Requests that were taken on.
     pub asked: u64,
+    /// Requests that left in a datagram with others.
+    pub shared: u64,
     /// Requests that were sent again.
     pub resent: u64,
     /// Requests that had no answer in time.
@@ -149,6 +157,9 @@ pub struct Session<T> {
     uploads: VecDeque<u32>,
     lanes: Vec<Lane>,
     groups: Groups,
+    /// Datagrams with several requests.
+    parcels: Parcels,
+    packing: Packing,
     /// When requests are looked through next for those that have waited in vain.
     inspect_us: u64,
     /// The core that the next read goes to, where any will do.
@@ -189,6 +200,8 @@ impl<T> Session<T> {
             uploads: VecDeque::new(),
             lanes: Vec::new(),
             groups: Groups::default(),
+            parcels: Parcels::new(1 << PLACE_BITS),
+            packing: Packing::new(settings.requests_per_datagram),
             inspect_us: 0,
             turn: 0,
             train: Vec::new(),
@@ -243,7 +256,7 @@ impl<T> Session<T> {
         }
         let flight = &mut self.flights[place as usize];
         flight.tag = Some(tag);
-        flight.sequence = flight.sequence.wrapping_add(1 << PLACE_BITS);
+        flight.sequence = flight.sequence.wrapping_add(2 << PLACE_BITS);
         flight.record.clear();
         record.write(&mut flight.record);
         flight.sends = 0;
@@ -371,24 +384,23 @@ impl<T> Session<T> {
     fn finish(
         &mut self,
         place: u32,
-        answer: Result<Reply<'_>, Failure>,
-        on_answer: &mut impl FnMut(T, Result<Reply<'_>, Failure>),
+        answer: Result<&Reply<'_>, Failure>,
+        on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
     ) {
         let flight = &mut self.flights[place as usize];
+        if let Some(tag) = flight.tag.take() {
+            on_answer(tag, answer);
+        }
         flight.phase = Phase::Free;
         flight.reply = None;
         flight.upload = None;
         let (core, mutation) = (usize::from(flight.core), flight.mutation.take());
-        let tag = flight.tag.take();
         self.free.push(place);
         if let Some(mutation) = mutation
             && let Some(lane) = self.lanes.get_mut(core)
             && lane.settle(mutation)
         {
             self.release(core);
-        }
-        if let Some(tag) = tag {
-            on_answer(tag, answer);
         }
     }
 

@@ -140,17 +140,19 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         }
     }
     let first = options.gets.first().copied().unwrap_or(1.0);
-    cases.push(Case {
-        name: format!(
-            "native, {:.0}% GET, uniform, without segmentation",
-            first * 100.0
-        ),
-        server: &glimmer,
-        target: native(Dialect::NativePlain),
-        workload: workload(Law::Uniform, first)?,
-        connections: options.connections,
-        in_flight: options.in_flight,
-    });
+    for (dialect, how) in [
+        (Dialect::NativePacked, "several requests in a datagram"),
+        (Dialect::NativePlain, "without segmentation"),
+    ] {
+        cases.push(Case {
+            name: format!("native, {:.0}% GET, uniform, {how}", first * 100.0),
+            server: &glimmer,
+            target: native(dialect),
+            workload: workload(Law::Uniform, first)?,
+            connections: options.connections,
+            in_flight: options.in_flight,
+        });
+    }
     if let Some(redis) = &redis {
         cases.push(Case {
             name: format!("redis, {:.0}% GET, uniform, pipeline 32", first * 100.0),

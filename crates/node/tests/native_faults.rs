@@ -27,6 +27,7 @@ const SETTINGS: Settings = Settings {
     resend_longest_us: 40_000,
     deadline_us: 300_000,
     resends: true,
+    requests_per_datagram: 1,
 };
 
 /// A datagram under way: when it arrives, a number to keep order by, whither (none: to the client), and its bytes.
@@ -262,12 +263,16 @@ impl Key {
 }
 
 /// Runs a client against a server, and counts what was answered, what was not, and what was sent again.
-fn run(seed: u64, access: Access, faults: Faults) -> (u64, u64, u64) {
-    let context = format!("GLIMMER_SEED={seed} {access:?} {faults:?}");
+fn run(seed: u64, access: Access, faults: Faults, requests_per_datagram: usize) -> (u64, u64, u64) {
+    let context = format!("GLIMMER_SEED={seed} {access:?} {faults:?} {requests_per_datagram}");
+    let settings = Settings {
+        requests_per_datagram,
+        ..SETTINGS
+    };
     let mut rng = SmallRng::seed_from_u64(seed);
     let mut server = Server::new(access, WORKERS);
     let client: SocketAddr = "127.0.0.1:9000".parse().unwrap();
-    let mut session: Session<usize> = Session::new(SETTINGS, rng.random());
+    let mut session: Session<usize> = Session::new(settings, rng.random());
     let mut network = Network {
         faults,
         rng: SmallRng::seed_from_u64(rng.random()),
@@ -368,14 +373,16 @@ fn run(seed: u64, access: Access, faults: Faults) -> (u64, u64, u64) {
     for exchange in &server.exchanges {
         assert!(exchange.bytes() <= native::KEPT_BYTES_MAX);
     }
-    (answered, silent, session.figures().resent)
+    let figures = session.figures();
+    assert_eq!(figures.shared > 0, requests_per_datagram > 1, "{context}");
+    (answered, silent, figures.resent)
 }
 
 /// Writes answers down.
 fn note(
     told: &mut Vec<(usize, Result<Told, Failure>)>,
-) -> impl FnMut(usize, Result<Reply<'_>, Failure>) {
-    |index, reply| told.push((index, reply.map(|reply| Told::of(&reply))))
+) -> impl FnMut(usize, Result<&Reply<'_>, Failure>) {
+    |index, reply| told.push((index, reply.map(Told::of)))
 }
 
 fn seeds(count: u64) -> Vec<u64> {
@@ -389,6 +396,8 @@ fn seeds(count: u64) -> Vec<u64> {
     }
 }
 
+/// Requests of a datagram at most, in one half of the runs and in the other.
+const PACKED: [usize; 2] = [1, 32];
 const MODES: [Access; 3] = [Access::Erew, Access::Crew, Access::Crcw];
 
 #[test]
@@ -401,9 +410,11 @@ fn a_network_without_faults_needs_no_second_try() {
         has_outages: false,
     };
     for (seed, access) in seeds(3).into_iter().zip(MODES) {
-        let (answered, silent, resent) = run(seed, access, faults);
-        assert_eq!(answered, (OPERATIONS + KEYS) as u64);
-        assert_eq!((silent, resent), (0, 0));
+        for requests_per_datagram in [1, 32] {
+            let (answered, silent, resent) = run(seed, access, faults, requests_per_datagram);
+            assert_eq!(answered, (OPERATIONS + KEYS) as u64);
+            assert_eq!((silent, resent), (0, 0));
+        }
     }
 }
 
@@ -417,7 +428,7 @@ fn losses_repetitions_delays_and_cuts_change_nothing() {
         has_outages: false,
     };
     for (turn, seed) in seeds(6).into_iter().enumerate() {
-        let (answered, _, resent) = run(seed, MODES[turn % 3], faults);
+        let (answered, _, resent) = run(seed, MODES[turn % 3], faults, PACKED[turn / 3]);
         assert!(answered > OPERATIONS as u64 / 2 && resent > 100);
     }
 }
@@ -433,7 +444,7 @@ fn outages_leave_nothing_but_what_may_be() {
     };
     let mut silent_in_all = 0;
     for (turn, seed) in seeds(6).into_iter().enumerate() {
-        let (_, silent, _) = run(seed, MODES[turn % 3], faults);
+        let (_, silent, _) = run(seed, MODES[turn % 3], faults, PACKED[turn / 3]);
         silent_in_all += silent;
     }
     assert!(silent_in_all > 0, "no outage was long enough");

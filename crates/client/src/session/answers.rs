@@ -14,7 +14,7 @@ impl<T> Session<T> {
         &mut self,
         datagram: &[u8],
         now_us: u64,
-        on_answer: &mut impl FnMut(T, Result<Reply<'_>, Failure>),
+        on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
     ) {
         let Some(header) = ReplyHeader::read(datagram) else {
             self.figures.ignored += 1;
@@ -24,6 +24,9 @@ impl<T> Session<T> {
         if header.kind == Kind::DirectoryReply {
             return self.take_directory(&header, rest, now_us);
         }
+        if self.parcels.has_mark(header.sequence) {
+            return self.take_several(&header, rest, on_answer);
+        }
         let place = self.place_of(header.sequence);
         let Some(place) = place.filter(|&place| self.is_current(place, header.timestamp)) else {
             self.figures.ignored += 1;
@@ -31,7 +34,7 @@ impl<T> Session<T> {
         };
         match header.kind {
             Kind::Replies => match Reply::read(rest) {
-                Some((reply, _)) => self.take_reply(place, reply, on_answer),
+                Some((reply, _)) => self.take_reply(place, &reply, on_answer),
                 None => self.figures.ignored += 1,
             },
             Kind::Progress => self.take_progress(place, rest),
@@ -40,12 +43,42 @@ impl<T> Session<T> {
         }
     }
 
+    /// Replies to the requests of one datagram. Requests that it has no reply to are sent again when their wait is over.
+    fn take_several(
+        &mut self,
+        header: &ReplyHeader,
+        mut rest: &[u8],
+        on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
+    ) {
+        if header.kind != Kind::Replies {
+            self.figures.ignored += 1;
+            return;
+        }
+        let contents = (self.parcels).end(header.sequence, header.timestamp);
+        if contents.is_empty() {
+            self.figures.ignored += 1;
+            return;
+        }
+        let mut has_fitted = true;
+        for sequence in contents {
+            let Some((reply, bytes)) = Reply::read(rest) else {
+                break;
+            };
+            rest = &rest[bytes..];
+            has_fitted &= reply.status != Status::AskAlone;
+            if let Some(place) = self.place_of(sequence) {
+                self.take_reply(place, &reply, on_answer);
+            }
+        }
+        self.packing.learn(has_fitted);
+    }
+
     #[inline]
     fn take_reply(
         &mut self,
         place: u32,
-        reply: Reply<'_>,
-        on_answer: &mut impl FnMut(T, Result<Reply<'_>, Failure>),
+        reply: &Reply<'_>,
+        on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
     ) {
         if reply.status.is_executed() {
             return self.finish(place, Ok(reply), on_answer);
@@ -56,6 +89,9 @@ impl<T> Session<T> {
             Status::Superseded => self.finish(place, Err(Failure::Superseded), on_answer),
             Status::Forgotten => self.finish(place, Err(Failure::Forgotten), on_answer),
             Status::AskOwner if flight.is_read => self.direct(place),
+            Status::AskAlone if matches!(flight.phase, Phase::Waiting(_)) => {
+                self.depart_again(place);
+            }
             // It has another token, or another version: nothing but a new directory helps.
             Status::NewDirectory | Status::NoToken | Status::WrongPartition => {
                 if matches!(flight.phase, Phase::Waiting(_)) {
@@ -89,7 +125,7 @@ impl<T> Session<T> {
         place: u32,
         rest: &[u8],
         now_us: u64,
-        on_answer: &mut impl FnMut(T, Result<Reply<'_>, Failure>),
+        on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
     ) {
         let flight = &mut self.flights[place as usize];
         let Some(fragment) = Fragment::read(rest).filter(|_| flight.is_read) else {
@@ -113,7 +149,7 @@ impl<T> Session<T> {
                     return;
                 };
                 match Reply::read(assembly.bytes()) {
-                    Some((reply, _)) => self.take_reply(place, reply, on_answer),
+                    Some((reply, _)) => self.take_reply(place, &reply, on_answer),
                     None => self.finish(place, Err(Failure::Protocol), on_answer),
                 }
             }

@@ -25,7 +25,11 @@ impl<T> Session<T> {
             if flight.phase != Phase::Ready || flight.upload.is_some() {
                 continue;
             }
-            let full = (self.groups).add(flight.core, place, flight.datagram_bytes());
+            // What is sent again goes alone, as its reply may not have fitted beside others; and what goes on with a long reply.
+            let is_new = flight.sends == 0 && flight.reply.is_none();
+            let shares = self.packing.shares() && is_new;
+            let bytes = flight.datagram_bytes();
+            let full = (self.groups).add(flight.core, place, bytes, shares);
             if let Some(group) = full {
                 self.send_group(group, now_us, send);
             }
@@ -48,7 +52,7 @@ impl<T> Session<T> {
     pub fn expire(
         &mut self,
         now_us: u64,
-        on_answer: &mut impl FnMut(T, Result<Reply<'_>, Failure>),
+        on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
     ) {
         if now_us >= self.inspect_us {
             self.inspect_us =
@@ -57,7 +61,7 @@ impl<T> Session<T> {
         }
     }
 
-    fn inspect(&mut self, now_us: u64, on_answer: &mut impl FnMut(T, Result<Reply<'_>, Failure>)) {
+    fn inspect(&mut self, now_us: u64, on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>)) {
         for place in 0..self.flights.len() as u32 {
             let flight = &self.flights[place as usize];
             if flight.phase == Phase::Free {
@@ -114,20 +118,38 @@ impl<T> Session<T> {
         send: &mut impl FnMut(Port, &[u8], usize),
     ) {
         let core = self.groups.core(number);
+        let shares = self.groups.shares(number);
         let group = self.groups.take(number);
-        let mut header = self.header(Kind::Requests, now_us);
+        let shape = group.shape(if shares { self.packing.requests() } else { 1 });
+        let header = self.header(Kind::Requests, now_us);
         self.train.clear();
-        let mut end = 0;
-        for &place in &group.flights {
-            self.train.resize(end, 0);
+        for (index, flights) in group.flights.chunks(shape.requests).enumerate() {
+            self.train.resize(index * shape.stride, 0);
+            self.put_datagram(header, flights, now_us);
+        }
+        send(Some(self.lanes[core].port), &self.train, shape.stride);
+        self.groups.put_back(number, group);
+    }
+
+    /// Appends a datagram with these requests to the train.
+    #[inline]
+    fn put_datagram(&mut self, mut header: RequestHeader, flights: &[u32], now_us: u64) {
+        header.count = flights.len() as u8;
+        let sequence_of = |&place: &u32| self.flights[place as usize].sequence;
+        header.sequence = match flights {
+            [only] => sequence_of(only),
+            several => {
+                let contents = several.iter().map(sequence_of).collect();
+                self.figures.shared += several.len() as u64;
+                self.parcels.begin(contents, now_us)
+            }
+        };
+        self.train.extend_from_slice(&header.bytes());
+        for &place in flights {
             let flight = &mut self.flights[place as usize];
-            header.sequence = flight.sequence;
-            self.train.extend_from_slice(&header.bytes());
             self.train.extend_from_slice(&flight.record);
-            end += group.stride;
             wait(flight, &self.settings, now_us);
         }
-        send(Some(self.lanes[core].port), &self.train, group.stride);
     }
 
     /// Sends the next window of a request in fragments. The server is asked how far it has come with the last of them.

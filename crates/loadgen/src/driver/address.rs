@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Result, bail};
 use serde::{Serialize, Serializer};
 
-use super::{Binary, Datagrams, Link, Meta, Native, Protocol, Resp, Stream, Text};
+use super::{Binary, Datagrams, Link, Meta, Native, Protocol, Resp, Stream, Text, Way};
 
 /// Where a server is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,20 +79,23 @@ pub enum Dialect {
     Binary,
     /// RESP2: Redis, Valkey and their relatives.
     Resp,
-    /// Our native protocol over UDP, requests in trains.
+    /// Our native protocol over UDP, each request in a datagram of its own, datagrams in trains.
     Native,
-    /// The same with every request in a datagram of its own for the kernel, too: what is lost without segmentation offload.
+    /// The same with several requests in a datagram.
+    NativePacked,
+    /// The same with each datagram by itself: what is lost without segmentation offload.
     NativePlain,
 }
 
 impl Dialect {
     /// All of them.
-    pub const ALL: [Dialect; 6] = [
+    pub const ALL: [Dialect; 7] = [
         Dialect::Text,
         Dialect::Meta,
         Dialect::Binary,
         Dialect::Resp,
         Dialect::Native,
+        Dialect::NativePacked,
         Dialect::NativePlain,
     ];
 
@@ -104,6 +107,7 @@ impl Dialect {
             Dialect::Binary => "binary",
             Dialect::Resp => "resp",
             Dialect::Native => "native",
+            Dialect::NativePacked => "native-packed",
             Dialect::NativePlain => "native-plain",
         }
     }
@@ -127,6 +131,14 @@ pub trait Job {
     fn run<L: Link + AsFd>(self, links: Vec<L>) -> Result<Self::Output>;
 }
 
+impl Dialect {
+    /// Whether it is one of the native protocol's.
+    pub fn is_native(self) -> bool {
+        use Dialect::{Native, NativePacked, NativePlain};
+        matches!(self, Native | NativePacked | NativePlain)
+    }
+}
+
 impl Target {
     /// memcached's text protocol over TCP.
     pub fn text(address: SocketAddr) -> Target {
@@ -143,16 +155,17 @@ impl Target {
             Dialect::Meta => self.open_as::<Meta, J>(connections, job),
             Dialect::Binary => self.open_as::<Binary, J>(connections, job),
             Dialect::Resp => self.open_as::<Resp, J>(connections, job),
-            Dialect::Native => self.open_native(connections, true, job),
-            Dialect::NativePlain => self.open_native(connections, false, job),
+            Dialect::Native => self.open_native(connections, Way::Trains, job),
+            Dialect::NativePacked => self.open_native(connections, Way::Packed, job),
+            Dialect::NativePlain => self.open_native(connections, Way::Plain, job),
         }
     }
 
-    fn open_native<J: Job>(&self, connections: usize, trains: bool, job: J) -> Result<J::Output> {
+    fn open_native<J: Job>(&self, connections: usize, way: Way, job: J) -> Result<J::Output> {
         let (Address::Tcp(address) | Address::Udp(address)) = self.address else {
             bail!("the native protocol goes over UDP: give the server's native port");
         };
-        let links = (0..connections).map(|_| Native::open(address, trains));
+        let links = (0..connections).map(|_| Native::open(address, way));
         job.run(links.collect::<Result<Vec<_>>>()?)
     }
 

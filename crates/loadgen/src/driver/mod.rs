@@ -21,7 +21,7 @@ pub use address::{Address, Dialect, Job, Target};
 pub use binary::Binary;
 pub use datagrams::Datagrams;
 pub use meta::Meta;
-pub use native::Native;
+pub use native::{Native, Way};
 pub use poll::Poll;
 pub use resp::Resp;
 pub use stream::Stream;

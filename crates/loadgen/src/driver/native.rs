@@ -38,6 +38,26 @@ struct Pending {
     group: Option<u32>,
 }
 
+/// How requests cross the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Each in a datagram of its own, and datagrams of one length as one train.
+    Trains,
+    /// Several in a datagram, those as trains.
+    Packed,
+    /// Each in a datagram of its own, and each datagram by itself.
+    Plain,
+}
+
+impl Way {
+    fn requests_per_datagram(self) -> usize {
+        match self {
+            Way::Trains | Way::Plain => 1,
+            Way::Packed => Settings::default().requests_per_datagram,
+        }
+    }
+}
+
 /// A session with its socket.
 pub struct Native {
     session: Session<Pending>,
@@ -86,7 +106,7 @@ impl Groups {
 
 impl Native {
     /// A socket that talks to one server, at its first native port.
-    pub fn open(server: SocketAddr, segments: bool) -> Result<Native> {
+    pub fn open(server: SocketAddr, way: Way) -> Result<Native> {
         let any: IpAddr = match server {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -95,6 +115,7 @@ impl Native {
         let settings = Settings {
             resends: false,
             deadline_us: LOST_AFTER_US,
+            requests_per_datagram: way.requests_per_datagram(),
             ..Settings::default()
         };
         let mut native = Native {
@@ -103,7 +124,7 @@ impl Native {
             server,
             peers: Vec::new(),
             trains: Trains::default(),
-            segments,
+            segments: way != Way::Plain,
             begun: Instant::now(),
             now_us: 0,
             key: Vec::new(),
@@ -299,7 +320,7 @@ fn step(groups: &mut Groups, pending: &Pending, meaning: Meaning) -> Reply {
 }
 
 #[inline]
-fn understand(pending: &Pending, answer: Result<Answer<'_>, Failure>) -> Result<Meaning> {
+fn understand(pending: &Pending, answer: Result<&Answer<'_>, Failure>) -> Result<Meaning> {
     let answer = match answer {
         Ok(answer) => answer,
         Err(Failure::Overloaded | Failure::TooLarge) => return Ok(Meaning::Refused),

@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use super::{Counted, Drive, Kernel, Recorder, Tally, Window, closed, record::Glance};
 use crate::{
-    driver::{Address, Dialect, Job, Link, Target},
+    driver::{Address, Job, Link, Target},
     workload::{Ask, Key, Source, Verb, Workload},
 };
 
@@ -94,9 +94,8 @@ pub fn pass(
     numbers: std::ops::Range<u64>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Tally> {
-    let is_native = matches!(target.dialect, Dialect::Native | Dialect::NativePlain);
     let burst = match target.address {
-        Address::Udp(_) if !is_native => BURST_UDP,
+        Address::Udp(_) if !target.dialect.is_native() => BURST_UDP,
         _ => BURST,
     };
     let (keys_per_get, in_flight) = match pass {

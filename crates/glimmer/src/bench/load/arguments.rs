@@ -177,6 +177,8 @@ pub enum Protocol {
     Resp,
     /// Glimmer's own over UDP (--server names its native port), requests in trains
     Native,
+    /// The same, several requests in a datagram
+    NativePacked,
     /// The same, each request sent by itself
     NativePlain,
 }
@@ -189,6 +191,7 @@ impl From<Protocol> for Dialect {
             Protocol::Binary => Dialect::Binary,
             Protocol::Resp => Dialect::Resp,
             Protocol::Native => Dialect::Native,
+            Protocol::NativePacked => Dialect::NativePacked,
             Protocol::NativePlain => Dialect::NativePlain,
         }
     }

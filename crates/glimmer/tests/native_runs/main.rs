@@ -1,6 +1,8 @@
 //! The client library against a real server, over real sockets: every access mode and every table, small items and large, beside memcached's protocol on
 //! the same store.
 
+mod faces;
+
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream, UdpSocket},

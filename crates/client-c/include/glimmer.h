@@ -1,0 +1,228 @@
+/* A client of Glimmer's native protocol. Made by cbindgen from crates/client-c/src/lib.rs; change that. */
+
+#ifndef GLIMMER_H
+#define GLIMMER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+// What became of a request. The first three are answers; everything from GLIMMER_OUTCOME_KEY on is a failure.
+typedef enum {
+  // It was done.
+  GLIMMER_OUTCOME_OK = 0,
+  // There is no item.
+  GLIMMER_OUTCOME_NOT_FOUND = 1,
+  // There is an item where there was to be none, or none or another where there was to be one.
+  GLIMMER_OUTCOME_NOT_STORED = 2,
+  // The key is empty, or longer than 250 bytes.
+  GLIMMER_OUTCOME_KEY = 16,
+  // The item is larger than the server takes.
+  GLIMMER_OUTCOME_TOO_LARGE = 17,
+  // The server has no memory for it.
+  GLIMMER_OUTCOME_OUT_OF_MEMORY = 18,
+  // The value is no decimal number.
+  GLIMMER_OUTCOME_NOT_A_NUMBER = 19,
+  // There was no answer in time. A change may have been made.
+  GLIMMER_OUTCOME_SILENT = 20,
+  // The server was asked again and again and would not take the request.
+  GLIMMER_OUTCOME_OVERLOADED = 21,
+  // The server and this client do not understand one another.
+  GLIMMER_OUTCOME_PROTOCOL = 22,
+  // The socket failed.
+  GLIMMER_OUTCOME_SOCKET = 23,
+  // The server's name has no address, or there is no server.
+  GLIMMER_OUTCOME_NO_ADDRESS = 24,
+  // An argument is null, or no text where there is to be text.
+  GLIMMER_OUTCOME_ARGUMENT = 25,
+} glimmer_outcome;
+
+// Which of several servers has a key.
+typedef enum {
+  // libmemcached's MEMCACHED_BEHAVIOR_KETAMA.
+  GLIMMER_PLACEMENT_KETAMA = 0,
+  // libmemcached's MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED.
+  GLIMMER_PLACEMENT_KETAMA_WEIGHTED = 1,
+  // Rendezvous hashing.
+  GLIMMER_PLACEMENT_RENDEZVOUS = 2,
+} glimmer_placement;
+
+// A client of one server or of several.
+typedef struct glimmer_client glimmer_client;
+
+// One of several servers.
+typedef struct {
+  // Its host, as other clients name it; ends with a zero.
+  const char *host;
+  // Its TCP port, by which keys are placed, too.
+  uint16_t port;
+  // Its first native port.
+  uint16_t native_port;
+  // Its share of the keys, in relation to the others'.
+  uint32_t weight;
+} glimmer_member;
+
+// Some bytes of the caller's.
+typedef struct {
+  // The first of them; may be null if there are none.
+  const uint8_t *data;
+  // How many.
+  size_t length;
+} glimmer_bytes;
+
+// An item that was read. Its value is to be given back to glimmer_item_free.
+typedef struct {
+  // The value; null if there is no item.
+  uint8_t *value;
+  // Bytes of the value.
+  size_t value_bytes;
+  // The 32 bits that were stored with it.
+  uint32_t flags;
+  // What glimmer_compare_and_swap compares; 0 if it was not asked for.
+  uint64_t cas;
+} glimmer_item;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+// Finds a server by the name or address of its host, which ends with a zero, and its native port. Null if it does not answer; then the reason is where
+// `outcome` points, unless that is null.
+//
+// # Safety
+//
+// `host` points at a string that ends with a zero; `outcome` is null or may be written to.
+glimmer_client *glimmer_connect(const char *host,
+                                uint16_t native_port,
+                                glimmer_outcome *outcome);
+
+// Finds several servers, among which keys are placed. Null if none answers; see glimmer_connect.
+//
+// # Safety
+//
+// `members` points at `count` members, whose hosts are strings that end with a zero; `outcome` is null or may be written to.
+glimmer_client *glimmer_connect_to_all(const glimmer_member *members,
+                                       size_t count,
+                                       glimmer_placement placement,
+                                       glimmer_outcome *outcome);
+
+// Ends a client; null is none.
+//
+// # Safety
+//
+// The client comes from glimmer_connect or glimmer_connect_to_all and is not used afterwards.
+void glimmer_free(glimmer_client *client);
+
+// Reads an item into `item`.
+//
+// # Safety
+//
+// The client is one that was handed out, the key is as long as it says, and `item` may be written to.
+glimmer_outcome glimmer_get(glimmer_client *client, glimmer_bytes key, glimmer_item *item);
+
+// Reads an item with its CAS unique into `item`.
+//
+// # Safety
+//
+// As for glimmer_get.
+glimmer_outcome glimmer_get_for_swap(glimmer_client *client, glimmer_bytes key, glimmer_item *item);
+
+// Reads many items with requests that leave together: the item of each key into the place of the same number, and what came of it into `outcomes`.
+// Returns GLIMMER_OUTCOME_OK, or what ended all of it.
+//
+// # Safety
+//
+// As for glimmer_get; there are `count` keys, and room for as many items and outcomes.
+glimmer_outcome glimmer_get_many(glimmer_client *client,
+                                 const glimmer_bytes *keys,
+                                 size_t count,
+                                 glimmer_item *items,
+                                 glimmer_outcome *outcomes);
+
+// Gives an item's value back, and leaves an item without one.
+//
+// # Safety
+//
+// The item is as one of the functions above left it.
+void glimmer_item_free(glimmer_item *item);
+
+// Stores an item. `expiry` is memcached's: 0 is never, up to 30 days is in seconds from now, and more is seconds since 1970.
+//
+// # Safety
+//
+// The client is one that was handed out; key and value are as long as they say.
+glimmer_outcome glimmer_put(glimmer_client *client,
+                            glimmer_bytes key,
+                            glimmer_bytes value,
+                            uint32_t flags,
+                            uint32_t expiry);
+
+// Stores an item if there is none; GLIMMER_OUTCOME_NOT_STORED if there is.
+//
+// # Safety
+//
+// As for glimmer_put.
+glimmer_outcome glimmer_add(glimmer_client *client,
+                            glimmer_bytes key,
+                            glimmer_bytes value,
+                            uint32_t flags,
+                            uint32_t expiry);
+
+// Stores an item if there is one; GLIMMER_OUTCOME_NOT_STORED if there is none.
+//
+// # Safety
+//
+// As for glimmer_put.
+glimmer_outcome glimmer_replace(glimmer_client *client,
+                                glimmer_bytes key,
+                                glimmer_bytes value,
+                                uint32_t flags,
+                                uint32_t expiry);
+
+// Stores an item if the one that is there has this CAS unique; GLIMMER_OUTCOME_NOT_STORED if there is none, or another.
+//
+// # Safety
+//
+// As for glimmer_put.
+glimmer_outcome glimmer_compare_and_swap(glimmer_client *client,
+                                         glimmer_bytes key,
+                                         uint64_t cas,
+                                         glimmer_bytes value,
+                                         uint32_t flags,
+                                         uint32_t expiry);
+
+// Adds to a decimal number, wrapping at 2^64; the result goes to `number`.
+//
+// # Safety
+//
+// As for glimmer_get; `number` may be written to.
+glimmer_outcome glimmer_increment(glimmer_client *client, glimmer_bytes key, uint64_t delta, uint64_t *number);
+
+// Subtracts from a decimal number, stopping at zero; the result goes to `number`.
+//
+// # Safety
+//
+// As for glimmer_increment.
+glimmer_outcome glimmer_decrement(glimmer_client *client, glimmer_bytes key, uint64_t delta, uint64_t *number);
+
+// Removes an item.
+//
+// # Safety
+//
+// The client is one that was handed out, and the key is as long as it says.
+glimmer_outcome glimmer_delete(glimmer_client *client, glimmer_bytes key);
+
+// Gives an item a new expiry time; see glimmer_put.
+//
+// # Safety
+//
+// As for glimmer_delete.
+glimmer_outcome glimmer_touch(glimmer_client *client, glimmer_bytes key, uint32_t expiry);
+
+// An outcome in words, which end with a zero and are not to be freed.
+const char *glimmer_outcome_text(glimmer_outcome outcome);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /* GLIMMER_H */

@@ -1,0 +1,105 @@
+//! What became of a request, as a number.
+
+use glimmer_client::{ConnectError, CountError, GetError, RemoveError, StoreError};
+use std::ffi::CStr;
+
+/// What became of a request. The first three are answers; everything from GLIMMER_OUTCOME_KEY on is a failure.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was done.
+    Ok = 0,
+    /// There is no item.
+    NotFound = 1,
+    /// There is an item where there was to be none, or none or another where there was to be one.
+    NotStored = 2,
+    /// The key is empty, or longer than 250 bytes.
+    Key = 16,
+    /// The item is larger than the server takes.
+    TooLarge = 17,
+    /// The server has no memory for it.
+    OutOfMemory = 18,
+    /// The value is no decimal number.
+    NotANumber = 19,
+    /// There was no answer in time. A change may have been made.
+    Silent = 20,
+    /// The server was asked again and again and would not take the request.
+    Overloaded = 21,
+    /// The server and this client do not understand one another.
+    Protocol = 22,
+    /// The socket failed.
+    Socket = 23,
+    /// The server's name has no address, or there is no server.
+    NoAddress = 24,
+    /// An argument is null, or no text where there is to be text.
+    Argument = 25,
+}
+
+impl Outcome {
+    pub(crate) fn text(self) -> &'static CStr {
+        match self {
+            Outcome::Ok => c"done",
+            Outcome::NotFound => c"no item",
+            Outcome::NotStored => c"not stored",
+            Outcome::Key => c"a key has 1 to 250 bytes",
+            Outcome::TooLarge => c"the item is larger than the server takes",
+            Outcome::OutOfMemory => c"the server has no memory for it",
+            Outcome::NotANumber => c"the value is no decimal number",
+            Outcome::Silent => c"the server did not answer in time",
+            Outcome::Overloaded => c"the server is overloaded",
+            Outcome::Protocol => c"the server and this client do not understand one another",
+            Outcome::Socket => c"the socket failed",
+            Outcome::NoAddress => c"the server's name has no address",
+            Outcome::Argument => c"an argument is missing, or is no text",
+        }
+    }
+
+    pub(crate) fn of_found<E: Into<Outcome>>(found: Result<bool, E>) -> Outcome {
+        match found {
+            Ok(true) => Outcome::Ok,
+            Ok(false) => Outcome::NotFound,
+            Err(error) => error.into(),
+        }
+    }
+}
+
+pub(crate) fn stored(stored: Result<bool, StoreError>) -> Outcome {
+    match stored {
+        Ok(true) => Outcome::Ok,
+        Ok(false) => Outcome::NotStored,
+        Err(error) => error.into(),
+    }
+}
+
+impl From<ConnectError> for Outcome {
+    fn from(error: ConnectError) -> Outcome {
+        match error {
+            ConnectError::NoAddress => Outcome::NoAddress,
+            ConnectError::Socket(_) => Outcome::Socket,
+            ConnectError::Silent => Outcome::Silent,
+        }
+    }
+}
+
+/// The failures that every operation has, and those of its own.
+macro_rules! from_operation {
+    ($error:ident $(, $own:ident)*) => {
+        impl From<$error> for Outcome {
+            fn from(error: $error) -> Outcome {
+                match error {
+                    $error::Key => Outcome::Key,
+                    $error::Silent => Outcome::Silent,
+                    $error::Overloaded => Outcome::Overloaded,
+                    $error::Protocol => Outcome::Protocol,
+                    $error::Socket(_) => Outcome::Socket,
+                    $($error::$own => Outcome::$own,)*
+                }
+            }
+        }
+    };
+}
+
+from_operation!(GetError);
+from_operation!(StoreError, TooLarge, OutOfMemory);
+from_operation!(CountError, NotANumber, OutOfMemory);
+from_operation!(RemoveError);

@@ -1,0 +1,148 @@
+//! Sessions with their sockets, a clock, and a thread that waits for all of them.
+
+use crate::error::ConnectError;
+use crate::{Ask, Failure, Session, Settings};
+use glimmer_proto::native::Reply;
+use glimmer_transport::Poller;
+use glimmer_transport::udp::{Peer, Socket, Train, Trains};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+/// What is told of each answer: the tag of its request, and the reply.
+pub type OnAnswer<'a> = dyn FnMut(usize, Result<&Reply<'_>, Failure>) + 'a;
+
+/// One server.
+struct Link {
+    session: Session<usize>,
+    socket: Socket,
+    server: SocketAddr,
+}
+
+/// The servers of a client.
+pub struct Links {
+    links: Vec<Link>,
+    poller: Poller,
+    trains: Trains,
+    begun: Instant,
+}
+
+impl Links {
+    /// A socket for each of these servers, which know nothing of it yet.
+    pub fn open(servers: &[SocketAddr], settings: Settings) -> io::Result<Links> {
+        let poller = Poller::new(servers.len())?;
+        let mut links = Vec::with_capacity(servers.len());
+        for &server in servers {
+            let link = Link::open(server, settings)?;
+            poller.watch_level(&link.socket, links.len() as u64)?;
+            links.push(link);
+        }
+        Ok(Links {
+            links,
+            poller,
+            trains: Trains::default(),
+            begun: Instant::now(),
+        })
+    }
+
+    /// Waits for the servers' directories, or until the time is up; then one is enough.
+    pub fn find(&mut self, patience_us: u64) -> Result<(), ConnectError> {
+        let deadline_us = self.now_us() + patience_us;
+        let is_known = |link: &Link| link.session.directory().is_some();
+        while !self.links.iter().all(is_known) {
+            if self.now_us() >= deadline_us {
+                let found = self.links.iter().any(is_known);
+                return if found {
+                    Ok(())
+                } else {
+                    Err(ConnectError::Silent)
+                };
+            }
+            self.turn(&mut |_, _| {})?;
+        }
+        Ok(())
+    }
+
+    /// Has a server asked with the next [`Links::turn`].
+    pub fn ask(&mut self, link: usize, ask: &Ask<'_>, tag: usize) -> Result<(), Failure> {
+        let now_us = self.now_us();
+        let session = &mut self.links[link].session;
+        session
+            .ask(ask, tag, now_us)
+            .map_err(|(failure, _)| failure)
+    }
+
+    /// Requests that have no answer yet.
+    pub fn under_way(&self) -> usize {
+        let links = self.links.iter();
+        links.map(|link| link.session.under_way()).sum()
+    }
+
+    /// Sends what is to be sent, waits until something arrives or is to be sent again, and takes in what has arrived.
+    pub fn turn(&mut self, on_answer: &mut OnAnswer<'_>) -> io::Result<()> {
+        let now_us = self.now_us();
+        let mut wakes_us = None;
+        for link in &mut self.links {
+            link.send(now_us, on_answer);
+            let others_us = wakes_us.unwrap_or(u64::MAX);
+            wakes_us = link
+                .session
+                .wakes_us()
+                .map(|own_us| own_us.min(others_us))
+                .or(wakes_us);
+        }
+        let wait_us = wakes_us.unwrap_or(now_us).saturating_sub(self.now_us());
+        self.poller.wait(Some(Duration::from_micros(wait_us)))?;
+        let now_us = self.now_us();
+        for index in 0..self.poller.ready_count() {
+            let link = &mut self.links[self.poller.ready(index).token as usize];
+            link.receive(&mut self.trains, now_us, on_answer);
+        }
+        Ok(())
+    }
+
+    fn now_us(&self) -> u64 {
+        self.begun.elapsed().as_micros() as u64
+    }
+}
+
+impl Link {
+    fn open(server: SocketAddr, settings: Settings) -> io::Result<Link> {
+        let any: IpAddr = match server {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        Ok(Link {
+            session: Session::new(settings, rand::random()),
+            socket: Socket::bind_alone(SocketAddr::new(any, 0))?,
+            server,
+        })
+    }
+
+    fn send(&mut self, now_us: u64, mut on_answer: &mut OnAnswer<'_>) {
+        let Link {
+            session,
+            socket,
+            server,
+        } = self;
+        session.expire(now_us, &mut on_answer);
+        session.depart(now_us, &mut |port, bytes, stride| {
+            let to = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
+            let peer = &Peer::from(to);
+            // What the kernel does not take is lost, as any datagram may be.
+            socket.send_trains(&[Train {
+                peer,
+                bytes,
+                stride,
+            }]);
+        });
+    }
+
+    fn receive(&mut self, trains: &mut Trains, now_us: u64, mut on_answer: &mut OnAnswer<'_>) {
+        for train in 0..self.socket.receive_trains(trains) {
+            for datagram in trains.bytes(train).chunks(trains.stride(train)) {
+                self.session.arrive(datagram, now_us, &mut on_answer);
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! A client for tasks on tokio. Any number of tasks share it; what they ask at about the same time leaves together.
+
+mod driver;
+
+use crate::answer::{self, Answer, Item};
+use crate::error::{ConnectError, CountError, GetError, RemoveError, StoreError};
+use crate::placement::{Member, Placement, Places};
+use crate::{Ask, Failure, Settings, What};
+use driver::Server;
+use glimmer_proto::StoreMode;
+use glimmer_proto::native::request::Change;
+use std::sync::Arc;
+use tokio::net::{ToSocketAddrs, lookup_host};
+
+/// A client of one server, or of several among which keys are placed. Its clones share its sockets. A task of the runtime that it was made on does the
+/// sending and receiving, and ends with the last clone. Who stops waiting for a change does not take it back.
+///
+/// ```no_run
+/// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+/// use glimmer_client::nonblocking::Client;
+///
+/// let client = Client::connect("127.0.0.1:11300").await?;
+/// client.put(b"greeting", b"hello", 0, 60).await?;
+/// assert_eq!(client.get(b"greeting").await?.unwrap().value, b"hello");
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Client {
+    servers: Arc<[Server]>,
+    places: Option<Arc<Places>>,
+}
+
+impl Client {
+    /// As [`crate::Client::connect`].
+    ///
+    /// # Errors
+    ///
+    /// If the name has no address, there is no socket, or nobody answers.
+    ///
+    /// # Panics
+    ///
+    /// Outside a runtime of tokio's with I/O and time.
+    pub async fn connect(server: impl ToSocketAddrs) -> Result<Client, ConnectError> {
+        Client::connect_with(server, Settings::default()).await
+    }
+
+    /// [`Client::connect`] with settings of one's own.
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::connect`].
+    ///
+    /// # Panics
+    ///
+    /// As [`Client::connect`].
+    pub async fn connect_with(
+        server: impl ToSocketAddrs,
+        settings: Settings,
+    ) -> Result<Client, ConnectError> {
+        let server = open(server, settings).await?;
+        server.find().await?;
+        Ok(Client {
+            servers: [server].into(),
+            places: None,
+        })
+    }
+
+    /// As [`crate::Client::connect_to_all`].
+    ///
+    /// # Errors
+    ///
+    /// If there is no server, a name has no address, there is no socket, or none of the servers answers.
+    ///
+    /// # Panics
+    ///
+    /// As [`Client::connect`].
+    pub async fn connect_to_all(
+        members: &[Member],
+        placement: Placement,
+        settings: Settings,
+    ) -> Result<Client, ConnectError> {
+        let mut servers = Vec::with_capacity(members.len());
+        for member in members {
+            servers.push(open((member.host.as_str(), member.native_port), settings).await?);
+        }
+        let mut found = Err(ConnectError::NoAddress);
+        for server in &servers {
+            found = match (found, server.find().await) {
+                (Ok(()), _) | (_, Ok(())) => Ok(()),
+                (Err(_), Err(error)) => Err(error),
+            };
+        }
+        found?;
+        Ok(Client {
+            servers: servers.into(),
+            places: Some(Arc::new(Places::new(placement, members))),
+        })
+    }
+
+    /// Reads an item; none if there is none.
+    ///
+    /// # Errors
+    ///
+    /// See [`GetError`].
+    pub async fn get(&self, key: &[u8]) -> Result<Option<Item>, GetError> {
+        answer::found(self.call(key, What::Get, false).await)
+    }
+
+    /// Reads an item with its CAS unique.
+    ///
+    /// # Errors
+    ///
+    /// See [`GetError`].
+    pub async fn get_for_swap(&self, key: &[u8]) -> Result<Option<Item>, GetError> {
+        answer::found(self.call(key, What::Get, true).await)
+    }
+
+    /// Reads many items with requests that leave together; an answer for each key, in their order.
+    pub async fn get_many(&self, keys: &[&[u8]]) -> Vec<Result<Option<Item>, GetError>> {
+        let calls: Vec<_> = keys
+            .iter()
+            .map(|key| self.call(key, What::Get, false))
+            .collect();
+        let mut found = Vec::with_capacity(keys.len());
+        for call in calls {
+            found.push(answer::found(call.await));
+        }
+        found
+    }
+
+    /// Stores an item. `expiry` is memcached's: 0 is never, up to 30 days is in seconds from now, and more is seconds since 1970.
+    ///
+    /// # Errors
+    ///
+    /// See [`StoreError`].
+    pub async fn put(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        flags: u32,
+        expiry: u32,
+    ) -> Result<(), StoreError> {
+        self.store(key, StoreMode::Set, value, flags, expiry)
+            .await
+            .map(drop)
+    }
+
+    /// Stores an item if there is none. Returns whether it did.
+    ///
+    /// # Errors
+    ///
+    /// See [`StoreError`].
+    pub async fn add(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        flags: u32,
+        expiry: u32,
+    ) -> Result<bool, StoreError> {
+        self.store(key, StoreMode::Add, value, flags, expiry).await
+    }
+
+    /// Stores an item if there is one. Returns whether it did.
+    ///
+    /// # Errors
+    ///
+    /// See [`StoreError`].
+    pub async fn replace(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        flags: u32,
+        expiry: u32,
+    ) -> Result<bool, StoreError> {
+        self.store(key, StoreMode::Replace, value, flags, expiry)
+            .await
+    }
+
+    /// Stores an item if the one that is there has this CAS unique. Returns whether it did.
+    ///
+    /// # Errors
+    ///
+    /// See [`StoreError`].
+    pub async fn compare_and_swap(
+        &self,
+        key: &[u8],
+        cas: u64,
+        value: &[u8],
+        flags: u32,
+        expiry: u32,
+    ) -> Result<bool, StoreError> {
+        self.store(key, StoreMode::Cas(cas), value, flags, expiry)
+            .await
+    }
+
+    /// Adds to a decimal number, wrapping at 2^64. Returns the result; none if there is no item.
+    ///
+    /// # Errors
+    ///
+    /// See [`CountError`].
+    pub async fn increment(&self, key: &[u8], delta: u64) -> Result<Option<u64>, CountError> {
+        let change = Change::Increment { delta };
+        answer::counted(self.call(key, What::Change(change), false).await)
+    }
+
+    /// Subtracts from a decimal number, stopping at zero. Returns the result; none if there is no item.
+    ///
+    /// # Errors
+    ///
+    /// See [`CountError`].
+    pub async fn decrement(&self, key: &[u8], delta: u64) -> Result<Option<u64>, CountError> {
+        let change = Change::Decrement { delta };
+        answer::counted(self.call(key, What::Change(change), false).await)
+    }
+
+    /// Removes an item. Returns whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// See [`RemoveError`].
+    pub async fn delete(&self, key: &[u8]) -> Result<bool, RemoveError> {
+        let change = What::Change(Change::Delete);
+        answer::removed(self.call(key, change, false).await)
+    }
+
+    /// Gives an item a new expiry time; see [`Client::put`]. Returns whether there is one.
+    ///
+    /// # Errors
+    ///
+    /// See [`RemoveError`].
+    pub async fn touch(&self, key: &[u8], expiry: u32) -> Result<bool, RemoveError> {
+        let change = What::Change(Change::Touch { expiry });
+        answer::removed(self.call(key, change, false).await)
+    }
+
+    async fn store(
+        &self,
+        key: &[u8],
+        mode: StoreMode,
+        value: &[u8],
+        flags: u32,
+        expiry: u32,
+    ) -> Result<bool, StoreError> {
+        let change = Change::Store {
+            mode,
+            expiry,
+            flags,
+            value,
+        };
+        answer::stored(self.call(key, What::Change(change), false).await)
+    }
+
+    /// Has a server asked at once; what is returned waits for the answer.
+    fn call(
+        &self,
+        key: &[u8],
+        what: What<'_>,
+        shows_cas: bool,
+    ) -> impl Future<Output = Answer> + use<> {
+        let server = self.places.as_ref().map_or(0, |places| places.of(key));
+        let asked = self.servers[server].ask(&Ask {
+            key,
+            what,
+            shows_cas,
+        });
+        async { asked?.await.unwrap_or(Err(Failure::Silent)) }
+    }
+}
+
+async fn open(server: impl ToSocketAddrs, settings: Settings) -> Result<Server, ConnectError> {
+    let address = lookup_host(server).await?.next();
+    let address = address.ok_or(ConnectError::NoAddress)?;
+    Ok(Server::open(address, settings)?)
+}

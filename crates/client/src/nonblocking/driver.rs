@@ -1,0 +1,171 @@
+//! A session, its socket, and the task that carries datagrams between them.
+
+use crate::answer::{Answer, Told};
+use crate::error::ConnectError;
+use crate::{Ask, Failure, Session, Settings};
+use glimmer_transport::udp::{DATAGRAMS_MAX, Peer, Socket, Train, Trains};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::AbortHandle;
+
+type Answered = oneshot::Sender<Answer>;
+
+/// One server. Dropping it ends its task.
+pub struct Server {
+    shared: Arc<Shared>,
+    task: AbortHandle,
+}
+
+/// What the task and those who ask have in common.
+struct Shared {
+    session: Mutex<Session<Answered>>,
+    /// Something is to be sent.
+    asked: Notify,
+    /// The directory has arrived.
+    found: Notify,
+    settings: Settings,
+    begun: Instant,
+}
+
+struct Descriptor(Socket);
+
+impl AsRawFd for Descriptor {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
+impl Server {
+    /// Starts a task on the runtime of the caller's.
+    pub fn open(server: SocketAddr, settings: Settings) -> io::Result<Server> {
+        let any: IpAddr = match server {
+            SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let socket = Socket::bind_alone(SocketAddr::new(any, 0))?;
+        // SAFETY: a descriptor owns its socket, which is open, and the same, for as long as there is the descriptor.
+        let socket = unsafe {
+            AsyncFd::register_with_interest(Descriptor(socket), Interest::READABLE)
+                .map_err(io::Error::from)?
+        };
+        let shared = Arc::new(Shared {
+            session: Mutex::new(Session::new(settings, rand::random())),
+            asked: Notify::new(),
+            found: Notify::new(),
+            settings,
+            begun: Instant::now(),
+        });
+        let task = tokio::spawn(drive(shared.clone(), socket, server)).abort_handle();
+        Ok(Server { shared, task })
+    }
+
+    /// Waits for the directory.
+    pub async fn find(&self) -> Result<(), ConnectError> {
+        let found = self.shared.found.notified();
+        if self.shared.session().directory().is_some() {
+            return Ok(());
+        }
+        let patience = Duration::from_micros(self.shared.settings.deadline_us);
+        let waited = tokio::time::timeout(patience, found).await;
+        waited.map_err(|_| ConnectError::Silent)
+    }
+
+    /// Takes a request on; its answer comes by what is returned.
+    pub fn ask(&self, ask: &Ask<'_>) -> Result<oneshot::Receiver<Answer>, Failure> {
+        let (answered, answer) = oneshot::channel();
+        let now_us = self.shared.now_us();
+        let asked = self.shared.session().ask(ask, answered, now_us);
+        asked.map_err(|(failure, _)| failure)?;
+        self.shared.asked.notify_one();
+        Ok(answer)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Shared {
+    /// The session, for a moment: nobody waits while holding it.
+    fn session(&self) -> MutexGuard<'_, Session<Answered>> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn now_us(&self) -> u64 {
+        self.begun.elapsed().as_micros() as u64
+    }
+}
+
+/// Sends and receives until it is aborted.
+async fn drive(shared: Arc<Shared>, socket: AsyncFd<Descriptor>, server: SocketAddr) {
+    let mut trains = Trains::default();
+    loop {
+        let wakes_us = send(&shared, &socket.get_ref().0, server);
+        let wakes = wakes_us.map(|wakes_us| shared.begun + Duration::from_micros(wakes_us));
+        let sleep = async {
+            match wakes {
+                Some(wakes) => tokio::time::sleep_until(wakes.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = shared.asked.notified() => {}
+            () = sleep => {}
+            readable = socket.readable() => {
+                // It fails only when the runtime is coming to its end, and the task with it.
+                let Ok(mut readable) = readable else { return };
+                let received = receive(&shared, &socket.get_ref().0, &mut trains);
+                if received < DATAGRAMS_MAX {
+                    readable.clear_ready();
+                }
+            }
+        }
+    }
+}
+
+/// Sends what is to be sent. Returns when it is to be called again although nothing happens.
+fn send(shared: &Shared, socket: &Socket, server: SocketAddr) -> Option<u64> {
+    let now_us = shared.now_us();
+    let mut session = shared.session();
+    session.expire(now_us, &mut |answered: Answered, reply| {
+        let _ = answered.send(reply.map(Told::of));
+    });
+    session.depart(now_us, &mut |port, bytes, stride| {
+        let to = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
+        let peer = &Peer::from(to);
+        // What the kernel does not take is lost, as any datagram may be.
+        socket.send_trains(&[Train {
+            peer,
+            bytes,
+            stride,
+        }]);
+    });
+    session.wakes_us()
+}
+
+/// Takes in what has arrived. Returns how many trains that were.
+fn receive(shared: &Shared, socket: &Socket, trains: &mut Trains) -> usize {
+    let received = socket.receive_trains(trains);
+    let now_us = shared.now_us();
+    let mut session = shared.session();
+    for train in 0..received {
+        for datagram in trains.bytes(train).chunks(trains.stride(train)) {
+            // Nobody waits for the answer if its receiver is gone.
+            session.arrive(datagram, now_us, &mut |answered: Answered, reply| {
+                let _ = answered.send(reply.map(Told::of));
+            });
+        }
+    }
+    if session.directory().is_some() {
+        shared.found.notify_waiters();
+    }
+    received
+}

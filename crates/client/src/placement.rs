@@ -1,0 +1,286 @@
+//! Which of several servers has a key.
+//!
+//! Consistent hashing: a server more or fewer moves the keys of one server, not all of them. Ketama is what libmemcached and the clients on it (pylibmc,
+//! PHP's memcached) do, point by point, so that native clients and theirs find one another's items.
+
+use glimmer_base::Seed;
+use md5::{Digest, Md5};
+
+/// The port that libmemcached leaves out of a server's name.
+const DEFAULT_PORT: u16 = 11211;
+/// Points of a server on the circle, without weights and with.
+const POINTS: u32 = 100;
+const POINTS_WEIGHTED: f32 = 160.0;
+/// Points that one digest of the weighted circle is good for.
+const POINTS_PER_DIGEST: usize = 4;
+
+/// One of several servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its host, as other clients name it: keys are placed by the name, and `localhost` is another than `127.0.0.1`.
+    pub host: String,
+    /// Its TCP port, by which keys are placed, too.
+    pub port: u16,
+    /// Its first native port.
+    pub native_port: u16,
+    /// Its share of the keys, in relation to the others'. Zero counts as one.
+    pub weight: u32,
+}
+
+/// A rule by which keys are placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// libmemcached's `MEMCACHED_BEHAVIOR_KETAMA` with its default hash, Jenkins' one-at-a-time: pylibmc's `ketama`.
+    Ketama,
+    /// libmemcached's `MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED`, whose hash is MD5: pylibmc's `ketama_weighted`, PHP's `OPT_LIBKETAMA_COMPATIBLE`.
+    KetamaWeighted,
+    /// Rendezvous hashing (highest random weight): the most even, and exact by weight. The cost of placing a key grows with the number of servers.
+    Rendezvous,
+}
+
+/// The places of keys among some servers.
+#[derive(Clone, Debug)]
+pub enum Places {
+    /// Servers by points on a circle.
+    Circle(Circle),
+    /// Seed and weight of each server. A key is at the server with the highest score.
+    Scores(Vec<(Seed, f64)>),
+}
+
+/// Points on a circle in rising order, each with its server. A key is at the first point that is not before it.
+#[derive(Clone, Debug)]
+pub struct Circle {
+    points: Vec<(u32, u32)>,
+    hash: fn(&[u8]) -> u32,
+}
+
+impl Places {
+    /// The places among these servers.
+    pub fn new(placement: Placement, members: &[Member]) -> Places {
+        // As libmemcached: with a weight among them, the circle is the weighted one, whatever the hash of the keys.
+        let has_weights = members.iter().any(|member| member.weight > 1);
+        let (mut points, hash): (_, fn(&[u8]) -> u32) = match placement {
+            Placement::Ketama if has_weights => (weighted(members), one_at_a_time),
+            Placement::Ketama => (unweighted(members), one_at_a_time),
+            Placement::KetamaWeighted => (weighted(members), md5),
+            Placement::Rendezvous => {
+                let score = |member: &Member| {
+                    let name = format!("{}:{}", member.host, member.port);
+                    let seed = Seed(Seed(0).keyhash(name.as_bytes()).0);
+                    (seed, f64::from(member.weight.max(1)))
+                };
+                return Places::Scores(members.iter().map(score).collect());
+            }
+        };
+        points.sort_unstable();
+        Places::Circle(Circle { points, hash })
+    }
+
+    /// The server that a key is at, by its number; 0 if there is none.
+    pub fn of(&self, key: &[u8]) -> usize {
+        match self {
+            Places::Circle(Circle { points, hash }) => {
+                let at = hash(key);
+                let point = points.partition_point(|&(point, _)| point < at);
+                let point = points.get(point).or(points.first());
+                point.map_or(0, |&(_, member)| member as usize)
+            }
+            Places::Scores(members) => {
+                let scores = members.iter().map(|&(seed, weight)| {
+                    // Between 0 and 1, neither of them included.
+                    let drawn = (seed.keyhash(key).0 >> 11) as f64 + 0.5;
+                    -weight / (drawn / (1u64 << 53) as f64).ln()
+                });
+                let best = scores.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+                best.map_or(0, |(member, _)| member)
+            }
+        }
+    }
+}
+
+fn unweighted(members: &[Member]) -> Vec<(u32, u32)> {
+    let points = members.iter().enumerate().flat_map(|(index, member)| {
+        let point = move |n| (one_at_a_time(member.point(n).as_bytes()), index as u32);
+        (0..POINTS).map(point)
+    });
+    points.collect()
+}
+
+fn weighted(members: &[Member]) -> Vec<(u32, u32)> {
+    let total: u32 = members.iter().map(|member| member.weight.max(1)).sum();
+    let mut points = Vec::new();
+    for (index, member) in members.iter().enumerate() {
+        // To the last bit in libmemcached's precision, as a point more or fewer places keys elsewhere.
+        let share = member.weight.max(1) as f32 / total as f32;
+        let digests = share * POINTS_WEIGHTED / POINTS_PER_DIGEST as f32 * members.len() as f32;
+        let digests = (f64::from(digests) + 1e-10) as f32;
+        for n in 0..digests as u32 {
+            let digest = Md5::digest(member.point(n));
+            let words = digest.chunks(size_of::<u32>()).take(POINTS_PER_DIGEST);
+            points.extend(words.map(|word| (first_word(word), index as u32)));
+        }
+    }
+    points
+}
+
+impl Member {
+    /// What libmemcached hashes for one of a server's points.
+    fn point(&self, n: u32) -> String {
+        let Member { host, port, .. } = self;
+        match *port {
+            DEFAULT_PORT => format!("{host}-{n}"),
+            port => format!("{host}:{port}-{n}"),
+        }
+    }
+}
+
+fn md5(key: &[u8]) -> u32 {
+    first_word(&Md5::digest(key))
+}
+
+fn first_word(digest: &[u8]) -> u32 {
+    u32::from_le_bytes(*digest.first_chunk().expect("a digest has four words"))
+}
+
+/// Jenkins' one-at-a-time hash.
+fn one_at_a_time(key: &[u8]) -> u32 {
+    let mut hash = 0u32;
+    for &byte in key {
+        hash = hash.wrapping_add(byte.into());
+        hash = hash.wrapping_add(hash << 10);
+        hash ^= hash >> 6;
+    }
+    hash = hash.wrapping_add(hash << 3);
+    hash ^= hash >> 11;
+    hash.wrapping_add(hash << 15)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn members(weights: &[u32]) -> Vec<Member> {
+        let member = |(n, &weight): (usize, &u32)| Member {
+            host: format!("10.0.0.{n}"),
+            port: 11211 + n as u16,
+            native_port: 11300,
+            weight,
+        };
+        weights.iter().enumerate().map(member).collect()
+    }
+
+    fn shares(placement: Placement, members: &[Member]) -> Vec<f64> {
+        let places = Places::new(placement, members);
+        let mut counts = vec![0.0; members.len()];
+        const KEYS: u32 = 20_000;
+        for key in 0..KEYS {
+            counts[places.of(&key.to_le_bytes())] += 1.0 / f64::from(KEYS);
+        }
+        counts
+    }
+
+    const ALL: [Placement; 3] = [
+        Placement::Ketama,
+        Placement::KetamaWeighted,
+        Placement::Rendezvous,
+    ];
+
+    /// Placement, weights, and the server of each key.
+    type Known = (Placement, [u32; 4], &'static str);
+
+    const LIBMEMCACHED: [Known; 4] = [
+        (
+            Placement::Ketama,
+            [1, 1, 1, 1],
+            "1211110120301001000231300023300012021301",
+        ),
+        (
+            Placement::KetamaWeighted,
+            [1, 1, 1, 1],
+            "1213002302030122233020120313001113302232",
+        ),
+        (
+            Placement::Ketama,
+            [3, 1, 2, 1],
+            "0000302322003022222332100202201022202200",
+        ),
+        (
+            Placement::KetamaWeighted,
+            [3, 1, 2, 1],
+            "0213002300030222233000020313002102300222",
+        ),
+    ];
+
+    /// Where pylibmc 1.6.3 (libmemcached 1.0.16) looked for the keys `key:0` to `key:39`, by the number of the server, for one set of weights.
+    /// Servers on loopback noted what they were asked for.
+    #[test]
+    fn keys_are_where_libmemcached_has_them() {
+        let hosts = [
+            ("127.0.0.21", 21211),
+            ("127.0.0.22", 11299),
+            ("127.0.0.23", 21211),
+            ("127.0.0.24", 11211),
+        ];
+        for (placement, weights, expected) in LIBMEMCACHED {
+            let members: Vec<_> = hosts
+                .iter()
+                .zip(weights)
+                .map(|(&(host, port), weight)| Member {
+                    host: host.to_owned(),
+                    port,
+                    native_port: 0,
+                    weight,
+                })
+                .collect();
+            let places = Places::new(placement, &members);
+            let found: String = (0..40)
+                .map(|n| places.of(format!("key:{n}").as_bytes()).to_string())
+                .collect();
+            assert_eq!(found, expected, "{placement:?} {weights:?}");
+        }
+    }
+
+    #[test]
+    fn a_server_less_moves_its_own_keys_only() {
+        let all = members(&[1, 1, 1, 1, 1]);
+        for placement in ALL {
+            let before = Places::new(placement, &all);
+            let after = Places::new(placement, &all[..4]);
+            for key in 0..2_000u32 {
+                let key = key.to_le_bytes();
+                if before.of(&key) < 4 {
+                    assert_eq!(after.of(&key), before.of(&key), "{placement:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn keys_are_spread_by_weight() {
+        for share in shares(Placement::Ketama, &members(&[1; 4])) {
+            assert!((0.18..0.33).contains(&share), "{share}");
+        }
+        let weights = [1, 2, 4, 8];
+        for (placement, slack) in [
+            (Placement::KetamaWeighted, 0.35),
+            (Placement::Rendezvous, 0.08),
+        ] {
+            let shares = shares(placement, &members(&weights));
+            for (share, weight) in shares.iter().zip(weights) {
+                let due = f64::from(weight) / 15.0;
+                assert!(
+                    (share / due - 1.0).abs() < slack,
+                    "{placement:?} {shares:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn one_server_has_everything_and_none_is_no_crash() {
+        for placement in ALL {
+            assert_eq!(Places::new(placement, &members(&[3])).of(b"key"), 0);
+            assert_eq!(Places::new(placement, &[]).of(b"key"), 0);
+        }
+    }
+}
