@@ -64,16 +64,21 @@ impl Key {
     }
 
     fn write_other(self, out: &mut Vec<u8>) {
+        let digit = |place| {
+            let shift = 6 * place;
+            let bits = if shift < 64 { self.number >> shift } else { 0 };
+            DIGITS[(bits & 63) as usize]
+        };
         if self.len() > HEX_BYTES {
             let prefix = PREFIX.iter().cycle().take(self.len() - HEX_BYTES);
             out.extend(prefix);
             out.extend_from_slice(&hex(self.number));
+        } else if let Some(unused) = size_of::<u64>().checked_sub(self.len()) {
+            // Written as one word, because whoever hashes the key next reads words, and would have to wait for single bytes to come together.
+            let word = (0..8).rev();
+            let word = word.fold(0, |word, place| word << 8 | u64::from(digit(place)));
+            out.extend_from_slice(&word.to_be_bytes()[unused..]);
         } else {
-            let digit = |place| {
-                let shift = 6 * place;
-                let bits = if shift < 64 { self.number >> shift } else { 0 };
-                DIGITS[(bits & 63) as usize]
-            };
             out.extend((0..self.len()).rev().map(digit));
         }
     }

@@ -174,7 +174,9 @@ impl Exchange {
     #[cold]
     fn put_back(&mut self, settled: &mut Settled, done: &[Done], at: &mut Spot) {
         let Settled { batch, ends } = settled;
-        let Batch { letters, entries } = batch;
+        let Batch {
+            letters, entries, ..
+        } = batch;
         let (mut job, mut start) = (0, 0);
         // The first datagram that is put back, and the entries behind the one that was not finished.
         let (mut kept, mut behind) = (None, 0);
@@ -237,7 +239,8 @@ impl Exchange {
                     answer = start..*ends.next().expect("a job has its end");
                     start = answer.end;
                 }
-                self.reply_to_one(trains, letter, entry, answer, tools);
+                let answers = &settled.batch.answers;
+                self.reply_to_one(trains, letter, entry, answer, answers, tools);
                 continue;
             }
             let mut reply = std::mem::take(&mut self.reply);
@@ -261,7 +264,10 @@ impl Exchange {
                         }
                     }
                     Entry::Settled(status) => reply::status(&mut reply, *status),
-                    Entry::Repeated(answer) => reply.extend_from_slice(answer.bytes()),
+                    Entry::Repeated(place) => {
+                        let answer = &settled.batch.answers[*place as usize];
+                        reply.extend_from_slice(answer.bytes());
+                    }
                     Entry::Directory | Entry::Progress(_) => {
                         unreachable!("these are their datagrams' only entries")
                     }
@@ -285,6 +291,7 @@ impl Exchange {
         letter: &Letter,
         entry: &Entry,
         answer: Range<usize>,
+        answers: &[Answer],
         tools: &mut Tools<'_>,
     ) {
         let mut header = self.header(letter, Kind::Replies);
@@ -307,8 +314,8 @@ impl Exchange {
                 self.put_status(trains, letter, Status::NoToken, tools);
             }
             Entry::Settled(status) => self.put_status(trains, letter, status, tools),
-            Entry::Repeated(answer) => {
-                let head = header.bytes();
+            Entry::Repeated(place) => {
+                let (head, answer) = (header.bytes(), answers[place as usize]);
                 (self.outbox).put(trains, letter, &head, answer.bytes(), tools.send);
             }
             Entry::Progress(next) => {
@@ -341,7 +348,11 @@ impl Exchange {
 
     /// Answers a request that came in fragments.
     fn answer_whole(&mut self, trains: &mut Trains, whole: &Whole, tools: &mut Tools<'_>) {
-        let Whole { letter, message } = whole;
+        let Whole {
+            letter,
+            sender,
+            message,
+        } = whole;
         let record = Record::read(message).filter(|&(_, bytes)| bytes == message.len());
         let Some((record, _)) = record else {
             return self.put_status(trains, letter, Status::Malformed, tools);
@@ -351,12 +362,13 @@ impl Exchange {
             now: tools.now,
             figures: &mut self.figures,
         };
-        let Some((entry, job)) = self.intake.judge(letter, record, &mut judging) else {
+        let (mut batch, mut jobs) = (Batch::default(), Jobs::new());
+        if !(self.intake).judge(*sender, record, &mut batch, &mut jobs, &mut judging) {
             return;
-        };
+        }
+        let entry = batch.entries[0];
         let mut done = [SKIPPED];
-        let jobs = job.as_slice();
-        self.run(jobs, &mut done[..jobs.len()], tools);
+        self.run(&jobs, &mut done[..jobs.len()], tools);
         let entry = match (entry, done[0].status) {
             (Entry::Job { .. }, Executed::Done) | (Entry::Settled(_) | Entry::Repeated(_), _) => {
                 entry
@@ -366,12 +378,18 @@ impl Exchange {
                 Entry::Settled(Status::AskOwner)
             }
         };
-        self.reply_to_one(trains, letter, &entry, 0..done[0].end, tools);
+        let answer = 0..done[0].end;
+        self.reply_to_one(trains, letter, &entry, answer, &batch.answers, tools);
     }
 
     fn header(&self, letter: &Letter, kind: Kind) -> ReplyHeader {
-        let version = self.intake.rules.directory_version;
-        ReplyHeader::to(&letter.header, kind, letter.entries as u8, version)
+        ReplyHeader {
+            kind,
+            count: letter.entries as u8,
+            directory: self.intake.rules.directory_version,
+            sequence: letter.sequence,
+            timestamp: letter.timestamp,
+        }
     }
 
     fn directory(&self, trains: &Trains, letter: &Letter, tools: &Tools<'_>) -> Directory {

@@ -22,7 +22,9 @@ const ENTRIES_MAX: usize = LETTERS_MAX + REQUESTS_MAX;
 /// A datagram that is being answered.
 #[derive(Clone, Copy, Debug)]
 pub struct Letter {
-    pub header: RequestHeader,
+    /// What its answer repeats.
+    pub sequence: u32,
+    pub timestamp: u32,
     /// The train that it came with, and where in it.
     pub spot: Spot,
     /// Its bytes.
@@ -31,6 +33,46 @@ pub struct Letter {
     pub is_proven: bool,
     /// Requests that it has, of those of the batch.
     pub entries: usize,
+}
+
+/// A datagram as it is read.
+#[derive(Clone, Copy)]
+struct Opened {
+    header: RequestHeader,
+    spot: Spot,
+    bytes: usize,
+    is_proven: bool,
+}
+
+impl Opened {
+    #[inline(always)]
+    fn letter(&self, entries: usize) -> Letter {
+        Letter {
+            sequence: self.header.sequence,
+            timestamp: self.header.timestamp,
+            spot: self.spot,
+            bytes: self.bytes,
+            is_proven: self.is_proven,
+            entries,
+        }
+    }
+
+    #[inline(always)]
+    fn sender(&self) -> Sender {
+        Sender {
+            client: self.header.client,
+            directory: self.header.directory,
+            is_proven: self.is_proven,
+        }
+    }
+}
+
+/// By whom a request was sent, and in knowledge of what.
+#[derive(Clone, Copy)]
+pub struct Sender {
+    pub client: u64,
+    pub directory: u32,
+    pub is_proven: bool,
 }
 
 /// What becomes of one request of a batch.
@@ -45,8 +87,8 @@ pub enum Entry {
     },
     /// This is the answer.
     Settled(Status),
-    /// It was executed before, and this was the answer.
-    Repeated(Answer),
+    /// It was executed before; the answer has this place among the batch's.
+    Repeated(u32),
     /// The directory is wanted.
     Directory,
     /// A request in fragments lacks everything from this byte on.
@@ -65,6 +107,17 @@ pub struct Spot {
 pub struct Batch {
     pub letters: Vec<Letter>,
     pub entries: Vec<Entry>,
+    /// What was answered to mutations that were executed before.
+    pub answers: Vec<Answer>,
+}
+
+impl Batch {
+    /// Enters an answer that needs no engine.
+    #[inline]
+    fn settle(&mut self, status: Status) -> bool {
+        self.entries.push(Entry::Settled(status));
+        true
+    }
 }
 
 /// What the entries of a batch that are jobs ask of the engine.
@@ -73,6 +126,7 @@ pub type Jobs<'a> = ArrayVec<Job<'a>, BATCH_MAX>;
 /// A request that was complete with its last fragment.
 pub struct Whole {
     pub letter: Letter,
+    pub sender: Sender,
     pub message: Vec<u8>,
 }
 
@@ -130,6 +184,7 @@ impl Intake {
     ) {
         batch.letters.clear();
         batch.entries.clear();
+        batch.answers.clear();
         while at.train < trains.count() {
             let (bytes, stride) = (trains.bytes(at.train), trains.stride(at.train));
             while at.offset < bytes.len() {
@@ -170,18 +225,16 @@ impl Intake {
         if !has_room {
             return Some(Stop::Before);
         }
-        let mut letter = Letter {
+        let opened = Opened {
             header,
             spot,
             bytes: datagram.len(),
             is_proven: self.is_proven(spot.train, peer, header.token, tools.now),
-            entries: 1,
         };
         let rest = &datagram[RequestHeader::BYTES..];
         match header.kind {
             Kind::Requests if (1..=REQUESTS_MAX).contains(&usize::from(header.count)) => {
-                letter.entries = 0;
-                return self.read_requests(rest, letter, batch, jobs, tools);
+                return self.read_requests(rest, &opened, batch, jobs, tools);
             }
             Kind::Directory if datagram.len() >= directory::REPLY_BYTES_MAX => {
                 batch.entries.push(Entry::Directory);
@@ -189,13 +242,17 @@ impl Intake {
             Kind::Fragment => {
                 let entry = match Fragment::read(rest) {
                     None => Entry::Settled(Status::Malformed),
-                    Some(_) if !letter.is_proven => Entry::Settled(Status::NoToken),
+                    Some(_) if !opened.is_proven => Entry::Settled(Status::NoToken),
                     Some(fragment) => match self.take_fragment(&header, &fragment, tools.now) {
                         Taken::Lacks(next) => Entry::Progress(next),
                         Taken::TooLarge => Entry::Settled(Status::TooLarge),
                         Taken::Full => Entry::Settled(Status::Overloaded),
                         Taken::Complete(message) => {
-                            self.whole = Some(Whole { letter, message });
+                            self.whole = Some(Whole {
+                                letter: opened.letter(1),
+                                sender: opened.sender(),
+                                message,
+                            });
                             return Some(Stop::After);
                         }
                     },
@@ -210,70 +267,66 @@ impl Intake {
                 return None;
             }
         }
-        batch.letters.push(letter);
+        batch.letters.push(opened.letter(1));
         None
     }
 
+    #[inline]
     fn read_requests<'a>(
         &mut self,
         mut rest: &'a [u8],
-        mut letter: Letter,
+        opened: &Opened,
         batch: &mut Batch,
         jobs: &mut Jobs<'a>,
         tools: &mut Judging<'_>,
     ) -> Option<Stop> {
-        for _ in 0..letter.header.count {
-            letter.entries += 1;
+        let sender = opened.sender();
+        let mut entries = 0;
+        for _ in 0..opened.header.count {
+            entries += 1;
             let Some((record, bytes)) = Record::read(rest) else {
                 batch.entries.push(Entry::Settled(Status::Malformed));
                 break;
             };
             rest = &rest[bytes..];
-            match self.judge(&letter, record, tools) {
-                Some((entry, job)) => {
-                    batch.entries.push(entry);
-                    jobs.extend(job);
-                }
-                // The same mutation is in the batch: its answer is known once that is executed.
-                None if batch.letters.is_empty() => {
-                    batch.entries.push(Entry::Settled(Status::Malformed));
-                }
-                None => {
-                    let kept = batch.entries.len() + 1 - letter.entries;
-                    self.withdraw(&batch.entries[kept..]);
-                    let is_job = |entry: &&Entry| matches!(entry, Entry::Job { .. });
-                    let back = batch.entries[kept..].iter().filter(is_job).count();
-                    jobs.truncate(jobs.len() - back);
-                    batch.entries.truncate(kept);
-                    return Some(Stop::Before);
-                }
+            if self.judge(sender, record, batch, jobs, tools) {
+                continue;
             }
+            // The same mutation is in the batch: its answer is known once that is executed.
+            if batch.letters.is_empty() {
+                batch.entries.push(Entry::Settled(Status::Malformed));
+                continue;
+            }
+            let kept = batch.entries.len() + 1 - entries;
+            self.withdraw(&batch.entries[kept..]);
+            let is_job = |entry: &&Entry| matches!(entry, Entry::Job { .. });
+            let back = batch.entries[kept..].iter().filter(is_job).count();
+            jobs.truncate(jobs.len() - back);
+            batch.entries.truncate(kept);
+            return Some(Stop::Before);
         }
-        batch.letters.push(letter);
+        batch.letters.push(opened.letter(entries));
         None
     }
 
-    /// What becomes of a request, and its job if the engine executes it. None: it is about to be executed already.
+    /// Enters what becomes of a request, and its job if the engine executes it. False: it is about to be executed already, and nothing is entered.
     #[inline]
     pub fn judge<'a>(
         &mut self,
-        letter: &Letter,
+        sender: Sender,
         record: Record<'a>,
+        batch: &mut Batch,
+        jobs: &mut Jobs<'a>,
         tools: &mut Judging<'_>,
-    ) -> Option<(Entry, Option<Job<'a>>)> {
-        let settled = |status| Some((Entry::Settled(status), None));
+    ) -> bool {
         let Some(request) = record.request() else {
-            return settled(Status::Alive);
+            return batch.settle(Status::Alive);
         };
-        if letter.header.directory != self.rules.directory_version {
+        if sender.directory != self.rules.directory_version {
             tools.figures.misdirected += 1;
-            return settled(Status::NewDirectory);
+            return batch.settle(Status::NewDirectory);
         }
         let keyhash = record.keyhash;
-        let mut entry = Entry::Job {
-            slot: None,
-            offset: 0,
-        };
         let is_here = match record.action {
             Action::Mutate { .. } => {
                 let partition = keyhash.partition(self.rules.partitions);
@@ -287,43 +340,43 @@ impl Intake {
         };
         if !is_here {
             tools.figures.misdirected += 1;
-            return settled(Status::WrongPartition);
+            return batch.settle(Status::WrongPartition);
         }
-        match record.action {
-            Action::Mutate { .. } if !letter.is_proven => {
+        let (slot, offset) = match record.action {
+            Action::Get | Action::Noop => (None, 0),
+            Action::Read { offset } => (None, offset),
+            Action::Mutate { .. } if !sender.is_proven => {
                 tools.figures.unproven += 1;
-                return settled(Status::NoToken);
+                return batch.settle(Status::NoToken);
             }
             Action::Mutate { mutation, .. } => {
-                let client = letter.header.client;
-                let slot = match self.ledger.admit(client, mutation, keyhash, tools.now.ms) {
-                    Verdict::Execute(slot) => slot,
-                    Verdict::Pending => return None,
+                let verdict = (self.ledger).admit(sender.client, mutation, keyhash, tools.now.ms);
+                match verdict {
+                    Verdict::Execute(slot) => (Some(slot), 0),
+                    Verdict::Pending => return false,
                     Verdict::Repeat(answer) => {
                         tools.figures.repeated += 1;
-                        return Some((Entry::Repeated(answer), None));
+                        let place = batch.answers.len() as u32;
+                        batch.answers.push(answer);
+                        batch.entries.push(Entry::Repeated(place));
+                        return true;
                     }
                     Verdict::Superseded => {
                         tools.figures.superseded += 1;
-                        return settled(Status::Superseded);
+                        return batch.settle(Status::Superseded);
                     }
-                    Verdict::Forgotten => return settled(Status::Forgotten),
-                    Verdict::Full => return settled(Status::Overloaded),
-                };
-                entry = Entry::Job {
-                    slot: Some(slot),
-                    offset: 0,
-                };
+                    Verdict::Forgotten => return batch.settle(Status::Forgotten),
+                    Verdict::Full => return batch.settle(Status::Overloaded),
+                }
             }
-            Action::Read { offset } => entry = Entry::Job { slot: None, offset },
-            Action::Get | Action::Noop => {}
-        }
-        let job = Job {
+        };
+        batch.entries.push(Entry::Job { slot, offset });
+        jobs.push(Job {
             keyhash,
             request,
             out: 0,
-        };
-        Some((entry, Some(job)))
+        });
+        true
     }
 
     /// Notes what a mutation was answered.
