@@ -12,6 +12,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("glimmer-engine", 2),
     ("glimmer-client", 2),
     ("glimmer-client-c", 3),
+    ("glimmer-client-py", 3),
     ("glimmer-node", 3),
     ("glimmer-server", 4),
     ("glimmer-loadgen", 4),

@@ -287,3 +287,9 @@ fn address_of(server: impl ToSocketAddrs) -> Result<SocketAddr, ConnectError> {
     let mut addresses = server.to_socket_addrs()?;
     addresses.next().ok_or(ConnectError::NoAddress)
 }
+
+/// A client may go from thread to thread, as long as one at a time has it.
+const _: () = {
+    const fn is_send<T: Send>() {}
+    is_send::<Client>();
+};

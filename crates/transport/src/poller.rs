@@ -12,10 +12,12 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 
+use crate::sys::events::Events;
+
 /// Waits for descriptors to become ready.
 pub struct Poller {
     epoll: OwnedFd,
-    events: Vec<epoll::Event>,
+    events: Events,
 }
 
 /// What became of one descriptor since it was last reported.
@@ -36,7 +38,7 @@ impl Poller {
     pub fn new(events_max: usize) -> io::Result<Poller> {
         Ok(Poller {
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
-            events: Vec::with_capacity(events_max),
+            events: Events(Vec::with_capacity(events_max)),
         })
     }
 
@@ -74,10 +76,10 @@ impl Poller {
             tv_sec: timeout.as_secs() as i64,
             tv_nsec: timeout.subsec_nanos().into(),
         });
-        self.events.clear();
+        self.events.0.clear();
         match epoll::wait(
             &self.epoll,
-            spare_capacity(&mut self.events),
+            spare_capacity(&mut self.events.0),
             timeout.as_ref(),
         ) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -88,14 +90,14 @@ impl Poller {
     /// How many descriptors the last wait reported.
     #[inline]
     pub fn ready_count(&self) -> usize {
-        self.events.len()
+        self.events.0.len()
     }
 
     /// One of the descriptors the last wait reported.
     #[inline]
     pub fn ready(&self, index: usize) -> Readiness {
         use epoll::EventFlags as Flags;
-        let event = &self.events[index];
+        let event = &self.events.0[index];
         let (flags, data) = (event.flags, event.data);
         Readiness {
             token: data.u64(),

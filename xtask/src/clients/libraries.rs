@@ -2,6 +2,7 @@
 
 use super::TESTS;
 use crate::process::{exists, program, run};
+use anyhow::Context;
 use std::path::{Path, PathBuf};
 
 const VENV: &str = ".venv";
@@ -42,6 +43,33 @@ pub fn python() -> anyhow::Result<PathBuf> {
         .arg(&pins))
     })?;
     Ok(python)
+}
+
+/// Builds the wheel of our own native client, and installs it.
+pub fn wheel(python: &Path) -> anyhow::Result<()> {
+    let wheels = Path::new(BUILT).join("wheels");
+    let _ = std::fs::remove_dir_all(&wheels);
+    run(program(
+        python,
+        &["-m", "maturin", "build", "--quiet", "--profile", "dev"],
+    )
+    .args(["--manifest-path", "crates/client-py/Cargo.toml", "--out"])
+    .arg(&wheels))?;
+    let wheel = std::fs::read_dir(&wheels)?.next();
+    let wheel = wheel.context("maturin builds a wheel")??.path();
+    run(program(
+        python,
+        &[
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--no-deps",
+            "--force-reinstall",
+        ],
+    )
+    .arg(wheel))
 }
 
 fn go() -> anyhow::Result<()> {

@@ -12,6 +12,7 @@ pub fn check() -> anyhow::Result<()> {
     tools::install();
     let python = libraries::python()?;
     libraries::build()?;
+    libraries::wheel(&python)?;
     run(&mut process::cargo(&["build", "--workspace", "--bins"]))?;
     let server = process::target_dir().join("debug/glimmer");
     let server = std::path::absolute(&server)?;

@@ -1,4 +1,5 @@
 //! What needs unsafe code, behind safe faces.
 
+pub mod events;
 pub mod mmsg;
 pub mod train;

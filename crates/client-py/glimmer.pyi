@@ -1,0 +1,62 @@
+"""A client of Glimmer's native protocol: each request goes straight to the core that owns its key, over UDP."""
+
+from typing import Literal, Optional, Union
+
+Key = Union[bytes, str]
+
+class Error(Exception):
+    """Any failure; that there is no item is none."""
+
+class InvalidKey(Error):
+    """A key has 1 to 250 bytes."""
+
+class TooLarge(Error):
+    """The item is larger than the server takes."""
+
+class OutOfMemory(Error):
+    """The server has no memory for it."""
+
+class NotANumber(Error):
+    """The value is no decimal number."""
+
+class Silent(Error):
+    """There was no answer in time. A change may have been made, once."""
+
+class Overloaded(Error):
+    """The server was asked again and again and would not take the request."""
+
+class Item:
+    """A value with what was stored beside it."""
+
+    value: bytes
+    flags: int
+    cas: int
+
+class Client:
+    """A client of one server. Threads may share it; their calls take turns."""
+
+    def __init__(self, host: str, native_port: int) -> None: ...
+    @staticmethod
+    def connect_to_all(
+        members: list[tuple[str, int, int, int]],
+        placement: Literal["ketama", "ketama_weighted", "rendezvous"] = "ketama",
+    ) -> "Client":
+        """Several servers, each by host, memcached's port, native port and weight. Keys are where libmemcached has them, or by rendezvous hashing."""
+
+    def get(self, key: Key) -> Optional[bytes]: ...
+    def get_item(self, key: Key) -> Optional[Item]:
+        """As get, with flags and CAS unique."""
+
+    def get_many(self, keys: list[Key]) -> dict[Key, bytes]:
+        """The values of those keys that have one, by requests that leave together."""
+
+    def put(self, key: Key, value: bytes, flags: int = 0, expiry: int = 0) -> None:
+        """Expiry is memcached's: 0 is never, up to 30 days is in seconds from now, more is seconds since 1970."""
+
+    def add(self, key: Key, value: bytes, flags: int = 0, expiry: int = 0) -> bool: ...
+    def replace(self, key: Key, value: bytes, flags: int = 0, expiry: int = 0) -> bool: ...
+    def compare_and_swap(self, key: Key, cas: int, value: bytes, flags: int = 0, expiry: int = 0) -> bool: ...
+    def increment(self, key: Key, delta: int = 1) -> Optional[int]: ...
+    def decrement(self, key: Key, delta: int = 1) -> Optional[int]: ...
+    def delete(self, key: Key) -> bool: ...
+    def touch(self, key: Key, expiry: int) -> bool: ...

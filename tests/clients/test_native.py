@@ -1,0 +1,97 @@
+"""The Python package of the native client, from its wheel."""
+
+import threading
+
+import pytest
+from harness import Server, is_memcached, server_binary
+
+glimmer = pytest.importorskip("glimmer", reason="the wheel was not built")
+
+
+@pytest.fixture
+def server():
+    if is_memcached(server_binary()):
+        pytest.skip("memcached has no native protocol")
+    with Server("-t", 2, "-m", 64, "--native-port", -1) as server:
+        yield server
+
+
+def native_port(server):
+    with server.wire() as wire:
+        wire.send(b"stats native\r\n")
+        while (line := wire.line().strip()) != b"END":
+            name, value = line.split()[1:]
+            if name == b"port:127.0.0.1:0":
+                port = int(value)
+    return port
+
+
+def test_every_operation(server):
+    client = glimmer.Client("127.0.0.1", native_port(server))
+    assert client.get("none") is None
+    client.put("greeting", b"hello", flags=7)
+    assert client.get(b"greeting") == b"hello"
+    item = client.get_item("greeting")
+    assert (item.value, item.flags) == (b"hello", 7)
+    assert not client.add("greeting", b"again")
+    assert client.replace("greeting", b"hi")
+    assert not client.compare_and_swap("greeting", item.cas, b"late")
+    assert client.compare_and_swap("greeting", client.get_item("greeting").cas, b"swapped")
+    assert client.touch("greeting", 100)
+    client.put("count", b"41")
+    assert client.increment("count") == 42
+    assert client.decrement("count", 50) == 0
+    assert client.increment("none") is None
+    assert client.get_many(["greeting", "none", b"count"]) == {"greeting": b"swapped", b"count": b"0 "}
+    assert client.delete("greeting")
+    assert not client.delete("greeting")
+    large = bytes(range(256)) * 1000
+    client.put("large", large)
+    assert client.get("large") == large
+
+
+def test_failures(server):
+    client = glimmer.Client("127.0.0.1", native_port(server))
+    with pytest.raises(glimmer.InvalidKey):
+        client.get("k" * 251)
+    with pytest.raises(glimmer.TooLarge):
+        client.put("key", bytes(2 << 20))
+    client.put("text", b"text")
+    with pytest.raises(glimmer.NotANumber):
+        client.increment("text")
+    assert issubclass(glimmer.Silent, glimmer.Error)
+    with pytest.raises(ValueError):
+        glimmer.Client.connect_to_all([("127.0.0.1", server.port, native_port(server), 1)], "by dice")
+
+
+def test_threads_share_a_client(server):
+    client = glimmer.Client.connect_to_all([("127.0.0.1", server.port, native_port(server), 1)], "ketama")
+    client.put("count", b"0")
+
+    def count():
+        for _ in range(50):
+            client.increment("count")
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert client.get("count") == b"200"
+
+
+def test_keys_are_where_libmemcached_has_them(server):
+    pylibmc = pytest.importorskip("pylibmc", reason="no wheel of pylibmc for this Python")
+    with Server("-t", 1, "-m", 64, "--native-port", -1) as other:
+        servers = [server, other]
+        for name, weights in [("ketama", [1, 1]), ("ketama_weighted", [1, 1]), ("ketama_weighted", [3, 1])]:
+            theirs = pylibmc.Client(
+                [f"127.0.0.1:{server.port}:{weight}" for server, weight in zip(servers, weights)], behaviors={name: True}
+            )
+            members = [("127.0.0.1", server.port, native_port(server), weight) for server, weight in zip(servers, weights)]
+            ours = glimmer.Client.connect_to_all(members, name)
+            for number in range(100):
+                key = f"{name}:{weights[0]}:{number}"
+                ours.put(key, key.encode())
+                assert theirs.get(key) == key.encode()
+            theirs.disconnect_all()
