@@ -11,6 +11,7 @@ use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use glimmer_store::memc3::{self, Memc3Config};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::partition::{Owner, PartitionConfig};
+use glimmer_store::store_mode::{self, StoreConfig};
 use glimmer_store::table::Table;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -385,12 +386,26 @@ fn mica<A: Access, E: Evict>(rule: E) {
         log_bytes: 8 << 20,
         main_buckets: 20,
         spare_buckets: 10,
+        index_follows: true,
         item_bytes_max: ITEM_BYTES_MAX,
         pages: PagePolicy::Small,
         seed: SEED,
         ..PartitionConfig::default()
     };
     run(|_| Owner::<A, E>::new(&partition, rule.clone()).unwrap());
+}
+
+/// An index of one bucket at first, which grows.
+fn store_mode<A: Access>() {
+    let table = StoreConfig {
+        bytes: 8 << 20,
+        roots: Some(1),
+        item_bytes_max: ITEM_BYTES_MAX,
+        pages: PagePolicy::Small,
+        seed: SEED,
+        ..StoreConfig::default()
+    };
+    run(|_| store_mode::Owner::<A>::new(&table).unwrap());
 }
 
 /// Pages so small that most items take several, and the index grows.
@@ -440,4 +455,19 @@ fn crew_memc3() {
 #[test]
 fn crcw_memc3() {
     memc3::<Crcw>();
+}
+
+#[test]
+fn erew_store_mode() {
+    store_mode::<Erew>();
+}
+
+#[test]
+fn crew_store_mode() {
+    store_mode::<Crew>();
+}
+
+#[test]
+fn crcw_store_mode() {
+    store_mode::<Crcw>();
 }

@@ -189,9 +189,8 @@ pub struct Arguments {
 
     /// Key and value bytes of a typical item
     ///
-    /// Decides how memory is split between the log, which holds the items, and the index, which finds them. Items much smaller
-    /// than this run out of index before they run out of log; larger ones leave index unused. The default fits items
-    /// like a key of 16 bytes with a value of 32; at 1000 it gives the log 8% more.
+    /// A guess at how memory splits between the log, which holds the items, and the index, which finds them. The index follows the items, so
+    /// this need not be right: where it is, the index is best used.
     #[arg(long, value_name = "BYTES", default_value_t = ITEM_BYTES_HINT_DEFAULT, help_heading = MEMORY)]
     item_size_hint: usize,
 

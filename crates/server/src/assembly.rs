@@ -79,10 +79,12 @@ impl Store<'_> {
 
     fn mica<A: Access, E: Evict>(&self, rule: E) -> Engines {
         build(&self.spread, self.uniques(), |numa_node| {
+            let first = self.plan.first_sizes();
             let partition = PartitionConfig {
-                log_bytes: self.plan.log_bytes,
-                main_buckets: self.plan.main_buckets,
-                spare_buckets: self.plan.spare_buckets,
+                log_bytes: first.log_bytes,
+                main_buckets: first.main_buckets,
+                spare_buckets: first.spare_buckets,
+                index_follows: true,
                 item_bytes_max: self.plan.item_bytes_max,
                 pages: self.pages(),
                 seed: self.seed,
@@ -120,7 +122,9 @@ impl Store<'_> {
                 seed: self.seed,
                 numa_node,
             };
-            Ok(memc3::Owner::<A>::new(&table)?)
+            let mut owner = memc3::Owner::<A>::new(&table)?;
+            owner.note_departures(self.departures.clone());
+            Ok(owner)
         })
     }
 

@@ -20,14 +20,15 @@ const LOAD_PERCENT: usize = 80;
 /// above 15), and what the coming and going of items adds.
 const SPARE_PERCENT: usize = 19;
 
+/// The index of cache mode begins with a sixteenth of the buckets that items of the hinted size need in the end, so that a whole number of doublings
+/// leads there; the log has the rest of the memory until the index wants it.
+const FIRST_BUCKETS_PART: usize = 16;
+
 /// What an item of store mode costs beside its entry, at most: 17 bytes of an index that has just doubled, and a bit for each word of the heap.
 const GROWING_INDEX_BYTES_PER_ITEM: usize = 19;
 
 /// The log of a partition takes whole pages.
 const PAGE_BYTES: usize = 4 << 10;
-/// The beginning of each log is mapped a second time behind its end, as long as the largest item, and counts twice in the process's resident size. This
-/// much of it is left to the process's own 32 MiB beside `-m`; the rest is taken out of `-m`.
-const MIRROR_FREE_BYTES: usize = 16 << 20;
 
 /// A log holds at least this many of the largest items, so that one of them does not push out everything else.
 const LARGEST_ITEMS_IN_LOG: usize = 8;
@@ -70,9 +71,9 @@ pub struct Needs {
 pub struct MemoryPlan {
     /// Number of partitions.
     pub partitions: usize,
-    /// Bytes of each partition's log, whole pages; in store mode, of heap and index together.
+    /// Bytes of each partition's log, whole pages, when it is full of items of the hinted size; in store mode, of heap and index together.
     pub log_bytes: usize,
-    /// Main index buckets of each partition; none in store mode, where the index takes of the heap's memory what it needs.
+    /// Main index buckets of each partition then; none in store mode.
     pub main_buckets: usize,
     /// Spare index buckets of each partition, chained to main buckets that overflow.
     pub spare_buckets: usize,
@@ -80,8 +81,17 @@ pub struct MemoryPlan {
     pub item_bytes_max: usize,
     /// Bytes that each worker may hold of what it receives, what it replies, and what crosses to other workers.
     pub buffer_bytes_per_worker: usize,
-    /// Second mappings of the logs' beginnings, as far as they are taken out of `-m`.
-    pub mirror_bytes: usize,
+}
+
+/// What a partition of cache mode begins with. See [`MemoryPlan::first_sizes`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstSizes {
+    /// Bytes of the log, whole pages.
+    pub log_bytes: usize,
+    /// Main index buckets.
+    pub main_buckets: usize,
+    /// Spare index buckets.
+    pub spare_buckets: usize,
 }
 
 /// `-m` is too small for what was asked.
@@ -142,14 +152,10 @@ impl MemoryPlan {
                 spare_buckets: 0,
                 item_bytes_max: item_bytes_max.min(log_bytes / LARGEST_ITEMS_IN_ONLY_LOG),
                 buffer_bytes_per_worker,
-                mirror_bytes: 0,
             });
         }
         let partitions = partitions(needs, item_bytes_max, log_share(store_bytes, needs));
-        let mirror_bytes = (partitions * item_bytes_max).saturating_sub(MIRROR_FREE_BYTES);
-        let mirror_bytes = mirror_bytes.min(store_bytes / 2);
-
-        let partition_bytes = (store_bytes - mirror_bytes) / partitions;
+        let partition_bytes = store_bytes / partitions;
         let log_bytes = log_share(partition_bytes, needs) / PAGE_BYTES * PAGE_BYTES;
         let buckets = (partition_bytes - log_bytes) / BUCKET_BYTES;
         let main_buckets = (buckets * 100 / (100 + SPARE_PERCENT)).max(1);
@@ -160,7 +166,6 @@ impl MemoryPlan {
             spare_buckets: buckets - main_buckets,
             item_bytes_max: item_bytes_max.min(log_bytes / LARGEST_ITEMS_IN_ONLY_LOG),
             buffer_bytes_per_worker,
-            mirror_bytes,
         })
     }
 
@@ -175,14 +180,25 @@ impl MemoryPlan {
 
     /// Everything together: at most `-m`, but for up to 8 MiB of buffers more where `-m` is below 24 MiB.
     pub fn total_bytes(&self, workers: usize) -> usize {
-        let partition = self.log_bytes + (self.main_buckets + self.spare_buckets) * BUCKET_BYTES;
-        self.partitions * partition + workers * self.buffer_bytes_per_worker + self.mirror_bytes
+        self.partitions * self.partition_bytes() + workers * self.buffer_bytes_per_worker
     }
 
-    /// What one partition may take in all, for tables that divide it themselves and have no mirror.
+    /// What one partition may take in all.
     pub fn partition_bytes(&self) -> usize {
-        let buckets = (self.main_buckets + self.spare_buckets) * BUCKET_BYTES;
-        self.log_bytes + buckets + self.mirror_bytes / self.partitions
+        self.log_bytes + (self.main_buckets + self.spare_buckets) * BUCKET_BYTES
+    }
+
+    /// What a partition of cache mode begins with: all of the plan's memory, of which the index, that is yet to grow, has a small part.
+    pub fn first_sizes(&self) -> FirstSizes {
+        let main_buckets = (self.main_buckets / FIRST_BUCKETS_PART).max(1);
+        let spare_buckets = (self.spare_buckets / FIRST_BUCKETS_PART).max(1);
+        let spare_buckets = spare_buckets.min(self.spare_buckets).min(main_buckets);
+        let buckets = (main_buckets + spare_buckets) * BUCKET_BYTES;
+        FirstSizes {
+            log_bytes: (self.partition_bytes() - buckets) / PAGE_BYTES * PAGE_BYTES,
+            main_buckets,
+            spare_buckets,
+        }
     }
 
     /// Items of `item_bytes` (key and value) that the logs hold when they are full of them; in store mode at least so many.
@@ -286,6 +302,19 @@ mod tests {
                     "{access} with {workers}: load {load}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn a_partition_begins_within_the_plan() {
+        for mib in [2, 64, 1024] {
+            let plan = MemoryPlan::make(needs(mib, 2, AccessMode::Crcw)).unwrap();
+            let first = plan.first_sizes();
+            let buckets = first.main_buckets + first.spare_buckets;
+            let bytes = first.log_bytes + buckets * BUCKET_BYTES;
+            assert!(bytes <= plan.partition_bytes());
+            assert!(plan.partition_bytes() - bytes < PAGE_BYTES);
+            assert!(first.log_bytes > plan.log_bytes);
         }
     }
 

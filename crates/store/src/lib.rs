@@ -1,5 +1,5 @@
 //! Floor 1: one partition's data. Memory from the kernel ([`memory`]), items in circular logs
-//! ([`heap`]), a lossy index over them ([`index`]), rules for who stays ([`evict`]), who may touch
+//! ([`heap`]), indexes over them ([`index`]), rules for who stays ([`evict`]), who may touch
 //! what ([`access`]), and the partition that joins them ([`partition`]).
 //!
 //! ```

@@ -5,7 +5,9 @@
 
 use crate::access::Access;
 use crate::heap::{CasSequence, History, Item, NewItem};
-use crate::partition::{Busy, Counts, Stored};
+use crate::partition::{Counts, Stored};
+use glimmer_base::limits::OPTIMISTIC_TRIES_MAX;
+use glimmer_base::sync::spin_loop;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use std::ops::Range;
 
@@ -138,6 +140,23 @@ pub trait TableWriter {
     fn was_read(&self, _keyhash: Keyhash, _key: &[u8], _now: Moment) -> bool {
         false
     }
+}
+
+/// An optimistic read that did not come to an end: it met a writer every time, or a flush that the
+/// table has yet to carry out. The writing side has to be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Busy;
+
+/// Tries until a try has met no writer, but not for ever.
+#[inline(always)]
+pub(crate) fn optimistically<T>(mut attempt: impl FnMut() -> Option<T>) -> Result<T, Busy> {
+    for _ in 0..OPTIMISTIC_TRIES_MAX {
+        if let Some(outcome) = attempt() {
+            return Ok(outcome);
+        }
+        spin_loop();
+    }
+    Err(Busy)
 }
 
 /// The reading side of a partition, for cores that do not own it.

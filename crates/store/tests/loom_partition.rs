@@ -13,7 +13,7 @@ use glimmer_store::evict::{Evict, Fifo, S3Fifo};
 use glimmer_store::heap::{History, Item, NewItem};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::partition::{Owner, PartitionConfig, Reader};
-use glimmer_store::table::{Table, TableFigures};
+use glimmer_store::table::{Table, TableFigures, TableReader};
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 use std::sync::Arc;
@@ -38,6 +38,7 @@ fn partition<A: Access, E: Evict>(items: usize, rule: E) -> Owner<A, E> {
         log_bytes: items * ITEM_WORDS * 8,
         main_buckets: 2,
         spare_buckets: 0,
+        index_follows: false,
         item_bytes_max: 8 * 6,
         offset_bits: 40,
         pages: PagePolicy::Small,

@@ -7,7 +7,7 @@ use glimmer_store::heap::{History, Item, NewItem};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::partition::Stored;
 use glimmer_store::store_mode::{Owner, Reader, StoreConfig};
-use glimmer_store::table::Table;
+use glimmer_store::table::{Table, TableReader};
 use loom::thread;
 
 const NOW: Moment = Moment {

@@ -31,8 +31,7 @@ use glimmer_base::{Keyhash, Moment};
 use glimmer_proto::meta::base64;
 use glimmer_proto::{Form, Refusal, Request, Verb};
 use glimmer_store::heap::History;
-use glimmer_store::partition::Busy;
-use glimmer_store::table::{Table, TableFigures, TableWriter};
+use glimmer_store::table::{Busy, Table, TableFigures, TableWriter};
 use std::sync::Arc;
 
 /// One worker's engine.

@@ -5,8 +5,7 @@ use super::answer::{self, Told};
 use super::{Context, meta};
 use crate::job::Job;
 use crate::partitions_of::Handle;
-use glimmer_store::partition::Busy;
-use glimmer_store::table::{Absence, Table, TableReader, TableWriter};
+use glimmer_store::table::{Absence, Busy, Table, TableReader, TableWriter};
 
 /// Appends the key's value, or what stands for its absence.
 #[inline(always)]

@@ -34,7 +34,7 @@ struct Filled {
 fn fill(mains: usize, spare_percent: usize, seed: Seed) -> Result<Filled> {
     let buckets = mains + mains * spare_percent / 100 + 1;
     let memory = ZeroedSlice::new(buckets * BUCKET_WORDS, PagePolicy::Small, None)?;
-    let index = ChainedIndex::new(memory, mains, spare_percent);
+    let index = ChainedIndex::new(memory, mains, (spare_percent, 100));
     let mut spares = FreeList::default();
     let (mut items, mut in_mains) = (0usize, 0);
     loop {
@@ -52,7 +52,7 @@ fn fill(mains: usize, spare_percent: usize, seed: Seed) -> Result<Filled> {
                 index.set(slot, entry);
             }
             None => {
-                let Some(spare) = spares.take(&index) else {
+                let Some(spare) = spares.take(&index, main) else {
                     return Ok(Filled {
                         items,
                         in_mains,

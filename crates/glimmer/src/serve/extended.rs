@@ -54,7 +54,7 @@ const ANY: RangeInclusive<i64> = 0..=u32::MAX as i64;
 const SLABS: &str = "there are no slabs";
 const SEGMENTS: &str = "there are no LRU segments";
 const CRAWLER: &str = "items are listed as fast as the client takes them";
-const INDEX: &str = "the index is as large as --item-size-hint says, from the start";
+const INDEX: &str = "the index grows and shrinks by itself";
 const BUFFERS: &str = "-m bounds the connections' buffers too";
 const LOG_BUFFERS: &str = "the buffers of watchers have a fixed size";
 

@@ -1,4 +1,5 @@
-//! The circular log (MICA §4.3.1): append at the tail, evict at the head.
+//! The circular log (MICA §4.3.1): append at the tail, evict at the head. The paper maps the log's memory a second time behind its
+//! end, so that an item may cross it. Here no item does: where one does not fit before the end, the lap ends there.
 //!
 //! The log itself only knows memory and the head. The head is the one word by which writer and
 //! optimistic readers meet:
@@ -13,16 +14,18 @@
 //! is a flush.
 
 use super::{Geometry, Offset};
-use crate::memory::{MirroredWords, PagePolicy, Words};
+use crate::memory::{Words, ZeroedSlice};
 use crossbeam_utils::CachePadded;
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::{AtomicU64, Ordering, fence};
-use std::io;
 use std::ops::Range;
+
+/// An item is read from a place of at least so many words.
+const PLACE_WORDS_MIN: usize = 2;
 
 /// One log: its memory, the arithmetic of its offsets, and the published head.
 pub struct CircularLog {
-    words: MirroredWords,
+    words: ZeroedSlice<AtomicU64>,
     geometry: Geometry,
     /// On lines of its own: the writer changes it, and everything beside it is read by all.
     head: CachePadded<AtomicU64>,
@@ -30,29 +33,35 @@ pub struct CircularLog {
 }
 
 impl CircularLog {
-    /// A log of `words` words (a multiple of 4 KiB; rounded down to whole huge pages, where those
-    /// are used) for items of at most `item_words_max` words; `offset_bits` as in
-    /// [`Geometry::new`].
+    /// A log at the beginning of `words`, for items of at most `item_words_max` words; `offset_bits`
+    /// as in [`Geometry::new`]. How far the log goes is the writer's affair.
     pub fn new(
-        words: usize,
+        words: ZeroedSlice<AtomicU64>,
         item_words_max: usize,
         offset_bits: u32,
-        policy: PagePolicy,
-        node: Option<u32>,
-    ) -> io::Result<Self> {
-        let words = MirroredWords::new(words, item_words_max.min(words), policy, node)?;
-        Ok(CircularLog {
+    ) -> CircularLog {
+        CircularLog {
             geometry: Geometry::new(words.len() as u64, offset_bits),
             words,
             head: CachePadded::new(AtomicU64::new(0)),
             item_words_max,
-        })
+        }
     }
 
-    /// The arithmetic of this log's offsets.
+    /// The arithmetic of this log's offsets, as far as it never changes.
     #[inline(always)]
     pub fn geometry(&self) -> Geometry {
         self.geometry
+    }
+
+    /// Words of the memory that the log lies in.
+    pub fn words_max(&self) -> u64 {
+        self.words.len() as u64
+    }
+
+    /// The furthest that the log may go, if the memory is all its own: every [`place`](Self::place) before that is a place.
+    pub fn limit_max(&self) -> u64 {
+        (self.words.len() - PLACE_WORDS_MIN + 1) as u64
     }
 
     /// Words of the largest item that this log takes.
@@ -83,20 +92,27 @@ impl CircularLog {
         }
     }
 
-    /// The place of the entry at a position, as long as the largest item.
+    /// The place of the entry at a position: as long as the largest item or the memory. Any position
+    /// will do: a racing reader may take one from what is no entry any more.
     #[inline(always)]
     pub fn place(&self, at: usize) -> Words<'_> {
-        self.words.view(at, self.item_words_max)
+        let at = at.min(self.words.len() - PLACE_WORDS_MIN);
+        let end = (at + self.item_words_max.max(PLACE_WORDS_MIN)).min(self.words.len());
+        Words::of(&self.words[at..end])
     }
 
     /// Appends `count` words from a position to `buffer`.
     pub fn copy_out(&self, at: usize, count: usize, buffer: &mut Vec<u64>) {
-        buffer.extend(self.words.range(at, count).map(|word| word.load(Relaxed)));
+        buffer.extend(
+            self.words[at..at + count]
+                .iter()
+                .map(|word| word.load(Relaxed)),
+        );
     }
 
     /// Writes words to a position whose space is reserved for them.
     pub fn copy_in(&self, at: usize, words: &[u64]) {
-        for (space, &word) in self.words.range(at, words.len()).zip(words) {
+        for (space, &word) in self.words[at..].iter().zip(words) {
             space.store(word, Relaxed);
         }
     }

@@ -10,11 +10,13 @@
 //! +------------------------+----------------+
 //! ```
 //!
-//! The offset space is thus a whole number of laps whatever the log's length is, the place in
-//! memory is a mask away, and offsets still compare by subtraction: an entry is *live* if it lies
-//! less than a lap's worth of numbers ahead of the head. When the laps run out the numbers start
-//! again; an entry that has fallen nearly as many laps behind as there are would look live again,
-//! which is why the index is scanned for stale entries more often than that.
+//! The place in memory is thus a mask away, and offsets compare by subtraction: an entry is *live* if
+//! it lies less than a lap's worth of numbers ahead of the head. When the laps run out the numbers
+//! start again; an entry that has fallen nearly as many laps behind as there are would look live
+//! again, which is why the index is scanned for stale entries more often than that.
+//!
+//! A lap need not be as long as the one before it: it ends where the tail did not go on. What lies
+//! between head and tail crosses at most one such end, so the writer only has to know that one.
 
 /// The name of a place in a log. Only a [`Geometry`] can interpret it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,10 +36,12 @@ impl Offset {
     }
 }
 
-/// The arithmetic of one log's offsets.
+/// The arithmetic of one log's offsets. Where they lie and whether they are live is the same for all
+/// time; how far one is from another depends on where the lap before the tail's has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Geometry {
-    len: u64,
+    /// Where the head's lap ended, if the tail is in the next; else beyond all positions.
+    end: u64,
     position_bits: u32,
     mask: u64,
 }
@@ -49,30 +53,46 @@ impl Geometry {
     /// Fewest laps that keep a live, a dangling and a not yet scanned offset apart.
     pub const LAPS_MIN: u64 = 4;
 
-    /// For a log of `len` words with offsets of `offset_bits` bits.
+    /// For a log of at most `words_max` words with offsets of `offset_bits` bits, of which head and tail are in the
+    /// same lap.
     ///
     /// # Panics
     ///
     /// If the bits do not hold [`LAPS_MIN`](Self::LAPS_MIN) laps.
-    pub fn new(len: u64, offset_bits: u32) -> Geometry {
-        assert!(len >= 1 && offset_bits <= Self::OFFSET_BITS_MAX);
-        let position_bits = len.next_power_of_two().trailing_zeros();
-        let geometry = Geometry {
-            len,
+    pub fn new(words_max: u64, offset_bits: u32) -> Geometry {
+        assert!(words_max >= 1 && offset_bits <= Self::OFFSET_BITS_MAX);
+        let position_bits = (words_max + 1).next_power_of_two().trailing_zeros();
+        assert!(
+            offset_bits > position_bits && (1u64 << offset_bits >> position_bits) >= Self::LAPS_MIN,
+            "offsets of {offset_bits} bits are too narrow for {words_max} words"
+        );
+        Geometry {
+            end: 1 << position_bits,
             position_bits,
             mask: (1 << offset_bits) - 1,
-        };
-        assert!(
-            offset_bits > position_bits && geometry.laps() >= Self::LAPS_MIN,
-            "offsets of {offset_bits} bits are too narrow for {len} words"
-        );
-        geometry
+        }
     }
 
-    /// Length of the log in words.
-    #[inline(always)]
-    pub fn words(self) -> u64 {
-        self.len
+    /// The same where the head's lap has ended at a position, and the tail is in the next.
+    pub fn ended_at(self, position: u64) -> Geometry {
+        debug_assert!(position >= 1 && position < 1 << self.position_bits);
+        Geometry {
+            end: position,
+            ..self
+        }
+    }
+
+    /// The same where head and tail are in one lap, of which the end is not known yet.
+    pub fn open(self) -> Geometry {
+        Geometry {
+            end: 1 << self.position_bits,
+            ..self
+        }
+    }
+
+    /// Where the head's lap has ended, unless the tail is in the same.
+    pub fn lap_end(self) -> Option<u64> {
+        (self.end < 1 << self.position_bits).then_some(self.end)
     }
 
     /// Number of laps before the offsets start again.
@@ -86,18 +106,30 @@ impl Geometry {
         (offset.0 & ((1 << self.position_bits) - 1)) as usize
     }
 
-    /// The offset `words` further on; at most the log's length.
+    /// The offset `words` further on, which is no further than where the lap ends; there the next one
+    /// begins.
     #[inline(always)]
     pub fn advance(self, offset: Offset, words: u64) -> Offset {
-        debug_assert!(words <= self.len);
         let position = self.position(offset) as u64 + words;
-        let lap = 1 << self.position_bits;
-        let raw = if position < self.len {
-            offset.0 + words
+        debug_assert!(position <= self.end);
+        if position < self.end {
+            Offset(offset.0 + words)
         } else {
-            offset.0 + words + lap - self.len
-        };
-        Offset(raw & self.mask)
+            self.next_lap(offset)
+        }
+    }
+
+    /// Where the next lap begins.
+    #[inline(always)]
+    pub fn next_lap(self, offset: Offset) -> Offset {
+        let lap = offset.0 >> self.position_bits;
+        Offset((lap + 1) << self.position_bits & self.mask)
+    }
+
+    /// Whether two offsets are in one lap.
+    #[inline(always)]
+    pub fn is_same_lap(self, one: Offset, other: Offset) -> bool {
+        (one.0 ^ other.0) >> self.position_bits == 0
     }
 
     /// Whether an entry at `offset` has not yet been passed by the head. Only for offsets that were
@@ -112,7 +144,7 @@ impl Geometry {
     pub fn distance(self, head: Offset, offset: Offset) -> u64 {
         let laps = ((offset.0 >> self.position_bits).wrapping_sub(head.0 >> self.position_bits))
             & (self.mask >> self.position_bits);
-        laps * self.len + self.position(offset) as u64 - self.position(head) as u64
+        laps * self.end + self.position(offset) as u64 - self.position(head) as u64
     }
 
     /// How many laps an offset that is not live lies behind the head, rounded down.
@@ -140,12 +172,13 @@ mod tests {
     #[test]
     fn agrees_with_offsets_that_never_wrap() {
         for len in [5, 8, 12, 100] {
-            let geometry = Geometry::new(len, 7 + 3);
+            let geometry = Geometry::new(len, 7 + 3).ended_at(len);
             let (mut head, mut head_true) = (Offset::from_raw(0), 0u64);
             let mut entries = Vec::new();
             let (mut at, mut at_true) = (head, 0u64);
             for step in 0..10_000u64 {
-                let words = 1 + step * 7 % (len / 2).max(1);
+                let to_end = len - geometry.position(at) as u64;
+                let words = (1 + step * 7 % (len / 2).max(1)).min(to_end);
                 while at_true + words - head_true > len {
                     head = geometry.advance(head, 1);
                     head_true += 1;
@@ -173,11 +206,10 @@ mod tests {
 
     #[test]
     fn ranks_sort_by_age() {
-        let geometry = Geometry::new(100, 12);
-        let mut at = Offset::from_raw((1 << 12) - 150);
-        at = geometry.advance(at, 0);
-        let (old, head) = (at, geometry.advance(geometry.advance(at, 100), 30));
-        let young = geometry.advance(head, 99);
+        let geometry = Geometry::new(100, 12).ended_at(100);
+        let old = Offset::from_raw((1 << 12) - 128);
+        let head = geometry.advance(geometry.next_lap(old), 30);
+        let young = geometry.advance(geometry.next_lap(head), 29);
         assert!(geometry.age_rank(old, head) < geometry.age_rank(head, head));
         assert!(geometry.age_rank(head, head) < geometry.age_rank(young, head));
         assert_eq!(geometry.laps_behind(old, head), 1);

@@ -97,6 +97,19 @@ impl Bucket {
         Entry::from_raw(self.entries[at].load(Relaxed))
     }
 
+    /// The chain that a spare bucket is in, as the number of its main bucket; none if it is in none. A spare bucket has no use
+    /// for its version.
+    pub fn owner(&self) -> Option<usize> {
+        (self.head.load(Relaxed) as u32 as usize).checked_sub(1)
+    }
+
+    /// See [`owner`](Bucket::owner).
+    pub fn set_owner(&self, home: Option<usize>) {
+        let owner = home.map_or(0, |number| number as u64 + 1);
+        let next = self.head.load(Relaxed) & !VERSION;
+        self.head.store(next | owner, Relaxed);
+    }
+
     #[inline(always)]
     pub(super) fn cell(&self, at: usize) -> &AtomicU64 {
         &self.entries[at]

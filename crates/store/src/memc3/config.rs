@@ -80,7 +80,7 @@ impl Memc3Config {
     /// Usual size of a page. A page of the index has 12,288 slots, and splitting it takes a
     /// fraction of a millisecond.
     pub const PAGE_BYTES: usize = 64 << 10;
-    /// Most memory of one table: index slots have 31 bits for offsets in words.
+    /// Most memory of one table: index slots have 30 bits for offsets in words.
     pub const MEMORY_BYTES_MAX: usize = 8 * Slot::OFFSETS;
     /// A table has at least this many pages, if they can be large enough for that.
     const PAGES_MIN: usize = 256;
@@ -152,6 +152,7 @@ impl Memc3Config {
             index_pages,
             counters: CachePadded::default(),
             seed: self.seed,
+            departures: None,
         };
         Ok((shared, state))
     }

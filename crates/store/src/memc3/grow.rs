@@ -79,7 +79,7 @@ impl<A: Access> Writer<'_, A> {
     #[cold]
     fn split(&mut self, home: &Home, now: Moment) -> bool {
         let shared = self.shared;
-        let run = shared.directory.run(home);
+        let run = shared.directory.run(home.entry, home.page);
         if run.len() < 2 || self.state.segments >= self.state.segments_max {
             return false;
         }
@@ -120,7 +120,7 @@ impl<A: Access> Writer<'_, A> {
 }
 
 /// Every slot of a line.
-fn places() -> impl Iterator<Item = (usize, usize)> {
+pub(super) fn places() -> impl Iterator<Item = (usize, usize)> {
     (0..LINE_BUCKETS).flat_map(|bucket| (0..BUCKET_SLOTS).map(move |place| (bucket, place)))
 }
 

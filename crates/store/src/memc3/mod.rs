@@ -1,7 +1,7 @@
 //! The table of MemC3 (NSDI'13): an optimistic cuckoo index over slab classes, with CLOCK for who
 //! stays and one writer at a time beside any number of readers.
 //!
-//! One file per verb: `find`, `read`, `put`, `remove`, `touch`. Behind them: `room` for an item
+//! One file per verb: `find`, `read`, `put`, `remove`, `touch`, `list`. Behind them: `room` for an item
 //! (CLOCK, and slabs that move between classes) and `grow` for the index.
 //!
 //! | the paper | here |
@@ -11,7 +11,7 @@
 //! | alternate bucket by exclusive or, a power of two of buckets | by subtraction, any even number |
 //! | 8192 version counters by keyhash, apart from the buckets | one for each line of three buckets, in the line |
 //! | a lookup validates its own key's version | it validates the lines of both buckets: another key's eviction can hand the memory that is being read to a third key |
-//! | slots of a 1-byte tag and an 8-byte pointer | of a 1-byte tag, a 31-bit offset and the CLOCK bit |
+//! | slots of a 1-byte tag and an 8-byte pointer | of a 1-byte tag, a 30-bit offset, the CLOCK bit, and one that says whether the item was fetched |
 //! | slabs of 1 MiB that stay with their class | pages of 64 KiB that go to the class that needs them |
 //!
 //! As in the MICA partition, an [`Owner`] does everything, and a [`Reader`] reads beside it.
@@ -19,6 +19,7 @@
 mod config;
 mod find;
 mod grow;
+mod list;
 mod put;
 mod read;
 mod remove;
@@ -34,13 +35,13 @@ use crate::heap::slab::Slabs;
 use crate::heap::{CasSequence, Item};
 use crate::index::cuckoo::{Breadth, Directory, SlotAt, Step};
 use crate::memory::Pool;
-use crate::partition::Counters;
+use crate::partition::{Counters, Departures, expired};
 use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::Ordering::{Relaxed, Release};
 use glimmer_base::sync::{Arc, AtomicU64, fence};
-use glimmer_base::{Keyhash, Moment, Seed};
+use glimmer_base::{Keyhash, Seed};
 
 /// What every core may see of a table.
 struct Shared {
@@ -56,6 +57,8 @@ struct Shared {
     index_pages: Counter,
     counters: CachePadded<Counters>,
     seed: Seed,
+    /// Who wants to know what leaves to make room.
+    departures: Option<Arc<Departures>>,
 }
 
 /// What only the writer has.
@@ -106,6 +109,16 @@ impl<A: Access> Owner<A> {
             shared: Arc::new(shared),
             gate: Gate::new(state),
         })
+    }
+
+    /// Has items noted here that leave to make room. Only before the table is shared.
+    ///
+    /// # Panics
+    ///
+    /// If it is shared already.
+    pub fn note_departures(&mut self, departures: Arc<Departures>) {
+        let shared = Arc::get_mut(&mut self.shared).expect("the table is not shared yet");
+        shared.departures = Some(departures);
     }
 
     /// Begins work on the table at a time when `flushes` flushes were due: the table catches up
@@ -178,12 +191,6 @@ impl Shared {
 #[derive(Clone)]
 pub struct Figures {
     shared: Arc<Shared>,
-}
-
-/// Whether `now` matters to a lookup: an item that has expired is not there.
-#[inline(always)]
-fn expired(item: &Item<'_>, now: Moment) -> bool {
-    item.layout().expiry && item.expiry().is_due(now)
 }
 
 /// An item's keyhash, computed anew.

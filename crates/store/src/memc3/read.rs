@@ -4,10 +4,9 @@ use super::{Found, Reader, Shared, Writer, expired};
 use crate::access::Access;
 use crate::heap::Item;
 use crate::index::cuckoo::{Slot, SlotAt, line_at};
-use crate::partition::Busy;
-use glimmer_base::limits::OPTIMISTIC_TRIES_MAX;
+use crate::table::{Absence, Busy, TableReader, optimistically};
 use glimmer_base::sync::Ordering::{Acquire, Relaxed};
-use glimmer_base::sync::{fence, spin_loop};
+use glimmer_base::sync::fence;
 use glimmer_base::{Keyhash, Moment};
 
 /// What one try of a read came to: nothing, or what was taken and where.
@@ -41,17 +40,9 @@ impl<A: Access> Writer<'_, A> {
     }
 }
 
-impl Reader {
-    /// Reads an item from a core that does not own it. `take` may run several times, each time on
-    /// what may turn out to be nonsense (of sane size): it must undo what it did the last time,
-    /// and the caller must undo the last run unless the answer is an item.
-    ///
-    /// # Errors
-    ///
-    /// [`Busy`] after [`OPTIMISTIC_TRIES_MAX`] tries, or at once if `flushes` (see
-    /// [`Owner::enter`](super::Owner::enter)) is news to the table.
+impl TableReader for Reader {
     #[inline(always)]
-    pub fn read<T>(
+    fn read<T>(
         &self,
         keyhash: Keyhash,
         key: &[u8],
@@ -60,19 +51,30 @@ impl Reader {
         mut take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<T>, Busy> {
         let shared = &*self.shared;
-        for _ in 0..OPTIMISTIC_TRIES_MAX {
+        let found = optimistically(|| {
             if shared.flushes.load(Acquire) != flushes {
-                return Err(Busy);
+                return Some(Err(Busy));
             }
-            if let Some(outcome) = shared.try_read(keyhash, key, now, flushes, &mut take) {
-                return Ok(outcome.map(|(taken, at, slot)| {
-                    shared.line(at).mark_read(at.bucket, at.place, slot);
-                    taken
-                }));
-            }
-            spin_loop();
-        }
-        Err(Busy)
+            (shared.try_read(keyhash, key, now, flushes, &mut take)).map(Ok)
+        })??;
+        Ok(found.map(|(taken, at, slot)| {
+            shared.line(at).mark_read(at.bucket, at.place, slot);
+            taken
+        }))
+    }
+
+    fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
+        self.shared.absence(keyhash, key)
+    }
+
+    #[inline(always)]
+    fn prefetch_bucket(&self, keyhash: Keyhash) {
+        self.shared.prefetch_buckets(keyhash);
+    }
+
+    #[inline(always)]
+    fn prefetch_item(&self, keyhash: Keyhash) {
+        self.shared.prefetch_item(keyhash);
     }
 }
 

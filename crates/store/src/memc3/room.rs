@@ -69,7 +69,7 @@ impl<A: Access> Writer<'_, A> {
             line.set_recent(slot_at.bucket, slot_at.place, false);
             return Verdict::Spare;
         }
-        shared.count_departure(&item, slot, dead);
+        shared.count_departure(&item, slot, now);
         shared.unlink(slot_at, A::SHARED_READS);
         Verdict::Evict
     }
@@ -161,16 +161,17 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         let slot = shared.line(slot_at).slot(slot_at.bucket, slot_at.place);
         let item = shared.item(slot).expect("a slot names an item");
-        shared.count_departure(&item, slot, expired(&item, now));
+        shared.count_departure(&item, slot, now);
         shared.unlink(slot_at, A::SHARED_READS);
         slot.offset()
     }
 }
 
 impl Shared {
-    /// Counts an item that leaves: to make room, or because it has expired.
-    fn count_departure(&self, item: &Item<'_>, slot: Slot, has_expired: bool) {
+    /// Counts an item that leaves, to make room or because it has expired, and tells whoever watches.
+    fn count_departure(&self, item: &Item<'_>, slot: Slot, now: Moment) {
         let counters = &self.counters;
+        let has_expired = expired(item, now);
         let (all, unfetched) = match has_expired {
             true => (&counters.expired_reclaimed, &counters.expired_unfetched),
             false => (&counters.evictions, &counters.evicted_unfetched),
@@ -179,5 +180,8 @@ impl Shared {
         all.add(1);
         unfetched.add((!is_fetched).into());
         counters.gone(item);
+        if let (false, Some(departures)) = (has_expired, &self.departures) {
+            departures.note(item, is_fetched, now);
+        }
     }
 }

@@ -3,8 +3,8 @@
 use super::{Figures, Owner, Reader, Writer};
 use crate::access::{Access, Gate};
 use crate::heap::{CasSequence, History, Item, NewItem};
-use crate::partition::{Busy, Counts, Stored};
-use crate::table::{Absence, Table, TableFigures, TableReader, TableWriter};
+use crate::partition::{Counts, Stored};
+use crate::table::{Absence, Table, TableFigures, TableWriter};
 use glimmer_base::sync::Ordering::Acquire;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use std::ops::Range;
@@ -92,40 +92,25 @@ impl<A: Access> TableWriter for Writer<'_, A> {
         Writer::amend(self, keyhash, key, expiry, history, now)
     }
 
+    fn list(
+        &self,
+        chain: usize,
+        now: Moment,
+        visit: &mut dyn FnMut(&Item<'_>, bool),
+    ) -> Option<usize> {
+        Writer::list(self, chain, now, visit)
+    }
+
+    fn expire(&mut self, chain: usize, now: Moment) -> (u64, Option<usize>) {
+        Writer::expire(self, chain, now)
+    }
+
     fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
         self.shared.absence(keyhash, key)
     }
 
     fn was_read(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {
         Writer::find(self, keyhash, key, now).is_some_and(|found| found.slot.is_fetched())
-    }
-}
-
-impl TableReader for Reader {
-    #[inline(always)]
-    fn read<T>(
-        &self,
-        keyhash: Keyhash,
-        key: &[u8],
-        now: Moment,
-        flushes: u64,
-        take: impl FnMut(&Item<'_>) -> T,
-    ) -> Result<Option<T>, Busy> {
-        Reader::read(self, keyhash, key, now, flushes, take)
-    }
-
-    fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
-        self.shared.absence(keyhash, key)
-    }
-
-    #[inline(always)]
-    fn prefetch_bucket(&self, keyhash: Keyhash) {
-        self.shared.prefetch_buckets(keyhash);
-    }
-
-    #[inline(always)]
-    fn prefetch_item(&self, keyhash: Keyhash) {
-        self.shared.prefetch_item(keyhash);
     }
 }
 

@@ -1,14 +1,10 @@
-//! Memory mapped from the kernel: a zeroed slice for the index, and words with a mirror behind
-//! their end for the log.
+//! Memory mapped from the kernel: zeroed slices on the largest pages to be had.
 
-use super::{HUGE_PAGE, PagePolicy, Words, ZeroAtomics, prefetch_line};
-use glimmer_base::sync::AtomicU64;
-use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use super::{HUGE_PAGE, PagePolicy, ZeroAtomics, prefetch_line};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ffi::c_void;
 use std::io;
 use std::ops::Range;
-use std::os::fd::OwnedFd;
 use std::ptr;
 use std::sync::Arc;
 
@@ -89,27 +85,6 @@ impl Reservation {
         Ok(())
     }
 
-    /// Maps the file's first `len` bytes over `[at, at + len)`.
-    fn map_shared(&mut self, at: usize, len: usize, file: &OwnedFd) -> io::Result<()> {
-        if len == 0 {
-            return Ok(());
-        }
-        // SAFETY: as in `map_anonymous`; the file is ours alone and as long as `len`.
-        let mapped = unsafe {
-            mmap(
-                self.place(at, len),
-                len,
-                read_write(),
-                MapFlags::SHARED | MapFlags::FIXED,
-                file,
-                0,
-            )
-        };
-        self.holed |= mapped.is_err();
-        mapped?;
-        Ok(())
-    }
-
     /// Asks the kernel to take this memory's pages from one NUMA node. A kernel that cannot is no
     /// error: the memory works, only farther away.
     fn prefer_node(&self, node: Option<u32>) {
@@ -158,6 +133,15 @@ enum Kind {
     Hugetlb,
     Transparent,
     Small,
+}
+
+impl Kind {
+    fn page_bytes(self) -> usize {
+        match self {
+            Kind::Hugetlb => HUGE_PAGE,
+            Kind::Transparent | Kind::Small => PAGE,
+        }
+    }
 }
 
 /// The kinds of pages to try under a policy, best first.
@@ -210,20 +194,32 @@ impl<T: ZeroAtomics> ZeroedSlice<T> {
     pub fn new(len: usize, policy: PagePolicy, node: Option<u32>) -> io::Result<Self> {
         assert!(align_of::<T>() <= HUGE_PAGE);
         first_that_works(policy, |kind| {
-            let unit = if kind == Kind::Hugetlb {
-                HUGE_PAGE
-            } else {
-                PAGE
-            };
+            let unit = kind.page_bytes();
             let bytes = (len * size_of::<T>()).next_multiple_of(unit).max(unit);
-            let mut memory = Reservation::new(bytes)?;
-            memory.map_anonymous(0, bytes, kind)?;
-            memory.prefer_node(node);
-            Ok(ZeroedSlice {
-                first: memory.base.cast(),
-                memory: Arc::new(memory),
-                len,
-            })
+            Self::map(len, bytes, kind, node)
+        })
+    }
+
+    /// As many zero values as whole pages of the kind that is used hold, and `len` at most. No page is touched.
+    pub fn within(len: usize, policy: PagePolicy, node: Option<u32>) -> io::Result<Self> {
+        first_that_works(policy, |kind| {
+            let unit = kind.page_bytes();
+            let bytes = len * size_of::<T>() / unit * unit;
+            if bytes == 0 {
+                return Err(io::ErrorKind::InvalidInput.into());
+            }
+            Self::map(bytes / size_of::<T>(), bytes, kind, node)
+        })
+    }
+
+    fn map(len: usize, bytes: usize, kind: Kind, node: Option<u32>) -> io::Result<Self> {
+        let mut memory = Reservation::new(bytes)?;
+        memory.map_anonymous(0, bytes, kind)?;
+        memory.prefer_node(node);
+        Ok(ZeroedSlice {
+            first: memory.base.cast(),
+            memory: Arc::new(memory),
+            len,
         })
     }
 
@@ -257,127 +253,14 @@ unsafe impl<T: ZeroAtomics> Send for ZeroedSlice<T> {}
 // SAFETY: as above.
 unsafe impl<T: ZeroAtomics> Sync for ZeroedSlice<T> {}
 
-/// The words of a circular log. The first words, as many as the largest entry has, appear a second
-/// time right behind the end, so that an entry that begins before the end can be read and written
-/// without a thought to the wrap (MICA §4.3.1, "Low-level memory management").
-///
-/// Only the mirrored part is a memory file, which transparent huge pages do not serve; the rest,
-/// nearly all of a large log, is anonymous.
-pub struct MirroredWords {
-    memory: Reservation,
-    /// Without the mirror.
-    len: usize,
-    /// With the mirror.
-    words: usize,
-}
-
-impl MirroredWords {
-    /// At most `words` zeroed words with at least `mirror` of them mirrored; `mirror` at most
-    /// `words`. No page is touched. The length is rounded down to whole pages of the kind that is
-    /// used, the mirror up.
-    pub fn new(
-        words: usize,
-        mirror: usize,
-        policy: PagePolicy,
-        node: Option<u32>,
-    ) -> io::Result<Self> {
-        assert!(mirror <= words);
-        first_that_works(policy, |kind| {
-            let unit = if kind == Kind::Hugetlb {
-                HUGE_PAGE
-            } else {
-                PAGE
-            };
-            let (len, mirror_len) = (words * 8 / unit * unit, (mirror * 8).next_multiple_of(unit));
-            if len == 0 || mirror_len > len {
-                return Err(io::ErrorKind::InvalidInput.into());
-            }
-            let mut memory = Reservation::new(len + mirror_len)?;
-            let flags = if kind == Kind::Hugetlb {
-                MemfdFlags::CLOEXEC | MemfdFlags::HUGETLB
-            } else {
-                MemfdFlags::CLOEXEC
-            };
-            let file = memfd_create("glimmer-log", flags)?;
-            ftruncate(&file, mirror_len as u64)?;
-            memory.map_shared(0, mirror_len, &file)?;
-            memory.map_anonymous(mirror_len, len - mirror_len, kind)?;
-            memory.map_shared(len, mirror_len, &file)?;
-            memory.prefer_node(node);
-            Ok(MirroredWords {
-                memory,
-                len: len / 8,
-                words: (len + mirror_len) / 8,
-            })
-        })
-    }
-
-    #[inline(always)]
-    fn all(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping holds `words` words, mirror included, zeroed, aligned, and lives as
-        // long as `self`; two addresses of the same word are two atomics over the same
-        // memory, which the kernel keeps coherent.
-        unsafe { core::slice::from_raw_parts(self.memory.base.cast(), self.words) }
-    }
-
-    /// Words, not counting the mirror.
-    #[expect(clippy::len_without_is_empty, reason = "a log is never empty of words")]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// The word at position `at`; positions go on into the mirror.
-    #[inline(always)]
-    pub fn word(&self, at: usize) -> &AtomicU64 {
-        &self.all()[at]
-    }
-
-    /// A view of `count` words from position `at`, as [`word`](MirroredWords::word).
-    #[inline(always)]
-    pub fn view(&self, at: usize, count: usize) -> Words<'_> {
-        Words::of(&self.all()[at..at + count])
-    }
-
-    /// `count` words from position `at`.
-    #[inline(always)]
-    pub fn range(&self, at: usize, count: usize) -> impl Iterator<Item = &AtomicU64> {
-        self.all()[at..at + count].iter()
-    }
-
-    /// Fetches the cache line of a word without waiting for it.
-    #[inline(always)]
-    pub fn prefetch(&self, at: usize) {
-        prefetch_line(self.memory.base.wrapping_add(at * 8));
-    }
-
-    /// Where the memory lies, for [`PageReport::of`](super::PageReport::of).
-    pub fn addresses(&self) -> Range<usize> {
-        self.memory.addresses()
-    }
-}
-
-// SAFETY: the memory is owned, and reached only as shared atomics.
-unsafe impl Send for MirroredWords {}
-// SAFETY: as above.
-unsafe impl Sync for MirroredWords {}
-
 #[cfg(test)]
 mod tests {
     use super::super::PageReport;
     use super::*;
-    use std::sync::atomic::Ordering::Relaxed;
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-    #[test]
-    fn the_beginning_appears_again_behind_the_end() {
-        let words = MirroredWords::new(4096, 1000, PagePolicy::Auto, None).unwrap();
-        for i in 0..4096 {
-            words.word(i).store(i as u64 + 1, Relaxed);
-        }
-        for i in 0..1000 {
-            assert_eq!(words.word(4096 + i).load(Relaxed), i as u64 + 1);
-        }
-        words.word(4096 + 7).store(99, Relaxed);
-        assert_eq!(words.word(7).load(Relaxed), 99);
+    fn words(len: usize, policy: PagePolicy, node: Option<u32>) -> ZeroedSlice<AtomicU64> {
+        ZeroedSlice::new(len, policy, node).unwrap()
     }
 
     #[test]
@@ -404,9 +287,9 @@ mod tests {
 
     #[test]
     fn untouched_memory_is_not_resident_and_touched_memory_is_reported() {
-        let words = MirroredWords::new(32 << 17, 1 << 17, PagePolicy::Auto, Some(0)).unwrap();
+        let words = words(32 << 17, PagePolicy::Auto, Some(0));
         assert_eq!(PageReport::of(&[words.addresses()]), PageReport::default());
-        words.word(16 << 17).store(1, Relaxed);
+        words[16 << 17].store(1, Relaxed);
         let report = PageReport::of(&[words.addresses()]);
         assert!(
             report.hugetlb_bytes + report.transparent_huge_bytes + report.small_bytes >= 4096,
@@ -416,9 +299,9 @@ mod tests {
 
     #[test]
     fn small_pages_when_asked_for() {
-        let words = MirroredWords::new(32 << 17, 0, PagePolicy::Small, None).unwrap();
+        let words = words(32 << 17, PagePolicy::Small, None);
         for at in (0..32 << 17).step_by(512) {
-            words.word(at).store(1, Relaxed);
+            words[at].store(1, Relaxed);
         }
         assert_eq!(
             PageReport::of(&[words.addresses()]),

@@ -2,27 +2,25 @@
 //! give.
 //!
 //! Under loom (which has its own atomics) and Miri (which has no `mmap`) a boxed twin takes the
-//! mapping's place; the mirror behind the end of a log becomes an index modulo its length there.
+//! mapping's place.
 
 mod pages;
 mod pool;
+mod words;
 
 #[cfg(not(any(loom, miri)))]
 mod mapped;
 #[cfg(not(any(loom, miri)))]
-mod words;
-#[cfg(not(any(loom, miri)))]
-pub use mapped::{MirroredWords, ZeroedSlice};
-#[cfg(not(any(loom, miri)))]
-pub use words::Words;
+pub use mapped::ZeroedSlice;
 
 #[cfg(any(loom, miri))]
 mod boxed;
 #[cfg(any(loom, miri))]
-pub use boxed::{MirroredWords, Words, ZeroedSlice};
+pub use boxed::ZeroedSlice;
 
 pub use pages::{PagePolicy, PageReport};
 pub use pool::{LINE_WORDS, Pool};
+pub use words::Words;
 
 use glimmer_base::sync::AtomicU64;
 

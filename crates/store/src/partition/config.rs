@@ -3,8 +3,8 @@
 use super::Shared;
 use crate::evict::Evict;
 use crate::heap::{CircularLog, Geometry};
-use crate::index::Index;
-use crate::memory::{HUGE_PAGE, PagePolicy};
+use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
+use crate::memory::{HUGE_PAGE, PagePolicy, ZeroedSlice};
 use crossbeam_utils::CachePadded;
 use glimmer_base::Seed;
 use glimmer_base::counter::Counter;
@@ -15,12 +15,15 @@ use std::fmt;
 /// Sizes and choices for one partition.
 #[derive(Clone, Copy, Debug)]
 pub struct PartitionConfig {
-    /// Bytes of the log or logs together; rounded down to whole pages.
+    /// Bytes of the log or logs together, at the start; rounded down to whole pages.
     pub log_bytes: usize,
-    /// Main buckets of the index, of 15 entries and 128 bytes each.
+    /// Main buckets of the index at the start, of 15 entries and 128 bytes each.
     pub main_buckets: usize,
-    /// Spare buckets of the index.
+    /// Spare buckets of the index at the start, at most as many. Their number follows that of the main ones.
     pub spare_buckets: usize,
+    /// Whether the index grows at the log's expense when its spare buckets run out, up to 256 times its size at the start and half of the
+    /// memory, and shrinks again.
+    pub index_follows: bool,
     /// Largest item in bytes: key, value and up to 32 bytes of header together.
     pub item_bytes_max: usize,
     /// Width of the index's offsets, which count words: [`Geometry::OFFSET_BITS_MAX`] unless a
@@ -72,6 +75,8 @@ impl std::error::Error for ConfigError {}
 
 /// Logs are made of whole pages; under loom and Miri, of single words.
 const LOG_UNIT_WORDS: usize = if cfg!(any(loom, miri)) { 1 } else { 512 };
+/// A log that holds nothing: a page, or as many words as an item has at least.
+const UNUSED_LOG_WORDS: usize = if cfg!(any(loom, miri)) { 2 } else { 512 };
 /// The small log takes only items of which it can hold this many.
 const SMALL_LOG_ITEMS_MIN: usize = 16;
 /// Below this many words a small log is not worth having.
@@ -86,17 +91,7 @@ impl PartitionConfig {
         if self.main_buckets == 0 {
             return Err(ConfigError::NoBuckets);
         }
-        let index = Index::new(
-            self.main_buckets,
-            self.spare_buckets,
-            self.pages,
-            self.numa_node,
-        )
-        .map_err(ConfigError::Memory)?;
-        // What rounding the index to whole huge pages costs is taken from the log.
-        let words = (self.log_bytes / 8).saturating_sub(index.rounding_bytes() / 8)
-            / LOG_UNIT_WORDS
-            * LOG_UNIT_WORDS;
+        let words = self.log_bytes / 8 / LOG_UNIT_WORDS * LOG_UNIT_WORDS;
         let small_words =
             words * E::SMALL_LOG_PERCENT as usize / 100 / LOG_UNIT_WORDS * LOG_UNIT_WORDS;
         let small_words = if small_words < SMALL_LOG_WORDS_MIN {
@@ -109,38 +104,40 @@ impl PartitionConfig {
             true => self.item_bytes_max / 8,
             false => self.item_bytes_max.max(KEY_BYTES_MAX + 32).div_ceil(8),
         };
-        if main_words < 2 * item_words_max {
-            return Err(ConfigError::LogTooSmall {
-                log_bytes: main_words * 8,
-                item_bytes_max: self.item_bytes_max,
-            });
-        }
-        let log = |words: usize, item_words_max: usize, pages: PagePolicy| {
-            CircularLog::new(
-                words,
-                item_words_max,
-                self.offset_bits,
-                pages,
-                self.numa_node,
-            )
-            .map_err(ConfigError::Memory)
+        let spares = self.spare_buckets.min(self.main_buckets);
+        let index_words = (self.main_buckets + spares) * BUCKET_WORDS;
+        let words = |words: usize, pages: PagePolicy| {
+            ZeroedSlice::within(words, pages, self.numa_node).map_err(ConfigError::Memory)
         };
         // A small log that no reserved huge page fits into lies on others.
         let small_pages = match self.pages {
             PagePolicy::Hugetlb if small_words * 8 < HUGE_PAGE => PagePolicy::Transparent,
             pages => pages,
         };
-        let small = match small_words {
-            0 => log(LOG_UNIT_WORDS, 0, PagePolicy::Small)?,
-            words => log(
-                words,
-                item_words_max.min(words / SMALL_LOG_ITEMS_MIN),
-                small_pages,
-            )?,
+        let (small, small_item_words_max) = match small_words {
+            0 => (words(UNUSED_LOG_WORDS, PagePolicy::Small)?, 0),
+            some => (
+                words(some, small_pages)?,
+                item_words_max.min(some / SMALL_LOG_ITEMS_MIN),
+            ),
         };
+        let memory = words(main_words + index_words, self.pages)?;
+        let left = memory.len().saturating_sub(index_words);
+        if left < 2 * item_words_max {
+            return Err(ConfigError::LogTooSmall {
+                log_bytes: left * 8,
+                item_bytes_max: self.item_bytes_max,
+            });
+        }
+        let ratio = (spares, self.main_buckets);
+        let index = ChainedIndex::new(memory.clone(), self.main_buckets, ratio);
+        let log = |words, item_words_max| CircularLog::new(words, item_words_max, self.offset_bits);
         Ok(Shared {
             index,
-            logs: [log(main_words, item_words_max, self.pages)?, small],
+            logs: [
+                log(memory, item_words_max),
+                log(small, small_item_words_max),
+            ],
             flushes: AtomicU64::new(0),
             flushed_from: Default::default(),
             flushed_to: Default::default(),
@@ -159,6 +156,7 @@ impl Default for PartitionConfig {
             log_bytes: 64 << 20,
             main_buckets: 96 << 10,
             spare_buckets: 12 << 10,
+            index_follows: false,
             item_bytes_max: glimmer_base::limits::ITEM_BYTES_DEFAULT,
             offset_bits: Geometry::OFFSET_BITS_MAX,
             pages: PagePolicy::Auto,

@@ -37,6 +37,8 @@ glimmer_base::counters! {
         moved,
         /// Main buckets that were added to the index since start.
         buckets_added,
+        /// Main buckets that left the index since start.
+        buckets_merged,
     }
 }
 

@@ -41,7 +41,7 @@ impl Departures {
 
     /// Notes that an item leaves.
     #[inline]
-    pub(super) fn note(&self, item: &Item<'_>, was_read: bool, now: Moment) {
+    pub(crate) fn note(&self, item: &Item<'_>, was_read: bool, now: Moment) {
         if self.is_watched.load(Relaxed) {
             self.keep(item, was_read, now);
         }

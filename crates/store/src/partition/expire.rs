@@ -11,16 +11,20 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     /// Removes every item of the chain with this number that has expired. Returns how many there were, and the number of the next chain; none if
     /// this was the last.
     pub fn expire(&mut self, chain: usize, now: Moment) -> (u64, Option<usize>) {
-        let shared = self.shared;
-        let home = shared.index.bucket(chain);
+        let (shared, mains) = (self.shared, self.shared.index.mains());
+        if chain >= mains {
+            return (0, None);
+        }
+        let first = shared.index.main(chain);
+        let home = shared.index.bucket(first);
         let mut removed = 0;
-        for number in shared.index.chain(chain) {
+        for number in shared.index.chain(first) {
             let bucket = shared.index.bucket(number);
             for (at, entry) in bucket.entries().enumerate() {
-                let log = shared.log(entry.log());
-                if entry.is_empty() || !log.is_live(entry.offset()) {
+                if !shared.is_live(entry) {
                     continue;
                 }
+                let log = shared.log(entry.log());
                 let item = Item::read(log.place(log.geometry().position(entry.offset())));
                 if let Some(item) = item
                     && expired(&item, now)
@@ -33,7 +37,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                 }
             }
         }
-        let next = Some(chain + 1).filter(|&next| next < shared.index.mains());
+        let next = Some(chain + 1).filter(|&next| next < mains);
         (removed, next)
     }
 }

@@ -4,6 +4,7 @@ use super::{Shared, Writer, expired};
 use crate::access::Access;
 use crate::evict::Evict;
 use crate::heap::{Item, Offset};
+use crate::index::chained::Shape;
 use crate::index::{Entry, Slot};
 use crate::table::Absence;
 use glimmer_base::sync::Ordering::Relaxed;
@@ -19,16 +20,22 @@ pub struct Found<'a> {
 }
 
 impl Shared {
-    /// Finds the key's item, expired or not. Safe to run while a writer works; what it finds is
-    /// then to be validated.
+    /// The chain that a key belongs to.
     #[inline(always)]
-    pub(super) fn find(&self, keyhash: Keyhash, key: &[u8]) -> Option<Found<'_>> {
-        for (slot, entry) in self.index.candidates(keyhash) {
-            let log = self.log(entry.log());
+    pub(super) fn home(&self, shape: Shape, keyhash: Keyhash) -> usize {
+        self.index.home(shape, keyhash)
+    }
+
+    /// Finds the key's item in a chain, expired or not. Safe to run while a writer works; what it
+    /// finds is then to be validated.
+    #[inline(always)]
+    pub(super) fn find(&self, home: usize, keyhash: Keyhash, key: &[u8]) -> Option<Found<'_>> {
+        for (slot, entry) in self.index.candidates(home, keyhash.tag()) {
             // A racing reader may meet an entry that was emptied after its tag was compared.
-            if entry.is_empty() || !log.is_live(entry.offset()) {
+            if !self.is_live(entry) {
                 continue;
             }
+            let log = self.log(entry.log());
             let item = Item::read(log.place(log.geometry().position(entry.offset())));
             if let Some(item) = item
                 && item.key_is(key)
@@ -42,7 +49,8 @@ impl Shared {
     /// Why a read has just found nothing. Only what bears the key's tag is looked at, so that a plain miss costs one look at its bucket.
     #[inline(always)]
     pub(super) fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
-        for (_, entry) in self.index.candidates(keyhash) {
+        let home = self.home(self.index.shape(), keyhash);
+        for (_, entry) in self.index.candidates(home, keyhash.tag()) {
             let log = self.log(entry.log());
             let is_live = log.is_live(entry.offset());
             if entry.is_empty() || !is_live && !self.is_flushed(entry) {
@@ -71,18 +79,26 @@ impl Shared {
             && geometry.distance(from, offset) < geometry.distance(from, to)
     }
 
+    /// Fetches the key's main bucket without waiting for it.
+    #[inline(always)]
+    pub(super) fn prefetch_bucket(&self, keyhash: Keyhash) {
+        self.index.prefetch(self.home(self.index.shape(), keyhash));
+    }
+
     /// Fetches the lines of every item in the key's main bucket that bears its tag: those that an
     /// item of the usual size has, three at most, which is where the processor's own prefetching
     /// has caught on. If there is none, the item may be in a spare bucket, which is fetched instead.
     #[inline(always)]
     pub(super) fn prefetch_item(&self, keyhash: Keyhash) {
-        let bucket = self.index.bucket(self.index.home(keyhash));
+        let home = self.home(self.index.shape(), keyhash);
+        let bucket = self.index.bucket(home);
         let last_word = self.usual_words.get().clamp(1, 16) as usize - 1;
         let mut places = bucket.tagged(keyhash.tag()).peekable();
-        if places.peek().is_none()
-            && let Some(spare) = bucket.next()
-        {
-            self.index.prefetch_bucket(spare);
+        if places.peek().is_none() {
+            if let Some(spare) = self.index.chain(home).nth(1) {
+                self.index.prefetch(spare);
+            }
+            return;
         }
         for place in places {
             let entry = bucket.entry(place);
@@ -98,11 +114,16 @@ impl Shared {
 }
 
 impl<A: Access, E: Evict> Writer<'_, A, E> {
+    /// The chain that a key belongs to.
+    #[inline(always)]
+    pub(super) fn home(&self, keyhash: Keyhash) -> usize {
+        self.shared.home(self.shared.index.shape(), keyhash)
+    }
+
     /// Finds the key's item, unless it has expired.
     #[inline(always)]
     pub fn find(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> Option<Found<'_>> {
-        self.shared
-            .find(keyhash, key)
-            .filter(|found| !expired(&found.item, now))
+        let found = self.shared.find(self.home(keyhash), keyhash, key)?;
+        (!expired(&found.item, now)).then_some(found)
     }
 }

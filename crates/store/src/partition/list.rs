@@ -16,21 +16,20 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         now: Moment,
         visit: &mut dyn FnMut(&Item<'_>, bool),
     ) -> Option<usize> {
-        let shared = self.shared;
-        for number in shared.index.chain(chain) {
-            for entry in shared.index.bucket(number).entries() {
-                let log = shared.log(entry.log());
-                if entry.is_empty() || !log.is_live(entry.offset()) {
-                    continue;
-                }
-                let item = Item::read(log.place(log.geometry().position(entry.offset())));
-                if let Some(item) = item
-                    && !expired(&item, now)
-                {
-                    visit(&item, entry.is_fetched());
-                }
+        let (shared, mains) = (self.shared, self.shared.index.mains());
+        if chain >= mains {
+            return None;
+        }
+        let slots = shared.index.slots(shared.index.main(chain));
+        for (_, entry) in slots.filter(|&(_, entry)| shared.is_live(entry)) {
+            let log = shared.log(entry.log());
+            let item = Item::read(log.place(log.geometry().position(entry.offset())));
+            if let Some(item) = item
+                && !expired(&item, now)
+            {
+                visit(&item, entry.is_fetched());
             }
         }
-        Some(chain + 1).filter(|&next| next < shared.index.mains())
+        Some(chain + 1).filter(|&next| next < mains)
     }
 }

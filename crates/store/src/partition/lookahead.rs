@@ -2,7 +2,7 @@
 //! the head asks who is still indexed.
 
 use super::Shared;
-use crate::heap::{CircularLog, Header, Item, Offset};
+use crate::heap::{CircularLog, Geometry, Header, Item, Offset};
 use glimmer_base::Keyhash;
 use glimmer_base::limits::KEY_BYTES_MAX;
 
@@ -39,26 +39,34 @@ impl Lookahead {
 
     /// Walks on until enough items are known, and fetches the bucket of each.
     #[inline]
-    pub fn top_up(&mut self, shared: &Shared, log: &CircularLog, tail: Offset) {
+    pub fn top_up(
+        &mut self,
+        shared: &Shared,
+        (log, geometry): (&CircularLog, Geometry),
+        tail: Offset,
+    ) {
         if self.count == 0 {
             // Left at a filler it would stay behind when the head goes on, and then lie in the midst of what comes next.
-            self.next = skip_fillers(log, self.next, tail);
+            self.next = skip_fillers((log, geometry), self.next, tail);
         }
         while self.count < AHEAD && self.next != tail {
-            let Some(item) = Item::read(log.place(log.geometry().position(self.next))) else {
+            let Some(item) = Item::read(log.place(geometry.position(self.next))) else {
                 break;
             };
             let keyhash = hash(shared, &item);
-            shared.index.prefetch(keyhash);
+            shared.prefetch_bucket(keyhash);
             self.ring[(self.first + self.count) % AHEAD] = (self.next, keyhash);
             self.count += 1;
-            self.next = skip_fillers(
-                log,
-                log.geometry()
-                    .advance(self.next, item.layout().words() as u64),
-                tail,
-            );
-            log.prefetch(log.geometry().position(self.next) + 24);
+            let behind = geometry.advance(self.next, item.layout().words() as u64);
+            self.next = skip_fillers((log, geometry), behind, tail);
+            log.prefetch(geometry.position(self.next) + 24);
+        }
+    }
+
+    /// The tail has gone on at another place.
+    pub fn tail_moved(&mut self, from: Offset, to: Offset) {
+        if self.next == from {
+            self.next = to;
         }
     }
 
@@ -83,14 +91,18 @@ impl Lookahead {
 }
 
 /// The first place from `at` on that is not a filler.
-pub(super) fn skip_fillers(log: &CircularLog, mut at: Offset, tail: Offset) -> Offset {
+pub(super) fn skip_fillers(
+    (log, geometry): (&CircularLog, Geometry),
+    mut at: Offset,
+    tail: Offset,
+) -> Offset {
     while at != tail {
-        let header = Header::read(log.place(log.geometry().position(at)));
+        let header = Header::read(log.place(geometry.position(at)));
         if !header.is_filler() {
             break;
         }
         debug_assert!(header.filler_words() > 0, "a filler has a length");
-        at = log.geometry().advance(at, header.filler_words());
+        at = geometry.advance(at, header.filler_words());
     }
     at
 }

@@ -10,7 +10,7 @@ use super::lookahead::Lookahead;
 use super::{Shared, Writer, expired};
 use crate::access::Access;
 use crate::evict::{AtHead, Evict};
-use crate::heap::{CircularLog, Header, Item, Marks, Offset};
+use crate::heap::{Geometry, Header, Item, Marks, Offset};
 use crate::index::{Entry, LogId, Slot};
 use glimmer_base::{Keyhash, Moment};
 
@@ -29,77 +29,105 @@ fn ahead(log_words: u64) -> u64 {
 }
 
 impl<A: Access, E: Evict> Writer<'_, A, E> {
-    /// Makes at least `words` words free at the tail of a log.
+    /// Makes room for `words` words at the tail of a log, and says where that is.
     #[inline(always)]
-    pub(super) fn make_room(&mut self, id: LogId, words: u64, now: Moment) {
-        if self.free(id) < words {
-            self.pass_items(id, words, now);
+    pub(super) fn claim(&mut self, id: LogId, words: u64, now: Moment) -> Offset {
+        if self.free(id) < words || self.state.growth.has_goal(id) {
+            self.find_room(id, words, now);
+        }
+        self.tail(id)
+    }
+
+    /// Words that are free at the tail of a log, as far as its lap may go.
+    #[inline(always)]
+    fn free(&self, id: LogId) -> u64 {
+        let limit = self.limit(id);
+        let end = match self.geometry(id).lap_end() {
+            None => limit,
+            Some(_) => limit.min(self.position(id, self.log(id).head())),
+        };
+        end.saturating_sub(self.position(id, self.tail(id)))
+    }
+
+    /// Words of a log that nothing live lies in.
+    #[inline(always)]
+    pub(super) fn unused(&self, id: LogId) -> u64 {
+        let (head, tail) = (self.log(id).head(), self.tail(id));
+        match self.geometry(id).lap_end() {
+            None => self.limit(id) - self.geometry(id).distance(head, tail),
+            Some(_) => self.position(id, head) - self.position(id, tail),
         }
     }
 
-    /// Words that are free at the tail of a log.
-    #[inline(always)]
-    pub(super) fn free(&self, id: LogId) -> u64 {
-        let (log, geometry) = (self.log(id), self.log(id).geometry());
-        geometry.words() - geometry.distance(log.head(), self.tail(id))
+    /// Passes items at the head, and ends the lap where it does not hold what is wanted.
+    #[inline(never)]
+    fn find_room(&mut self, id: LogId, words: u64, now: Moment) {
+        let mut reinsertions_left = REINSERTIONS_MAX + words / 16;
+        loop {
+            let (tail, limit) = (self.position(id, self.tail(id)), self.limit(id));
+            if self.geometry(id).lap_end().is_none() {
+                if tail + words <= limit {
+                    return;
+                }
+                self.end_lap(id);
+                continue;
+            }
+            let lead = self.position(id, self.log(id).head()) - tail;
+            let lead_wanted = match tail + words <= limit {
+                true if lead >= words + self.gap(id) => return,
+                true => words + self.gap(id) + ahead(limit),
+                // The lap is to end here, which it can when the one before is gone.
+                false => u64::MAX,
+            };
+            self.pass_items(id, lead_wanted, &mut reinsertions_left, now);
+        }
     }
 
-    #[inline(never)]
-    fn pass_items(&mut self, id: LogId, words: u64, now: Moment) {
+    /// Has a log go on at its beginning. Head and tail are in one lap.
+    fn end_lap(&mut self, id: LogId) {
+        let (tail, geometry) = (self.tail(id), self.geometry(id));
+        let next = geometry.next_lap(tail);
+        self.state.lookahead[id as usize].tail_moved(tail, next);
+        self.state.tails[id as usize] = next;
+        if self.log(id).head() == tail {
+            self.set_head(id, next);
+        } else {
+            self.state.geometry[id as usize] = geometry.ended_at(self.position(id, tail));
+        }
+        if id == LogId::Main {
+            self.begin_lap();
+        }
+    }
+
+    /// Passes items until the head is `lead_wanted` words before the tail, or all of the lap before the tail's is gone.
+    fn pass_items(
+        &mut self,
+        id: LogId,
+        lead_wanted: u64,
+        reinsertions_left: &mut u64,
+        now: Moment,
+    ) {
         let shared = self.shared;
-        let (log, geometry) = (shared.log(id), shared.log(id).geometry());
-        let wanted = words + ahead(geometry.words());
-        let mut reinsertions_left = REINSERTIONS_MAX + words / 16;
+        let log = shared.log(id);
         let mut head = log.head();
-        while geometry.words() - geometry.distance(head, self.tail(id)) < wanted
-            && head != self.tail(id)
-        {
-            self.look_ahead(id, log);
-            let after = match shared.at(id, head) {
+        loop {
+            let (geometry, tail) = (self.geometry(id), self.tail(id));
+            if geometry.is_same_lap(head, tail)
+                || self.position(id, head) - self.position(id, tail) >= lead_wanted
+            {
+                break;
+            }
+            self.state.lookahead[id as usize].top_up(shared, (log, geometry), tail);
+            let after = match shared.at(id, geometry, head) {
                 Passing::Filler(after) => after,
                 Passing::Item(item, after) => {
                     let keyhash =
                         self.state.lookahead[id as usize].take(shared, head, &item, after);
                     if let Some((slot, entry)) = shared.indexed(keyhash, id, head) {
-                        let at_head = if expired(&item, now) {
-                            shared.counters.expired_reclaimed.add(1);
-                            shared
-                                .counters
-                                .expired_unfetched
-                                .add(unfetched(&item, entry));
-                            None
-                        } else {
-                            let room = id == LogId::Small
-                                && entry.reads() == 0
-                                && self.main_has_room(item.layout().words() as u64, now);
-                            match self.rule.at_head(id, entry.reads(), room) {
-                                AtHead::Keep { log, reads }
-                                    if log != id || reinsertions_left > 0 =>
-                                {
-                                    Some((log, reads))
-                                }
-                                _ => {
-                                    shared.counters.evictions.add(1);
-                                    let unfetched = unfetched(&item, entry);
-                                    shared.counters.evicted_unfetched.add(unfetched);
-                                    if let Some(departures) = &shared.departures {
-                                        departures.note(&item, unfetched == 0, now);
-                                    }
-                                    None
-                                }
-                            }
-                        };
-                        match at_head {
-                            Some((to, reads)) => {
-                                reinsertions_left =
-                                    reinsertions_left.saturating_sub(u64::from(to == id));
-                                self.keep(
-                                    keyhash,
-                                    (id, head, after),
-                                    (slot, entry),
-                                    (to, reads),
-                                    now,
-                                );
+                        match self.fate(id, &item, entry, reinsertions_left, now) {
+                            Some(kept_as) => {
+                                let place = (id, head, after);
+                                self.keep(keyhash, place, (slot, entry), kept_as, now);
                             }
                             None => shared.counters.gone(&item),
                         }
@@ -109,14 +137,44 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             };
             head = after;
         }
-        log.publish_head(head, A::SHARED_READS);
+        self.set_head(id, head);
     }
 
-    #[inline(always)]
-    fn look_ahead(&mut self, id: LogId, log: &CircularLog) {
-        let tail = self.tail(id);
+    /// Where a live item at the head goes on, and with which count of reads; none if it goes.
+    fn fate(
+        &mut self,
+        id: LogId,
+        item: &Item<'_>,
+        entry: Entry,
+        reinsertions_left: &mut u64,
+        now: Moment,
+    ) -> Option<(LogId, u8)> {
         let shared = self.shared;
-        self.state.lookahead[id as usize].top_up(shared, log, tail);
+        if expired(item, now) {
+            shared.counters.expired_reclaimed.add(1);
+            let unfetched = unfetched(item, entry);
+            shared.counters.expired_unfetched.add(unfetched);
+            return None;
+        }
+        let words = item.layout().words() as u64;
+        let room = id == LogId::Small && entry.reads() == 0 && self.main_has_room(words, now);
+        if let AtHead::Keep { log, reads } = self.rule.at_head(id, entry.reads(), room) {
+            if log != id {
+                return Some((log, reads));
+            }
+            if *reinsertions_left > 0 && self.position(id, self.tail(id)) + words <= self.limit(id)
+            {
+                *reinsertions_left -= 1;
+                return Some((log, reads));
+            }
+        }
+        shared.counters.evictions.add(1);
+        let unfetched = unfetched(item, entry);
+        shared.counters.evicted_unfetched.add(unfetched);
+        if let Some(departures) = &shared.departures {
+            departures.note(item, unfetched == 0, now);
+        }
+        None
     }
 
     /// Puts the item between `head` and `after` of log `id` at the tail of log `to`.
@@ -130,9 +188,9 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     ) {
         let shared = self.shared;
         let (from_log, to_log) = (shared.log(id), shared.log(to));
-        let words = from_log.geometry().distance(head, after);
+        let words = self.geometry(id).distance(head, after);
         if to != id {
-            self.make_room(to, words, now);
+            self.claim(to, words, now);
         }
         // The space at the tail may be the item's own, so it is copied out before the head is
         // published, and the chain stays locked while it is in neither place.
@@ -143,9 +201,9 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             words as usize,
             &mut scratch,
         );
-        let home = shared.index.bucket(shared.index.home(keyhash));
+        let home = shared.index.bucket(self.home(keyhash));
         home.write_begin(A::SHARED_READS);
-        from_log.publish_head(after, A::SHARED_READS);
+        self.set_head(id, after);
         let tail = self.tail(to);
         to_log.copy_in(to_log.geometry().position(tail), &scratch);
         let moved = Entry::new(entry.tag(), to, tail, reads).with_fetched(entry.is_fetched());
@@ -154,7 +212,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             .bucket(slot.bucket)
             .set_entry(slot.entry, moved);
         home.write_end(A::SHARED_READS);
-        self.state.tails[to as usize] = to_log.geometry().advance(tail, words);
+        self.state.tails[to as usize] = self.geometry(to).advance(tail, words);
         self.give_back_scratch(scratch);
         shared.counters.reinsertions.add(1);
     }
@@ -163,19 +221,19 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     /// items at its head are passed. What the head freed ahead of need, and the item by which
     /// it overshot, do not count as room.
     fn main_has_room(&mut self, words: u64, now: Moment) -> bool {
-        let shared = self.shared;
-        let (log, geometry) = (shared.log(LogId::Main), shared.log(LogId::Main).geometry());
-        let wanted = 2 * words + ahead(geometry.words());
-        let mut head = log.head();
-        let start = head;
-        while geometry.words() - geometry.distance(head, self.tail(LogId::Main)) < wanted
-            && head != self.tail(LogId::Main)
+        let (shared, id) = (self.shared, LogId::Main);
+        let wanted = 2 * words + ahead(self.limit(id)) + self.gap(id);
+        let (geometry, tail) = (self.geometry(id), self.tail(id));
+        let start = shared.log(id).head();
+        let mut head = start;
+        while !geometry.is_same_lap(head, tail)
+            && self.position(id, head) - self.position(id, tail) < wanted
         {
-            head = match shared.at(LogId::Main, head) {
+            head = match shared.at(id, geometry, head) {
                 Passing::Filler(after) => after,
                 Passing::Item(item, after) => {
                     let keyhash = super::lookahead::hash(shared, &item);
-                    if let Some((_, entry)) = shared.indexed(keyhash, LogId::Main, head) {
+                    if let Some((_, entry)) = shared.indexed(keyhash, id, head) {
                         if !expired(&item, now) {
                             break;
                         }
@@ -191,10 +249,10 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             };
         }
         if head != start {
-            log.publish_head(head, A::SHARED_READS);
-            self.state.lookahead[LogId::Main as usize] = Lookahead::at(head);
+            self.set_head(id, head);
+            self.state.lookahead[id as usize] = Lookahead::at(head);
         }
-        self.free(LogId::Main) >= wanted
+        self.unused(id) >= wanted
     }
 
     /// Puts an item at the tail of its log because it was read, if the slot still holds it.
@@ -213,19 +271,18 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         // The item itself may be next at the head when room is made; counted as read, it is kept
         // there, and there is nothing left to do here.
         shared.index.count_read(slot, entry, E::READS_COUNTED);
-        self.make_room(id, words as u64, now);
+        let tail = self.claim(id, words as u64, now);
         let still_there = shared.index.get(slot).same_item(entry) && log.is_live(entry.offset());
         if still_there {
-            let tail = self.tail(id);
             log.copy_in(log.geometry().position(tail), &scratch);
-            let home = shared.index.bucket(shared.index.home(keyhash));
+            let home = shared.index.bucket(self.home(keyhash));
             home.write_begin(A::SHARED_READS);
             shared.index.bucket(slot.bucket).set_entry(
                 slot.entry,
                 Entry::new(entry.tag(), id, tail, 0).with_fetched(true),
             );
             home.write_end(A::SHARED_READS);
-            self.state.tails[id as usize] = log.geometry().advance(tail, words as u64);
+            self.state.tails[id as usize] = self.geometry(id).advance(tail, words as u64);
             shared.counters.reinsertions.add(1);
             self.scan_after(id, words as u64);
         }
@@ -256,8 +313,8 @@ enum Passing<'a> {
 impl Shared {
     /// What lies at a place between head and tail; only for the writer.
     #[inline(always)]
-    fn at(&self, id: LogId, offset: Offset) -> Passing<'_> {
-        let (log, geometry) = (self.log(id), self.log(id).geometry());
+    fn at(&self, id: LogId, geometry: Geometry, offset: Offset) -> Passing<'_> {
+        let log = self.log(id);
         let at = geometry.position(offset);
         match Item::read(log.place(at)) {
             Some(item) => {
@@ -277,7 +334,8 @@ impl Shared {
     /// The index entry that names exactly this place.
     #[inline(always)]
     fn indexed(&self, keyhash: Keyhash, id: LogId, offset: Offset) -> Option<(Slot, Entry)> {
-        let mut candidates = self.index.candidates(keyhash);
+        let home = self.home(self.index.shape(), keyhash);
+        let mut candidates = self.index.candidates(home, keyhash.tag());
         candidates.find(|(_, entry)| entry.log() == id && entry.offset() == offset)
     }
 }

@@ -1,19 +1,22 @@
-//! One partition: a lossy index over one or two circular logs, with one writer at a time.
+//! Cache mode (MICA §4.3.1–4.3.2): a lossy index over one or two circular logs, with one writer at a time.
 //!
 //! One file per verb: `find` an item, `read` it (by the owner, or optimistically), `put` one,
 //! `remove` one, `touch` one. Behind them: `make_room` at the head of a log, `lookahead` of that
-//! head, `scan` for stale entries, `spares` for buckets that overflow.
+//! head, `scan` for stale entries, `slots` for entries of chains that are full, and `growth` of the index
+//! at the log's expense.
 //!
 //! Two handles reach a partition. The [`Owner`] does everything; under EREW and CREW there is one,
 //! under CRCW each core has one and writers exclude one another. A [`Reader`], to be had under CREW
 //! and CRCW, reads optimistically from any core.
 
+mod audit;
 mod calendar;
 mod config;
 pub(crate) mod counters;
 mod departures;
 mod expire;
 mod find;
+mod growth;
 mod list;
 mod lookahead;
 mod make_room;
@@ -21,7 +24,7 @@ mod put;
 mod read;
 mod remove;
 mod scan;
-mod spares;
+mod slots;
 mod table;
 mod touch;
 
@@ -31,24 +34,25 @@ pub use counters::Counts;
 pub use departures::{Departed, Departures};
 pub use find::Found;
 pub use put::Stored;
-pub use read::Busy;
 use read::Mark;
 
 use crate::access::{Access, Gate};
 use crate::evict::Evict;
-use crate::heap::{CasSequence, CircularLog, Offset};
-use crate::index::{Index, LogId};
+use crate::heap::{CasSequence, CircularLog, Geometry, Offset};
+use crate::index::chained::{ChainedIndex, FreeList};
+use crate::index::{Entry, LogId};
 use calendar::Calendar;
 use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
 use glimmer_base::sync::Ordering::{Relaxed, Release};
-use glimmer_base::sync::{Arc, AtomicU64};
+use glimmer_base::sync::{Arc, AtomicU64, fence};
 use glimmer_base::{Moment, Seed};
 use lookahead::Lookahead;
 
 /// What every core may see of a partition.
 struct Shared {
-    index: Index,
+    /// In the same memory as the main log, behind its end.
+    index: ChainedIndex,
     /// By [`LogId`]. Under rules with one log the second holds no items.
     logs: [CircularLog; 2],
     /// How many flushes the partition has carried out.
@@ -71,17 +75,27 @@ impl Shared {
     fn log(&self, id: LogId) -> &CircularLog {
         &self.logs[id as usize]
     }
+
+    /// Whether an entry names an item: the head has not come to it.
+    #[inline(always)]
+    fn is_live(&self, entry: Entry) -> bool {
+        !entry.is_empty() && self.log(entry.log()).is_live(entry.offset())
+    }
 }
 
 /// What only the writer has.
 struct State {
     tails: [Offset; 2],
+    geometry: [Geometry; 2],
+    /// Positions that the tails do not cross.
+    limits: [u64; 2],
     lookahead: [Lookahead; 2],
     cas: CasSequence,
     /// [`Shared::usual_words`] in 64ths.
     usual_words_64: u64,
     scan: scan::Cursor,
-    spares: spares::FreeList,
+    spares: FreeList,
+    growth: growth::Growth,
     /// Holds an item while its place in the log is given up.
     scratch: Vec<u64>,
     /// When items were appended, by [`LogId`].
@@ -119,11 +133,14 @@ impl<A: Access, E: Evict> Owner<A, E> {
         let shared = config.build::<E>()?;
         let state = State {
             tails: [Offset::from_raw(0); 2],
+            geometry: [shared.logs[0].geometry(), shared.logs[1].geometry()],
+            limits: [shared.index.border() as u64, shared.logs[1].limit_max()],
             lookahead: [Lookahead::default(), Lookahead::default()],
             cas: CasSequence::default(),
             usual_words_64: 0,
             scan: scan::Cursor::default(),
-            spares: spares::FreeList::default(),
+            spares: FreeList::default(),
+            growth: growth::Growth::new(config.index_follows),
             scratch: Vec::new(),
             calendars: Default::default(),
         };
@@ -153,6 +170,10 @@ impl<A: Access, E: Evict> Owner<A, E> {
             state: self.gate.enter(),
             rule: &self.rule,
         };
+        // What another writer has given up, this one may overwrite.
+        if A::SHARED_WRITES && !cfg!(weaken = "enter_release_fence") {
+            fence(Release);
+        }
         if writer.shared.flushes.load(Relaxed) != flushes {
             writer.flush(flushes);
         }
@@ -186,12 +207,22 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             let (from, to) = (&self.shared.flushed_from, &self.shared.flushed_to);
             from[id as usize].store(self.shared.log(id).head().raw(), Relaxed);
             to[id as usize].store(tail.raw(), Relaxed);
-            self.shared.log(id).publish_head(tail, A::SHARED_READS);
+            self.set_head(id, tail);
             self.state.lookahead[id as usize] = Lookahead::at(tail);
         }
         self.shared.counters.emptied();
         // A reader that sees the number sees the heads as well.
         self.shared.flushes.store(flushes, Release);
+    }
+
+    /// Gives up what lies before `head`. If that is all of the lap before the tail's, there is one lap now.
+    #[inline(always)]
+    fn set_head(&mut self, id: LogId, head: Offset) {
+        self.shared.log(id).publish_head(head, A::SHARED_READS);
+        let geometry = self.geometry(id);
+        if geometry.is_same_lap(head, self.tail(id)) {
+            self.state.geometry[id as usize] = geometry.open();
+        }
     }
 
     /// The next CAS unique.
@@ -208,6 +239,23 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     #[inline(always)]
     fn tail(&self, id: LogId) -> Offset {
         self.state.tails[id as usize]
+    }
+
+    /// The arithmetic of a log's offsets as things stand.
+    #[inline(always)]
+    fn geometry(&self, id: LogId) -> Geometry {
+        self.state.geometry[id as usize]
+    }
+
+    /// Words that a lap of a log has, as things stand.
+    #[inline(always)]
+    fn limit(&self, id: LogId) -> u64 {
+        self.state.limits[id as usize]
+    }
+
+    #[inline(always)]
+    fn position(&self, id: LogId, offset: Offset) -> u64 {
+        self.geometry(id).position(offset) as u64
     }
 }
 

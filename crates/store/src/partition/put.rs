@@ -1,11 +1,10 @@
 //! Storing an item: in place if it fits the space first given to the old one, else at the tail of a
 //! log (MICA §4.3.1), and into the index.
 
-use super::lookahead::skip_fillers;
 use super::{Found, Writer};
 use crate::access::Access;
 use crate::evict::Evict;
-use crate::heap::{NewItem, write_filler, write_item};
+use crate::heap::{Header, NewItem, Offset, write_filler, write_item};
 use crate::index::{Entry, LogId, Slot};
 use glimmer_base::{Keyhash, Moment};
 
@@ -57,7 +56,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         let shared = self.shared;
         let words = item.layout().words() as u64;
         shared.counters.stored.add(1);
-        let old = shared.find(keyhash, item.key);
+        let old = shared.find(self.home(keyhash), keyhash, item.key);
         if let Some(found) = &old
             && let Some(extent) = self.extent_for_update(found, words)
         {
@@ -66,11 +65,10 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         }
         let id = self.choose_log(keyhash, &old, words);
         let old = old.map(|found| (found.slot, found.entry, found.item.layout().words() as u64));
-        self.make_room(id, words, now);
-        let (log, tail) = (shared.log(id), self.tail(id));
+        let (log, tail) = (shared.log(id), self.claim(id, words, now));
         self.state.calendars[id as usize].note(tail, now);
         write_item(log.place(log.geometry().position(tail)), item, cas);
-        self.state.tails[id as usize] = log.geometry().advance(tail, words);
+        self.state.tails[id as usize] = self.geometry(id).advance(tail, words);
         self.index_item(
             keyhash,
             item.key,
@@ -98,21 +96,33 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     #[inline(always)]
     fn extent_for_update(&self, found: &Found<'_>, words: u64) -> Option<u64> {
         let (id, offset) = (found.entry.log(), found.entry.offset());
-        let (log, geometry) = (self.log(id), self.log(id).geometry());
-        let own = found.item.layout().words() as u64;
-        let left = self.free(id) + geometry.distance(log.head(), offset);
+        let (log, geometry, limit) = (self.log(id), self.geometry(id), self.limit(id));
+        let left = self.unused(id) + geometry.distance(log.head(), offset);
         let distance = geometry.distance(offset, self.tail(id));
-        if left < geometry.words() / NEAR_HEAD_PART
-            || self.rule.reinsert_on_read(distance, geometry.words())
-        {
+        if left < limit / NEAR_HEAD_PART || self.rule.reinsert_on_read(distance, limit) {
             return None;
         }
+        let own = found.item.layout().words() as u64;
         if own >= words {
             return Some(own);
         }
-        let end = skip_fillers(log, geometry.advance(offset, own), self.tail(id));
-        let extent = geometry.distance(offset, end);
+        let extent = own + self.fillers_behind(id, offset, own);
         (extent >= words).then_some(extent)
+    }
+
+    /// Words of the fillers behind an item, in its own lap.
+    fn fillers_behind(&self, id: LogId, offset: Offset, own: u64) -> u64 {
+        let (log, geometry, tail) = (self.log(id), self.geometry(id), self.tail(id));
+        let (mut at, mut words) = (geometry.advance(offset, own), 0);
+        while at != tail && geometry.is_same_lap(at, offset) {
+            let header = Header::read(log.place(geometry.position(at)));
+            if !header.is_filler() {
+                break;
+            }
+            words += header.filler_words();
+            at = geometry.advance(at, header.filler_words());
+        }
+        words
     }
 
     #[inline(always)]
@@ -131,12 +141,11 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             found.item.layout().words() as u64,
             item.layout().words() as u64,
         );
-        let home = shared.index.bucket(shared.index.home(keyhash));
+        let home = shared.index.bucket(self.home(keyhash));
         home.write_begin(A::SHARED_READS);
         write_item(log.place(at), item, cas);
         if extent > words {
-            let rest = log.geometry().advance(found.entry.offset(), words);
-            write_filler(log.place(log.geometry().position(rest)), extent - words);
+            write_filler(log.place(at + words as usize), extent - words);
         }
         let slot = found.slot;
         let entry = shared.index.get(slot);
@@ -173,7 +182,8 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                         && !geometry.is_live(entry.offset(), head)
                         && geometry.laps_behind(entry.offset(), head) < E::GHOST_LAPS
                 };
-                let mut candidates = self.shared.index.candidates(keyhash);
+                let index = &self.shared.index;
+                let mut candidates = index.candidates(self.home(keyhash), keyhash.tag());
                 let remembered = candidates.any(|(_, entry)| is_ghost(entry));
                 self.rule.admit(remembered)
             }
@@ -196,15 +206,15 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         // not in the index yet, so a search finds only the old.
         let old = old.and_then(|(slot, entry, old_words)| {
             if shared.index.get(slot).same_item(entry) {
-                let live = shared.log(entry.log()).is_live(entry.offset());
+                let live = shared.is_live(entry);
                 return Some((slot, live.then_some(old_words)));
             }
             shared
-                .find(keyhash, key)
+                .find(self.home(keyhash), keyhash, key)
                 .map(|found| (found.slot, Some(old_words)))
         });
         let counters = &shared.counters;
-        let home = shared.index.home(keyhash);
+        let home = self.home(keyhash);
         shared.index.bucket(home).write_begin(A::SHARED_READS);
         let slot = match old {
             Some((slot, Some(old_words))) => {
@@ -223,5 +233,8 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         counters.bytes.add(8 * words);
         shared.index.bucket(slot.bucket).set_entry(slot.entry, new);
         shared.index.bucket(home).write_end(A::SHARED_READS);
+        if self.state.growth.is_wanted {
+            self.grow();
+        }
     }
 }

@@ -5,15 +5,9 @@ use crate::access::Access;
 use crate::evict::Evict;
 use crate::heap::Item;
 use crate::index::{Entry, Slot};
-use glimmer_base::limits::OPTIMISTIC_TRIES_MAX;
+use crate::table::{Absence, Busy, TableReader, optimistically};
 use glimmer_base::sync::Ordering::Acquire;
-use glimmer_base::sync::spin_loop;
 use glimmer_base::{Keyhash, Moment};
-
-/// An optimistic read that did not come to an end: it met a writer every time, or a flush that the
-/// partition has yet to carry out. The writing side has to be asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Busy;
 
 /// The index entry under which a read found its item.
 #[derive(Clone, Copy)]
@@ -59,25 +53,15 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
 
     #[inline(always)]
     fn reinsertion_is_due(&self, entry: Entry) -> bool {
-        let geometry = self.log(entry.log()).geometry();
-        self.rule.reinsert_on_read(
-            geometry.distance(entry.offset(), self.tail(entry.log())),
-            geometry.words(),
-        )
+        let id = entry.log();
+        let distance = self.geometry(id).distance(entry.offset(), self.tail(id));
+        self.rule.reinsert_on_read(distance, self.limit(id))
     }
 }
 
-impl Reader {
-    /// Reads an item from a core that does not own it. `take` may run several times, each time on
-    /// what may turn out to be nonsense (of sane size): it must undo what it did the last time,
-    /// and the caller must undo the last run unless the answer is an item.
-    ///
-    /// # Errors
-    ///
-    /// [`Busy`] after [`OPTIMISTIC_TRIES_MAX`] tries, or at once if `flushes` (see
-    /// [`Owner::enter`](super::Owner::enter)) is news to the partition.
+impl TableReader for Reader {
     #[inline(always)]
-    pub fn read<T>(
+    fn read<T>(
         &self,
         keyhash: Keyhash,
         key: &[u8],
@@ -88,25 +72,33 @@ impl Reader {
         if self.shared.flushes.load(Acquire) != flushes {
             return Err(Busy);
         }
-        for _ in 0..OPTIMISTIC_TRIES_MAX {
-            if let Some(outcome) = self.shared.try_read(keyhash, key, now, &mut take) {
-                return Ok(outcome.map(|(taken, mark)| {
-                    self.shared
-                        .index
-                        .count_read(mark.slot, mark.entry, self.reads_counted);
-                    taken
-                }));
-            }
-            spin_loop();
-        }
-        Err(Busy)
+        let found = optimistically(|| self.shared.try_read(keyhash, key, now, &mut take))?;
+        Ok(found.map(|(taken, Mark { slot, entry })| {
+            let index = &self.shared.index;
+            index.count_read(slot, entry, self.reads_counted);
+            taken
+        }))
+    }
+
+    fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
+        self.shared.absence(keyhash, key)
+    }
+
+    #[inline(always)]
+    fn prefetch_bucket(&self, keyhash: Keyhash) {
+        self.shared.prefetch_bucket(keyhash);
+    }
+
+    #[inline(always)]
+    fn prefetch_item(&self, keyhash: Keyhash) {
+        self.shared.prefetch_item(keyhash);
     }
 }
 
 impl Shared {
     /// One optimistic try: none if a writer was met. The argument why what it returns is neither
-    /// torn nor stale nor another item's stands at [`Bucket`](crate::index::Bucket) and
-    /// [`CircularLog`](crate::heap::CircularLog).
+    /// torn nor stale nor another item's stands at [`Bucket`](crate::index::Bucket),
+    /// [`index::chained`](crate::index::chained) and [`CircularLog`](crate::heap::CircularLog).
     #[inline(always)]
     fn try_read<T>(
         &self,
@@ -115,23 +107,14 @@ impl Shared {
         now: Moment,
         take: &mut impl FnMut(&Item<'_>) -> T,
     ) -> Option<Option<(T, Mark)>> {
-        let home = self.index.bucket(self.index.home(keyhash));
-        let version = home.read_begin()?;
-        let found = self
-            .find(keyhash, key)
-            .filter(|found| !expired(&found.item, now));
-        let taken = found.map(|found| {
-            (
-                take(&found.item),
-                Mark {
-                    slot: found.slot,
-                    entry: found.entry,
-                },
-            )
-        });
-        if !home.read_unchanged(version) {
-            return None;
-        }
+        let taken = self.index.try_read(keyhash, |home| {
+            let found = self.find(home, keyhash, key)?;
+            let mark = Mark {
+                slot: found.slot,
+                entry: found.entry,
+            };
+            (!expired(&found.item, now)).then(|| (take(&found.item), mark))
+        })?;
         if let Some((_, mark)) = &taken
             && !cfg!(weaken = "head_recheck")
             && !self.log(mark.entry.log()).is_live(mark.entry.offset())

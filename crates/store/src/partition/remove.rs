@@ -12,12 +12,13 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     #[inline]
     pub fn remove(&mut self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {
         let shared = self.shared;
-        let Some(found) = shared.find(keyhash, key) else {
+        let home = self.home(keyhash);
+        let Some(found) = shared.find(home, keyhash, key) else {
             return false;
         };
         let was_visible = !super::expired(&found.item, now);
         shared.counters.gone(&found.item);
-        let home = shared.index.bucket(shared.index.home(keyhash));
+        let home = shared.index.bucket(home);
         home.write_begin(A::SHARED_READS);
         shared
             .index

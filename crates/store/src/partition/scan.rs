@@ -5,7 +5,7 @@
 //! dangling it removes, except what the eviction rule wants remembered for longer; and it gives
 //! back spare buckets that are no longer needed.
 
-use super::Writer;
+use super::{Shared, Writer};
 use crate::access::Access;
 use crate::evict::Evict;
 use crate::heap::Geometry;
@@ -14,7 +14,7 @@ use crate::index::{Entry, LogId, Slot};
 /// Where the scan stands.
 #[derive(Default)]
 pub(super) struct Cursor {
-    home: usize,
+    main: usize,
     /// What appends have paid in and no bucket has used, in words times buckets.
     credit: u64,
 }
@@ -42,18 +42,24 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         } else {
             1
         };
-        let price = geometry.words() * laps;
-        self.state.scan.credit += words * self.shared.index.mains() as u64;
+        let price = self.limit(id) * laps;
+        let mains = self.shared.index.mains() as u64;
+        self.state.scan.credit += words * mains;
         while self.state.scan.credit >= price {
             self.state.scan.credit -= price;
             self.scan_next(None);
+            self.shrink();
         }
     }
 
     /// Scans the chain whose turn it is, unless it is `locked`.
     pub(super) fn scan_next(&mut self, locked: Option<usize>) {
-        let home = self.state.scan.home;
-        self.state.scan.home = (home + 1) % self.shared.index.mains();
+        let index = &self.shared.index;
+        // The index may have shrunk since.
+        let main = Some(self.state.scan.main).filter(|&main| main < index.mains());
+        let main = main.unwrap_or(0);
+        self.state.scan.main = main + 1;
+        let home = index.main(main);
         if locked != Some(home) {
             self.scan_chain(home);
         }
@@ -61,17 +67,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
 
     fn scan_chain(&mut self, home: usize) {
         let shared = self.shared;
-        let is_stale = |entry: Entry| {
-            let (log, geometry) = (shared.log(entry.log()), shared.log(entry.log()).geometry());
-            let kept = if entry.log() == LogId::Small {
-                laps_kept(geometry, E::GHOST_LAPS)
-            } else {
-                0
-            };
-            !entry.is_empty()
-                && !log.is_live(entry.offset())
-                && geometry.laps_behind(entry.offset(), log.head()) >= kept
-        };
+        let is_stale = |entry: Entry| !entry.is_empty() && shared.is_forgotten::<E>(entry);
         let main = shared.index.bucket(home);
         let mut locked = false;
         for number in shared.index.chain(home) {
@@ -99,5 +95,17 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         if main.next().is_some() {
             self.shorten_chain(home);
         }
+    }
+}
+
+impl Shared {
+    /// Whether an entry dangles, and the eviction rule has no use for it.
+    pub(super) fn is_forgotten<E: Evict>(&self, entry: Entry) -> bool {
+        let (log, geometry) = (self.log(entry.log()), self.log(entry.log()).geometry());
+        let kept = match entry.log() {
+            LogId::Small => laps_kept(geometry, E::GHOST_LAPS),
+            LogId::Main => 0,
+        };
+        !log.is_live(entry.offset()) && geometry.laps_behind(entry.offset(), log.head()) >= kept
     }
 }

@@ -1,10 +1,11 @@
 //! The partition as a [`Table`]: nothing but the verbs' names.
 
-use super::{Busy, Counts, Figures, Owner, Reader, Stored, Writer};
+use super::{Counts, Figures, Owner, Reader, Stored, Writer};
 use crate::access::{Access, Gate};
 use crate::evict::Evict;
 use crate::heap::{CasSequence, CircularLog, History, Item, NewItem};
-use crate::table::{Absence, Table, TableFigures, TableReader, TableWriter};
+use crate::index::LogId;
+use crate::table::{Absence, Table, TableFigures, TableWriter};
 use glimmer_base::sync::Ordering::Acquire;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use std::ops::Range;
@@ -33,7 +34,7 @@ impl<A: Access, E: Evict> Table for Owner<A, E> {
 
     #[inline(always)]
     fn prefetch_bucket(&self, keyhash: Keyhash) {
-        self.shared.index.prefetch(keyhash);
+        self.shared.prefetch_bucket(keyhash);
     }
 
     #[inline(always)]
@@ -121,34 +122,6 @@ impl<A: Access, E: Evict> TableWriter for Writer<'_, A, E> {
     }
 }
 
-impl TableReader for Reader {
-    #[inline(always)]
-    fn read<T>(
-        &self,
-        keyhash: Keyhash,
-        key: &[u8],
-        now: Moment,
-        flushes: u64,
-        take: impl FnMut(&Item<'_>) -> T,
-    ) -> Result<Option<T>, Busy> {
-        Reader::read(self, keyhash, key, now, flushes, take)
-    }
-
-    fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
-        self.shared.absence(keyhash, key)
-    }
-
-    #[inline(always)]
-    fn prefetch_bucket(&self, keyhash: Keyhash) {
-        self.shared.index.prefetch(keyhash);
-    }
-
-    #[inline(always)]
-    fn prefetch_item(&self, keyhash: Keyhash) {
-        self.shared.prefetch_item(keyhash);
-    }
-}
-
 impl TableFigures for Figures {
     fn counts(&self, flushes: u64) -> Counts {
         let mut counts = self.shared.counters.counts();
@@ -160,18 +133,20 @@ impl TableFigures for Figures {
     }
 
     fn heap_bytes(&self) -> u64 {
-        let logs = self.shared.logs.iter();
-        let in_use = logs.filter(|log| log.item_words_max() > 0);
-        in_use.map(|log| 8 * log.geometry().words()).sum()
+        let small = &self.shared.logs[LogId::Small as usize];
+        let small_words = match small.item_words_max() {
+            0 => 0,
+            _ => small.words_max(),
+        };
+        8 * (self.shared.index.border() as u64 + small_words)
     }
 
     fn index_bytes(&self) -> u64 {
-        self.shared.index.bytes()
+        8 * self.shared.index.words() as u64
     }
 
     fn addresses(&self) -> Vec<Range<usize>> {
         let logs = self.shared.logs.iter();
-        let index = [self.shared.index.addresses()];
-        logs.map(CircularLog::addresses).chain(index).collect()
+        logs.map(CircularLog::addresses).collect()
     }
 }

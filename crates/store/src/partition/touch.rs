@@ -67,7 +67,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         history: &History,
     ) {
         let index = &self.shared.index;
-        let home = index.bucket(index.home(keyhash));
+        let home = index.bucket(self.home(keyhash));
         home.write_begin(A::SHARED_READS);
         write_amended(&found.item, expiry, history);
         home.write_end(A::SHARED_READS);

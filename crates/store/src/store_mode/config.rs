@@ -71,7 +71,7 @@ impl StoreConfig {
         let memory = memory.map_err(ConfigError::Memory)?;
         Ok(Shared {
             space: Space::new(memory.clone(), item_words_max),
-            index: ChainedIndex::new(memory, roots, self.spare_percent),
+            index: ChainedIndex::new(memory, roots, (self.spare_percent, 100)),
             generation: AtomicU64::new(0),
             flushes: AtomicU64::new(0),
             usual_words: Counter::default(),

@@ -204,7 +204,7 @@ impl<A: Access> Writer<'_, A> {
         if count + 1 == CHAIN_BUCKETS_MAX {
             return None;
         }
-        let bucket = self.state.spares.take(&shared.index)?;
+        let bucket = self.state.spares.take(&shared.index, home)?;
         shared.counters.spares_used.add(1);
         Some((Slot { bucket, entry: 0 }, Some(last)))
     }

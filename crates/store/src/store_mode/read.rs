@@ -4,10 +4,9 @@ use super::{Reader, Shared, Writer};
 use crate::access::Access;
 use crate::heap::Item;
 use crate::index::{Entry, Slot};
-use crate::partition::{Busy, expired};
-use glimmer_base::limits::OPTIMISTIC_TRIES_MAX;
+use crate::partition::expired;
+use crate::table::{Absence, Busy, TableReader, optimistically};
 use glimmer_base::sync::Ordering::Acquire;
-use glimmer_base::sync::spin_loop;
 use glimmer_base::{Keyhash, Moment};
 
 /// Nothing is evicted, so that reads are noted but not counted.
@@ -36,17 +35,9 @@ impl<A: Access> Writer<'_, A> {
     }
 }
 
-impl Reader {
-    /// Reads an item from a core that does not own it. `take` may run several times, each time on
-    /// what may turn out to be nonsense (of sane size): it must undo what it did the last time,
-    /// and the caller must undo the last run unless the answer is an item.
-    ///
-    /// # Errors
-    ///
-    /// [`Busy`] after [`OPTIMISTIC_TRIES_MAX`] tries, or at once if `flushes` (see
-    /// [`Owner::enter`](super::Owner::enter)) is news to the partition.
+impl TableReader for Reader {
     #[inline(always)]
-    pub fn read<T>(
+    fn read<T>(
         &self,
         keyhash: Keyhash,
         key: &[u8],
@@ -57,16 +48,25 @@ impl Reader {
         if self.shared.flushes.load(Acquire) != flushes {
             return Err(Busy);
         }
-        for _ in 0..OPTIMISTIC_TRIES_MAX {
-            if let Some(outcome) = self.shared.try_read(keyhash, key, now, &mut take) {
-                return Ok(outcome.map(|(taken, slot, entry)| {
-                    self.shared.index.count_read(slot, entry, READS_COUNTED);
-                    taken
-                }));
-            }
-            spin_loop();
-        }
-        Err(Busy)
+        let found = optimistically(|| self.shared.try_read(keyhash, key, now, &mut take))?;
+        Ok(found.map(|(taken, slot, entry)| {
+            self.shared.index.count_read(slot, entry, READS_COUNTED);
+            taken
+        }))
+    }
+
+    fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
+        self.shared.absence(keyhash, key)
+    }
+
+    #[inline(always)]
+    fn prefetch_bucket(&self, keyhash: Keyhash) {
+        self.shared.prefetch_bucket(keyhash);
+    }
+
+    #[inline(always)]
+    fn prefetch_item(&self, keyhash: Keyhash) {
+        self.shared.prefetch_item(keyhash);
     }
 }
 
@@ -82,17 +82,12 @@ impl Shared {
         now: Moment,
         take: &mut impl FnMut(&Item<'_>) -> T,
     ) -> Option<Option<(T, Slot, Entry)>> {
-        let (shape, generation) = (self.index.shape(), self.generation());
-        let number = self.home(shape, keyhash);
-        let home = self.index.bucket(number);
-        let version = home.read_begin()?;
-        let found = self.find(number, keyhash, key);
-        let taken = found
-            .filter(|found| !expired(&found.item, now))
-            .map(|found| (take(&found.item), found.slot, found.entry));
-        let unchanged = home.read_unchanged(version)
-            && self.index.shape_is(shape)
-            && (cfg!(weaken = "generation_recheck") || self.generation() == generation);
+        let generation = self.generation();
+        let taken = self.index.try_read(keyhash, |home| {
+            let found = self.find(home, keyhash, key)?;
+            (!expired(&found.item, now)).then(|| (take(&found.item), found.slot, found.entry))
+        })?;
+        let unchanged = cfg!(weaken = "generation_recheck") || self.generation() == generation;
         unchanged.then_some(taken)
     }
 }

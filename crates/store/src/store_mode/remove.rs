@@ -22,6 +22,7 @@ impl<A: Access> Writer<'_, A> {
         }
         self.take_out(home, found);
         self.shorten_chain(home);
+        self.shrink_index();
         true
     }
 

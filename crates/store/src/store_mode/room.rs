@@ -19,6 +19,9 @@ pub(super) enum Wanting {
 /// tens of microseconds.
 const STEPS_MAX: usize = 256;
 
+/// Main buckets that are merged for one store at most: some hundred microseconds.
+const MERGES_MAX: usize = 1 << 11;
+
 impl<A: Access> Writer<'_, A> {
     /// Stores an item for which there is no room yet; says whether room was found.
     #[inline(never)]
@@ -36,7 +39,10 @@ impl<A: Access> Writer<'_, A> {
                     self.grow_index(&mut steps_left) || self.reclaim(&mut steps_left, now)
                 }
                 Wanting::Words => {
-                    self.gather(item.layout().words()) || self.reclaim(&mut steps_left, now)
+                    let words = item.layout().words();
+                    self.gather(words)
+                        || self.take_from_index(words)
+                        || self.reclaim(&mut steps_left, now)
                 }
             };
             if !found {
@@ -64,6 +70,39 @@ impl<A: Access> Writer<'_, A> {
         };
         shared.counters.spares_used.sub(spares_freed as u64);
         shared.counters.buckets_added.add(1);
+        true
+    }
+
+    /// Merges idle buckets until there is room for so many words between heap and index; says whether there is. What has been merged stays
+    /// so.
+    fn take_from_index(&mut self, words: usize) -> bool {
+        for _ in 0..MERGES_MAX {
+            if self.state.fits.top() + words <= self.shared.index.border() {
+                return true;
+            }
+            if !self.shrink_index() {
+                break;
+            }
+        }
+        false
+    }
+
+    /// Merges the last main bucket with the one that it was split from, if buckets are idle; says whether that was done.
+    #[inline(always)]
+    pub(super) fn shrink_index(&mut self) -> bool {
+        self.shared.index.is_idle(self.shared.counters.items.get()) && self.merge_last_bucket()
+    }
+
+    #[inline(never)]
+    fn merge_last_bucket(&mut self) -> bool {
+        let shared = self.shared;
+        let is_live = |entry| shared.is_live(entry);
+        let spares = &mut self.state.spares;
+        let Some(spares_freed) = shared.index.shrink(spares, is_live, A::SHARED_READS) else {
+            return false;
+        };
+        shared.counters.spares_used.sub(spares_freed as u64);
+        shared.counters.buckets_merged.add(1);
         true
     }
 

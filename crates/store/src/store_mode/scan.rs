@@ -38,6 +38,8 @@ impl<A: Access> Writer<'_, A> {
         if cursor.inserts >= INSERTS_PER_CHAIN || cursor.after_flush > 0 {
             cursor.inserts = 0;
             self.scan_next(now);
+            // After a flush, or where items expire.
+            self.shrink_index();
         }
     }
 

@@ -3,8 +3,8 @@
 use super::{Figures, Owner, Reader, Writer};
 use crate::access::{Access, Gate};
 use crate::heap::{CasSequence, History, Item, NewItem};
-use crate::partition::{Busy, Counts, Stored, expired};
-use crate::table::{Absence, Table, TableFigures, TableReader, TableWriter};
+use crate::partition::{Counts, Stored, expired};
+use crate::table::{Absence, Table, TableFigures, TableWriter};
 use glimmer_base::sync::Ordering::Acquire;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use std::ops::Range;
@@ -112,34 +112,6 @@ impl<A: Access> TableWriter for Writer<'_, A> {
     fn was_read(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {
         let found = self.shared.find(self.home(keyhash), keyhash, key);
         found.is_some_and(|found| found.entry.is_fetched() && !expired(&found.item, now))
-    }
-}
-
-impl TableReader for Reader {
-    #[inline(always)]
-    fn read<T>(
-        &self,
-        keyhash: Keyhash,
-        key: &[u8],
-        now: Moment,
-        flushes: u64,
-        take: impl FnMut(&Item<'_>) -> T,
-    ) -> Result<Option<T>, Busy> {
-        Reader::read(self, keyhash, key, now, flushes, take)
-    }
-
-    fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
-        self.shared.absence(keyhash, key)
-    }
-
-    #[inline(always)]
-    fn prefetch_bucket(&self, keyhash: Keyhash) {
-        self.shared.prefetch_bucket(keyhash);
-    }
-
-    #[inline(always)]
-    fn prefetch_item(&self, keyhash: Keyhash) {
-        self.shared.prefetch_item(keyhash);
     }
 }
 

@@ -52,10 +52,11 @@ impl Space {
         self.item_words_max
     }
 
-    /// The place of an item that begins, or once began, at a position: as long as the largest item
-    /// or the heap.
+    /// The place of an item at a position: as long as the largest item or the heap. Any position will
+    /// do: a racing reader may take one from what is no entry any more.
     #[inline(always)]
     pub fn place(&self, at: usize) -> Words<'_> {
+        let at = at.min(self.words.len() - LISTED_WORDS_MIN);
         let end = (at + self.item_words_max).min(self.words.len());
         Words::of(&self.words[at..end])
     }

@@ -1,4 +1,4 @@
-//! The lossless index by bulk chaining (MICA §4.3.3, Figure 9), which also grows and shrinks.
+//! The index by bulk chaining (MICA §4.3.3, Figure 9), which also grows and shrinks.
 //!
 //! *Bulk chaining:* a main bucket that is full gets a spare bucket chained to it. There is one spare
 //! bucket to every so many main ones, and they serve whoever needs them.
@@ -10,17 +10,21 @@
 //! `root + roots * (the tag's lowest level + 1 bits)`, or, where that bucket has yet to be added, to
 //! the one that it will be split from. The paper fixes the number of buckets at start.
 //!
-//! The buckets lie in the partition's memory beside the heap, numbered from its end downwards: the
-//! index takes what it needs, and the heap has the rest.
+//! The buckets lie in the partition's memory beside the heap or the log, numbered from its end
+//! downwards: the index takes what it needs, and the heap has the rest.
+//!
+//! Whether the index is lossless is its writer's affair: where a chain is full and no spare bucket is
+//! left, store mode refuses the item, and cache mode gives up the chain's oldest (§4.3.2).
 //!
 //! A reader finds its bucket by the [`Shape`], one word that says how many buckets there are. It
 //! loads the word before the bucket's version and once more after everything else: a bucket that was
 //! split or merged in between has another version, and memory that has since been given to the heap
-//! means another shape.
+//! means another shape, which was published, with a fence behind, before the heap had it.
 //!
 //! [`roots`]: ChainedIndex::new
 
 mod rebuild;
+mod shrink;
 mod spares;
 
 pub use spares::FreeList;
@@ -82,17 +86,21 @@ pub struct ChainedIndex {
 }
 
 impl ChainedIndex {
-    /// An empty index of `roots` main buckets at the end of `memory`, with `spare_percent` (at most
-    /// 100) spare buckets to every hundred main ones.
+    /// An empty index of `roots` main buckets at the end of `memory`, with spare buckets in the ratio
+    /// that `(spares, mains)` has, at most one to one.
     ///
     /// # Panics
     ///
     /// If there is no root or the memory does not hold them.
-    pub fn new(memory: ZeroedSlice<AtomicU64>, roots: usize, spare_percent: usize) -> Self {
+    pub fn new(
+        memory: ZeroedSlice<AtomicU64>,
+        roots: usize,
+        (spares, mains): (usize, usize),
+    ) -> Self {
         let index = ChainedIndex {
             memory,
             roots,
-            spare_share: ((spare_percent.min(100) as u64) << 32).div_ceil(100),
+            spare_share: ((spares.min(mains) as u64) << 32).div_ceil(mains as u64),
             shape: CachePadded::new(AtomicU64::new(roots as u64)),
         };
         assert!(roots >= 1 && index.number_of(roots) <= index.capacity());
@@ -109,7 +117,7 @@ impl ChainedIndex {
     /// Whether the shape is still this one: the last check of a reader, whose acquire fence comes
     /// before.
     #[inline(always)]
-    pub fn shape_is(&self, shape: Shape) -> bool {
+    fn shape_is(&self, shape: Shape) -> bool {
         cfg!(weaken = "shape_recheck") || self.shape.load(Relaxed) == shape.0
     }
 
@@ -120,6 +128,30 @@ impl ChainedIndex {
             Release
         };
         self.shape.store(shape.0, order);
+    }
+
+    /// One optimistic try to read something in a key's chain, whose number `read` gets: none if the chain, or where it is, has changed
+    /// meanwhile; then `read` may have met nonsense.
+    #[inline(always)]
+    pub fn try_read<T>(&self, keyhash: Keyhash, read: impl FnOnce(usize) -> T) -> Option<T> {
+        let shape = self.shape();
+        let number = self.home(shape, keyhash);
+        let home = self.bucket(number);
+        let version = home.read_begin()?;
+        let taken = read(number);
+        (home.read_unchanged(version) && self.shape_is(shape)).then_some(taken)
+    }
+
+    /// Number of main buckets.
+    #[inline(always)]
+    pub fn mains(&self) -> usize {
+        self.shape().mains()
+    }
+
+    /// Number of spare buckets, in use or not.
+    pub fn spares(&self) -> usize {
+        let mains = self.mains();
+        self.number_of(mains) - mains
     }
 
     /// Where in the memory the index begins now; what lies before is not its own.
@@ -238,6 +270,15 @@ impl ChainedIndex {
         if let Some(read) = seen.read_again(most) {
             let cell = self.bucket(slot.bucket).cell(slot.entry);
             let _ = cell.compare_exchange(seen.raw(), read.raw(), Relaxed, Relaxed);
+        }
+    }
+
+    /// Notes a read as [`count_read`](Self::count_read) does, for the writer where nobody else
+    /// does.
+    #[inline(always)]
+    pub fn count_read_alone(&self, slot: Slot, seen: Entry, most: u8) {
+        if let Some(read) = seen.read_again(most) {
+            self.set(slot, read);
         }
     }
 

@@ -4,7 +4,7 @@ use super::{ChainedIndex, FreeList, LEVELS_MAX};
 use crate::index::{BUCKET_ENTRIES, CHAIN_BUCKETS_MAX, Entry};
 
 /// The entries and spare buckets of a chain, taken out of it.
-struct Parts {
+pub(super) struct Parts {
     entries: [Entry; CHAIN_BUCKETS_MAX * BUCKET_ENTRIES],
     count: usize,
     spares: [usize; CHAIN_BUCKETS_MAX],
@@ -12,28 +12,33 @@ struct Parts {
 }
 
 impl Parts {
-    const NONE: Parts = Parts {
+    pub(super) const NONE: Parts = Parts {
         entries: [Entry::EMPTY; CHAIN_BUCKETS_MAX * BUCKET_ENTRIES],
         count: 0,
         spares: [0; CHAIN_BUCKETS_MAX],
         spares_count: 0,
     };
 
-    fn entries(&self) -> &[Entry] {
+    pub(super) fn entries(&self) -> &[Entry] {
         &self.entries[..self.count]
     }
 
-    fn push(&mut self, entry: Entry) {
+    /// A copy of the entries, and their number.
+    pub(super) fn copied(&self) -> ([Entry; CHAIN_BUCKETS_MAX * BUCKET_ENTRIES], usize) {
+        (self.entries, self.count)
+    }
+
+    pub(super) fn push(&mut self, entry: Entry) {
         self.entries[self.count] = entry;
         self.count += 1;
     }
 
-    fn push_spare(&mut self, number: usize) {
+    pub(super) fn push_spare(&mut self, number: usize) {
         self.spares[self.spares_count] = number;
         self.spares_count += 1;
     }
 
-    fn pop_spare(&mut self) -> Option<usize> {
+    pub(super) fn pop_spare(&mut self) -> Option<usize> {
         self.spares_count = self.spares_count.checked_sub(1)?;
         Some(self.spares[self.spares_count])
     }
@@ -43,8 +48,20 @@ impl ChainedIndex {
     /// What is in a chain, without what is not live.
     fn parts(&self, home: usize, is_live: impl Fn(Entry) -> bool) -> Parts {
         let mut parts = Parts::NONE;
+        self.add_parts(home, is_live, None, &mut parts);
+        parts
+    }
+
+    /// Adds what is in a chain, except for one spare bucket: not that itself, only what is in it.
+    pub(super) fn add_parts(
+        &self,
+        home: usize,
+        is_live: impl Fn(Entry) -> bool,
+        without: Option<usize>,
+        parts: &mut Parts,
+    ) {
         for number in self.chain(home) {
-            if number != home {
+            if number != home && Some(number) != without {
                 parts.push_spare(number);
             }
             let entries = self.bucket(number).entries();
@@ -52,11 +69,15 @@ impl ChainedIndex {
                 parts.push(entry);
             }
         }
-        parts
     }
 
     /// Writes a chain: entries into the main bucket, and what it does not hold into spare ones.
-    fn write_chain(&self, home: usize, entries: &[Entry], mut spare: impl FnMut() -> usize) {
+    pub(super) fn write_chain(
+        &self,
+        home: usize,
+        entries: &[Entry],
+        mut spare: impl FnMut() -> usize,
+    ) {
         let (mut number, mut rest) = (home, entries);
         loop {
             let here;
@@ -70,6 +91,7 @@ impl ChainedIndex {
                 return;
             }
             let next = spare();
+            self.bucket(next).set_owner(Some(home));
             bucket.set_next(Some(next));
             number = next;
         }
@@ -90,7 +112,7 @@ impl ChainedIndex {
             return 0;
         }
         let mut parts = self.parts(home, is_live);
-        let (entries, count) = (parts.entries, parts.count);
+        let (entries, count) = parts.copied();
         let main = self.bucket(home);
         main.write_begin(shared);
         self.write_chain(home, &entries[..count], || {
@@ -100,7 +122,7 @@ impl ChainedIndex {
         self.give_back(parts, spares)
     }
 
-    fn give_back(&self, mut parts: Parts, spares: &mut FreeList) -> usize {
+    pub(super) fn give_back(&self, mut parts: Parts, spares: &mut FreeList) -> usize {
         let count = parts.spares_count;
         while let Some(number) = parts.pop_spare() {
             spares.give_back(self, number);
@@ -125,7 +147,10 @@ impl ChainedIndex {
         if added == self.roots << (level + 1) {
             level += 1;
         }
-        if level >= LEVELS_MAX || self.border_with(added + 1) < kept {
+        if level >= LEVELS_MAX
+            || self.number_of(added + 1) > self.capacity()
+            || self.border_with(added + 1) < kept
+        {
             return None;
         }
         for number in self.number_of(added)..self.number_of(added + 1) {

@@ -13,8 +13,15 @@ pub struct FreeList {
 }
 
 impl FreeList {
-    /// Takes a spare bucket, empty and without a link, if there is one.
-    pub fn take(&mut self, index: &ChainedIndex) -> Option<usize> {
+    /// Takes a spare bucket, empty and without a link, for the chain that begins at `home`, if there is
+    /// one.
+    pub fn take(&mut self, index: &ChainedIndex, home: usize) -> Option<usize> {
+        let number = self.take_any(index)?;
+        index.bucket(number).set_owner(Some(home));
+        Some(number)
+    }
+
+    fn take_any(&mut self, index: &ChainedIndex) -> Option<usize> {
         if let Some(number) = self.first {
             self.unlink(index, number);
             return Some(number);
@@ -33,6 +40,7 @@ impl FreeList {
     pub fn give_back(&mut self, index: &ChainedIndex, number: usize) {
         let bucket = index.bucket(number);
         bucket.clear();
+        bucket.set_owner(None);
         bucket.set_next(self.first);
         if let Some(first) = self.first {
             index.bucket(first).set_entry(0, back_link(Some(number)));
@@ -45,6 +53,18 @@ impl FreeList {
         let listed = std::iter::successors(self.first, |&number| index.bucket(number).next());
         let fresh = self.looked_at..index.shape().mains();
         listed.chain(fresh.filter_map(|main| index.spare_of(main)))
+    }
+
+    /// Takes out the spare bucket that came with the last of the main ones and is in no chain: both are to leave the index.
+    pub fn remove_last(&mut self, index: &ChainedIndex, number: usize) {
+        if self.looked_at == index.mains() {
+            self.unlink(index, number);
+        }
+    }
+
+    /// The last of the main buckets is to leave the index, and the spare one that came with it is in no list.
+    pub fn forget_last(&mut self, index: &ChainedIndex) {
+        self.looked_at = self.looked_at.min(index.mains() - 1);
     }
 
     /// Takes a certain bucket out of the list.

@@ -114,13 +114,24 @@ impl Directory {
         Segment::at(pool, pool.first_word(page as usize), self.buckets)
     }
 
-    /// All prefixes that a segment serves: a run whose length and beginning are multiples of one
-    /// power of two.
-    pub fn run(&self, home: &Home) -> Range<usize> {
-        let is_mine = |entry: usize| self.segments[entry].load(Relaxed) == home.page;
+    /// Number of prefixes.
+    pub fn prefixes(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// The page of the segment that serves a prefix, if there is such a prefix, and all prefixes that it serves.
+    pub fn segment_of(&self, prefix: usize) -> Option<(u32, Range<usize>)> {
+        let page = self.segments.get(prefix)?.load(Relaxed);
+        Some((page, self.run(prefix, page)))
+    }
+
+    /// All prefixes that the segment on a page serves, which serves this one: a run whose length and beginning are
+    /// multiples of one power of two.
+    pub fn run(&self, prefix: usize, page: u32) -> Range<usize> {
+        let is_mine = |entry: usize| self.segments[entry].load(Relaxed) == page;
         let runs = (0..=self.depth).map(|bits| {
             let len = 1 << (self.depth - bits);
-            let first = home.entry & !(len - 1);
+            let first = prefix & !(len - 1);
             first..first + len
         });
         runs.into_iter()

@@ -85,18 +85,19 @@ fn an_index_takes_less_than_six_bytes_for_a_key_at_95_percent() {
 fn prefixes_are_handed_out_in_runs() {
     let directory = Directory::new(4, 99, 8192);
     let home = |bits: u64| directory.home(Keyhash(bits << 44));
-    assert_eq!(directory.run(&home(5)), 0..16);
+    let run = |entry| directory.segment_of(entry).unwrap().1;
+    assert_eq!(run(5), 0..16);
     directory.assign(8..16, 98);
-    assert_eq!(directory.run(&home(5)), 0..8);
-    assert_eq!(directory.run(&home(9)), 8..16);
+    assert_eq!(run(5), 0..8);
+    assert_eq!(run(9), 8..16);
     directory.assign(12..16, 97);
     directory.assign(10..12, 96);
-    assert_eq!(directory.run(&home(9)), 8..10);
-    assert_eq!(directory.run(&home(10)), 10..12);
-    assert_eq!(directory.run(&home(15)), 12..16);
+    assert_eq!(run(9), 8..10);
+    assert_eq!(run(10), 10..12);
+    assert_eq!(run(15), 12..16);
     let before = home(15);
     assert!(directory.unchanged(&before));
     directory.assign_all(99);
     assert!(!directory.unchanged(&before));
-    assert_eq!(directory.run(&home(15)), 0..16);
+    assert_eq!(run(15), 0..16);
 }

@@ -1,7 +1,7 @@
 //! Random operations on a table beside a plain map.
 //!
-//! The map does not know what the cache may have given up. So the comparison is one-sided about
-//! presence and strict about everything else: what is found must be what was last written, with its
+//! The map does not know what a cache may have given up. So the comparison is one-sided about
+//! presence, unless the table is to lose nothing, and strict about everything else: what is found must be what was last written, with its
 //! flags, expiry and CAS unique; what was deleted, flushed or has expired must not be found; and
 //! the partition's own count of items must be the number of keys that can be found.
 
@@ -30,9 +30,41 @@ struct Item {
 pub struct Load {
     pub keys: u32,
     pub value_max: usize,
+    /// After a third of the steps keys are among so many,
+    pub later_keys: u32,
+    /// and values have at most so many bytes.
+    pub later_value_max: usize,
     /// The table's limit, at least 300 bytes more.
     pub item_bytes_max: usize,
     pub steps: u32,
+    /// Of a thousand steps one is a flush with this probability.
+    pub flushes: f64,
+    /// Whether the table evicts nothing: it refuses stores instead, and then leaves everything as it is.
+    pub loses_nothing: bool,
+}
+
+impl Load {
+    /// 100,000 steps with these sizes.
+    pub fn of(keys: u32, value_max: usize) -> Load {
+        Load {
+            keys,
+            value_max,
+            later_keys: keys,
+            later_value_max: value_max,
+            item_bytes_max: value_max + 300,
+            steps: 100_000,
+            flushes: 1.0,
+            loses_nothing: false,
+        }
+    }
+}
+
+/// How a run went.
+pub struct Outcome {
+    /// The table's figures at the end.
+    pub counts: Counts,
+    /// The same after four fifths of the steps.
+    pub late: Counts,
 }
 
 /// The seed of a run: from the environment if it is set, else fresh; printed so that a failure can
@@ -125,7 +157,9 @@ impl<T: Table> Run<T> {
                 assert_eq!(&found, expected, "key {n}");
             }
             (Some(found), None) => panic!("key {n} came back from the dead: {found:?}"),
-            (None, Some(_)) => {
+            (None, Some(expected)) => {
+                let may_go = !self.load.loses_nothing || expected.expiry.is_due(self.now);
+                assert!(may_go, "key {n} was lost");
                 // Evicted or expired: it must never come back.
                 self.oracle.remove(&n);
             }
@@ -162,12 +196,11 @@ impl<T: Table> Run<T> {
             expiry,
             history: History::NEW,
         };
-        let Stored::Yes(cas) =
-            self.owner
-                .enter(self.flushes)
-                .put(SEED.keyhash(&key), &item, self.now)
-        else {
-            panic!("{len} bytes are within the limit");
+        let mut writer = self.owner.enter(self.flushes);
+        let cas = match writer.put(SEED.keyhash(&key), &item, self.now) {
+            Stored::Yes(cas) => cas,
+            Stored::OutOfMemory if self.load.loses_nothing => return,
+            refused => panic!("{len} bytes are within the limit: {refused:?}"),
         };
         self.oracle.insert(
             n,
@@ -180,23 +213,25 @@ impl<T: Table> Run<T> {
         );
     }
 
+    fn remove(&mut self, n: u32) {
+        let key = key(n);
+        let mut writer = self.owner.enter(self.flushes);
+        let there = writer.remove(SEED.keyhash(&key), &key, self.now);
+        let expected = self.oracle.remove(&n);
+        let expected = expected.is_some_and(|item| !item.expiry.is_due(self.now));
+        assert!(
+            there == expected || expected && !self.load.loses_nothing,
+            "delete of key {n}"
+        );
+    }
+
     fn step(&mut self) {
         let n = self.rng.random_range(0..self.load.keys);
         let keyhash: Keyhash = SEED.keyhash(&key(n));
         match self.rng.random_range(0..1000) {
             0..400 => self.put(n),
             400..800 => self.check(n),
-            800..900 => {
-                let there = self
-                    .owner
-                    .enter(self.flushes)
-                    .remove(keyhash, &key(n), self.now);
-                let expected = self.oracle.remove(&n);
-                assert!(
-                    !there || expected.is_some_and(|item| !item.expiry.is_due(self.now)),
-                    "delete of key {n}"
-                );
-            }
+            800..900 => self.remove(n),
             900..990 => {
                 let expiry = if self.rng.random_bool(0.5) {
                     Expiry::NEVER
@@ -213,6 +248,8 @@ impl<T: Table> Run<T> {
                     .filter(|item| !item.expiry.is_due(self.now))
                 {
                     Some(item) if there => item.expiry = expiry,
+                    // There was no room for an expiry.
+                    Some(_) if self.load.loses_nothing => {}
                     expected => {
                         assert!(!there || expected.is_some(), "touch of key {n}");
                         self.oracle.remove(&n);
@@ -220,7 +257,7 @@ impl<T: Table> Run<T> {
                 }
             }
             990..998 => self.now.ms += self.rng.random_range(0..2_000),
-            998 => {
+            998 if self.rng.random_bool(self.load.flushes) => {
                 self.flushes += 1;
                 self.oracle.clear();
             }
@@ -240,8 +277,8 @@ impl<T: Table> Run<T> {
     }
 
     /// Every key that can be found is counted, and nothing else.
-    fn audit(&mut self) {
-        for n in 0..self.load.keys {
+    fn audit(&mut self, keys: u32) {
+        for n in 0..keys {
             self.check(n);
         }
         let unexpired = self.oracle.len() as u64;
@@ -252,7 +289,7 @@ impl<T: Table> Run<T> {
         );
         // Expired items count until their place is wanted, as in memcached; move past every expiry
         // that was given and take them out.
-        for n in 0..self.load.keys {
+        for n in 0..keys {
             self.owner
                 .enter(self.flushes)
                 .remove(SEED.keyhash(&key(n)), &key(n), self.now);
@@ -263,17 +300,34 @@ impl<T: Table> Run<T> {
     }
 }
 
-/// Drives a table with random operations beside a map; gives back its figures at the end.
-pub fn run<T: Table>(table: T, load: Load) -> Counts {
+/// Drives a table with random operations beside a map. `walk` is to walk the table, which has carried out so many flushes, and to panic unless
+/// all is as it should be.
+pub fn run<T: Table>(table: T, load: Load, walk: impl Fn(&mut T, u64)) -> Outcome {
     let seed = seed();
     let mut run = Run::new(table, load, seed);
+    let all_keys = load.keys.max(load.later_keys);
+    let mut late = Counts::default();
     for step in 0..load.steps {
+        if step == load.steps / 3 {
+            run.load.keys = load.later_keys;
+            run.load.value_max = load.later_value_max;
+            // What is no longer asked for is removed where it would stay for ever.
+            if load.loses_nothing {
+                (load.later_keys..all_keys).for_each(|n| run.remove(n));
+            }
+        }
+        if step == load.steps / 5 * 4 {
+            late = run.owner.figures().counts(run.flushes);
+        }
         run.step();
+        if step % 1_999 == 0 {
+            walk(&mut run.owner, run.flushes);
+        }
         if step % 20_000 == 19_999 {
-            run.audit();
+            run.audit(all_keys);
         }
     }
     let counts = run.owner.figures().counts(run.flushes);
     println!("{}: {counts:?}", T::Access::NAME);
-    counts
+    Outcome { counts, late }
 }

@@ -1,0 +1,116 @@
+//! The index gives memory back: its last main bucket is merged into the one that it was split from.
+
+use super::rebuild::Parts;
+use super::{ChainedIndex, FreeList};
+use crate::index::{BUCKET_ENTRIES, CHAIN_BUCKETS_MAX, Entry};
+use glimmer_base::sync::Ordering::Release;
+use glimmer_base::sync::fence;
+
+/// A merged chain has at most so many buckets, whatever chains may have: one that is longer would be split again at once.
+const MERGED_BUCKETS_MAX: usize = 2;
+
+/// Buckets are worth merging while the items would fill less than so many percent of the main ones. Stores make an index grow when it
+/// is more than twice as full, so that it does not do both in turn.
+const IDLE_PERCENT: u64 = 20;
+
+impl ChainedIndex {
+    /// Whether so many items could do with far fewer main buckets.
+    #[inline(always)]
+    pub fn is_idle(&self, items: u64) -> bool {
+        items * 100 < (self.mains() * BUCKET_ENTRIES) as u64 * IDLE_PERCENT
+    }
+
+    /// Removes the last main bucket and the spare one that came with it, if one did. Says how many fewer spare buckets are in use; none, and
+    /// no entry has moved to another chain, if the index has no more than it began with, or if the entries would not fit.
+    ///
+    /// The memory between the old border and the new is the caller's to overwrite at once.
+    pub fn shrink(
+        &self,
+        spares: &mut FreeList,
+        is_live: impl Fn(Entry) -> bool,
+        shared: bool,
+    ) -> Option<usize> {
+        let shape = self.shape();
+        let removed = shape.mains() - 1;
+        if removed < self.roots {
+            return None;
+        }
+        let level = (removed / self.roots).ilog2();
+        let (parent, child) = (
+            self.number_of(removed - (self.roots << level)),
+            self.number_of(removed),
+        );
+        let live = |home: usize| {
+            let slots = self.slots(home);
+            slots.filter(|&(_, entry)| !entry.is_empty() && is_live(entry))
+        };
+        let entries = live(parent).count() + live(child).count();
+        let buckets_wanted = entries.div_ceil(BUCKET_ENTRIES).max(1);
+        let chains = || {
+            [parent, child]
+                .into_iter()
+                .flat_map(|it| self.chain(it).skip(1))
+        };
+        let leaving = self.spare_of(removed);
+        let staying = chains().filter(|&spare| Some(spare) != leaving).count();
+        if buckets_wanted > MERGED_BUCKETS_MAX.min(1 + staying)
+            || chains().count() > CHAIN_BUCKETS_MAX
+        {
+            return None;
+        }
+        let owner = leaving.map(|number| (number, self.bucket(number).owner()));
+        let freed = match owner {
+            None => 0,
+            Some((number, None)) => {
+                spares.remove_last(self, number);
+                0
+            }
+            Some((_, Some(home))) if home == parent || home == child => 1,
+            Some((number, Some(home))) => self.replace(home, number, spares, &is_live, shared)?,
+        };
+        spares.forget_last(self);
+        let mut parts = Parts::NONE;
+        for home in [parent, child] {
+            self.add_parts(home, &is_live, leaving, &mut parts);
+        }
+        let (main, last) = (self.bucket(parent), self.bucket(child));
+        // Spare buckets of both chains are written; the last bucket's version stays odd for ever, so that nobody finishes there.
+        last.write_begin(shared);
+        main.write_begin(shared);
+        let (merged, count) = parts.copied();
+        self.write_chain(parent, &merged[..count], || {
+            parts
+                .pop_spare()
+                .expect("it was seen that there are enough")
+        });
+        self.publish(shape.with(removed, level));
+        main.write_end(shared);
+        if shared && !cfg!(weaken = "shape_release_fence") {
+            fence(Release);
+        }
+        Some(freed + self.give_back(parts, spares))
+    }
+
+    /// Takes a certain spare bucket out of the chain that begins at `home` and puts another in its place, if there is one. Says how many fewer are in use.
+    fn replace(
+        &self,
+        home: usize,
+        number: usize,
+        spares: &mut FreeList,
+        is_live: impl Fn(Entry) -> bool,
+        shared: bool,
+    ) -> Option<usize> {
+        let other = spares.take(self, home)?;
+        let mut parts = Parts::NONE;
+        self.add_parts(home, is_live, Some(number), &mut parts);
+        parts.push_spare(other);
+        let main = self.bucket(home);
+        main.write_begin(shared);
+        let (entries, count) = parts.copied();
+        self.write_chain(home, &entries[..count], || {
+            parts.pop_spare().expect("as many as before are enough")
+        });
+        main.write_end(shared);
+        Some(self.give_back(parts, spares))
+    }
+}

@@ -1,0 +1,52 @@
+//! Walking the whole partition to see that everything it promises holds; for tests.
+
+use super::Writer;
+use crate::access::Access;
+use crate::evict::Evict;
+use crate::heap::Item;
+use std::collections::BTreeSet;
+
+impl<A: Access, E: Evict> Writer<'_, A, E> {
+    /// Walks the index and the items it names.
+    ///
+    /// # Panics
+    ///
+    /// If a bucket is in two chains, or in a chain and free, or lost; if a live entry names no item, or one that belongs to another chain or that
+    /// another entry names; if log and index overlap; or if the figures are not true.
+    pub fn audit(&mut self) {
+        let shared = self.shared;
+        let (index, shape) = (&shared.index, shared.index.shape());
+        let (mut buckets, mut named) = (BTreeSet::new(), BTreeSet::new());
+        let (mut spares_used, mut bytes) = (0, 0);
+        for home in (0..shape.mains()).map(|main| index.main(main)) {
+            for number in index.chain(home) {
+                assert!(buckets.insert(number), "bucket {number} is reached twice");
+                if number != home {
+                    assert_eq!(index.bucket(number).owner(), Some(home));
+                    spares_used += 1;
+                }
+            }
+            let slots = index.slots(home);
+            for (_, entry) in slots.filter(|&(_, entry)| shared.is_live(entry)) {
+                let log = shared.log(entry.log());
+                let at = log.geometry().position(entry.offset());
+                let item = Item::read(log.place(at)).expect("a live entry names an item");
+                let keyhash = super::lookahead::hash(shared, &item);
+                assert_eq!(entry.tag(), keyhash.tag());
+                assert_eq!(shared.home(shape, keyhash), home, "in another's chain");
+                let place = (entry.log() as u8, entry.offset().raw());
+                assert!(named.insert(place), "item at {place:?} is named twice");
+                bytes += 8 * item.layout().words() as u64;
+            }
+        }
+        for number in self.state.spares.free_numbers(index) {
+            assert!(buckets.insert(number), "bucket {number} is not free");
+        }
+        assert_eq!(buckets.len(), index.count(), "buckets are lost");
+        let end = self.limit(crate::index::LogId::Main);
+        assert!(end <= index.border() as u64, "log and index overlap");
+        let counts = shared.counters.counts();
+        let figures = (counts.items, counts.bytes, counts.spares_used);
+        assert_eq!(figures, (named.len() as u64, bytes, spares_used));
+    }
+}

@@ -1,0 +1,187 @@
+//! The index follows the items: it grows at the main log's expense and gives back what it does not need.
+//!
+//! How many items a gibibyte holds, and so how many buckets they need, depends on how large they are. Log and index share one piece of
+//! memory: the log has its beginning, the index its end, and the *border* between them moves, a bucket at a time.
+//!
+//! *Growing.* Whenever stores use up spare buckets faster than they should be needed, main buckets are split
+//! ([`index::chained`](crate::index::chained)). While the log fills for the first time, or after a flush, nothing lies between its tail and
+//! the border, and the memory is there. Later the log's items lie there. They leave as items do, at the head: the lap is to end at a
+//! [`Goal`] before the end of the lap before it, and until then every append makes the head run ahead a little more, so that no single store
+//! pays for it. When the tail comes to the goal nothing lives beyond, and the index may have it.
+//!
+//! *Shrinking.* When the buckets have become nearly empty (items that are larger, or gone) the scan merges them, and the log's next lap goes as far as
+//! the border then lies.
+
+use super::{Shared, Writer};
+use crate::access::Access;
+use crate::evict::Evict;
+use crate::index::LogId;
+use crate::index::chained::BUCKET_WORDS;
+
+/// Buckets that are split for one store at most: some microseconds.
+const SPLITS_PER_STORE_MAX: usize = 4;
+/// Share of its spare buckets, in percent, that an index uses before it grows. At the load that the default sizes are planned for, 82% are
+/// used.
+const SPARES_USED_PERCENT: usize = 84;
+/// The log gives up at least this part of the index's size in a lap, if it gives up anything,
+const LEAST_PART: u64 = 64;
+/// and at most this part of what is left of the lap.
+const MOST_PART: u64 = 4;
+/// Words of the index that one item needs, spare buckets included.
+const WORDS_PER_ITEM: u64 = 2;
+/// The log keeps at least this part of the memory.
+const LOG_PART_MIN: u64 = 2;
+
+/// What the writer knows of the index's growth.
+pub(super) struct Growth {
+    /// Whether the index follows the items at all.
+    follows: bool,
+    /// A store had to take a spare bucket, or found none.
+    pub is_wanted: bool,
+    goal: Option<Goal>,
+    /// Whether buckets were idle when the lap began: what is so for a while only, after many items were removed, say, is no reason to shrink.
+    was_idle: bool,
+    /// Items that the index had lost for want of buckets when the lap began.
+    lost_before: u64,
+}
+
+/// Where the main log's lap is to end, before the lap before it did.
+#[derive(Clone, Copy)]
+struct Goal {
+    /// Where the tail was when this was decided, and by how much the head ran ahead then.
+    from: (u64, u64),
+    to: u64,
+}
+
+impl Growth {
+    pub fn new(follows: bool) -> Growth {
+        Growth {
+            follows,
+            is_wanted: false,
+            goal: None,
+            was_idle: false,
+            lost_before: 0,
+        }
+    }
+
+    /// Whether the head of a log has to run ahead of need.
+    #[inline(always)]
+    pub fn has_goal(&self, id: LogId) -> bool {
+        id == LogId::Main && self.goal.is_some()
+    }
+}
+
+impl Shared {
+    fn is_idle(&self) -> bool {
+        self.index.is_idle(self.counters.items.get())
+    }
+
+    fn is_pressed(&self) -> bool {
+        let used = self.counters.spares_used.get() as usize;
+        used * 100 >= self.index.spares() * SPARES_USED_PERCENT
+    }
+}
+
+impl<A: Access, E: Evict> Writer<'_, A, E> {
+    /// By how many words the head of the main log has to be ahead of the tail, beyond what an append needs.
+    pub(super) fn gap(&self, id: LogId) -> u64 {
+        let (Some(goal), Some(end)) = (self.state.growth.goal, self.geometry(id).lap_end()) else {
+            return 0;
+        };
+        if id != LogId::Main {
+            return 0;
+        }
+        let (from, ahead) = goal.from;
+        let wanted = end - goal.to - ahead;
+        let passed = self.position(id, self.tail(id)).min(goal.to) - from;
+        ahead + (u128::from(wanted) * u128::from(passed) / u128::from(goal.to - from)) as u64
+    }
+
+    /// A lap of the main log has begun: it goes as far as the index leaves room.
+    pub(super) fn begin_lap(&mut self) {
+        let shared = self.shared;
+        self.state.growth.goal = None;
+        self.state.growth.was_idle = shared.is_idle();
+        self.state.growth.lost_before = shared.counters.index_evictions.get();
+        self.border_moved();
+    }
+
+    fn border_moved(&mut self) {
+        let border = self.shared.index.border() as u64;
+        let goal = self.state.growth.goal.map_or(border, |goal| goal.to);
+        self.state.limits[LogId::Main as usize] = border.min(goal);
+    }
+
+    /// Splits buckets until spare ones are used as they should be, or asks the log for memory to do so.
+    #[cold]
+    pub(super) fn grow(&mut self) {
+        self.state.growth.is_wanted = false;
+        let shared = self.shared;
+        for _ in 0..SPLITS_PER_STORE_MAX {
+            if !self.state.growth.follows || !shared.is_pressed() {
+                return;
+            }
+            let geometry = self.geometry(LogId::Main);
+            let tail = self.position(LogId::Main, self.tail(LogId::Main));
+            let kept = geometry.lap_end().unwrap_or(tail).max(self.log_words_min());
+            let spares = &mut self.state.spares;
+            let is_kept = |entry| !shared.is_forgotten::<E>(entry);
+            let grown = (shared.index).grow(kept as usize, spares, is_kept, A::SHARED_READS);
+            let Some(spares_freed) = grown else {
+                return self.set_goal();
+            };
+            shared.counters.spares_used.sub(spares_freed as u64);
+            shared.counters.buckets_added.add(1);
+            self.border_moved();
+        }
+    }
+
+    fn log_words_min(&self) -> u64 {
+        let log = self.log(LogId::Main);
+        (log.words_max() / LOG_PART_MIN).max(2 * log.item_words_max() as u64)
+    }
+
+    /// Has the lap end earlier than the one before it, by what the index has lacked so far.
+    fn set_goal(&mut self) {
+        let Some(end) = self.geometry(LogId::Main).lap_end() else {
+            // The tail is about to come to the border: the next lap will be another matter.
+            return;
+        };
+        let shared = self.shared;
+        let lost = shared.counters.index_evictions.get() - self.state.growth.lost_before;
+        let wanted = (lost * WORDS_PER_ITEM).max(shared.index.words() as u64 / LEAST_PART);
+        let tail = self.position(LogId::Main, self.tail(LogId::Main));
+        let most = ((end - tail) / MOST_PART).min(end.saturating_sub(self.log_words_min()));
+        let (given, ahead) = match self.state.growth.goal {
+            Some(goal) => (end - goal.to, self.gap(LogId::Main)),
+            None => (0, 0),
+        };
+        let more = wanted.max(2 * BUCKET_WORDS as u64).min(most.max(given));
+        if more < (2 * given).max(2 * BUCKET_WORDS as u64) {
+            return;
+        }
+        self.state.growth.goal = Some(Goal {
+            from: (tail, ahead),
+            to: end - more,
+        });
+        self.border_moved();
+    }
+
+    /// Merges the last bucket with the one it was split from, if buckets are idle.
+    pub(super) fn shrink(&mut self) {
+        let shared = self.shared;
+        let Growth {
+            follows, was_idle, ..
+        } = self.state.growth;
+        if !follows || !was_idle || !shared.is_idle() {
+            return;
+        }
+        let is_live = |entry| shared.is_live(entry);
+        let spares = &mut self.state.spares;
+        if let Some(spares_freed) = shared.index.shrink(spares, is_live, A::SHARED_READS) {
+            shared.counters.spares_used.sub(spares_freed as u64);
+            shared.counters.buckets_merged.add(1);
+            self.border_moved();
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What cache mode makes of its memory while the index follows the items, beside an index whose size was right from the start.
+
+#![cfg(not(loom))]
+
+use glimmer_base::{Expiry, Moment, Seed};
+use glimmer_store::access::Crew;
+use glimmer_store::evict::{Evict, Fifo, S3Fifo};
+use glimmer_store::heap::{History, NewItem};
+use glimmer_store::memory::PagePolicy;
+use glimmer_store::partition::{Counts, Owner, PartitionConfig};
+use glimmer_store::table::TableFigures;
+
+const SEED: Seed = Seed(5);
+const NOW: Moment = Moment {
+    ms: 2_000,
+    epoch_unix_ms: 0,
+};
+/// Items of 16 and 32 bytes that the memory is meant for.
+const ITEMS: u32 = 16 * 12_000;
+const BUCKET_BYTES: usize = 128;
+/// Main buckets at 80% load, and spare ones.
+const MAINS: usize = ITEMS as usize / 12;
+const SPARES: usize = MAINS * 19 / 100;
+
+/// A table for those items whose index begins with this part of its buckets.
+fn table<E: Evict>(part: usize, rule: E) -> Owner<Crew, E> {
+    let (main_buckets, spare_buckets) = (MAINS / part, SPARES / part);
+    let saved = MAINS + SPARES - main_buckets - spare_buckets;
+    let config = PartitionConfig {
+        log_bytes: ITEMS as usize * 56 + saved * BUCKET_BYTES,
+        main_buckets,
+        spare_buckets,
+        index_follows: part > 1,
+        item_bytes_max: 200 << 10,
+        pages: PagePolicy::Small,
+        seed: SEED,
+        ..PartitionConfig::default()
+    };
+    Owner::new(&config, rule).unwrap()
+}
+
+fn put<E: Evict>(owner: &mut Owner<Crew, E>, number: u32, value_bytes: usize) {
+    let (key, value) = (format!("{number:016}"), vec![7; value_bytes]);
+    let item = NewItem {
+        key: key.as_bytes(),
+        value: [&value, &[]],
+        flags: 0,
+        expiry: Expiry::NEVER,
+        history: History::NEW,
+    };
+    let keyhash = SEED.keyhash(key.as_bytes());
+    owner.enter(0).put(keyhash, &item, NOW);
+}
+
+fn counts<E: Evict>(owner: &Owner<Crew, E>) -> Counts {
+    owner.figures().counts(0)
+}
+
+fn keeps_as_many_items_as_an_index_of_the_right_size<E: Evict>(rule: E) {
+    let (mut right, mut follows) = (table(1, rule.clone()), table(16, rule));
+    for number in 0..3 * ITEMS {
+        put(&mut right, number, 32);
+        put(&mut follows, number, 32);
+        if number == ITEMS * 9 / 10 {
+            let counts = counts(&follows);
+            assert!(counts.index_evictions * 1_000 < u64::from(number));
+        }
+    }
+    let (right, follows) = (counts(&right), counts(&follows));
+    println!("{right:?}\n{follows:?}");
+    assert!(
+        follows.items * 100 >= right.items * 98,
+        "{} of {}",
+        follows.items,
+        right.items
+    );
+    assert!(follows.index_evictions <= 2 * right.index_evictions);
+}
+
+#[test]
+fn fifo_keeps_as_many_items() {
+    keeps_as_many_items_as_an_index_of_the_right_size(Fifo);
+}
+
+#[test]
+fn s3fifo_keeps_as_many_items() {
+    keeps_as_many_items_as_an_index_of_the_right_size(S3Fifo);
+}
+
+/// The same memory serves items a tenth and two thousand times as large, one after the other, and the bytes of items say so.
+#[test]
+fn one_setting_serves_tiny_and_huge_items_in_turn() {
+    let mut owner = table(16, Fifo);
+    let all = owner.figures().heap_bytes() + owner.figures().index_bytes();
+    let mut number = 0;
+    for (value_bytes, laps, share) in [(4, 3, 0.6), (100 << 10, 4, 0.9), (4, 4, 0.6)] {
+        let words = all * laps / (24 + value_bytes as u64);
+        for _ in 0..words {
+            put(&mut owner, number, value_bytes);
+            number += 1;
+        }
+        let counts = counts(&owner);
+        println!(
+            "{value_bytes}: {counts:?}, index {}",
+            owner.figures().index_bytes()
+        );
+        assert!(
+            counts.bytes as f64 >= share * all as f64,
+            "{} of {all} bytes are items' of {value_bytes}",
+            counts.bytes
+        );
+    }
+}

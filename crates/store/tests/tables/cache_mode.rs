@@ -1,0 +1,228 @@
+//! Cache mode, under every eviction rule.
+
+use crate::oracle::{self, Load, Outcome};
+use crate::stress;
+use glimmer_store::access::{Access, Crcw, Crew, Erew};
+use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
+use glimmer_store::memory::PagePolicy;
+use glimmer_store::partition::{Owner, PartitionConfig};
+
+struct Case {
+    load: Load,
+    sizes: PartitionConfig,
+    /// What the run must have come to.
+    shows: fn(&Outcome, &str),
+}
+
+fn sizes(log_bytes: usize, main_buckets: usize, spare_buckets: usize) -> PartitionConfig {
+    PartitionConfig {
+        log_bytes,
+        main_buckets,
+        spare_buckets,
+        pages: PagePolicy::Small,
+        seed: crate::oracle::SEED,
+        ..PartitionConfig::default()
+    }
+}
+
+fn run<A: Access, E: Evict>(case: Case, rule: E) {
+    let config = PartitionConfig {
+        item_bytes_max: case.load.item_bytes_max,
+        ..case.sizes
+    };
+    let owner = Owner::<A, E>::new(&config, rule).unwrap();
+    let walk = |owner: &mut Owner<A, E>, flushes| owner.enter(flushes).audit();
+    let outcome = oracle::run(owner, case.load, walk);
+    let counts = &outcome.counts;
+    assert!(
+        counts.evictions + counts.index_evictions > 0,
+        "the cache was full: {counts:?}"
+    );
+    assert!(counts.in_place_updates > 0 || E::NAME == "lru");
+    (case.shows)(&outcome, E::NAME);
+}
+
+/// A small log with a roomy index: eviction at the head does the work.
+fn a_log_that_wraps() -> Case {
+    Case {
+        load: Load::of(3_000, 2_000),
+        sizes: sizes(128 << 10, 400, 50),
+        shows: |_, _| {},
+    }
+}
+
+/// An index that is far too small, and stays so: chains, spare buckets and evictions from the index.
+fn an_index_that_overflows() -> Case {
+    Case {
+        load: Load::of(3_000, 100),
+        sizes: sizes(256 << 10, 16, 16),
+        shows: |Outcome { counts, .. }, _| {
+            assert!(
+                counts.index_evictions > 0 && counts.spares_used > 0,
+                "the index overflowed: {counts:?}"
+            );
+            assert_eq!(counts.buckets_added, 0);
+        },
+    }
+}
+
+/// Offsets so narrow that they start again every four laps of the log.
+fn offsets_that_wrap() -> Case {
+    Case {
+        load: Load {
+            steps: 200_000,
+            ..Load::of(1_000, 300)
+        },
+        sizes: PartitionConfig {
+            offset_bits: 16,
+            ..sizes(64 << 10, 60, 30)
+        },
+        shows: |Outcome { counts, .. }, _| {
+            assert!(
+                counts.stale_removed > 100,
+                "the scan removed what dangled: {counts:?}"
+            );
+        },
+    }
+}
+
+/// An index that begins with a handful of buckets for thousands of items, and grows while the log fills.
+fn an_index_that_grows() -> Case {
+    Case {
+        load: Load {
+            flushes: 0.02,
+            ..Load::of(20_000, 20)
+        },
+        sizes: PartitionConfig {
+            index_follows: true,
+            ..sizes(256 << 10, 5, 1)
+        },
+        shows: |Outcome { counts, .. }, _| {
+            assert!(counts.buckets_added > 100, "{counts:?}");
+            assert!(
+                counts.index_evictions * 8 < counts.stored,
+                "the index keeps up: {counts:?}"
+            );
+        },
+    }
+}
+
+/// Items that become small when the log has long been full: the index grows while the log goes round.
+fn items_that_become_small() -> Case {
+    Case {
+        load: Load {
+            flushes: 0.0,
+            later_value_max: 10,
+            steps: 200_000,
+            ..Load::of(20_000, 1_200)
+        },
+        sizes: PartitionConfig {
+            index_follows: true,
+            ..sizes(256 << 10, 8, 2)
+        },
+        shows: |Outcome { counts, late, .. }, _| {
+            let stored = counts.stored - late.stored;
+            let lost = counts.index_evictions - late.index_evictions;
+            assert!(counts.buckets_added > 100, "{counts:?}");
+            assert!(
+                lost * 20 < stored,
+                "the index has caught up: {lost} of {stored} were lost"
+            );
+        },
+    }
+}
+
+/// Items that become large when the index has grown for small ones: the memory goes back to the log.
+fn items_that_become_large() -> Case {
+    Case {
+        load: Load {
+            flushes: 0.0,
+            later_keys: 600,
+            later_value_max: 4_000,
+            item_bytes_max: 4_300,
+            steps: 200_000,
+            ..Load::of(20_000, 10)
+        },
+        sizes: PartitionConfig {
+            index_follows: true,
+            ..sizes(256 << 10, 5, 1)
+        },
+        shows: |outcome, _| {
+            let counts = &outcome.counts;
+            let taken = counts.buckets_added.max(1);
+            assert!(counts.buckets_added > 100, "{counts:?}");
+            assert!(
+                counts.buckets_merged * 10 > taken * 8,
+                "what had been taken came back: {counts:?}"
+            );
+        },
+    }
+}
+
+macro_rules! in_every_mode_and_rule {
+    ($($case:ident)+) => { $(
+        mod $case {
+            use super::*;
+
+            #[test]
+            fn erew_fifo() { run::<Erew, _>(super::$case(), Fifo); }
+            #[test]
+            fn erew_lru() { run::<Erew, _>(super::$case(), ApproxLru::new(0.5)); }
+            #[test]
+            fn erew_s3fifo() { run::<Erew, _>(super::$case(), S3Fifo); }
+            #[test]
+            fn crew_fifo() { run::<Crew, _>(super::$case(), Fifo); }
+            #[test]
+            fn crew_lru() { run::<Crew, _>(super::$case(), ApproxLru::new(0.0)); }
+            #[test]
+            fn crew_s3fifo() { run::<Crew, _>(super::$case(), S3Fifo); }
+            #[test]
+            fn crcw_fifo() { run::<Crcw, _>(super::$case(), Fifo); }
+            #[test]
+            fn crcw_lru() { run::<Crcw, _>(super::$case(), ApproxLru::new(0.9)); }
+            #[test]
+            fn crcw_s3fifo() { run::<Crcw, _>(super::$case(), S3Fifo); }
+        }
+    )+ };
+}
+
+in_every_mode_and_rule! {
+    a_log_that_wraps
+    an_index_that_overflows
+    offsets_that_wrap
+    an_index_that_grows
+    items_that_become_small
+    items_that_become_large
+}
+
+/// A log for a fraction of the items, and an index that begins with a handful of buckets.
+fn race<A: Access, E: Evict>(rule: E) {
+    let config = PartitionConfig {
+        item_bytes_max: 4_000,
+        index_follows: true,
+        ..sizes(96 << 10, 3, 1)
+    };
+    let counts = stress::run(Owner::<A, E>::new(&config, rule).unwrap());
+    assert!(
+        counts.evictions > 0 && counts.buckets_added > 0,
+        "{counts:?}"
+    );
+}
+
+fn racing_fifo<A: Access>() {
+    race::<A, _>(Fifo);
+}
+
+fn racing_lru<A: Access>() {
+    race::<A, _>(ApproxLru::new(0.3));
+}
+
+fn racing_s3fifo<A: Access>() {
+    race::<A, _>(S3Fifo);
+}
+
+in_modes! {
+    racing_fifo: Crew Crcw;
+    racing_lru: Crew Crcw;
+    racing_s3fifo: Crew Crcw;
+}

@@ -1,0 +1,27 @@
+//! What every table promises, held against every table in every access mode: random operations beside a plain map ([`oracle`]), and real
+//! threads that race ([`stress`]). A table is one file that makes it and says which loads it is put under.
+
+#![cfg(not(loom))]
+
+mod oracle;
+mod stress;
+
+/// Tests of the given functions, which take the access mode as their type.
+macro_rules! in_modes {
+    ($($test:ident: $($mode:ident)+;)+) => { $(
+        mod $test {
+            use glimmer_store::access;
+            $(
+                #[test]
+                #[allow(non_snake_case, reason = "the mode's own name")]
+                fn $mode() {
+                    super::$test::<access::$mode>();
+                }
+            )+
+        }
+    )+ };
+}
+
+mod cache_mode;
+mod memc3;
+mod store_mode;

@@ -1,0 +1,70 @@
+//! The MemC3 table. Pages are small, so that segments split, slabs change hands and items take several pages within a few thousand
+//! operations.
+
+use crate::oracle::{self, Load};
+use crate::stress;
+use glimmer_store::access::Access;
+use glimmer_store::memc3::{Memc3Config, Owner};
+use glimmer_store::memory::PagePolicy;
+use glimmer_store::partition::Counts;
+
+fn table<A: Access>(memory_bytes: usize, page_bytes: usize, item_bytes_max: usize) -> Owner<A> {
+    let config = Memc3Config {
+        memory_bytes,
+        page_bytes,
+        item_bytes_max,
+        pages: PagePolicy::Small,
+        seed: crate::oracle::SEED,
+        ..Memc3Config::default()
+    };
+    Owner::new(&config).unwrap()
+}
+
+fn run<A: Access>(memory_bytes: usize, page_bytes: usize, load: Load) -> Counts {
+    let table = table::<A>(memory_bytes, page_bytes, load.item_bytes_max);
+    let counts = oracle::run(table, load, |_, _| {}).counts;
+    assert!(counts.in_place_updates > 0);
+    counts
+}
+
+/// Items of one page and of several, in memory for a fraction of them.
+fn many_sizes<A: Access>() {
+    let counts = run::<A>(160 << 10, 1 << 10, Load::of(3_000, 2_000));
+    assert!(
+        counts.evictions > 0 && counts.expired_reclaimed > 0,
+        "{counts:?}"
+    );
+}
+
+/// Segments of 24 slots in memory for all items: nothing but the expiry takes an item away.
+fn a_growing_index<A: Access>() {
+    let load = Load {
+        loses_nothing: true,
+        ..Load::of(2_000, 40)
+    };
+    let counts = run::<A>(1 << 20, 128, load);
+    assert_eq!((counts.evictions, counts.index_evictions), (0, 0));
+}
+
+/// Memory of which two of the largest items take nearly all: the index must not grow into it.
+fn an_index_at_its_limit<A: Access>() {
+    let load = Load {
+        item_bytes_max: 18_000,
+        ..Load::of(400, 8)
+    };
+    let counts = run::<A>(48 << 10, 128, load);
+    assert!(counts.index_evictions > 0, "{counts:?}");
+}
+
+/// Pages of two lines: items move, segments split and slabs change hands all the time.
+fn racing<A: Access>() {
+    let counts = stress::run(table::<A>(40 << 10, 128, 4_000));
+    assert!(counts.evictions > 0);
+}
+
+in_modes! {
+    many_sizes: Erew Crew Crcw;
+    a_growing_index: Erew Crew Crcw;
+    an_index_at_its_limit: Erew Crew Crcw;
+    racing: Crew Crcw;
+}

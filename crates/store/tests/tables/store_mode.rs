@@ -1,0 +1,78 @@
+//! Store mode: nothing is lost, whatever is refused.
+
+use crate::oracle::{self, Load};
+use crate::stress;
+use glimmer_store::access::Access;
+use glimmer_store::memory::PagePolicy;
+use glimmer_store::partition::Counts;
+use glimmer_store::store_mode::{Owner, StoreConfig};
+
+fn table<A: Access>(bytes: usize, roots: usize, item_bytes_max: usize) -> Owner<A> {
+    let config = StoreConfig {
+        bytes,
+        roots: Some(roots),
+        item_bytes_max,
+        pages: PagePolicy::Small,
+        seed: crate::oracle::SEED,
+        ..StoreConfig::default()
+    };
+    Owner::new(&config).unwrap()
+}
+
+fn load(keys: u32, value_max: usize) -> Load {
+    Load {
+        loses_nothing: true,
+        ..Load::of(keys, value_max)
+    }
+}
+
+fn run<A: Access>(owner: Owner<A>, load: Load) -> Counts {
+    let walk = |owner: &mut Owner<A>, flushes| drop(owner.enter(flushes).audit());
+    oracle::run(owner, load, walk).counts
+}
+
+/// More than fits: stores are refused, and what was there stays.
+fn a_full_heap<A: Access>() {
+    let load = load(3_000, 2_000);
+    let counts = run(table::<A>(160 << 10, 4, load.item_bytes_max), load);
+    assert!(counts.refused > 100 && counts.moved > 0, "{counts:?}");
+    assert!(counts.expired_reclaimed > 0 && counts.in_place_updates > 0);
+}
+
+/// An index that grows from one bucket to hundreds.
+fn a_growing_index<A: Access>() {
+    let load = load(6_000, 60);
+    let counts = run(table::<A>(1 << 20, 1, load.item_bytes_max), load);
+    assert!(counts.buckets_added > 100, "{counts:?}");
+    assert_eq!(counts.refused, 0, "memory was meant to be ample");
+}
+
+/// Items that become large when the memory has long been full of small ones: heap and index meet, and the index has to give back
+/// what it has taken.
+fn a_heap_that_wants_the_indexs_memory<A: Access>() {
+    let load = Load {
+        steps: 150_000,
+        later_keys: 60,
+        later_value_max: 20_000,
+        item_bytes_max: 21_000,
+        ..load(20_000, 10)
+    };
+    let counts = run(table::<A>(512 << 10, 1, load.item_bytes_max), load);
+    assert!(
+        counts.buckets_added > 500 && counts.buckets_merged > 300,
+        "{counts:?}"
+    );
+}
+
+/// Writers that overwrite, grow and delete items in a heap for half of them.
+fn racing<A: Access>() {
+    let counts = stress::run(table::<A>(64 << 10, 1, 4_000));
+    assert!(counts.refused > 0 && counts.moved > 0, "{counts:?}");
+}
+
+in_modes! {
+    a_full_heap: Erew Crew Crcw;
+    a_growing_index: Erew Crew Crcw;
+    a_heap_that_wants_the_indexs_memory: Erew Crew Crcw;
+    racing: Crew Crcw;
+}
