@@ -34,6 +34,7 @@ pub struct Options {
 struct Row {
     server: String,
     first_lost: u64,
+    refused: u64,
     resident: u64,
     rss_start_bytes: u64,
     rss_bytes: u64,
@@ -106,15 +107,16 @@ fn measure(options: &Options, server: &Server, progress: &dyn Fn(&str)) -> Resul
         })
     };
     let (first, items) = (options.first.min(options.items), options.items);
-    step("storing", Pass::Write, 0..first)?;
+    let mut refused = step("storing", Pass::Write, 0..first)?.refused;
     let first_lost = step("reading back", Pass::Read, 0..first)?.misses;
-    step("storing", Pass::Write, first..items)?;
+    refused += step("storing", Pass::Write, first..items)?.refused;
     let resident = step("reading back", Pass::Read, 0..items)?.hits;
     let (rss_bytes, rss_peak_bytes) = machine::resident_bytes(server.pid())?;
     let server = name.to_owned();
     Ok(Row {
         server,
         first_lost,
+        refused,
         resident,
         rss_start_bytes,
         rss_bytes,
@@ -133,6 +135,7 @@ impl fmt::Display for Report {
             "server".to_owned(),
             "resident items".to_owned(),
             format!("lost of the first {}", self.first),
+            "refused".to_owned(),
             "RSS at start MiB".to_owned(),
             "RSS MiB".to_owned(),
             "peak MiB".to_owned(),
@@ -147,6 +150,7 @@ impl fmt::Display for Report {
                 row.server.clone(),
                 format!("{:.2} M", row.resident as f64 / 1e6),
                 format!("{} ({lost:.3}%)", row.first_lost),
+                row.refused.to_string(),
                 mib(row.rss_start_bytes),
                 mib(row.rss_bytes),
                 mib(row.rss_peak_bytes),
