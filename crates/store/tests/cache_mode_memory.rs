@@ -40,6 +40,11 @@ fn table<E: Evict>(part: usize, rule: E) -> Owner<Crew, E> {
 }
 
 fn put<E: Evict>(owner: &mut Owner<Crew, E>, number: u32, value_bytes: usize) {
+    put_after(0, owner, number, value_bytes);
+}
+
+/// Stores an item after so many flushes.
+fn put_after<E: Evict>(flushes: u64, owner: &mut Owner<Crew, E>, number: u32, value_bytes: usize) {
     let (key, value) = (format!("{number:016}"), vec![7; value_bytes]);
     let item = NewItem {
         key: key.as_bytes(),
@@ -49,7 +54,7 @@ fn put<E: Evict>(owner: &mut Owner<Crew, E>, number: u32, value_bytes: usize) {
         history: History::NEW,
     };
     let keyhash = SEED.keyhash(key.as_bytes());
-    owner.enter(0).put(keyhash, &item, NOW);
+    owner.enter(flushes).put(keyhash, &item, NOW);
 }
 
 fn counts<E: Evict>(owner: &Owner<Crew, E>) -> Counts {
@@ -85,6 +90,22 @@ fn fifo_keeps_as_many_items() {
 #[test]
 fn s3fifo_keeps_as_many_items() {
     keeps_as_many_items_as_an_index_of_the_right_size(S3Fifo);
+}
+
+/// A flush far from the log's beginning leaves free memory on both sides of the items that come next; the index grows with these as it did with
+/// the first.
+#[test]
+fn an_index_grows_after_a_flush_as_from_the_start() {
+    let mut owner = table(16, Fifo);
+    for number in 0..ITEMS * 56 * 6 / 10 / 1_032 {
+        put(&mut owner, number, 1_000);
+    }
+    let stored = ITEMS * 9 / 10;
+    for number in 0..stored {
+        put_after(1, &mut owner, number, 32);
+    }
+    let counts = owner.figures().counts(1);
+    assert!(counts.items * 1_000 > u64::from(stored) * 999, "{counts:?}");
 }
 
 /// The same memory serves items a tenth and two thousand times as large, one after the other, and the bytes of items say so.

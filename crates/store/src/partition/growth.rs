@@ -32,6 +32,11 @@ const WORDS_PER_ITEM: u64 = 2;
 /// The log keeps at least this part of the memory.
 const LOG_PART_MIN: u64 = 2;
 
+/// After a flush the log goes on at its beginning if it has come at least this part of its way,
+const RESTART_PART: u64 = 16;
+/// and its offsets hold so many laps: several times as many as may pass before the scan has been round once.
+const RESTART_LAPS_MIN: u64 = 8 * RESTART_PART;
+
 /// What the writer knows of the index's growth.
 pub(super) struct Growth {
     /// Whether the index follows the items at all.
@@ -104,6 +109,18 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         self.state.growth.was_idle = shared.is_idle();
         self.state.growth.lost_before = shared.counters.index_evictions.get();
         self.border_moved();
+    }
+
+    /// Has the main log, which is empty, go on at its beginning: all that is free then lies before the index, which may grow into it. Else what
+    /// comes to lie at the beginning would come without buckets for it. A lap that has hardly begun goes on, so that laps are paid for
+    /// by appends, and with them the scan for stale entries.
+    pub(super) fn restart_lap(&mut self) {
+        let id = LogId::Main;
+        let (tail, geometry) = (self.tail(id), self.geometry(id));
+        let is_far = self.position(id, tail) * RESTART_PART >= self.limit(id);
+        if self.state.growth.follows && is_far && geometry.laps() >= RESTART_LAPS_MIN {
+            self.end_lap(id);
+        }
     }
 
     fn border_moved(&mut self) {

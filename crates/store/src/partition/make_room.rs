@@ -84,7 +84,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     }
 
     /// Has a log go on at its beginning. Head and tail are in one lap.
-    fn end_lap(&mut self, id: LogId) {
+    pub(super) fn end_lap(&mut self, id: LogId) {
         let (tail, geometry) = (self.tail(id), self.geometry(id));
         let next = geometry.next_lap(tail);
         self.state.lookahead[id as usize].tail_moved(tail, next);

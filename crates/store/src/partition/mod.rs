@@ -95,6 +95,8 @@ struct State {
     usual_words_64: u64,
     scan: scan::Cursor,
     spares: FreeList,
+    /// Stores in a row that have found no spare bucket by scanning for one.
+    scanned_in_vain: u32,
     growth: growth::Growth,
     /// Holds an item while its place in the log is given up.
     scratch: Vec<u64>,
@@ -140,6 +142,7 @@ impl<A: Access, E: Evict> Owner<A, E> {
             usual_words_64: 0,
             scan: scan::Cursor::default(),
             spares: FreeList::default(),
+            scanned_in_vain: 0,
             growth: growth::Growth::new(config.index_follows),
             scratch: Vec::new(),
             calendars: Default::default(),
@@ -210,6 +213,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             self.set_head(id, tail);
             self.state.lookahead[id as usize] = Lookahead::at(tail);
         }
+        self.restart_lap();
         self.shared.counters.emptied();
         // A reader that sees the number sees the heads as well.
         self.shared.flushes.store(flushes, Release);

@@ -11,8 +11,10 @@ use crate::evict::Evict;
 use crate::heap::Item;
 use crate::index::{CHAIN_BUCKETS_MAX, Slot};
 
-/// Chains that are scanned at most to find a spare bucket for one that needs it.
+/// Chains that are scanned at most to find a spare bucket for one that needs it,
 const SCANNED_FOR_A_SPARE: usize = 16;
+/// unless so many stores in a row have scanned as many in vain: then it is one.
+const SCANNED_IN_VAIN_MAX: u32 = 64;
 
 impl<A: Access, E: Evict> Writer<'_, A, E> {
     /// A slot of the chain for a new entry: an empty one, else the one whose item has been gone
@@ -90,14 +92,21 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     /// are scanned for it before their turn.
     fn spare_bucket(&mut self, home: usize) -> Option<usize> {
         let shared = self.shared;
-        for _ in 0..SCANNED_FOR_A_SPARE {
-            if let Some(spare) = self.state.spares.take(&shared.index, home) {
-                return Some(spare);
+        let mut spare = self.state.spares.take(&shared.index, home);
+        let is_vain = self.state.scanned_in_vain >= SCANNED_IN_VAIN_MAX;
+        for _ in 0..if is_vain { 1 } else { SCANNED_FOR_A_SPARE } {
+            if spare.is_some() {
+                break;
             }
             // The chain that wants the bucket is locked, and has no room anyway.
             self.scan_next(Some(home));
+            spare = self.state.spares.take(&shared.index, home);
         }
-        self.state.spares.take(&shared.index, home)
+        self.state.scanned_in_vain = match spare {
+            Some(_) => 0,
+            None => self.state.scanned_in_vain.saturating_add(1),
+        };
+        spare
     }
 
     /// Gives back the spare buckets that a chain's live entries do not need. Dangling ones give way: a spare bucket is

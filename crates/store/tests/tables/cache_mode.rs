@@ -90,19 +90,25 @@ fn offsets_that_wrap() -> Case {
 fn an_index_that_grows() -> Case {
     Case {
         load: Load {
-            flushes: 0.02,
+            flushes: 0.0,
             ..Load::of(20_000, 20)
         },
         sizes: PartitionConfig {
             index_follows: true,
             ..sizes(256 << 10, 5, 1)
         },
-        shows: |Outcome { counts, .. }, _| {
+        shows: |Outcome { counts, first, .. }, _| {
             assert!(counts.buckets_added > 100, "{counts:?}");
-            assert!(
-                counts.index_evictions * 8 < counts.stored,
-                "the index keeps up: {counts:?}"
-            );
+            // The first 8,000 stores are less than two laps. In the first the index becomes just large enough, which in the second, where chance
+            // fills other chains, a few items find it is not; then it has grown again. The whole run is ten laps, between which an audit
+            // empties the table four times.
+            for counts in [first, counts] {
+                let appended = counts.stored + counts.reinsertions;
+                assert!(
+                    counts.index_evictions * 40 < appended,
+                    "the index keeps up: {counts:?}"
+                );
+            }
         },
     }
 }
@@ -124,6 +130,8 @@ fn items_that_become_small() -> Case {
             let stored = counts.stored - late.stored;
             let lost = counts.index_evictions - late.index_evictions;
             assert!(counts.buckets_added > 100, "{counts:?}");
+            // These are three laps with an audit among them, which empties the table: it is in one of them at most that the index is behind,
+            // and then by a sixteenth or two of its size.
             assert!(
                 lost * 20 < stored,
                 "the index has caught up: {lost} of {stored} were lost"

@@ -59,10 +59,15 @@ impl Load {
     }
 }
 
+/// After so many steps every key is looked for, and removed.
+const AUDIT_STEPS: u32 = 20_000;
+
 /// How a run went.
 pub struct Outcome {
     /// The table's figures at the end.
     pub counts: Counts,
+    /// The same before the first audit, after which the table has been emptied.
+    pub first: Counts,
     /// The same after four fifths of the steps.
     pub late: Counts,
 }
@@ -306,7 +311,7 @@ pub fn run<T: Table>(table: T, load: Load, walk: impl Fn(&mut T, u64)) -> Outcom
     let seed = seed();
     let mut run = Run::new(table, load, seed);
     let all_keys = load.keys.max(load.later_keys);
-    let mut late = Counts::default();
+    let (mut first, mut late) = (Counts::default(), Counts::default());
     for step in 0..load.steps {
         if step == load.steps / 3 {
             run.load.keys = load.later_keys;
@@ -323,11 +328,18 @@ pub fn run<T: Table>(table: T, load: Load, walk: impl Fn(&mut T, u64)) -> Outcom
         if step % 1_999 == 0 {
             walk(&mut run.owner, run.flushes);
         }
-        if step % 20_000 == 19_999 {
+        if step == AUDIT_STEPS - 1 {
+            first = run.owner.figures().counts(run.flushes);
+        }
+        if step % AUDIT_STEPS == AUDIT_STEPS - 1 {
             run.audit(all_keys);
         }
     }
     let counts = run.owner.figures().counts(run.flushes);
     println!("{}: {counts:?}", T::Access::NAME);
-    Outcome { counts, late }
+    Outcome {
+        counts,
+        first,
+        late,
+    }
 }
