@@ -272,7 +272,7 @@ fn announce(config: &Config, plan: &MemoryPlan, node: &Node) {
         );
     }
     tracing::info!(
-        "memory: {} partitions, each a log of {} KiB and an index of {} + {} buckets; {} KiB of buffers per worker",
+        "memory: {} partitions, each planned for a log of {} KiB and an index of {} + {} buckets; {} KiB of buffers per worker",
         plan.partitions,
         plan.log_bytes >> 10,
         plan.main_buckets,
