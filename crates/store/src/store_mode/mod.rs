@@ -36,6 +36,7 @@ mod relocate;
 mod remove;
 mod room;
 mod scan;
+mod soonest;
 mod table;
 mod touch;
 

@@ -42,10 +42,12 @@ impl<A: Access> Writer<'_, A> {
     #[inline]
     fn put_as(&mut self, keyhash: Keyhash, item: &NewItem<'_>, cas: u64, now: Moment) -> bool {
         self.shared.counters.stored.add(1);
-        if self.try_put(keyhash, item, cas, now).is_ok() {
-            return true;
+        let stored = self.try_put(keyhash, item, cas, now).is_ok()
+            || self.put_in_room_to_be_found(keyhash, item, cas, now);
+        if stored {
+            self.state.scan.soonest.note(item.expiry);
         }
-        self.put_in_room_to_be_found(keyhash, item, cas, now)
+        stored
     }
 
     /// Stores an item, unless it wants room that there is not; then nothing has changed.

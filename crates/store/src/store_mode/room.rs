@@ -103,12 +103,14 @@ impl<A: Access> Writer<'_, A> {
         };
         shared.counters.spares_used.sub(spares_freed as u64);
         shared.counters.buckets_merged.add(1);
+        self.state.scan.soonest.spoil_round();
         true
     }
 
-    /// Scans chains until one has given something back.
+    /// Scans chains until one has given something back. Where nothing has expired nothing is scanned, so that a store that is refused takes no longer
+    /// than one that is not.
     fn reclaim(&mut self, steps_left: &mut usize, now: Moment) -> bool {
-        while *steps_left > 0 {
+        while *steps_left > 0 && self.has_to_scan(now) {
             *steps_left -= 1;
             if self.scan_next(now) {
                 return true;

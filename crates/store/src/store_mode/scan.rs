@@ -8,6 +8,7 @@
 use super::Writer;
 use super::find::Found;
 use super::name::{Generation, Name};
+use super::soonest::Soonest;
 use crate::access::Access;
 use crate::heap::Item;
 use crate::index::Entry;
@@ -21,6 +22,8 @@ pub(super) struct Cursor {
     /// Chains that have not been looked at since the last flush.
     after_flush: usize,
     inserts: u8,
+    /// When there is something to be found again.
+    pub soonest: Soonest,
 }
 
 /// Inserts that pay for one chain.
@@ -58,9 +61,17 @@ impl<A: Access> Writer<'_, A> {
         let cursor = &mut self.state.scan;
         // The index may have changed since.
         let main = if cursor.main < mains { cursor.main } else { 0 };
+        if main == 0 {
+            cursor.soonest.begin_round();
+        }
         cursor.main = main + 1;
         cursor.after_flush = cursor.after_flush.saturating_sub(1);
         self.shared.index.main(main)
+    }
+
+    /// Whether the scan may find anything that can be freed.
+    pub(super) fn has_to_scan(&self, now: Moment) -> bool {
+        self.state.scan.after_flush > 0 || self.state.scan.soonest.may_be_due(now)
     }
 
     /// Scans the chain whose turn it is; says whether that has freed anything.
@@ -104,6 +115,8 @@ impl<A: Access> Writer<'_, A> {
                     },
                 );
                 freed += 1;
+            } else {
+                self.state.scan.soonest.meet(item.expiry());
             }
         }
         self.shorten_chain(home);
@@ -125,5 +138,93 @@ impl<A: Access> Writer<'_, A> {
         }
         main.write_end(A::SHARED_READS);
         true
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::access::Erew;
+    use crate::heap::{History, NewItem};
+    use crate::memory::PagePolicy;
+    use crate::partition::Stored;
+    use crate::store_mode::{Owner, StoreConfig};
+    use glimmer_base::{Expiry, Moment, Seed};
+
+    const EXPIRY_MS: u64 = 5_000;
+
+    fn at(ms: u64) -> Moment {
+        Moment {
+            ms,
+            epoch_unix_ms: 0,
+        }
+    }
+
+    /// A full partition in which so many items expire.
+    fn full(expiring: u32) -> (Owner<Erew>, u32) {
+        let config = StoreConfig {
+            bytes: 4 << 20,
+            pages: PagePolicy::Small,
+            ..StoreConfig::default()
+        };
+        let mut owner = Owner::new(&config).unwrap();
+        let mut stored = 0;
+        loop {
+            let expiry = if stored < expiring {
+                Expiry::at_ms(EXPIRY_MS)
+            } else {
+                Expiry::NEVER
+            };
+            if !put(&mut owner, stored, expiry, 2_000) {
+                return (owner, stored);
+            }
+            stored += 1;
+        }
+    }
+
+    fn put(owner: &mut Owner<Erew>, number: u32, expiry: Expiry, now_ms: u64) -> bool {
+        let key = number.to_be_bytes();
+        let item = NewItem {
+            key: &key,
+            value: [&[7; 40], &[]],
+            flags: 0,
+            expiry,
+            history: History::NEW,
+        };
+        let keyhash = Seed(0).keyhash(&key);
+        let stored = owner.enter(0).put(keyhash, &item, at(now_ms));
+        matches!(stored, Stored::Yes(_))
+    }
+
+    /// The chain whose turn it is before and after some stores, and how many of them were refused.
+    fn turns(owner: &mut Owner<Erew>, numbers: std::ops::Range<u32>, now_ms: u64) -> (bool, usize) {
+        let before = owner.enter(0).state.scan.main;
+        let refused = numbers
+            .filter(|&number| !put(owner, number, Expiry::NEVER, now_ms))
+            .count();
+        (owner.enter(0).state.scan.main != before, refused)
+    }
+
+    #[test]
+    fn a_store_that_is_refused_scans_only_where_something_may_have_expired() {
+        let (mut owner, stored) = full(0);
+        let (scanned, refused) = turns(&mut owner, stored..stored + 100, u64::MAX - 1);
+        assert!(!scanned && refused == 100, "{refused}");
+
+        let (mut owner, stored) = full(100);
+        let (scanned, refused) = turns(&mut owner, stored..stored + 100, EXPIRY_MS - 1);
+        assert!(!scanned && refused == 100, "{refused}");
+        let mut refused = usize::MAX;
+        let mut number = stored;
+        while refused > 0 && number < 1_000_000 {
+            let (scanned, now) = turns(&mut owner, number..number + 1, EXPIRY_MS);
+            assert!(scanned);
+            (refused, number) = (now, number + 1);
+        }
+        assert_eq!(refused, 0, "expired items make room");
+        // All of them are found, and a whole round on nobody looks any more.
+        while turns(&mut owner, number..number + 1, EXPIRY_MS).0 {
+            number += 1;
+            assert!(number < 1_000_000, "the scan never comes to rest");
+        }
     }
 }

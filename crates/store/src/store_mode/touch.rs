@@ -58,6 +58,7 @@ impl<A: Access> Writer<'_, A> {
             main.write_begin(A::SHARED_READS);
             write_amended(&item, expiry, &history);
             main.write_end(A::SHARED_READS);
+            self.state.scan.soonest.note(expiry);
             if is_touch {
                 self.shared.index.count_read(slot, entry, READS_COUNTED);
             }
