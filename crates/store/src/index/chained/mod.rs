@@ -78,6 +78,8 @@ impl Shape {
 /// See the module's text.
 pub struct ChainedIndex {
     memory: ZeroedSlice<AtomicU64>,
+    /// Buckets that the memory has room for: numbers below this are buckets, in use or not.
+    capacity: usize,
     /// Main buckets at the start, and for ever the fewest.
     roots: usize,
     /// Spare buckets to a main one, in 2^32nds.
@@ -98,12 +100,13 @@ impl ChainedIndex {
         (spares, mains): (usize, usize),
     ) -> Self {
         let index = ChainedIndex {
+            capacity: memory.len() / BUCKET_WORDS,
             memory,
             roots,
             spare_share: ((spares.min(mains) as u64) << 32).div_ceil(mains as u64),
             shape: CachePadded::new(AtomicU64::new(roots as u64)),
         };
-        assert!(roots >= 1 && index.number_of(roots) <= index.capacity());
+        assert!(roots >= 1 && index.number_of(roots) <= index.capacity);
         assert!(index.memory.as_ptr().cast::<Bucket>().is_aligned());
         index
     }
@@ -162,7 +165,7 @@ impl ChainedIndex {
 
     #[inline(always)]
     fn border_with(&self, mains: usize) -> usize {
-        let words = self.capacity() * BUCKET_WORDS;
+        let words = self.capacity * BUCKET_WORDS;
         words.saturating_sub(self.number_of(mains) * BUCKET_WORDS)
     }
 
@@ -182,8 +185,13 @@ impl ChainedIndex {
     /// The main bucket that a key belongs to, counted among main buckets.
     #[inline(always)]
     fn main_of(&self, shape: Shape, keyhash: Keyhash) -> usize {
+        let root = keyhash.bucket(self.roots);
+        // An index whose size was guessed right has never grown, and every key pays for this.
+        if shape.mains() == self.roots {
+            return root;
+        }
         let bits = keyhash.tag() as usize & ((2 << shape.level()) - 1);
-        let main = keyhash.bucket(self.roots) + self.roots * bits;
+        let main = root + self.roots * bits;
         if main < shape.mains() {
             main
         } else {
@@ -203,12 +211,6 @@ impl ChainedIndex {
         self.number_of(main)
     }
 
-    /// Numbers below this are buckets, in use or not.
-    #[inline(always)]
-    fn capacity(&self) -> usize {
-        self.memory.len() / BUCKET_WORDS
-    }
-
     /// Number of all buckets, spare ones included.
     pub fn count(&self) -> usize {
         self.number_of(self.shape().mains())
@@ -225,14 +227,14 @@ impl ChainedIndex {
         let (buckets, _) = self.memory.as_chunks::<BUCKET_WORDS>();
         // SAFETY: `new` has seen that the memory is aligned, and a bucket's words are as many as
         // its alignment has.
-        unsafe { Bucket::of(&buckets[buckets.len() - 1 - number]) }
+        unsafe { Bucket::of(&buckets[self.capacity - 1 - number]) }
     }
 
     /// The bucket behind another in a chain; none also for nonsense that a racing reader meets.
     #[inline(always)]
     fn behind(&self, number: usize) -> Option<usize> {
         let next = self.bucket(number).next();
-        next.filter(|&next| next < self.capacity())
+        next.filter(|&next| next < self.capacity)
     }
 
     /// The numbers of a chain's buckets, beginning with the main bucket.
@@ -303,7 +305,7 @@ impl ChainedIndex {
     /// Fetches a bucket, both lines, without waiting for it.
     #[inline(always)]
     pub fn prefetch(&self, number: usize) {
-        let at = self.memory.len() / BUCKET_WORDS * BUCKET_WORDS - (number + 1) * BUCKET_WORDS;
+        let at = (self.capacity - 1 - number) * BUCKET_WORDS;
         self.memory.prefetch(at);
         self.memory.prefetch(at + BUCKET_WORDS / 2);
     }

@@ -148,7 +148,7 @@ impl ChainedIndex {
             level += 1;
         }
         if level >= LEVELS_MAX
-            || self.number_of(added + 1) > self.capacity()
+            || self.number_of(added + 1) > self.capacity
             || self.border_with(added + 1) < kept
         {
             return None;
