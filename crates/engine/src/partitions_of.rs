@@ -89,32 +89,44 @@ impl<T: Table> Partitions<T> {
         }
     }
 
-    /// First stage of the pipeline.
+    /// First stage of the pipeline. Says where the bucket is, if this worker may look.
     #[inline(always)]
-    pub fn prefetch_bucket(&self, keyhash: Keyhash) {
+    pub fn prefetch_bucket(&self, keyhash: Keyhash, fetch: bool) -> T::Place {
         match self.handle_ref(keyhash) {
             Handle {
                 owner: Some(owner), ..
-            } => owner.prefetch_bucket(keyhash),
+            } => {
+                let place = owner.place(keyhash);
+                if fetch {
+                    owner.prefetch_bucket(place);
+                }
+                place
+            }
             Handle {
                 reader: Some(reader),
                 ..
-            } => reader.prefetch_bucket(keyhash),
-            _ => {}
+            } => {
+                let place = reader.place(keyhash);
+                if fetch {
+                    reader.prefetch_bucket(place);
+                }
+                place
+            }
+            _ => T::Place::default(),
         }
     }
 
     /// Second stage of the pipeline.
     #[inline(always)]
-    pub fn prefetch_item(&self, keyhash: Keyhash) {
+    pub fn prefetch_item(&self, keyhash: Keyhash, place: T::Place) {
         match self.handle_ref(keyhash) {
             Handle {
                 owner: Some(owner), ..
-            } => owner.prefetch_item(keyhash),
+            } => owner.prefetch_item(keyhash, place),
             Handle {
                 reader: Some(reader),
                 ..
-            } => reader.prefetch_item(keyhash),
+            } => reader.prefetch_item(keyhash, place),
             _ => {}
         }
     }

@@ -4,8 +4,8 @@
 //! after another, each request would wait for both. Here a request's bucket is fetched while the
 //! requests [`BUCKET_AHEAD`] places before it are executed, and its item while those [`ITEM_AHEAD`]
 //! places before it are, so that by the time it is executed both are in the cache. The stages only
-//! prefetch. Execution looks everything up anew, because a request earlier in the batch may have
-//! changed it.
+//! prefetch: the second fetches by what the first has computed, though the bucket may be elsewhere by then. Execution
+//! looks everything up anew, because a request earlier in the batch may have changed it.
 
 use crate::Partitions;
 use glimmer_base::Keyhash;
@@ -35,21 +35,25 @@ impl Stages {
 
 /// What the stages fetch from.
 pub trait Prefetch {
-    /// Fetches the key's bucket.
-    fn bucket(&self, keyhash: Keyhash);
+    /// Where a key's bucket was.
+    type Place: Copy + Default;
+    /// Finds the key's bucket, and fetches it if `fetch` says so.
+    fn bucket(&self, keyhash: Keyhash, fetch: bool) -> Self::Place;
     /// Fetches the key's item; its bucket has been fetched.
-    fn item(&self, keyhash: Keyhash);
+    fn item(&self, keyhash: Keyhash, place: Self::Place);
 }
 
 impl<T: Table> Prefetch for Partitions<T> {
+    type Place = T::Place;
+
     #[inline(always)]
-    fn bucket(&self, keyhash: Keyhash) {
-        self.prefetch_bucket(keyhash);
+    fn bucket(&self, keyhash: Keyhash, fetch: bool) -> T::Place {
+        self.prefetch_bucket(keyhash, fetch)
     }
 
     #[inline(always)]
-    fn item(&self, keyhash: Keyhash) {
-        self.prefetch_item(keyhash);
+    fn item(&self, keyhash: Keyhash, place: T::Place) {
+        self.prefetch_item(keyhash, place);
     }
 }
 
@@ -62,29 +66,30 @@ pub fn staged<T: Prefetch, J>(
     keyhash: impl Fn(&J) -> Keyhash,
     mut execute: impl FnMut(&mut T, usize, &J),
 ) {
-    let fetch_bucket = |table: &T, at: usize| {
-        if stages.bucket
+    let mut places = [T::Place::default(); BUCKET_AHEAD];
+    let fetch_bucket = |table: &T, places: &mut [T::Place; BUCKET_AHEAD], at: usize| {
+        if (stages.bucket || stages.item)
             && let Some(job) = jobs.get(at)
         {
-            table.bucket(keyhash(job));
+            places[at % BUCKET_AHEAD] = table.bucket(keyhash(job), stages.bucket);
         }
     };
-    let fetch_item = |table: &T, at: usize| {
+    let fetch_item = |table: &T, places: &[T::Place; BUCKET_AHEAD], at: usize| {
         if stages.item
             && let Some(job) = jobs.get(at)
         {
-            table.item(keyhash(job));
+            table.item(keyhash(job), places[at % BUCKET_AHEAD]);
         }
     };
     for at in 0..BUCKET_AHEAD {
-        fetch_bucket(table, at);
+        fetch_bucket(table, &mut places, at);
     }
     for at in 0..ITEM_AHEAD {
-        fetch_item(table, at);
+        fetch_item(table, &places, at);
     }
     for (at, job) in jobs.iter().enumerate() {
-        fetch_bucket(table, at + BUCKET_AHEAD);
-        fetch_item(table, at + ITEM_AHEAD);
+        fetch_bucket(table, &mut places, at + BUCKET_AHEAD);
+        fetch_item(table, &places, at + ITEM_AHEAD);
         execute(table, at, job);
     }
 }

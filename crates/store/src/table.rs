@@ -20,8 +20,10 @@ pub trait Table: Send + Sized + 'static {
     type Writer<'a>: TableWriter
     where
         Self: 'a;
+    /// Where a key's bucket was at a moment.
+    type Place: Copy + Default;
     /// The reading side for other cores.
-    type Reader: TableReader;
+    type Reader: TableReader<Place = Self::Place>;
 
     /// Begins work on the partition at a time when `flushes` flushes were due: the partition catches up with them first.
     fn enter(&mut self, flushes: u64) -> Self::Writer<'_>;
@@ -32,11 +34,14 @@ pub trait Table: Send + Sized + 'static {
     /// A second writing side, if the access mode allows that.
     fn share(&self) -> Option<Self>;
 
-    /// Fetches the key's bucket without waiting for it (the pipeline's first stage).
-    fn prefetch_bucket(&self, keyhash: Keyhash);
+    /// Where the key's bucket is now. It may be elsewhere in the next moment: the place is good for fetching, and for nothing else.
+    fn place(&self, keyhash: Keyhash) -> Self::Place;
 
-    /// Fetches the first lines of the items that the key's tag names, without waiting for them (the pipeline's second stage).
-    fn prefetch_item(&self, keyhash: Keyhash);
+    /// Fetches a bucket without waiting for it (the pipeline's first stage).
+    fn prefetch_bucket(&self, place: Self::Place);
+
+    /// Fetches the first lines of the items that the key's tag names in its bucket, without waiting for them (the pipeline's second stage).
+    fn prefetch_item(&self, keyhash: Keyhash, place: Self::Place);
 
     /// A way to the partition's figures, for any thread.
     fn figures(&self) -> Box<dyn TableFigures>;
@@ -161,6 +166,9 @@ pub(crate) fn optimistically<T>(mut attempt: impl FnMut() -> Option<T>) -> Resul
 
 /// The reading side of a partition, for cores that do not own it.
 pub trait TableReader: Clone + Send {
+    /// See [`Table::Place`].
+    type Place: Copy + Default;
+
     /// Reads an item beside the writer. `take` may run several times, each time on what may turn out to be nonsense (of sane size):
     /// it must undo what it did the last time, and the caller must undo the last run unless the answer is an item.
     ///
@@ -181,11 +189,14 @@ pub trait TableReader: Clone + Send {
         Absence::Other
     }
 
+    /// See [`Table::place`].
+    fn place(&self, keyhash: Keyhash) -> Self::Place;
+
     /// See [`Table::prefetch_bucket`].
-    fn prefetch_bucket(&self, keyhash: Keyhash);
+    fn prefetch_bucket(&self, place: Self::Place);
 
     /// See [`Table::prefetch_item`].
-    fn prefetch_item(&self, keyhash: Keyhash);
+    fn prefetch_item(&self, keyhash: Keyhash, place: Self::Place);
 }
 
 /// Reads a partition's figures, from any thread.

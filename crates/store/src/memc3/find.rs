@@ -73,9 +73,8 @@ impl Shared {
 
     /// Fetches the lines of both buckets.
     #[inline(always)]
-    pub(super) fn prefetch_buckets(&self, keyhash: Keyhash) {
-        let home = self.directory.home(keyhash);
-        let segment = self.directory.segment(&self.pool, &home);
+    pub(super) fn prefetch_buckets(&self, home: &Home) {
+        let segment = self.directory.segment(&self.pool, home);
         for bucket in home.buckets {
             self.pool.prefetch(segment.locate(bucket).0);
         }
@@ -84,10 +83,9 @@ impl Shared {
     /// Fetches the lines of every item that bears the key's tag: those that an item of the usual
     /// size has, three at most.
     #[inline(always)]
-    pub(super) fn prefetch_item(&self, keyhash: Keyhash) {
-        let home = self.directory.home(keyhash);
+    pub(super) fn prefetch_item(&self, home: &Home) {
         let last_word = self.usual_words.get().clamp(1, 16) as usize - 1;
-        let segment = self.directory.segment(&self.pool, &home);
+        let segment = self.directory.segment(&self.pool, home);
         for (_, slot) in segment.candidates(home.buckets, home.tag) {
             let at = slot.offset();
             self.pool.prefetch(at);

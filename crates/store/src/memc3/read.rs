@@ -3,7 +3,7 @@
 use super::{Found, Reader, Shared, Writer, expired};
 use crate::access::Access;
 use crate::heap::Item;
-use crate::index::cuckoo::{Slot, SlotAt, line_at};
+use crate::index::cuckoo::{Home, Slot, SlotAt, line_at};
 use crate::table::{Absence, Busy, TableReader, optimistically};
 use glimmer_base::sync::Ordering::{Acquire, Relaxed};
 use glimmer_base::sync::fence;
@@ -41,6 +41,8 @@ impl<A: Access> Writer<'_, A> {
 }
 
 impl TableReader for Reader {
+    type Place = Home;
+
     #[inline(always)]
     fn read<T>(
         &self,
@@ -68,13 +70,18 @@ impl TableReader for Reader {
     }
 
     #[inline(always)]
-    fn prefetch_bucket(&self, keyhash: Keyhash) {
-        self.shared.prefetch_buckets(keyhash);
+    fn place(&self, keyhash: Keyhash) -> Home {
+        self.shared.directory.home(keyhash)
     }
 
     #[inline(always)]
-    fn prefetch_item(&self, keyhash: Keyhash) {
-        self.shared.prefetch_item(keyhash);
+    fn prefetch_bucket(&self, place: Home) {
+        self.shared.prefetch_buckets(&place);
+    }
+
+    #[inline(always)]
+    fn prefetch_item(&self, _keyhash: Keyhash, place: Home) {
+        self.shared.prefetch_item(&place);
     }
 }
 

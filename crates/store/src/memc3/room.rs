@@ -80,7 +80,7 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         let ahead = self.state.slabs.ahead_of_hand(&shared.pool, class, AHEAD);
         if let Some(item) = ahead.and_then(|at| shared.item_at(at)) {
-            shared.prefetch_buckets(hash(shared, &item));
+            shared.prefetch_buckets(&shared.directory.home(hash(shared, &item)));
         }
     }
 
@@ -123,7 +123,7 @@ impl<A: Access> Writer<'_, A> {
         for at in state.slabs.chunks(&shared.pool, slab) {
             if let Some(item) = shared.item_at(at) {
                 let keyhash = hash(shared, &item);
-                shared.prefetch_buckets(keyhash);
+                shared.prefetch_buckets(&shared.directory.home(keyhash));
                 state.slab_items.push((keyhash, at));
             }
         }

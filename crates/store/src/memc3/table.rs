@@ -3,6 +3,7 @@
 use super::{Figures, Owner, Reader, Writer};
 use crate::access::{Access, Gate};
 use crate::heap::{CasSequence, History, Item, NewItem};
+use crate::index::cuckoo::Home;
 use crate::partition::{Counts, Stored};
 use crate::table::{Absence, Table, TableFigures, TableWriter};
 use glimmer_base::sync::Ordering::Acquire;
@@ -12,6 +13,7 @@ use std::ops::Range;
 impl<A: Access> Table for Owner<A> {
     type Access = A;
     type Writer<'a> = Writer<'a, A>;
+    type Place = Home;
     type Reader = Reader;
 
     #[inline(always)]
@@ -31,13 +33,18 @@ impl<A: Access> Table for Owner<A> {
     }
 
     #[inline(always)]
-    fn prefetch_bucket(&self, keyhash: Keyhash) {
-        self.shared.prefetch_buckets(keyhash);
+    fn place(&self, keyhash: Keyhash) -> Home {
+        self.shared.directory.home(keyhash)
     }
 
     #[inline(always)]
-    fn prefetch_item(&self, keyhash: Keyhash) {
-        self.shared.prefetch_item(keyhash);
+    fn prefetch_bucket(&self, place: Home) {
+        self.shared.prefetch_buckets(&place);
+    }
+
+    #[inline(always)]
+    fn prefetch_item(&self, _keyhash: Keyhash, place: Home) {
+        self.shared.prefetch_item(&place);
     }
 
     fn figures(&self) -> Box<dyn TableFigures> {

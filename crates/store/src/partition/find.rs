@@ -79,23 +79,22 @@ impl Shared {
             && geometry.distance(from, offset) < geometry.distance(from, to)
     }
 
-    /// Fetches the key's main bucket without waiting for it.
+    /// The number of the key's main bucket now.
     #[inline(always)]
-    pub(super) fn prefetch_bucket(&self, keyhash: Keyhash) {
-        self.index.prefetch(self.home(self.index.shape(), keyhash));
+    pub(super) fn place(&self, keyhash: Keyhash) -> usize {
+        self.home(self.index.shape(), keyhash)
     }
 
     /// Fetches the lines of every item in the key's main bucket that bears its tag: those that an
     /// item of the usual size has, three at most, which is where the processor's own prefetching
     /// has caught on. If there is none, the item may be in a spare bucket, which is fetched instead.
     #[inline(always)]
-    pub(super) fn prefetch_item(&self, keyhash: Keyhash) {
-        let home = self.home(self.index.shape(), keyhash);
+    pub(super) fn prefetch_item(&self, keyhash: Keyhash, home: usize) {
         let bucket = self.index.bucket(home);
         let last_word = self.usual_words.get().clamp(1, 16) as usize - 1;
         let mut places = bucket.tagged(keyhash.tag()).peekable();
         if places.peek().is_none() {
-            if let Some(spare) = self.index.chain(home).nth(1) {
+            if let Some(spare) = self.index.behind(home) {
                 self.index.prefetch(spare);
             }
             return;

@@ -54,7 +54,7 @@ impl Lookahead {
                 break;
             };
             let keyhash = hash(shared, &item);
-            shared.prefetch_bucket(keyhash);
+            shared.index.prefetch(shared.place(keyhash));
             self.ring[(self.first + self.count) % AHEAD] = (self.next, keyhash);
             self.count += 1;
             let behind = geometry.advance(self.next, item.layout().words() as u64);

@@ -60,6 +60,8 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
 }
 
 impl TableReader for Reader {
+    type Place = usize;
+
     #[inline(always)]
     fn read<T>(
         &self,
@@ -85,13 +87,18 @@ impl TableReader for Reader {
     }
 
     #[inline(always)]
-    fn prefetch_bucket(&self, keyhash: Keyhash) {
-        self.shared.prefetch_bucket(keyhash);
+    fn place(&self, keyhash: Keyhash) -> usize {
+        self.shared.place(keyhash)
     }
 
     #[inline(always)]
-    fn prefetch_item(&self, keyhash: Keyhash) {
-        self.shared.prefetch_item(keyhash);
+    fn prefetch_bucket(&self, place: usize) {
+        self.shared.index.prefetch(place);
+    }
+
+    #[inline(always)]
+    fn prefetch_item(&self, keyhash: Keyhash, place: usize) {
+        self.shared.prefetch_item(keyhash, place);
     }
 }
 

@@ -13,6 +13,7 @@ use std::ops::Range;
 impl<A: Access, E: Evict> Table for Owner<A, E> {
     type Access = A;
     type Writer<'a> = Writer<'a, A, E>;
+    type Place = usize;
     type Reader = Reader;
 
     #[inline(always)]
@@ -33,13 +34,18 @@ impl<A: Access, E: Evict> Table for Owner<A, E> {
     }
 
     #[inline(always)]
-    fn prefetch_bucket(&self, keyhash: Keyhash) {
-        self.shared.prefetch_bucket(keyhash);
+    fn place(&self, keyhash: Keyhash) -> usize {
+        self.shared.place(keyhash)
     }
 
     #[inline(always)]
-    fn prefetch_item(&self, keyhash: Keyhash) {
-        self.shared.prefetch_item(keyhash);
+    fn prefetch_bucket(&self, place: usize) {
+        self.shared.index.prefetch(place);
+    }
+
+    #[inline(always)]
+    fn prefetch_item(&self, keyhash: Keyhash, place: usize) {
+        self.shared.prefetch_item(keyhash, place);
     }
 
     fn figures(&self) -> Box<dyn TableFigures> {

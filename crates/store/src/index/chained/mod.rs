@@ -232,7 +232,7 @@ impl ChainedIndex {
 
     /// The bucket behind another in a chain; none also for nonsense that a racing reader meets.
     #[inline(always)]
-    fn behind(&self, number: usize) -> Option<usize> {
+    pub fn behind(&self, number: usize) -> Option<usize> {
         let next = self.bucket(number).next();
         next.filter(|&next| next < self.capacity)
     }

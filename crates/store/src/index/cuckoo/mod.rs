@@ -37,7 +37,7 @@ pub struct Directory {
 }
 
 /// Where a key's item can be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Home {
     /// The prefix: which entry of the directory.
     pub entry: usize,
