@@ -21,12 +21,11 @@
 //! time. Whenever it changes a slot, or an item in place, it
 //!
 //! 1. makes the version of the slot's line odd, then a release fence
-//!    ([`write_begin`](Line::write_begin)); where an item moves from one line to another, both
-//!    versions are odd before the fence;
+//!    ([`write_begin`](Line::write_begin));
 //! 2. changes slots, or the item, with relaxed stores;
-//! 3. makes the versions even again with release stores ([`write_end`](Line::write_end)).
+//! 3. makes the version even again with a release store ([`write_end`](Line::write_end)).
 //!
-//! The memory of an item is written anew only after the slot that named it was changed in this way,
+//! Where an item moves to its other bucket the version of the line that it leaves stands for both. The memory of an item is written anew only after the slot that named it was changed in this way,
 //! and a new item is written before a slot names it. A reader, which looks for a key in two buckets,
 //!
 //! 1. loads the versions of both lines with acquire ([`read_begin`](Line::read_begin)); odd means
@@ -38,9 +37,13 @@
 //! *Not torn, not foreign:* if a load of step 2 saw a slot that was changed, or a word of an item
 //! that was changed or whose memory was given away, then the writer's release fence before that
 //! store and the reader's acquire fence synchronise, and the store that made the version of the
-//! slot's line odd is visible to the last load. *Never missed:* an item that moves between its
-//! buckets changes the versions of both lines together, and the reader finds both unchanged, so
-//! what it saw of the two is one state of the table. *Not stale:* the first loads, if they read
+//! slot's line odd is visible to the last load. The slot that an item moved to is covered by the line
+//! that it left: bucket and tag together determine the other bucket, so whoever finds the tag there
+//! validates that line as well. *Never missed:* if a load of step 2 saw that an item had left one of
+//! its buckets, the same fences show the odd version of that line to the last load, so the first one
+//! can only have read the even version behind it, or a later one, and synchronises with the writer's
+//! last step: the item is seen in its other bucket, unless a later move took it away from there, of
+//! which the same holds; and one of the moves seen is the last. *Not stale:* the first loads, if they read
 //! even versions, synchronise with the writer's last step, so everything acknowledged before the
 //! read began is seen.
 //!
@@ -217,15 +220,6 @@ impl Line<'_> {
         }
     }
 
-    /// Begins a change of this line and another (which may be the same).
-    #[inline(always)]
-    pub fn write_begin_with(self, other: Line<'_>, shared: bool) {
-        if shared && self.differs(other) {
-            other.next_version(Relaxed);
-        }
-        self.write_begin(shared);
-    }
-
     /// Ends a change.
     #[inline(always)]
     pub fn write_end(self, shared: bool) {
@@ -233,20 +227,6 @@ impl Line<'_> {
             let weak = cfg!(weaken = "cuckoo_release_store");
             self.next_version(if weak { Relaxed } else { Release });
         }
-    }
-
-    /// Ends a change begun with [`write_begin_with`](Line::write_begin_with).
-    #[inline(always)]
-    pub fn write_end_with(self, other: Line<'_>, shared: bool) {
-        self.write_end(shared);
-        if self.differs(other) {
-            other.write_end(shared);
-        }
-    }
-
-    #[inline(always)]
-    fn differs(self, other: Line<'_>) -> bool {
-        !core::ptr::eq(self.0, other.0) && !cfg!(weaken = "cuckoo_one_version")
     }
 
     /// The version to read under, unless a writer is at work.

@@ -122,15 +122,18 @@ impl<'a> Segment<'a> {
         path.first().map(|&step| self.slot_at(step))
     }
 
+    /// Moves an item to an empty slot of its other bucket. The version of the line that it leaves covers
+    /// both: see [`line`](super::line).
     #[inline(always)]
-    fn relocate(self, from: SlotAt, to: SlotAt, shared: bool) {
+    pub fn relocate(self, from: SlotAt, to: SlotAt, shared: bool) {
         let (old, new) = (line_at(self.pool, from.line), line_at(self.pool, to.line));
         let tag = (old.tags(from.bucket) >> (8 * from.place)) as u8;
         let slot = old.slot(from.bucket, from.place);
-        old.write_begin_with(new, shared);
+        let shared = shared && !cfg!(weaken = "cuckoo_move_version");
+        old.write_begin(shared);
         new.set(to.bucket, to.place, tag, slot);
         old.set(from.bucket, from.place, 0, Slot::new(0));
-        old.write_end_with(new, shared);
+        old.write_end(shared);
     }
 }
 
