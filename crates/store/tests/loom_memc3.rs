@@ -2,13 +2,14 @@
 //! on preemptions) and every value that a relaxed load may return. `RUSTFLAGS="--cfg loom" cargo
 //! test -p glimmer-store --release --test loom_memc3`.
 //!
-//! Pages have two lines here, so a segment has six buckets of four slots.
+//! Pages have two lines here, so a segment has six buckets of four slots. Readers have threads of their own: with the writer there and
+//! the reader in the main thread loom tries a fraction of the orders.
 #![cfg(loom)]
 
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
 use glimmer_store::access::{Access, Crcw, Crew};
 use glimmer_store::heap::{History, Item, NewItem};
-use glimmer_store::index::cuckoo::spread;
+use glimmer_store::index::cuckoo::{point, spread};
 use glimmer_store::memc3::{Memc3Config, Owner, Reader};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::table::{Table, TableFigures, TableReader};
@@ -95,11 +96,13 @@ fn in_place_updates_are_not_torn() {
         let mut owner = table::<Crew>(PAGES_MIN);
         let reader = owner.reader().unwrap();
         put(&mut owner, 0, key(0), 1);
-        let writer = thread::spawn(move || put(&mut owner, 0, key(0), 2));
-        if let Ok(found) = get(&reader, key(0)) {
-            assert_whole(&found.expect("the key is never absent"));
-        }
-        writer.join().unwrap();
+        let reading = thread::spawn(move || {
+            if let Ok(found) = get(&reader, key(0)) {
+                assert_whole(&found.expect("the key is never absent"));
+            }
+        });
+        put(&mut owner, 0, key(0), 2);
+        reading.join().unwrap();
     });
 }
 
@@ -115,15 +118,15 @@ fn items_whose_memory_is_given_away_are_not_torn() {
             put(&mut owner, 0, key(n), 1 + n as u8);
         }
         assert_eq!(Owner::figures(&owner).counts(0).evictions, 0);
-        let writer = thread::spawn(move || {
-            put(&mut owner, 0, key(full), 1 + full as u8);
-            assert_eq!(Owner::figures(&owner).counts(0).evictions, 1);
+        let reading = thread::spawn(move || {
+            if let Ok(Some(found)) = get(&reader, key(0)) {
+                assert_whole(&found);
+                assert_eq!(found.0, 1, "another item's value");
+            }
         });
-        if let Ok(Some(found)) = get(&reader, key(0)) {
-            assert_whole(&found);
-            assert_eq!(found.0, 1, "another item's value");
-        }
-        writer.join().unwrap();
+        put(&mut owner, 0, key(full), 1 + full as u8);
+        assert_eq!(Owner::figures(&owner).counts(0).evictions, 1);
+        reading.join().unwrap();
     });
 }
 
@@ -135,20 +138,20 @@ fn acknowledged_writes_are_seen() {
         let reader = owner.reader().unwrap();
         put(&mut owner, 0, key(0), 1);
         let acknowledged = Arc::new(AtomicBool::new(false));
-        let writer = {
+        let reading = {
             let acknowledged = acknowledged.clone();
             thread::spawn(move || {
-                put(&mut owner, 0, key(0), 2);
-                acknowledged.store(true, Ordering::Release);
+                let after = acknowledged.load(Ordering::Acquire);
+                if let Ok(found) = get(&reader, key(0)) {
+                    let found = found.expect("the key is never absent");
+                    assert_whole(&found);
+                    assert!(!after || found.0 == 2, "stale after it was acknowledged");
+                }
             })
         };
-        let after = acknowledged.load(Ordering::Acquire);
-        if let Ok(found) = get(&reader, key(0)) {
-            let found = found.expect("the key is never absent");
-            assert_whole(&found);
-            assert!(!after || found.0 == 2, "stale after it was acknowledged");
-        }
-        writer.join().unwrap();
+        put(&mut owner, 0, key(0), 2);
+        acknowledged.store(true, Ordering::Release);
+        reading.join().unwrap();
     });
 }
 
@@ -160,23 +163,23 @@ fn deletes_are_seen() {
         let reader = owner.reader().unwrap();
         put(&mut owner, 0, key(0), 1);
         let acknowledged = Arc::new(AtomicBool::new(false));
-        let writer = {
+        let reading = {
             let acknowledged = acknowledged.clone();
             thread::spawn(move || {
-                assert!(owner.enter(0).remove(hash(key(0)), &key(0), NOW));
-                put(&mut owner, 0, key(1), 2);
-                acknowledged.store(true, Ordering::Release);
+                let after = acknowledged.load(Ordering::Acquire);
+                if let Ok(found) = get(&reader, key(0)) {
+                    assert!(!after || found.is_none());
+                    if let Some(found) = &found {
+                        assert_whole(found);
+                        assert_eq!(found.0, 1, "another item's value");
+                    }
+                }
             })
         };
-        let after = acknowledged.load(Ordering::Acquire);
-        if let Ok(found) = get(&reader, key(0)) {
-            assert!(!after || found.is_none());
-            if let Some(found) = &found {
-                assert_whole(found);
-                assert_eq!(found.0, 1, "another item's value");
-            }
-        }
-        writer.join().unwrap();
+        assert!(owner.enter(0).remove(hash(key(0)), &key(0), NOW));
+        put(&mut owner, 0, key(1), 2);
+        acknowledged.store(true, Ordering::Release);
+        reading.join().unwrap();
     });
 }
 
@@ -202,16 +205,16 @@ fn items_that_are_moved_are_never_absent() {
         for (n, &key) in moved.iter().chain(&others).enumerate() {
             put(&mut owner, 0, key, 1 + n as u8);
         }
-        let writer = thread::spawn(move || {
-            put(&mut owner, 0, new, 9);
-            assert_eq!(Owner::figures(&owner).counts(0).items, 9);
+        let reading = thread::spawn(move || {
+            if let Ok(found) = get(&reader, moved[0]) {
+                let found = found.expect("an item that is moved is never absent");
+                assert_whole(&found);
+                assert_eq!(found.0, 1);
+            }
         });
-        if let Ok(found) = get(&reader, moved[0]) {
-            let found = found.expect("an item that is moved is never absent");
-            assert_whole(&found);
-            assert_eq!(found.0, 1);
-        }
-        writer.join().unwrap();
+        put(&mut owner, 0, new, 9);
+        assert_eq!(Owner::figures(&owner).counts(0).items, 9);
+        reading.join().unwrap();
     });
 }
 
@@ -238,8 +241,12 @@ fn keys_before_split() -> usize {
 
 /// The key among the first `n` that a split moves to the new segment, or does not.
 fn some_key(n: usize, moves: bool) -> Key {
-    let upper = |key: &Key| (hash(*key).0 >> 47) & 1 == 1;
-    (0..n).map(key).find(|key| upper(key) == moves).unwrap()
+    (0..n).map(key).find(|&key| is_moved(key) == moves).unwrap()
+}
+
+/// Whether the first split moves a key.
+fn is_moved(key: Key) -> bool {
+    point(hash(key)) >= 1 << 31
 }
 
 /// A segment is split under a reader: it finds the item, on the old page or on the new one.
@@ -252,12 +259,14 @@ fn items_of_a_segment_that_is_split_are_never_absent() {
         for n in 0..n {
             put(&mut owner, 0, key(n), 1 + n as u8);
         }
-        let writer = thread::spawn(move || put(&mut owner, 0, key(n), 1 + n as u8));
-        if let Ok(found) = get(&reader, some_key(n, true)) {
-            let found = found.expect("an item that goes to a new segment is never absent");
-            assert_whole(&found);
-        }
-        writer.join().unwrap();
+        let reading = thread::spawn(move || {
+            if let Ok(found) = get(&reader, some_key(n, true)) {
+                let found = found.expect("an item that goes to a new segment is never absent");
+                assert_whole(&found);
+            }
+        });
+        put(&mut owner, 0, key(n), 1 + n as u8);
+        reading.join().unwrap();
     });
 }
 
@@ -274,14 +283,18 @@ fn items_that_are_flushed_are_not_torn() {
         }
         // The first item lies where the next one will after the flush.
         let first = key(0);
-        let moved = (hash(first).0 >> 47) & 1 == 1;
-        assert!(moved, "choose a seed by which the first key moves");
-        let writer = thread::spawn(move || put(&mut owner, 1, key(n), 1 + n as u8));
-        if let Ok(Some(found)) = get(&reader, first) {
-            assert_whole(&found);
-            assert_eq!(found.0, 1, "another item's value");
-        }
-        writer.join().unwrap();
+        assert!(
+            is_moved(first),
+            "choose a seed by which the first key moves"
+        );
+        let reading = thread::spawn(move || {
+            if let Ok(Some(found)) = get(&reader, first) {
+                assert_whole(&found);
+                assert_eq!(found.0, 1, "another item's value");
+            }
+        });
+        put(&mut owner, 1, key(n), 1 + n as u8);
+        reading.join().unwrap();
     });
 }
 

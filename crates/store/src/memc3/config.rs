@@ -121,7 +121,7 @@ impl Memc3Config {
         }
         let segments_max = (pages / Self::INDEX_SHARE_MAX).clamp(1, pages - item_pages_min);
         let slots = buckets_in(page_words) as usize * BUCKET_SLOTS;
-        // Segments that the smallest items could need, and twice that for how unevenly they fill.
+        // Four times as many as the smallest items would fill: keys lie up to half as densely again as on average, and a segment may be half full.
         let wanted = 4 * (pages * page_words / ITEM_WORDS_MIN) / slots;
         let depth = wanted.next_power_of_two().trailing_zeros();
         let pool = Pool::new(pages, page_words, self.pages, self.numa_node)

@@ -82,6 +82,54 @@ fn an_index_takes_less_than_six_bytes_for_a_key_at_95_percent() {
 }
 
 #[test]
+fn points_are_in_the_order_of_the_bits_and_twice_as_dense_at_the_end() {
+    let point_of = |bits: u64| point(Keyhash(bits << 16));
+    let step = (1u64 << 32) / 1_000;
+    let places: Vec<u64> = (0..=1_000)
+        .map(|n| point_of((n * step).min((1 << 32) - 1)))
+        .collect();
+    assert!(places.is_sorted() && places[0] == 0 && places[1_000] < 1 << 32);
+    let (first, last) = (places[1] - places[0], places[1_000] - places[999]);
+    let ratio = first as f64 / last as f64;
+    assert!((1.98..2.01).contains(&ratio), "{ratio}");
+    // The bits of partition and tag have no part in it.
+    assert_eq!(point(Keyhash(!0)), point(Keyhash(!0 >> 16 & !0xFFFF)));
+}
+
+/// Segments that split when they are 95% full, with keys spread as evenly as can be.
+#[test]
+fn an_index_of_many_segments_takes_less_than_nine_bytes_for_a_key_at_any_time() {
+    let full = 0.95 * 12_288.0;
+    // What share of the keys lies before a place: the curve's inverse.
+    let before = |place: f64| 2.0 - (4.0 - 3.0 * place).sqrt();
+    let mut segments = vec![(0.0, 1.0)];
+    let mut keys = 1_000.0;
+    while keys < 3e6 {
+        keys *= 1.001;
+        segments = segments
+            .iter()
+            .flat_map(
+                |&(from, to)| match (before(to) - before(from)) * keys > full {
+                    true => vec![(from, (from + to) / 2.0), ((from + to) / 2.0, to)],
+                    false => vec![(from, to)],
+                },
+            )
+            .collect();
+        let per_key = segments.len() as f64 * 65_536.0 / keys;
+        if segments.len() > 2 {
+            assert!(per_key < 10.0, "{per_key} with {}", segments.len());
+        }
+        if segments.len() > 12 {
+            assert!(
+                (7.5..9.0).contains(&per_key),
+                "{per_key} with {}",
+                segments.len()
+            );
+        }
+    }
+}
+
+#[test]
 fn prefixes_are_handed_out_in_runs() {
     let directory = Directory::new(4, 99, 8192);
     let home = |bits: u64| directory.home(Keyhash(bits << 44));
