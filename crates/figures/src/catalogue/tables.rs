@@ -13,6 +13,7 @@ use crate::{
 /// Far more than any cache holds.
 const ITEMS: u32 = 1 << 24;
 const CACHE: &str = "glimmer cache mode";
+const CACHE_FIFO: &str = "glimmer cache mode, fifo";
 const STORE: &str = "glimmer store mode";
 const MEMC3: &str = "glimmer memc3";
 const MEMC3_SHARED: &str = "glimmer memc3, crcw";
@@ -29,6 +30,7 @@ fn candidates() -> Vec<(&'static str, Candidate)> {
     let ours = |table, mode| Candidate::Ours(table, mode);
     let mut all = vec![
         (CACHE, ours(Ours::S3Fifo, Mode::Erew)),
+        (CACHE_FIFO, ours(Ours::Fifo, Mode::Erew)),
         (STORE, ours(Ours::Store, Mode::Erew)),
         (MEMC3, ours(Ours::Memc3, Mode::Erew)),
         (MEMC3_SHARED, ours(Ours::Memc3, Mode::Crcw)),
@@ -60,14 +62,14 @@ impl Figure for Tables {
             source: "MICA (NSDI'14), §5.2, and MemC3 (NSDI'13), §5.2; no figure",
             claim: "MICA's cache and store modes show only minor differences. MemC3's table answers twice as many lookups of keys that are there as chaining, and five \
                     times as many of keys that are not.",
-            here: "One core, 16.8 million tiny items (8-byte keys and values), uniform keys. Ours are driven through the engine's pipeline. Public tables \
+            here: "One core, 16.8 million tiny items (8-byte keys and values), uniform keys. Ours are driven through the engine's pipeline; cache mode evicts as it does by default (S3-FIFO), and first in, first out as MICA does, which counts no reads. Public tables \
                    are driven by the same loop; they keep keys and values of a length that is known when they are compiled, in the table itself, and hash with XXH3 as ours do. \
                    The bounds are this project's own.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 1,
                 cores_of_paper: 1,
-                memory_mib: 11_000,
+                memory_mib: 12_000,
                 peers: &[],
             },
             columns: Columns {
@@ -112,7 +114,8 @@ impl Figure for Tables {
             );
         }
         for gets in [95, 50] {
-            let ours = [CACHE, STORE, MEMC3].map(|table| data.median(MIXED, table, place(gets)));
+            let ours = [CACHE, CACHE_FIFO, STORE, MEMC3]
+                .map(|table| data.median(MIXED, table, place(gets)));
             let ours = ours.into_iter().flatten().reduce(f64::max);
             let theirs = best(data, MIXED, &place(gets), false);
             shape.at_least(
@@ -159,7 +162,7 @@ mod tests {
             for x in &places {
                 let panel = if x.contains("GET") { MIXED } else { LOOKUPS };
                 let rate = match table {
-                    CACHE => 20.0,
+                    CACHE | CACHE_FIFO => 20.0,
                     STORE => 19.0,
                     MEMC3 | MEMC3_SHARED => 16.0,
                     CHAINING => 3.0,
