@@ -379,8 +379,8 @@ impl<T> Session<T> {
         self.refresh();
     }
 
-    /// Ends a request.
-    #[inline]
+    /// Ends a request. Inlined, so that the answer reaches its taker in registers.
+    #[inline(always)]
     fn finish(
         &mut self,
         place: u32,
@@ -402,6 +402,17 @@ impl<T> Session<T> {
         {
             self.release(core);
         }
+    }
+
+    /// Ends a request that has no answer.
+    #[cold]
+    fn fail(
+        &mut self,
+        place: u32,
+        failure: Failure,
+        on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
+    ) {
+        self.finish(place, Err(failure), on_answer);
     }
 
     /// Has changes leave that waited for others.

@@ -86,8 +86,8 @@ impl<T> Session<T> {
         let flight = &mut self.flights[place as usize];
         flight.refusal = Some(reply.status);
         match reply.status {
-            Status::Superseded => self.finish(place, Err(Failure::Superseded), on_answer),
-            Status::Forgotten => self.finish(place, Err(Failure::Forgotten), on_answer),
+            Status::Superseded => self.fail(place, Failure::Superseded, on_answer),
+            Status::Forgotten => self.fail(place, Failure::Forgotten, on_answer),
             Status::AskOwner if flight.is_read => self.direct(place),
             Status::AskAlone if matches!(flight.phase, Phase::Waiting(_)) => {
                 self.depart_again(place);
@@ -150,7 +150,7 @@ impl<T> Session<T> {
                 };
                 match Reply::read(assembly.bytes()) {
                     Some((reply, _)) => self.take_reply(place, &reply, on_answer),
-                    None => self.finish(place, Err(Failure::Protocol), on_answer),
+                    None => self.fail(place, Failure::Protocol, on_answer),
                 }
             }
             Joined::More => {

@@ -74,7 +74,7 @@ impl<T> Session<T> {
                     Some(Status::Malformed) => Failure::Protocol,
                     _ => Failure::Silent,
                 };
-                self.finish(place, Err(failure), on_answer);
+                self.fail(place, failure, on_answer);
             } else if let Phase::Waiting(until_us) = flight.phase
                 && until_us <= now_us
                 && self.settings.resends
@@ -121,7 +121,7 @@ impl<T> Session<T> {
         let shares = self.groups.shares(number);
         let group = self.groups.take(number);
         let shape = group.shape(if shares { self.packing.requests() } else { 1 });
-        let header = self.header(Kind::Requests, now_us);
+        let header = self.header(Kind::Requests, now_us).bytes();
         self.train.clear();
         for (index, flights) in group.flights.chunks(shape.requests).enumerate() {
             self.train.resize(index * shape.stride, 0);
@@ -133,10 +133,9 @@ impl<T> Session<T> {
 
     /// Appends a datagram with these requests to the train.
     #[inline]
-    fn put_datagram(&mut self, mut header: RequestHeader, flights: &[u32], now_us: u64) {
-        header.count = flights.len() as u8;
+    fn put_datagram(&mut self, header: [u8; RequestHeader::BYTES], flights: &[u32], now_us: u64) {
         let sequence_of = |&place: &u32| self.flights[place as usize].sequence;
-        header.sequence = match flights {
+        let sequence = match flights {
             [only] => sequence_of(only),
             several => {
                 let contents = several.iter().map(sequence_of).collect();
@@ -144,7 +143,11 @@ impl<T> Session<T> {
                 self.parcels.begin(contents, now_us)
             }
         };
-        self.train.extend_from_slice(&header.bytes());
+        let start = self.train.len();
+        self.train.extend_from_slice(&header);
+        if let Some(header) = self.train[start..].first_chunk_mut() {
+            RequestHeader::renumber(header, flights.len() as u8, sequence);
+        }
         for &place in flights {
             let flight = &mut self.flights[place as usize];
             self.train.extend_from_slice(&flight.record);

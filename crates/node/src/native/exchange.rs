@@ -273,7 +273,7 @@ impl Exchange {
                     }
                 }
             }
-            let header = self.header(letter, Kind::Replies).bytes();
+            let header = self.header(letter, Kind::Replies);
             if !(self.outbox).put(trains, letter, &header, &reply, tools.send) {
                 reply.clear();
                 (0..letter.entries).for_each(|_| reply::status(&mut reply, Status::NoToken));
@@ -301,8 +301,7 @@ impl Exchange {
                 self.intake.note(slot, answer);
                 let is_short = ReplyHeader::BYTES + answer.len() <= DATAGRAM_BYTES_MAX;
                 if is_short {
-                    let head = header.bytes();
-                    if self.outbox.put(trains, letter, &head, answer, tools.send) {
+                    if (self.outbox).put(trains, letter, &header, answer, tools.send) {
                         return;
                     }
                 } else if letter.is_proven {
@@ -315,21 +314,19 @@ impl Exchange {
             }
             Entry::Settled(status) => self.put_status(trains, letter, status, tools),
             Entry::Repeated(place) => {
-                let (head, answer) = (header.bytes(), answers[place as usize]);
-                (self.outbox).put(trains, letter, &head, answer.bytes(), tools.send);
+                let answer = answers[place as usize];
+                (self.outbox).put(trains, letter, &header, answer.bytes(), tools.send);
             }
             Entry::Progress(next) => {
                 header.kind = Kind::Progress;
-                let head = header.bytes();
-                (self.outbox).put(trains, letter, &head, &next.to_le_bytes(), tools.send);
+                (self.outbox).put(trains, letter, &header, &next.to_le_bytes(), tools.send);
             }
             Entry::Directory => {
                 header.kind = Kind::DirectoryReply;
                 let directory = self.directory(trains, letter, tools);
                 self.reply.clear();
                 directory.write(&mut self.reply);
-                let head = header.bytes();
-                (self.outbox).put(trains, letter, &head, &self.reply, tools.send);
+                (self.outbox).put(trains, letter, &header, &self.reply, tools.send);
             }
         }
     }
@@ -342,7 +339,7 @@ impl Exchange {
         tools: &mut Tools<'_>,
     ) {
         let bytes = reply::status_bytes(status);
-        let head = self.header(letter, Kind::Replies).bytes();
+        let head = self.header(letter, Kind::Replies);
         self.outbox.put(trains, letter, &head, &bytes, tools.send);
     }
 

@@ -72,8 +72,24 @@ struct Client {
 /// Where a mutation's entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    client: u32,
-    entry: u32,
+    /// The client's place, and behind it the entry's. One word: it is copied as one, soon after it has been written.
+    places: u64,
+}
+
+impl Slot {
+    fn new(client: u32, entry: usize) -> Slot {
+        Slot {
+            places: u64::from(client) << 32 | entry as u64,
+        }
+    }
+
+    fn client(self) -> usize {
+        (self.places >> 32) as usize
+    }
+
+    fn entry(self) -> usize {
+        self.places as u32 as usize
+    }
 }
 
 /// What is to be done with a mutation.
@@ -159,15 +175,12 @@ impl Ledger {
             key,
             ..Entry::default()
         };
-        Verdict::Execute(Slot {
-            client: place,
-            entry: entry as u32,
-        })
+        Verdict::Execute(Slot::new(place, entry))
     }
 
     /// A mutation has been executed, and this is its answer; none: it was not executed after all.
     pub fn settle(&mut self, slot: Slot, answer: Option<Answer>) {
-        let entry = &mut self.clients[slot.client as usize].entries[slot.entry as usize];
+        let entry = &mut self.clients[slot.client()].entries[slot.entry()];
         match answer {
             Some(answer) => (entry.state, entry.answer) = (State::Executed, answer),
             None => *entry = Entry::default(),

@@ -67,26 +67,28 @@ impl Outbox {
         }
     }
 
-    /// Puts a reply of at most [`DATAGRAM_BYTES_MAX`] bytes, in two parts, on its way. False: it is longer than its request, and the client has not
+    /// Puts a reply of at most [`DATAGRAM_BYTES_MAX`] bytes, its header among them, on its way. False: it is longer than its request, and the client has not
     /// shown that it owns its address.
     #[inline]
     pub fn put(
         &mut self,
         trains: &mut Trains,
         letter: &Letter,
-        head: &[u8],
+        head: &ReplyHeader,
         rest: &[u8],
         send: &mut Send<'_>,
     ) -> bool {
-        let (train, bytes) = (letter.spot.train, head.len() + rest.len());
+        let (train, bytes) = (letter.spot.train, ReplyHeader::BYTES + rest.len());
         if bytes <= letter.bytes {
             // Never behind the datagrams that have been read: each of those before this one has left at most one reply.
             let written = &mut self.written[train];
             let start = written.replies * trains.stride(train);
-            let (middle, end) = (start + head.len(), start + bytes);
-            let target = trains.bytes_mut(train);
-            target[start..middle].copy_from_slice(head);
-            target[middle..end].copy_from_slice(rest);
+            let end = start + bytes;
+            let target = &mut trains.bytes_mut(train)[start..end];
+            if let Some((first, others)) = target.split_first_chunk_mut() {
+                head.write(first);
+                others.copy_from_slice(rest);
+            }
             *written = Written {
                 replies: written.replies + 1,
                 end,
@@ -95,7 +97,7 @@ impl Outbox {
             return true;
         }
         if letter.is_proven {
-            self.put_beside(trains, train, head, rest, send);
+            self.put_beside(trains, train, &head.bytes(), rest, send);
         }
         letter.is_proven
     }
@@ -104,7 +106,7 @@ impl Outbox {
         &mut self,
         trains: &Trains,
         train: usize,
-        head: &[u8],
+        head: &[u8; ReplyHeader::BYTES],
         rest: &[u8],
         send: &mut Send<'_>,
     ) {

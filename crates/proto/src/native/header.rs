@@ -75,6 +75,9 @@ pub struct RequestHeader {
 impl RequestHeader {
     /// Bytes of it.
     pub const BYTES: usize = 32;
+    /// Where its bytes have what differs between the datagrams of a train.
+    const COUNT_AT: usize = 3;
+    const SEQUENCE_AT: usize = 8;
 
     /// Reads it from the front of a datagram; none if this is no datagram of a client's in this version.
     #[inline]
@@ -106,6 +109,13 @@ impl RequestHeader {
         bytes[16..24].copy_from_slice(&self.client.to_le_bytes());
         bytes[24..].copy_from_slice(&self.token.to_le_bytes());
         bytes
+    }
+
+    /// Makes the bytes of a header those of another datagram's of the same train.
+    #[inline]
+    pub fn renumber(bytes: &mut [u8; Self::BYTES], count: u8, sequence: u32) {
+        bytes[Self::COUNT_AT] = count;
+        bytes[Self::SEQUENCE_AT..][..4].copy_from_slice(&sequence.to_le_bytes());
     }
 }
 
@@ -161,10 +171,17 @@ impl ReplyHeader {
     #[inline]
     pub fn bytes(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
-        bytes[..4].copy_from_slice(&[MAGIC, VERSION, self.kind as u8, self.count]);
-        bytes[4..8].copy_from_slice(&self.directory.to_le_bytes());
-        bytes[8..12].copy_from_slice(&self.sequence.to_le_bytes());
-        bytes[12..].copy_from_slice(&self.timestamp.to_le_bytes());
+        self.write(&mut bytes);
         bytes
+    }
+
+    /// Writes it to where it is to be, in whole words: bytes that are put together elsewhere would have to be waited for when they are copied.
+    #[inline(always)]
+    pub fn write(&self, out: &mut [u8; Self::BYTES]) {
+        let kinds = u32::from_le_bytes([MAGIC, VERSION, self.kind as u8, self.count]);
+        let first = u64::from(kinds) | u64::from(self.directory) << 32;
+        let second = u64::from(self.sequence) | u64::from(self.timestamp) << 32;
+        out[..8].copy_from_slice(&first.to_le_bytes());
+        out[8..].copy_from_slice(&second.to_le_bytes());
     }
 }
