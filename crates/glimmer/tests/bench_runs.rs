@@ -218,10 +218,12 @@ fn native_is_measured_beside_the_echo() {
     let more = ["--in-flight", "64", "--memory", "64", "--gets", "0.95"];
     let table = bench(&[&["native"][..], &small, &more].concat());
     for row in [
-        "UDP echo, segmented",
+        "UDP echo, 32 a train",
+        "UDP echo, 64 a train",
         "UDP echo, plain",
         "native, 95% GET, uniform ",
         "native, 95% GET, zipf",
+        "several requests in a datagram",
         "without segmentation",
     ] {
         assert!(table.contains(row), "{row} in {table}");

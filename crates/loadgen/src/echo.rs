@@ -29,8 +29,8 @@ const SOCKETS: usize = 4;
 pub enum Way {
     /// Each by itself, [`DATAGRAMS_MAX`] per system call.
     Plain,
-    /// [`TRAIN_DATAGRAMS_MAX`] as one (`UDP_SEGMENT`, `UDP_GRO`).
-    Segmented,
+    /// So many as one (`UDP_SEGMENT`, `UDP_GRO`), [`TRAIN_DATAGRAMS_MAX`] at most.
+    Trains(usize),
 }
 
 /// Sends so many bytes back and forth, `in_flight` datagrams at a time on each of four sockets, one core against another; datagrams that came back per
@@ -98,7 +98,7 @@ fn send_back(socket: &Socket, trains: &Trains, way: Way) {
             trains.bytes(train),
             trains.stride(train),
         );
-        if way == Way::Segmented && bytes.len() > stride {
+        if way != Way::Plain && bytes.len() > stride {
             socket.send_trains(&[Train {
                 peer,
                 bytes,
@@ -114,7 +114,7 @@ fn send_back(socket: &Socket, trains: &Trains, way: Way) {
     let mut count = 0;
     for train in 0..trains.count() {
         let (bytes, stride) = (trains.bytes(train), trains.stride(train));
-        if way == Way::Segmented && bytes.len() > stride {
+        if way != Way::Plain && bytes.len() > stride {
             continue;
         }
         for bytes in bytes.chunks(stride) {
@@ -146,7 +146,7 @@ fn drive(
         let bytes_of = &burst[..bytes * datagrams];
         let together = match way {
             Way::Plain => 1,
-            Way::Segmented => TRAIN_DATAGRAMS_MAX,
+            Way::Trains(datagrams) => datagrams.clamp(1, TRAIN_DATAGRAMS_MAX),
         };
         let trains: Vec<Train<'_>> = bytes_of
             .chunks(bytes * together)
@@ -202,7 +202,11 @@ mod tests {
 
     #[test]
     fn datagrams_come_back_either_way() {
-        for way in [Way::Plain, Way::Segmented] {
+        for way in [
+            Way::Plain,
+            Way::Trains(32),
+            Way::Trains(TRAIN_DATAGRAMS_MAX),
+        ] {
             let time = Duration::from_millis(60);
             let rate = datagrams_per_s(way, 60, 128, (None, None), time).unwrap();
             assert!(rate > 0.0);

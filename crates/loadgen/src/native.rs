@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
+use glimmer_transport::udp::TRAIN_DATAGRAMS_MAX;
 use serde::Serialize;
 
 use crate::{
@@ -23,6 +24,9 @@ use crate::{
 
 /// Bytes of a datagram with a tiny request: headers of 32 and 16 bytes, and a key of 8.
 const ECHO_BYTES: usize = 56;
+/// Lengths of the trains that are echoed: as the kernel's segmentation offload is usually measured, and as long as it allows, which is how long the
+/// client's are where enough requests are ready.
+const TRAINS: [usize; 2] = [32, TRAIN_DATAGRAMS_MAX];
 /// Redis's requests under way on each of its connections, and the connections.
 const REDIS_PIPELINE: u32 = 32;
 const REDIS_CONNECTIONS: usize = 50;
@@ -74,7 +78,8 @@ pub struct Report {
     seconds: f64,
     repeat: usize,
     echo_plain_per_s: Vec<f64>,
-    echo_segmented_per_s: Vec<f64>,
+    /// In trains of 32 datagrams, and of 64.
+    echo_trains_per_s: [Vec<f64>; TRAINS.len()],
     rows: Vec<Row>,
 }
 
@@ -192,7 +197,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         seconds: options.measured.as_secs_f64(),
         repeat: options.repeat,
         echo_plain_per_s: Vec::new(),
-        echo_segmented_per_s: Vec::new(),
+        echo_trains_per_s: [const { Vec::new() }; TRAINS.len()],
         rows: cases.iter().map(|case| Row::new(&case.name)).collect(),
     };
     for repetition in 0..options.repeat {
@@ -200,7 +205,9 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         let in_flight = options.in_flight as usize;
         let echo = |way| echo::datagrams_per_s(way, ECHO_BYTES, in_flight, pair, options.measured);
         report.echo_plain_per_s.push(echo(Way::Plain)?);
-        report.echo_segmented_per_s.push(echo(Way::Segmented)?);
+        for (per_s, datagrams) in report.echo_trains_per_s.iter_mut().zip(TRAINS) {
+            per_s.push(echo(Way::Trains(datagrams))?);
+        }
         for (case, row) in cases.iter().zip(&mut report.rows) {
             let plan = Plan {
                 connections: case.connections,
@@ -233,7 +240,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
 }
 
 /// A UDP port that nobody has bound.
-fn free_port() -> Result<u16> {
+pub fn free_port() -> Result<u16> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).context("a UDP port")?;
     Ok(socket.local_addr()?.port())
 }
@@ -273,10 +280,16 @@ impl fmt::Display for Report {
             "median (min..max) of {} repetitions of {} s.\n",
             self.repeat, self.seconds
         )?;
+        let echoes = [
+            &self.echo_trains_per_s[0],
+            &self.echo_trains_per_s[1],
+            &self.echo_plain_per_s,
+        ];
         let mut table = Table::new([
             "what",
             "M/s",
-            "of segmented echo",
+            "of echo, 32 a train",
+            "of echo, 64 a train",
             "of plain echo",
             "lost",
             "p50 µs",
@@ -286,27 +299,36 @@ impl fmt::Display for Report {
             let scaled: Vec<f64> = per_s.iter().map(|rate| rate / 1e6).collect();
             Spread::of(&scaled).text(2)
         };
-        let ratio = |per_s: &[f64], to: &[f64]| Spread::of_ratios(per_s, to).text(2);
+        let ratios = |per_s: &[f64]| echoes.map(|echo| Spread::of_ratios(per_s, echo).text(2));
         for (name, per_s) in [
-            ("UDP echo, segmented", &self.echo_segmented_per_s),
-            ("UDP echo, plain", &self.echo_plain_per_s),
-        ] {
+            "UDP echo, 32 a train",
+            "UDP echo, 64 a train",
+            "UDP echo, plain",
+        ]
+        .into_iter()
+        .zip(echoes)
+        {
+            let [of_32, of_64, of_plain] = ratios(per_s);
+            let none = String::new;
             table.row([
                 name.to_owned(),
                 millions(per_s),
-                ratio(per_s, &self.echo_segmented_per_s),
-                ratio(per_s, &self.echo_plain_per_s),
-                String::new(),
-                String::new(),
-                String::new(),
+                of_32,
+                of_64,
+                of_plain,
+                none(),
+                none(),
+                none(),
             ]);
         }
         for row in &self.rows {
+            let [of_32, of_64, of_plain] = ratios(&row.per_s);
             table.row([
                 row.name.clone(),
                 millions(&row.per_s),
-                ratio(&row.per_s, &self.echo_segmented_per_s),
-                ratio(&row.per_s, &self.echo_plain_per_s),
+                of_32,
+                of_64,
+                of_plain,
                 format!("{:.3}%", row.lost * 100.0),
                 format!("{:.0}", row.p50_us),
                 format!("{:.0}", row.p99_us),
