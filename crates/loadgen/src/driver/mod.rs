@@ -210,6 +210,9 @@ pub struct Reply {
 
 /// A connection with requests under way, as the loops see it.
 pub trait Link {
+    /// Whether requests that are due at the same time are all asked for before any of them is sent, because they can leave together.
+    const GATHERS: bool = false;
+
     /// Takes a request on. `ticket` comes back with the reply.
     fn ask(&mut self, ask: &Ask, ticket: u64);
 

@@ -156,6 +156,8 @@ impl AsFd for Native {
 }
 
 impl Link for Native {
+    const GATHERS: bool = true;
+
     fn ask(&mut self, ask: &Ask, ticket: u64) {
         let group = (ask.keys.len() > 1).then(|| self.groups.begin(ask.keys.len() as u32));
         for &key in &ask.keys {

@@ -15,6 +15,8 @@ use crate::{
 
 /// Arrivals sent before the client looks for replies again, when it is behind.
 const SENDS_MAX: u32 = 16;
+/// The same where they leave together.
+const GATHERED_MAX: u32 = 256;
 /// Requests of a thread without a reply: beyond this the server will not catch up, and the run ends.
 pub const UNDER_WAY_MAX: usize = 1 << 18;
 /// A client that is so late at the window's end with what was due before it will not catch up either.
@@ -108,13 +110,15 @@ pub fn run<L: Link, W: World<L>>(
     let mut more = source.next(&mut ask);
     clock.advance(&ask, start);
     drive.recorder.tick(start)?;
+    let sends_max = if L::GATHERS { GATHERED_MAX } else { SENDS_MAX };
+    let mut gathered: Vec<usize> = Vec::new();
     loop {
         let mut now = drive.world.now_ns();
         let mut sends = 0;
         while more
             && clock.due as u64 <= now
             && (clock.due as u64) < drive.recorder.window().to()
-            && sends < SENDS_MAX
+            && sends < sends_max
         {
             let due = clock.due as u64;
             // A trace's requests of one key keep their order.
@@ -132,7 +136,11 @@ pub fn run<L: Link, W: World<L>>(
                     break;
                 }
             }
-            drive.send(place)?;
+            match L::GATHERS {
+                false => drive.send(place)?,
+                true if gathered.contains(&place) => {}
+                true => gathered.push(place),
+            }
             if drive.recorder.window().contains(due) {
                 drive
                     .recorder
@@ -142,6 +150,9 @@ pub fn run<L: Link, W: World<L>>(
             clock.advance(&ask, start);
             sends += 1;
             now = drive.world.now_ns();
+        }
+        for place in gathered.drain(..) {
+            drive.send(place)?;
         }
 
         let to = drive.recorder.window().to();
