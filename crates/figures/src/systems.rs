@@ -1,11 +1,13 @@
 //! The servers that figures compare, started and loaded.
 
-use std::fmt;
+use std::{fmt, net::Ipv4Addr};
 
 use anyhow::{Result, ensure};
 use glimmer_loadgen::{
+    driver::{Address, Dialect, Target},
     load::{self, Outcome, Pass, Plan},
     machine::{self, SERVER_CORE},
+    native,
     servers::{Kind, Launch, Server},
     workload::{Law, Mix, Sizes, Workload},
 };
@@ -24,6 +26,8 @@ pub struct System {
     kind: Kind,
     threads: usize,
     arguments: Vec<String>,
+    /// Whether its clients speak the native protocol.
+    is_native: bool,
 }
 
 impl System {
@@ -34,6 +38,16 @@ impl System {
             kind: Kind::Glimmer,
             threads: 1,
             arguments: ["--access", access].map(str::to_owned).into(),
+            is_native: false,
+        }
+    }
+
+    /// The same over the native protocol.
+    pub fn native(access: &str) -> System {
+        System {
+            name: format!("glimmer {access}, native"),
+            is_native: true,
+            ..System::glimmer(access)
         }
     }
 
@@ -55,6 +69,7 @@ impl System {
             kind,
             threads: 1,
             arguments: Vec::new(),
+            is_native: false,
         }
     }
 
@@ -71,6 +86,9 @@ impl System {
 
     /// Starts it on the first cores, as many as it has threads, and stores the keys.
     pub fn start(&self, run: &Run<'_>, items: Items) -> Result<Running> {
+        let native_port = self.is_native.then(native::free_port).transpose()?;
+        let mut arguments = self.arguments.clone();
+        arguments.extend(native_port.map(|port| format!("--native-port={port}")));
         let server = Launch {
             kind: self.kind,
             threads: self.threads,
@@ -80,19 +98,26 @@ impl System {
             memory_mib: items.memory_mib(),
             value_bytes: LAUNCH_VALUE_BYTES,
             udp: false,
-            arguments: self.arguments.clone(),
+            arguments,
         }
         .start()?;
         run.say(format!("{}: storing {} keys", self.name, items.keys));
         let running = Running {
             name: self.name.clone(),
             threads: self.threads,
+            target: match native_port {
+                Some(port) => Target {
+                    address: Address::Udp((Ipv4Addr::LOCALHOST, port).into()),
+                    dialect: Dialect::Native,
+                },
+                None => server.target(),
+            },
             server,
         };
         let workload = items.workload(Law::Uniform, Mix::reads(0.0));
         let load = || {
             load::pass(
-                &running.server.target(),
+                &running.target,
                 &workload,
                 Pass::Write,
                 0..items.keys,
@@ -160,6 +185,7 @@ impl Items {
 pub struct Running {
     name: String,
     threads: usize,
+    target: Target,
     server: Server,
 }
 
@@ -182,7 +208,7 @@ impl Running {
             cores,
             ..plan
         };
-        self.server.drive(&plan)
+        self.server.drive_at(&self.target, &plan)
     }
 
     /// Operations per second that its workers have CPU time for: what it would do if a client that costs nothing kept all of them busy. Unlike the

@@ -267,7 +267,8 @@ impl Server {
         self.drive_at(&self.target(), plan)
     }
 
-    fn drive_at(&self, target: &Target, plan: &load::Plan) -> Result<load::Outcome> {
+    /// The same at another of its addresses, or in another dialect.
+    pub fn drive_at(&self, target: &Target, plan: &load::Plan) -> Result<load::Outcome> {
         load::run(target, plan, Some(&|| self.cpu()), &mut |_| {})
             .with_context(|| format!("measuring {}", self.kind.name()))
     }

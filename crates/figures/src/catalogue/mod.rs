@@ -17,6 +17,7 @@ mod mica_fig14;
 mod mica_fig16;
 mod mica_index;
 mod mica_skew;
+mod native_latency;
 mod tables;
 
 use crate::Figure;
@@ -29,6 +30,7 @@ pub fn all() -> Vec<&'static dyn Figure> {
         &mica_fig12::Local,
         &mica_index::BulkChaining,
         &mica_fig13::Latency,
+        &native_latency::NativeLatency,
         &mica_fig14::Cores,
         &mica_fig16::AccessModes,
         &memc3_table2::Construction,

@@ -1,0 +1,205 @@
+//! MICA, Figure 13, over the native protocol: latency by throughput where requests go in bursts without connections.
+
+use std::fmt;
+
+use anyhow::Result;
+use glimmer_loadgen::{
+    load::{Arrivals, Idle, Pace, Plan},
+    servers::Kind as Server,
+};
+
+use crate::{
+    Columns, Data, Figure, Kind, Needs, Point, Row, Run, Shape, Spec,
+    plot::Plot,
+    systems::{self, Items, Running, System},
+    workload::Mix,
+};
+
+const ITEMS: Items = Items::tiny(1_000_000);
+/// Uniform keys, half of the requests reads (MICA §5.3).
+const MIX: Mix = Mix::new(false, 50);
+const PEERS: [Server; 1] = [Server::Memcached];
+const OURS: &str = "glimmer erew, native";
+const MEMCACHED: &str = "memcached";
+/// Offered rates, as parts of what each system can do at most.
+const PARTS: [f64; 10] = [0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9];
+/// Sockets of the native client, so few that requests which are due at the same time leave together.
+const SOCKETS: usize = 4;
+/// Requests under way on each where its maximum is looked for.
+const IN_FLIGHT: u32 = 512;
+/// A latency up to so many times another is similar to it.
+const SIMILAR: f64 = 2.0;
+const PANEL: &str = "";
+const P99: &str = "p99, us";
+const LOST: &str = "lost, part";
+
+/// The figure.
+pub struct NativeLatency;
+
+/// One point.
+struct Case<'a> {
+    system: &'a Loaded,
+    requests_per_s: f64,
+}
+
+/// A system, and how it is driven.
+struct Loaded {
+    server: Running,
+    items: Items,
+    is_native: bool,
+}
+
+impl fmt::Display for Case<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let thousands = self.requests_per_s / 1e3;
+        write!(out, "{} at {thousands:.0} k/s", self.system.server)
+    }
+}
+
+impl Figure for NativeLatency {
+    fn spec(&self) -> Spec {
+        Spec {
+            name: "native-latency",
+            title: "Latency by throughput, tiny items, uniform, 50% GET, native protocol",
+            source: "MICA (NSDI'14), Figure 13, §5.3",
+            claim: "MICA's latency lies between 24 and 52 µs; at a similar latency of 40 µs MICA carries 69 Mops, more than two orders of magnitude more than \
+                    Memcached, which goes through the kernel.",
+            here: "Open loop: Poisson arrivals, latency from the moment a request was due. The client spins on a core of its own, the server has one worker on another. \
+                   memcached's client has 50 TCP connections; the native client has 4 UDP sockets, and sends what is due at the same time as one train. Both go through the \
+                   kernel, which the paper's MICA does not. Each system is offered up to 90% of its own maximum. Points are medians, bars reach from the 5th to the 95th \
+                   percentile; p99 is in the data.",
+            kind: Kind::Timing,
+            needs: Needs {
+                cores: 2,
+                cores_of_paper: 16,
+                memory_mib: 2048,
+                peers: &PEERS,
+            },
+            columns: Columns {
+                panel: "panel",
+                series: "system",
+                x: "offered requests per s",
+                y: "median latency, us",
+            },
+            plot: Plot::lines("requests per second", "latency, µs")
+                .log_x()
+                .log_y()
+                .columns(1),
+        }
+    }
+
+    fn measure(&self, run: &mut Run<'_>) -> Result<()> {
+        let items = run.pick(ITEMS, ITEMS.only(2000));
+        let all = vec![System::native("erew"), System::peer(Server::Memcached)];
+        let mut loaded = Vec::new();
+        for system in systems::installed(all, run) {
+            loaded.push(Loaded {
+                server: system.start(run, items)?,
+                items,
+                is_native: system.name() == OURS,
+            });
+        }
+        let parts = run.pick(&PARTS[..], &PARTS[..2]);
+        let mut cases = Vec::new();
+        for system in &loaded {
+            run.say(format!("{}: its maximum", system.server));
+            let in_flight = if system.is_native { IN_FLIGHT } else { 1 };
+            let most = system.measure(run, Pace::Closed { in_flight }, 0)?;
+            let most = most.operations_per_s();
+            cases.extend(parts.iter().map(|part| Case {
+                system,
+                requests_per_s: (most * part / 1e3).round().max(1.0) * 1e3,
+            }));
+        }
+        run.rounds(run.repeat(3), &mut cases, measure_one)
+    }
+
+    fn judge(&self, data: &Data, shape: &mut Shape) {
+        let lowest = data.line(PANEL, OURS).next().map(|row| row.spread().median);
+        shape.beside(
+            "MICA's median latency at the lowest rate, µs",
+            "24 (mean)",
+            lowest.map(|latency| format!("{latency:.0}")),
+        );
+        shape.at_least(
+            "at a latency of at most twice what memcached has at its highest rate, the native protocol carries so many times as much",
+            "more than 100 (memcached behind the kernel, MICA not)",
+            similar_latency(data),
+            5.0,
+        );
+    }
+}
+
+impl Loaded {
+    fn measure(
+        &self,
+        run: &Run<'_>,
+        pace: Pace,
+        seed: u64,
+    ) -> Result<glimmer_loadgen::load::Outcome> {
+        let mut plan = Plan {
+            seed,
+            ..MIX.plan(run, self.items, 1, pace, 700)
+        };
+        if self.is_native {
+            plan.connections = SOCKETS;
+        }
+        self.server.measure(plan)
+    }
+}
+
+fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Point> {
+    let pace = Pace::Open {
+        arrivals: Arrivals::Poisson(case.requests_per_s),
+        burst: 1,
+        idle: Idle::Spin,
+    };
+    let found = case.system.measure(run, pace, seed)?;
+    let latency_ns = found.latency_ns();
+    let us = |quantile| latency_ns.value_at_quantile(quantile) as f64 / 1e3;
+    let all = (found.tally.operations() + found.tally.lost).max(1) as f64;
+    let name = case.system.server.name();
+    let point = Point::new(PANEL, name, case.requests_per_s, us(0.5));
+    Ok(point
+        .also(Row::LOW, us(0.05))
+        .also(Row::HIGH, us(0.95))
+        .also(P99, us(0.99))
+        .also(LOST, found.tally.lost as f64 / all)
+        .also(Row::ACROSS, found.operations_per_s()))
+}
+
+/// Our highest throughput at a median latency similar to memcached's at its highest, over that of memcached.
+fn similar_latency(data: &Data) -> Option<f64> {
+    let theirs = data.line(PANEL, MEMCACHED).last()?;
+    let allowed = theirs.spread().median * SIMILAR;
+    let ours = data.line(PANEL, OURS);
+    let ours = ours.filter(|row| row.spread().median <= allowed);
+    let most = ours.filter_map(Row::across).reduce(f64::max).unwrap_or(0.0);
+    Some(most / theirs.across()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failures(ours: &[(f64, f64)], theirs: &[(f64, f64)]) -> usize {
+        let mut data = Data::default();
+        for (system, points) in [(OURS, ours), (MEMCACHED, theirs)] {
+            for &(rate, latency) in points {
+                data.add(Point::new(PANEL, system, rate, latency).also(Row::ACROSS, rate * 0.99));
+            }
+        }
+        let mut shape = Shape::default();
+        NativeLatency.judge(&data, &mut shape);
+        shape.failures().count()
+    }
+
+    #[test]
+    fn the_papers_shape_holds_and_another_does_not() {
+        let theirs = [(10.0, 20.0), (100.0, 40.0)];
+        let ours = [(10.0, 20.0), (1_000.0, 60.0), (2_000.0, 90.0)];
+        assert_eq!(failures(&ours, &theirs), 0);
+        let late = [(10.0, 20.0), (200.0, 60.0), (2_000.0, 90.0)];
+        assert_eq!(failures(&late, &theirs), 1);
+    }
+}
