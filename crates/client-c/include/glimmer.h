@@ -32,11 +32,11 @@ typedef enum {
   GLIMMER_OUTCOME_SOCKET = 23,
   // The server's name has no address, or there is no server.
   GLIMMER_OUTCOME_NO_ADDRESS = 24,
-  // An argument is null, or no text where there is to be text.
+  // An argument is null, no text where there is to be text, or a number that means nothing.
   GLIMMER_OUTCOME_ARGUMENT = 25,
 } glimmer_outcome;
 
-// Which of several servers has a key.
+// Which of several servers has a key. Functions take it as a number, since C does not keep its callers from others.
 typedef enum {
   // libmemcached's MEMCACHED_BEHAVIOR_KETAMA.
   GLIMMER_PLACEMENT_KETAMA = 0,
@@ -95,14 +95,14 @@ glimmer_client *glimmer_connect(const char *host,
                                 uint16_t native_port,
                                 glimmer_outcome *outcome);
 
-// Finds several servers, among which keys are placed. Null if none answers; see glimmer_connect.
+// Finds several servers, among which keys are placed as a glimmer_placement says. Null if none answers; see glimmer_connect.
 //
 // # Safety
 //
 // `members` points at `count` members, whose hosts are strings that end with a zero; `outcome` is null or may be written to.
 glimmer_client *glimmer_connect_to_all(const glimmer_member *members,
                                        size_t count,
-                                       glimmer_placement placement,
+                                       uint32_t placement,
                                        glimmer_outcome *outcome);
 
 // Ends a client; null is none.
@@ -218,8 +218,8 @@ glimmer_outcome glimmer_delete(glimmer_client *client, glimmer_bytes key);
 // As for glimmer_delete.
 glimmer_outcome glimmer_touch(glimmer_client *client, glimmer_bytes key, uint32_t expiry);
 
-// An outcome in words, which end with a zero and are not to be freed.
-const char *glimmer_outcome_text(glimmer_outcome outcome);
+// A glimmer_outcome in words, which end with a zero and are not to be freed.
+const char *glimmer_outcome_text(uint32_t outcome);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -53,7 +53,7 @@ pub struct Member {
     pub weight: u32,
 }
 
-/// Which of several servers has a key.
+/// Which of several servers has a key. Functions take it as a number, since C does not keep its callers from others.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
@@ -63,6 +63,18 @@ pub enum Placement {
     KetamaWeighted = 1,
     /// Rendezvous hashing.
     Rendezvous = 2,
+}
+
+impl Placement {
+    fn of(number: u32) -> Option<native::Placement> {
+        let all = [
+            (Placement::Ketama, native::Placement::Ketama),
+            (Placement::KetamaWeighted, native::Placement::KetamaWeighted),
+            (Placement::Rendezvous, native::Placement::Rendezvous),
+        ];
+        let placement = all.into_iter().find(|&(known, _)| known as u32 == number);
+        placement.map(|(_, placement)| placement)
+    }
 }
 
 const NONE: Item = Item {
@@ -92,7 +104,7 @@ pub unsafe extern "C" fn glimmer_connect(
     unsafe { hand_out(connected, outcome) }
 }
 
-/// Finds several servers, among which keys are placed. Null if none answers; see glimmer_connect.
+/// Finds several servers, among which keys are placed as a glimmer_placement says. Null if none answers; see glimmer_connect.
 ///
 /// # Safety
 ///
@@ -101,7 +113,7 @@ pub unsafe extern "C" fn glimmer_connect(
 pub unsafe extern "C" fn glimmer_connect_to_all(
     members: *const Member,
     count: usize,
-    placement: Placement,
+    placement: u32,
     outcome: *mut Outcome,
 ) -> *mut Client {
     // SAFETY: the caller's promise.
@@ -116,17 +128,15 @@ pub unsafe extern "C" fn glimmer_connect_to_all(
             weight: member.weight,
         })
     });
-    let placement = match placement {
-        Placement::Ketama => native::Placement::Ketama,
-        Placement::KetamaWeighted => native::Placement::KetamaWeighted,
-        Placement::Rendezvous => native::Placement::Rendezvous,
-    };
     let members: Option<Vec<_>> = members.collect();
-    let connected = members.ok_or(Outcome::Argument).and_then(|members| {
-        let settings = native::Settings::default();
-        let client = native::Client::connect_to_all(&members, placement, settings);
-        Ok(client?)
-    });
+    let asked = members.zip(Placement::of(placement));
+    let connected = asked
+        .ok_or(Outcome::Argument)
+        .and_then(|(members, placement)| {
+            let settings = native::Settings::default();
+            let client = native::Client::connect_to_all(&members, placement, settings);
+            Ok(client?)
+        });
     // SAFETY: the caller's promise.
     unsafe { hand_out(connected, outcome) }
 }
@@ -352,10 +362,11 @@ pub unsafe extern "C" fn glimmer_touch(client: &mut Client, key: Bytes, expiry: 
     Outcome::of_found(client.0.touch(unsafe { key.slice() }, expiry))
 }
 
-/// An outcome in words, which end with a zero and are not to be freed.
+/// A glimmer_outcome in words, which end with a zero and are not to be freed.
 #[unsafe(no_mangle)]
-pub extern "C" fn glimmer_outcome_text(outcome: Outcome) -> *const c_char {
-    outcome.text().as_ptr()
+pub extern "C" fn glimmer_outcome_text(outcome: u32) -> *const c_char {
+    let text = Outcome::of_number(outcome).map_or(c"no outcome of this library", Outcome::text);
+    text.as_ptr()
 }
 
 impl Bytes {
@@ -469,11 +480,25 @@ mod tests {
         let client = unsafe { glimmer_connect(std::ptr::null(), 1, &mut outcome) };
         assert!(client.is_null() && outcome == Outcome::Argument);
         // SAFETY: there are no members.
-        let client =
-            unsafe { glimmer_connect_to_all(std::ptr::null(), 0, Placement::Ketama, &mut outcome) };
+        let client = unsafe { glimmer_connect_to_all(std::ptr::null(), 0, 0, &mut outcome) };
         assert!(client.is_null() && outcome == Outcome::NoAddress);
+        // SAFETY: there are no members.
+        let client = unsafe { glimmer_connect_to_all(std::ptr::null(), 0, 3, &mut outcome) };
+        assert!(client.is_null() && outcome == Outcome::Argument);
         // SAFETY: null is no client.
         unsafe { glimmer_free(client) };
+    }
+
+    #[test]
+    fn every_outcome_has_words_and_no_other_number_has() {
+        // SAFETY: what is handed out ends with a zero and stays.
+        let text = |number| unsafe { CStr::from_ptr(glimmer_outcome_text(number)) };
+        let unknown = text(u32::MAX);
+        let known: Vec<u32> = (0..100).filter(|&number| text(number) != unknown).collect();
+        let numbers = [0, 1, 2]
+            .into_iter()
+            .chain(Outcome::Key as u32..=Outcome::Argument as u32);
+        assert!(known.into_iter().eq(numbers));
     }
 
     #[test]

@@ -31,11 +31,31 @@ pub enum Outcome {
     Socket = 23,
     /// The server's name has no address, or there is no server.
     NoAddress = 24,
-    /// An argument is null, or no text where there is to be text.
+    /// An argument is null, no text where there is to be text, or a number that means nothing.
     Argument = 25,
 }
 
 impl Outcome {
+    const ALL: [Outcome; 13] = [
+        Outcome::Ok,
+        Outcome::NotFound,
+        Outcome::NotStored,
+        Outcome::Key,
+        Outcome::TooLarge,
+        Outcome::OutOfMemory,
+        Outcome::NotANumber,
+        Outcome::Silent,
+        Outcome::Overloaded,
+        Outcome::Protocol,
+        Outcome::Socket,
+        Outcome::NoAddress,
+        Outcome::Argument,
+    ];
+
+    pub(crate) fn of_number(number: u32) -> Option<Outcome> {
+        Self::ALL.into_iter().find(|&known| known as u32 == number)
+    }
+
     pub(crate) fn text(self) -> &'static CStr {
         match self {
             Outcome::Ok => c"done",
@@ -50,7 +70,7 @@ impl Outcome {
             Outcome::Protocol => c"the server and this client do not understand one another",
             Outcome::Socket => c"the socket failed",
             Outcome::NoAddress => c"the server's name has no address",
-            Outcome::Argument => c"an argument is missing, or is no text",
+            Outcome::Argument => c"an argument is missing or means nothing",
         }
     }
 
