@@ -17,8 +17,8 @@ use crate::{
 const SENDS_MAX: u32 = 16;
 /// The same where they leave together.
 const GATHERED_MAX: u32 = 256;
-/// Requests of a thread without a reply: beyond this the server will not catch up, and the run ends.
-pub const UNDER_WAY_MAX: usize = 1 << 18;
+/// Requests of a thread without a reply: beyond this, and beyond what is due in a second, the server will not catch up, and the run ends.
+const UNDER_WAY_MAX: usize = 1 << 18;
 /// A client that is so late at the window's end with what was due before it will not catch up either.
 const LATE_NS_MAX: u64 = 2_000_000_000;
 /// Nanoseconds between two looks at silent connections.
@@ -37,6 +37,16 @@ pub enum Arrivals {
 }
 
 impl Arrivals {
+    /// Requests without a reply that are no reason to give up.
+    fn under_way_max(self, burst: u32) -> usize {
+        match self {
+            Arrivals::Poisson(rate) | Arrivals::Fixed(rate) => {
+                ((rate * f64::from(burst)) as usize).max(UNDER_WAY_MAX)
+            }
+            Arrivals::Recorded(_) => UNDER_WAY_MAX,
+        }
+    }
+
     /// Those of one of `parts` threads, which together make up all.
     pub fn part(self, parts: usize) -> Arrivals {
         match self {
@@ -107,6 +117,7 @@ pub fn run<L: Link, W: World<L>>(
         due: (start + schedule.offset_ns) as f64,
     };
     let recorded = matches!(schedule.arrivals, Arrivals::Recorded(_));
+    let under_way_max = schedule.arrivals.under_way_max(schedule.burst);
     let mut more = source.next(&mut ask);
     clock.advance(&ask, start);
     drive.recorder.tick(start)?;
@@ -171,7 +182,7 @@ pub fn run<L: Link, W: World<L>>(
         let now = drive.world.now_ns();
         drive.recorder.tick(now)?;
         let behind = more && (clock.due as u64) < to && now > to.saturating_add(LATE_NS_MAX);
-        if behind || drive.inspect(now)? && drive.under_way() > UNDER_WAY_MAX {
+        if behind || drive.inspect(now)? && drive.under_way() > under_way_max {
             drive.recorder.saturated = true;
             drive.recorder.window().end_by(now);
         }
