@@ -13,7 +13,13 @@ pub fn check() -> anyhow::Result<()> {
     let python = libraries::python()?;
     libraries::build()?;
     libraries::wheel(&python)?;
-    run(&mut process::cargo(&["build", "--workspace", "--bins"]))?;
+    // With the tests, whose dependencies ask for more features: what `cargo test` has built is then built already.
+    run(&mut process::cargo(&[
+        "build",
+        "--workspace",
+        "--bins",
+        "--tests",
+    ]))?;
     let server = process::target_dir().join("debug/glimmer");
     let server = std::path::absolute(&server)?;
     run(program(
