@@ -10,11 +10,6 @@ from clauses_text import END, STORED, store, value
 LINE = re.compile(rb"key=(\S+) exp=(-1|\d+) la=\d+ cas=(\d+) fetch=(yes|no) cls=1 size=(\d+) flags=(\d+) \n")
 
 
-def needs_a_walk(server):
-    if "memc3" in server.flags:
-        pytest.skip("a cuckoo table does not walk its items yet")
-
-
 def listed(wire, command, end):
     wire.send(command)
     wire.expect(b"OK\r\n")
@@ -29,7 +24,6 @@ def fill(wire, count, prefix=b"k"):
 
 
 def test_metadump_lists_every_item_once(server, ours):
-    needs_a_walk(server)
     with server.wire() as wire:
         # A key of a test before may still be on its way: these are this test's own.
         fill(wire, 5000, b"listed-")
@@ -51,7 +45,6 @@ def test_metadump_lists_every_item_once(server, ours):
 
 
 def test_mgdump_lists_commands(server, ours):
-    needs_a_walk(server)
     with server.wire() as wire:
         fill(wire, 300)
         lines = listed(wire, b"lru_crawler mgdump all\r\n", b"EN\r\n")
@@ -144,7 +137,6 @@ def test_cachedump_is_bounded(ours, flags):
 
 
 def test_a_crawl_removes_what_has_expired(server, ours):
-    needs_a_walk(server)
     with server.wire() as wire:
         wire.exchange(b"stats reset\r\n", b"RESET\r\n")
         fill(wire, 500)
