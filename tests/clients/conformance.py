@@ -72,15 +72,15 @@ def converse(wire, row, barrier, anything):
     for request, reply in row.exchanges:
         request = names.filled(request)
         wire.send(request + request_behind)
-        received = received_until(wire, reply_behind)
+        received = received_until(wire, reply_behind, reply.count(reply_behind))
         found = names.pattern(reply).fullmatch(received)
         assert found, f"{row.name}\n  sent     {request!r}\n  expected {reply!r}\n  received {received!r}"
         names.learn(found)
 
 
-def received_until(wire, end):
-    """Everything before `end`, which is taken off too."""
-    while not wire.pending.endswith(end):
+def received_until(wire, end, before=0):
+    """Everything before `end`, which is taken off too. What comes before it has `end` itself so many times, and may arrive in pieces."""
+    while not (wire.pending.endswith(end) and wire.pending.count(end) > before):
         data = wire.socket.recv(65536)
         assert data, f"closed after {wire.pending!r}"
         wire.pending += data
