@@ -45,6 +45,10 @@ def key_of(request):
     return request[24 + extras_bytes :][:key_bytes]
 
 
+def status_of(response):
+    return int.from_bytes(response[6:8], "big")
+
+
 def request(opcode, key=b"", value=b"", extras=b"", cas=0, opaque=OPAQUE):
     return packet(REQUEST, opcode, 0, key, value, extras, cas, opaque)
 

@@ -121,6 +121,10 @@ class Server:
         """Asks the server to stop; returns its exit code."""
         if self.process.poll() is None:
             self.process.send_signal(sig)
+        return self.ended()
+
+    def ended(self):
+        """Waits for the end of a server that was asked to stop, without asking again, which would cut it short; returns its exit code."""
         try:
             self.output, self.errors = self.process.communicate(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:

@@ -5,10 +5,19 @@ import re
 from dataclasses import dataclass
 from typing import Callable
 
+import binary
+
 ERROR = b"ERROR\r\n"
 BAD_LINE = b"CLIENT_ERROR bad command line format\r\n"
 NO_NUMBER = b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
 VAGUE = b"CLIENT_ERROR invalid or duplicate flag\r\n"
+# What `mg` says only of an item that was there before.
+OF_OLD = {b"h1", b"W", b"X", b"Z"}
+# As a signed number of 64 bits, this and more would be negative.
+HUGE = 1 << 63
+QUIET_COUNTS = {binary.INCREMENTQ, binary.DECREMENTQ}
+DOWN = {binary.DECREMENT, binary.DECREMENTQ}
+COUNTS = {binary.INCREMENT} | QUIET_COUNTS | DOWN
 
 
 @dataclass(frozen=True)
@@ -58,6 +67,58 @@ def expired_t(request, theirs, ours):
     return request.startswith((b"mg ", b"ma ")) and theirs != ours and re.sub(rb" t42949\d{5}(?= |\r)", b" t0", theirs) == ours
 
 
+def huge_number(request, theirs, ours):
+    """memcached has refused a number of 2^63 and more that ours has taken; what ours shows follows from such a number."""
+    if theirs != NO_NUMBER or not request.startswith((b"ma ", b"incr ", b"decr ")):
+        return False
+    words = request.split()
+    if words[0] != b"ma":
+        return was_huge(int(ours), int(words[2]), down=words[0] == b"decr") if ours.strip().isdigit() else ours == b""
+    if not ours.startswith(b"VA "):
+        return ours == b"" or ours.startswith(b"HD")
+    delta = next((int(word[1:]) for word in words[2:] if word.startswith(b"D")), 1)
+    return was_huge(int(ours.split(b"\r\n")[1]), delta, down=bool({b"MD", b"M-"} & set(words[2:])))
+
+
+def huge_binary_number(request, theirs, ours):
+    """The same in the binary protocol, where the quiet forms show nothing."""
+    opcode = request[1]
+    if opcode not in COUNTS or binary.status_of(theirs) != binary.NON_NUMERIC:
+        return False
+    if ours == b"":
+        return opcode in QUIET_COUNTS
+    delta = int.from_bytes(binary.PLACE.sub(bytes(8), request)[24:32], "big")
+    number = int.from_bytes(ours[24:32], "big")
+    return binary.status_of(ours) == binary.OK and was_huge(number, delta, down=opcode in DOWN)
+
+
+def was_huge(result, delta, down):
+    """Whether a number of 2^63 and more, more or less by `delta`, is `result`."""
+    if down:
+        return result == 0 or result + delta >= HUGE
+    return (result - delta) % (1 << 64) >= HUGE
+
+
+def huge_number_in_stream(request, theirs, ours):
+    """A stream in which such a number was stored, and memcached has refused to count from one where ours did not."""
+    stored = (int(number) for number in re.findall(rb"\n *(\d{19,20})\r", request))
+    return any(HUGE <= number < 2 * HUGE for number in stored) and theirs.count(NO_NUMBER) > ours.count(NO_NUMBER)
+
+
+def count_in_place(request, theirs, ours):
+    """memcached's item is one that a count has put in place of another: not fetched yet, not stale, its number not padded."""
+
+    def parts(answer):
+        line, _, rest = answer.partition(b"\r\n")
+        words = line.split()
+        if words[0] == b"VA":
+            # The size of the value.
+            del words[1]
+        return [word for word in words if word not in OF_OLD | {b"h0"}], rest.split()
+
+    return request.startswith(b"mg ") and not OF_OLD & set(theirs.split()) and parts(theirs) == parts(ours)
+
+
 KNOWN = [
     Known("error-lines", "text-refusals", error_lines),
     Known("shutdown-refusal", "text", shutdown_refusal),
@@ -67,6 +128,10 @@ KNOWN = [
     Known("vivified-base64-key", "meta", vivified_base64_key),
     Known("expired-t", "meta", expired_t),
     Known("ma-quiet-vivify", "meta", ma_quiet_vivify),
+    Known("count-in-place", "meta", count_in_place),
+    Known("huge-number", "meta", huge_number),
+    Known("huge-number", "binary", huge_binary_number),
+    Known("huge-number", "text", huge_number_in_stream),
 ]
 
 

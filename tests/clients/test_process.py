@@ -36,7 +36,7 @@ def test_what_has_arrived_is_answered_before_the_end(ours):
         os.kill(server.pid, signal.SIGTERM)
         wire.expect((END + value(b"a", bytes(1000))) * 2999 + END)
         wire.expect_closed()
-    assert server.stop() == 0
+    assert server.ended() == 0
 
 
 def test_a_hang_up_does_no_harm(ours):
