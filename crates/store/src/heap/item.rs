@@ -25,6 +25,7 @@
 use crate::memory::Words;
 use glimmer_base::Expiry;
 use glimmer_base::limits::KEY_BYTES_MAX;
+use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
 
 pub(super) const WIDE: u64 = 1 << 0;
@@ -199,12 +200,16 @@ impl Header {
     }
 
     #[inline(always)]
-    fn layout(self, place: Words<'_>) -> Layout {
-        let value_len = if self.0 & WIDE != 0 {
+    fn value_len(self, place: Words<'_>) -> usize {
+        if self.0 & WIDE != 0 {
             place.word(1).load(Relaxed) as u32 as usize
         } else {
             (self.0 >> 16) as u8 as usize
-        };
+        }
+    }
+
+    #[inline(always)]
+    fn layout(self, value_len: usize) -> Layout {
         Layout {
             key_len: self.key_len(),
             value_len,
@@ -212,6 +217,15 @@ impl Header {
             expiry: self.0 & EXPIRY != 0,
             extra: self.0 & EXTRA != 0,
         }
+    }
+
+    /// Words of the item, as [`Layout::words`] has them: most items have no optional field.
+    #[inline(always)]
+    fn words(self, value_len: usize) -> usize {
+        if self.0 & (WIDE | FLAGS | EXPIRY | EXTRA) != 0 {
+            return self.layout(value_len).words();
+        }
+        (8 + self.key_len() + value_len).div_ceil(8)
     }
 }
 
@@ -230,31 +244,58 @@ impl<'a> Item<'a> {
     #[inline(always)]
     pub(crate) fn read(place: Words<'a>) -> Option<Item<'a>> {
         let header = Header::read(place);
-        let layout = header.layout(place);
-        (!header.is_filler() && layout.key_len <= KEY_BYTES_MAX && layout.words() <= place.len())
-            .then_some(Item {
-                place,
-                header,
-                layout,
-            })
+        let is_item = !header.is_filler() && header.key_len() <= KEY_BYTES_MAX;
+        is_item.then(|| Item::with(place, header)).flatten()
+    }
+
+    /// The item at the beginning of `place` as [`read`](Self::read) gives it, if its key is this one, of 1 to 250 bytes.
+    #[inline(always)]
+    pub(crate) fn of_key(place: Words<'a>, key: &[u8]) -> Option<Item<'a>> {
+        debug_assert!((1..=KEY_BYTES_MAX).contains(&key.len()));
+        let header = Header::read(place);
+        if header.key_len() != key.len() {
+            return None;
+        }
+        let item = Item::with(place, header)?;
+        item.key_words_are(key).then_some(item)
+    }
+
+    #[inline(always)]
+    fn with(place: Words<'a>, header: Header) -> Option<Item<'a>> {
+        let value_len = header.value_len(place);
+        (header.words(value_len) <= place.len()).then_some(Item {
+            place,
+            header,
+            layout: header.layout(value_len),
+        })
+    }
+
+    /// Words that the item takes.
+    #[inline(always)]
+    pub fn words(&self) -> usize {
+        self.header.words(self.layout.value_len)
     }
 
     /// Whether the item's key is this one.
     #[inline(always)]
     pub fn key_is(&self, key: &[u8]) -> bool {
-        if self.layout.key_len != key.len() {
-            return false;
-        }
-        let (words, rest) = key.as_chunks::<8>();
+        self.layout.key_len == key.len() && self.key_words_are(key)
+    }
+
+    /// Whether the item's key, which is as long, is this one.
+    #[inline(always)]
+    fn key_words_are(&self, key: &[u8]) -> bool {
         let first = self.layout.key_at() / 8;
-        let mut stored = self.place.range(first, key.len().div_ceil(8));
+        let stored = self.place.range(first, key.len().div_ceil(8));
+        let (words, rest) = key.as_chunks::<8>();
+        let mut stored = stored.iter().map(|word| word.load(Relaxed));
         for word in words {
-            if stored.next().map(|w| w.load(Relaxed)) != Some(u64::from_le_bytes(*word)) {
+            if stored.next() != Some(u64::from_le_bytes(*word)) {
                 return false;
             }
         }
         match stored.next() {
-            Some(last) => (last.load(Relaxed) ^ partial_word(rest)) << (64 - 8 * rest.len()) == 0,
+            Some(last) => (last ^ partial_word(rest)) << (64 - 8 * rest.len()) == 0,
             None => true,
         }
     }
@@ -263,11 +304,8 @@ impl<'a> Item<'a> {
     pub fn key<'b>(&self, buffer: &'b mut [u8; KEY_BYTES_MAX + 6]) -> &'b [u8] {
         let first = self.layout.key_at() / 8;
         let count = self.layout.key_len.div_ceil(8);
-        for (word, space) in self
-            .place
-            .range(first, count)
-            .zip(buffer.as_chunks_mut::<8>().0)
-        {
+        let words = self.place.range(first, count).iter();
+        for (word, space) in words.zip(buffer.as_chunks_mut::<8>().0) {
             *space = word.load(Relaxed).to_le_bytes();
         }
         &buffer[..self.layout.key_len]
@@ -365,7 +403,7 @@ pub struct Value<'a> {
     len: usize,
 }
 
-impl Value<'_> {
+impl<'a> Value<'a> {
     /// Bytes of the value.
     #[inline(always)]
     pub fn len(&self) -> usize {
@@ -385,26 +423,27 @@ impl Value<'_> {
             return;
         }
         out.reserve(self.len + 8);
-        let skip = self.first_byte % 8;
-        let mut words = self
-            .place
-            .range(self.first_byte / 8, (skip + self.len).div_ceil(8));
         let start = out.len();
         let space = &mut out.spare_capacity_mut()[..self.len + 8];
-        let mut put = |at: usize, word: u64| {
-            space[at..at + 8].write_copy_of_slice(&word.to_le_bytes());
-        };
-        if let Some(first) = words.next() {
-            put(0, first.load(Relaxed) >> (8 * skip));
-        }
-        let mut at = 8 - skip;
-        for word in words {
-            put(at, word.load(Relaxed));
-            at += 8;
+        let (skip, first, rest) = self.words();
+        space[..8].write_copy_of_slice(&(first.load(Relaxed) >> (8 * skip)).to_le_bytes());
+        let (space, _) = space[8 - skip..].as_chunks_mut::<8>();
+        for (space, word) in space.iter_mut().zip(rest) {
+            space.write_copy_of_slice(&word.load(Relaxed).to_le_bytes());
         }
         // SAFETY: `reserve` made room for len + 8 bytes, and the words written above cover the
         // first `len` of them without a gap.
         unsafe { out.set_len(start + self.len) };
+    }
+
+    /// The words that the value is in, of which there is one at least, and how many bytes of the first are the key's: whoever
+    /// shifts that one and puts each other one eight bytes behind the one before has the value.
+    #[inline(always)]
+    fn words(&self) -> (usize, &'a AtomicU64, &'a [AtomicU64]) {
+        let skip = self.first_byte % 8;
+        let count = (skip + self.len).div_ceil(8);
+        let words = self.place.range(self.first_byte / 8, count);
+        (skip, &words[0], &words[1..])
     }
 
     /// The value's bytes, if they are at most 24.
@@ -413,17 +452,14 @@ impl Value<'_> {
         if self.len > 24 {
             return None;
         }
-        let skip = self.first_byte % 8;
-        let words = self
-            .place
-            .range(self.first_byte / 8, (skip + self.len).div_ceil(8));
-        // The first word's leading bytes belong to the key: each word is put `skip` bytes early, the first one shifted.
-        for (i, word) in words.enumerate() {
-            let (at, word) = match i {
-                0 => (0, word.load(Relaxed) >> (8 * skip)),
-                _ => (8 * i - skip, word.load(Relaxed)),
-            };
-            buffer[at..at + 8].copy_from_slice(&word.to_le_bytes());
+        if self.len == 0 {
+            return Some(&[]);
+        }
+        let (skip, first, rest) = self.words();
+        buffer[..8].copy_from_slice(&(first.load(Relaxed) >> (8 * skip)).to_le_bytes());
+        let (space, _) = buffer[8 - skip..].as_chunks_mut::<8>();
+        for (space, word) in space.iter_mut().zip(rest) {
+            *space = word.load(Relaxed).to_le_bytes();
         }
         Some(&buffer[..self.len])
     }
@@ -432,7 +468,14 @@ impl Value<'_> {
 /// Fewer than eight bytes as the low bytes of a word.
 #[inline(always)]
 pub(super) fn partial_word(bytes: &[u8]) -> u64 {
-    let mut word = [0; 8];
-    word[..bytes.len()].copy_from_slice(bytes);
-    u64::from_le_bytes(word)
+    // Two loads that overlap: what both have is the same.
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
+        return u64::from(first) | u64::from(last) << (8 * (bytes.len() - 4));
+    }
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        let (first, last) = (u16::from_le_bytes(*first), u16::from_le_bytes(*last));
+        return u64::from(first) | u64::from(last) << (8 * (bytes.len() - 2));
+    }
+    bytes.first().copied().unwrap_or(0).into()
 }

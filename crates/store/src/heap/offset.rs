@@ -43,6 +43,7 @@ pub struct Geometry {
     /// Where the head's lap ended, if the tail is in the next; else beyond all positions.
     end: u64,
     position_bits: u32,
+    position_mask: u64,
     mask: u64,
 }
 
@@ -69,6 +70,7 @@ impl Geometry {
         Geometry {
             end: 1 << position_bits,
             position_bits,
+            position_mask: (1 << position_bits) - 1,
             mask: (1 << offset_bits) - 1,
         }
     }
@@ -103,7 +105,7 @@ impl Geometry {
     /// The place in memory, in words from the log's beginning.
     #[inline(always)]
     pub fn position(self, offset: Offset) -> usize {
-        (offset.0 & ((1 << self.position_bits) - 1)) as usize
+        (offset.0 & self.position_mask) as usize
     }
 
     /// The offset `words` further on, which is no further than where the lap ends; there the next one

@@ -6,6 +6,7 @@ use super::item::{
 };
 use crate::memory::Words;
 use glimmer_base::Expiry;
+use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
 
 /// An item about to be written.
@@ -62,7 +63,9 @@ pub(crate) fn write_item(place: Words<'_>, item: &NewItem<'_>, cas: u64) {
     }
     sink.bytes(item.key);
     sink.bytes(item.value[0]);
-    sink.bytes(item.value[1]);
+    if !item.value[1].is_empty() {
+        sink.bytes(item.value[1]);
+    }
     if layout.flags {
         sink.bytes(&item.flags.to_le_bytes());
     }
@@ -121,49 +124,45 @@ pub(crate) fn write_filler(place: Words<'_>, words: u64) {
 }
 
 /// Joins byte strings into words without a gap.
-struct WordSink<I> {
-    words: I,
+struct WordSink<'a> {
+    words: &'a [AtomicU64],
     partial: u64,
     filled: usize,
 }
 
-impl<'a, I: Iterator<Item = &'a glimmer_base::sync::AtomicU64>> WordSink<I> {
+impl WordSink<'_> {
     #[inline(always)]
     fn word(&mut self, word: u64) {
-        if let Some(space) = self.words.next() {
+        if let Some((space, rest)) = self.words.split_first() {
             space.store(word, Relaxed);
+            self.words = rest;
         }
     }
 
     #[inline(always)]
-    fn bytes(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        if self.filled == 0 {
-            for word in words {
-                self.word(u64::from_le_bytes(*word));
-            }
-        } else {
-            for word in words {
-                let word = u64::from_le_bytes(*word);
-                self.word(self.partial | word << (8 * self.filled));
-                self.partial = word >> (64 - 8 * self.filled);
-            }
-        }
-        if rest.is_empty() {
-            return;
-        }
-        let last = partial_word(rest);
-        self.partial |= last << (8 * self.filled);
-        self.filled += rest.len();
-        if self.filled >= 8 {
-            self.word(self.partial);
-            self.filled -= 8;
-            self.partial = if self.filled == 0 {
-                0
-            } else {
-                last >> (8 * (rest.len() - self.filled))
+    fn bytes(&mut self, mut bytes: &[u8]) {
+        if self.filled != 0 {
+            let missing = 8 - self.filled;
+            let first = match bytes.first_chunk() {
+                Some(first) => u64::from_le_bytes(*first),
+                None => partial_word(bytes),
             };
+            self.partial |= first << (8 * self.filled);
+            if bytes.len() < missing {
+                self.filled += bytes.len();
+                return;
+            }
+            self.word(self.partial);
+            bytes = &bytes[missing..];
         }
+        let (words, rest) = bytes.as_chunks::<8>();
+        let (space, behind) = self.words.split_at(words.len());
+        for (space, word) in space.iter().zip(words) {
+            space.store(u64::from_le_bytes(*word), Relaxed);
+        }
+        self.words = behind;
+        self.partial = partial_word(rest);
+        self.filled = rest.len();
     }
 
     #[inline(always)]

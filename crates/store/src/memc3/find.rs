@@ -44,9 +44,8 @@ impl Shared {
     pub(super) fn find(&self, home: &Home, key: &[u8]) -> Option<Found<'_>> {
         let segment = self.directory.segment(&self.pool, home);
         for (at, slot) in segment.candidates(home.buckets, home.tag) {
-            if let Some(item) = self.item(slot)
-                && item.key_is(key)
-            {
+            let place = self.pool.place(slot.offset(), self.item_words_max);
+            if let Some(item) = Item::of_key(place, key) {
                 return Some(Found { at, slot, item });
             }
         }

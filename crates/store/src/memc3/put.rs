@@ -70,7 +70,7 @@ impl<A: Access> Writer<'_, A> {
     #[inline(always)]
     fn overwrite(&mut self, found: &Found<'_>, item: &NewItem<'_>, cas: u64) {
         let shared = self.shared;
-        let (old_words, words) = (found.item.layout().words(), item.layout().words());
+        let (old_words, words) = (found.item.words(), item.layout().words());
         let line = shared.line(found.at);
         line.write_begin(A::SHARED_READS);
         write_item(shared.pool.place(found.slot.offset(), words), item, cas);

@@ -29,7 +29,7 @@ impl<'a> Words<'a> {
 
     /// `count` words from a place on.
     #[inline(always)]
-    pub fn range(self, at: usize, count: usize) -> impl Iterator<Item = &'a AtomicU64> {
-        self.0[at..at + count].iter()
+    pub fn range(self, at: usize, count: usize) -> &'a [AtomicU64] {
+        &self.0[at..at + count]
     }
 }

@@ -36,7 +36,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                 assert_eq!(shared.home(shape, keyhash), home, "in another's chain");
                 let place = (entry.log() as u8, entry.offset().raw());
                 assert!(named.insert(place), "item at {place:?} is named twice");
-                bytes += 8 * item.layout().words() as u64;
+                bytes += 8 * item.words() as u64;
             }
         }
         for number in self.state.spares.free_numbers(index) {

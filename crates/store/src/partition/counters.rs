@@ -47,7 +47,7 @@ impl Counters {
     #[inline(always)]
     pub(crate) fn gone(&self, item: &Item<'_>) {
         self.items.sub(1);
-        self.bytes.sub(8 * item.layout().words() as u64);
+        self.bytes.sub(8 * item.words() as u64);
     }
 
     /// No items are left.

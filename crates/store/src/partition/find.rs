@@ -36,10 +36,7 @@ impl Shared {
                 continue;
             }
             let log = self.log(entry.log());
-            let item = Item::read(log.place(log.geometry().position(entry.offset())));
-            if let Some(item) = item
-                && item.key_is(key)
-            {
+            if let Some(item) = Item::of_key(log.place(log.geometry().position(entry.offset())), key) {
                 return Some(Found { slot, entry, item });
             }
         }

@@ -57,7 +57,7 @@ impl Lookahead {
             shared.index.prefetch(shared.place(keyhash));
             self.ring[(self.first + self.count) % AHEAD] = (self.next, keyhash);
             self.count += 1;
-            let behind = geometry.advance(self.next, item.layout().words() as u64);
+            let behind = geometry.advance(self.next, item.words() as u64);
             self.next = skip_fillers((log, geometry), behind, tail);
             log.prefetch(geometry.position(self.next) + 24);
         }

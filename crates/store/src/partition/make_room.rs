@@ -156,7 +156,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             shared.counters.expired_unfetched.add(unfetched);
             return None;
         }
-        let words = item.layout().words() as u64;
+        let words = item.words() as u64;
         let room = id == LogId::Small && entry.reads() == 0 && self.main_has_room(words, now);
         if let AtHead::Keep { log, reads } = self.rule.at_head(id, entry.reads(), room) {
             if log != id {
@@ -264,7 +264,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         let Some(item) = Item::read(log.place(at)) else {
             return;
         };
-        let words = item.layout().words();
+        let words = item.words();
         let mut scratch = std::mem::take(&mut self.state.scratch);
         scratch.clear();
         log.copy_out(at, words, &mut scratch);
@@ -318,7 +318,7 @@ impl Shared {
         let at = geometry.position(offset);
         match Item::read(log.place(at)) {
             Some(item) => {
-                Passing::Item(item, geometry.advance(offset, item.layout().words() as u64))
+                Passing::Item(item, geometry.advance(offset, item.words() as u64))
             }
             None => {
                 let header = Header::read(log.place(at));

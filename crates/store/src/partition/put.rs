@@ -64,7 +64,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             return;
         }
         let id = self.choose_log(keyhash, &old, words);
-        let old = old.map(|found| (found.slot, found.entry, found.item.layout().words() as u64));
+        let old = old.map(|found| (found.slot, found.entry, found.item.words() as u64));
         let (log, tail) = (shared.log(id), self.claim(id, words, now));
         self.state.calendars[id as usize].note(tail, now);
         write_item(log.place(log.geometry().position(tail)), item, cas);
@@ -102,7 +102,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         if left < limit / NEAR_HEAD_PART || self.rule.reinsert_on_read(distance, limit) {
             return None;
         }
-        let own = found.item.layout().words() as u64;
+        let own = found.item.words() as u64;
         if own >= words {
             return Some(own);
         }
@@ -138,7 +138,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         let log = shared.log(found.entry.log());
         let at = log.geometry().position(found.entry.offset());
         let (old_words, words) = (
-            found.item.layout().words() as u64,
+            found.item.words() as u64,
             item.layout().words() as u64,
         );
         let home = shared.index.bucket(self.home(keyhash));

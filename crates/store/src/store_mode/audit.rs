@@ -35,7 +35,7 @@ impl<A: Access> Writer<'_, A> {
                 let words = usage.items.get(&name.at).copied();
                 let item = crate::heap::Item::read(shared.space.place(name.at));
                 let item = item.expect("an entry names an item");
-                assert_eq!(words, Some(item.layout().words()), "item at {}", name.at);
+                assert_eq!(words, Some(item.words()), "item at {}", name.at);
                 assert_eq!(name.expires, item.layout().expiry);
                 let key = &mut [0; glimmer_base::limits::KEY_BYTES_MAX + 6];
                 let keyhash = shared.seed.keyhash(item.key(key));

@@ -23,7 +23,7 @@ impl Found<'_> {
     /// Words that the item takes.
     #[inline(always)]
     pub fn words(&self) -> usize {
-        self.item.layout().words()
+        self.item.words()
     }
 }
 
@@ -51,10 +51,7 @@ impl Shared {
             if entry.is_empty() || name.generation != generation {
                 continue;
             }
-            let item = Item::read(self.space.place(name.at));
-            if let Some(item) = item
-                && item.key_is(key)
-            {
+            if let Some(item) = Item::of_key(self.space.place(name.at), key) {
                 return Some(Found {
                     slot,
                     entry,

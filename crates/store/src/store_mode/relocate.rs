@@ -33,7 +33,7 @@ impl<A: Access> Writer<'_, A> {
         let (old, new) = (shared.space.place(from), shared.space.place(to));
         let item = Item::read(old).expect("an item lies there");
         let (home, slot) = self.entry_of(from, &item);
-        let words = item.layout().words();
+        let words = item.words();
         let entry = shared.index.get(slot);
         let name = Name {
             at: to,
@@ -41,7 +41,7 @@ impl<A: Access> Writer<'_, A> {
         };
         let main = shared.index.bucket(home);
         main.write_begin(A::SHARED_READS);
-        for (old, new) in old.range(0, words).zip(new.range(0, words)) {
+        for (old, new) in old.range(0, words).iter().zip(new.range(0, words)) {
             new.store(old.load(Relaxed), Relaxed);
         }
         let moved = name.entry(entry.tag());

@@ -38,7 +38,7 @@ impl SegregatedFits {
                 }
                 None => {
                     let item = Item::read(space.place(at)).expect("an item where none is free");
-                    let words = item.layout().words();
+                    let words = item.words();
                     usage.items.insert(at, words);
                     after_free = false;
                     words

@@ -132,5 +132,5 @@ impl SegregatedFits {
 
 fn item_words(space: &Space, at: usize) -> usize {
     let item = Item::read(space.place(at)).expect("an item where none is free");
-    item.layout().words()
+    item.words()
 }

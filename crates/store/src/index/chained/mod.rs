@@ -293,11 +293,13 @@ impl ChainedIndex {
     /// The entries of a chain that bear a tag.
     #[inline(always)]
     pub fn candidates(&self, home: usize, tag: u16) -> Candidates<'_> {
+        let bucket = self.bucket(home);
         Candidates {
             index: self,
             tag,
             number: home,
-            matches: self.bucket(home).tagged(tag),
+            bucket,
+            matches: bucket.tagged(tag),
             buckets_left: CHAIN_BUCKETS_MAX - 1,
         }
     }
@@ -316,6 +318,7 @@ pub struct Candidates<'a> {
     index: &'a ChainedIndex,
     tag: u16,
     number: usize,
+    bucket: &'a Bucket,
     matches: Matches,
     buckets_left: usize,
 }
@@ -326,20 +329,21 @@ impl Iterator for Candidates<'_> {
     #[inline(always)]
     fn next(&mut self) -> Option<(Slot, Entry)> {
         loop {
-            let bucket = self.index.bucket(self.number);
             if let Some(entry) = self.matches.next() {
                 let slot = Slot {
                     bucket: self.number,
                     entry,
                 };
-                return Some((slot, bucket.entry(entry)));
+                return Some((slot, self.bucket.entry(entry)));
             }
-            if self.buckets_left == 0 {
+            let behind = self.bucket.next()?;
+            if self.buckets_left == 0 || behind >= self.index.capacity {
                 return None;
             }
             self.buckets_left -= 1;
-            self.number = self.index.behind(self.number)?;
-            self.matches = self.index.bucket(self.number).tagged(self.tag);
+            self.number = behind;
+            self.bucket = self.index.bucket(behind);
+            self.matches = self.bucket.tagged(self.tag);
         }
     }
 }
