@@ -13,7 +13,7 @@ pub const ITEM_BYTES_MIN: usize = 1 << 10;
 pub const ITEM_BYTES_MAX: usize = 1 << 30;
 
 /// Requests that go through the engine's prefetch stages together (MICA §4.2.1 uses 32 as well).
-pub const BATCH_MAX: usize = 32;
+pub const BATCH_MAX: usize = 64;
 
 /// Longest command line in bytes, its line end included. A `get` of very many keys may be this
 /// long; a connection that sends a longer line is closed.

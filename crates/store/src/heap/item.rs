@@ -172,6 +172,13 @@ impl Layout {
     pub fn words(self) -> usize {
         (self.extra_at() + if self.extra { EXTRA_BYTES } else { 0 }).div_ceil(8)
     }
+
+    /// Words that the item takes if it gets every optional field. The limit of an item's size counts them always, so that a
+    /// touch never makes an item too large.
+    #[inline(always)]
+    pub fn words_with_all(self) -> usize {
+        (self.flags_at() + FLAGS_BYTES + EXPIRY_BYTES + EXTRA_BYTES).div_ceil(8)
+    }
 }
 
 /// The first word of an entry, read once.
@@ -268,6 +275,12 @@ impl<'a> Item<'a> {
             header,
             layout: header.layout(value_len),
         })
+    }
+
+    /// Where it lies: as many words as its heap lets an item have there.
+    #[inline(always)]
+    pub(crate) fn place(&self) -> Words<'a> {
+        self.place
     }
 
     /// Words that the item takes.

@@ -42,40 +42,56 @@ impl NewItem<'_> {
 #[inline(always)]
 pub(crate) fn write_item(place: Words<'_>, item: &NewItem<'_>, cas: u64) {
     let layout = item.layout();
-    let wide = layout.value_len >= 256;
-    let marks = u64::from(wide) * WIDE
-        + u64::from(layout.flags) * FLAGS
-        + u64::from(layout.expiry) * EXPIRY
-        + u64::from(layout.extra) * EXTRA
-        + item.history.marks.bits();
-    let header = (cas & CAS_MAX) << 24
-        | (layout.value_len as u64 & 0xFF) << 16
-        | (layout.key_len as u64) << 8
-        | marks;
-    let mut sink = WordSink {
-        words: place.range(0, layout.words()),
-        partial: 0,
-        filled: 0,
-    };
-    sink.word(header);
-    if wide {
-        sink.word(layout.value_len as u64);
+    let is_plain = !(layout.value_len >= 256 || layout.flags || layout.expiry || layout.extra);
+    if !is_plain || !item.value[1].is_empty() {
+        return write_item_of_all_fields(place, item, cas);
     }
+    let mut sink = WordSink::new(place.range(0, layout.words()));
+    sink.word(header_of(layout, item.history.marks.bits(), cas));
     sink.bytes(item.key);
     sink.bytes(item.value[0]);
-    if !item.value[1].is_empty() {
-        sink.bytes(item.value[1]);
+    sink.finish();
+}
+
+/// [`write_item`] for whatever fields the item has.
+#[inline(never)]
+fn write_item_of_all_fields(place: Words<'_>, item: &NewItem<'_>, cas: u64) {
+    let layout = item.layout();
+    let mut sink = WordSink::new(place.range(0, layout.words()));
+    sink.word(header_of(layout, item.history.marks.bits(), cas));
+    if layout.value_len >= 256 {
+        sink.word(layout.value_len as u64);
     }
-    if layout.flags {
-        sink.bytes(&item.flags.to_le_bytes());
-    }
-    if layout.expiry {
-        sink.bytes(&item.expiry.ms().to_le_bytes()[..EXPIRY_BYTES]);
-    }
-    if layout.extra {
-        sink.bytes(&item.history.extra());
+    let (flags, expiry, extra) = (
+        item.flags.to_le_bytes(),
+        item.expiry.ms().to_le_bytes(),
+        item.history.extra(),
+    );
+    let if_there = |is_there: bool, bytes| if is_there { bytes } else { &[][..] };
+    let fields = [
+        item.key,
+        item.value[0],
+        item.value[1],
+        if_there(layout.flags, &flags),
+        if_there(layout.expiry, &expiry[..EXPIRY_BYTES]),
+        if_there(layout.extra, &extra),
+    ];
+    for field in fields {
+        sink.bytes(field);
     }
     sink.finish();
+}
+
+#[inline(always)]
+fn header_of(layout: Layout, marks: u64, cas: u64) -> u64 {
+    let fields = u64::from(layout.value_len >= 256) * WIDE
+        + u64::from(layout.flags) * FLAGS
+        + u64::from(layout.expiry) * EXPIRY
+        + u64::from(layout.extra) * EXTRA;
+    (cas & CAS_MAX) << 24
+        | (layout.value_len as u64 & 0xFF) << 16
+        | (layout.key_len as u64) << 8
+        | (fields + marks)
 }
 
 /// Whether [`write_amended`] can give the item this expiry and this history: whether it has the room for them, no less and no more.
@@ -130,7 +146,16 @@ struct WordSink<'a> {
     filled: usize,
 }
 
-impl WordSink<'_> {
+impl<'a> WordSink<'a> {
+    #[inline(always)]
+    fn new(words: &'a [AtomicU64]) -> Self {
+        WordSink {
+            words,
+            partial: 0,
+            filled: 0,
+        }
+    }
+
     #[inline(always)]
     fn word(&mut self, word: u64) {
         if let Some((space, rest)) = self.words.split_first() {

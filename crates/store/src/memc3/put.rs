@@ -23,15 +23,10 @@ impl<A: Access> Writer<'_, A> {
         Stored::Yes(cas)
     }
 
-    /// Whether an item is within the limit. Room for flags, expiry and the extra field counts
-    /// always, so that a touch never makes an item too large.
+    /// Whether an item is within the limit.
     #[inline(always)]
     pub fn fits(&self, item: &NewItem<'_>) -> bool {
-        let mut layout = item.layout();
-        layout.flags = true;
-        layout.expiry = true;
-        layout.extra = true;
-        layout.words() <= self.shared.item_words_max
+        item.layout().words_with_all() <= self.shared.item_words_max
     }
 
     /// Stores an item that [`fits`](Self::fits) with a given CAS unique, which is its history's if

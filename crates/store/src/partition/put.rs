@@ -39,15 +39,10 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         Stored::Yes(cas)
     }
 
-    /// Whether an item is within the limit. Room for flags, expiry and the extra field counts always, so that a
-    /// touch never makes an item too large.
+    /// Whether an item is within the limit.
     #[inline(always)]
     pub fn fits(&self, item: &NewItem<'_>) -> bool {
-        let mut layout = item.layout();
-        layout.flags = true;
-        layout.expiry = true;
-        layout.extra = true;
-        layout.words() <= self.log(LogId::Main).item_words_max()
+        item.layout().words_with_all() <= self.log(LogId::Main).item_words_max()
     }
 
     /// Stores an item that [`fits`](Self::fits) with a given CAS unique, which is its history's if that has one.
@@ -56,15 +51,30 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         let shared = self.shared;
         let words = item.layout().words() as u64;
         shared.counters.stored.add(1);
-        let old = shared.find(self.home(keyhash), keyhash, item.key);
+        let home = self.home(keyhash);
+        let old = shared.find(home, keyhash, item.key);
         if let Some(found) = &old
             && let Some(extent) = self.extent_for_update(found, words)
         {
-            self.update_in_place(keyhash, found, extent, item, cas);
+            self.update_in_place(home, found, extent, item, cas);
             return;
         }
-        let id = self.choose_log(keyhash, &old, words);
+        let id = self.choose_log(home, keyhash, &old, words);
         let old = old.map(|found| (found.slot, found.entry, found.item.words() as u64));
+        self.append(keyhash, item, cas, (id, words), old, now);
+    }
+
+    /// Stores an item at the tail of a log, and makes the index name it.
+    fn append(
+        &mut self,
+        keyhash: Keyhash,
+        item: &NewItem<'_>,
+        cas: u64,
+        (id, words): (LogId, u64),
+        old: Option<(Slot, Entry, u64)>,
+        now: Moment,
+    ) {
+        let shared = self.shared;
         let (log, tail) = (shared.log(id), self.claim(id, words, now));
         self.state.calendars[id as usize].note(tail, now);
         write_item(log.place(log.geometry().position(tail)), item, cas);
@@ -96,10 +106,11 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     #[inline(always)]
     fn extent_for_update(&self, found: &Found<'_>, words: u64) -> Option<u64> {
         let (id, offset) = (found.entry.log(), found.entry.offset());
-        let (log, geometry, limit) = (self.log(id), self.geometry(id), self.limit(id));
-        let left = self.unused(id) + geometry.distance(log.head(), offset);
-        let distance = geometry.distance(offset, self.tail(id));
-        if left < limit / NEAR_HEAD_PART || self.rule.reinsert_on_read(distance, limit) {
+        let limit = self.limit(id);
+        let distance = self.geometry(id).distance(offset, self.tail(id));
+        if self.words_left(id, offset) < limit / NEAR_HEAD_PART
+            || self.rule.reinsert_on_read(distance, limit)
+        {
             return None;
         }
         let own = found.item.words() as u64;
@@ -108,6 +119,17 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         }
         let extent = own + self.fillers_behind(id, offset, own);
         (extent >= words).then_some(extent)
+    }
+
+    /// How many words may be appended before the tail comes to a live item.
+    #[inline(always)]
+    fn words_left(&self, id: LogId, offset: Offset) -> u64 {
+        let (geometry, tail) = (self.geometry(id), self.tail(id));
+        let lap = match geometry.is_same_lap(offset, tail) {
+            true => self.limit(id),
+            false => 0,
+        };
+        (lap + self.position(id, offset)).saturating_sub(self.position(id, tail))
     }
 
     /// Words of the fillers behind an item, in its own lap.
@@ -128,40 +150,52 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     #[inline(always)]
     fn update_in_place(
         &mut self,
-        keyhash: Keyhash,
+        home: usize,
         found: &Found<'_>,
         extent: u64,
         item: &NewItem<'_>,
         cas: u64,
     ) {
-        let shared = self.shared;
-        let log = shared.log(found.entry.log());
-        let at = log.geometry().position(found.entry.offset());
-        let (old_words, words) = (
-            found.item.words() as u64,
-            item.layout().words() as u64,
-        );
-        let home = shared.index.bucket(self.home(keyhash));
-        home.write_begin(A::SHARED_READS);
-        write_item(log.place(at), item, cas);
-        if extent > words {
-            write_filler(log.place(at + words as usize), extent - words);
+        let index = &self.shared.index;
+        let (old_words, words) = (found.item.words() as u64, item.layout().words() as u64);
+        let chain = A::SHARED_READS.then(|| index.bucket(home));
+        if let Some(main) = chain {
+            main.write_begin(true);
         }
-        let slot = found.slot;
-        let entry = shared.index.get(slot);
+        let place = found.item.place();
+        write_item(place, item, cas);
+        if extent > words {
+            write_filler(place.from(words as usize), extent - words);
+        }
+        // Readers may have counted since.
+        let entry = match A::SHARED_READS {
+            true => index.get(found.slot),
+            false => found.entry,
+        };
         let over = entry.written_over(E::READS_COUNTED);
         if over != entry {
-            shared.index.bucket(slot.bucket).set_entry(slot.entry, over);
+            index.set(found.slot, over);
         }
-        home.write_end(A::SHARED_READS);
-        shared.counters.in_place_updates.add(1);
-        shared.counters.bytes.add(8 * words);
-        shared.counters.bytes.sub(8 * old_words);
+        if let Some(main) = chain {
+            main.write_end(true);
+        }
+        let counters = &self.shared.counters;
+        counters.in_place_updates.add(1);
+        if words != old_words {
+            counters.bytes.add(8 * words);
+            counters.bytes.sub(8 * old_words);
+        }
     }
 
     /// The log for an item that is appended.
     #[inline(always)]
-    fn choose_log(&self, keyhash: Keyhash, old: &Option<Found<'_>>, words: u64) -> LogId {
+    fn choose_log(
+        &self,
+        home: usize,
+        keyhash: Keyhash,
+        old: &Option<Found<'_>>,
+        words: u64,
+    ) -> LogId {
         let small = self.log(LogId::Small);
         if words > small.item_words_max() as u64 {
             return LogId::Main;
@@ -183,7 +217,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                         && geometry.laps_behind(entry.offset(), head) < E::GHOST_LAPS
                 };
                 let index = &self.shared.index;
-                let mut candidates = index.candidates(self.home(keyhash), keyhash.tag());
+                let mut candidates = index.candidates(home, keyhash.tag());
                 let remembered = candidates.any(|(_, entry)| is_ghost(entry));
                 self.rule.admit(remembered)
             }

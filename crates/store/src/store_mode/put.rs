@@ -26,15 +26,10 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
-    /// Whether an item is within the limit. Room for flags, expiry and the extra field counts
-    /// always, so that a touch never makes an item too large.
+    /// Whether an item is within the limit.
     #[inline(always)]
     fn fits(&self, item: &NewItem<'_>) -> bool {
-        let mut layout = item.layout();
-        layout.flags = true;
-        layout.expiry = true;
-        layout.extra = true;
-        layout.words() <= self.shared.space.item_words_max()
+        item.layout().words_with_all() <= self.shared.space.item_words_max()
     }
 
     /// Stores an item that [`fits`](Self::fits) with a given CAS unique; says whether there was
@@ -117,7 +112,7 @@ impl<A: Access> Writer<'_, A> {
         let entry_at = |at| shared.name(at, item).entry(keyhash.tag());
         if words <= old_words {
             main.write_begin(A::SHARED_READS);
-            write_item(shared.space.place(old_at), item, cas);
+            write_item(old.item.place(), item, cas);
             // Whether the old item was fetched says nothing about the new one.
             let entry = shared.index.get(old.slot);
             if entry != entry_at(old_at) {
@@ -139,8 +134,10 @@ impl<A: Access> Writer<'_, A> {
         } else {
             self.overwrite_within_its_own_room(home, keyhash, old, item, cas)?;
         }
-        shared.counters.bytes.add(8 * words as u64);
-        shared.counters.bytes.sub(8 * old_words as u64);
+        if words != old_words {
+            shared.counters.bytes.add(8 * words as u64);
+            shared.counters.bytes.sub(8 * old_words as u64);
+        }
         Ok(())
     }
 
