@@ -27,7 +27,10 @@ pub struct Flight<T> {
     pub phase: Phase,
     /// The request as it is sent, without its datagram's header.
     pub record: Vec<u8>,
+    /// The core whose port it goes to.
     pub core: u16,
+    /// The core that owns its key, and counts it if it is a mutation.
+    pub owner: u16,
     pub sends: u8,
     pub is_read: bool,
     /// Its number, once it has one.
@@ -63,6 +66,7 @@ impl<T> Flight<T> {
             phase: Phase::Free,
             record: Vec::new(),
             core: 0,
+            owner: 0,
             sends: 0,
             is_read: true,
             mutation: None,

@@ -39,4 +39,5 @@ pub use session::{Ask, Failure, Figures, Session, Settings, What};
 
 pub use glimmer_proto::StoreMode;
 pub use glimmer_proto::native::request::Change;
-pub use glimmer_proto::native::{Reply, Status};
+pub use glimmer_proto::native::directory::Direction;
+pub use glimmer_proto::native::{Directory, Reply, Status};

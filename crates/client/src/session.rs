@@ -32,6 +32,9 @@ pub struct Settings {
     /// Requests to one core that leave together share a datagram, so many at most; 1: each has one of its own. As many as 32 may, and fewer do where
     /// their replies would not fit a datagram together.
     pub requests_per_datagram: usize,
+    /// Where the server directs requests itself (`--native-direction server`): whether each goes to the next port in turn instead of to its owner's. What
+    /// goes in fragments goes to the owner's in any case.
+    pub round_robin: bool,
 }
 
 impl Default for Settings {
@@ -42,6 +45,7 @@ impl Default for Settings {
             deadline_us: 2_000_000,
             resends: true,
             requests_per_datagram: REQUESTS_MAX,
+            round_robin: false,
         }
     }
 }
@@ -107,7 +111,7 @@ pub struct Figures {
 /// Requests that are under way at the same time have no order among one another; who needs one waits for the answer.
 ///
 /// ```
-/// use glimmer_client::{Ask, Session, Settings, What};
+/// use glimmer_client::{Ask, Direction, Session, Settings, What};
 /// use glimmer_proto::native::directory::{Access, Mode};
 /// use glimmer_proto::native::{Directory, Kind, Reply, ReplyHeader, RequestHeader, Status};
 ///
@@ -125,7 +129,7 @@ pub struct Figures {
 /// let mut directory = ReplyHeader::to(&question, Kind::DirectoryReply, 0, 1).bytes().to_vec();
 /// Directory {
 ///     token: 99, token_s: 3600, seed: glimmer_base::Seed(5), item_bytes_max: 1 << 20,
-///     partitions: 1, mode: Mode::Cache, access: Access::Erew, mutation_window: 1024, ports: vec![4000],
+///     partitions: 1, mode: Mode::Cache, access: Access::Erew, direction: Direction::Client, mutation_window: 1024, ports: vec![4000],
 /// }.write(&mut directory);
 /// session.arrive(&directory, 10, &mut |_, _| {});
 ///
@@ -175,6 +179,15 @@ struct Known {
     version: u32,
     /// When another token is asked for.
     renew_us: u64,
+    /// Whether reads may go to any port, and whether changes may.
+    any_port: AnyPort,
+}
+
+/// What may go to any port.
+#[derive(Clone, Copy)]
+struct AnyPort {
+    reads: bool,
+    changes: bool,
 }
 
 /// A question that is under way.
@@ -338,22 +351,20 @@ impl<T> Session<T> {
             turn,
             ..
         } = self;
-        let Some(Known { directory, .. }) = directory else {
+        let Some(Known {
+            directory,
+            any_port,
+            ..
+        }) = directory
+        else {
             return;
         };
         let flight = &mut flights[place as usize];
         let owner = directory.owner(flight.keyhash());
-        if flight.is_read {
-            let asks_owner = flight.refusal == Some(Status::AskOwner);
-            let core = if directory.shares_reads() && !asks_owner {
-                *turn = (*turn + 1) % lanes.len();
-                *turn
-            } else {
-                owner
-            };
-            flight.core = core as u16;
+        flight.owner = owner as u16;
+        let may_turn = if flight.is_read {
+            any_port.reads && flight.refusal != Some(Status::AskOwner)
         } else {
-            flight.core = owner as u16;
             if flight.mutation.is_none() {
                 match lanes[owner].number(directory.mutation_window) {
                     Some(mutation) => flight.set_mutation(mutation),
@@ -364,7 +375,15 @@ impl<T> Session<T> {
                     }
                 }
             }
-        }
+            any_port.changes && flight.upload.is_none()
+        };
+        let core = if may_turn {
+            *turn = (*turn + 1) % lanes.len();
+            *turn
+        } else {
+            owner
+        };
+        flight.core = core as u16;
         flight.phase = Phase::Ready;
         match flight.upload {
             Some(_) => uploads.push_back(place),
@@ -394,13 +413,13 @@ impl<T> Session<T> {
         flight.phase = Phase::Free;
         flight.reply = None;
         flight.upload = None;
-        let (core, mutation) = (usize::from(flight.core), flight.mutation.take());
+        let (owner, mutation) = (usize::from(flight.owner), flight.mutation.take());
         self.free.push(place);
         if let Some(mutation) = mutation
-            && let Some(lane) = self.lanes.get_mut(core)
+            && let Some(lane) = self.lanes.get_mut(owner)
             && lane.settle(mutation)
         {
-            self.release(core);
+            self.release(owner);
         }
     }
 

@@ -131,6 +131,18 @@ impl<'a> Run<'a> {
         cases: &mut [C],
         mut measure: impl FnMut(&mut C, &Run<'_>, u64) -> Result<Point>,
     ) -> Result<()> {
+        self.rounds_of_many(repeat, cases, |case, run, repetition| {
+            Ok(vec![measure(case, run, repetition)?])
+        })
+    }
+
+    /// [`Run::rounds`] for cases that are several points each.
+    pub fn rounds_of_many<C: std::fmt::Display>(
+        &mut self,
+        repeat: usize,
+        cases: &mut [C],
+        mut measure: impl FnMut(&mut C, &Run<'_>, u64) -> Result<Vec<Point>>,
+    ) -> Result<()> {
         self.progress.expect(repeat * cases.len());
         for repetition in 0..repeat {
             if let Some(region) = &self.region {
@@ -138,8 +150,9 @@ impl<'a> Run<'a> {
                 self.random_reads_per_s.push(reads);
             }
             for case in &mut *cases {
-                let point = measure(case, self, repetition as u64)?;
-                self.data.add(point);
+                for point in measure(case, self, repetition as u64)? {
+                    self.data.add(point);
+                }
                 self.progress.step(&case.to_string());
             }
         }

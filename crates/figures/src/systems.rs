@@ -8,7 +8,7 @@ use glimmer_loadgen::{
     load::{self, Outcome, Pass, Plan},
     machine::{self, SERVER_CORE},
     native,
-    servers::{Kind, Launch, Server},
+    servers::{Kind, Launch, Server, Worker},
     workload::{Law, Mix, Sizes, Workload},
 };
 
@@ -76,6 +76,12 @@ impl System {
     /// The same with so many threads.
     pub fn threads(mut self, threads: usize) -> System {
         self.threads = threads;
+        self
+    }
+
+    /// The same with workers that hand requests over to one another.
+    pub fn directing(mut self) -> System {
+        self.arguments.push("--native-direction=server".to_owned());
         self
     }
 
@@ -202,13 +208,31 @@ impl Running {
 
     /// Carries a plan out, with as many client threads as there are cores for them.
     pub fn measure(&self, plan: Plan) -> Result<Outcome> {
+        self.measure_at(&self.target, plan)
+    }
+
+    /// The same with requests that go to every port in turn; of one that is [`System::directing`].
+    pub fn measure_undirected(&self, plan: Plan) -> Result<Outcome> {
+        let target = Target {
+            dialect: Dialect::NativeUndirected,
+            ..self.target.clone()
+        };
+        self.measure_at(&target, plan)
+    }
+
+    /// What each worker has done for native clients.
+    pub fn native_workers(&self) -> Result<Vec<Worker>> {
+        self.server.native_workers()
+    }
+
+    fn measure_at(&self, target: &Target, plan: Plan) -> Result<Outcome> {
         let cores = self.client_cores();
         let plan = Plan {
             threads: cores.len().clamp(1, CLIENT_THREADS_MAX),
             cores,
             ..plan
         };
-        self.server.drive_at(&self.target, &plan)
+        self.server.drive_at(target, &plan)
     }
 
     /// Operations per second that its workers have CPU time for: what it would do if a client that costs nothing kept all of them busy. Unlike the

@@ -13,7 +13,7 @@ use glimmer_server::config::{
 };
 use glimmer_server::memory_plan::Needs;
 use glimmer_server::{
-    AccessMode, Config, EvictionRule, HugepagePolicy, MemoryPlan, Mode, Permits, Protocol,
+    AccessMode, Config, Direction, EvictionRule, HugepagePolicy, MemoryPlan, Mode, Permits, Protocol,
     TableKind, UnixSocket,
 };
 use std::path::PathBuf;
@@ -52,6 +52,13 @@ pub struct Arguments {
     /// That of writes is always computed anew. A read with a wrong hash finds nothing and harms nobody.
     #[arg(long, hide_short_help = true, help_heading = NETWORK)]
     native_check_keyhash: bool,
+
+    /// Who directs native requests to the worker that owns their key: client or server
+    ///
+    /// client: each client sends to the owner's port, and what comes to another is refused. server: a request may come to any port, and the worker there
+    /// hands it over to the owner, which costs both of them time. It is there to be measured against, and for clients that know one port only.
+    #[arg(long, value_name = "WHO", default_value_t = Direction::Client, hide_short_help = true, help_heading = NETWORK)]
+    native_direction: Direction,
 
     /// Unix socket to listen on, instead of any network
     #[arg(short = 's', long, value_name = "FILE", help_heading = NETWORK)]
@@ -382,6 +389,7 @@ impl Arguments {
             udp: udp.map(|(address, _)| address).collect(),
             native: listen::at_port(native, self.native_port),
             native_checks_reads: self.native_check_keyhash,
+            native_direction: self.native_direction,
             busy_poll: self.busy_poll,
             unix: self.unix_socket.map(|path| UnixSocket {
                 path,

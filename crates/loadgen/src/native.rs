@@ -55,6 +55,10 @@ pub struct Options {
     pub arguments: Vec<String>,
     /// Whether Redis takes part.
     pub with_redis: bool,
+    /// The server's workers, each on a core of its own as far as there are cores.
+    pub threads: usize,
+    /// Whether the server directs requests to their owners, too: then they are also sent to every port in turn, for comparison.
+    pub server_directs: bool,
 }
 
 /// One way to load the server.
@@ -66,6 +70,8 @@ struct Row {
     lost: f64,
     p50_us: f64,
     p99_us: f64,
+    /// CPU time of the server, per request.
+    server_ns: f64,
 }
 
 /// Everything that was measured.
@@ -73,6 +79,7 @@ struct Row {
 pub struct Report {
     workload: String,
     keys: u64,
+    threads: usize,
     connections: usize,
     in_flight: u32,
     seconds: f64,
@@ -100,10 +107,10 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     let core = |wanted: usize| wanted.min(cores - 1);
     let (server_core, client_core) = (core(SERVER_CORE), core(CLIENT_CORE));
     let native_port = free_port()?;
-    let launch = |kind, arguments: Vec<String>| Launch {
+    let launch = |kind, threads, arguments: Vec<String>| Launch {
         kind,
-        threads: 1,
-        cores: vec![server_core],
+        threads,
+        cores: (0..threads).map(|thread| core(SERVER_CORE + thread)).collect(),
         memory_mib: options.memory_mib,
         value_bytes: 8,
         udp: false,
@@ -111,9 +118,12 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     };
     let mut arguments = vec!["--native-port".to_owned(), native_port.to_string()];
     arguments.extend(options.arguments.iter().cloned());
-    let glimmer = launch(Kind::Glimmer, arguments).start()?;
+    if options.server_directs {
+        arguments.push("--native-direction=server".to_owned());
+    }
+    let glimmer = launch(Kind::Glimmer, options.threads, arguments).start()?;
     let redis = match options.with_redis {
-        true => Some(launch(Kind::Redis, Vec::new()).start()?),
+        true => Some(launch(Kind::Redis, 1, Vec::new()).start()?),
         false => None,
     };
     let native = |dialect| Target {
@@ -134,14 +144,20 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     for &gets in &options.gets {
         let percent = gets * 100.0;
         for law in [Law::Uniform, Law::Zipf { exponent: 0.99 }] {
-            cases.push(Case {
-                name: format!("native, {percent:.0}% GET, {law}"),
-                server: &glimmer,
-                target: native(Dialect::Native),
-                workload: workload(law, gets)?,
-                connections: options.connections,
-                in_flight: options.in_flight,
-            });
+            let mut dialects = vec![(Dialect::Native, "")];
+            if options.server_directs {
+                dialects.push((Dialect::NativeUndirected, ", directed by the server"));
+            }
+            for (dialect, how) in dialects {
+                cases.push(Case {
+                    name: format!("native, {percent:.0}% GET, {law}{how}"),
+                    server: &glimmer,
+                    target: native(dialect),
+                    workload: workload(law, gets)?,
+                    connections: options.connections,
+                    in_flight: options.in_flight,
+                });
+            }
         }
     }
     let first = options.gets.first().copied().unwrap_or(1.0);
@@ -192,6 +208,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     let mut report = Report {
         workload: options.workload.clone(),
         keys: options.keys,
+        threads: options.threads,
         connections: options.connections,
         in_flight: options.in_flight,
         seconds: options.measured.as_secs_f64(),
@@ -253,6 +270,7 @@ impl Row {
             lost: 0.0,
             p50_us: 0.0,
             p99_us: 0.0,
+            server_ns: 0.0,
         }
     }
 
@@ -265,6 +283,7 @@ impl Row {
         self.lost += outcome.tally.lost as f64 / all * share;
         self.p50_us += latency.p50_us * share;
         self.p99_us += latency.p99_us * share;
+        self.server_ns += outcome.server_ns_per_operation() * share;
     }
 }
 
@@ -272,8 +291,13 @@ impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             out,
-            "{} items, {} keys; one server core and one client core, {} sockets with {} requests under way each;",
-            self.workload, self.keys, self.connections, self.in_flight
+            "{} items, {} keys; {} server worker{} and one client core, {} sockets with {} requests under way each;",
+            self.workload,
+            self.keys,
+            self.threads,
+            if self.threads == 1 { "" } else { "s" },
+            self.connections,
+            self.in_flight
         )?;
         writeln!(
             out,
@@ -294,6 +318,7 @@ impl fmt::Display for Report {
             "lost",
             "p50 µs",
             "p99 µs",
+            "server ns",
         ]);
         let millions = |per_s: &[f64]| {
             let scaled: Vec<f64> = per_s.iter().map(|rate| rate / 1e6).collect();
@@ -319,6 +344,7 @@ impl fmt::Display for Report {
                 none(),
                 none(),
                 none(),
+                none(),
             ]);
         }
         for row in &self.rows {
@@ -332,6 +358,7 @@ impl fmt::Display for Report {
                 format!("{:.3}%", row.lost * 100.0),
                 format!("{:.0}", row.p50_us),
                 format!("{:.0}", row.p99_us),
+                format!("{:.0}", row.server_ns),
             ]);
         }
         write!(out, "{table}")

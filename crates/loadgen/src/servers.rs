@@ -1,5 +1,7 @@
 //! Servers as child processes: ours and the ones it is compared with, started from what is installed, bound to cores, and ended with us.
 
+mod workers;
+
 use std::{
     ffi::OsStr,
     fs::File,
@@ -23,6 +25,8 @@ use crate::{
     load::{self, Pass, Tally},
     machine,
 };
+
+pub use workers::Worker;
 
 /// Ports that the measured servers listen on.
 const PORTS: std::ops::Range<u16> = 21300..21400;

@@ -36,7 +36,7 @@ impl Worker {
         let sockets = self.sockets.iter();
         let sockets = sockets.map(|door| Guest::listening(&door.socket, true, now_ms));
         let native = self.native_doors().iter();
-        let native = native.map(|door| Guest::listening(&door.socket, true, now_ms));
+        let native = native.map(|door| Guest::listening(&*door.socket, true, now_ms));
         for guest in listeners.chain(sockets).chain(native) {
             self.shared.guestbook.add(Arc::new(guest));
         }
@@ -62,7 +62,7 @@ impl Worker {
     fn watch_native(&self) -> std::io::Result<()> {
         for (index, door) in self.native_doors().iter().enumerate() {
             self.poller
-                .watch_level(&door.socket, self.native_token(index))?;
+                .watch_level(&*door.socket, self.native_token(index))?;
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ use glimmer_base::Moment;
 use glimmer_proto::text::Shutdown;
 
 use crate::config::Address;
+use crate::native::Rules;
 use crate::node::NodeFigures;
 
 /// Answers the commands that name no key and that a worker cannot answer by itself. Called on a worker's thread, when everything before
@@ -17,9 +18,10 @@ pub trait Frontdesk: Send + Sync {
         let _ = (addresses, udp, figures);
     }
 
-    /// The node is about to serve native clients, too: these are the workers' ports at each address. Called once, after [`Frontdesk::open`].
-    fn open_native(&self, ports: &[(IpAddr, Arc<[u16]>)]) {
-        let _ = ports;
+    /// The node is about to serve native clients, too: these are the workers' ports at each address, and what the workers go by. Called once, after
+    /// [`Frontdesk::open`].
+    fn open_native(&self, ports: &[(IpAddr, Arc<[u16]>)], rules: &Rules) {
+        let _ = (ports, rules);
     }
 
     /// Appends the whole answer to `stats <argument>`, its `END` included. `argument` is without surrounding spaces, and empty for the

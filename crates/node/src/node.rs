@@ -18,7 +18,7 @@ use crate::frontdesk::Frontdesk;
 use crate::guestbook::GuestView;
 use crate::mesh::doorbell::Doorbell;
 use crate::mesh::port::{self, Port};
-use crate::native::{self, Exchange, NativeConfig, NativeDesk, NativeDoor};
+use crate::native::{self, NativeConfig, NativeDesk, NativeDoor};
 use crate::observe::WatchFigures;
 use crate::pool::{Budget, Pool};
 use crate::shared::Shared;
@@ -147,8 +147,8 @@ impl Node {
         };
         let shared = &node.shared;
         (shared.frontdesk).open(&node.addresses, &node.udp, node.figures());
-        if !node.native_ports.is_empty() {
-            shared.frontdesk.open_native(&node.native_ports);
+        if let Some(native) = &shared.config.native {
+            (shared.frontdesk).open_native(&node.native_ports, &native.rules);
         }
         let doors = listeners.into_iter().zip(sockets).zip(native_doors);
         let doors = doors.map(|((listeners, sockets), native)| Doors {
@@ -321,8 +321,8 @@ fn new_worker(
         watched_by: Watch::Poller,
     });
     let desk = |native_config: &NativeConfig| {
-        let exchange = Exchange::new(native_config.rules, me, bytes / NATIVE_BUFFER_SHARE);
-        Box::new(NativeDesk::new(native, exchange))
+        let bytes_max = bytes / NATIVE_BUFFER_SHARE;
+        Box::new(NativeDesk::new(native, native_config.rules, me, bytes_max))
     };
     let native = config.native.as_ref().map(desk);
     let mut worker = Worker {

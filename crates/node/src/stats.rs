@@ -57,6 +57,14 @@ counters! {
     datagrams_sent,
     /// Datagrams that were no request, and had no answer.
     datagrams_dropped,
+    /// Datagrams received from native clients; [`Tally::datagrams_received`] has them, too.
+    native_datagrams,
+    /// System calls that brought them.
+    native_receives,
+    /// Datagrams of native clients handed over to the worker that owns their keys.
+    native_handed_over,
+    /// Boxes in which they were.
+    native_bundles,
     /// Requests of native clients executed; [`Tally::requests`] has them, too.
     native_requests,
     /// Requests of native clients refused because their directory is another, or because another worker owns the key.

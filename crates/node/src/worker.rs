@@ -126,6 +126,7 @@ impl Worker {
         self.take_mail();
         self.take_errands();
         self.take_parcels();
+        self.take_bundles();
         if self.is_short {
             self.relieve();
         }

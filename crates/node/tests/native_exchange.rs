@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 
 use glimmer_base::limits::NATIVE_TOKEN_S;
 use glimmer_proto::StoreMode;
-use glimmer_proto::native::directory::{Access, REPLY_BYTES_MAX};
+use glimmer_proto::native::directory::{Access, Direction, REPLY_BYTES_MAX};
 use glimmer_proto::native::fragment::DATA_BYTES;
 use glimmer_proto::native::request::{Action, Change};
 use glimmer_proto::native::{Directory, Kind, Record, Reply, ReplyHeader, RequestHeader, Status};
@@ -217,6 +217,31 @@ fn what_is_on_the_wrong_core_is_refused_and_not_executed() {
             .map(|exchange| exchange.figures().misdirected)
             .sum();
         assert_eq!(misdirected, 1 + u64::from(access == Access::Erew));
+    }
+}
+
+/// What is handed over does not come here: what is here although another worker owns it found no room in the mesh, or cannot be handed over.
+#[test]
+fn what_a_directing_server_cannot_hand_over_is_refused_and_not_executed() {
+    for access in [Access::Erew, Access::Crew] {
+        let mut server = Server::directed(Direction::Server, access, 2);
+        let token = token(&server);
+        let (mine, theirs) = (key_of(&server, 0), key_of(&server, 1));
+        let mut ask = |records: &[Record<'_>]| {
+            let sent = alone(datagram(header(token, records.len() as u8), records));
+            let replies = server.answer_here(0, here(), &[sent], 0);
+            statuses(&read(&replies[0].bytes))
+        };
+        assert_eq!(ask(&[put(&theirs, 0, b"x")]), [Status::Overloaded]);
+        let both = ask(&[put(&mine, 0, b"x"), put(&theirs, 0, b"x")]);
+        assert_eq!(both, [Status::Stored, Status::AskAlone]);
+        let lie = Record {
+            keyhash: SEED.keyhash(&mine),
+            ..put(&theirs, 1, b"x")
+        };
+        assert_eq!(ask(&[lie]), [Status::WrongPartition]);
+        let replies = server.answer_here(1, here(), &[alone(datagram(header(token, 1), &[get(&theirs)]))], 0);
+        assert_eq!(statuses(&read(&replies[0].bytes)), [Status::NotFound]);
     }
 }
 

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::net::SocketAddr;
 
-use glimmer_client::{Ask, Change, Failure, Reply, Session, Settings, Status, StoreMode, What};
+use glimmer_client::{Ask, Change, Direction, Failure, Reply, Session, Settings, Status, StoreMode, What};
 use glimmer_proto::native::directory::Access;
 use native::{Sent, Server};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -28,6 +28,7 @@ const SETTINGS: Settings = Settings {
     deadline_us: 300_000,
     resends: true,
     requests_per_datagram: 1,
+    round_robin: true,
 };
 
 /// A datagram under way: when it arrives, a number to keep order by, whither (none: to the client), and its bytes.
@@ -264,13 +265,23 @@ impl Key {
 
 /// Runs a client against a server, and counts what was answered, what was not, and what was sent again.
 fn run(seed: u64, access: Access, faults: Faults, requests_per_datagram: usize) -> (u64, u64, u64) {
-    let context = format!("GLIMMER_SEED={seed} {access:?} {faults:?} {requests_per_datagram}");
+    run_directed(Direction::Client, seed, access, faults, requests_per_datagram)
+}
+
+fn run_directed(
+    by: Direction,
+    seed: u64,
+    access: Access,
+    faults: Faults,
+    requests_per_datagram: usize,
+) -> (u64, u64, u64) {
+    let context = format!("GLIMMER_SEED={seed} {by:?} {access:?} {faults:?} {requests_per_datagram}");
     let settings = Settings {
         requests_per_datagram,
         ..SETTINGS
     };
     let mut rng = SmallRng::seed_from_u64(seed);
-    let mut server = Server::new(access, WORKERS);
+    let mut server = Server::directed(by, access, WORKERS);
     let client: SocketAddr = "127.0.0.1:9000".parse().unwrap();
     let mut session: Session<usize> = Session::new(settings, rng.random());
     let mut network = Network {
@@ -429,6 +440,23 @@ fn losses_repetitions_delays_and_cuts_change_nothing() {
     };
     for (turn, seed) in seeds(6).into_iter().enumerate() {
         let (answered, _, resent) = run(seed, MODES[turn % 3], faults, PACKED[turn / 3]);
+        assert!(answered > OPERATIONS as u64 / 2 && resent > 100);
+    }
+}
+
+/// Here requests go to every port in turn: what was sent to one port is counted together with what went to another.
+#[test]
+fn whoever_directs_requests_nothing_is_executed_twice() {
+    let faults = Faults {
+        lost: 100,
+        repeated: 150,
+        cut: 30,
+        delay_us_max: 6_000,
+        has_outages: false,
+    };
+    for (turn, seed) in seeds(3).into_iter().enumerate() {
+        let by = Direction::Server;
+        let (answered, _, resent) = run_directed(by, seed, MODES[turn], faults, PACKED[turn % 2]);
         assert!(answered > OPERATIONS as u64 / 2 && resent > 100);
     }
 }

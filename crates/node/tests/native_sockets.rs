@@ -4,17 +4,26 @@
 mod native;
 mod support;
 
+use std::net::UdpSocket;
 use std::sync::Arc;
+use std::time::Instant;
 
-use glimmer_client::Client;
+use glimmer_client::{Client, Settings};
 use glimmer_node::native::NativeConfig;
-use glimmer_node::{Error, Node};
-use glimmer_proto::native::directory::Access;
+use glimmer_node::{Error, Node, Tally};
+use glimmer_proto::StoreMode;
+use glimmer_proto::native::directory::{Access, Direction, REPLY_BYTES_MAX};
+use glimmer_proto::native::request::{Action, Change};
+use glimmer_proto::native::{Directory, Kind, Record, Reply, ReplyHeader, RequestHeader, Status};
 use native::Server;
-use support::{Desk, config};
+use support::{Desk, PATIENCE, config};
 
 fn start(access: Access, workers: usize, busy_poll: bool) -> Node {
-    let server = Server::new(access, workers);
+    start_directed(Direction::Client, access, workers, busy_poll)
+}
+
+fn start_directed(by: Direction, access: Access, workers: usize, busy_poll: bool) -> Node {
+    let server = Server::directed(by, access, workers);
     let mut config = config();
     config.seed = native::SEED;
     config.busy_poll = busy_poll;
@@ -30,16 +39,33 @@ fn address(node: &Node) -> String {
     format!("{ip}:{}", ports[0])
 }
 
+/// What the workers counted, all together.
+fn tally(node: &Node) -> Tally {
+    let mut sum = Tally::default();
+    for tally in node.figures().tallies() {
+        sum += tally;
+    }
+    sum
+}
+
 #[test]
 fn clients_read_what_they_wrote_in_every_access_mode() {
-    for (access, workers, busy_poll) in [
-        (Access::Erew, 3, false),
-        (Access::Crew, 2, false),
-        (Access::Crcw, 2, false),
-        (Access::Erew, 1, true),
+    for (by, access, workers, busy_poll) in [
+        (Direction::Client, Access::Erew, 3, false),
+        (Direction::Client, Access::Crew, 2, false),
+        (Direction::Client, Access::Crcw, 2, false),
+        (Direction::Client, Access::Erew, 1, true),
+        (Direction::Server, Access::Erew, 3, false),
+        (Direction::Server, Access::Crew, 2, false),
     ] {
-        let node = start(access, workers, busy_poll);
-        let mut client = Client::connect(address(&node)).unwrap();
+        let node = start_directed(by, access, workers, busy_poll);
+        // One request to a datagram: several would seldom belong to one worker where the client does not look.
+        let settings = Settings {
+            round_robin: true,
+            requests_per_datagram: 1,
+            ..Settings::default()
+        };
+        let mut client = Client::connect_with(address(&node), settings).unwrap();
         assert_eq!(client.get(b"none").unwrap(), None);
         for bytes in [0, 1, 1_000, 1_352, 1_400, 43_264, 60_000] {
             let value: Vec<u8> = (0..bytes).map(|n| (n % 251) as u8).collect();
@@ -63,9 +89,11 @@ fn clients_read_what_they_wrote_in_every_access_mode() {
         // Another client sees the same.
         let mut other = Client::connect(address(&node)).unwrap();
         assert_eq!(other.get(b"of 1").unwrap().unwrap().value, [0]);
-        let tallies = node.figures().tallies();
-        let misdirected: u64 = tallies.iter().map(|tally| tally.native_misdirected).sum();
-        assert_eq!(misdirected, 0, "{access:?}");
+        let tally = tally(&node);
+        assert_eq!(tally.native_misdirected, 0, "{by:?} {access:?}");
+        let is_handed_over = tally.native_handed_over > 0 && tally.native_bundles > 0;
+        assert_eq!(is_handed_over, by == Direction::Server, "{access:?}");
+        assert!(tally.native_datagrams >= tally.native_receives && tally.native_receives > 0);
     }
 }
 
@@ -108,5 +136,145 @@ fn a_native_port_in_use_is_an_error() {
         }
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("two servers on one port"),
+    }
+}
+
+/// A client that sends to the ports that it is told to.
+struct Bare {
+    socket: UdpSocket,
+    ip: std::net::IpAddr,
+    directory: Directory,
+    version: u32,
+}
+
+impl Bare {
+    fn new(node: &Node) -> Bare {
+        let (ip, ports) = &node.native_ports()[0];
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut question = vec![0; REPLY_BYTES_MAX];
+        let header = header(Kind::Directory, 0, 0, 0);
+        question[..RequestHeader::BYTES].copy_from_slice(&header.bytes());
+        socket.send_to(&question, (*ip, ports[0])).unwrap();
+        let mut answer = [0; 1500];
+        let bytes = socket.recv(&mut answer).unwrap();
+        let version = ReplyHeader::read(&answer).unwrap().directory;
+        let directory = Directory::read(&answer[ReplyHeader::BYTES..bytes]).unwrap();
+        Bare {
+            socket,
+            ip: *ip,
+            directory,
+            version,
+        }
+    }
+
+    /// What is answered to the requests of one datagram, sent to the port of a core.
+    fn ask(&self, core: usize, records: &[Record<'_>]) -> Vec<(Status, Vec<u8>, Option<u64>)> {
+        let Directory { token, ports, .. } = &self.directory;
+        let header = header(Kind::Requests, records.len() as u8, self.version, *token);
+        let mut datagram = header.bytes().to_vec();
+        records.iter().for_each(|record| record.write(&mut datagram));
+        self.socket.send_to(&datagram, (self.ip, ports[core])).unwrap();
+        let mut answer = [0; 1500];
+        let (bytes, from) = self.socket.recv_from(&mut answer).unwrap();
+        assert_eq!(from.port(), ports[core], "who was asked answers");
+        let mut rest = &answer[ReplyHeader::BYTES..bytes];
+        let reply = |_| {
+            let (reply, bytes) = Reply::read(rest).unwrap();
+            rest = &rest[bytes..];
+            (reply.status, reply.value.to_vec(), reply.number)
+        };
+        records.iter().map(reply).collect()
+    }
+
+    fn status(&self, core: usize, record: Record<'_>) -> Status {
+        self.ask(core, &[record])[0].0
+    }
+}
+
+fn header(kind: Kind, count: u8, directory: u32, token: u64) -> RequestHeader {
+    RequestHeader {
+        kind,
+        count,
+        directory,
+        sequence: 1,
+        timestamp: 2,
+        client: 3,
+        token,
+    }
+}
+
+/// A change is counted by the worker that owns its key, by whatever port it comes: sent again to another port it is not made again, and when a newer one
+/// of its key came by another port it is not made at all.
+#[test]
+fn a_change_that_comes_by_two_ports_is_made_once() {
+    for access in [Access::Erew, Access::Crew] {
+        let node = start_directed(Direction::Server, access, 2, false);
+        let client = Bare::new(&node);
+        assert_eq!(client.directory.direction, Direction::Server);
+        let key_of = |owner: usize| {
+            let keys = (0..).map(|n| format!("{n}").into_bytes());
+            let mut keys = keys.into_iter();
+            let owner_of = |key: &[u8]| client.directory.owner(native::SEED.keyhash(key));
+            keys.find(|key| owner_of(key) == owner).unwrap()
+        };
+        let (mine, theirs) = (key_of(0), key_of(1));
+        let get = |key| Record {
+            action: Action::Get,
+            keyhash: native::SEED.keyhash(key),
+            key,
+            shows_cas: false,
+        };
+        let change = |mutation, change| Record {
+            action: Action::Mutate { mutation, change },
+            ..get(theirs.as_slice())
+        };
+        let put = |mutation, value| {
+            let (mode, expiry, flags) = (StoreMode::Set, 0, 0);
+            let store = Change::Store {
+                mode,
+                expiry,
+                flags,
+                value,
+            };
+            change(mutation, store)
+        };
+        assert_eq!(client.status(0, put(0, b"7")), Status::Stored);
+        for core in [0, 1, 0] {
+            let again = change(1, Change::Increment { delta: 1 });
+            let counted = (Status::Counted, Vec::new(), Some(8));
+            assert_eq!(client.ask(core, &[again]), [counted], "{access:?}");
+        }
+        assert_eq!(client.status(0, put(3, b"new")), Status::Stored);
+        assert_eq!(client.status(1, put(2, b"late")), Status::Superseded);
+        let found = (Status::Found, b"new".to_vec(), None);
+        for core in [0, 1] {
+            assert_eq!(client.ask(core, &[get(&theirs)]), [found.clone()]);
+        }
+        // Several requests of one owner travel together; of several owners, they do not.
+        let together = client.ask(0, &[put(4, b"4"), get(&theirs)]);
+        let found = (Status::Found, b"4".to_vec(), None);
+        assert_eq!((together[0].0, &together[1]), (Status::Stored, &found));
+        let apart = client.ask(0, &[change(5, Change::Delete), get(&mine)]);
+        let statuses = [apart[0].0, apart[1].0];
+        assert_eq!(statuses, [Status::AskAlone, Status::NotFound]);
+        let begun = Instant::now();
+        // The figures are shown when a turn is over.
+        let reads = 1 + u64::from(access == Access::Erew);
+        let expected = (4 + reads, 2, 1, 1);
+        loop {
+            let seen = tally(&node);
+            let seen = (
+                seen.native_handed_over,
+                seen.native_repeated,
+                seen.native_superseded,
+                seen.native_misdirected,
+            );
+            if seen == expected {
+                break;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{access:?} {seen:?}");
+            std::thread::yield_now();
+        }
     }
 }

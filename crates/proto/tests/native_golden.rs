@@ -2,7 +2,7 @@
 
 use glimmer_base::Seed;
 use glimmer_proto::StoreMode;
-use glimmer_proto::native::directory::{Access, Mode};
+use glimmer_proto::native::directory::{Access, Direction, Mode};
 use glimmer_proto::native::request::{Action, Change};
 use glimmer_proto::native::{
     Directory, Fragment, Kind, Record, Reply, ReplyHeader, RequestHeader, Status,
@@ -243,6 +243,7 @@ fn answers() {
         partitions: 4,
         mode: Mode::Cache,
         access: Access::Crew,
+        direction: Direction::Client,
         mutation_window: 1024,
         ports: vec![11300, 11301],
     };

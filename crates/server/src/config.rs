@@ -22,6 +22,8 @@ pub struct Config {
     pub native: Vec<SocketAddr>,
     /// Whether the keyhash of a native read is computed anew (`--native-check-keyhash`).
     pub native_checks_reads: bool,
+    /// Who directs native requests to the workers that own their keys (`--native-direction`).
+    pub native_direction: Direction,
     /// Whether workers never sleep (`--busy-poll`).
     pub busy_poll: bool,
     /// A Unix socket to listen on (`-s`); nothing else is listened on beside it.
@@ -268,6 +270,15 @@ pub enum AccessMode {
     Crcw,
 }
 
+/// Who directs native requests to the workers that own their keys (MICA §4.2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// The client, by the port; what comes to another is refused.
+    Client,
+    /// The server: a worker hands over what another owns.
+    Server,
+}
+
 /// What a partition is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableKind {
@@ -334,6 +345,7 @@ macro_rules! named {
 named!(Protocol { Auto = "auto", Ascii = "ascii", Binary = "binary" });
 named!(Mode { Cache = "cache", Store = "store" });
 named!(AccessMode { Erew = "erew", Crew = "crew", Crcw = "crcw" });
+named!(Direction { Client = "client", Server = "server" });
 named!(TableKind { Mica = "mica", Memc3 = "memc3" });
 named!(EvictionRule { Fifo = "fifo", Lru = "lru", S3Fifo = "s3fifo" });
 named!(HugepagePolicy {
@@ -354,6 +366,7 @@ mod tests {
             udp: Vec::new(),
             native: Vec::new(),
             native_checks_reads: false,
+            native_direction: Direction::Client,
             busy_poll: false,
             unix: None,
             interfaces: None,

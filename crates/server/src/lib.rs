@@ -24,7 +24,7 @@ mod stats;
 pub use assembly::StoreError;
 pub use auth::AuthError;
 pub use config::{
-    AccessMode, Config, ConfigError, EvictionRule, HugepagePolicy, Mode, Protocol, TableKind,
+    AccessMode, Config, ConfigError, Direction, EvictionRule, HugepagePolicy, Mode, Protocol, TableKind,
     UnixSocket,
 };
 pub use glimmer_node::Permits;

@@ -2,7 +2,9 @@
 
 use crate::assembly::StoreError;
 use crate::auth::{AuthError, AuthFile};
-use crate::config::{AccessMode, Config, ConfigError, HugepagePolicy, Mode, Protocol};
+use crate::config::{
+    AccessMode, Config, ConfigError, Direction, HugepagePolicy, Mode, Protocol,
+};
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
 use crate::process::{self, PidFile, ProcessError};
 use crate::stats::Desk;
@@ -210,6 +212,10 @@ fn native(config: &Config, plan: &MemoryPlan, seed: Seed) -> Option<NativeConfig
             mode: match config.mode {
                 Mode::Cache => directory::Mode::Cache,
                 Mode::Store => directory::Mode::Store,
+            },
+            direction: match config.native_direction {
+                Direction::Client => directory::Direction::Client,
+                Direction::Server => directory::Direction::Server,
             },
             access: match config.access {
                 AccessMode::Erew => directory::Access::Erew,

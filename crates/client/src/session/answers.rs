@@ -1,8 +1,9 @@
 //! What arrives: answers, parts of answers, refusals, and the directory.
 
-use super::{Failure, Known, Session};
+use super::{AnyPort, Failure, Known, Session};
 use crate::flight::Phase;
 use crate::lane::Lane;
+use glimmer_proto::native::directory::Direction;
 use glimmer_proto::native::fragment::{Assembly, DATA_BYTES, Joined, WINDOW};
 use glimmer_proto::native::request::{Action, RECORD_BYTES};
 use glimmer_proto::native::{Directory, Fragment, Kind, Record, Reply, ReplyHeader, Status};
@@ -202,10 +203,16 @@ impl<T> Session<T> {
             // Another server, or the same after a new start: it knows none of this client's changes.
             self.client = self.client.wrapping_add(1);
         }
+        let spreads = self.settings.round_robin && directory.direction == Direction::Server;
+        let any_port = AnyPort {
+            reads: directory.shares_reads() || spreads,
+            changes: spreads,
+        };
         self.directory = Some(Known {
             directory,
             version: header.directory,
             renew_us,
+            any_port,
         });
         if is_other {
             self.grounded.clear();

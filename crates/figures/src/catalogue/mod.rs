@@ -11,12 +11,14 @@ mod memc3_fig9;
 mod memc3_table2;
 mod memc3_table3;
 mod mica_fig10;
+mod mica_fig11;
 mod mica_fig12;
 mod mica_fig13;
 mod mica_fig14;
 mod mica_fig16;
 mod mica_index;
 mod mica_skew;
+mod mica_table1;
 mod native_latency;
 mod tables;
 
@@ -27,12 +29,14 @@ pub fn all() -> Vec<&'static dyn Figure> {
     vec![
         &mica_skew::PartitionSkew,
         &mica_fig10::EndToEnd,
+        &mica_fig11::Bursts,
         &mica_fig12::Local,
         &mica_index::BulkChaining,
         &mica_fig13::Latency,
         &native_latency::NativeLatency,
         &mica_fig14::Cores,
         &mica_fig16::AccessModes,
+        &mica_table1::Direction,
         &memc3_table2::Construction,
         &memc3_fig4::InsertCost,
         &memc3_fig5::Factors,

@@ -3,6 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use glimmer_loadgen::native::{self, Options};
+use glimmer_server::Direction;
 
 use super::versus::seconds;
 
@@ -12,6 +13,9 @@ use super::versus::seconds;
 /// echo of datagrams of the same length without a server: each by itself, and
 /// in trains that cross the kernel as one (UDP_SEGMENT, UDP_GRO). Requests go
 /// one to a datagram. What has no answer counts as lost and is not sent again.
+/// With --direction server, two workers are sent to, once as their clients
+/// should, and once in turn, so that they have to hand over to one another;
+/// "server ns" is the CPU time that a request costs all workers together.
 ///
 /// Examples:
 ///
@@ -51,6 +55,12 @@ pub struct Arguments {
     /// Measure Redis beside it, with pipelines of 32 requests
     #[arg(long)]
     redis: bool,
+    /// Who directs requests to the core that owns their key: client or server
+    #[arg(long, value_name = "WHO", default_value_t = Direction::Client)]
+    direction: Direction,
+    /// The server's workers; 1, or 2 if the server directs
+    #[arg(long, short, value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
     /// Also write everything that was measured to this file, as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -59,6 +69,7 @@ pub struct Arguments {
 impl Arguments {
     /// Measures and prints the table.
     pub fn run(&self) -> anyhow::Result<()> {
+        let server_directs = self.direction == Direction::Server;
         let options = Options {
             workload: self.workload.clone(),
             keys: self.keys,
@@ -70,6 +81,8 @@ impl Arguments {
             memory_mib: self.memory,
             arguments: super::words(&self.glimmer_args),
             with_redis: self.redis,
+            threads: self.threads.map_or(1 + usize::from(server_directs), usize::from),
+            server_directs,
         };
         let report = native::run(&options, &super::progress)?;
         print!("{report}");

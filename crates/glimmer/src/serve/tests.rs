@@ -124,9 +124,10 @@ fn the_last_of_a_repeated_flag_counts() {
 #[test]
 fn our_own_flags() {
     let config = parse(
-        "--access erew --evict lru --lru-threshold 0.3 --hugepages off --pin --item-size-hint 500",
+        "--access erew --evict lru --lru-threshold 0.3 --hugepages off --pin --item-size-hint 500 --native-direction server",
     )
     .unwrap();
+    assert_eq!(config.native_direction, Direction::Server);
     assert_eq!(config.access, AccessMode::Erew);
     assert_eq!(config.evict, EvictionRule::Lru);
     assert_eq!(config.lru_threshold, 0.3);
@@ -172,6 +173,7 @@ fn what_is_wrong_is_named() {
         ("-Y f -U 1", "-U"),
         ("-o nonsense", "nonsense"),
         ("--access mine", "erew, crew, crcw"),
+        ("--native-direction both", "client, server"),
         ("--evict random", "fifo, lru, s3fifo"),
         ("--lru-threshold 2", "--lru-threshold 2"),
         ("-l 127.0.0.1:x", "127.0.0.1:x"),

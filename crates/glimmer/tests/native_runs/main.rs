@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use glimmer_client::{Client, CountError, GetError, StoreError};
+use glimmer_client::{Client, CountError, GetError, Session, Settings, StoreError};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -82,7 +82,12 @@ fn figure(server: &Server, command: &str, name: &str) -> String {
 }
 
 fn check_all(server: &Server) {
-    let mut client = Client::connect(&server.native).unwrap();
+    // Only where the server directs requests does it make a difference.
+    let settings = Settings {
+        round_robin: true,
+        ..Settings::default()
+    };
+    let mut client = Client::connect_with(&server.native, settings).unwrap();
     assert_eq!(client.get(b"none").unwrap(), None);
     client.put(b"greeting", b"hello", 7, 0).unwrap();
     let item = client.get_for_swap(b"greeting").unwrap().unwrap();
@@ -152,13 +157,63 @@ fn every_access_mode_and_every_table_serves_native_clients() {
         &["-t", "2", "--access", "erew", "--mode", "store"],
         &["-t", "2", "--access", "crew", "--table", "memc3"],
         &["-t", "1", "--access", "erew", "--busy-poll"],
+        &["-t", "2", "--access", "erew", "--native-direction", "server"],
     ] {
         let server = start(&[&["-m", "256"], arguments].concat());
         check_all(&server);
-        assert_eq!(figure(&server, "stats native", "misdirected"), "0");
-        let requests: u64 = figure(&server, "stats native", "requests").parse().unwrap();
-        assert!(requests > 4_500, "{requests}");
+        let count = |name| -> u64 { figure(&server, "stats native", name).parse().unwrap() };
+        assert!(count("requests") > 4_500 && count("datagrams") >= count("receives"));
+        if figure(&server, "stats native", "direction") == "client" {
+            assert_eq!((count("misdirected"), count("handed_over")), (0, 0));
+        } else {
+            assert!(count("handed_over") > 1_000);
+        }
     }
+}
+
+#[test]
+fn stats_native_tells_what_the_directory_tells() {
+    let server = start(&["-m", "64", "-t", "3", "--access", "crew", "-I", "512k"]);
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(&server.native).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut session: Session<()> = Session::new(Settings::default(), 1);
+    session.depart(0, &mut |_, question, _| {
+        socket.send(question).unwrap();
+    });
+    let mut answer = [0; 1500];
+    let bytes = socket.recv(&mut answer).unwrap();
+    session.arrive(&answer[..bytes], 1, &mut |(), _| {});
+    let directory = session.directory().unwrap();
+    let ports = &directory.ports;
+    for (name, told) in [
+        ("enabled", "yes".to_owned()),
+        ("version", answer[1].to_string()),
+        ("directory", u32::from_le_bytes(answer[4..8].try_into().unwrap()).to_string()),
+        ("mode", format!("{:?}", directory.mode).to_lowercase()),
+        ("access", format!("{:?}", directory.access).to_lowercase()),
+        ("direction", format!("{:?}", directory.direction).to_lowercase()),
+        ("partitions", directory.partitions.to_string()),
+        ("cores", ports.len().to_string()),
+        ("hash_seed", format!("{:016x}", directory.seed.0)),
+        ("item_size_max", directory.item_bytes_max.to_string()),
+        ("mutation_window", directory.mutation_window.to_string()),
+        ("token_seconds", directory.token_s.to_string()),
+        ("port:127.0.0.1:0", ports[0].to_string()),
+        ("port:127.0.0.1:2", ports[2].to_string()),
+        ("worker:0:datagrams", "1".to_owned()),
+        ("worker:0:receives", "1".to_owned()),
+        ("worker:1:datagrams", "0".to_owned()),
+    ] {
+        // A worker shows its figures when its turn is over.
+        let begin = Instant::now();
+        let mut shown = figure(&server, "stats native", name);
+        while shown != told && begin.elapsed() < PATIENCE {
+            shown = figure(&server, "stats native", name);
+        }
+        assert_eq!(shown, told, "{name}");
+    }
+    assert_eq!((ports.len(), figure(&server, "stats native", "access")), (3, "crew".to_owned()));
 }
 
 #[test]

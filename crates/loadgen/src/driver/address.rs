@@ -85,11 +85,13 @@ pub enum Dialect {
     NativePacked,
     /// The same with each datagram by itself: what is lost without segmentation offload.
     NativePlain,
+    /// As [`Dialect::Native`], but to every port of the server in turn, which directs the requests itself.
+    NativeUndirected,
 }
 
 impl Dialect {
     /// All of them.
-    pub const ALL: [Dialect; 7] = [
+    pub const ALL: [Dialect; 8] = [
         Dialect::Text,
         Dialect::Meta,
         Dialect::Binary,
@@ -97,6 +99,7 @@ impl Dialect {
         Dialect::Native,
         Dialect::NativePacked,
         Dialect::NativePlain,
+        Dialect::NativeUndirected,
     ];
 
     /// The name on the command line.
@@ -109,6 +112,7 @@ impl Dialect {
             Dialect::Native => "native",
             Dialect::NativePacked => "native-packed",
             Dialect::NativePlain => "native-plain",
+            Dialect::NativeUndirected => "native-undirected",
         }
     }
 }
@@ -134,8 +138,11 @@ pub trait Job {
 impl Dialect {
     /// Whether it is one of the native protocol's.
     pub fn is_native(self) -> bool {
-        use Dialect::{Native, NativePacked, NativePlain};
-        matches!(self, Native | NativePacked | NativePlain)
+        use Dialect::{Native, NativePacked, NativePlain, NativeUndirected};
+        matches!(
+            self,
+            Native | NativePacked | NativePlain | NativeUndirected
+        )
     }
 }
 
@@ -158,6 +165,7 @@ impl Target {
             Dialect::Native => self.open_native(connections, Way::Trains, job),
             Dialect::NativePacked => self.open_native(connections, Way::Packed, job),
             Dialect::NativePlain => self.open_native(connections, Way::Plain, job),
+            Dialect::NativeUndirected => self.open_native(connections, Way::Undirected, job),
         }
     }
 

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use glimmer_client::{
-    Ask as Request, Change, Failure, Reply as Answer, Session, Settings, Status, StoreMode, What,
+    Ask as Request, Change, Direction, Directory, Failure, Reply as Answer, Session, Settings, Status, StoreMode, What,
 };
 use glimmer_transport::{
     Poller,
@@ -47,12 +47,14 @@ pub enum Way {
     Packed,
     /// Each in a datagram of its own, and each datagram by itself.
     Plain,
+    /// As [`Way::Trains`], to every port in turn.
+    Undirected,
 }
 
 impl Way {
     fn requests_per_datagram(self) -> usize {
         match self {
-            Way::Trains | Way::Plain => 1,
+            Way::Trains | Way::Plain | Way::Undirected => 1,
             Way::Packed => Settings::default().requests_per_datagram,
         }
     }
@@ -116,6 +118,7 @@ impl Native {
             resends: false,
             deadline_us: LOST_AFTER_US,
             requests_per_datagram: way.requests_per_datagram(),
+            round_robin: way == Way::Undirected,
             ..Settings::default()
         };
         let mut native = Native {
@@ -140,6 +143,11 @@ impl Native {
             native.send()?;
             poller.wait(Some(Duration::from_millis(10)))?;
             native.receive(&mut |_| {})?;
+        }
+        let directs =
+            |directory: &Directory| directory.direction == Direction::Server;
+        if way == Way::Undirected && !native.session.directory().is_some_and(directs) {
+            bail!("{server} hands no requests over: start it with --native-direction server");
         }
         Ok(native)
     }

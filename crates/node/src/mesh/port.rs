@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use glimmer_base::limits::{BUFFER_BYTES, PARCELS_PER_PEER};
+use glimmer_base::limits::{BUFFER_BYTES, NATIVE_BUNDLES_PER_PEER, PARCELS_PER_PEER};
 use glimmer_base::{Keyhash, Moment};
 use glimmer_engine::Engine;
 use glimmer_proto::Request;
@@ -12,15 +12,24 @@ use super::doorbell::Doorbell;
 use super::parcel::{Parcel, Ticket};
 use super::ring::{Consumer, Producer, ring};
 use crate::connection::ConnectionKey;
+use crate::native::Bundle;
 use crate::wake::EventBell;
 
 /// Boxes of both workers fit into one ring.
-const RING_CAPACITY: usize = (2 * PARCELS_PER_PEER).next_power_of_two();
+const RING_CAPACITY: usize = (2 * (PARCELS_PER_PEER + NATIVE_BUNDLES_PER_PEER)).next_power_of_two();
+
+/// What crosses.
+enum Cargo {
+    /// Requests of connections, and replies to them.
+    Parcel(Box<Parcel>),
+    /// Native datagrams, or an empty box on its way home.
+    Bundle(Box<Bundle>),
+}
 
 /// The way to and from one other worker.
 struct Peer {
-    outgoing: Producer<Box<Parcel>>,
-    incoming: Consumer<Box<Parcel>>,
+    outgoing: Producer<Cargo>,
+    incoming: Consumer<Cargo>,
     doorbell: Arc<Doorbell<EventBell>>,
     /// Boxes for this peer that are at home and empty.
     free: Vec<Box<Parcel>>,
@@ -42,6 +51,8 @@ pub(crate) struct Port {
     peers: Vec<Option<Peer>>,
     /// Own parcels that came home unfinished and wait for reply space: (peer, parcel).
     unfinished: VecDeque<(usize, Box<Parcel>)>,
+    /// Boxes of native datagrams that have been taken out of the rings: (peer, box).
+    bundles: VecDeque<(usize, Box<Bundle>)>,
     /// A box became free since somebody last asked.
     has_freed: bool,
     /// Bytes of memory behind this worker's boxes, as of when they were last here.
@@ -57,6 +68,7 @@ pub(crate) fn connect(doorbells: &[Arc<Doorbell<EventBell>>]) -> Vec<Port> {
         me,
         peers: (0..workers).map(|_| None).collect(),
         unfinished: VecDeque::new(),
+        bundles: VecDeque::new(),
         has_freed: false,
         bytes: 0,
         parcels_sent: 0,
@@ -76,8 +88,8 @@ pub(crate) fn connect(doorbells: &[Arc<Doorbell<EventBell>>]) -> Vec<Port> {
 
 impl Peer {
     fn new(
-        outgoing: Producer<Box<Parcel>>,
-        incoming: Consumer<Box<Parcel>>,
+        outgoing: Producer<Cargo>,
+        incoming: Consumer<Cargo>,
         doorbell: Arc<Doorbell<EventBell>>,
     ) -> Peer {
         Peer {
@@ -93,8 +105,8 @@ impl Peer {
         }
     }
 
-    fn send(&mut self, parcel: Box<Parcel>) {
-        let sent = self.outgoing.push(parcel);
+    fn send(&mut self, cargo: Cargo) {
+        let sent = self.outgoing.push(cargo);
         assert!(sent.is_ok(), "a ring holds the boxes of both its workers");
         self.pushed = true;
     }
@@ -165,9 +177,19 @@ impl Port {
                 }
                 parcel.recharge(&mut self.bytes);
                 self.parcels_sent += 1;
-                peer.send(parcel);
+                peer.send(Cargo::Parcel(parcel));
             }
         }
+    }
+
+    /// Sends a box of native datagrams, or sends it home.
+    pub fn send_bundle(&mut self, worker: usize, bundle: Box<Bundle>) {
+        self.peer(worker).send(Cargo::Bundle(bundle));
+    }
+
+    /// The next box of native datagrams that [`Port::drain`] has taken out, and the worker that it came from.
+    pub fn next_bundle(&mut self) -> Option<(usize, Box<Bundle>)> {
+        self.bundles.pop_front()
     }
 
     /// Wakes every peer that was sent something since it was last woken.
@@ -188,7 +210,7 @@ impl Port {
     }
 
     /// Takes everything out of the rings. Parcels of other workers are executed, as [`Parcel::run`] does, and go back; own parcels are handed to
-    /// `unpack`, and their boxes are free again, unless something in them has yet to be answered.
+    /// `unpack`, and their boxes are free again, unless something in them has yet to be answered. Native datagrams wait for [`Port::next_bundle`].
     pub fn drain(
         &mut self,
         engine: &mut dyn Engine,
@@ -200,7 +222,14 @@ impl Port {
             let Some(peer) = self.peers[worker].as_mut() else {
                 continue;
             };
-            while let Some(mut parcel) = peer.incoming.pop() {
+            while let Some(cargo) = peer.incoming.pop() {
+                let mut parcel = match cargo {
+                    Cargo::Parcel(parcel) => parcel,
+                    Cargo::Bundle(bundle) => {
+                        self.bundles.push_back((worker, bundle));
+                        continue;
+                    }
+                };
                 if parcel.home() != self.me {
                     self.parcels_run += peer.serve(parcel, engine, now, watched);
                     continue;
@@ -214,6 +243,19 @@ impl Port {
                 } else {
                     parcel.recharge(&mut self.bytes);
                     self.unfinished.push_back((worker, parcel));
+                }
+            }
+        }
+    }
+
+    /// Takes out of the rings what is no parcel.
+    #[cfg(test)]
+    pub fn take_cargo(&mut self) {
+        for (worker, peer) in self.peers.iter_mut().enumerate() {
+            let incoming = peer.iter_mut().flat_map(|peer| std::iter::from_fn(|| peer.incoming.pop()));
+            for cargo in incoming {
+                if let Cargo::Bundle(bundle) = cargo {
+                    self.bundles.push_back((worker, bundle));
                 }
             }
         }
@@ -235,7 +277,7 @@ impl Port {
         if let Some((worker, parcel)) = (self.unfinished.iter().position(may))
             .and_then(|position| self.unfinished.remove(position))
         {
-            self.peer(worker).send(parcel);
+            self.peer(worker).send(Cargo::Parcel(parcel));
         }
     }
 }
@@ -259,7 +301,7 @@ impl Peer {
             parcel.run(engine, now, watched);
             executed += 1;
             self.awaits_resumed = !parcel.is_answered();
-            self.send(parcel);
+            self.send(Cargo::Parcel(parcel));
             next = if self.awaits_resumed {
                 None
             } else {

@@ -400,6 +400,7 @@ impl Exchange {
             partitions: rules.partitions as u16,
             mode: rules.mode,
             access: rules.access,
+            direction: rules.direction,
             mutation_window: NATIVE_MUTATIONS_KEPT,
             ports: tools.ports.to_vec(),
         }

@@ -5,9 +5,10 @@ use super::assemblies::{Assemblies, Taken};
 use super::exchange::Figures;
 use super::ledger::{Answer, Ledger, Slot, Verdict};
 use arrayvec::ArrayVec;
-use glimmer_base::Moment;
 use glimmer_base::limits::BATCH_MAX;
+use glimmer_base::{Keyhash, Moment};
 use glimmer_engine::{Engine, Job, Place};
+use glimmer_proto::native::directory::Direction;
 use glimmer_proto::native::request::Action;
 use glimmer_proto::native::{
     Fragment, Kind, REQUESTS_MAX, Record, RequestHeader, Status, directory,
@@ -63,6 +64,7 @@ impl Opened {
             client: self.header.client,
             directory: self.header.directory,
             is_proven: self.is_proven,
+            requests: self.header.count,
         }
     }
 }
@@ -73,6 +75,8 @@ pub struct Sender {
     pub client: u64,
     pub directory: u32,
     pub is_proven: bool,
+    /// Requests of its datagram; 0 if it came in fragments.
+    pub requests: u8,
 }
 
 /// What becomes of one request of a batch.
@@ -250,7 +254,10 @@ impl Intake {
                         Taken::Complete(message) => {
                             self.whole = Some(Whole {
                                 letter: opened.letter(1),
-                                sender: opened.sender(),
+                                sender: Sender {
+                                    requests: 0,
+                                    ..opened.sender()
+                                },
                                 message,
                             });
                             return Some(Stop::After);
@@ -329,8 +336,7 @@ impl Intake {
         let keyhash = record.keyhash;
         let is_here = match record.action {
             Action::Mutate { .. } => {
-                let partition = keyhash.partition(self.rules.partitions);
-                partition % self.rules.workers == self.me
+                self.rules.owner(keyhash) == self.me
                     && self.rules.seed.keyhash(record.key) == keyhash
             }
             _ => {
@@ -340,7 +346,7 @@ impl Intake {
         };
         if !is_here {
             tools.figures.misdirected += 1;
-            return batch.settle(Status::WrongPartition);
+            return batch.settle(self.refusal(sender, keyhash));
         }
         let (slot, offset) = match record.action {
             Action::Get | Action::Noop => (None, 0),
@@ -377,6 +383,18 @@ impl Intake {
             out: 0,
         });
         true
+    }
+
+    /// What is answered to a request that this worker may not execute. Where the server directs requests, what is here has not been handed over to its
+    /// owner: the mesh could not take it, or the requests of its datagram belong to several workers.
+    #[cold]
+    fn refusal(&self, sender: Sender, keyhash: Keyhash) -> Status {
+        let is_ours = self.rules.owner(keyhash) == self.me;
+        match (self.rules.direction, sender.requests) {
+            (Direction::Server, 1) if !is_ours => Status::Overloaded,
+            (Direction::Server, 2..) if !is_ours => Status::AskAlone,
+            _ => Status::WrongPartition,
+        }
     }
 
     /// Notes what a mutation was answered.

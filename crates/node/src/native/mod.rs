@@ -11,12 +11,14 @@
 //!    about its length, to clients that have shown that they own their address (`guard.rs`), and in fragments if it is longer than a datagram.
 //! 5. One `sendmmsg` sends all of it, every train as one.
 //!
-//! What comes in fragments is put together first (`assemblies.rs`). Nothing but `serve.rs` knows of a socket, so that tests drive an exchange with
-//! faults of their own choosing.
+//! What comes in fragments is put together first (`assemblies.rs`). Nothing of this knows of a socket but `serve.rs`, so that tests drive an exchange
+//! with faults of their own choosing. Where the server directs requests, `handover.rs` first gives away what other workers own.
 
 mod assemblies;
+mod bundle;
 mod exchange;
 mod guard;
+mod handover;
 mod intake;
 mod ledger;
 mod outbox;
@@ -24,10 +26,11 @@ mod serve;
 
 pub use exchange::{Exchange, Figures};
 pub use guard::Secret;
+pub(crate) use bundle::Bundle;
 pub(crate) use serve::{NativeDesk, NativeDoor, listen};
 
-use glimmer_base::Seed;
-use glimmer_proto::native::directory::{Access, Mode};
+use glimmer_base::{Keyhash, Seed};
+use glimmer_proto::native::directory::{Access, Direction, Mode};
 use std::net::SocketAddr;
 
 /// How the native protocol is served.
@@ -61,4 +64,14 @@ pub struct Rules {
     pub mode: Mode,
     /// Who may touch a partition.
     pub access: Access,
+    /// Who directs requests to the workers that own their keys.
+    pub direction: Direction,
+}
+
+impl Rules {
+    /// The worker that owns a key's partition.
+    #[inline]
+    pub fn owner(&self, keyhash: Keyhash) -> usize {
+        keyhash.partition(self.partitions) % self.workers
+    }
 }

@@ -1,17 +1,23 @@
 //! A worker's native sockets.
 
 use glimmer_base::limits::{DATAGRAM_BURSTS_PER_TURN_MAX, NATIVE_IDLE_TURNS_MAX};
+use glimmer_base::Moment;
+use glimmer_engine::Engine;
+use glimmer_proto::native::directory::Direction;
 use glimmer_transport::udp::{DATAGRAMS_MAX, Socket, Train, Trains};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use super::{Exchange, Figures};
+use super::bundle::Bundle;
+use super::handover::Handover;
+use super::{Exchange, Figures, Rules};
 use crate::pool::{Budget, Charge};
+use crate::stats::Tally;
 use crate::worker::Worker;
 
 /// One of a worker's native sockets.
 pub(crate) struct NativeDoor {
-    pub socket: Socket,
+    pub socket: Arc<Socket>,
     /// The ports of all workers at this address.
     pub ports: Arc<[u16]>,
 }
@@ -19,7 +25,9 @@ pub(crate) struct NativeDoor {
 /// What a worker serves native clients with.
 pub(crate) struct NativeDesk {
     pub doors: Vec<NativeDoor>,
-    pub exchange: Exchange,
+    exchange: Exchange,
+    /// Where the server directs requests, and there is anybody to direct them to.
+    handover: Option<Handover>,
     trains: Trains,
     /// What the exchange had counted when it was last asked.
     figures: Figures,
@@ -28,19 +36,42 @@ pub(crate) struct NativeDesk {
 }
 
 impl NativeDesk {
-    pub fn new(doors: Vec<NativeDoor>, exchange: Exchange) -> NativeDesk {
+    /// The desk of worker `me`, which may keep `bytes_max` bytes of what clients send over time.
+    pub fn new(doors: Vec<NativeDoor>, rules: Rules, me: usize, bytes_max: usize) -> NativeDesk {
+        let directs = rules.direction == Direction::Server && rules.workers > 1;
         NativeDesk {
             doors,
-            exchange,
+            exchange: Exchange::new(rules, me, bytes_max),
+            handover: directs.then(|| Handover::new(rules, me)),
             trains: Trains::default(),
             figures: Figures::default(),
             counted: Charge::default(),
         }
     }
 
+    /// Shows what was counted since this was last called.
+    fn publish(&mut self, tally: &mut Tally) {
+        let figures = self.exchange.figures();
+        let before = std::mem::replace(&mut self.figures, figures);
+        tally.datagrams_dropped += figures.dropped - before.dropped;
+        tally.requests += figures.requests - before.requests;
+        tally.batches += figures.batches - before.batches;
+        tally.native_requests = figures.requests;
+        tally.native_misdirected = figures.misdirected;
+        tally.native_unproven = figures.unproven;
+        tally.native_repeated = figures.repeated;
+        tally.native_superseded = figures.superseded;
+        tally.native_in_place = figures.in_place;
+        if let Some(handover) = &self.handover {
+            tally.native_handed_over = handover.datagrams;
+            tally.native_bundles = handover.bundles;
+        }
+    }
+
     fn charge(&mut self, budget: &mut Budget) {
+        let boxes = self.handover.as_ref().map_or(0, |handover| handover.bytes);
         let charge = Charge {
-            bytes: self.exchange.bytes(),
+            bytes: self.exchange.bytes() + boxes,
             buffers: 0,
         };
         budget.recharge(self.counted, charge);
@@ -57,6 +88,7 @@ impl Worker {
             now,
             tally,
             budget,
+            port,
             ..
         } = self;
         let Some(desk) = native.as_mut() else {
@@ -65,37 +97,70 @@ impl Worker {
         let NativeDoor { socket, ports } = &desk.doors[door];
         for _ in 0..DATAGRAM_BURSTS_PER_TURN_MAX {
             let received = socket.receive_trains(&mut desk.trains);
+            let mut datagrams = 0;
             for train in 0..received {
                 let (bytes, stride) = (desk.trains.bytes(train).len(), desk.trains.stride(train));
-                tally.datagrams_received += bytes.div_ceil(stride) as u64;
+                datagrams += bytes.div_ceil(stride) as u64;
                 tally.bytes_read += bytes as u64;
             }
-            let (sent, written) = (&mut tally.datagrams_sent, &mut tally.bytes_written);
-            let mut send = |trains: &[Train<'_>]| {
-                socket.send_trains(trains);
-                for train in trains {
-                    *sent += train.bytes.len().div_ceil(train.stride) as u64;
-                    *written += train.bytes.len() as u64;
-                }
-            };
-            (desk.exchange).answer(&mut desk.trains, &mut **engine, *now, ports, &mut send);
+            tally.native_receives += u64::from(received > 0);
+            tally.native_datagrams += datagrams;
+            tally.datagrams_received += datagrams;
+            if let Some(handover) = &mut desk.handover {
+                handover.direct(&mut desk.trains, socket, ports, port);
+            }
+            let at = (&**socket, &**ports);
+            let (trains, engine) = (&mut desk.trains, &mut **engine);
+            answer(&mut desk.exchange, trains, at, engine, *now, tally);
             if received < DATAGRAMS_MAX {
                 break;
             }
         }
-        let figures = desk.exchange.figures();
-        let before = std::mem::replace(&mut desk.figures, figures);
-        tally.datagrams_dropped += figures.dropped - before.dropped;
-        tally.requests += figures.requests - before.requests;
-        tally.batches += figures.batches - before.batches;
-        tally.native_requests = figures.requests;
-        tally.native_misdirected = figures.misdirected;
-        tally.native_unproven = figures.unproven;
-        tally.native_repeated = figures.repeated;
-        tally.native_superseded = figures.superseded;
-        tally.native_in_place = figures.in_place;
+        desk.publish(tally);
         desk.charge(budget);
         self.idle_turns_left = NATIVE_IDLE_TURNS_MAX;
+    }
+
+    /// Answers what other workers have handed over, and takes home its own boxes.
+    pub fn take_bundles(&mut self) {
+        let Worker {
+            native,
+            engine,
+            now,
+            tally,
+            budget,
+            port,
+            me,
+            ..
+        } = self;
+        let Some(desk) = native.as_deref_mut() else {
+            return;
+        };
+        let Some(handover) = &mut desk.handover else {
+            return;
+        };
+        let mut any = false;
+        while let Some((from, mut bundle)) = port.next_bundle() {
+            if bundle.home() == *me {
+                handover.welcome(from, bundle);
+                continue;
+            }
+            let Bundle {
+                trains,
+                socket,
+                ports,
+                ..
+            } = &mut *bundle;
+            let (exchange, at) = (&mut desk.exchange, (&**socket, &**ports));
+            answer(exchange, trains, at, &mut **engine, *now, tally);
+            port.send_bundle(from, bundle);
+            any = true;
+        }
+        if any {
+            desk.publish(tally);
+            desk.charge(budget);
+            self.idle_turns_left = NATIVE_IDLE_TURNS_MAX;
+        }
     }
 
     /// The native sockets, if there are any.
@@ -107,7 +172,7 @@ impl Worker {
     pub fn forget_native(&self) {
         for door in self.native_doors() {
             // It was watched, and stays open for what is yet to be sent.
-            let _ = self.poller.forget(&door.socket);
+            let _ = self.poller.forget(&*door.socket);
         }
     }
 
@@ -118,6 +183,26 @@ impl Worker {
             desk.charge(&mut self.budget);
         }
     }
+}
+
+/// Answers trains by the socket at which they came in; beside it are the ports of all workers at its address.
+fn answer(
+    exchange: &mut Exchange,
+    trains: &mut Trains,
+    (socket, ports): (&Socket, &[u16]),
+    engine: &mut dyn Engine,
+    now: Moment,
+    tally: &mut Tally,
+) {
+    let (sent, written) = (&mut tally.datagrams_sent, &mut tally.bytes_written);
+    let mut send = |trains: &[Train<'_>]| {
+        socket.send_trains(trains);
+        for train in trains {
+            *sent += train.bytes.len().div_ceil(train.stride) as u64;
+            *written += train.bytes.len() as u64;
+        }
+    };
+    exchange.answer(trains, engine, now, ports, &mut send);
 }
 
 /// Gives every worker a socket of its own at one address: its port and those that follow, or any that are free if it is 0. Returns the ports.
@@ -144,7 +229,7 @@ pub(crate) fn listen(
     }
     let ports: Arc<[u16]> = ports.into();
     for (doors, socket) in doors.iter_mut().zip(sockets) {
-        let ports = ports.clone();
+        let (socket, ports) = (Arc::new(socket), ports.clone());
         doors.push(NativeDoor { socket, ports });
     }
     Ok(ports)

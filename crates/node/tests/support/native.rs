@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 use glimmer_base::{Moment, Seed};
 use glimmer_engine::{Engine, Spread, Uniques, build};
 use glimmer_node::native::{Exchange, Rules, Secret};
-use glimmer_proto::native::directory::{Access as Told, Mode};
+use glimmer_proto::native::directory::{Access as Told, Direction, Mode};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::S3Fifo;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::partition::{Owner, PartitionConfig};
-use glimmer_transport::udp::{Peer, Train, Trains};
+use glimmer_transport::udp::{DATAGRAMS_MAX, Peer, Train, Trains};
 
 pub const SEED: Seed = Seed(11);
 pub const VERSION: u32 = 3;
@@ -35,14 +35,18 @@ pub struct Server {
 
 impl Server {
     pub fn new(access: Told, workers: usize) -> Server {
+        Server::directed(Direction::Client, access, workers)
+    }
+
+    pub fn directed(by: Direction, access: Told, workers: usize) -> Server {
         match access {
-            Told::Erew => Server::of::<Erew>(access, workers),
-            Told::Crew => Server::of::<Crew>(access, workers),
-            Told::Crcw => Server::of::<Crcw>(access, workers),
+            Told::Erew => Server::of::<Erew>(access, by, workers),
+            Told::Crew => Server::of::<Crew>(access, by, workers),
+            Told::Crcw => Server::of::<Crcw>(access, by, workers),
         }
     }
 
-    fn of<A: Access>(access: Told, workers: usize) -> Server {
+    fn of<A: Access>(access: Told, direction: Direction, workers: usize) -> Server {
         let spread = Spread {
             partitions: 2 * workers,
             workers,
@@ -69,6 +73,7 @@ impl Server {
             item_bytes_max: ITEM_BYTES_MAX,
             mode: Mode::Cache,
             access,
+            direction,
         };
         Server {
             engines,
@@ -81,8 +86,39 @@ impl Server {
         }
     }
 
-    /// What a worker answers to trains that arrive together.
+    /// What is answered to trains that arrive together at a worker. Where the server directs requests, datagrams cross to their owners as they do over
+    /// the mesh.
     pub fn answer(
+        &mut self,
+        worker: usize,
+        from: SocketAddr,
+        trains: &[Sent],
+        now_ms: u64,
+    ) -> Vec<Sent> {
+        if self.rules.direction == Direction::Client {
+            return self.answer_here(worker, from, trains, now_ms);
+        }
+        let mut of_workers = vec![Vec::new(); self.rules.workers];
+        for train in trains {
+            for datagram in train.bytes.chunks(train.stride) {
+                let owner = self.rules.destination(worker, datagram);
+                of_workers[owner.unwrap_or(worker)].push(Sent {
+                    bytes: datagram.to_vec(),
+                    stride: datagram.len(),
+                });
+            }
+        }
+        let mut answers = Vec::new();
+        for (worker, datagrams) in of_workers.iter().enumerate() {
+            for some in datagrams.chunks(DATAGRAMS_MAX) {
+                answers.extend(self.answer_here(worker, from, some, now_ms));
+            }
+        }
+        answers
+    }
+
+    /// What a worker answers to what it executes itself.
+    pub fn answer_here(
         &mut self,
         worker: usize,
         from: SocketAddr,

@@ -9,7 +9,8 @@
 //! | 22 | 2 | cores |
 //! | 24 | 1 | mode: 1 cache, 2 store |
 //! | 25 | 1 | access: 1 EREW, 2 CREW, 3 CRCW |
-//! | 26 | 2 | zero |
+//! | 26 | 1 | who directs requests to the core that owns their key: 0 the client, 1 the server |
+//! | 27 | 1 | zero |
 //! | 28 | 4 | seconds for which the token is good |
 //! | 32 | 4 | mutations of one client that a core remembers |
 //! | 36 | 2 each | UDP port of each core |
@@ -36,6 +37,17 @@ pub enum Access {
     Crew = 2,
     /// Anybody reads and writes.
     Crcw = 3,
+}
+
+/// Who directs requests to the core that owns their key (MICA §4.2.2, §5.5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Direction {
+    /// The client, by the port that it sends to: what comes to another port is refused.
+    #[default]
+    Client = 0,
+    /// The server, by software: what comes to another port is handed over to its owner.
+    Server = 1,
 }
 
 /// What happens when the memory is full.
@@ -65,7 +77,9 @@ pub struct Directory {
     pub mode: Mode,
     /// Who may touch a partition.
     pub access: Access,
-    /// Mutations of one client that a core remembers: so many, counted from the oldest that is unanswered, may be under way to one port.
+    /// Who directs requests.
+    pub direction: Direction,
+    /// Mutations of one client that a core remembers: so many, counted from the oldest that is unanswered, may be under way to one core.
     pub mutation_window: u32,
     /// The UDP port of each core; at least one.
     pub ports: Vec<u16>,
@@ -86,6 +100,11 @@ impl Directory {
             3 => Access::Crcw,
             _ => return None,
         };
+        let direction = match bytes.get(26)? {
+            0 => Direction::Client,
+            1 => Direction::Server,
+            _ => return None,
+        };
         if !(1..=PARTITIONS_MAX).contains(&usize::from(partitions))
             || !(1..=WORKERS_MAX).contains(&cores)
         {
@@ -99,6 +118,7 @@ impl Directory {
             partitions,
             mode,
             access,
+            direction,
             token_s: u32_at(bytes, 28)?,
             mutation_window: u32_at(bytes, 32)?,
             ports: ports
@@ -120,6 +140,7 @@ impl Directory {
         head[22..24].copy_from_slice(&(self.ports.len() as u16).to_le_bytes());
         head[24] = self.mode as u8;
         head[25] = self.access as u8;
+        head[26] = self.direction as u8;
         head[28..32].copy_from_slice(&self.token_s.to_le_bytes());
         head[32..36].copy_from_slice(&self.mutation_window.to_le_bytes());
         out.extend_from_slice(&head);

@@ -17,6 +17,7 @@ use crate::config::Config;
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Moment;
 use glimmer_engine::{Figures, PageReport, TableStats};
+use glimmer_node::native::Rules;
 use glimmer_node::{Address, Frontdesk, GuestView, NodeFigures, Tally, WatchFigures};
 use glimmer_proto::text::{Shutdown, lines as replies};
 use lines::Lines;
@@ -32,8 +33,7 @@ pub struct Desk {
     auth: Option<AuthFile>,
     tables: Vec<Arc<dyn Figures>>,
     node: OnceLock<Opened>,
-    /// Where native clients come in: the workers' ports at each address.
-    native: OnceLock<NativePorts>,
+    native: OnceLock<NativeOpened>,
     /// The counts at the last `stats reset`.
     at_reset: Mutex<Counts>,
     verbosity: AtomicU32,
@@ -47,7 +47,12 @@ struct Opened {
     figures: NodeFigures,
 }
 
-type NativePorts = Vec<(IpAddr, Arc<[u16]>)>;
+/// What is known of the native protocol once it is served.
+struct NativeOpened {
+    /// The workers' ports at each address.
+    ports: Vec<(IpAddr, Arc<[u16]>)>,
+    rules: Rules,
+}
 
 /// The figures of all workers, summed.
 #[derive(Clone, Copy, Default)]
@@ -202,8 +207,9 @@ impl Frontdesk for Desk {
         });
     }
 
-    fn open_native(&self, ports: &[(IpAddr, Arc<[u16]>)]) {
-        let _ = self.native.set(ports.to_vec());
+    fn open_native(&self, ports: &[(IpAddr, Arc<[u16]>)], rules: &Rules) {
+        let ports = ports.to_vec();
+        let _ = self.native.set(NativeOpened { ports, rules: *rules });
     }
 
     fn stats(&self, argument: &[u8], now: Moment, out: &mut Vec<u8>) {

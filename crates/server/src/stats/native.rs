@@ -1,27 +1,41 @@
-//! `stats native`: the directory of the native protocol, and what its clients did.
+//! `stats native`: the directory of the native protocol, what its clients did, and what that took of each worker.
 
 use super::lines::Lines;
 use super::{Snapshot, count};
-use glimmer_proto::native::VERSION;
+use glimmer_base::limits::{NATIVE_MUTATIONS_KEPT, NATIVE_TOKEN_S};
+use glimmer_proto::native::{DATAGRAM_BYTES_MAX, REQUESTS_MAX, VERSION};
 
 pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     let desk = snapshot.desk;
     let Some(native) = desk.native.get() else {
         return lines.put_yes_or_no("enabled", false);
     };
+    let rules = &native.rules;
     lines.put_yes_or_no("enabled", true);
     lines.put("version", VERSION);
+    lines.put("directory", rules.directory_version);
     lines.put("mode", desk.config.mode);
     lines.put("access", desk.config.access);
-    lines.put("partitions", desk.plan.partitions);
-    lines.put("cores", desk.config.workers);
-    lines.put("item_size_max", desk.plan.item_bytes_max);
-    for (ip, ports) in native {
+    lines.put("direction", desk.config.native_direction);
+    lines.put("partitions", rules.partitions);
+    lines.put("cores", rules.workers);
+    lines.put("hash_seed", format_args!("{:016x}", rules.seed.0));
+    lines.put_yes_or_no("check_keyhash", rules.checks_reads);
+    lines.put("item_size_max", rules.item_bytes_max);
+    lines.put("datagram_size_max", DATAGRAM_BYTES_MAX);
+    lines.put("datagram_requests_max", REQUESTS_MAX);
+    lines.put("mutation_window", NATIVE_MUTATIONS_KEPT);
+    lines.put("token_seconds", NATIVE_TOKEN_S);
+    for (ip, ports) in &native.ports {
         for (core, port) in ports.iter().enumerate() {
             lines.put(&format!("port:{ip}:{core}"), port);
         }
     }
     for (name, figure) in [
+        ("datagrams", count!(snapshot, node.native_datagrams)),
+        ("receives", count!(snapshot, node.native_receives)),
+        ("handed_over", count!(snapshot, node.native_handed_over)),
+        ("bundles", count!(snapshot, node.native_bundles)),
         ("requests", count!(snapshot, node.native_requests)),
         ("misdirected", count!(snapshot, node.native_misdirected)),
         ("unproven", count!(snapshot, node.native_unproven)),
@@ -30,5 +44,17 @@ pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
         ("replies_in_place", count!(snapshot, node.native_in_place)),
     ] {
         lines.put(name, figure);
+    }
+    // As in `stats workers`, since the start whatever was reset.
+    let tallies = desk.node.get().map(|node| node.figures.tallies());
+    for (worker, tally) in tallies.into_iter().flatten().enumerate() {
+        for (name, figure) in [
+            ("requests", tally.native_requests),
+            ("datagrams", tally.native_datagrams),
+            ("receives", tally.native_receives),
+            ("handed_over", tally.native_handed_over),
+        ] {
+            lines.put(&format!("worker:{worker}:{name}"), figure);
+        }
     }
 }

@@ -181,6 +181,8 @@ pub enum Protocol {
     NativePacked,
     /// The same, each request sent by itself
     NativePlain,
+    /// As native, but to every port in turn; the server has --native-direction server
+    NativeUndirected,
 }
 
 impl From<Protocol> for Dialect {
@@ -193,6 +195,7 @@ impl From<Protocol> for Dialect {
             Protocol::Native => Dialect::Native,
             Protocol::NativePacked => Dialect::NativePacked,
             Protocol::NativePlain => Dialect::NativePlain,
+            Protocol::NativeUndirected => Dialect::NativeUndirected,
         }
     }
 }

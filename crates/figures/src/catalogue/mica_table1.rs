@@ -1,0 +1,164 @@
+//! MICA, Table 1: requests that clients direct to the core of their key, against requests that the server's cores direct.
+
+use std::fmt;
+
+use anyhow::Result;
+use glimmer_loadgen::load::Pace;
+
+use crate::{
+    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    plot::Plot,
+    systems::{Items, Running, System},
+    workload::Mix,
+};
+
+const ITEMS: Items = Items::tiny(1_000_000);
+const WORKERS: usize = 2;
+/// Sockets of the client, and requests under way on each.
+const SOCKETS: usize = 4;
+const IN_FLIGHT: u32 = 512;
+const PANEL: &str = "";
+const BY_CLIENT: &str = "directed by the client";
+const BY_SERVER: &str = "directed by the server";
+const SERVER_NS: &str = "server CPU per request, ns";
+const RATE: &str = "operations per s, measured";
+const LOST: &str = "lost, part";
+/// MICA's throughput in Mops, 50% GET: workload, by the server, by the client.
+const PAPER: [(Mix, f64, f64); 2] = [
+    (Mix::new(false, 50), 33.9, 76.9),
+    (Mix::new(true, 50), 28.1, 70.4),
+];
+
+/// The figure.
+pub struct Direction;
+
+/// One bar.
+struct Case<'a> {
+    server: &'a Running,
+    items: Items,
+    mix: Mix,
+    by_server: bool,
+}
+
+impl Case<'_> {
+    fn series(&self) -> &'static str {
+        match self.by_server {
+            false => BY_CLIENT,
+            true => BY_SERVER,
+        }
+    }
+}
+
+impl fmt::Display for Case<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}, {}", self.mix, self.series())
+    }
+}
+
+impl Figure for Direction {
+    fn spec(&self) -> Spec {
+        Spec {
+            name: "mica-table1",
+            title: "Request direction: by the client, by the server",
+            source: "MICA (NSDI'14), Table 1, §5.5",
+            claim: "Software-only request direction achieves only 40.0 to 44.1% of the throughput of client-assisted direction, because of the communication between \
+                    cores (50% GET, tiny items, EREW, 16 cores).",
+            here: "One EREW server with two workers and the native protocol, one request to a datagram. Its clients send each request to the port of its owner, or to \
+                   both ports in turn, so that the workers have to hand half of the requests over. In the paper 15 of 16 cross, as there are 16 cores: each crossing here \
+                   counts for half as much. The paper's packets bypass the kernel, ours do not, so that what crossing adds is a smaller part of what a request costs. \
+                   Server and client share two cores here: bars show what the workers have CPU time for, which is two workers over the CPU time that a request costs both \
+                   together.",
+            kind: Kind::Timing,
+            needs: Needs {
+                cores: 2,
+                cores_of_paper: 16,
+                memory_mib: 1024,
+                peers: &[],
+            },
+            columns: Columns {
+                panel: "panel",
+                series: "direction",
+                x: "workload",
+                y: "operations per s",
+            },
+            plot: Plot::bars("", "operations per second").columns(1),
+        }
+    }
+
+    fn measure(&self, run: &mut Run<'_>) -> Result<()> {
+        let items = run.pick(ITEMS, ITEMS.only(2000));
+        let system = System::native("erew").threads(WORKERS).directing();
+        let server = system.start(run, items)?;
+        let mut cases = Vec::new();
+        for mix in run.pick(&Mix::ALL[..], &Mix::ALL[..2]) {
+            cases.extend([false, true].map(|by_server| Case {
+                server: &server,
+                items,
+                mix: *mix,
+                by_server,
+            }));
+        }
+        run.rounds(run.repeat(7), &mut cases, measure_one)
+    }
+
+    fn judge(&self, data: &Data, shape: &mut Shape) {
+        for (mix, by_server, by_client) in PAPER {
+            shape.at_most(
+                &format!("{mix}: throughput with direction by the server, over that by the client"),
+                &format!("{:.2}", by_server / by_client),
+                data.ratio(PANEL, mix.to_string(), BY_SERVER, BY_CLIENT),
+                1.0,
+            );
+        }
+        for skewed in [false, true] {
+            let mix = Mix::new(skewed, 95);
+            shape.beside(
+                &format!("{mix}: the same"),
+                "not measured",
+                data.ratio(PANEL, mix.to_string(), BY_SERVER, BY_CLIENT)
+                    .map(|ratio| ratio.text(2)),
+            );
+        }
+    }
+}
+
+fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Point> {
+    let pace = Pace::Closed {
+        in_flight: IN_FLIGHT,
+    };
+    let mut plan = case.mix.plan(run, case.items, 1, pace, 700);
+    (plan.connections, plan.seed) = (SOCKETS, seed);
+    let outcome = match case.by_server {
+        false => case.server.measure(plan)?,
+        true => case.server.measure_undirected(plan)?,
+    };
+    let all = (outcome.tally.operations() + outcome.tally.lost).max(1) as f64;
+    let capacity = case.server.capacity_per_s(&outcome);
+    let point = Point::new(PANEL, case.series(), case.mix.to_string(), capacity);
+    Ok(point
+        .also(SERVER_NS, outcome.server_ns_per_operation())
+        .also(RATE, outcome.operations_per_s())
+        .also(LOST, outcome.tally.lost as f64 / all))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failures(by_server: f64) -> usize {
+        let mut data = Data::default();
+        for mix in Mix::ALL {
+            data.add(Point::new(PANEL, BY_CLIENT, mix.to_string(), 10.0));
+            data.add(Point::new(PANEL, BY_SERVER, mix.to_string(), by_server));
+        }
+        let mut shape = Shape::default();
+        Direction.judge(&data, &mut shape);
+        shape.failures().count()
+    }
+
+    #[test]
+    fn the_papers_shape_holds_and_another_does_not() {
+        assert_eq!(failures(6.0), 0);
+        assert_eq!(failures(11.0), 2);
+    }
+}

@@ -1,0 +1,86 @@
+//! What a server of ours tells of each of its workers.
+
+use std::{
+    collections::HashMap,
+    io::{BufRead, BufReader, Write},
+    net::TcpStream,
+};
+
+use anyhow::{Context, Result, bail};
+
+use super::Server;
+
+/// What one worker did for native clients, since the server's start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Worker {
+    /// Requests executed.
+    pub requests: u64,
+    /// Datagrams received.
+    pub datagrams: u64,
+    /// System calls that brought them.
+    pub receives: u64,
+    /// CPU time of its thread, in microseconds.
+    pub cpu_us: u64,
+}
+
+impl Worker {
+    /// What was done since.
+    pub fn since(self, before: Worker) -> Worker {
+        Worker {
+            requests: self.requests - before.requests,
+            datagrams: self.datagrams - before.datagrams,
+            receives: self.receives - before.receives,
+            cpu_us: self.cpu_us - before.cpu_us,
+        }
+    }
+
+    /// Datagrams that one system call brings, on average.
+    pub fn burst(self) -> f64 {
+        self.datagrams as f64 / self.receives.max(1) as f64
+    }
+
+    /// CPU time for a request, in nanoseconds.
+    pub fn ns_per_request(self) -> f64 {
+        self.cpu_us as f64 * 1e3 / self.requests.max(1) as f64
+    }
+}
+
+impl Server {
+    /// What each worker did for native clients; of a server of ours.
+    pub fn native_workers(&self) -> Result<Vec<Worker>> {
+        let (native, cpu) = (self.stats("native")?, self.stats("workers")?);
+        let workers = (0..).map_while(|worker| {
+            let of = |figures: &HashMap<String, u64>, name| {
+                figures.get(&format!("worker:{worker}:{name}")).copied()
+            };
+            Some(Worker {
+                requests: of(&native, "requests")?,
+                datagrams: of(&native, "datagrams")?,
+                receives: of(&native, "receives")?,
+                cpu_us: of(&cpu, "cpu_us")?,
+            })
+        });
+        Ok(workers.collect())
+    }
+
+    /// The numbers among what `stats` answers to an argument.
+    fn stats(&self, argument: &str) -> Result<HashMap<String, u64>> {
+        let mut stream = TcpStream::connect(self.address).context("asking for stats")?;
+        stream.write_all(format!("stats {argument}\r\n").as_bytes())?;
+        let mut figures = HashMap::new();
+        for line in BufReader::new(stream).lines() {
+            let line = line?;
+            let mut words = line.split(' ');
+            match (words.next(), words.next(), words.next()) {
+                (Some("STAT"), Some(name), Some(value)) => {
+                    if let Ok(number) = value.parse() {
+                        figures.insert(name.to_owned(), number);
+                    }
+                }
+                (Some("END"), ..) => return Ok(figures),
+                _ => bail!("stats {argument} was answered {line:?}"),
+            }
+        }
+        bail!("stats {argument} was not answered to the end")
+    }
+}
