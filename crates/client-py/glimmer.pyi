@@ -22,6 +22,9 @@ class NotANumber(Error):
 class Silent(Error):
     """There was no answer in time. A change may have been made, once."""
 
+class Away(Error):
+    """The server has let several deadlines pass one after another, and was not asked again yet."""
+
 class Overloaded(Error):
     """The server was asked again and again and would not take the request."""
 
@@ -35,13 +38,29 @@ class Item:
 class Client:
     """A client of one server. Threads may share it; their calls take turns."""
 
-    def __init__(self, host: str, native_port: int) -> None: ...
+    def __init__(
+        self,
+        host: str,
+        native_port: int,
+        *,
+        deadline: Optional[float] = None,
+        away_after: Optional[int] = None,
+        retry: Optional[float] = None,
+    ) -> None:
+        """Times in seconds. After so many deadlines in a row the server is away: calls raise Away at once, and one goes through after each retry."""
+
     @staticmethod
     def connect_to_all(
         members: list[tuple[str, int, int, int]],
         placement: Literal["ketama", "ketama_weighted", "rendezvous"] = "ketama",
+        *,
+        deadline: Optional[float] = None,
+        away_after: Optional[int] = None,
+        retry: Optional[float] = None,
+        eject: bool = False,
     ) -> "Client":
-        """Several servers, each by host, memcached's port, native port and weight. Keys are where libmemcached has them, or by rendezvous hashing."""
+        """Several servers, each by host, memcached's port, native port and weight. Keys are where libmemcached has them, or by rendezvous hashing; with eject,
+        those of a server that is away are among the others until it is back."""
 
     def get(self, key: Key) -> Optional[bytes]: ...
     def get_item(self, key: Key) -> Optional[Item]:

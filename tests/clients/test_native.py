@@ -64,6 +64,34 @@ def test_failures(server):
         glimmer.Client.connect_to_all([("127.0.0.1", server.port, native_port(server), 1)], "by dice")
 
 
+def test_a_server_that_is_silent_is_not_waited_for(server):
+    with Server("-t", 1, "-m", 64, "--native-port", -1) as other:
+        members = [("127.0.0.1", one.port, native_port(one), 1) for one in (server, other)]
+        settings = {"deadline": 0.2, "away_after": 1, "retry": 3600}
+        stays = glimmer.Client.connect_to_all(members, **settings)
+        ejects = glimmer.Client.connect_to_all(members, eject=True, **settings)
+        keys = [f"key {number}" for number in range(100)]
+        for key in keys:
+            stays.put(key, b"value")
+        other.stop()
+        lost = []
+        for key in keys:
+            try:
+                stays.get(key)
+            except (glimmer.Silent, glimmer.Away) as error:
+                lost.append(type(error))
+        assert lost[0] is glimmer.Silent and len(lost) > 10
+        assert set(lost[1:]) == {glimmer.Away}
+        with pytest.raises(glimmer.Silent):
+            for key in keys:
+                ejects.put(key, b"elsewhere")
+        for key in keys:
+            ejects.put(key, b"elsewhere")
+            assert ejects.get(key) == b"elsewhere"
+    with pytest.raises(ValueError):
+        glimmer.Client("127.0.0.1", 1, deadline=-1)
+
+
 def test_threads_share_a_client(server):
     client = glimmer.Client.connect_to_all([("127.0.0.1", server.port, native_port(server), 1)], "ketama")
     client.put("count", b"0")

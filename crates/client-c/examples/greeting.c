@@ -27,7 +27,9 @@ int main(int count, char **arguments)
         return 2;
     }
     glimmer_outcome outcome;
-    glimmer_client *client = glimmer_connect(arguments[1], (uint16_t)atoi(arguments[2]), &outcome);
+    glimmer_settings settings = glimmer_settings_default();
+    settings.deadline_us = 5000000;
+    glimmer_client *client = glimmer_connect(arguments[1], (uint16_t)atoi(arguments[2]), &settings, &outcome);
     check("connect", outcome, GLIMMER_OUTCOME_OK);
 
     const glimmer_bytes key = bytes("greeting"), none = bytes("none"), visits = bytes("visits");

@@ -4,8 +4,10 @@
 //! function returns is a [`Outcome`]; what else it tells goes to where the caller points.
 
 mod outcome;
+mod settings;
 
 pub use outcome::Outcome;
+pub use settings::Settings;
 
 use glimmer_client as native;
 use outcome::stored;
@@ -84,22 +86,24 @@ const NONE: Item = Item {
     cas: 0,
 };
 
-/// Finds a server by the name or address of its host, which ends with a zero, and its native port. Null if it does not answer; then the reason is where
-/// `outcome` points, unless that is null.
+/// Finds a server by the name or address of its host, which ends with a zero, and its native port. `settings` may be null, for the usual ones. Null if it
+/// does not answer; then the reason is where `outcome` points, unless that is null.
 ///
 /// # Safety
 ///
-/// `host` points at a string that ends with a zero; `outcome` is null or may be written to.
+/// `host` points at a string that ends with a zero; `settings` is null or points at settings; `outcome` is null or may be written to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn glimmer_connect(
     host: *const c_char,
     native_port: u16,
+    settings: *const Settings,
     outcome: *mut Outcome,
 ) -> *mut Client {
     // SAFETY: the caller's promise.
-    let connected = unsafe { text(host) }
+    let (host, settings) = unsafe { (text(host), settings::of(settings)) };
+    let connected = host
         .ok_or(Outcome::Argument)
-        .and_then(|host| Ok(native::Client::connect((host, native_port))?));
+        .and_then(|host| Ok(native::Client::connect_with((host, native_port), settings)?));
     // SAFETY: the caller's promise.
     unsafe { hand_out(connected, outcome) }
 }
@@ -108,16 +112,18 @@ pub unsafe extern "C" fn glimmer_connect(
 ///
 /// # Safety
 ///
-/// `members` points at `count` members, whose hosts are strings that end with a zero; `outcome` is null or may be written to.
+/// `members` points at `count` members, whose hosts are strings that end with a zero; `settings` is null or points at settings; `outcome` is null or
+/// may be written to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn glimmer_connect_to_all(
     members: *const Member,
     count: usize,
     placement: u32,
+    settings: *const Settings,
     outcome: *mut Outcome,
 ) -> *mut Client {
     // SAFETY: the caller's promise.
-    let members = unsafe { slice(members, count) };
+    let (members, settings) = unsafe { (slice(members, count), settings::of(settings)) };
     let members = members.iter().map(|member| {
         // SAFETY: the caller's promise.
         let host = unsafe { text(member.host) }?;
@@ -133,7 +139,6 @@ pub unsafe extern "C" fn glimmer_connect_to_all(
     let connected = asked
         .ok_or(Outcome::Argument)
         .and_then(|(members, placement)| {
-            let settings = native::Settings::default();
             let client = native::Client::connect_to_all(&members, placement, settings);
             Ok(client?)
         });
@@ -447,6 +452,7 @@ fn tell(counted: Result<Option<u64>, native::CountError>, number: &mut u64) -> O
 mod tests {
     use super::*;
     use std::path::Path;
+    use std::ptr::null;
 
     /// What the header is made of; with GLIMMER_BLESS in the environment the test writes it.
     #[test]
@@ -456,6 +462,7 @@ mod tests {
         let made = cbindgen::Builder::new()
             .with_config(config)
             .with_src(crate_folder.join("src/outcome.rs"))
+            .with_src(crate_folder.join("src/settings.rs"))
             .with_src(crate_folder.join("src/lib.rs"))
             .generate()
             .unwrap();
@@ -477,13 +484,13 @@ mod tests {
     fn nobody_there_is_an_outcome() {
         let mut outcome = Outcome::Ok;
         // SAFETY: a null host is no string, and the outcome may be written to.
-        let client = unsafe { glimmer_connect(std::ptr::null(), 1, &mut outcome) };
+        let client = unsafe { glimmer_connect(null(), 1, null(), &mut outcome) };
         assert!(client.is_null() && outcome == Outcome::Argument);
         // SAFETY: there are no members.
-        let client = unsafe { glimmer_connect_to_all(std::ptr::null(), 0, 0, &mut outcome) };
+        let client = unsafe { glimmer_connect_to_all(null(), 0, 0, null(), &mut outcome) };
         assert!(client.is_null() && outcome == Outcome::NoAddress);
         // SAFETY: there are no members.
-        let client = unsafe { glimmer_connect_to_all(std::ptr::null(), 0, 3, &mut outcome) };
+        let client = unsafe { glimmer_connect_to_all(null(), 0, 3, null(), &mut outcome) };
         assert!(client.is_null() && outcome == Outcome::Argument);
         // SAFETY: null is no client.
         unsafe { glimmer_free(client) };
@@ -497,7 +504,7 @@ mod tests {
         let known: Vec<u32> = (0..100).filter(|&number| text(number) != unknown).collect();
         let numbers = [0, 1, 2]
             .into_iter()
-            .chain(Outcome::Key as u32..=Outcome::Argument as u32);
+            .chain(Outcome::Key as u32..=Outcome::Away as u32);
         assert!(known.into_iter().eq(numbers));
     }
 

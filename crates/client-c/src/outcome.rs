@@ -33,10 +33,12 @@ pub enum Outcome {
     NoAddress = 24,
     /// An argument is null, no text where there is to be text, or a number that means nothing.
     Argument = 25,
+    /// The server has let several deadlines pass, and was not asked again yet.
+    Away = 26,
 }
 
 impl Outcome {
-    const ALL: [Outcome; 13] = [
+    const ALL: [Outcome; 14] = [
         Outcome::Ok,
         Outcome::NotFound,
         Outcome::NotStored,
@@ -50,6 +52,7 @@ impl Outcome {
         Outcome::Socket,
         Outcome::NoAddress,
         Outcome::Argument,
+        Outcome::Away,
     ];
 
     pub(crate) fn of_number(number: u32) -> Option<Outcome> {
@@ -71,6 +74,7 @@ impl Outcome {
             Outcome::Socket => c"the socket failed",
             Outcome::NoAddress => c"the server's name has no address",
             Outcome::Argument => c"an argument is missing or means nothing",
+            Outcome::Away => c"the server has been silent for too long, and was not asked",
         }
     }
 
@@ -109,6 +113,7 @@ macro_rules! from_operation {
                 match error {
                     $error::Key => Outcome::Key,
                     $error::Silent => Outcome::Silent,
+                    $error::Away => Outcome::Away,
                     $error::Overloaded => Outcome::Overloaded,
                     $error::Protocol => Outcome::Protocol,
                     $error::Socket(_) => Outcome::Socket,

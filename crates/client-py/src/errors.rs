@@ -11,6 +11,7 @@ create_exception!(glimmer, TooLarge, Error);
 create_exception!(glimmer, OutOfMemory, Error);
 create_exception!(glimmer, NotANumber, Error);
 create_exception!(glimmer, Silent, Error);
+create_exception!(glimmer, Away, Error);
 create_exception!(glimmer, Overloaded, Error);
 
 /// Makes the exceptions known.
@@ -22,6 +23,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("OutOfMemory", py.get_type::<OutOfMemory>())?;
     module.add("NotANumber", py.get_type::<NotANumber>())?;
     module.add("Silent", py.get_type::<Silent>())?;
+    module.add("Away", py.get_type::<Away>())?;
     module.add("Overloaded", py.get_type::<Overloaded>())
 }
 
@@ -56,6 +58,7 @@ macro_rules! raise_operation {
                 match self {
                     $error::Key => InvalidKey::new_err(words),
                     $error::Silent => Silent::new_err(words),
+                    $error::Away => Away::new_err(words),
                     $error::Overloaded => Overloaded::new_err(words),
                     $error::Protocol => Error::new_err(words),
                     $error::Socket(error) => error.into(),

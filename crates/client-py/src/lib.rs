@@ -8,6 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyString};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// A value with what was stored beside it.
 #[pyclass(frozen, get_all)]
@@ -57,18 +58,32 @@ impl Client {
 #[pymethods]
 impl Client {
     #[new]
-    fn new(py: Python<'_>, host: String, native_port: u16) -> PyResult<Client> {
-        let connected = py.detach(|| Native::connect((host.as_str(), native_port)));
+    #[pyo3(signature = (host, native_port, *, deadline = None, away_after = None, retry = None))]
+    fn new(
+        py: Python<'_>,
+        host: String,
+        native_port: u16,
+        deadline: Option<f64>,
+        away_after: Option<u32>,
+        retry: Option<f64>,
+    ) -> PyResult<Client> {
+        let settings = settings(deadline, away_after, retry, false)?;
+        let connected = py.detach(|| Native::connect_with((host.as_str(), native_port), settings));
         Ok(Client(Mutex::new(connected.map_err(raise)?)))
     }
 
     #[staticmethod]
-    #[pyo3(signature = (members, placement = "ketama"))]
+    #[pyo3(signature = (members, placement = "ketama", *, deadline = None, away_after = None, retry = None, eject = false))]
     fn connect_to_all(
         py: Python<'_>,
         members: Vec<(String, u16, u16, u32)>,
         placement: &str,
+        deadline: Option<f64>,
+        away_after: Option<u32>,
+        retry: Option<f64>,
+        eject: bool,
     ) -> PyResult<Client> {
+        let settings = settings(deadline, away_after, retry, eject)?;
         let placement = match placement {
             "ketama" => Placement::Ketama,
             "ketama_weighted" => Placement::KetamaWeighted,
@@ -82,7 +97,6 @@ impl Client {
             weight,
         };
         let members: Vec<Member> = members.into_iter().map(member).collect();
-        let settings = Settings::default();
         let connected = py.detach(|| Native::connect_to_all(&members, placement, settings));
         Ok(Client(Mutex::new(connected.map_err(raise)?)))
     }
@@ -195,6 +209,28 @@ impl Client {
     fn touch(&self, py: Python<'_>, key: Key<'_>, expiry: u32) -> PyResult<bool> {
         self.call(py, &key, |client, key| client.touch(key, expiry))
     }
+}
+
+/// The usual settings but for what is given. Times are in seconds.
+fn settings(
+    deadline: Option<f64>,
+    away_after: Option<u32>,
+    retry: Option<f64>,
+    eject: bool,
+) -> PyResult<Settings> {
+    let usual = Settings::default();
+    let us = |seconds: Option<f64>, usual_us| match seconds.map(Duration::try_from_secs_f64) {
+        None => Ok(usual_us),
+        Some(Ok(time)) => Ok(u64::try_from(time.as_micros()).unwrap_or(u64::MAX)),
+        Some(Err(error)) => Err(PyValueError::new_err(error.to_string())),
+    };
+    Ok(Settings {
+        deadline_us: us(deadline, usual.deadline_us)?,
+        retry_us: us(retry, usual.retry_us)?,
+        away_after: away_after.unwrap_or(usual.away_after),
+        eject,
+        ..usual
+    })
 }
 
 #[pymodule]

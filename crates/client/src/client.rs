@@ -4,7 +4,7 @@ mod link;
 
 use crate::answer::{self, Answer, Item, Told};
 use crate::error::{ConnectError, CountError, GetError, RemoveError, StoreError};
-use crate::placement::{Member, Placement, Places};
+use crate::placement::{Choice, Member, Placement};
 use crate::{Ask, Failure, Settings, What};
 use glimmer_proto::StoreMode;
 use glimmer_proto::native::request::Change;
@@ -25,7 +25,7 @@ use std::net::{SocketAddr, ToSocketAddrs};
 /// ```
 pub struct Client {
     links: Links,
-    places: Option<Places>,
+    choice: Choice,
 }
 
 impl Client {
@@ -50,7 +50,7 @@ impl Client {
         let server = address_of(server)?;
         let mut client = Client {
             links: Links::open(&[server], settings)?,
-            places: None,
+            choice: Choice::one(),
         };
         client.links.find(settings.deadline_us)?;
         Ok(client)
@@ -92,7 +92,7 @@ impl Client {
         }
         let mut client = Client {
             links: Links::open(&addresses, settings)?,
-            places: Some(Places::new(placement, members)),
+            choice: Choice::among(placement, members, settings.eject),
         };
         client.links.find(settings.deadline_us)?;
         Ok(client)
@@ -267,7 +267,8 @@ impl Client {
     fn call_many<'a>(&mut self, asks: impl Iterator<Item = Ask<'a>>) -> io::Result<Vec<Answer>> {
         let mut answers: Vec<Option<Answer>> = Vec::new();
         for (index, ask) in asks.enumerate() {
-            let link = self.places.as_ref().map_or(0, |places| places.of(ask.key));
+            let links = &self.links;
+            let link = self.choice.of(ask.key, |link| links.is_away(link));
             let asked = self.links.ask(link, &ask, index);
             answers.push(asked.err().map(Err));
         }

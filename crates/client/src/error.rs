@@ -30,6 +30,9 @@ macro_rules! operation {
             /// There was no answer in time.
             #[error("the server did not answer in time")]
             Silent,
+            /// The server has let several deadlines pass, and was not asked again yet.
+            #[error("the server has been silent for too long, and was not asked")]
+            Away,
             /// The server was asked again and again and would not take the request.
             #[error("the server is overloaded")]
             Overloaded,
@@ -45,6 +48,7 @@ macro_rules! operation {
             fn from(failure: Failure) -> $name {
                 match failure {
                     Failure::Key => $name::Key,
+                    Failure::Away => $name::Away,
                     Failure::Overloaded => $name::Overloaded,
                     Failure::Silent | Failure::Forgotten => $name::Silent,
                     Failure::Protocol | Failure::Superseded | Failure::TooLarge => $name::Protocol,

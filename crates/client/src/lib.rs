@@ -13,6 +13,7 @@
 //! | [`placement`](Placement) | which of several servers has a key |
 //! | [`session`](Session) | requests under way: what is sent when, and which answer belongs to which |
 //! | `flight` | one request under way |
+//! | `health` | whether a server answers at all |
 //! | `lane` | one core of the server: its port, and the mutations under way to it |
 //! | `outbound` | trains of requests for the same port |
 //! | `parcel` | datagrams with several requests |
@@ -23,6 +24,7 @@ mod answer;
 mod client;
 mod error;
 mod flight;
+mod health;
 mod lane;
 #[cfg(feature = "tokio")]
 pub mod nonblocking;

@@ -4,7 +4,7 @@ mod driver;
 
 use crate::answer::{self, Answer, Item};
 use crate::error::{ConnectError, CountError, GetError, RemoveError, StoreError};
-use crate::placement::{Member, Placement, Places};
+use crate::placement::{Choice, Member, Placement};
 use crate::{Ask, Failure, Settings, What};
 use driver::Server;
 use glimmer_proto::StoreMode;
@@ -28,7 +28,7 @@ use tokio::net::{ToSocketAddrs, lookup_host};
 #[derive(Clone)]
 pub struct Client {
     servers: Arc<[Server]>,
-    places: Option<Arc<Places>>,
+    choice: Arc<Choice>,
 }
 
 impl Client {
@@ -62,7 +62,7 @@ impl Client {
         server.find().await?;
         Ok(Client {
             servers: [server].into(),
-            places: None,
+            choice: Arc::new(Choice::one()),
         })
     }
 
@@ -94,7 +94,7 @@ impl Client {
         found?;
         Ok(Client {
             servers: servers.into(),
-            places: Some(Arc::new(Places::new(placement, members))),
+            choice: Arc::new(Choice::among(placement, members, settings.eject)),
         })
     }
 
@@ -258,8 +258,9 @@ impl Client {
         what: What<'_>,
         shows_cas: bool,
     ) -> impl Future<Output = Answer> + use<> {
-        let server = self.places.as_ref().map_or(0, |places| places.of(key));
-        let asked = self.servers[server].ask(&Ask {
+        let servers = &self.servers;
+        let server = self.choice.of(key, |server| servers[server].is_away());
+        let asked = servers[server].ask(&Ask {
             key,
             what,
             shows_cas,

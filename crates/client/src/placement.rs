@@ -38,6 +38,45 @@ pub enum Placement {
     Rendezvous,
 }
 
+/// Which server a client asks.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// None: there is one server only.
+    places: Option<Places>,
+    /// Whether keys of servers that are away are placed among the others.
+    ejects: bool,
+}
+
+impl Choice {
+    /// There is none.
+    pub fn one() -> Choice {
+        Choice {
+            places: None,
+            ejects: false,
+        }
+    }
+
+    /// Among these servers.
+    pub fn among(placement: Placement, members: &[Member], ejects: bool) -> Choice {
+        Choice {
+            places: Some(Places::new(placement, members)),
+            ejects,
+        }
+    }
+
+    /// The server to ask for a key. If all are away, it is the key's own.
+    pub fn of(&self, key: &[u8], is_away: impl Fn(usize) -> bool) -> usize {
+        match &self.places {
+            None => 0,
+            Some(places) if self.ejects => {
+                let answers = places.among(key, |server| !is_away(server));
+                answers.unwrap_or_else(|| places.of(key))
+            }
+            Some(places) => places.of(key),
+        }
+    }
+}
+
 /// The places of keys among some servers.
 #[derive(Clone, Debug)]
 pub enum Places {
@@ -78,21 +117,31 @@ impl Places {
 
     /// The server that a key is at, by its number; 0 if there is none.
     pub fn of(&self, key: &[u8]) -> usize {
+        self.among(key, |_| true).unwrap_or(0)
+    }
+
+    /// The server that a key is at if only some have any; none if none has. The keys of the others stay where they are.
+    pub fn among(&self, key: &[u8], has_any: impl Fn(usize) -> bool) -> Option<usize> {
         match self {
             Places::Circle(Circle { points, hash }) => {
                 let at = hash(key);
                 let point = points.partition_point(|&(point, _)| point < at);
-                let point = points.get(point).or(points.first());
-                point.map_or(0, |&(_, member)| member as usize)
+                let (before, behind) = points.split_at(point);
+                let members = behind.iter().chain(before);
+                let mut members = members.map(|&(_, member)| member as usize);
+                members.find(|&member| has_any(member))
             }
             Places::Scores(members) => {
-                let scores = members.iter().map(|&(seed, weight)| {
-                    // Between 0 and 1, neither of them included.
-                    let drawn = (seed.keyhash(key).0 >> 11) as f64 + 0.5;
-                    -weight / (drawn / (1u64 << 53) as f64).ln()
-                });
-                let best = scores.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
-                best.map_or(0, |(member, _)| member)
+                let members = members.iter().enumerate();
+                let scores = members.filter(|&(member, _)| has_any(member)).map(
+                    |(member, &(seed, weight))| {
+                        // Between 0 and 1, neither of them included.
+                        let drawn = (seed.keyhash(key).0 >> 11) as f64 + 0.5;
+                        (member, -weight / (drawn / (1u64 << 53) as f64).ln())
+                    },
+                );
+                let best = scores.max_by(|a, b| a.1.total_cmp(&b.1));
+                best.map(|(member, _)| member)
             }
         }
     }
@@ -252,6 +301,30 @@ mod tests {
                     assert_eq!(after.of(&key), before.of(&key), "{placement:?}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn the_keys_of_a_server_that_is_left_out_go_where_they_would_without_it() {
+        let all = members(&[1, 1, 1, 1, 1]);
+        for placement in ALL {
+            let places = Places::new(placement, &all);
+            let without = Places::new(placement, &all[..4]);
+            let mut moved = [0; 4];
+            for key in 0..2_000u32 {
+                let key = key.to_le_bytes();
+                let place = places.among(&key, |member| member != 4).unwrap();
+                match places.of(&key) {
+                    4 => moved[place] += 1,
+                    own => assert_eq!(place, own, "{placement:?}"),
+                }
+                // With weights the circle of fewer servers has other points.
+                if placement != Placement::KetamaWeighted {
+                    assert_eq!(place, without.of(&key), "{placement:?}");
+                }
+            }
+            assert!(moved.iter().all(|&keys| keys > 20), "{placement:?} {moved:?}");
+            assert_eq!(places.among(b"key", |_| false), None);
         }
     }
 

@@ -4,6 +4,7 @@ mod answers;
 mod departures;
 
 use crate::flight::{Flight, Phase};
+use crate::health::Health;
 use crate::lane::Lane;
 use crate::outbound::Groups;
 use crate::parcel::{Packing, Parcels};
@@ -16,6 +17,11 @@ use std::collections::VecDeque;
 /// requests, which have places of their own.
 const FLIGHTS_MAX: usize = 1 << PLACE_BITS;
 const PLACE_BITS: u32 = 17;
+
+/// Deadlines that a server may let pass one after another before it is away, unless [`Settings::away_after`] says otherwise.
+const AWAY_AFTER: u32 = 3;
+/// For how long nobody waits for a server that is away, in microseconds, unless [`Settings::retry_us`] says otherwise.
+const RETRY_US: u64 = 5_000_000;
 
 /// How a session behaves. Times are in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +41,14 @@ pub struct Settings {
     /// Where the server directs requests itself (`--native-direction server`): whether each goes to the next port in turn instead of to its owner's. What
     /// goes in fragments goes to the owner's in any case.
     pub round_robin: bool,
+    /// A server that lets so many deadlines pass one after another, and of which nothing is heard meanwhile, is away: requests for it fail at once with
+    /// [`Failure::Away`]. 0: no server ever is.
+    pub away_after: u32,
+    /// Then, after so long, one request is sent, and if it has no answer either, the next after as long again.
+    pub retry_us: u64,
+    /// Of several servers: whether the keys of one that is away are placed among the others until it is back. Then what it has of them is old, and what was
+    /// stored elsewhere meanwhile is not seen again: for values that may be stale.
+    pub eject: bool,
 }
 
 impl Default for Settings {
@@ -46,6 +60,9 @@ impl Default for Settings {
             resends: true,
             requests_per_datagram: REQUESTS_MAX,
             round_robin: false,
+            away_after: AWAY_AFTER,
+            retry_us: RETRY_US,
+            eject: false,
         }
     }
 }
@@ -79,6 +96,8 @@ pub enum Failure {
     TooLarge,
     /// There was no answer in time. A change may have been carried out.
     Silent,
+    /// The server has been silent for too long; nothing was sent.
+    Away,
     /// The server has refused it for lack of room until it was given up.
     Overloaded,
     /// Not carried out: a newer change of the key by this session has been.
@@ -171,6 +190,7 @@ pub struct Session<T> {
     /// The train that is being put together.
     train: Vec<u8>,
     figures: Figures,
+    health: Health,
 }
 
 /// The directory, as this session uses it.
@@ -219,6 +239,7 @@ impl<T> Session<T> {
             turn: 0,
             train: Vec::new(),
             figures: Figures::default(),
+            health: Health::new(&settings),
         }
     }
 
@@ -238,11 +259,16 @@ impl<T> Session<T> {
         self.figures
     }
 
+    /// Whether the server has been silent for so long that requests fail at once.
+    pub fn is_away(&self, now_us: u64) -> bool {
+        self.health.is_away(now_us)
+    }
+
     /// Takes a request on. It leaves with the next [`Session::depart`], and `tag` comes back with its answer.
     ///
     /// # Errors
     ///
-    /// [`Failure::Key`] or [`Failure::TooLarge`], and the tag; [`Failure::Overloaded`] if very many requests are under way.
+    /// [`Failure::Key`] or [`Failure::TooLarge`], and the tag; [`Failure::Away`] if the server is; [`Failure::Overloaded`] if very many requests are under way.
     pub fn ask(&mut self, ask: &Ask<'_>, tag: T, now_us: u64) -> Result<(), (Failure, T)> {
         if !(1..=KEY_BYTES_MAX).contains(&ask.key.len()) {
             return Err((Failure::Key, tag));
@@ -263,9 +289,16 @@ impl<T> Session<T> {
             key: ask.key,
             shows_cas: ask.shows_cas,
         };
-        if self.is_too_large(&record) {
+        let refusal = if self.is_too_large(&record) {
+            Some(Failure::TooLarge)
+        } else if self.health.is_doubtful() && !self.health.admit(now_us) {
+            Some(Failure::Away)
+        } else {
+            None
+        };
+        if let Some(failure) = refusal {
             self.free.push(place);
-            return Err((Failure::TooLarge, tag));
+            return Err((failure, tag));
         }
         let flight = &mut self.flights[place as usize];
         flight.tag = Some(tag);

@@ -29,6 +29,10 @@ const SETTINGS: Settings = Settings {
     resends: true,
     requests_per_datagram: 1,
     round_robin: true,
+    // No outage is so long.
+    away_after: 3,
+    retry_us: 1_000_000,
+    eject: false,
 };
 
 /// A datagram under way: when it arrives, a number to keep order by, whither (none: to the client), and its bytes.

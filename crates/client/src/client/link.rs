@@ -72,6 +72,11 @@ impl Links {
             .map_err(|(failure, _)| failure)
     }
 
+    /// Whether a server is away.
+    pub fn is_away(&self, link: usize) -> bool {
+        self.links[link].session.is_away(self.now_us())
+    }
+
     /// Requests that have no answer yet.
     pub fn under_way(&self) -> usize {
         let links = self.links.iter();

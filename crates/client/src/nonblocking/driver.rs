@@ -76,6 +76,11 @@ impl Server {
         waited.map_err(|_| ConnectError::Silent)
     }
 
+    /// Whether it is away.
+    pub fn is_away(&self) -> bool {
+        self.shared.session().is_away(self.shared.now_us())
+    }
+
     /// Takes a request on; its answer comes by what is returned.
     pub fn ask(&self, ask: &Ask<'_>) -> Result<oneshot::Receiver<Answer>, Failure> {
         let (answered, answer) = oneshot::channel();

@@ -21,6 +21,7 @@ impl<T> Session<T> {
             self.figures.ignored += 1;
             return;
         };
+        self.health.hear(now_us);
         let rest = &datagram[ReplyHeader::BYTES..];
         if header.kind == Kind::DirectoryReply {
             return self.take_directory(&header, rest, now_us);

@@ -74,6 +74,7 @@ impl<T> Session<T> {
                     Some(Status::Malformed) => Failure::Protocol,
                     _ => Failure::Silent,
                 };
+                self.health.miss(flight.asked_us, now_us);
                 self.fail(place, failure, on_answer);
             } else if let Phase::Waiting(until_us) = flight.phase
                 && until_us <= now_us

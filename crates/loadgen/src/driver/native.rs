@@ -119,6 +119,8 @@ impl Native {
             deadline_us: LOST_AFTER_US,
             requests_per_datagram: way.requests_per_datagram(),
             round_robin: way == Way::Undirected,
+            // What is lost is counted, however much it is.
+            away_after: 0,
             ..Settings::default()
         };
         let mut native = Native {

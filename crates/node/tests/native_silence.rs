@@ -1,0 +1,212 @@
+//! A server that is silent, in time that is a number: when a client stops waiting for it, and what brings it back.
+
+#[path = "support/native.rs"]
+mod native;
+
+use std::net::SocketAddr;
+
+use glimmer_client::{Ask, Failure, Session, Settings, Status, What};
+use glimmer_proto::native::directory::Access;
+use native::{Sent, Server};
+
+const DEADLINE_US: u64 = 100_000;
+const RETRY_US: u64 = 1_000_000;
+const SETTINGS: Settings = Settings {
+    resend_first_us: 10_000,
+    resend_longest_us: 50_000,
+    deadline_us: DEADLINE_US,
+    resends: true,
+    requests_per_datagram: 1,
+    round_robin: false,
+    away_after: 3,
+    retry_us: RETRY_US,
+    eject: false,
+};
+
+/// A client, its server, and a network that carries nothing while it is cut.
+struct World {
+    session: Session<()>,
+    server: Server,
+    is_cut: bool,
+    now_us: u64,
+    sent: usize,
+}
+
+impl World {
+    fn new(settings: Settings) -> World {
+        let mut world = World {
+            session: Session::new(settings, 7),
+            server: Server::new(Access::Erew, 1),
+            is_cut: false,
+            now_us: 0,
+            sent: 0,
+        };
+        assert_eq!(world.get(), Ok(Status::NotFound));
+        world
+    }
+
+    /// Asks at once; the request is under way unless it failed.
+    fn ask(&mut self) -> Result<(), Failure> {
+        let ask = Ask {
+            key: b"key",
+            what: What::Get,
+            shows_cas: false,
+        };
+        let asked = self.session.ask(&ask, (), self.now_us);
+        asked.map_err(|(failure, ())| failure)
+    }
+
+    /// Lets a millisecond pass. Returns what was answered.
+    fn turn(&mut self) -> Vec<Result<Status, Failure>> {
+        let mut told = Vec::new();
+        let World {
+            session,
+            server,
+            now_us,
+            ..
+        } = self;
+        session.expire(*now_us, &mut |(), reply| {
+            told.push(reply.map(|reply| reply.status));
+        });
+        let mut datagrams = Vec::new();
+        session.depart(*now_us, &mut |_, bytes, stride| {
+            let bytes = bytes.to_vec();
+            datagrams.push(Sent { bytes, stride });
+        });
+        self.sent += datagrams.len();
+        if !self.is_cut && !datagrams.is_empty() {
+            let client: SocketAddr = "127.0.0.1:9000".parse().unwrap();
+            for reply in server.answer(0, client, &datagrams, *now_us / 1000) {
+                session.arrive(&reply.bytes, *now_us, &mut |(), reply| {
+                    told.push(reply.map(|reply| reply.status));
+                });
+            }
+        }
+        self.now_us += 1_000;
+        told
+    }
+
+    /// Asks, and waits for what comes of it.
+    fn get(&mut self) -> Result<Status, Failure> {
+        self.ask()?;
+        loop {
+            if let Some(answer) = self.turn().pop() {
+                return answer;
+            }
+        }
+    }
+
+    fn pass(&mut self, us: u64) {
+        let until_us = self.now_us + us;
+        while self.now_us < until_us {
+            self.turn();
+        }
+    }
+}
+
+/// A client that has waited for three deadlines.
+fn away() -> World {
+    let mut world = World::new(SETTINGS);
+    world.is_cut = true;
+    for _ in 0..SETTINGS.away_after {
+        assert!(!world.session.is_away(world.now_us));
+        assert_eq!(world.get(), Err(Failure::Silent));
+    }
+    world
+}
+
+#[test]
+fn after_some_deadlines_in_a_row_nobody_waits() {
+    let mut world = away();
+    assert!(world.session.is_away(world.now_us));
+    let before = (world.now_us, world.session.under_way());
+    for _ in 0..100 {
+        assert_eq!(world.get(), Err(Failure::Away));
+    }
+    assert_eq!((world.now_us, world.session.under_way()), before);
+}
+
+#[test]
+fn one_request_is_sent_after_each_interval_and_only_one() {
+    let mut world = away();
+    for _ in 0..3 {
+        world.pass(RETRY_US);
+        assert_eq!(world.ask(), Ok(()));
+        assert_eq!(world.ask(), Err(Failure::Away));
+        world.pass(DEADLINE_US / 2);
+        assert_eq!(world.ask(), Err(Failure::Away), "it has not been answered");
+        let mut told = Vec::new();
+        while told.is_empty() {
+            told = world.turn();
+        }
+        assert_eq!(told, [Err(Failure::Silent)]);
+        assert_eq!(world.get(), Err(Failure::Away));
+        world.pass(RETRY_US - 50_000);
+        assert_eq!(world.get(), Err(Failure::Away));
+        world.pass(50_000);
+    }
+}
+
+#[test]
+fn an_answer_brings_it_back() {
+    let mut world = away();
+    world.is_cut = false;
+    assert_eq!(world.get(), Err(Failure::Away));
+    // Nothing is sent meanwhile: a client that waits does nothing between calls.
+    world.now_us += RETRY_US;
+    assert_eq!(world.get(), Ok(Status::NotFound));
+    assert!(!world.session.is_away(world.now_us));
+    // It has as much time as before.
+    world.is_cut = true;
+    for _ in 0..SETTINGS.away_after {
+        assert_eq!(world.get(), Err(Failure::Silent));
+    }
+    assert_eq!(world.get(), Err(Failure::Away));
+}
+
+#[test]
+fn its_directory_brings_it_back_too() {
+    let mut world = away();
+    // The question for it is asked again and again.
+    world.is_cut = false;
+    world.pass(2 * SETTINGS.resend_longest_us);
+    assert_eq!(world.get(), Ok(Status::NotFound));
+}
+
+#[test]
+fn what_is_heard_between_deadlines_begins_the_count_anew() {
+    let mut world = World::new(SETTINGS);
+    for _ in 0..5 {
+        world.is_cut = true;
+        for _ in 1..SETTINGS.away_after {
+            assert_eq!(world.get(), Err(Failure::Silent));
+        }
+        world.is_cut = false;
+        assert_eq!(world.get(), Ok(Status::NotFound));
+    }
+}
+
+#[test]
+fn requests_that_wait_together_count_once() {
+    let mut world = World::new(SETTINGS);
+    world.is_cut = true;
+    for _ in 0..50 {
+        world.ask().unwrap();
+        world.turn();
+    }
+    world.pass(2 * DEADLINE_US);
+    assert_eq!(world.session.under_way(), 0);
+    assert_eq!(world.get(), Err(Failure::Silent));
+}
+
+#[test]
+fn no_server_is_away_where_none_is_to_be() {
+    let mut world = World::new(Settings {
+        away_after: 0,
+        ..SETTINGS
+    });
+    world.is_cut = true;
+    for _ in 0..20 {
+        assert_eq!(world.get(), Err(Failure::Silent));
+    }
+}
