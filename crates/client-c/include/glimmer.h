@@ -3,6 +3,7 @@
 #ifndef GLIMMER_H
 #define GLIMMER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,8 @@ typedef enum {
   GLIMMER_OUTCOME_NO_ADDRESS = 24,
   // An argument is null, no text where there is to be text, or a number that means nothing.
   GLIMMER_OUTCOME_ARGUMENT = 25,
+  // The server has let several deadlines pass, and was not asked again yet.
+  GLIMMER_OUTCOME_AWAY = 26,
 } glimmer_outcome;
 
 // Which of several servers has a key. Functions take it as a number, since C does not keep its callers from others.
@@ -48,6 +51,24 @@ typedef enum {
 
 // A client of one server or of several.
 typedef struct glimmer_client glimmer_client;
+
+// How a client behaves. What glimmer_settings_default returns is a good beginning. Times are in microseconds.
+typedef struct {
+  // A request that is not answered for so long is sent again; the next time after twice as long,
+  uint64_t resend_first_us;
+  // and so on, up to this.
+  uint64_t resend_longest_us;
+  // A request is given up after so long.
+  uint64_t deadline_us;
+  // A server that is away is asked again after so long.
+  uint64_t retry_us;
+  // A server that lets so many deadlines pass one after another is away: requests for it fail at once with GLIMMER_OUTCOME_AWAY. 0: none ever is.
+  uint32_t away_after;
+  // Requests that may share a datagram.
+  uint32_t requests_per_datagram;
+  // Whether keys of a server that is away are placed among the others until it is back: for values that may be stale.
+  bool eject;
+} glimmer_settings;
 
 // One of several servers.
 typedef struct {
@@ -85,24 +106,30 @@ typedef struct {
 extern "C" {
 #endif // __cplusplus
 
-// Finds a server by the name or address of its host, which ends with a zero, and its native port. Null if it does not answer; then the reason is where
-// `outcome` points, unless that is null.
+// The usual settings.
+glimmer_settings glimmer_settings_default(void);
+
+// Finds a server by the name or address of its host, which ends with a zero, and its native port. `settings` may be null, for the usual ones. Null if it
+// does not answer; then the reason is where `outcome` points, unless that is null.
 //
 // # Safety
 //
-// `host` points at a string that ends with a zero; `outcome` is null or may be written to.
+// `host` points at a string that ends with a zero; `settings` is null or points at settings; `outcome` is null or may be written to.
 glimmer_client *glimmer_connect(const char *host,
                                 uint16_t native_port,
+                                const glimmer_settings *settings,
                                 glimmer_outcome *outcome);
 
 // Finds several servers, among which keys are placed as a glimmer_placement says. Null if none answers; see glimmer_connect.
 //
 // # Safety
 //
-// `members` points at `count` members, whose hosts are strings that end with a zero; `outcome` is null or may be written to.
+// `members` points at `count` members, whose hosts are strings that end with a zero; `settings` is null or points at settings; `outcome` is null or
+// may be written to.
 glimmer_client *glimmer_connect_to_all(const glimmer_member *members,
                                        size_t count,
                                        uint32_t placement,
+                                       const glimmer_settings *settings,
                                        glimmer_outcome *outcome);
 
 // Ends a client; null is none.
@@ -220,6 +247,9 @@ glimmer_outcome glimmer_touch(glimmer_client *client, glimmer_bytes key, uint32_
 
 // A glimmer_outcome in words, which end with a zero and are not to be freed.
 const char *glimmer_outcome_text(uint32_t outcome);
+
+// The usual settings.
+glimmer_settings glimmer_settings_default(void);
 
 #ifdef __cplusplus
 }  // extern "C"

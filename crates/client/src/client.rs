@@ -2,12 +2,12 @@
 
 mod link;
 
-use crate::answer::{self, Answer, Item, Told};
+use crate::answer::{Answer, Item, Told};
 use crate::error::{ConnectError, CountError, GetError, RemoveError, StoreError};
+use crate::operation::{self, Operation};
 use crate::placement::{Choice, Member, Placement};
-use crate::{Ask, Failure, Settings, What};
+use crate::{Ask, Failure, Settings};
 use glimmer_proto::StoreMode;
-use glimmer_proto::native::request::Change;
 use link::Links;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -104,7 +104,7 @@ impl Client {
     ///
     /// See [`GetError`].
     pub fn get(&mut self, key: &[u8]) -> Result<Option<Item>, GetError> {
-        answer::found(self.call(key, What::Get, false)?)
+        self.call(key, &operation::get(false))
     }
 
     /// Reads an item with its CAS unique.
@@ -113,7 +113,7 @@ impl Client {
     ///
     /// See [`GetError`].
     pub fn get_for_swap(&mut self, key: &[u8]) -> Result<Option<Item>, GetError> {
-        answer::found(self.call(key, What::Get, true)?)
+        self.call(key, &operation::get(true))
     }
 
     /// Reads many items with requests that leave together; an answer for each key, in their order.
@@ -122,13 +122,10 @@ impl Client {
     ///
     /// If the socket fails; what concerns one key is told in its place.
     pub fn get_many(&mut self, keys: &[&[u8]]) -> io::Result<Vec<Result<Option<Item>, GetError>>> {
-        let asks = keys.iter().map(|&key| Ask {
-            key,
-            what: What::Get,
-            shows_cas: false,
-        });
-        let answers = self.call_many(asks)?;
-        Ok(answers.into_iter().map(answer::found).collect())
+        let get = operation::get(false);
+        let answers = self.call_many(keys.iter().map(|key| get.ask(key)))?;
+        let found = answers.into_iter().map(|answer| get.understand(answer));
+        Ok(found.collect())
     }
 
     /// Stores an item. `expiry` is memcached's: 0 is never, up to 30 days is in seconds from now, and more is seconds since 1970.
@@ -143,8 +140,8 @@ impl Client {
         flags: u32,
         expiry: u32,
     ) -> Result<(), StoreError> {
-        self.store(key, StoreMode::Set, value, flags, expiry)
-            .map(drop)
+        let put = operation::store(StoreMode::Set, value, flags, expiry);
+        self.call(key, &put).map(drop)
     }
 
     /// Stores an item if there is none. Returns whether it did.
@@ -159,7 +156,8 @@ impl Client {
         flags: u32,
         expiry: u32,
     ) -> Result<bool, StoreError> {
-        self.store(key, StoreMode::Add, value, flags, expiry)
+        let add = operation::store(StoreMode::Add, value, flags, expiry);
+        self.call(key, &add)
     }
 
     /// Stores an item if there is one. Returns whether it did.
@@ -174,7 +172,8 @@ impl Client {
         flags: u32,
         expiry: u32,
     ) -> Result<bool, StoreError> {
-        self.store(key, StoreMode::Replace, value, flags, expiry)
+        let replace = operation::store(StoreMode::Replace, value, flags, expiry);
+        self.call(key, &replace)
     }
 
     /// Stores an item if the one that is there has this CAS unique. Returns whether it did.
@@ -190,7 +189,8 @@ impl Client {
         flags: u32,
         expiry: u32,
     ) -> Result<bool, StoreError> {
-        self.store(key, StoreMode::Cas(cas), value, flags, expiry)
+        let swap = operation::store(StoreMode::Cas(cas), value, flags, expiry);
+        self.call(key, &swap)
     }
 
     /// Adds to a decimal number, wrapping at 2^64. Returns the result; none if there is no item.
@@ -199,7 +199,7 @@ impl Client {
     ///
     /// See [`CountError`].
     pub fn increment(&mut self, key: &[u8], delta: u64) -> Result<Option<u64>, CountError> {
-        self.count(key, Change::Increment { delta })
+        self.call(key, &operation::increment(delta))
     }
 
     /// Subtracts from a decimal number, stopping at zero. Returns the result; none if there is no item.
@@ -208,7 +208,7 @@ impl Client {
     ///
     /// See [`CountError`].
     pub fn decrement(&mut self, key: &[u8], delta: u64) -> Result<Option<u64>, CountError> {
-        self.count(key, Change::Decrement { delta })
+        self.call(key, &operation::decrement(delta))
     }
 
     /// Removes an item. Returns whether there was one.
@@ -217,7 +217,7 @@ impl Client {
     ///
     /// See [`RemoveError`].
     pub fn delete(&mut self, key: &[u8]) -> Result<bool, RemoveError> {
-        self.remove(key, Change::Delete)
+        self.call(key, &operation::delete())
     }
 
     /// Gives an item a new expiry time; see [`Client::put`]. Returns whether there is one.
@@ -226,42 +226,16 @@ impl Client {
     ///
     /// See [`RemoveError`].
     pub fn touch(&mut self, key: &[u8], expiry: u32) -> Result<bool, RemoveError> {
-        self.remove(key, Change::Touch { expiry })
+        self.call(key, &operation::touch(expiry))
     }
 
-    fn store(
+    fn call<T, E: From<io::Error>>(
         &mut self,
         key: &[u8],
-        mode: StoreMode,
-        value: &[u8],
-        flags: u32,
-        expiry: u32,
-    ) -> Result<bool, StoreError> {
-        let change = Change::Store {
-            mode,
-            expiry,
-            flags,
-            value,
-        };
-        answer::stored(self.call(key, What::Change(change), false)?)
-    }
-
-    fn count(&mut self, key: &[u8], change: Change<'_>) -> Result<Option<u64>, CountError> {
-        answer::counted(self.call(key, What::Change(change), false)?)
-    }
-
-    fn remove(&mut self, key: &[u8], change: Change<'_>) -> Result<bool, RemoveError> {
-        answer::removed(self.call(key, What::Change(change), false)?)
-    }
-
-    fn call(&mut self, key: &[u8], what: What<'_>, shows_cas: bool) -> io::Result<Answer> {
-        let ask = Ask {
-            key,
-            what,
-            shows_cas,
-        };
-        let mut answers = self.call_many(std::iter::once(ask))?;
-        Ok(answers.pop().expect("one request has one answer"))
+        operation: &Operation<'_, T, E>,
+    ) -> Result<T, E> {
+        let mut answers = self.call_many(std::iter::once(operation.ask(key)))?;
+        operation.understand(answers.pop().expect("one request has one answer"))
     }
 
     fn call_many<'a>(&mut self, asks: impl Iterator<Item = Ask<'a>>) -> io::Result<Vec<Answer>> {

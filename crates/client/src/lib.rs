@@ -17,6 +17,7 @@
 //! | `lane` | one core of the server: its port, and the mutations under way to it |
 //! | `outbound` | trains of requests for the same port |
 //! | `parcel` | datagrams with several requests |
+//! | `operation` | what each operation asks |
 //! | `answer` | what each operation returns |
 //! | `error` | how each operation fails |
 
@@ -28,6 +29,7 @@ mod health;
 mod lane;
 #[cfg(feature = "tokio")]
 pub mod nonblocking;
+mod operation;
 mod outbound;
 mod parcel;
 mod placement;
@@ -40,6 +42,6 @@ pub use placement::{Member, Placement};
 pub use session::{Ask, Failure, Figures, Session, Settings, What};
 
 pub use glimmer_proto::StoreMode;
-pub use glimmer_proto::native::request::Change;
 pub use glimmer_proto::native::directory::Direction;
+pub use glimmer_proto::native::request::Change;
 pub use glimmer_proto::native::{Directory, Reply, Status};

@@ -2,13 +2,13 @@
 
 mod driver;
 
-use crate::answer::{self, Answer, Item};
+use crate::answer::{Answer, Item};
 use crate::error::{ConnectError, CountError, GetError, RemoveError, StoreError};
+use crate::operation::{self, Operation};
 use crate::placement::{Choice, Member, Placement};
-use crate::{Ask, Failure, Settings, What};
+use crate::{Ask, Failure, Settings};
 use driver::Server;
 use glimmer_proto::StoreMode;
-use glimmer_proto::native::request::Change;
 use std::sync::Arc;
 use tokio::net::{ToSocketAddrs, lookup_host};
 
@@ -104,7 +104,7 @@ impl Client {
     ///
     /// See [`GetError`].
     pub async fn get(&self, key: &[u8]) -> Result<Option<Item>, GetError> {
-        answer::found(self.call(key, What::Get, false).await)
+        self.call(key, &operation::get(false)).await
     }
 
     /// Reads an item with its CAS unique.
@@ -113,18 +113,16 @@ impl Client {
     ///
     /// See [`GetError`].
     pub async fn get_for_swap(&self, key: &[u8]) -> Result<Option<Item>, GetError> {
-        answer::found(self.call(key, What::Get, true).await)
+        self.call(key, &operation::get(true)).await
     }
 
     /// Reads many items with requests that leave together; an answer for each key, in their order.
     pub async fn get_many(&self, keys: &[&[u8]]) -> Vec<Result<Option<Item>, GetError>> {
-        let calls: Vec<_> = keys
-            .iter()
-            .map(|key| self.call(key, What::Get, false))
-            .collect();
+        let get = operation::get(false);
+        let asked: Vec<_> = keys.iter().map(|key| self.ask(&get.ask(key))).collect();
         let mut found = Vec::with_capacity(keys.len());
-        for call in calls {
-            found.push(answer::found(call.await));
+        for answer in asked {
+            found.push(get.understand(answer.await));
         }
         found
     }
@@ -141,9 +139,8 @@ impl Client {
         flags: u32,
         expiry: u32,
     ) -> Result<(), StoreError> {
-        self.store(key, StoreMode::Set, value, flags, expiry)
-            .await
-            .map(drop)
+        let put = operation::store(StoreMode::Set, value, flags, expiry);
+        self.call(key, &put).await.map(drop)
     }
 
     /// Stores an item if there is none. Returns whether it did.
@@ -158,7 +155,8 @@ impl Client {
         flags: u32,
         expiry: u32,
     ) -> Result<bool, StoreError> {
-        self.store(key, StoreMode::Add, value, flags, expiry).await
+        let add = operation::store(StoreMode::Add, value, flags, expiry);
+        self.call(key, &add).await
     }
 
     /// Stores an item if there is one. Returns whether it did.
@@ -173,8 +171,8 @@ impl Client {
         flags: u32,
         expiry: u32,
     ) -> Result<bool, StoreError> {
-        self.store(key, StoreMode::Replace, value, flags, expiry)
-            .await
+        let replace = operation::store(StoreMode::Replace, value, flags, expiry);
+        self.call(key, &replace).await
     }
 
     /// Stores an item if the one that is there has this CAS unique. Returns whether it did.
@@ -190,8 +188,8 @@ impl Client {
         flags: u32,
         expiry: u32,
     ) -> Result<bool, StoreError> {
-        self.store(key, StoreMode::Cas(cas), value, flags, expiry)
-            .await
+        let swap = operation::store(StoreMode::Cas(cas), value, flags, expiry);
+        self.call(key, &swap).await
     }
 
     /// Adds to a decimal number, wrapping at 2^64. Returns the result; none if there is no item.
@@ -200,8 +198,7 @@ impl Client {
     ///
     /// See [`CountError`].
     pub async fn increment(&self, key: &[u8], delta: u64) -> Result<Option<u64>, CountError> {
-        let change = Change::Increment { delta };
-        answer::counted(self.call(key, What::Change(change), false).await)
+        self.call(key, &operation::increment(delta)).await
     }
 
     /// Subtracts from a decimal number, stopping at zero. Returns the result; none if there is no item.
@@ -210,8 +207,7 @@ impl Client {
     ///
     /// See [`CountError`].
     pub async fn decrement(&self, key: &[u8], delta: u64) -> Result<Option<u64>, CountError> {
-        let change = Change::Decrement { delta };
-        answer::counted(self.call(key, What::Change(change), false).await)
+        self.call(key, &operation::decrement(delta)).await
     }
 
     /// Removes an item. Returns whether there was one.
@@ -220,8 +216,7 @@ impl Client {
     ///
     /// See [`RemoveError`].
     pub async fn delete(&self, key: &[u8]) -> Result<bool, RemoveError> {
-        let change = What::Change(Change::Delete);
-        answer::removed(self.call(key, change, false).await)
+        self.call(key, &operation::delete()).await
     }
 
     /// Gives an item a new expiry time; see [`Client::put`]. Returns whether there is one.
@@ -230,41 +225,18 @@ impl Client {
     ///
     /// See [`RemoveError`].
     pub async fn touch(&self, key: &[u8], expiry: u32) -> Result<bool, RemoveError> {
-        let change = What::Change(Change::Touch { expiry });
-        answer::removed(self.call(key, change, false).await)
+        self.call(key, &operation::touch(expiry)).await
     }
 
-    async fn store(
-        &self,
-        key: &[u8],
-        mode: StoreMode,
-        value: &[u8],
-        flags: u32,
-        expiry: u32,
-    ) -> Result<bool, StoreError> {
-        let change = Change::Store {
-            mode,
-            expiry,
-            flags,
-            value,
-        };
-        answer::stored(self.call(key, What::Change(change), false).await)
+    async fn call<T, E>(&self, key: &[u8], operation: &Operation<'_, T, E>) -> Result<T, E> {
+        operation.understand(self.ask(&operation.ask(key)).await)
     }
 
     /// Has a server asked at once; what is returned waits for the answer.
-    fn call(
-        &self,
-        key: &[u8],
-        what: What<'_>,
-        shows_cas: bool,
-    ) -> impl Future<Output = Answer> + use<> {
+    fn ask(&self, ask: &Ask<'_>) -> impl Future<Output = Answer> + use<> {
         let servers = &self.servers;
-        let server = self.choice.of(key, |server| servers[server].is_away());
-        let asked = servers[server].ask(&Ask {
-            key,
-            what,
-            shows_cas,
-        });
+        let server = self.choice.of(ask.key, |server| servers[server].is_away());
+        let asked = servers[server].ask(ask);
         async { asked?.await.unwrap_or(Err(Failure::Silent)) }
     }
 }

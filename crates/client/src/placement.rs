@@ -323,7 +323,10 @@ mod tests {
                     assert_eq!(place, without.of(&key), "{placement:?}");
                 }
             }
-            assert!(moved.iter().all(|&keys| keys > 20), "{placement:?} {moved:?}");
+            assert!(
+                moved.iter().all(|&keys| keys > 20),
+                "{placement:?} {moved:?}"
+            );
             assert_eq!(places.among(b"key", |_| false), None);
         }
     }

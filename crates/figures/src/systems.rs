@@ -79,6 +79,12 @@ impl System {
         self
     }
 
+    /// The same with so much memory instead of what its items need: its workers remember more clients then, of which every measurement has some of its own.
+    pub fn memory_mib(mut self, mib: usize) -> System {
+        self.arguments.extend(["-m".to_owned(), mib.to_string()]);
+        self
+    }
+
     /// The same with workers that hand requests over to one another.
     pub fn directing(mut self) -> System {
         self.arguments.push("--native-direction=server".to_owned());

@@ -13,8 +13,8 @@ use glimmer_server::config::{
 };
 use glimmer_server::memory_plan::Needs;
 use glimmer_server::{
-    AccessMode, Config, Direction, EvictionRule, HugepagePolicy, MemoryPlan, Mode, Permits, Protocol,
-    TableKind, UnixSocket,
+    AccessMode, Config, Direction, EvictionRule, HugepagePolicy, MemoryPlan, Mode, Permits,
+    Protocol, TableKind, UnixSocket,
 };
 use std::path::PathBuf;
 use values::Port;

@@ -110,7 +110,9 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     let launch = |kind, threads, arguments: Vec<String>| Launch {
         kind,
         threads,
-        cores: (0..threads).map(|thread| core(SERVER_CORE + thread)).collect(),
+        cores: (0..threads)
+            .map(|thread| core(SERVER_CORE + thread))
+            .collect(),
         memory_mib: options.memory_mib,
         value_bytes: 8,
         udp: false,

@@ -240,7 +240,12 @@ fn what_a_directing_server_cannot_hand_over_is_refused_and_not_executed() {
             ..put(&theirs, 1, b"x")
         };
         assert_eq!(ask(&[lie]), [Status::WrongPartition]);
-        let replies = server.answer_here(1, here(), &[alone(datagram(header(token, 1), &[get(&theirs)]))], 0);
+        let replies = server.answer_here(
+            1,
+            here(),
+            &[alone(datagram(header(token, 1), &[get(&theirs)]))],
+            0,
+        );
         assert_eq!(statuses(&read(&replies[0].bytes)), [Status::NotFound]);
     }
 }

@@ -10,7 +10,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::net::SocketAddr;
 
-use glimmer_client::{Ask, Change, Direction, Failure, Reply, Session, Settings, Status, StoreMode, What};
+use glimmer_client::{
+    Ask, Change, Direction, Failure, Reply, Session, Settings, Status, StoreMode, What,
+};
 use glimmer_proto::native::directory::Access;
 use native::{Sent, Server};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -269,7 +271,13 @@ impl Key {
 
 /// Runs a client against a server, and counts what was answered, what was not, and what was sent again.
 fn run(seed: u64, access: Access, faults: Faults, requests_per_datagram: usize) -> (u64, u64, u64) {
-    run_directed(Direction::Client, seed, access, faults, requests_per_datagram)
+    run_directed(
+        Direction::Client,
+        seed,
+        access,
+        faults,
+        requests_per_datagram,
+    )
 }
 
 fn run_directed(
@@ -279,7 +287,8 @@ fn run_directed(
     faults: Faults,
     requests_per_datagram: usize,
 ) -> (u64, u64, u64) {
-    let context = format!("GLIMMER_SEED={seed} {by:?} {access:?} {faults:?} {requests_per_datagram}");
+    let context =
+        format!("GLIMMER_SEED={seed} {by:?} {access:?} {faults:?} {requests_per_datagram}");
     let settings = Settings {
         requests_per_datagram,
         ..SETTINGS

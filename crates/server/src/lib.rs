@@ -24,8 +24,8 @@ mod stats;
 pub use assembly::StoreError;
 pub use auth::AuthError;
 pub use config::{
-    AccessMode, Config, ConfigError, Direction, EvictionRule, HugepagePolicy, Mode, Protocol, TableKind,
-    UnixSocket,
+    AccessMode, Config, ConfigError, Direction, EvictionRule, HugepagePolicy, Mode, Protocol,
+    TableKind, UnixSocket,
 };
 pub use glimmer_node::Permits;
 pub use memory_plan::{MemoryPlan, PlanError};

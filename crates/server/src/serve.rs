@@ -2,9 +2,7 @@
 
 use crate::assembly::StoreError;
 use crate::auth::{AuthError, AuthFile};
-use crate::config::{
-    AccessMode, Config, ConfigError, Direction, HugepagePolicy, Mode, Protocol,
-};
+use crate::config::{AccessMode, Config, ConfigError, Direction, HugepagePolicy, Mode, Protocol};
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
 use crate::process::{self, PidFile, ProcessError};
 use crate::stats::Desk;

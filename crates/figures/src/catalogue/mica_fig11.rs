@@ -14,6 +14,7 @@ use crate::{
 
 const ITEMS: Items = Items::tiny(1_000_000);
 const WORKERS: usize = 2;
+const MEMORY_MIB: usize = 4096;
 /// Sockets of the client, and requests under way on each where as much is asked as is answered.
 const SOCKETS: usize = 4;
 const IN_FLIGHT: u32 = 512;
@@ -93,7 +94,8 @@ impl Figure for Bursts {
 
     fn measure(&self, run: &mut Run<'_>) -> Result<()> {
         let items = run.pick(ITEMS, ITEMS.only(2000));
-        let server = System::native("erew").threads(WORKERS).start(run, items)?;
+        let system = System::native("erew").threads(WORKERS);
+        let server = system.memory_mib(MEMORY_MIB).start(run, items)?;
         let parts = run.pick(&PARTS[..], &PARTS[1..2]);
         let mut cases = Vec::new();
         for skewed in [false, true] {

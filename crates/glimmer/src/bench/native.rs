@@ -46,9 +46,9 @@ pub struct Arguments {
     /// Repetitions of every measurement
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
     repeat: u16,
-    /// The server's -m, in MiB
-    #[arg(long, default_value_t = 1024)]
-    memory: usize,
+    /// The server's -m, in MiB; 1024, or 4096 if the server directs
+    #[arg(long)]
+    memory: Option<usize>,
     /// More arguments for the server
     #[arg(long, default_value = "--access erew", allow_hyphen_values = true)]
     glimmer_args: String,
@@ -78,10 +78,14 @@ impl Arguments {
             in_flight: self.in_flight,
             measured: Duration::from_secs_f64(self.seconds),
             repeat: usize::from(self.repeat),
-            memory_mib: self.memory,
+            memory_mib: self
+                .memory
+                .unwrap_or(if server_directs { 4096 } else { 1024 }),
             arguments: super::words(&self.glimmer_args),
             with_redis: self.redis,
-            threads: self.threads.map_or(1 + usize::from(server_directs), usize::from),
+            threads: self
+                .threads
+                .map_or(1 + usize::from(server_directs), usize::from),
             server_directs,
         };
         let report = native::run(&options, &super::progress)?;

@@ -68,6 +68,23 @@ fn several_servers_share_the_keys() {
         found.iter().filter(|found| is_found(found)).count(),
         KEYS - lost
     );
+    // Once it is away nobody waits for it, and its keys may be placed elsewhere.
+    for eject in [false, true] {
+        let settings = Settings {
+            away_after: 1,
+            retry_us: u64::MAX,
+            eject,
+            ..settings
+        };
+        let mut client = Client::connect_to_all(&members, Placement::Ketama, settings).unwrap();
+        let found = client.get_many(&names).unwrap();
+        assert_eq!(found.iter().filter(|found| is_silent(found)).count(), lost);
+        let again = client.get_many(&names).unwrap();
+        let is_away = |found: &&Result<_, _>| matches!(found, Err(GetError::Away));
+        let expected = if eject { 0 } else { lost };
+        assert_eq!(again.iter().filter(is_away).count(), expected, "{eject}");
+        assert!(!again.iter().any(is_silent));
+    }
 }
 
 #[test]

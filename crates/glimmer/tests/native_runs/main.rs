@@ -157,7 +157,14 @@ fn every_access_mode_and_every_table_serves_native_clients() {
         &["-t", "2", "--access", "erew", "--mode", "store"],
         &["-t", "2", "--access", "crew", "--table", "memc3"],
         &["-t", "1", "--access", "erew", "--busy-poll"],
-        &["-t", "2", "--access", "erew", "--native-direction", "server"],
+        &[
+            "-t",
+            "2",
+            "--access",
+            "erew",
+            "--native-direction",
+            "server",
+        ],
     ] {
         let server = start(&[&["-m", "256"], arguments].concat());
         check_all(&server);
@@ -189,10 +196,16 @@ fn stats_native_tells_what_the_directory_tells() {
     for (name, told) in [
         ("enabled", "yes".to_owned()),
         ("version", answer[1].to_string()),
-        ("directory", u32::from_le_bytes(answer[4..8].try_into().unwrap()).to_string()),
+        (
+            "directory",
+            u32::from_le_bytes(answer[4..8].try_into().unwrap()).to_string(),
+        ),
         ("mode", format!("{:?}", directory.mode).to_lowercase()),
         ("access", format!("{:?}", directory.access).to_lowercase()),
-        ("direction", format!("{:?}", directory.direction).to_lowercase()),
+        (
+            "direction",
+            format!("{:?}", directory.direction).to_lowercase(),
+        ),
         ("partitions", directory.partitions.to_string()),
         ("cores", ports.len().to_string()),
         ("hash_seed", format!("{:016x}", directory.seed.0)),
@@ -213,7 +226,10 @@ fn stats_native_tells_what_the_directory_tells() {
         }
         assert_eq!(shown, told, "{name}");
     }
-    assert_eq!((ports.len(), figure(&server, "stats native", "access")), (3, "crew".to_owned()));
+    assert_eq!(
+        (ports.len(), figure(&server, "stats native", "access")),
+        (3, "crew".to_owned())
+    );
 }
 
 #[test]

@@ -139,10 +139,7 @@ impl Dialect {
     /// Whether it is one of the native protocol's.
     pub fn is_native(self) -> bool {
         use Dialect::{Native, NativePacked, NativePlain, NativeUndirected};
-        matches!(
-            self,
-            Native | NativePacked | NativePlain | NativeUndirected
-        )
+        matches!(self, Native | NativePacked | NativePlain | NativeUndirected)
     }
 }
 

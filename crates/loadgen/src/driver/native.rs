@@ -8,7 +8,8 @@ use std::{
 
 use anyhow::{Context, Result, bail};
 use glimmer_client::{
-    Ask as Request, Change, Direction, Directory, Failure, Reply as Answer, Session, Settings, Status, StoreMode, What,
+    Ask as Request, Change, Direction, Directory, Failure, Reply as Answer, Session, Settings,
+    Status, StoreMode, What,
 };
 use glimmer_transport::{
     Poller,
@@ -146,8 +147,7 @@ impl Native {
             poller.wait(Some(Duration::from_millis(10)))?;
             native.receive(&mut |_| {})?;
         }
-        let directs =
-            |directory: &Directory| directory.direction == Direction::Server;
+        let directs = |directory: &Directory| directory.direction == Direction::Server;
         if way == Way::Undirected && !native.session.directory().is_some_and(directs) {
             bail!("{server} hands no requests over: start it with --native-direction server");
         }

@@ -252,8 +252,10 @@ impl Port {
     #[cfg(test)]
     pub fn take_cargo(&mut self) {
         for (worker, peer) in self.peers.iter_mut().enumerate() {
-            let incoming = peer.iter_mut().flat_map(|peer| std::iter::from_fn(|| peer.incoming.pop()));
-            for cargo in incoming {
+            let Some(peer) = peer else {
+                continue;
+            };
+            while let Some(cargo) = peer.incoming.pop() {
                 if let Cargo::Bundle(bundle) = cargo {
                     self.bundles.push_back((worker, bundle));
                 }

@@ -100,10 +100,13 @@ impl Handover {
             while from < end {
                 let next = end.min(from + stride);
                 let datagram = &trains.bytes(train)[from..next];
-                let leaves = self.rules.destination(self.me, datagram).is_some_and(|owner| {
-                    let letter = (train, trains.peer(train), datagram, stride);
-                    self.put(owner, letter, (socket, ports), mesh)
-                });
+                let leaves = self
+                    .rules
+                    .destination(self.me, datagram)
+                    .is_some_and(|owner| {
+                        let letter = (train, trains.peer(train), datagram, stride);
+                        self.put(owner, letter, (socket, ports), mesh)
+                    });
                 if !leaves {
                     if kept < from {
                         trains.bytes_mut(train).copy_within(from..next, kept);
@@ -327,7 +330,10 @@ mod tests {
         let arrived = drain(&mut mesh.ports[1]);
         let count = |bundle: &Bundle| {
             let trains = 0..bundle.trains.count();
-            trains.map(|train| bundle.trains.bytes(train).len()).sum::<usize>() / theirs.len()
+            trains
+                .map(|train| bundle.trains.bytes(train).len())
+                .sum::<usize>()
+                / theirs.len()
         };
         let all: usize = arrived.iter().map(|(_, bundle)| count(bundle)).sum();
         assert_eq!(all, 1000);

@@ -24,9 +24,9 @@ mod ledger;
 mod outbox;
 mod serve;
 
+pub(crate) use bundle::Bundle;
 pub use exchange::{Exchange, Figures};
 pub use guard::Secret;
-pub(crate) use bundle::Bundle;
 pub(crate) use serve::{NativeDesk, NativeDoor, listen};
 
 use glimmer_base::{Keyhash, Seed};

@@ -1,7 +1,7 @@
 //! A worker's native sockets.
 
-use glimmer_base::limits::{DATAGRAM_BURSTS_PER_TURN_MAX, NATIVE_IDLE_TURNS_MAX};
 use glimmer_base::Moment;
+use glimmer_base::limits::{DATAGRAM_BURSTS_PER_TURN_MAX, NATIVE_IDLE_TURNS_MAX};
 use glimmer_engine::Engine;
 use glimmer_proto::native::directory::Direction;
 use glimmer_transport::udp::{DATAGRAMS_MAX, Socket, Train, Trains};

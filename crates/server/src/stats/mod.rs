@@ -209,7 +209,10 @@ impl Frontdesk for Desk {
 
     fn open_native(&self, ports: &[(IpAddr, Arc<[u16]>)], rules: &Rules) {
         let ports = ports.to_vec();
-        let _ = self.native.set(NativeOpened { ports, rules: *rules });
+        let _ = self.native.set(NativeOpened {
+            ports,
+            rules: *rules,
+        });
     }
 
     fn stats(&self, argument: &[u8], now: Moment, out: &mut Vec<u8>) {
