@@ -62,11 +62,19 @@ struct Tools<'t> {
 }
 
 /// A batch after its execution.
-#[derive(Default)]
 struct Settled {
     batch: Batch,
     /// Where each job's answer ends.
     ends: [usize; BATCH_MAX],
+}
+
+impl Default for Settled {
+    fn default() -> Settled {
+        Settled {
+            batch: Batch::default(),
+            ends: [0; BATCH_MAX],
+        }
+    }
 }
 
 impl Exchange {
