@@ -12,7 +12,8 @@ pub const ITEM_BYTES_MIN: usize = 1 << 10;
 /// See [`ITEM_BYTES_MIN`].
 pub const ITEM_BYTES_MAX: usize = 1 << 30;
 
-/// Requests that go through the engine's prefetch stages together (MICA §4.2.1 uses 32 as well).
+/// Requests that go through the engine's prefetch stages together. MICA (§4.2.1) has bursts of 32; a train of datagrams has up to 64, and the
+/// stages stand still once for each batch.
 pub const BATCH_MAX: usize = 64;
 
 /// Longest command line in bytes, its line end included. A `get` of very many keys may be this

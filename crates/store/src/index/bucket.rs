@@ -122,6 +122,13 @@ impl Bucket {
         self.entries[at].store(entry.raw(), Relaxed);
     }
 
+    /// Changes an entry if that is `wanted`, as [`set_entry`](Bucket::set_entry). Where some entries have been read and others
+    /// not, no branch could be foreseen: what is not wanted is stored where nobody looks.
+    #[inline(always)]
+    pub fn set_entry_if(&self, wanted: bool, at: usize, entry: Entry) {
+        super::store_if(wanted, &self.entries[at], entry.raw());
+    }
+
     /// All entries, in order.
     #[inline(always)]
     pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {

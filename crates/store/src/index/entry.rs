@@ -100,22 +100,21 @@ impl Entry {
         Entry(self.0 & !Self::FETCHED | fetched)
     }
 
-    /// The entry after one more read, of which up to `most` are counted; none if it stays the same.
+    /// The entry after one more read, of which up to `most` are counted; the same if that changes nothing.
     #[inline(always)]
-    pub fn read_again(self, most: u8) -> Option<Entry> {
-        let is_counted = self.reads() < most;
-        if self.is_fetched() && !is_counted {
-            return None;
-        }
-        let reads = self.reads() + u8::from(is_counted);
-        Some(self.with_reads(reads).with_fetched(true))
+    pub fn read_again(self, most: u8) -> Entry {
+        Entry(self.used_again(most).0 | Self::FETCHED)
     }
 
     /// The entry after the item was written over, which is a use of it as a read is, though nobody has fetched what is there now.
     #[inline(always)]
     pub fn written_over(self, most: u8) -> Entry {
-        let read = self.read_again(most).unwrap_or(self);
-        read.with_fetched(false)
+        Entry(self.used_again(most).0 & !Self::FETCHED)
+    }
+
+    #[inline(always)]
+    fn used_again(self, most: u8) -> Entry {
+        Entry(self.0 + u64::from(self.reads() < most))
     }
 
     /// Uses counted since the item was put where it lies.
@@ -159,13 +158,13 @@ mod tests {
     #[test]
     fn a_read_is_counted_up_to_the_most_and_always_noted_once() {
         let stored = Entry::new(7, LogId::Main, Offset::from_raw(9), 0);
-        let first = stored.read_again(2).unwrap();
+        let first = stored.read_again(2);
         assert_eq!((first.reads(), first.is_fetched()), (1, true));
-        let second = first.read_again(2).unwrap();
-        assert_eq!((second.reads(), second.read_again(2)), (2, None));
-        let uncounted = stored.read_again(0).unwrap();
+        let second = first.read_again(2);
+        assert_eq!((second.reads(), second.read_again(2)), (2, second));
+        let uncounted = stored.read_again(0);
         assert_eq!((uncounted.reads(), uncounted.is_fetched()), (0, true));
-        assert_eq!(uncounted.read_again(0), None);
+        assert_eq!(uncounted.read_again(0), uncounted);
         let over = second.written_over(3);
         assert_eq!((over.reads(), over.is_fetched()), (3, false));
         assert_eq!(stored.written_over(0), stored);

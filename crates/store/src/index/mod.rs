@@ -10,6 +10,9 @@ mod tags;
 pub use bucket::{BUCKET_ENTRIES, Bucket};
 pub use entry::{Entry, LogId};
 
+use glimmer_base::sync::AtomicU64;
+use glimmer_base::sync::Ordering::Relaxed;
+
 /// Buckets in one chain at most. A reader that races with a writer may follow a link that is being
 /// changed; this bounds how far.
 pub const CHAIN_BUCKETS_MAX: usize = 8;
@@ -21,4 +24,21 @@ pub struct Slot {
     pub bucket: usize,
     /// Which of its entries.
     pub entry: usize,
+}
+
+/// Stores a word if that is `wanted`, without a branch. The line of a word that is left alone stays clean.
+#[inline(always)]
+fn store_if(wanted: bool, cell: &AtomicU64, word: u64) {
+    #[cfg(not(loom))]
+    {
+        let nowhere = AtomicU64::new(0);
+        // A store that nobody can see would be left out, by a branch.
+        let nowhere = core::hint::black_box(&nowhere);
+        core::hint::select_unpredictable(wanted, cell, nowhere).store(word, Relaxed);
+    }
+    // A model would have to follow one more atomic with every call.
+    #[cfg(loom)]
+    if wanted {
+        cell.store(word, Relaxed);
+    }
 }

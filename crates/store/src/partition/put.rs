@@ -172,10 +172,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             true => index.get(found.slot),
             false => found.entry,
         };
-        let over = entry.written_over(E::READS_COUNTED);
-        if over != entry {
-            index.set(found.slot, over);
-        }
+        index.change(found.slot, entry, entry.written_over(E::READS_COUNTED));
         if let Some(main) = chain {
             main.write_end(true);
         }

@@ -66,7 +66,7 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn insert(
         &mut self,
         home: usize,
@@ -115,29 +115,45 @@ impl<A: Access> Writer<'_, A> {
             write_item(old.item.place(), item, cas);
             // Whether the old item was fetched says nothing about the new one.
             let entry = shared.index.get(old.slot);
-            if entry != entry_at(old_at) {
-                shared.index.set(old.slot, entry_at(old_at));
-            }
+            shared.index.change(old.slot, entry, entry_at(old_at));
             main.write_end(A::SHARED_READS);
             if words < old_words {
                 let fits = &mut self.state.fits;
                 fits.shorten(&shared.space, old_at, old_words, words);
             }
             shared.counters.in_place_updates.add(1);
-        } else if let Some(at) = self.allocate(words) {
-            write_item(shared.space.place(at), item, cas);
-            main.write_begin(A::SHARED_READS);
-            shared.index.set(old.slot, entry_at(at));
-            main.write_end(A::SHARED_READS);
-            self.state.fits.free(&shared.space, old_at, old_words);
-            self.learn_size(words);
         } else {
-            self.overwrite_within_its_own_room(home, keyhash, old, item, cas)?;
+            self.overwrite_elsewhere(home, keyhash, old, item, (cas, words))?;
         }
         if words != old_words {
             shared.counters.bytes.add(8 * words as u64);
             shared.counters.bytes.sub(8 * old_words as u64);
         }
+        Ok(())
+    }
+
+    /// Writes an item that does not fit where the old one lies.
+    #[inline(never)]
+    fn overwrite_elsewhere(
+        &mut self,
+        home: usize,
+        keyhash: Keyhash,
+        old: Found<'_>,
+        item: &NewItem<'_>,
+        (cas, words): (u64, usize),
+    ) -> Result<(), Wanting> {
+        let shared = self.shared;
+        let Some(at) = self.allocate(words) else {
+            return self.overwrite_within_its_own_room(home, keyhash, old, item, cas);
+        };
+        write_item(shared.space.place(at), item, cas);
+        let main = shared.index.bucket(home);
+        main.write_begin(A::SHARED_READS);
+        let entry = shared.name(at, item).entry(keyhash.tag());
+        shared.index.set(old.slot, entry);
+        main.write_end(A::SHARED_READS);
+        self.state.fits.free(&shared.space, old.at, old.words());
+        self.learn_size(words);
         Ok(())
     }
 

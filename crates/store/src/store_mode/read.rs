@@ -1,5 +1,6 @@
 //! Reading an item: by the partition's writer, and optimistically by any core.
 
+use super::find::Found;
 use super::{Reader, Shared, Writer};
 use crate::access::Access;
 use crate::heap::Item;
@@ -28,9 +29,12 @@ impl<A: Access> Writer<'_, A> {
             return None;
         }
         let taken = take(&found.item);
-        self.shared
-            .index
-            .count_read(found.slot, found.entry, READS_COUNTED);
+        let (index, Found { slot, entry, .. }) = (&self.shared.index, found);
+        if A::SHARED_READS {
+            index.count_read(slot, entry, READS_COUNTED);
+        } else {
+            index.count_read_alone(slot, entry, READS_COUNTED);
+        }
         Some(taken)
     }
 }

@@ -269,7 +269,8 @@ impl ChainedIndex {
     /// another one.
     #[inline(always)]
     pub fn count_read(&self, slot: Slot, seen: Entry, most: u8) {
-        if let Some(read) = seen.read_again(most) {
+        let read = seen.read_again(most);
+        if read != seen {
             let cell = self.bucket(slot.bucket).cell(slot.entry);
             let _ = cell.compare_exchange(seen.raw(), read.raw(), Relaxed, Relaxed);
         }
@@ -279,9 +280,14 @@ impl ChainedIndex {
     /// does.
     #[inline(always)]
     pub fn count_read_alone(&self, slot: Slot, seen: Entry, most: u8) {
-        if let Some(read) = seen.read_again(most) {
-            self.set(slot, read);
-        }
+        self.change(slot, seen, seen.read_again(most));
+    }
+
+    /// Changes the entry in a slot from `old`, if the new one is another; under the same rule as [`set`](Self::set).
+    #[inline(always)]
+    pub fn change(&self, slot: Slot, old: Entry, new: Entry) {
+        self.bucket(slot.bucket)
+            .set_entry_if(new != old, slot.entry, new);
     }
 
     /// Changes an entry, as [`Bucket::set_entry`].

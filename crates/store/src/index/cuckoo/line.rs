@@ -50,6 +50,7 @@
 //! Noting a read in a slot, with its bits for CLOCK and FETCHED, is no change: any thread may do it at any
 //! time with [`mark_read`](Line::mark_read), and the writer may lose such bits when it stores a word.
 
+use crate::index::store_if;
 use crate::memory::LINE_WORDS;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
 use glimmer_base::sync::{AtomicU64, fence};
@@ -161,21 +162,22 @@ impl Line<'_> {
     /// Notes in a slot that its item was written over: used, but not fetched since. For the writer.
     #[inline(always)]
     pub fn set_written_over(self, bucket: usize, place: usize) {
-        let slot = self.slot(bucket, place);
-        let over = Slot(slot.0 & !Slot::FETCHED | Slot::RECENT);
-        if over != slot {
-            self.store(2 + 2 * bucket + place / 2, place, over.0);
-        }
+        self.mark(bucket, place, Slot::RECENT, Slot::FETCHED);
     }
 
     /// Notes a read in a slot, as [`mark_read`](Line::mark_read) does, where nobody else does; for the writer.
     #[inline(always)]
     pub fn set_read(self, bucket: usize, place: usize) {
-        let slot = self.slot(bucket, place);
-        let read = Slot(slot.0 | Slot::READ);
-        if read != slot {
-            self.store(2 + 2 * bucket + place / 2, place, read.0);
-        }
+        self.mark(bucket, place, Slot::READ, 0);
+    }
+
+    /// Sets bits of a slot and clears others, without a branch on what they were.
+    #[inline(always)]
+    fn mark(self, bucket: usize, place: usize, set: u32, cleared: u32) {
+        let cell = &self.0[2 + 2 * bucket + place / 2];
+        let old = cell.load(Relaxed);
+        let new = (old & !(u64::from(cleared) << shift(place))) | u64::from(set) << shift(place);
+        store_if(new != old, cell, new);
     }
 
     /// Notes a read in a slot, if it is still the one that was seen. Any thread may do this
