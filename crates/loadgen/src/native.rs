@@ -186,27 +186,21 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
             in_flight: REDIS_PIPELINE,
         });
     }
-    let mut filled: Vec<&Target> = Vec::new();
+    // By protocols that lose nothing.
+    let mut filled: Vec<Target> = Vec::new();
     for case in &cases {
-        if filled
-            .iter()
-            .all(|target| target.address != case.target.address)
-        {
+        let target = case.server.target();
+        if !filled.contains(&target) {
             progress(&format!("storing {} keys for {}", options.keys, case.name));
-            filled.push(&case.target);
             let fill = || {
                 let numbers = 0..options.keys;
-                load::pass(
-                    &case.target,
-                    &case.workload,
-                    Pass::Write,
-                    numbers,
-                    &mut |_| {},
-                )
+                load::pass(&target, &case.workload, Pass::Write, numbers, &mut |_| {})
             };
             machine::on_core(Some(client_core), fill)??;
+            filled.push(target);
         }
     }
+
     let mut report = Report {
         workload: options.workload.clone(),
         keys: options.keys,

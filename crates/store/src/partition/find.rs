@@ -36,7 +36,9 @@ impl Shared {
                 continue;
             }
             let log = self.log(entry.log());
-            if let Some(item) = Item::of_key(log.place(log.geometry().position(entry.offset())), key) {
+            if let Some(item) =
+                Item::of_key(log.place(log.geometry().position(entry.offset())), key)
+            {
                 return Some(Found { slot, entry, item });
             }
         }

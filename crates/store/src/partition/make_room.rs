@@ -317,9 +317,7 @@ impl Shared {
         let log = self.log(id);
         let at = geometry.position(offset);
         match Item::read(log.place(at)) {
-            Some(item) => {
-                Passing::Item(item, geometry.advance(offset, item.words() as u64))
-            }
+            Some(item) => Passing::Item(item, geometry.advance(offset, item.words() as u64)),
             None => {
                 let header = Header::read(log.place(at));
                 assert!(
