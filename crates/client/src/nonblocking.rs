@@ -10,6 +10,7 @@ use crate::{Ask, Failure, Settings};
 use driver::Server;
 use glimmer_proto::StoreMode;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::{ToSocketAddrs, lookup_host};
 
 /// A client of one server, or of several among which keys are placed. Its clones share its sockets. A task of the runtime that it was made on does the
@@ -58,10 +59,10 @@ impl Client {
         server: impl ToSocketAddrs,
         settings: Settings,
     ) -> Result<Client, ConnectError> {
-        let server = open(server, settings).await?;
-        server.find().await?;
+        let servers = [open(server, settings).await?];
+        find(&servers, settings).await?;
         Ok(Client {
-            servers: [server].into(),
+            servers: servers.into(),
             choice: Arc::new(Choice::one()),
         })
     }
@@ -84,14 +85,7 @@ impl Client {
         for member in members {
             servers.push(open((member.host.as_str(), member.native_port), settings).await?);
         }
-        let mut found = Err(ConnectError::NoAddress);
-        for server in &servers {
-            found = match (found, server.find().await) {
-                (Ok(()), _) | (_, Ok(())) => Ok(()),
-                (Err(_), Err(error)) => Err(error),
-            };
-        }
-        found?;
+        find(&servers, settings).await?;
         Ok(Client {
             servers: servers.into(),
             choice: Arc::new(Choice::among(placement, members, settings.eject)),
@@ -238,6 +232,22 @@ impl Client {
         let server = self.choice.of(ask.key, |server| servers[server].is_away());
         let asked = servers[server].ask(ask);
         async { asked?.await.unwrap_or(Err(Failure::Silent)) }
+    }
+}
+
+/// Waits for the servers' directories, or until the time is up; then one is enough.
+async fn find(servers: &[Server], settings: Settings) -> Result<(), ConnectError> {
+    let all = async {
+        for server in servers {
+            server.find().await;
+        }
+    };
+    let patience = Duration::from_micros(settings.deadline_us);
+    let _ = tokio::time::timeout(patience, all).await;
+    match servers {
+        [] => Err(ConnectError::NoAddress),
+        _ if servers.iter().any(Server::is_found) => Ok(()),
+        _ => Err(ConnectError::Silent),
     }
 }
 

@@ -1,7 +1,6 @@
 //! A session, its socket, and the task that carries datagrams between them.
 
 use crate::answer::{Answer, Told};
-use crate::error::ConnectError;
 use crate::{Ask, Failure, Session, Settings};
 use glimmer_transport::udp::{DATAGRAMS_MAX, Peer, Socket, Train, Trains};
 use std::io;
@@ -29,7 +28,6 @@ struct Shared {
     asked: Notify,
     /// The directory has arrived.
     found: Notify,
-    settings: Settings,
     begun: Instant,
 }
 
@@ -58,22 +56,23 @@ impl Server {
             session: Mutex::new(Session::new(settings, rand::random())),
             asked: Notify::new(),
             found: Notify::new(),
-            settings,
             begun: Instant::now(),
         });
         let task = tokio::spawn(drive(shared.clone(), socket, server)).abort_handle();
         Ok(Server { shared, task })
     }
 
-    /// Waits for the directory.
-    pub async fn find(&self) -> Result<(), ConnectError> {
+    /// Waits for the directory, however long that takes.
+    pub async fn find(&self) {
         let found = self.shared.found.notified();
-        if self.shared.session().directory().is_some() {
-            return Ok(());
+        if !self.is_found() {
+            found.await;
         }
-        let patience = Duration::from_micros(self.shared.settings.deadline_us);
-        let waited = tokio::time::timeout(patience, found).await;
-        waited.map_err(|_| ConnectError::Silent)
+    }
+
+    /// Whether the directory has arrived.
+    pub fn is_found(&self) -> bool {
+        self.shared.session().directory().is_some()
     }
 
     /// Whether it is away.
