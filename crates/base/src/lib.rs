@@ -4,6 +4,7 @@
 pub mod counter;
 pub mod keyhash;
 pub mod limits;
+pub mod short;
 pub mod sync;
 pub mod time;
 

@@ -2,6 +2,7 @@
 
 use super::{Failure, Known, Question, Session, Settings};
 use crate::flight::{Flight, Phase};
+use glimmer_base::short;
 use glimmer_proto::native::fragment::{DATA_BYTES, HEAD_BYTES, WINDOW};
 use glimmer_proto::native::{Fragment, Kind, Reply, RequestHeader, Status, directory};
 
@@ -151,7 +152,7 @@ impl<T> Session<T> {
         }
         for &place in flights {
             let flight = &mut self.flights[place as usize];
-            self.train.extend_from_slice(&flight.record);
+            short::append(&mut self.train, &flight.record);
             wait(flight, &self.settings, now_us);
         }
     }

@@ -6,6 +6,7 @@
 
 use super::intake::Letter;
 use arrayvec::ArrayVec;
+use glimmer_base::short;
 use glimmer_proto::native::fragment::{self, Fragment};
 use glimmer_proto::native::{DATAGRAM_BYTES_MAX, Kind, ReplyHeader};
 use glimmer_transport::udp::{
@@ -87,7 +88,7 @@ impl Outbox {
             let target = &mut trains.bytes_mut(train)[start..end];
             if let Some((first, others)) = target.split_first_chunk_mut() {
                 head.write(first);
-                others.copy_from_slice(rest);
+                short::copy(others, rest);
             }
             *written = Written {
                 replies: written.replies + 1,

@@ -227,7 +227,10 @@ fn head(
     bytes[1] = shape;
     // An item is never as long as four bytes can say (`limits::ITEM_BYTES_MAX`).
     bytes[4..8].copy_from_slice(&(value_bytes as u32).to_le_bytes());
-    out.extend_from_slice(&bytes[..at]);
+    // A known number of bytes costs no call; those that are no field's are cut off again.
+    let end = out.len() + at;
+    out.extend_from_slice(&bytes);
+    out.truncate(end);
 }
 
 /// Appends the head of an item that was read; its value of `value_bytes` belongs behind it.

@@ -23,6 +23,7 @@ use super::{Form, u32_at, u64_at};
 use crate::{Request, StoreMode, Verb};
 use glimmer_base::Keyhash;
 use glimmer_base::limits::KEY_BYTES_MAX;
+use glimmer_base::short;
 
 /// Bytes of a request without extras, key and value.
 pub const RECORD_BYTES: usize = 16;
@@ -280,8 +281,8 @@ impl<'a> Record<'a> {
         head[8..16].copy_from_slice(&self.keyhash.0.to_le_bytes());
         out.extend_from_slice(&head);
         self.action.write_extras(out);
-        out.extend_from_slice(self.key);
-        out.extend_from_slice(value);
+        short::append(out, self.key);
+        short::append(out, value);
     }
 
     /// The request as the engine executes it; none of a `NOOP`, which needs no engine.
