@@ -145,8 +145,8 @@ pub const NATIVE_ASSEMBLY_IDLE_MS: u64 = 2_000;
 /// Seconds for which a token by which a native client shows that it owns its address is good, at least; at most twice as long.
 pub const NATIVE_TOKEN_S: u32 = 3_600;
 
-/// Boxes that a worker has for native datagrams to each other worker, where the server directs requests (`--native-direction server`). Requests beyond
-/// them are refused with `Overloaded` until a box comes home.
+/// Boxes that a worker has for native datagrams to each other worker, where the server directs requests (`--native-direction server`); fewer where `-m` is
+/// small. Requests beyond them are refused with `Overloaded` until a box comes home.
 pub const NATIVE_BUNDLES_PER_PEER: usize = 8;
 
 /// Turns in a row that find nothing to do before a worker that has served native clients sleeps again.

@@ -90,7 +90,10 @@ fn clients_read_what_they_wrote_in_every_access_mode() {
         let mut other = Client::connect(address(&node)).unwrap();
         assert_eq!(other.get(b"of 1").unwrap().unwrap().value, [0]);
         let tally = tally(&node);
-        assert_eq!(tally.native_misdirected, 0, "{by:?} {access:?}");
+        // Where the server directs requests, it refuses what it cannot hand over at once, and the client sends it again.
+        if by == Direction::Client {
+            assert_eq!(tally.native_misdirected, 0, "{access:?}");
+        }
         let is_handed_over = tally.native_handed_over > 0 && tally.native_bundles > 0;
         assert_eq!(is_handed_over, by == Direction::Server, "{access:?}");
         assert!(tally.native_datagrams >= tally.native_receives && tally.native_receives > 0);

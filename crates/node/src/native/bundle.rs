@@ -6,6 +6,9 @@ use std::sync::Arc;
 /// Bytes of each of a bundle's trains at most: a train of tiny requests is no longer, and what is longer is cut up.
 const SLOT_BYTES: usize = 4 << 10;
 
+/// Bytes of memory behind a box.
+pub(crate) const BUNDLE_BYTES: usize = Trains::bytes_with_slots(SLOT_BYTES);
+
 /// A box with the datagrams that one burst brought for one other worker. That worker answers them where they lie, by the socket at which they came in, and
 /// sends the box home.
 pub(crate) struct Bundle {
@@ -42,11 +45,6 @@ impl Bundle {
 
     pub fn home(&self) -> usize {
         self.home
-    }
-
-    /// Bytes of memory behind it.
-    pub fn bytes(&self) -> usize {
-        self.trains.capacity_bytes()
     }
 
     /// Copies in a datagram of the burst's train with this number, whose datagrams have `stride` bytes each. False: there is no room for it.

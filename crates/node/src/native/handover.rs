@@ -6,7 +6,7 @@
 //! so many boxes for each other; what finds none is refused. Nothing of this is there while clients direct their requests.
 
 use super::Rules;
-use super::bundle::Bundle;
+use super::bundle::{BUNDLE_BYTES, Bundle};
 use crate::mesh::port::Port;
 use glimmer_base::limits::NATIVE_BUNDLES_PER_PEER;
 use glimmer_proto::native::directory::Access;
@@ -48,6 +48,9 @@ impl Rules {
     }
 }
 
+/// Boxes for each other worker however short memory is: one comes home while the other is filled.
+const BOXES_MIN: usize = 2;
+
 /// Boxes for one other worker.
 #[derive(Default)]
 struct Boxes {
@@ -64,6 +67,8 @@ pub(crate) struct Handover {
     me: usize,
     /// By worker.
     boxes: Vec<Boxes>,
+    /// Boxes for each of them, at most.
+    boxes_max: usize,
     /// Bytes of memory behind the boxes.
     pub bytes: usize,
     /// Datagrams handed over, since the start.
@@ -73,9 +78,11 @@ pub(crate) struct Handover {
 }
 
 impl Handover {
-    /// For worker `me`.
-    pub fn new(rules: Rules, me: usize) -> Handover {
+    /// For worker `me`, whose boxes may take `bytes_max` bytes, or what [`BOXES_MIN`] for every other worker take.
+    pub fn new(rules: Rules, me: usize, bytes_max: usize) -> Handover {
+        let peers = rules.workers.saturating_sub(1).max(1);
         Handover {
+            boxes_max: (bytes_max / BUNDLE_BYTES / peers).clamp(BOXES_MIN, NATIVE_BUNDLES_PER_PEER),
             rules,
             me,
             boxes: (0..rules.workers).map(|_| Boxes::default()).collect(),
@@ -160,10 +167,10 @@ impl Handover {
                     bundle.reset(socket, ports);
                     Some(bundle)
                 }
-                None if boxes.made < NATIVE_BUNDLES_PER_PEER => {
+                None if boxes.made < self.boxes_max => {
                     let bundle = Box::new(Bundle::new(self.me, socket, ports));
                     boxes.made += 1;
-                    self.bytes += bundle.bytes();
+                    self.bytes += BUNDLE_BYTES;
                     Some(bundle)
                 }
                 None => None,
@@ -241,7 +248,7 @@ mod tests {
             let bells = (0..2).map(|_| Arc::new(Doorbell::new(EventBell(Bell::new().unwrap()))));
             let any = SocketAddr::from(([127, 0, 0, 1], 0));
             Mesh {
-                handover: Handover::new(RULES, 0),
+                handover: Handover::new(RULES, 0, usize::MAX),
                 ports: connect(&bells.collect::<Vec<_>>()),
                 socket: Arc::new(Socket::bind_alone(any).unwrap()),
                 native_ports: [1, 2].into(),
@@ -323,6 +330,12 @@ mod tests {
         assert_eq!(mesh.direct(std::slice::from_ref(&theirs)), []);
         assert_eq!(mesh.direct(std::slice::from_ref(&theirs)), theirs);
         assert_eq!(mesh.handover.bytes, bytes);
+        assert_eq!(bytes, NATIVE_BUNDLES_PER_PEER * BUNDLE_BYTES);
+        mesh.handover = Handover::new(RULES, 0, 1);
+        for _ in 0..BOXES_MIN {
+            assert_eq!(mesh.direct(std::slice::from_ref(&theirs)), []);
+        }
+        assert_eq!(mesh.direct(std::slice::from_ref(&theirs)), theirs);
         // More than one box holds goes in several.
         let mut mesh = Mesh::new();
         let train = vec![theirs.clone(); 1000];

@@ -15,6 +15,9 @@ use crate::pool::{Budget, Charge};
 use crate::stats::Tally;
 use crate::worker::Worker;
 
+/// Share of what a worker may keep for native clients that the boxes for other workers have, where the server directs requests.
+const BOXES_SHARE: usize = 4;
+
 /// One of a worker's native sockets.
 pub(crate) struct NativeDoor {
     pub socket: Arc<Socket>,
@@ -39,10 +42,14 @@ impl NativeDesk {
     /// The desk of worker `me`, which may keep `bytes_max` bytes of what clients send over time.
     pub fn new(doors: Vec<NativeDoor>, rules: Rules, me: usize, bytes_max: usize) -> NativeDesk {
         let directs = rules.direction == Direction::Server && rules.workers > 1;
+        let boxes_bytes_max = match directs {
+            true => bytes_max / BOXES_SHARE,
+            false => 0,
+        };
         NativeDesk {
             doors,
-            exchange: Exchange::new(rules, me, bytes_max),
-            handover: directs.then(|| Handover::new(rules, me)),
+            exchange: Exchange::new(rules, me, bytes_max - boxes_bytes_max),
+            handover: directs.then(|| Handover::new(rules, me, boxes_bytes_max)),
             trains: Trains::default(),
             figures: Figures::default(),
             counted: Charge::default(),

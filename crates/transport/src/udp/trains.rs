@@ -33,7 +33,7 @@ impl Trains {
     pub fn with_slots(bytes: usize) -> Trains {
         let distance = bytes + BETWEEN_BYTES;
         Trains {
-            slots: vec![0; distance * DATAGRAMS_MAX],
+            slots: vec![0; Trains::bytes_with_slots(bytes)],
             distance,
             peers: [Peer::nobody(); DATAGRAMS_MAX],
             arrivals: [Arrival::default(); DATAGRAMS_MAX],
@@ -41,9 +41,9 @@ impl Trains {
         }
     }
 
-    /// Bytes of memory behind it.
-    pub fn capacity_bytes(&self) -> usize {
-        self.slots.len()
+    /// Bytes of memory that [`Trains::with_slots`] takes.
+    pub const fn bytes_with_slots(bytes: usize) -> usize {
+        (bytes + BETWEEN_BYTES) * DATAGRAMS_MAX
     }
 
     /// Trains in it.
