@@ -1,13 +1,12 @@
 //! Many datagrams per system call: `recvmmsg` and `sendmmsg`.
-//!
-//! Both take arrays of headers that point at names, buffers and lengths. The headers are made anew for each call, from borrows that outlive it, and
-//! dropped with it; no pointer is kept.
 #![allow(unsafe_code, reason = "the kernel is given pointers")]
 
 use std::io;
-use std::mem::{MaybeUninit, size_of, size_of_val, zeroed};
+use std::mem::{size_of, size_of_val, zeroed};
 use std::net::SocketAddr;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
+
+use super::headers;
 
 /// Datagrams per system call.
 pub const DATAGRAMS_MAX: usize = 32;
@@ -36,9 +35,9 @@ impl Peer {
         unsafe { std::slice::from_raw_parts((&raw const self.storage).cast(), bytes) }
     }
 
-    /// Where a name is read from.
-    pub(super) fn as_name(&self) -> (*const libc::c_void, libc::socklen_t) {
-        ((&raw const self.storage).cast(), self.bytes)
+    /// Where a name is read from. C has no `const` for it.
+    pub(super) fn as_name(&self) -> (*mut libc::c_void, libc::socklen_t) {
+        ((&raw const self.storage).cast_mut().cast(), self.bytes)
     }
 
     /// Where a name may be written to.
@@ -118,95 +117,37 @@ pub fn receive(
 ) -> io::Result<usize> {
     let count = slots.len();
     assert!(count <= DATAGRAMS_MAX && count == peers.len() && count == lengths.len());
-    let mut buffers: [MaybeUninit<libc::iovec>; DATAGRAMS_MAX] =
-        [const { MaybeUninit::uninit() }; DATAGRAMS_MAX];
-    let mut headers: [MaybeUninit<libc::mmsghdr>; DATAGRAMS_MAX] =
-        [const { MaybeUninit::uninit() }; DATAGRAMS_MAX];
-    for index in 0..count {
-        let buffer = buffers[index].write(libc::iovec {
-            iov_base: slots[index].as_mut_ptr().cast(),
-            iov_len: slots[index].len(),
-        });
-        // SAFETY: a `msghdr` is numbers and pointers; zeros mean that none of its parts is there.
-        let mut header: libc::msghdr = unsafe { zeroed() };
-        header.msg_name = (&raw mut peers[index].storage).cast();
-        header.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
-        header.msg_iov = buffer;
-        header.msg_iovlen = 1;
-        headers[index].write(libc::mmsghdr {
-            msg_hdr: header,
-            msg_len: 0,
-        });
+    let mut parts = headers::room::<[libc::iovec; 1]>();
+    let mut headers = headers::room();
+    for (index, slot) in slots.iter_mut().enumerate() {
+        let parts = parts[index].write([headers::part_to_fill(slot)]);
+        headers[index].write(headers::header(peers[index].as_mut_name(), parts));
     }
     // SAFETY: the first `count` headers are initialised, and each points at a name, a buffer list of one and a buffer that are borrowed exclusively
     // until this function returns.
-    let received = unsafe {
-        libc::recvmmsg(
-            socket.as_raw_fd(),
-            headers.as_mut_ptr().cast(),
-            count as libc::c_uint,
-            libc::MSG_DONTWAIT,
-            std::ptr::null_mut(),
-        )
-    };
-    if received < 0 {
-        return match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
-            error => Err(error),
-        };
+    let received = unsafe { headers::receive(socket, &mut headers[..count]) }?;
+    for (index, header) in received.iter().enumerate() {
+        peers[index].set_name_bytes(header.msg_hdr.msg_namelen);
+        let bytes = header.msg_len as usize;
+        lengths[index] = if headers::is_whole(header) { bytes } else { 0 };
     }
-    let received = received as usize;
-    for index in 0..received {
-        // SAFETY: all of the first `count` headers were initialised, and `received` is at most `count`.
-        let header = unsafe { headers[index].assume_init_ref() };
-        peers[index].bytes = header.msg_hdr.msg_namelen;
-        let is_whole = header.msg_hdr.msg_flags & libc::MSG_TRUNC == 0;
-        lengths[index] = if is_whole { header.msg_len as usize } else { 0 };
-    }
-    Ok(received)
+    Ok(received.len())
 }
 
 /// Sends up to [`DATAGRAMS_MAX`] datagrams. Returns how many of them, from the front, were taken; an error concerns the first.
 pub fn send(socket: BorrowedFd<'_>, datagrams: &[Outgoing<'_>]) -> io::Result<usize> {
     let count = datagrams.len();
     assert!(count <= DATAGRAMS_MAX);
-    let mut parts: [[MaybeUninit<libc::iovec>; 2]; DATAGRAMS_MAX] =
-        [const { [const { MaybeUninit::uninit() }; 2] }; DATAGRAMS_MAX];
-    let mut headers: [MaybeUninit<libc::mmsghdr>; DATAGRAMS_MAX] =
-        [const { MaybeUninit::uninit() }; DATAGRAMS_MAX];
+    let mut parts = headers::room::<[libc::iovec; 2]>();
+    let mut headers = headers::room();
     for (index, datagram) in datagrams.iter().enumerate() {
-        // The kernel reads what these pointers, which C has no `const` for, point at.
-        parts[index][0].write(libc::iovec {
-            iov_base: datagram.header.as_ptr().cast_mut().cast(),
-            iov_len: datagram.header.len(),
-        });
-        parts[index][1].write(libc::iovec {
-            iov_base: datagram.payload.as_ptr().cast_mut().cast(),
-            iov_len: datagram.payload.len(),
-        });
-        // SAFETY: a `msghdr` is numbers and pointers; zeros mean that none of its parts is there.
-        let mut header: libc::msghdr = unsafe { zeroed() };
-        header.msg_name = (&raw const datagram.peer.storage).cast_mut().cast();
-        header.msg_namelen = datagram.peer.bytes;
-        header.msg_iov = parts[index].as_mut_ptr().cast();
-        header.msg_iovlen = 2;
-        headers[index].write(libc::mmsghdr {
-            msg_hdr: header,
-            msg_len: 0,
-        });
+        let parts = parts[index].write([
+            headers::part_to_send(&datagram.header),
+            headers::part_to_send(datagram.payload),
+        ]);
+        headers[index].write(headers::header(datagram.peer.as_name(), parts));
     }
     // SAFETY: the first `count` headers are initialised, and each points at a name, a list of two parts and their bytes, all of which are borrowed until
-    // this function returns; the kernel writes to nothing but the headers' `msg_len`.
-    let sent = unsafe {
-        libc::sendmmsg(
-            socket.as_raw_fd(),
-            headers.as_mut_ptr().cast(),
-            count as libc::c_uint,
-            libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
-        )
-    };
-    if sent < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    Ok(sent as usize)
+    // this function returns.
+    unsafe { headers::send(socket, &mut headers[..count]) }
 }

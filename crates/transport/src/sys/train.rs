@@ -3,9 +3,10 @@
 #![allow(unsafe_code, reason = "the kernel is given pointers")]
 
 use std::io;
-use std::mem::{MaybeUninit, size_of, zeroed};
+use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
+use super::headers;
 use super::mmsg::{DATAGRAMS_MAX, Peer};
 
 /// Bytes of a train at most: what a datagram that is not cut up may have.
@@ -67,54 +68,23 @@ pub fn receive(
 ) -> io::Result<usize> {
     let count = slots.len();
     assert!(count <= DATAGRAMS_MAX && count == peers.len() && count == arrivals.len());
-    let mut buffers: [MaybeUninit<libc::iovec>; DATAGRAMS_MAX] =
-        [const { MaybeUninit::uninit() }; DATAGRAMS_MAX];
+    let mut parts = headers::room::<[libc::iovec; 1]>();
     let mut controls = [Control([0; 64]); DATAGRAMS_MAX];
-    let mut headers: [MaybeUninit<libc::mmsghdr>; DATAGRAMS_MAX] =
-        [const { MaybeUninit::uninit() }; DATAGRAMS_MAX];
-    for index in 0..count {
-        let buffer = buffers[index].write(libc::iovec {
-            iov_base: slots[index].as_mut_ptr().cast(),
-            iov_len: slots[index].len(),
-        });
-        let (name, name_bytes) = peers[index].as_mut_name();
-        // SAFETY: a `msghdr` is numbers and pointers; zeros mean that none of its parts is there.
-        let mut header: libc::msghdr = unsafe { zeroed() };
-        header.msg_name = name;
-        header.msg_namelen = name_bytes;
-        header.msg_iov = buffer;
-        header.msg_iovlen = 1;
-        header.msg_control = (&raw mut controls[index]).cast();
-        header.msg_controllen = size_of::<Control>() as _;
-        headers[index].write(libc::mmsghdr {
-            msg_hdr: header,
-            msg_len: 0,
-        });
+    let mut headers = headers::room();
+    for (index, slot) in slots.iter_mut().enumerate() {
+        let parts = parts[index].write([headers::part_to_fill(slot)]);
+        let mut header = headers::header(peers[index].as_mut_name(), parts);
+        header.msg_hdr.msg_control = (&raw mut controls[index]).cast();
+        header.msg_hdr.msg_controllen = size_of::<Control>() as _;
+        headers[index].write(header);
     }
     // SAFETY: the first `count` headers are initialised, and each points at a name, a buffer list of one, a buffer and a control buffer that are
     // borrowed exclusively until this function returns.
-    let received = unsafe {
-        libc::recvmmsg(
-            socket.as_raw_fd(),
-            headers.as_mut_ptr().cast(),
-            count as libc::c_uint,
-            libc::MSG_DONTWAIT,
-            std::ptr::null_mut(),
-        )
-    };
-    if received < 0 {
-        return match io::Error::last_os_error() {
-            error if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
-            error => Err(error),
-        };
-    }
-    let received = received as usize;
-    for index in 0..received {
-        // SAFETY: all of the first `count` headers were initialised, and `received` is at most `count`.
-        let header = unsafe { headers[index].assume_init_ref() };
+    let received = unsafe { headers::receive(socket, &mut headers[..count]) }?;
+    for (index, header) in received.iter().enumerate() {
         peers[index].set_name_bytes(header.msg_hdr.msg_namelen);
-        let is_whole = header.msg_hdr.msg_flags & libc::MSG_TRUNC == 0;
-        let bytes = if is_whole { header.msg_len as usize } else { 0 };
+        let all = header.msg_len as usize;
+        let bytes = if headers::is_whole(header) { all } else { 0 };
         // SAFETY: the header was filled in by the kernel, and the control buffer that it points at is still there.
         let stride = unsafe { stride_told(&header.msg_hdr) };
         arrivals[index] = Arrival {
@@ -122,7 +92,7 @@ pub fn receive(
             stride: stride.unwrap_or(bytes).clamp(1, bytes.max(1)),
         };
     }
-    Ok(received)
+    Ok(received.len())
 }
 
 /// The length of the datagrams that were put together, if any were.
@@ -152,56 +122,35 @@ unsafe fn stride_told(header: &libc::msghdr) -> Option<usize> {
 pub fn send(socket: BorrowedFd<'_>, trains: &[Train<'_>]) -> io::Result<usize> {
     let count = trains.len();
     assert!(count <= DATAGRAMS_MAX);
-    let mut buffers: [MaybeUninit<libc::iovec>; DATAGRAMS_MAX] =
-        [const { MaybeUninit::uninit() }; DATAGRAMS_MAX];
+    let mut parts = headers::room::<[libc::iovec; 1]>();
     let mut controls = [Control([0; 64]); DATAGRAMS_MAX];
-    let mut headers: [MaybeUninit<libc::mmsghdr>; DATAGRAMS_MAX] =
-        [const { MaybeUninit::uninit() }; DATAGRAMS_MAX];
+    let mut headers = headers::room();
     for (index, train) in trains.iter().enumerate() {
-        // The kernel reads what these pointers, which C has no `const` for, point at.
-        let buffer = buffers[index].write(libc::iovec {
-            iov_base: train.bytes.as_ptr().cast_mut().cast(),
-            iov_len: train.bytes.len(),
-        });
-        let (name, name_bytes) = train.peer.as_name();
-        // SAFETY: a `msghdr` is numbers and pointers; zeros mean that none of its parts is there.
-        let mut header: libc::msghdr = unsafe { zeroed() };
-        header.msg_name = name.cast_mut();
-        header.msg_namelen = name_bytes;
-        header.msg_iov = buffer;
-        header.msg_iovlen = 1;
+        let parts = parts[index].write([headers::part_to_send(train.bytes)]);
+        let mut header = headers::header(train.peer.as_name(), parts);
         if train.bytes.len() > train.stride {
             let stride = u16::try_from(train.stride).expect("a datagram is shorter than 64 KiB");
-            header.msg_control = (&raw mut controls[index]).cast();
-            // SAFETY: the control buffer is aligned for a control message and longer than one with two bytes in it.
-            unsafe {
-                header.msg_controllen = libc::CMSG_SPACE(size_of::<u16>() as u32) as _;
-                let control = libc::CMSG_FIRSTHDR(&header);
-                (*control).cmsg_level = libc::SOL_UDP;
-                (*control).cmsg_type = libc::UDP_SEGMENT;
-                (*control).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as u32) as _;
-                libc::CMSG_DATA(control)
-                    .cast::<u16>()
-                    .write_unaligned(stride);
-            }
+            tell_stride(&mut header.msg_hdr, &mut controls[index], stride);
         }
-        headers[index].write(libc::mmsghdr {
-            msg_hdr: header,
-            msg_len: 0,
-        });
+        headers[index].write(header);
     }
     // SAFETY: the first `count` headers are initialised, and each points at a name, a list of one part, its bytes and a control buffer, all of which are
-    // borrowed until this function returns; the kernel writes to nothing but the headers' `msg_len`.
-    let sent = unsafe {
-        libc::sendmmsg(
-            socket.as_raw_fd(),
-            headers.as_mut_ptr().cast(),
-            count as libc::c_uint,
-            libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
-        )
-    };
-    if sent < 0 {
-        return Err(io::Error::last_os_error());
+    // borrowed until this function returns.
+    unsafe { headers::send(socket, &mut headers[..count]) }
+}
+
+/// Says in a header, by way of a control buffer that has to stay where it is as long as the header is used, how long each of the datagrams is to be.
+fn tell_stride(header: &mut libc::msghdr, control: &mut Control, stride: u16) {
+    header.msg_control = (&raw mut *control).cast();
+    // SAFETY: the control buffer is aligned for a control message and longer than one with two bytes in it.
+    unsafe {
+        header.msg_controllen = libc::CMSG_SPACE(size_of::<u16>() as u32) as _;
+        let control = libc::CMSG_FIRSTHDR(header);
+        (*control).cmsg_level = libc::SOL_UDP;
+        (*control).cmsg_type = libc::UDP_SEGMENT;
+        (*control).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as u32) as _;
+        libc::CMSG_DATA(control)
+            .cast::<u16>()
+            .write_unaligned(stride);
     }
-    Ok(sent as usize)
 }

@@ -1,0 +1,113 @@
+//! The headers of one call of `recvmmsg` or `sendmmsg`.
+//!
+//! They are made anew for each call, from borrows that outlive it, and dropped with it; no pointer is kept. What they point at must therefore stay
+//! where it is from when they are made until the call is over.
+#![allow(unsafe_code, reason = "the kernel is given pointers")]
+
+use std::io;
+use std::mem::{MaybeUninit, zeroed};
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use super::mmsg::DATAGRAMS_MAX;
+
+/// Room for so many of anything as there are headers to a call.
+pub type Each<T> = [MaybeUninit<T>; DATAGRAMS_MAX];
+
+/// Room that nothing is in yet.
+pub const fn room<T>() -> Each<T> {
+    [const { MaybeUninit::uninit() }; DATAGRAMS_MAX]
+}
+
+/// Bytes that the kernel writes to.
+#[inline(always)]
+pub fn part_to_fill(bytes: &mut [u8]) -> libc::iovec {
+    libc::iovec {
+        iov_base: bytes.as_mut_ptr().cast(),
+        iov_len: bytes.len(),
+    }
+}
+
+/// Bytes that the kernel reads: C has no `const` for them.
+#[inline(always)]
+pub fn part_to_send(bytes: &[u8]) -> libc::iovec {
+    libc::iovec {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
+    }
+}
+
+/// A header with a name and a list of parts, and without control messages.
+#[inline(always)]
+pub fn header<const PARTS: usize>(
+    (name, name_bytes): (*mut libc::c_void, libc::socklen_t),
+    parts: &mut [libc::iovec; PARTS],
+) -> libc::mmsghdr {
+    // SAFETY: a `msghdr` is numbers and pointers; zeros mean that none of its parts is there.
+    let mut header: libc::msghdr = unsafe { zeroed() };
+    header.msg_name = name;
+    header.msg_namelen = name_bytes;
+    header.msg_iov = parts.as_mut_ptr();
+    header.msg_iovlen = PARTS as _;
+    libc::mmsghdr {
+        msg_hdr: header,
+        msg_len: 0,
+    }
+}
+
+/// Receives what waits, at most one thing for each header, and returns the headers that were used, as the kernel left them; none is no error.
+///
+/// # Safety
+///
+/// Each header is initialised, and points at a name, a list of parts, their bytes and perhaps a control buffer, all borrowed exclusively until this
+/// function returns.
+pub unsafe fn receive<'a>(
+    socket: BorrowedFd<'_>,
+    headers: &'a mut [MaybeUninit<libc::mmsghdr>],
+) -> io::Result<&'a [libc::mmsghdr]> {
+    // SAFETY: as the caller promises; `headers` is as long as stated.
+    let received = unsafe {
+        libc::recvmmsg(
+            socket.as_raw_fd(),
+            headers.as_mut_ptr().cast(),
+            headers.len() as libc::c_uint,
+            libc::MSG_DONTWAIT,
+            std::ptr::null_mut(),
+        )
+    };
+    let received = match usize::try_from(received) {
+        Ok(received) => received,
+        Err(_) => match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::WouldBlock => 0,
+            error => return Err(error),
+        },
+    };
+    // SAFETY: all headers were initialised, and no more were used than there are.
+    Ok(unsafe { headers[..received].assume_init_ref() })
+}
+
+/// Sends what the headers point at. Returns how many of them, from the front, were taken; an error concerns the first.
+///
+/// # Safety
+///
+/// Each header is initialised, and points at a name, a list of parts, their bytes and perhaps a control buffer, all borrowed until this function
+/// returns.
+pub unsafe fn send(
+    socket: BorrowedFd<'_>,
+    headers: &mut [MaybeUninit<libc::mmsghdr>],
+) -> io::Result<usize> {
+    // SAFETY: as the caller promises; the kernel writes to nothing but the headers' `msg_len`, and `headers` is as long as stated.
+    let sent = unsafe {
+        libc::sendmmsg(
+            socket.as_raw_fd(),
+            headers.as_mut_ptr().cast(),
+            headers.len() as libc::c_uint,
+            libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL,
+        )
+    };
+    usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// Whether what was received fitted its parts.
+pub fn is_whole(header: &libc::mmsghdr) -> bool {
+    header.msg_hdr.msg_flags & libc::MSG_TRUNC == 0
+}
