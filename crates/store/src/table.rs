@@ -125,7 +125,7 @@ pub trait TableWriter {
     }
 
     /// Removes the items of the chain with this number that have expired. Returns how many there were, and the number of the next chain, as
-    /// [`TableWriter::list`] does.
+    /// [`TableWriter::list`] does. The table counts those of them that nobody had fetched, but none as reclaimed: no store has taken their place.
     fn expire(&mut self, _chain: usize, _now: Moment) -> (u64, Option<usize>) {
         (0, None)
     }

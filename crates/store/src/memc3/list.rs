@@ -4,6 +4,7 @@
 //! behind its last. A segment that is split while the walk is under way gives items to prefixes that come later: none of them is left out.
 
 use super::grow::places;
+use super::room::is_fetched;
 use super::{Shared, Writer, expired};
 use crate::access::Access;
 use crate::heap::Item;
@@ -53,6 +54,8 @@ impl<A: Access> Writer<'_, A> {
                 && expired(&item, now)
             {
                 shared.counters.gone(&item);
+                let unfetched = !is_fetched(&item, slot);
+                shared.counters.expired_unfetched.add(unfetched.into());
                 shared.unlink(at, A::SHARED_READS);
                 self.state.slabs.free(&shared.pool, slot.offset());
                 removed += 1;

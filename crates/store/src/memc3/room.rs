@@ -167,6 +167,11 @@ impl<A: Access> Writer<'_, A> {
     }
 }
 
+/// Whether somebody is known to have fetched an item since it was stored.
+pub(super) fn is_fetched(item: &Item<'_>, slot: Slot) -> bool {
+    slot.is_fetched() || item.marks().has(Marks::FETCHED)
+}
+
 impl Shared {
     /// Counts an item that leaves, to make room or because it has expired, and tells whoever watches.
     fn count_departure(&self, item: &Item<'_>, slot: Slot, now: Moment) {
@@ -176,7 +181,7 @@ impl Shared {
             true => (&counters.expired_reclaimed, &counters.expired_unfetched),
             false => (&counters.evictions, &counters.evicted_unfetched),
         };
-        let is_fetched = slot.is_fetched() || item.marks().has(Marks::FETCHED);
+        let is_fetched = is_fetched(item, slot);
         all.add(1);
         unfetched.add((!is_fetched).into());
         counters.gone(item);

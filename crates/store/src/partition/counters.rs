@@ -17,9 +17,9 @@ glimmer_base::counters! {
         evictions,
         /// Those of them that nobody had fetched since they were stored.
         evicted_unfetched,
-        /// Items that had expired when the head of a log reached them.
+        /// Items that had expired when the head of a log reached them, or a store wanted their place.
         expired_reclaimed,
-        /// Those of them that nobody had fetched since they were stored.
+        /// Items that nobody had fetched since they were stored, of those and of the expired ones that were removed before.
         expired_unfetched,
         /// Live items that went because their chain of buckets was full and no spare was left.
         index_evictions,

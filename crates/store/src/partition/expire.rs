@@ -1,5 +1,6 @@
 //! Removing what has expired before the head of its log comes to it.
 
+use super::make_room::unfetched;
 use super::{Writer, expired};
 use crate::access::Access;
 use crate::evict::Evict;
@@ -30,6 +31,8 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                     && expired(&item, now)
                 {
                     shared.counters.gone(&item);
+                    let unfetched = unfetched(&item, entry);
+                    shared.counters.expired_unfetched.add(unfetched);
                     home.write_begin(A::SHARED_READS);
                     bucket.set_entry(at, Entry::EMPTY);
                     home.write_end(A::SHARED_READS);

@@ -300,7 +300,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
 
 /// One if nobody is known to have fetched an item since it was stored, else zero.
 #[inline(always)]
-fn unfetched(item: &Item<'_>, entry: Entry) -> u64 {
+pub(super) fn unfetched(item: &Item<'_>, entry: Entry) -> u64 {
     u64::from(!entry.is_fetched() && !item.marks().has(Marks::FETCHED))
 }
 

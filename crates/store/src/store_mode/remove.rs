@@ -26,14 +26,19 @@ impl<A: Access> Writer<'_, A> {
         true
     }
 
-    /// Frees an item that has expired. The chain keeps its buckets.
+    /// Frees an item that has expired and that a request came upon. The chain keeps its buckets.
     #[inline(never)]
     pub(super) fn take_out_expired(&mut self, home: usize, found: Found<'_>) {
+        self.free_expired(home, found);
+        self.shared.counters.expired_reclaimed.add(1);
+    }
+
+    /// Frees an item that has expired, for nobody in particular. The chain keeps its buckets.
+    pub(super) fn free_expired(&mut self, home: usize, found: Found<'_>) {
         let is_fetched = found.entry.is_fetched() || found.item.marks().has(Marks::FETCHED);
         self.take_out(home, found);
-        let counters = &self.shared.counters;
-        counters.expired_reclaimed.add(1);
-        counters.expired_unfetched.add((!is_fetched).into());
+        let unfetched = &self.shared.counters.expired_unfetched;
+        unfetched.add((!is_fetched).into());
     }
 
     #[inline(always)]

@@ -79,7 +79,9 @@ impl<A: Access> Writer<'_, A> {
     pub(super) fn scan_next(&mut self, now: Moment) -> bool {
         let home = self.next_chain();
         let cleared = self.clear_stale(home);
-        self.expire_chain(home, now) > 0 || cleared
+        let freed = self.expire_chain(home, now);
+        self.shared.counters.expired_reclaimed.add(freed);
+        freed > 0 || cleared
     }
 
     /// Removes the items of the `main`-th chain that have expired. Returns how many there were, and
@@ -105,7 +107,7 @@ impl<A: Access> Writer<'_, A> {
             let at = Name::of(entry).at;
             let item = Item::read(shared.space.place(at)).expect("an entry names an item");
             if expired(&item, now) {
-                self.take_out_expired(
+                self.free_expired(
                     home,
                     Found {
                         slot,

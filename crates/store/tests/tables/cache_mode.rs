@@ -1,5 +1,6 @@
 //! Cache mode, under every eviction rule.
 
+use crate::crawl;
 use crate::oracle::{self, Load, Outcome};
 use crate::stress;
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
@@ -229,8 +230,22 @@ fn racing_s3fifo<A: Access>() {
     race::<A, _>(S3Fifo);
 }
 
+fn a_crawl<A: Access>() {
+    fn run<A: Access, E: Evict>(rule: E) {
+        let config = PartitionConfig {
+            item_bytes_max: 100,
+            ..sizes(1 << 20, 100, 20)
+        };
+        crawl::removes_and_counts(Owner::<A, E>::new(&config, rule).unwrap());
+    }
+    run::<A, _>(Fifo);
+    run::<A, _>(ApproxLru::new(ApproxLru::THRESHOLD_DEFAULT));
+    run::<A, _>(S3Fifo);
+}
+
 in_modes! {
     racing_fifo: Crew Crcw;
     racing_lru: Crew Crcw;
     racing_s3fifo: Crew Crcw;
+    a_crawl: Erew Crcw;
 }

@@ -3,6 +3,7 @@
 
 #![cfg(not(loom))]
 
+mod crawl;
 mod oracle;
 mod stress;
 

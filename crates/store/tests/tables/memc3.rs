@@ -1,6 +1,7 @@
 //! The MemC3 table. Pages are small, so that segments split, slabs change hands and items take several pages within a few thousand
 //! operations.
 
+use crate::crawl;
 use crate::oracle::{self, Load};
 use crate::stress;
 use glimmer_store::access::Access;
@@ -62,9 +63,14 @@ fn racing<A: Access>() {
     assert!(counts.evictions > 0);
 }
 
+fn a_crawl<A: Access>() {
+    crawl::removes_and_counts(table::<A>(1 << 20, 1 << 10, 100));
+}
+
 in_modes! {
     many_sizes: Erew Crew Crcw;
     a_growing_index: Erew Crew Crcw;
     an_index_at_its_limit: Erew Crew Crcw;
     racing: Crew Crcw;
+    a_crawl: Erew Crcw;
 }

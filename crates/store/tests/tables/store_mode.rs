@@ -1,5 +1,6 @@
 //! Store mode: nothing is lost, whatever is refused.
 
+use crate::crawl;
 use crate::oracle::{self, Load};
 use crate::stress;
 use glimmer_store::access::Access;
@@ -70,9 +71,14 @@ fn racing<A: Access>() {
     assert!(counts.refused > 0 && counts.moved > 0, "{counts:?}");
 }
 
+fn a_crawl<A: Access>() {
+    crawl::removes_and_counts(table::<A>(1 << 20, 4, 100));
+}
+
 in_modes! {
     a_full_heap: Erew Crew Crcw;
     a_growing_index: Erew Crew Crcw;
     a_heap_that_wants_the_indexs_memory: Erew Crew Crcw;
     racing: Crew Crcw;
+    a_crawl: Erew Crcw;
 }
