@@ -9,6 +9,7 @@ pub mod catalogue;
 mod construct;
 mod data;
 mod figure;
+mod latency_curve;
 mod machine;
 pub mod output;
 pub mod page;

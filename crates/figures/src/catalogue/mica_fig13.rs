@@ -4,12 +4,13 @@ use std::fmt;
 
 use anyhow::Result;
 use glimmer_loadgen::{
-    load::{Arrivals, Idle, Pace, Plan},
+    load::{Pace, Plan},
     servers::Kind as Server,
 };
 
 use crate::{
-    Columns, Data, Figure, Kind, Needs, Point, Row, Run, Shape, Spec,
+    Data, Figure, Kind, Needs, Point, Row, Run, Shape, Spec,
+    latency_curve::{self, PANEL},
     plot::Plot,
     systems::{self, Items, Running, System},
     workload::Mix,
@@ -29,12 +30,8 @@ const PARTS: [f64; 12] = [
 const OWN_PART_MAX: f64 = 0.92;
 /// At which a latency has left its flat part: so many times what it is at the lowest rate.
 const KNEE: f64 = 4.0;
-/// A latency up to so many times another is similar to it.
-const SIMILAR: f64 = 2.0;
-const PANEL: &str = "";
 const LATE: &str = "client late p99, us";
 const MEAN: &str = "mean, us";
-const P99: &str = "p99, us";
 
 /// The figure.
 pub struct Latency;
@@ -76,12 +73,7 @@ impl Figure for Latency {
                 memory_mib: 2048,
                 peers: &PEERS,
             },
-            columns: Columns {
-                panel: "panel",
-                series: "system",
-                x: "offered requests per s",
-                y: "median latency, us",
-            },
+            columns: latency_curve::COLUMNS,
             plot: Plot::lines("requests per second", "latency, µs")
                 .log_y()
                 .columns(1),
@@ -120,12 +112,7 @@ impl Figure for Latency {
     }
 
     fn judge(&self, data: &Data, shape: &mut Shape) {
-        let lowest = data.line(PANEL, OURS).next().map(|row| row.spread().median);
-        shape.beside(
-            "MICA's median latency at the lowest rate, µs",
-            "24 (mean)",
-            lowest.map(|latency| format!("{latency:.0}")),
-        );
+        latency_curve::judge_lowest(data, OURS, shape);
         let flat = data
             .line(PANEL, MEMCACHED)
             .next()
@@ -137,37 +124,22 @@ impl Figure for Latency {
             flat.zip(last).map(|((_, knee), last)| knee / last),
             0.5,
         );
-        let similar = similar_latency(data);
-        shape.at_least(
-            "at a latency of at most twice what memcached has at its highest rate, MICA carries so many times as much",
-            "more than 100 (memcached behind the kernel, MICA not)",
-            similar,
-            1.1,
-        );
+        let ours = (OURS, "MICA");
+        latency_curve::judge_similar(data, ours, MEMCACHED, 1.1, shape);
     }
 }
 
 fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Point> {
-    let pace = Pace::Open {
-        arrivals: Arrivals::Poisson(case.requests_per_s),
-        burst: 1,
-        idle: Idle::Spin,
-    };
+    let pace = latency_curve::pace(case.requests_per_s);
     let plan = Plan {
         seed,
         ..MIX.plan(run, case.items, 1, pace, 700)
     };
     let found = case.server.measure(plan)?;
-    let latency_ns = found.latency_ns();
-    let us = |quantile| latency_ns.value_at_quantile(quantile) as f64 / 1e3;
     let late = found.lateness.value_at_quantile(0.99) as f64 / 1e3;
-    let point = Point::new(PANEL, case.server.name(), case.requests_per_s, us(0.5));
+    let point = latency_curve::point(case.server.name(), case.requests_per_s, &found);
     Ok(point
-        .also(Row::LOW, us(0.05))
-        .also(Row::HIGH, us(0.95))
-        .also(P99, us(0.99))
-        .also(MEAN, latency_ns.mean() / 1e3)
-        .also(Row::ACROSS, found.operations_per_s())
+        .also(MEAN, found.latency_ns().mean() / 1e3)
         .also(LATE, late))
 }
 
@@ -181,31 +153,14 @@ fn rate_within(data: &Data, system: &str, times: f64) -> Option<f64> {
     Some(within.filter_map(Row::across).fold(first, f64::max))
 }
 
-/// Our highest throughput at a median latency similar to memcached's at its highest, over that of memcached.
-fn similar_latency(data: &Data) -> Option<f64> {
-    let theirs = data.line(PANEL, MEMCACHED).last()?;
-    let allowed = theirs.spread().median * SIMILAR;
-    let ours = data.line(PANEL, OURS);
-    let ours = ours.filter(|row| row.spread().median <= allowed);
-    let most = ours.filter_map(Row::across).reduce(f64::max).unwrap_or(0.0);
-    Some(most / theirs.across()?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A curve that is flat and then bends: latency by rate.
-    fn curve(data: &mut Data, system: &str, points: &[(f64, f64)]) {
-        for &(rate, latency) in points {
-            data.add(Point::new(PANEL, system, rate, latency).also(Row::ACROSS, rate * 0.99));
-        }
-    }
-
     fn failures(ours: &[(f64, f64)], theirs: &[(f64, f64)]) -> Vec<String> {
         let mut data = Data::default();
-        curve(&mut data, OURS, ours);
-        curve(&mut data, MEMCACHED, theirs);
+        latency_curve::draw(&mut data, OURS, ours);
+        latency_curve::draw(&mut data, MEMCACHED, theirs);
         let mut shape = Shape::default();
         Latency.judge(&data, &mut shape);
         shape

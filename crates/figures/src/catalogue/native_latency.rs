@@ -4,12 +4,12 @@ use std::fmt;
 
 use anyhow::Result;
 use glimmer_loadgen::{
-    load::{Arrivals, Idle, Pace, Plan},
+    load::{Pace, Plan},
     servers::Kind as Server,
 };
 
 use crate::{
-    Columns, Data, Figure, Kind, Needs, Point, Row, Run, Shape, Spec,
+    Data, Figure, Kind, Needs, Point, Run, Shape, Spec, latency_curve,
     plot::Plot,
     systems::{self, Items, Running, System},
     workload::Mix,
@@ -27,10 +27,6 @@ const PARTS: [f64; 10] = [0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9];
 const SOCKETS: usize = 4;
 /// Requests under way on each where its maximum is looked for.
 const IN_FLIGHT: u32 = 512;
-/// A latency up to so many times another is similar to it.
-const SIMILAR: f64 = 2.0;
-const PANEL: &str = "";
-const P99: &str = "p99, us";
 const LOST: &str = "lost, part";
 
 /// The figure.
@@ -75,12 +71,7 @@ impl Figure for NativeLatency {
                 memory_mib: 2048,
                 peers: &PEERS,
             },
-            columns: Columns {
-                panel: "panel",
-                series: "system",
-                x: "offered requests per s",
-                y: "median latency, us",
-            },
+            columns: latency_curve::COLUMNS,
             plot: Plot::lines("requests per second", "latency, µs")
                 .log_x()
                 .log_y()
@@ -115,18 +106,9 @@ impl Figure for NativeLatency {
     }
 
     fn judge(&self, data: &Data, shape: &mut Shape) {
-        let lowest = data.line(PANEL, OURS).next().map(|row| row.spread().median);
-        shape.beside(
-            "MICA's median latency at the lowest rate, µs",
-            "24 (mean)",
-            lowest.map(|latency| format!("{latency:.0}")),
-        );
-        shape.at_least(
-            "at a latency of at most twice what memcached has at its highest rate, the native protocol carries so many times as much",
-            "more than 100 (memcached behind the kernel, MICA not)",
-            similar_latency(data),
-            5.0,
-        );
+        latency_curve::judge_lowest(data, OURS, shape);
+        let ours = (OURS, "the native protocol");
+        latency_curve::judge_similar(data, ours, MEMCACHED, 5.0, shape);
     }
 }
 
@@ -149,33 +131,12 @@ impl Loaded {
 }
 
 fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Point> {
-    let pace = Pace::Open {
-        arrivals: Arrivals::Poisson(case.requests_per_s),
-        burst: 1,
-        idle: Idle::Spin,
-    };
+    let pace = latency_curve::pace(case.requests_per_s);
     let found = case.system.measure(run, pace, seed)?;
-    let latency_ns = found.latency_ns();
-    let us = |quantile| latency_ns.value_at_quantile(quantile) as f64 / 1e3;
     let all = (found.tally.operations() + found.tally.lost).max(1) as f64;
     let name = case.system.server.name();
-    let point = Point::new(PANEL, name, case.requests_per_s, us(0.5));
-    Ok(point
-        .also(Row::LOW, us(0.05))
-        .also(Row::HIGH, us(0.95))
-        .also(P99, us(0.99))
-        .also(LOST, found.tally.lost as f64 / all)
-        .also(Row::ACROSS, found.operations_per_s()))
-}
-
-/// Our highest throughput at a median latency similar to memcached's at its highest, over that of memcached.
-fn similar_latency(data: &Data) -> Option<f64> {
-    let theirs = data.line(PANEL, MEMCACHED).last()?;
-    let allowed = theirs.spread().median * SIMILAR;
-    let ours = data.line(PANEL, OURS);
-    let ours = ours.filter(|row| row.spread().median <= allowed);
-    let most = ours.filter_map(Row::across).reduce(f64::max).unwrap_or(0.0);
-    Some(most / theirs.across()?)
+    let point = latency_curve::point(name, case.requests_per_s, &found);
+    Ok(point.also(LOST, found.tally.lost as f64 / all))
 }
 
 #[cfg(test)]
@@ -184,11 +145,8 @@ mod tests {
 
     fn failures(ours: &[(f64, f64)], theirs: &[(f64, f64)]) -> usize {
         let mut data = Data::default();
-        for (system, points) in [(OURS, ours), (MEMCACHED, theirs)] {
-            for &(rate, latency) in points {
-                data.add(Point::new(PANEL, system, rate, latency).also(Row::ACROSS, rate * 0.99));
-            }
-        }
+        latency_curve::draw(&mut data, OURS, ours);
+        latency_curve::draw(&mut data, MEMCACHED, theirs);
         let mut shape = Shape::default();
         NativeLatency.judge(&data, &mut shape);
         shape.failures().count()
