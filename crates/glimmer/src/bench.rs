@@ -5,6 +5,7 @@ mod itself;
 mod load;
 mod memory;
 mod native;
+mod peer_name;
 mod store;
 mod versus;
 

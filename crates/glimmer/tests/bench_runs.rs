@@ -75,17 +75,25 @@ fn store_puts_the_tables_of_others_beside_ours() {
     let ours = ["erew s3fifo", "erew store", "erew memc3"];
     let theirs = [
         "hashbrown",
+        "hashbrown-unshared",
         "dashmap",
         "papaya",
+        "scc",
+        "scc-cache",
         "quick_cache",
-        "btreemap",
-        "bounded-chain",
+        "moka",
     ];
+    let bytes = theirs.map(|name| format!("{name}-bytes "));
+    let theirs = theirs.map(|name| format!("{name} "));
+    let others = ["segcache", "btreemap", "bounded-chain"];
     let mirrors = ["chained-lru ", "chained-lru-striped"];
-    for name in [&ours[..], &theirs, &mirrors].concat() {
+    let texts = [&ours[..], &others, &mirrors].concat();
+    let names = [&theirs[..], &bytes].concat();
+    for name in texts.into_iter().chain(names.iter().map(String::as_str)) {
         assert!(table.contains(&format!("\n| {name}")), "{name}: {table}");
     }
     assert!(table.contains("our fastest"), "{table}");
+    assert!(table.contains("items of any length"), "{table}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Formica's review of MICA: how much better is this than a plain hash table?
 
 use anyhow::Result;
-use glimmer_loadgen::store_alone::{peers, tables::log_and_lossy_index};
+use glimmer_loadgen::store_alone::{HeapPages, peers, tables::log_and_lossy_index};
 
 use crate::{
     Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
@@ -24,10 +24,15 @@ const SHOWN_KEY: usize = 16;
 pub struct PlainTables;
 
 fn stores<const K: usize>(run: &Run<'_>, items: u32) -> Result<Vec<Alone>> {
+    let huge = HeapPages::Huge;
     Ok(vec![
         Alone::of(run, OURS, items, 1, || log_and_lossy_index::<K>(items))?,
-        Alone::of(run, ORDERED, items, 1, || peers::ordered::<K>(items, 1))?,
-        Alone::of(run, CHAINED, items, 1, || peers::bounded::<K>(items, 1))?,
+        Alone::of(run, ORDERED, items, 1, || {
+            peers::ordered::<K>(items, 1, huge)
+        })?,
+        Alone::of(run, CHAINED, items, 1, || {
+            peers::bounded::<K>(items, 1, huge)
+        })?,
     ])
 }
 
@@ -57,7 +62,7 @@ impl Figure for PlainTables {
                     at every key size. PUTs cost no more than GETs; with few GETs the chained table improves, since only they walk dependent links to their end.",
             here: "Our own circular log and lossy index (cache mode, FIFO, EREW) beside the standard library's ordered map, a BTreeMap here, and a bounded chained table with its \
                    items in its nodes. One core, two million items of 8-byte values, uniform keys. The other two keep keys of one length, known when they \
-                   are compiled. Ours is driven in batches with its prefetch pipeline, which Formica's was not.",
+                   are compiled. All lie on huge pages. Ours is driven in batches with its prefetch pipeline, which Formica's was not.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 1,

@@ -4,8 +4,9 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::ValueEnum;
 use glimmer_engine::Stages;
-use glimmer_loadgen::store_alone::{self, Candidate, Load, Mode, Options, Ours, peers::Peer};
+use glimmer_loadgen::store_alone::{self, Candidate, HeapPages, Load, Mode, Options, Ours};
 
+use super::peer_name::PeerName;
 use super::versus::{Distribution, seconds};
 
 /// Measure the store alone, in operations per random memory read
@@ -19,9 +20,11 @@ use super::versus::{Distribution, seconds};
 /// With --peers, the tables of others are driven by the same loop with the same
 /// keys and values, repetition by repetition in turn with ours: public crates,
 /// the standard library's ordered map, and mirrors of the tables that the papers
-/// compare with. They keep keys and values of a fixed length in the table itself
-/// and hash as we do. Every table stays in memory throughout: with 16 million
-/// items reckon with a gigabyte for each.
+/// compare with. They hash as we do, and lie on huge pages as ours do. Public
+/// tables come twice: with keys and values of a fixed length in the table itself,
+/// and, as NAME-bytes, with keys and values of any length, as ours have. Every
+/// table stays in memory throughout: with 16 million items reckon with a gigabyte
+/// for each, two for those that hold items of any length, five and more for moka.
 ///
 /// Examples:
 ///
@@ -29,7 +32,7 @@ use super::versus::{Distribution, seconds};
 ///
 ///   glimmer bench store --table cache,store,memc3 --access erew --cores 1 --dist uniform   our tables beside one another
 ///
-///   glimmer bench store --peers all --cores 1 --access erew   and beside everybody else's
+///   glimmer bench store --peers all --items 4000000 --cores 1 --access erew   and beside everybody else's
 ///
 ///   glimmer bench store --table memc3 --access crcw --peers hashbrown,dashmap --misses
 ///
@@ -53,6 +56,9 @@ pub struct Arguments {
     /// Tables of others, beside ours
     #[arg(long, value_delimiter = ',')]
     peers: Vec<PeerName>,
+    /// On which pages the tables of others are to lie; ours ask for huge ones
+    #[arg(long, default_value = "huge")]
+    peer_pages: Pages,
     /// Key popularity
     #[arg(long, value_delimiter = ',', default_value = "uniform,zipf")]
     dist: Vec<Distribution>,
@@ -104,52 +110,12 @@ enum Eviction {
     S3fifo,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
-enum PeerName {
-    /// The crate, behind a parking_lot lock for each of 64 shards
-    Hashbrown,
-    /// The crate
-    Dashmap,
-    /// The crate: reads take no lock
-    Papaya,
-    /// The crate: a cache, with a lock for each of 64 shards
-    #[value(name = "quick_cache")]
-    QuickCache,
-    /// The standard library's ordered map, one for each thread
-    Btreemap,
-    /// A chained table with bounded chains, one for each thread
-    BoundedChain,
-    /// memcached's table as MemC3 found it: chaining, strict LRU, one lock
-    ChainedLru,
-    /// The same with a lock for each bucket
-    ChainedLruStriped,
-    /// The four public crates
-    Public,
-    /// Everything
-    All,
-}
-
-impl PeerName {
-    fn candidates(self) -> Vec<Candidate> {
-        let [global, striped] = Candidate::MEMCACHED;
-        let public = Peer::PUBLIC.map(Candidate::Peer);
-        let one = |peer| vec![Candidate::Peer(peer)];
-        match self {
-            PeerName::Hashbrown => one(Peer::Sharded),
-            PeerName::Dashmap => one(Peer::Dash),
-            PeerName::Papaya => one(Peer::Papaya),
-            PeerName::QuickCache => one(Peer::Quick),
-            PeerName::Btreemap => one(Peer::Ordered),
-            PeerName::BoundedChain => one(Peer::Bounded),
-            PeerName::ChainedLru => vec![global],
-            PeerName::ChainedLruStriped => vec![striped],
-            PeerName::Public => public.into(),
-            PeerName::All => {
-                let others = [Peer::Ordered, Peer::Bounded].map(Candidate::Peer);
-                [&public[..], &others, &[global, striped]].concat()
-            }
-        }
-    }
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Pages {
+    /// On huge ones
+    Huge,
+    /// On those that malloc gets unless it is told otherwise, mostly small ones
+    Given,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -168,6 +134,10 @@ impl Arguments {
         let options = Options {
             items: self.items,
             candidates: self.candidates(),
+            peer_pages: match self.peer_pages {
+                Pages::Huge => HeapPages::Huge,
+                Pages::Given => HeapPages::Given,
+            },
             loads: self.loads(),
             cores: self.cores.clone(),
             pipelines: self.pipelines(),

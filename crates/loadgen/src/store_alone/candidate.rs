@@ -3,7 +3,13 @@
 use anyhow::Result;
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 
-use super::{mirror, peers::Peer, rig::Rig, tables::Ours};
+use super::{
+    heap_pages::HeapPages,
+    mirror,
+    peers::{Lengths, Peer},
+    rig::Rig,
+    tables::Ours,
+};
 
 /// An access mode (MICA §4.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,11 +70,25 @@ impl Candidate {
         matches!(self, Candidate::Ours(..))
     }
 
-    /// A table for so many workers, filled with `items` tiny items.
+    /// Whether keys and values may have any length.
+    pub fn holds_any_length(self) -> bool {
+        match self {
+            Candidate::Ours(..) => true,
+            Candidate::Peer(peer) => peer.lengths() == Lengths::Any,
+            Candidate::Mirror(_) => false,
+        }
+    }
+
+    /// A table for so many workers, filled with `items` tiny items, on huge pages if it is to be on any in particular.
     pub fn build(self, items: u32, workers: usize) -> Result<Box<dyn Rig>> {
+        self.build_on(HeapPages::Huge, items, workers)
+    }
+
+    /// The same, with what public tables have got from `malloc` on these pages.
+    pub fn build_on(self, pages: HeapPages, items: u32, workers: usize) -> Result<Box<dyn Rig>> {
         match self {
             Candidate::Ours(table, mode) => table.build(items, mode, workers),
-            Candidate::Peer(peer) => peer.build(items, workers),
+            Candidate::Peer(peer) => peer.build(items, workers, pages),
             Candidate::Mirror(kind) => kind.build_tiny(items, workers),
         }
     }

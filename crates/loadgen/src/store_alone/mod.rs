@@ -2,6 +2,7 @@
 //! reaches about 0.10); beside it, driven by the same loop, the tables of others.
 
 mod candidate;
+mod heap_pages;
 mod items;
 pub mod mirror;
 pub mod peers;
@@ -17,6 +18,8 @@ use glimmer_engine::Stages;
 
 use crate::{ceiling::Region, machine, popularity::Popularity};
 pub use candidate::{Candidate, Mode};
+pub use heap_pages::HeapPages;
+use heap_pages::Resident;
 pub use report::Report;
 use report::{Ceiling, Row};
 pub use rig::Rig;
@@ -31,6 +34,8 @@ pub struct Options {
     pub items: u32,
     /// Tables. What others reach is also stated as a part of what the first reaches.
     pub candidates: Vec<Candidate>,
+    /// On which pages the tables of others are to lie.
+    pub peer_pages: HeapPages,
     /// What they are asked.
     pub loads: Vec<Load>,
     /// Numbers of cores, one worker on each.
@@ -74,24 +79,23 @@ const CEILING_TIME: Duration = Duration::from_millis(300);
 struct Filled {
     candidate: Candidate,
     cores: usize,
-    /// Resident memory that filling it took, in bytes.
-    resident_bytes: u64,
+    /// Resident memory that filling it took.
+    resident: Resident,
     rig: Box<dyn Rig>,
 }
 
 fn fill(options: &Options, progress: &dyn Fn(&str)) -> Result<Vec<Filled>> {
-    let resident = || machine::resident_bytes(std::process::id()).map(|(now, _)| now);
     let mut filled = Vec::new();
     for &candidate in &options.candidates {
         for &cores in &options.cores {
             let (name, items) = (candidate.name(), options.items);
             progress(&format!("{name}, cores: {cores}: storing {items} items"));
-            let before = resident()?;
-            let rig = candidate.build(items, cores)?;
+            let before = Resident::now()?;
+            let rig = candidate.build_on(options.peer_pages, items, cores)?;
             filled.push(Filled {
                 candidate,
                 cores,
-                resident_bytes: resident()?.saturating_sub(before),
+                resident: Resident::now()?.since(before),
                 rig,
             });
         }
@@ -139,11 +143,13 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
             rows.extend(pipelines.iter().map(|(pipeline, _)| Row {
                 table: table.candidate.name(),
                 is_ours: table.candidate.is_ours(),
+                holds_any_length: table.candidate.holds_any_length(),
                 keys: keys.clone(),
                 gets_percent: *gets_percent,
                 cores: table.cores,
                 pipeline: pipeline.clone(),
-                bytes_per_item: table.resident_bytes as f64 / f64::from(options.items),
+                bytes_per_item: table.resident.bytes as f64 / f64::from(options.items),
+                huge_part: table.resident.huge_bytes as f64 / table.resident.bytes.max(1) as f64,
                 missed: 0.0,
                 operations_per_s: Vec::new(),
             }));

@@ -14,12 +14,16 @@ const NOISE_MAX: f64 = 0.10;
 pub(super) struct Row {
     pub(super) table: String,
     pub(super) is_ours: bool,
+    /// Whether its keys and values may have any length.
+    pub(super) holds_any_length: bool,
     pub(super) keys: String,
     pub(super) gets_percent: u32,
     pub(super) cores: usize,
     pub(super) pipeline: String,
     /// Resident memory of the table after it was filled, by its items.
     pub(super) bytes_per_item: f64,
+    /// What of that is on huge pages, as part of all.
+    pub(super) huge_part: f64,
     /// Reads that found nothing, as part of all, in the worst repetition.
     pub(super) missed: f64,
     pub(super) operations_per_s: Vec<f64>,
@@ -42,6 +46,15 @@ pub struct Report {
     pub(super) region_huge_bytes: u64,
     pub(super) ceilings: Vec<Ceiling>,
     pub(super) rows: Vec<Row>,
+}
+
+/// The fastest tables under a load.
+struct Lead<'a> {
+    ours: &'a Row,
+    /// The fastest of all others.
+    theirs: &'a Row,
+    /// The fastest of those that hold items of any length, as ours do.
+    alike: Option<&'a Row>,
 }
 
 impl Row {
@@ -97,8 +110,8 @@ impl Report {
         Some(Spread::of_ratios(&ours, &machine))
     }
 
-    /// For each load and number of cores, our fastest table and the fastest of the others.
-    fn leads(&self) -> Vec<(&Row, &Row)> {
+    /// For each load and number of cores, our fastest table and those of others to put beside it.
+    fn leads(&self) -> Vec<Lead<'_>> {
         let mut leads = Vec::new();
         let mut seen = Vec::new();
         for row in &self.rows {
@@ -107,14 +120,20 @@ impl Report {
                 continue;
             }
             seen.push(place);
-            let fastest = |ours: bool| {
-                let here =
-                    |other: &&Row| (other.load(), other.cores) == place && other.is_ours == ours;
+            let fastest = |belongs: &dyn Fn(&Row) -> bool| {
+                let here = |other: &&Row| (other.load(), other.cores) == place && belongs(other);
                 let median = |row: &&Row| Spread::of(&row.operations_per_s).median;
                 let rows = self.rows.iter().filter(here);
                 rows.max_by(|a, b| median(a).total_cmp(&median(b)))
             };
-            leads.extend(fastest(true).zip(fastest(false)));
+            let ours = fastest(&|row| row.is_ours);
+            let theirs = fastest(&|row| !row.is_ours);
+            let alike = fastest(&|row| !row.is_ours && row.holds_any_length);
+            leads.extend(ours.zip(theirs).map(|(ours, theirs)| Lead {
+                ours,
+                theirs,
+                alike,
+            }));
         }
         leads
     }
@@ -161,6 +180,7 @@ impl fmt::Display for Report {
             "of the whole pipeline",
             "missed",
             "bytes per item",
+            "on huge pages",
         ];
         let mut table = Table::new(heads);
         for row in &self.rows {
@@ -182,6 +202,7 @@ impl fmt::Display for Report {
                 text(whole.map(|whole| row.over(whole))),
                 format!("{:.2}%", row.missed * 100.0),
                 format!("{:.0}", row.bytes_per_item),
+                format!("{:.0}%", row.huge_part * 100.0),
             ]);
         }
         write!(out, "{table}")?;
@@ -194,16 +215,26 @@ impl fmt::Display for Report {
                 "our fastest",
                 "the fastest of the others",
                 "ratio",
+                "of those that hold items of any length",
+                "ratio",
             ];
             let mut table = Table::new(heads);
-            for (ours, theirs) in leads {
+            for Lead {
+                ours,
+                theirs,
+                alike,
+            } in leads
+            {
+                let over = |other: &Row| ours.over(other).text(2);
                 table.row([
                     ours.keys.clone(),
                     format!("{}%", ours.gets_percent),
                     ours.cores.to_string(),
                     ours.table.clone(),
                     theirs.table.clone(),
-                    ours.over(theirs).text(2),
+                    over(theirs),
+                    alike.map_or(String::new(), |alike| alike.table.clone()),
+                    alike.map_or(String::new(), over),
                 ]);
             }
             write!(out, "\n{table}")?;
@@ -232,11 +263,13 @@ mod tests {
         Row {
             table: table.to_owned(),
             is_ours,
+            holds_any_length: is_ours || table.ends_with("-bytes"),
             keys: "uniform".to_owned(),
             gets_percent: 95,
             cores: 1,
             pipeline: "whole".to_owned(),
             bytes_per_item: 40.0,
+            huge_part: 0.97,
             missed: 0.0,
             operations_per_s: rates.into(),
         }
@@ -249,6 +282,8 @@ mod tests {
             row("erew store", true, [10e6, 10e6]),
             row("dashmap", false, [5e6, 5e6]),
             row("papaya", false, [10e6, 10e6]),
+            row("dashmap-bytes", false, [4e6, 4e6]),
+            row("papaya-bytes", false, [2e6, 2e6]),
         ];
         let report = Report {
             items: 1,
@@ -264,9 +299,19 @@ mod tests {
         };
         let leads = report.leads();
         assert_eq!(leads.len(), 1);
-        let (ours, theirs) = leads[0];
+        let Lead {
+            ours,
+            theirs,
+            alike,
+        } = leads[0];
         assert_eq!((&*ours.table, &*theirs.table), ("erew s3fifo", "papaya"));
+        assert_eq!(alike.unwrap().table, "dashmap-bytes");
         let text = report.to_string();
+        assert!(
+            text.contains("6.25 (5.00..7.50)"),
+            "over the fastest of those alike: {text}"
+        );
+        assert!(text.contains("97%"), "on huge pages: {text}");
         assert!(text.contains("2.50 (2.00..3.00)"), "{text}");
         assert!(
             text.contains("0.21 (0.17..0.25)"),

@@ -182,7 +182,7 @@ impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Handle<
         self
     }
 
-    fn items(&self) -> u64 {
-        u64::from(self.0.items.load(Relaxed))
+    fn items(&self) -> Option<u64> {
+        Some(u64::from(self.0.items.load(Relaxed)))
     }
 }

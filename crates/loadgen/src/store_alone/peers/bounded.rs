@@ -126,7 +126,7 @@ impl<const K: usize, const V: usize> Handle<K, V> for Bounded<K, V> {
         self
     }
 
-    fn items(&self) -> u64 {
-        (self.nodes.len() - self.free.len()) as u64
+    fn items(&self) -> Option<u64> {
+        Some((self.nodes.len() - self.free.len()) as u64)
     }
 }

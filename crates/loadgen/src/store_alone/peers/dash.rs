@@ -1,16 +1,16 @@
 //! dashmap: hashbrown behind locks, inside one crate.
 
-use std::sync::Arc;
+use std::{hash::Hash, sync::Arc};
 
 use dashmap::DashMap;
 
-use super::{Handle, SHARDS, Session, Xxh3};
+use super::{Handle, Held, HeldKey, SHARDS, Session, Xxh3};
 
 /// One thread's handle.
 #[derive(Clone)]
-pub struct Dash<const K: usize, const V: usize>(Arc<DashMap<[u8; K], [u8; V], Xxh3>>);
+pub struct Dash<A, B>(Arc<DashMap<A, B, Xxh3>>);
 
-impl<const K: usize, const V: usize> Dash<K, V> {
+impl<A: Eq + Hash + Clone, B: Clone> Dash<A, B> {
     /// A table with room for so many items, for so many threads.
     pub fn handles(capacity: usize, threads: usize) -> Vec<Self> {
         let capacity = capacity + capacity / 50;
@@ -19,23 +19,29 @@ impl<const K: usize, const V: usize> Dash<K, V> {
     }
 }
 
-impl<const K: usize, const V: usize> Session<K, V> for Dash<K, V> {
+impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Session<K, V> for Dash<A, B> {
     #[inline(always)]
     fn get(&mut self, key: &[u8; K]) -> Option<[u8; V]> {
-        self.0.get(key).map(|value| *value)
+        self.0.get(A::sought(key)).map(|value| value.bytes())
     }
 
     #[inline(always)]
     fn put(&mut self, key: [u8; K], value: [u8; V]) {
-        self.0.insert(key, value);
+        if B::ALLOCATES
+            && let Some(mut held) = self.0.get_mut(A::sought(&key))
+        {
+            held.write(value);
+            return;
+        }
+        self.0.insert(A::hold(key), B::hold(value));
     }
 
     fn remove(&mut self, key: &[u8; K]) -> bool {
-        self.0.remove(key).is_some()
+        self.0.remove(A::sought(key)).is_some()
     }
 }
 
-impl<const K: usize, const V: usize> Handle<K, V> for Dash<K, V> {
+impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Handle<K, V> for Dash<A, B> {
     const SHARED: bool = true;
     type Session<'a> = &'a mut Self;
 
@@ -43,7 +49,7 @@ impl<const K: usize, const V: usize> Handle<K, V> for Dash<K, V> {
         self
     }
 
-    fn items(&self) -> u64 {
-        self.0.len() as u64
+    fn items(&self) -> Option<u64> {
+        Some(self.0.len() as u64)
     }
 }

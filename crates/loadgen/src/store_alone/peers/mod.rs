@@ -1,32 +1,45 @@
 //! Tables that others have written, as their users would use them: public crates, and the ordered map of the standard library.
 //!
-//! They are given every advantage. Keys and values are arrays of a length that is known when the table is compiled, and lie in the
-//! table itself where it has a place for them; a cache, whose items may have any length, has to look them up elsewhere. All of them
-//! hash keys as we do, with XXH3, so that no table wins or loses by its hash.
+//! Most come twice. First with every advantage: keys and values are arrays of a length that is known when the table is compiled, and lie in the
+//! table itself where it has a place for them; a cache, whose items may have any length, has to look them up elsewhere. Then with keys and
+//! values of any length, as whoever makes a cache of byte strings with them has to hold them. All of them that can be told which hash to
+//! use hash keys as we do, with XXH3, so that no table wins or loses by its hash.
 
 mod bounded;
 mod dash;
+mod held;
+mod kind;
+mod moka;
 mod ordered;
 mod papaya;
 mod quick;
+mod scc_cache;
+mod scc_map;
+mod segcache;
 mod sharded;
+mod unshared;
 
 use std::hash::{BuildHasher, Hasher};
 
-use anyhow::Result;
-
 use super::{
-    items::{self, SEED, TINY_BYTES, key, value},
-    rig::{Loss, Rig, Tally, Task, Team, Worker},
+    items::{self, SEED, key, value},
+    rig::{Loss, Tally, Task, Team, Worker},
     stream::{Operation, Share},
 };
 
 pub use bounded::Bounded;
 pub use dash::Dash;
+pub use held::{Held, HeldKey};
+pub use kind::{Lengths, Peer, Public, bounded, ordered};
+pub use moka::Moka;
 pub use ordered::Ordered;
 pub use papaya::Papaya;
 pub use quick::Quick;
+pub use scc_cache::SccCache;
+pub use scc_map::SccMap;
+pub use segcache::Pelikan;
 pub use sharded::Sharded;
+pub use unshared::Unshared;
 
 /// Shards of tables that have a number of them to choose: many more than threads.
 const SHARDS: usize = 64;
@@ -44,8 +57,10 @@ pub trait Handle<const K: usize, const V: usize>: Send {
     /// Begins a batch.
     fn session(&mut self) -> Self::Session<'_>;
 
-    /// Items in it.
-    fn items(&self) -> u64;
+    /// Items in it, where the table can say.
+    fn items(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// A table at work.
@@ -108,7 +123,7 @@ impl<H: Handle<K, V>, const K: usize, const V: usize> Worker for Driven<H, K, V>
     }
 
     fn items(&mut self) -> Option<u64> {
-        Some(self.0.items())
+        self.0.items()
     }
 }
 
@@ -126,83 +141,6 @@ pub fn team<H: Handle<K, V>, const K: usize, const V: usize>(
         keyhash: items::keyhash::<K>,
     };
     Team::new(handles.into_iter().map(Driven).collect(), share, loss)
-}
-
-/// A table of someone else.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Peer {
-    /// `hashbrown` behind `parking_lot` locks, a lock to each of many shards.
-    Sharded,
-    /// `dashmap`.
-    Dash,
-    /// `papaya`.
-    Papaya,
-    /// `quick_cache`.
-    Quick,
-    /// The standard library's `BTreeMap`, one for each thread.
-    Ordered,
-    /// A chained table whose chains are bounded, one for each thread (Formica's `ChainedLossyHashStore`).
-    Bounded,
-}
-
-impl Peer {
-    /// All that are public and hash.
-    pub const PUBLIC: [Peer; 4] = [Peer::Sharded, Peer::Dash, Peer::Papaya, Peer::Quick];
-
-    /// Its name in tables and on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Peer::Sharded => "hashbrown",
-            Peer::Dash => "dashmap",
-            Peer::Papaya => "papaya",
-            Peer::Quick => "quick_cache",
-            Peer::Ordered => "btreemap",
-            Peer::Bounded => "bounded-chain",
-        }
-    }
-
-    /// Whether an operation takes a lock.
-    pub fn locks(self) -> bool {
-        matches!(self, Peer::Sharded | Peer::Dash | Peer::Quick)
-    }
-
-    /// A table for so many threads, filled with `items` tiny items.
-    pub fn build(self, items: u32, workers: usize) -> Result<Box<dyn Rig>> {
-        const K: usize = TINY_BYTES;
-        let capacity = items as usize;
-        let lossless = Loss::AtMost(0.0);
-        match self {
-            Peer::Sharded => filled(Sharded::<K, K>::handles(capacity, workers), items, lossless),
-            Peer::Dash => filled(Dash::<K, K>::handles(capacity, workers), items, lossless),
-            Peer::Papaya => filled(Papaya::<K, K>::handles(capacity, workers), items, lossless),
-            Peer::Quick => filled(Quick::<K, K>::handles(capacity, workers), items, lossless),
-            Peer::Ordered => ordered::<K>(items, workers),
-            Peer::Bounded => bounded::<K>(items, workers),
-        }
-    }
-}
-
-/// The ordered map, one for each thread, filled with `items` items of `K`-byte keys and tiny values.
-pub fn ordered<const K: usize>(items: u32, workers: usize) -> Result<Box<dyn Rig>> {
-    let handles = (0..workers).map(|_| Ordered::<K, TINY_BYTES>::default());
-    filled(handles.collect(), items, Loss::AtMost(0.0))
-}
-
-/// The bounded chained table, one for each thread, filled with `items` items of `K`-byte keys and tiny values.
-pub fn bounded<const K: usize>(items: u32, workers: usize) -> Result<Box<dyn Rig>> {
-    // Hashing does not divide the keys evenly among the threads.
-    let part = (items as usize + items as usize / 20) / workers + 64;
-    let handles = (0..workers).map(|_| Bounded::<K, TINY_BYTES>::new(part));
-    let loss = Loss::AtMost(Bounded::<K, TINY_BYTES>::LOSS_MAX);
-    filled(handles.collect(), items, loss)
-}
-
-fn filled<H: Handle<K, V> + 'static, const K: usize, const V: usize>(
-    handles: Vec<H>,
-    items: u32,
-    loss: Loss,
-) -> Result<Box<dyn Rig>> {
-    Ok(Box::new(team(handles, loss).fill(items)?))
 }
 
 /// XXH3 for tables that hash keys themselves.

@@ -37,7 +37,7 @@ impl<const K: usize, const V: usize> Handle<K, V> for Ordered<K, V> {
         self
     }
 
-    fn items(&self) -> u64 {
-        self.0.len() as u64
+    fn items(&self) -> Option<u64> {
+        Some(self.0.len() as u64)
     }
 }

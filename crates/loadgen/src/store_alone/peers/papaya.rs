@@ -4,15 +4,13 @@ use std::sync::Arc;
 
 use papaya::{HashMap, HashMapRef, LocalGuard};
 
-use super::{Handle, Session, Xxh3};
-
-type Map<const K: usize, const V: usize> = HashMap<[u8; K], [u8; V], Xxh3>;
+use super::{Handle, Held, HeldKey, Session, Xxh3};
 
 /// One thread's handle. It is pinned once for every batch.
 #[derive(Clone)]
-pub struct Papaya<const K: usize, const V: usize>(Arc<Map<K, V>>);
+pub struct Papaya<A, B>(Arc<HashMap<A, B, Xxh3>>);
 
-impl<const K: usize, const V: usize> Papaya<K, V> {
+impl<A: Clone, B: Clone> Papaya<A, B> {
     /// A table with room for so many items, for so many threads.
     pub fn handles(capacity: usize, threads: usize) -> Vec<Self> {
         let map = HashMap::with_capacity_and_hasher(capacity, Xxh3);
@@ -21,36 +19,35 @@ impl<const K: usize, const V: usize> Papaya<K, V> {
 }
 
 /// A batch under one guard.
-pub struct Pinned<'a, const K: usize, const V: usize>(
-    HashMapRef<'a, [u8; K], [u8; V], Xxh3, LocalGuard<'a>>,
-);
+pub struct Pinned<'a, A, B>(HashMapRef<'a, A, B, Xxh3, LocalGuard<'a>>);
 
-impl<const K: usize, const V: usize> Session<K, V> for Pinned<'_, K, V> {
+impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Session<K, V> for Pinned<'_, A, B> {
     #[inline(always)]
     fn get(&mut self, key: &[u8; K]) -> Option<[u8; V]> {
-        self.0.get(key).copied()
+        self.0.get(A::sought(key)).map(B::bytes)
     }
 
+    // A value that readers may be at cannot be written over.
     #[inline(always)]
     fn put(&mut self, key: [u8; K], value: [u8; V]) {
-        self.0.insert(key, value);
+        self.0.insert(A::hold(key), B::hold(value));
     }
 
     fn remove(&mut self, key: &[u8; K]) -> bool {
-        self.0.remove(key).is_some()
+        self.0.remove(A::sought(key)).is_some()
     }
 }
 
-impl<const K: usize, const V: usize> Handle<K, V> for Papaya<K, V> {
+impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Handle<K, V> for Papaya<A, B> {
     const SHARED: bool = true;
-    type Session<'a> = Pinned<'a, K, V>;
+    type Session<'a> = Pinned<'a, A, B>;
 
     #[inline(always)]
-    fn session(&mut self) -> Pinned<'_, K, V> {
+    fn session(&mut self) -> Pinned<'_, A, B> {
         Pinned(self.0.pin())
     }
 
-    fn items(&self) -> u64 {
-        self.0.len() as u64
+    fn items(&self) -> Option<u64> {
+        Some(self.0.len() as u64)
     }
 }

@@ -1,21 +1,19 @@
 //! quick_cache: a cache with S3-FIFO's kind of eviction, a lock for each of its shards.
 
-use std::sync::Arc;
+use std::{hash::Hash, sync::Arc};
 
 use quick_cache::{
     OptionsBuilder, UnitWeighter,
     sync::{Cache, DefaultLifecycle},
 };
 
-use super::{Handle, SHARDS, Session, Xxh3};
-
-type Map<const K: usize, const V: usize> = Cache<[u8; K], [u8; V], UnitWeighter, Xxh3>;
+use super::{Handle, Held, HeldKey, SHARDS, Session, Xxh3};
 
 /// One thread's handle.
 #[derive(Clone)]
-pub struct Quick<const K: usize, const V: usize>(Arc<Map<K, V>>);
+pub struct Quick<A, B>(Arc<Cache<A, B, UnitWeighter, Xxh3>>);
 
-impl<const K: usize, const V: usize> Quick<K, V> {
+impl<A: Eq + Hash + Clone, B: Clone> Quick<A, B> {
     /// A cache with room for so many items, and for how unevenly hashing fills its shards, so that it evicts none; for so
     /// many threads.
     pub fn handles(capacity: usize, threads: usize) -> Vec<Self> {
@@ -32,23 +30,23 @@ impl<const K: usize, const V: usize> Quick<K, V> {
     }
 }
 
-impl<const K: usize, const V: usize> Session<K, V> for Quick<K, V> {
+impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Session<K, V> for Quick<A, B> {
     #[inline(always)]
     fn get(&mut self, key: &[u8; K]) -> Option<[u8; V]> {
-        self.0.get(key)
+        self.0.get(A::sought(key)).map(|value| value.bytes())
     }
 
     #[inline(always)]
     fn put(&mut self, key: [u8; K], value: [u8; V]) {
-        self.0.insert(key, value);
+        self.0.insert(A::hold(key), B::hold(value));
     }
 
     fn remove(&mut self, key: &[u8; K]) -> bool {
-        self.0.remove(key).is_some()
+        self.0.remove(A::sought(key)).is_some()
     }
 }
 
-impl<const K: usize, const V: usize> Handle<K, V> for Quick<K, V> {
+impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Handle<K, V> for Quick<A, B> {
     const SHARED: bool = true;
     type Session<'a> = &'a mut Self;
 
@@ -56,7 +54,7 @@ impl<const K: usize, const V: usize> Handle<K, V> for Quick<K, V> {
         self
     }
 
-    fn items(&self) -> u64 {
-        self.0.len() as u64
+    fn items(&self) -> Option<u64> {
+        Some(self.0.len() as u64)
     }
 }

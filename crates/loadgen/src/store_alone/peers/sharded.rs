@@ -3,77 +3,53 @@
 use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
-use hashbrown::{HashTable, hash_table::Entry};
+use glimmer_base::Keyhash;
 use parking_lot::RwLock;
 
-use super::{Handle, SHARDS, Session};
+use super::{Handle, Held, HeldKey, SHARDS, Session, unshared::Unshared};
 use crate::store_alone::items::SEED;
 
-type Shard<const K: usize, const V: usize> = CachePadded<RwLock<HashTable<([u8; K], [u8; V])>>>;
+type Shard<A, B> = CachePadded<RwLock<Unshared<A, B>>>;
 
 /// One thread's handle. The keyhash is computed once, for shard and table.
 #[derive(Clone)]
-pub struct Sharded<const K: usize, const V: usize>(Arc<[Shard<K, V>]>);
+pub struct Sharded<A, B>(Arc<[Shard<A, B>]>);
 
-impl<const K: usize, const V: usize> Sharded<K, V> {
+impl<A: Clone, B: Clone> Sharded<A, B> {
     /// A table with room for so many items, for so many threads.
     pub fn handles(capacity: usize, threads: usize) -> Vec<Self> {
         let each = (capacity + capacity / 50) / SHARDS + 16;
-        let shards = (0..SHARDS).map(|_| RwLock::new(HashTable::with_capacity(each)).into());
+        let shards = (0..SHARDS).map(|_| RwLock::new(Unshared::new(each)).into());
         vec![Sharded(shards.collect()); threads]
     }
 
     #[inline(always)]
-    fn shard(&self, key: &[u8; K]) -> (u64, &Shard<K, V>) {
+    fn shard<const K: usize>(&self, key: &[u8; K]) -> (Keyhash, &Shard<A, B>) {
         let keyhash = SEED.keyhash(key);
-        (keyhash.0, &self.0[keyhash.partition(SHARDS)])
+        (keyhash, &self.0[keyhash.partition(SHARDS)])
     }
 }
 
-/// The hash that a shard's table works with. It takes buckets from the low bits and tags from the seven highest, six of which are
-/// alike throughout a shard: others are mixed into them.
-#[inline(always)]
-fn spread(keyhash: u64) -> u64 {
-    keyhash ^ keyhash << 7
-}
-
-impl<const K: usize, const V: usize> Session<K, V> for Sharded<K, V> {
+impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Session<K, V> for Sharded<A, B> {
     #[inline(always)]
     fn get(&mut self, key: &[u8; K]) -> Option<[u8; V]> {
         let (keyhash, shard) = self.shard(key);
-        let shard = shard.read();
-        shard
-            .find(spread(keyhash), |item| item.0 == *key)
-            .map(|item| item.1)
+        shard.read().find(keyhash, key)
     }
 
     #[inline(always)]
     fn put(&mut self, key: [u8; K], value: [u8; V]) {
         let (keyhash, shard) = self.shard(&key);
-        let mut shard = shard.write();
-        let rehash = |item: &([u8; K], [u8; V])| spread(SEED.keyhash(&item.0).0);
-        match shard.entry(spread(keyhash), |item| item.0 == key, rehash) {
-            Entry::Occupied(mut item) => item.get_mut().1 = value,
-            Entry::Vacant(place) => {
-                place.insert((key, value));
-            }
-        }
+        shard.write().store(keyhash, key, value);
     }
 
     fn remove(&mut self, key: &[u8; K]) -> bool {
         let (keyhash, shard) = self.shard(key);
-        let mut shard = shard.write();
-        match shard.find_entry(spread(keyhash), |item| item.0 == *key) {
-            Ok(item) => {
-                item.remove();
-                true
-            }
-            Err(_) => false,
-        }
+        shard.write().take(keyhash, key)
     }
 }
 
-impl<const K: usize, const V: usize> Handle<K, V> for Sharded<K, V> {
+impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Handle<K, V> for Sharded<A, B> {
     const SHARED: bool = true;
     type Session<'a> = &'a mut Self;
 
@@ -81,7 +57,7 @@ impl<const K: usize, const V: usize> Handle<K, V> for Sharded<K, V> {
         self
     }
 
-    fn items(&self) -> u64 {
-        self.0.iter().map(|shard| shard.read().len() as u64).sum()
+    fn items(&self) -> Option<u64> {
+        Some(self.0.iter().map(|shard| shard.read().count()).sum())
     }
 }
