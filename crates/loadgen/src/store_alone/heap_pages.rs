@@ -22,7 +22,7 @@ pub enum HeapPages {
 
 impl HeapPages {
     /// Puts what this process has got from `malloc` so far onto these pages. A kernel that has no huge pages, or will give none, changes nothing:
-    /// [`Resident`] says what became of it.
+    /// the report says what became of it.
     pub fn provide(self) -> io::Result<()> {
         if self == HeapPages::Given || are_switched_off() {
             return Ok(());
