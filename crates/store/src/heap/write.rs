@@ -197,3 +197,67 @@ impl<'a> WordSink<'a> {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Every way in which keys, values and fields of all lengths meet within words.
+    #[test]
+    fn what_was_written_is_read_and_nothing_behind_it_is_touched() {
+        const GUARD: u64 = 0xDEAD_BEEF_DEAD_BEEF;
+        let bytes: Vec<u8> = (0..600u32).map(|i| (i * 7 + 1) as u8).collect();
+        let words: Vec<AtomicU64> = (0..128).map(|_| AtomicU64::new(GUARD)).collect();
+        let value_lens = (0..34).chain([255, 256, 257, 300]);
+        let cases = value_lens.flat_map(|value| (1..34).chain([249]).map(move |key| (key, value)));
+        for (key_len, value_len) in cases {
+            for fields in 0..16u32 {
+                let has = |bit: u32| fields >> bit & 1 == 1;
+                let (key, value) = (&bytes[..key_len], &bytes[300..300 + value_len]);
+                let middle = if has(3) { value_len / 2 } else { value_len };
+                let item = NewItem {
+                    key,
+                    value: [&value[..middle], &value[middle..]],
+                    flags: if has(0) { 0xF1A6_0001 } else { 0 },
+                    expiry: match has(1) {
+                        true => Expiry::at_ms(123_456_789),
+                        false => Expiry::NEVER,
+                    },
+                    history: History {
+                        accessed_s: if has(2) { 77 } else { 0 },
+                        ..History::NEW
+                    },
+                };
+                write_item(Words::of(&words), &item, 42);
+                let count = item.layout().words();
+                assert!(count <= item.layout().words_with_all());
+                assert!(
+                    words[count..]
+                        .iter()
+                        .all(|word| word.load(Relaxed) == GUARD)
+                );
+
+                let read = Item::of_key(Words::of(&words[..count]), key).unwrap();
+                assert_eq!((read.words(), read.layout()), (count, item.layout()));
+                assert_eq!((read.cas(), read.flags()), (42, item.flags));
+                assert_eq!(
+                    (read.expiry(), read.accessed_s()),
+                    (item.expiry, item.history.accessed_s)
+                );
+                let mut out = vec![9];
+                read.value().append_to(&mut out);
+                assert_eq!(out, [&[9], value].concat());
+                let short = read.value().short_bytes(&mut [0; 32]).map(<[u8]>::to_vec);
+                assert_eq!(short, (value_len <= 24).then(|| value.to_vec()));
+
+                let mut other = key.to_vec();
+                other[key_len - 1] ^= 1;
+                assert!(!read.key_is(&other) && read.key_is(key));
+                assert!(Item::of_key(Words::of(&words), &other).is_none());
+                assert!(Item::of_key(Words::of(&words), &bytes[..key_len + 1]).is_none());
+                assert!(Item::of_key(Words::of(&words[..count - 1]), key).is_none() || count == 2);
+                words.iter().for_each(|word| word.store(GUARD, Relaxed));
+            }
+        }
+    }
+}
