@@ -5,7 +5,8 @@
 //! requests [`BUCKET_AHEAD`] places before it are executed, and its item while those [`ITEM_AHEAD`]
 //! places before it are, so that by the time it is executed both are in the cache. The stages only
 //! prefetch: the second fetches by what the first has computed, though the bucket may be elsewhere by then. Execution
-//! looks everything up anew, because a request earlier in the batch may have changed it.
+//! looks everything up anew, because a request earlier in the batch may have changed it; what the first stage has computed
+//! it uses where a table can tell that it still holds.
 
 use crate::Partitions;
 use glimmer_base::Keyhash;
@@ -57,14 +58,15 @@ impl<T: Table> Prefetch for Partitions<T> {
     }
 }
 
-/// Runs `execute` on every job of a batch in order, with each job's bucket and item fetched ahead.
+/// Runs `execute` on every job of a batch in order, with each job's bucket and item fetched ahead. It is told where the bucket was then; the default, if
+/// no stage has looked.
 #[inline(always)]
 pub fn staged<T: Prefetch, J>(
     table: &mut T,
     jobs: &[J],
     stages: Stages,
     keyhash: impl Fn(&J) -> Keyhash,
-    mut execute: impl FnMut(&mut T, usize, &J),
+    mut execute: impl FnMut(&mut T, usize, T::Place, &J),
 ) {
     let mut places = [T::Place::default(); BUCKET_AHEAD];
     let fetch_bucket = |table: &T, places: &mut [T::Place; BUCKET_AHEAD], at: usize| {
@@ -88,8 +90,9 @@ pub fn staged<T: Prefetch, J>(
         fetch_item(table, &places, at);
     }
     for (at, job) in jobs.iter().enumerate() {
+        let place = places[at % BUCKET_AHEAD];
         fetch_bucket(table, &mut places, at + BUCKET_AHEAD);
         fetch_item(table, &places, at + ITEM_AHEAD);
-        execute(table, at, job);
+        execute(table, at, place, job);
     }
 }

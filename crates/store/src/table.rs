@@ -17,7 +17,7 @@ pub trait Table: Send + Sized + 'static {
     /// Who may touch what.
     type Access: Access;
     /// A writer at work.
-    type Writer<'a>: TableWriter
+    type Writer<'a>: TableWriter<Place = Self::Place>
     where
         Self: 'a;
     /// Where a key's bucket was at a moment.
@@ -60,6 +60,9 @@ pub enum Absence {
 
 /// A writer at work: requests are executed on this. An item that has expired is not there.
 pub trait TableWriter {
+    /// See [`Table::Place`].
+    type Place: Copy;
+
     /// Takes the CAS uniques of items that are stored from now on from `sequence`.
     fn draw_cas_from(&mut self, sequence: CasSequence);
 
@@ -74,6 +77,20 @@ pub trait TableWriter {
         now: Moment,
         take: impl FnOnce(&Item<'_>) -> T,
     ) -> Option<T>;
+
+    /// [`read`](Self::read), with the place that [`Table::place`] gave for the key not long ago, or the default for none. A table for which finding the place
+    /// is a good part of a read uses it, if it is still the key's.
+    #[inline(always)]
+    fn read_at<T>(
+        &mut self,
+        _place: Self::Place,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        take: impl FnOnce(&Item<'_>) -> T,
+    ) -> Option<T> {
+        self.read(keyhash, key, now, take)
+    }
 
     /// Stores an item under its key, in place of the one that is there, with the CAS unique of its history or, if that has none, a new one.
     fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored;

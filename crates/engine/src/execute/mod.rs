@@ -117,14 +117,14 @@ impl<T: Table> Engine for Executor<T> {
             jobs,
             Stages::ALL,
             |job| job.keyhash,
-            |partitions, at, job| {
+            |partitions, at, place, job| {
                 let (out, halt) = (&mut outs[job.out as usize], &mut halted[job.out as usize]);
                 if halt.is_none() && out.len() >= REPLY_BYTES_HIGH {
                     *halt = Some(Status::NoRoom);
                 }
                 let status = match *halt {
                     Some(status) => status,
-                    None => match decoded(partitions, &mut context, job, out) {
+                    None => match decoded(partitions, place, &mut context, job, out) {
                         Ok(()) => Status::Done,
                         Err(Busy) => {
                             *halt = Some(Status::Skipped);
@@ -176,12 +176,13 @@ impl<T: Table> Engine for Executor<T> {
 #[inline(always)]
 fn decoded<T: Table>(
     partitions: &mut Partitions<T>,
+    place: T::Place,
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Busy> {
     if !job.request.has_base64_key() {
-        return execute(partitions, context, job, out);
+        return execute(partitions, place, context, job, out);
     }
     let mut buffer = [0; base64::DECODED_BYTES_MAX];
     let key = base64::decode(job.request.key, &mut buffer);
@@ -190,29 +191,31 @@ fn decoded<T: Table>(
         request: Request { key, ..job.request },
         ..*job
     };
-    execute_apart(partitions, context, &job, out)
+    execute_apart(partitions, place, context, &job, out)
 }
 
 /// [`execute`] out of the way of the requests that are many.
 #[inline(never)]
 fn execute_apart<T: Table>(
     partitions: &mut Partitions<T>,
+    place: T::Place,
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Busy> {
-    execute(partitions, context, job, out)
+    execute(partitions, place, context, job, out)
 }
 
 #[inline(always)]
 fn execute<T: Table>(
     partitions: &mut Partitions<T>,
+    place: T::Place,
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Busy> {
     if matches!(job.request.verb, Verb::Get) {
-        return read::get(partitions.handle(job.keyhash), context, job, out);
+        return read::get(partitions.handle(job.keyhash), place, context, job, out);
     }
     let owner = partitions.owner(job.keyhash).ok_or(Busy)?;
     let mut writer = owner.enter(context.flushes);

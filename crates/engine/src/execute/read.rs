@@ -11,6 +11,7 @@ use glimmer_store::table::{Absence, Busy, Table, TableReader, TableWriter};
 #[inline(always)]
 pub fn get<T: Table>(
     handle: &mut Handle<T>,
+    place: T::Place,
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
@@ -49,7 +50,8 @@ pub fn get<T: Table>(
     }
     let owner = handle.owner.as_mut().ok_or(Busy)?;
     let mut writer = owner.enter(context.flushes);
-    let read = writer.read(job.keyhash, request.key, context.now, |item| {
+    let (keyhash, now) = (job.keyhash, context.now);
+    let read = writer.read_at(place, keyhash, request.key, now, |item| {
         answer::value(out, request, item, context)
     });
     match read {

@@ -219,14 +219,14 @@ impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
             hashed,
             task.stages,
             |job| job.0,
-            |partitions, _, &(keyhash, operation)| {
+            |partitions, _, place, &(keyhash, operation)| {
                 let number = operation.number();
                 if operation.writes() {
                     put::<T, K, V>(partitions, keyhash, number, version);
                     return;
                 }
                 reads += 1;
-                match get::<T, K, V>(partitions, keyhash, number, scratch) {
+                match get::<T, K, V>(partitions, place, keyhash, number, scratch) {
                     Some(value) => {
                         found += 1;
                         wrong += u64::from(!items::is_value(&value, number));
@@ -272,6 +272,7 @@ fn put<T: Table, const K: usize, const V: usize>(
 #[inline(always)]
 fn get<T: Table, const K: usize, const V: usize>(
     partitions: &mut Partitions<T>,
+    place: T::Place,
     keyhash: Keyhash,
     number: u32,
     scratch: &mut Vec<u8>,
@@ -290,7 +291,7 @@ fn get<T: Table, const K: usize, const V: usize>(
     let owner = partitions
         .owner(keyhash)
         .expect("lists hold only reads that a worker may do");
-    owner.enter(0).read(keyhash, &key, NOW, bytes)
+    owner.enter(0).read_at(place, keyhash, &key, NOW, bytes)
 }
 
 #[inline(always)]

@@ -22,7 +22,38 @@ impl<A: Access> Writer<'_, A> {
         now: Moment,
         take: impl FnOnce(&Item<'_>) -> T,
     ) -> Option<T> {
-        let found = self.find(keyhash, key, now)?;
+        self.read_in(&self.shared.directory.home(keyhash), key, now, take)
+    }
+
+    /// Reads an item whose home was `home` not long ago. The default home, which is nobody's, has tag zero.
+    #[inline(always)]
+    pub fn read_at<T>(
+        &mut self,
+        home: Home,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        take: impl FnOnce(&Item<'_>) -> T,
+    ) -> Option<T> {
+        // All else follows from the keyhash alone; only the segment may have been split since, or been flushed.
+        if home.tag != 0 && self.shared.directory.unchanged(&home) {
+            return self.read_in(&home, key, now, take);
+        }
+        self.read(keyhash, key, now, take)
+    }
+
+    #[inline(always)]
+    fn read_in<T>(
+        &self,
+        home: &Home,
+        key: &[u8],
+        now: Moment,
+        take: impl FnOnce(&Item<'_>) -> T,
+    ) -> Option<T> {
+        let found = self.shared.find(home, key)?;
+        if expired(&found.item, now) {
+            return None;
+        }
         let taken = take(&found.item);
         self.count_use(&found);
         Some(taken)

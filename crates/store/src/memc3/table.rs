@@ -53,6 +53,8 @@ impl<A: Access> Table for Owner<A> {
 }
 
 impl<A: Access> TableWriter for Writer<'_, A> {
+    type Place = Home;
+
     fn draw_cas_from(&mut self, sequence: CasSequence) {
         self.state.cas = sequence;
     }
@@ -71,6 +73,18 @@ impl<A: Access> TableWriter for Writer<'_, A> {
         take: impl FnOnce(&Item<'_>) -> T,
     ) -> Option<T> {
         Writer::read(self, keyhash, key, now, take)
+    }
+
+    #[inline(always)]
+    fn read_at<T>(
+        &mut self,
+        place: Home,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        take: impl FnOnce(&Item<'_>) -> T,
+    ) -> Option<T> {
+        Writer::read_at(self, place, keyhash, key, now, take)
     }
 
     #[inline(always)]

@@ -54,6 +54,8 @@ impl<A: Access, E: Evict> Table for Owner<A, E> {
 }
 
 impl<A: Access, E: Evict> TableWriter for Writer<'_, A, E> {
+    type Place = usize;
+
     fn draw_cas_from(&mut self, sequence: CasSequence) {
         self.state.cas = sequence;
     }

@@ -52,6 +52,8 @@ impl<A: Access> Table for Owner<A> {
 }
 
 impl<A: Access> TableWriter for Writer<'_, A> {
+    type Place = usize;
+
     fn draw_cas_from(&mut self, sequence: CasSequence) {
         self.state.cas = sequence;
     }
