@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use std::time::{Duration, Instant};
 
 /// For each fuzz target, in the test suite; `cargo xtask fuzz` takes longer.
-const FUZZ_SECONDS: u32 = 10;
+const FUZZ_SECONDS: u32 = 5;
 
 /// One part of the test suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
