@@ -32,10 +32,4 @@ impl<'a> Words<'a> {
     pub fn range(self, at: usize, count: usize) -> &'a [AtomicU64] {
         &self.0[at..at + count]
     }
-
-    /// The view from a place on.
-    #[inline(always)]
-    pub fn from(self, at: usize) -> Words<'a> {
-        Words(&self.0[at..])
-    }
 }

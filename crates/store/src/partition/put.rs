@@ -162,10 +162,12 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         if let Some(main) = chain {
             main.write_begin(true);
         }
-        let place = found.item.place();
-        write_item(place, item, cas);
+        write_item(found.item.place(), item, cas);
         if extent > words {
-            write_filler(place.from(words as usize), extent - words);
+            // Fillers may reach further than the largest item, and so than the item's own place.
+            let log = self.shared.log(found.entry.log());
+            let behind = log.geometry().position(found.entry.offset()) + words as usize;
+            write_filler(log.place(behind), extent - words);
         }
         // Readers may have counted since.
         let entry = match A::SHARED_READS {
