@@ -162,6 +162,7 @@ impl Worker {
             Some(worker) => self.shared.hand_over(worker, stream, accepts),
             None => {
                 self.tally.rejected_connections += 1;
+                self.show_figures();
                 // Whether it arrives is the client's concern.
                 let _ = stream.send(TOO_MANY);
             }
@@ -196,6 +197,7 @@ impl Worker {
             return;
         }
         self.tally.total_connections += 1;
+        self.show_figures();
         if let Some(guest) = self.connections[key].guest() {
             let shared = &self.shared;
             (shared.observers).show_connection(guest, None, &shared.doorbells);

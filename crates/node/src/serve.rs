@@ -280,6 +280,8 @@ impl Worker {
                 );
                 self.shared.roster.release(self.me);
                 self.tally.curr_connections -= 1;
+                // The client must not see the end of its connection before it is counted: it may ask for the figures next.
+                self.show_figures();
             }
             Link::Datagram(answer) => self.send_answer(answer),
         }

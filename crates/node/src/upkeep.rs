@@ -24,8 +24,7 @@ impl Worker {
             let is_idle = |connection: &Connection| {
                 connection.feed.is_none() && now_ms - connection.progress_ms >= idle_ms
             };
-            let reason = CloseReason::IdleTimeout;
-            self.tally.idle_kicks += self.close_where(reason, is_idle);
+            self.close_where(CloseReason::IdleTimeout, is_idle);
         }
     }
 
@@ -125,18 +124,18 @@ impl Worker {
         &mut self,
         reason: CloseReason,
         mut condition: impl FnMut(&Connection) -> bool,
-    ) -> u64 {
+    ) {
         let chosen: Vec<ConnectionKey> = self
             .connections
             .iter()
             .filter(|(_, c)| condition(c))
             .map(|(key, _)| key)
             .collect();
-        for &key in &chosen {
+        for key in chosen {
             self.connections[key].reason = reason;
+            self.tally.idle_kicks += u64::from(reason == CloseReason::IdleTimeout);
             self.close(key);
         }
-        chosen.len() as u64
     }
 
     /// Begins to stop: no more connections, and one more look at each that is open for what has already arrived.

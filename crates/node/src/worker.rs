@@ -143,7 +143,8 @@ impl Worker {
         (shared.observers).show_departures(&shared.doorbells);
         self.serve_watchers();
         self.crawl_on();
-        self.publish();
+        self.tally.turns += 1;
+        self.show_figures();
     }
 
     /// Whether connections wait to be served, or datagrams may.
@@ -251,8 +252,8 @@ impl Worker {
         self.send_and_settle(key);
     }
 
-    fn publish(&mut self) {
-        self.tally.turns += 1;
+    /// Shows others what was counted: at the end of a turn, and before a client can see that its connection was taken, refused or closed.
+    pub fn show_figures(&mut self) {
         self.tally.parcels_sent = self.port.parcels_sent;
         self.tally.parcels_run = self.port.parcels_run;
         self.tally.buffer_bytes = self.budget.used(self.pool.bytes() + self.port.bytes) as u64;
