@@ -120,11 +120,7 @@ impl Worker {
         others_starve || (self.port.has_unfinished() && others_wait())
     }
 
-    fn close_where(
-        &mut self,
-        reason: CloseReason,
-        mut condition: impl FnMut(&Connection) -> bool,
-    ) {
+    fn close_where(&mut self, reason: CloseReason, mut condition: impl FnMut(&Connection) -> bool) {
         let chosen: Vec<ConnectionKey> = self
             .connections
             .iter()

@@ -5,7 +5,7 @@
 #![allow(unsafe_code, reason = "the kernel is given pointers")]
 
 use std::io;
-use std::mem::{MaybeUninit, zeroed};
+use std::mem::{MaybeUninit, size_of, zeroed};
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::mmsg::DATAGRAMS_MAX;
@@ -36,22 +36,53 @@ pub fn part_to_send(bytes: &[u8]) -> libc::iovec {
     }
 }
 
+/// Room for one control message with a number in it.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+pub struct Control(pub [u8; 64]);
+
 /// A header with a name and a list of parts, and without control messages.
 #[inline(always)]
-pub fn header<const PARTS: usize>(
+pub fn header(
     (name, name_bytes): (*mut libc::c_void, libc::socklen_t),
-    parts: &mut [libc::iovec; PARTS],
+    parts: &mut [libc::iovec],
 ) -> libc::mmsghdr {
     // SAFETY: a `msghdr` is numbers and pointers; zeros mean that none of its parts is there.
     let mut header: libc::msghdr = unsafe { zeroed() };
     header.msg_name = name;
     header.msg_namelen = name_bytes;
     header.msg_iov = parts.as_mut_ptr();
-    header.msg_iovlen = PARTS as _;
+    header.msg_iovlen = parts.len() as _;
     libc::mmsghdr {
         msg_hdr: header,
         msg_len: 0,
     }
+}
+
+/// Has what a header points at leave as datagrams of `stride` bytes each, of which the last may be shorter. The control buffer has to stay where it is as
+/// long as the header is used.
+pub fn tell_stride(header: &mut libc::mmsghdr, control: &mut Control, stride: u16) {
+    let header = &mut header.msg_hdr;
+    header.msg_control = (&raw mut *control).cast();
+    // SAFETY: the control buffer is aligned for a control message and longer than one with two bytes in it.
+    unsafe {
+        header.msg_controllen = libc::CMSG_SPACE(size_of::<u16>() as u32) as _;
+        let control = libc::CMSG_FIRSTHDR(header);
+        (*control).cmsg_level = libc::SOL_UDP;
+        (*control).cmsg_type = libc::UDP_SEGMENT;
+        (*control).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as u32) as _;
+        libc::CMSG_DATA(control)
+            .cast::<u16>()
+            .write_unaligned(stride);
+    }
+}
+
+/// Whether the kernel refused to cut something up, as it does where the way to the peer takes no trains.
+pub fn refuses_trains(error: &io::Error) -> bool {
+    let codes = [libc::EINVAL, libc::EIO, libc::EMSGSIZE, libc::ENOPROTOOPT];
+    error
+        .raw_os_error()
+        .is_some_and(|code| codes.contains(&code))
 }
 
 /// Receives what waits, at most one thing for each header, and returns the headers that were used, as the kernel left them; none is no error.

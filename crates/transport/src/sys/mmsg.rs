@@ -6,7 +6,8 @@ use std::mem::{size_of, size_of_val, zeroed};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
-use super::headers;
+use super::headers::{self, Control};
+use super::train::{TRAIN_BYTES_MAX, TRAIN_DATAGRAMS_MAX};
 
 /// Datagrams per system call.
 pub const DATAGRAMS_MAX: usize = 32;
@@ -33,6 +34,12 @@ impl Peer {
         let bytes = (self.bytes as usize).min(size_of::<libc::sockaddr_storage>());
         // SAFETY: the storage is numbers without padding, of which these are the first bytes.
         unsafe { std::slice::from_raw_parts((&raw const self.storage).cast(), bytes) }
+    }
+
+    /// Whether both are the same.
+    #[inline]
+    fn is(&self, other: &Peer) -> bool {
+        std::ptr::eq(self, other) || self.as_bytes() == other.as_bytes()
     }
 
     /// Where a name is read from. C has no `const` for it.
@@ -134,20 +141,167 @@ pub fn receive(
     Ok(received.len())
 }
 
-/// Sends up to [`DATAGRAMS_MAX`] datagrams. Returns how many of them, from the front, were taken; an error concerns the first.
+impl Outgoing<'_> {
+    fn bytes(&self) -> usize {
+        self.header.len() + self.payload.len()
+    }
+}
+
+/// Sends up to [`DATAGRAMS_MAX`] datagrams. Those that follow one another to one peer and are of one length, the last perhaps shorter, go through the
+/// kernel as one train and are cut up where they arrive or leave the machine. Returns how many of them, from the front, were taken; an error concerns the
+/// first.
 pub fn send(socket: BorrowedFd<'_>, datagrams: &[Outgoing<'_>]) -> io::Result<usize> {
-    let count = datagrams.len();
-    assert!(count <= DATAGRAMS_MAX);
+    match send_by(socket, datagrams, train_length) {
+        Err(error) if headers::refuses_trains(&error) && train_length(datagrams) > 1 => {
+            send_by(socket, datagrams, |_| 1)
+        }
+        result => result,
+    }
+}
+
+/// Sends datagrams, as many of them at a time as `length` says of those that are left.
+#[inline(always)]
+fn send_by(
+    socket: BorrowedFd<'_>,
+    datagrams: &[Outgoing<'_>],
+    length: impl Fn(&[Outgoing<'_>]) -> usize,
+) -> io::Result<usize> {
+    assert!(datagrams.len() <= DATAGRAMS_MAX);
     let mut parts = headers::room::<[libc::iovec; 2]>();
-    let mut headers = headers::room();
-    for (index, datagram) in datagrams.iter().enumerate() {
-        let parts = parts[index].write([
+    for (datagram, parts) in datagrams.iter().zip(&mut parts) {
+        parts.write([
             headers::part_to_send(&datagram.header),
             headers::part_to_send(datagram.payload),
         ]);
-        headers[index].write(headers::header(datagram.peer.as_name(), parts));
     }
-    // SAFETY: the first `count` headers are initialised, and each points at a name, a list of two parts and their bytes, all of which are borrowed until
-    // this function returns.
-    unsafe { headers::send(socket, &mut headers[..count]) }
+    // SAFETY: the parts of the first so many datagrams have just been written.
+    let mut parts = unsafe { parts[..datagrams.len()].assume_init_mut() };
+    let mut controls = headers::room::<Control>();
+    let mut headers = headers::room();
+    let mut ends = [0; DATAGRAMS_MAX];
+    let (mut count, mut end) = (0, 0);
+    while let Some(first) = datagrams.get(end) {
+        let length = length(&datagrams[end..]);
+        let (its, others) = parts.split_at_mut(length);
+        parts = others;
+        let header = headers[count].write(headers::header(
+            first.peer.as_name(),
+            its.as_flattened_mut(),
+        ));
+        if length > 1 {
+            let stride = u16::try_from(first.bytes()).expect("a train is shorter than 64 KiB");
+            headers::tell_stride(header, controls[count].write(Control([0; 64])), stride);
+        }
+        end += length;
+        ends[count] = end;
+        count += 1;
+    }
+    // SAFETY: the first `count` headers are initialised, and each points at a name, a list of parts, their bytes and perhaps a control buffer, all of which
+    // are borrowed until this function returns.
+    let sent = unsafe { headers::send(socket, &mut headers[..count]) }?;
+    Ok(sent.checked_sub(1).map_or(0, |last| ends[last]))
+}
+
+/// How many of these datagrams, from the front, make a train: to one peer, of one length, the last perhaps shorter.
+#[inline]
+fn train_length(datagrams: &[Outgoing<'_>]) -> usize {
+    let Some((first, others)) = datagrams.split_first() else {
+        return 0;
+    };
+    let stride = first.bytes();
+    let longest = (TRAIN_BYTES_MAX / stride).clamp(1, TRAIN_DATAGRAMS_MAX);
+    let mut length = 1;
+    for datagram in others.iter().take(longest - 1) {
+        let is_of_it = datagram.bytes() <= stride && datagram.peer.is(first.peer);
+        if !is_of_it {
+            break;
+        }
+        length += 1;
+        if datagram.bytes() < stride {
+            break;
+        }
+    }
+    length
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+    use std::os::fd::{AsFd, AsRawFd};
+    use std::time::Duration;
+
+    fn socket() -> (UdpSocket, Peer) {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let patience = Some(Duration::from_secs(10));
+        socket.set_read_timeout(patience).unwrap();
+        let peer = Peer::from(socket.local_addr().unwrap());
+        (socket, peer)
+    }
+
+    /// Payload lengths in which trains begin and end: alike, one shorter at the end of a train, and longer ones behind shorter ones.
+    const LENGTHS: [usize; 12] = [5, 5, 5, 3, 5, 5, 0, 9, 9, 9, 1400, 1400];
+
+    fn is_sent_as_it_is(sender: &UdpSocket) {
+        let ((one, to_one), (other, to_other)) = (socket(), socket());
+        let payloads = LENGTHS.map(|bytes| vec![bytes as u8; bytes]);
+        let outgoing = |(at, payload)| Outgoing {
+            // Two for the one, two for the other, so that trains end with their peers as well.
+            peer: if at & 2 == 0 { &to_one } else { &to_other },
+            header: [at as u8; 8],
+            payload,
+        };
+        let numbered = payloads.iter().map(Vec::as_slice).enumerate();
+        let alternating: Vec<_> = numbered.clone().map(outgoing).collect();
+        let to_one_alone = numbered.map(|(at, payload)| Outgoing {
+            peer: &to_one,
+            ..outgoing((at, payload))
+        });
+        let to_one_alone: Vec<_> = to_one_alone.collect();
+        for datagrams in [alternating, to_one_alone] {
+            let mut rest = &datagrams[..];
+            while !rest.is_empty() {
+                rest = &rest[send(sender.as_fd(), rest).unwrap()..];
+            }
+            let mut buffer = [0; 2000];
+            for sent in &datagrams {
+                let at_one = std::ptr::eq(sent.peer, &to_one);
+                let bytes = if at_one { &one } else { &other }
+                    .recv(&mut buffer)
+                    .unwrap();
+                assert_eq!(buffer[..bytes], [&sent.header[..], sent.payload].concat());
+            }
+        }
+    }
+
+    #[test]
+    fn datagrams_arrive_apart_however_they_travel() {
+        is_sent_as_it_is(&socket().0);
+    }
+
+    #[test]
+    fn datagrams_arrive_where_trains_are_refused() {
+        let (sender, _) = socket();
+        let on: libc::c_int = 1;
+        // SAFETY: the option's value is borrowed for the call and as long as stated.
+        let result = unsafe {
+            libc::setsockopt(
+                sender.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_NO_CHECK,
+                (&raw const on).cast(),
+                size_of::<libc::c_int>() as libc::socklen_t,
+            )
+        };
+        assert_eq!(result, 0);
+        let (_keep, peer) = socket();
+        let two = [Outgoing {
+            peer: &peer,
+            header: [0; 8],
+            payload: b"alike",
+        }; 2];
+        let refused = send_by(sender.as_fd(), &two, train_length).unwrap_err();
+        assert!(headers::refuses_trains(&refused), "{refused}");
+        is_sent_as_it_is(&sender);
+    }
 }

@@ -1,6 +1,6 @@
 //! What needs unsafe code, behind safe faces.
 
 pub mod events;
-mod headers;
+pub mod headers;
 pub mod mmsg;
 pub mod train;

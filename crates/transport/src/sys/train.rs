@@ -6,18 +6,13 @@ use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-use super::headers;
+use super::headers::{self, Control};
 use super::mmsg::{DATAGRAMS_MAX, Peer};
 
 /// Bytes of a train at most: what a datagram that is not cut up may have.
 pub const TRAIN_BYTES_MAX: usize = 65_507;
 /// Datagrams of a train that is sent, at most; the kernel's bound.
 pub const TRAIN_DATAGRAMS_MAX: usize = 64;
-
-/// Room for one control message with a number in it.
-#[derive(Clone, Copy)]
-#[repr(C, align(8))]
-struct Control([u8; 64]);
 
 /// A train to be sent.
 #[derive(Clone, Copy)]
@@ -130,27 +125,11 @@ pub fn send(socket: BorrowedFd<'_>, trains: &[Train<'_>]) -> io::Result<usize> {
         let mut header = headers::header(train.peer.as_name(), parts);
         if train.bytes.len() > train.stride {
             let stride = u16::try_from(train.stride).expect("a datagram is shorter than 64 KiB");
-            tell_stride(&mut header.msg_hdr, &mut controls[index], stride);
+            headers::tell_stride(&mut header, &mut controls[index], stride);
         }
         headers[index].write(header);
     }
     // SAFETY: the first `count` headers are initialised, and each points at a name, a list of one part, its bytes and a control buffer, all of which are
     // borrowed until this function returns.
     unsafe { headers::send(socket, &mut headers[..count]) }
-}
-
-/// Says in a header, by way of a control buffer that has to stay where it is as long as the header is used, how long each of the datagrams is to be.
-fn tell_stride(header: &mut libc::msghdr, control: &mut Control, stride: u16) {
-    header.msg_control = (&raw mut *control).cast();
-    // SAFETY: the control buffer is aligned for a control message and longer than one with two bytes in it.
-    unsafe {
-        header.msg_controllen = libc::CMSG_SPACE(size_of::<u16>() as u32) as _;
-        let control = libc::CMSG_FIRSTHDR(header);
-        (*control).cmsg_level = libc::SOL_UDP;
-        (*control).cmsg_type = libc::UDP_SEGMENT;
-        (*control).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as u32) as _;
-        libc::CMSG_DATA(control)
-            .cast::<u16>()
-            .write_unaligned(stride);
-    }
 }

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 
 use super::{Inbox, Trains};
+use crate::sys::headers::refuses_trains;
 use crate::sys::mmsg::{self, DATAGRAMS_MAX, Outgoing};
 use crate::sys::train::{self, Train};
 
@@ -80,11 +81,7 @@ impl Socket {
     /// Sends the datagrams of a train one by one, if the way to its peer takes no trains.
     #[cold]
     fn send_apart(&self, train: &Train<'_>, error: &io::Error) -> bool {
-        let takes_none = [libc::EINVAL, libc::EIO, libc::EMSGSIZE, libc::ENOPROTOOPT];
-        let is_refused = error
-            .raw_os_error()
-            .is_some_and(|code| takes_none.contains(&code));
-        if !is_refused || train.bytes.len() <= train.stride {
+        if !refuses_trains(error) || train.bytes.len() <= train.stride {
             return false;
         }
         let alone = |bytes| {
