@@ -309,7 +309,7 @@ impl<T> Session<T> {
         flight.is_read = matches!(ask.what, What::Get);
         flight.mutation = None;
         flight.asked_us = now_us;
-        (flight.reply, flight.upload, flight.refusal) = (None, None, None);
+        flight.refusal = None;
         self.figures.asked += 1;
         if self.directory.is_some() {
             self.direct(place);

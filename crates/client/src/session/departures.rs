@@ -124,18 +124,31 @@ impl<T> Session<T> {
         let group = self.groups.take(number);
         let shape = group.shape(if shares { self.packing.requests() } else { 1 });
         let header = self.header(Kind::Requests, now_us).bytes();
-        self.train.clear();
-        for (index, flights) in group.flights.chunks(shape.requests).enumerate() {
-            self.train.resize(index * shape.stride, 0);
-            self.put_datagram(header, flights, now_us);
+        let datagrams = group.flights.len().div_ceil(shape.requests);
+        let mut train = std::mem::take(&mut self.train);
+        train.clear();
+        train.resize(datagrams * shape.stride, 0);
+        let mut last_bytes = 0;
+        let flights = group.flights.chunks(shape.requests);
+        for (datagram, flights) in train.chunks_exact_mut(shape.stride).zip(flights) {
+            last_bytes = self.write_datagram(datagram, header, flights, now_us);
         }
-        send(Some(self.lanes[core].port), &self.train, shape.stride);
+        // All have the same length but the last, which has no padding.
+        train.truncate((datagrams - 1) * shape.stride + last_bytes);
+        send(Some(self.lanes[core].port), &train, shape.stride);
+        self.train = train;
         self.groups.put_back(number, group);
     }
 
-    /// Appends a datagram with these requests to the train.
+    /// Writes a datagram with these requests; returns the bytes that it takes.
     #[inline]
-    fn put_datagram(&mut self, header: [u8; RequestHeader::BYTES], flights: &[u32], now_us: u64) {
+    fn write_datagram(
+        &mut self,
+        datagram: &mut [u8],
+        mut header: [u8; RequestHeader::BYTES],
+        flights: &[u32],
+        now_us: u64,
+    ) -> usize {
         let sequence_of = |&place: &u32| self.flights[place as usize].sequence;
         let sequence = match flights {
             [only] => sequence_of(only),
@@ -145,16 +158,19 @@ impl<T> Session<T> {
                 self.parcels.begin(contents, now_us)
             }
         };
-        let start = self.train.len();
-        self.train.extend_from_slice(&header);
-        if let Some(header) = self.train[start..].first_chunk_mut() {
-            RequestHeader::renumber(header, flights.len() as u8, sequence);
-        }
+        RequestHeader::renumber(&mut header, flights.len() as u8, sequence);
+        let (head, mut rest) = datagram.split_at_mut(RequestHeader::BYTES);
+        head.copy_from_slice(&header);
+        let mut bytes = RequestHeader::BYTES;
         for &place in flights {
             let flight = &mut self.flights[place as usize];
-            short::append(&mut self.train, &flight.record);
+            let (record, behind) = rest.split_at_mut(flight.record.len());
+            short::copy(record, &flight.record);
+            bytes += flight.record.len();
+            rest = behind;
             wait(flight, &self.settings, now_us);
         }
+        bytes
     }
 
     /// Sends the next window of a request in fragments. The server is asked how far it has come with the last of them.

@@ -3,7 +3,7 @@
 use super::Rules;
 use super::assemblies::{Assemblies, request_bytes_max};
 use super::intake::{Batch, Entry, Intake, Jobs, Judging, Letter, Spot, Whole};
-use super::ledger::{Answer, CLIENT_BYTES, Ledger};
+use super::ledger::{Answer, CLIENT_BYTES, Ledger, Slot};
 use super::outbox::{Outbox, Send};
 use glimmer_base::Moment;
 use glimmer_base::limits::{
@@ -64,15 +64,15 @@ struct Tools<'t> {
 /// A batch after its execution.
 struct Settled {
     batch: Batch,
-    /// Where each job's answer ends.
-    ends: [usize; BATCH_MAX],
+    /// What became of each job, and where its answer ends.
+    done: [Done; BATCH_MAX],
 }
 
 impl Default for Settled {
     fn default() -> Settled {
         Settled {
             batch: Batch::default(),
-            ends: [0; BATCH_MAX],
+            done: [SKIPPED; BATCH_MAX],
         }
     }
 }
@@ -132,7 +132,7 @@ impl Exchange {
         self.intake.begin();
         let mut settled = std::mem::take(&mut self.settled);
         let mut at = Spot::default();
-        while at.train < trains.count() {
+        while at.train() < trains.count() {
             self.execute(trains, &mut at, &mut settled, &mut tools);
             self.reply_to(trains, &settled, &mut tools);
             if let Some(whole) = self.intake.whole.take() {
@@ -152,17 +152,16 @@ impl Exchange {
         tools: &mut Tools<'_>,
     ) {
         let mut judging = Judging {
-            engine: &*tools.engine,
             now: tools.now,
             figures: &mut self.figures,
         };
-        let (batch, mut jobs) = (&mut settled.batch, Jobs::new());
+        let Settled { batch, done } = &mut *settled;
+        let mut jobs = Jobs::new();
         self.intake.read(trains, at, batch, &mut jobs, &mut judging);
-        let mut done = [SKIPPED; BATCH_MAX];
-        self.run(&jobs, &mut done[..jobs.len()], tools);
-        settled.ends = done.map(|done| done.end);
-        if !done[..jobs.len()].iter().all(is_done) {
-            self.put_back(settled, &done, at);
+        let done = &mut done[..jobs.len()];
+        self.run(&jobs, done, tools);
+        if !done.iter().all(is_done) {
+            self.put_back(settled, at);
         }
     }
 
@@ -180,8 +179,8 @@ impl Exchange {
     /// Some jobs were not executed: the replies before them took too much room, or a reader met too many writers. The first datagram with such a job
     /// begins the next batch, and those behind it follow. If it was the first of this one, what was not executed of it is refused.
     #[cold]
-    fn put_back(&mut self, settled: &mut Settled, done: &[Done], at: &mut Spot) {
-        let Settled { batch, ends } = settled;
+    fn put_back(&mut self, settled: &mut Settled, at: &mut Spot) {
+        let Settled { batch, done } = settled;
         let Batch {
             letters, entries, ..
         } = batch;
@@ -189,7 +188,7 @@ impl Exchange {
         // The first datagram that is put back, and the entries behind the one that was not finished.
         let (mut kept, mut behind) = (None, 0);
         for (index, letter) in letters.iter().enumerate() {
-            let end = start + letter.entries;
+            let end = start + usize::from(letter.entries);
             let jobs_before = job;
             let is_job = |entry: &&Entry| matches!(entry, Entry::Job { .. });
             job += entries[start..end].iter().filter(is_job).count();
@@ -214,8 +213,8 @@ impl Exchange {
                 } else if let Some(slot) = slot
                     && index > 0
                 {
-                    let from = job.checked_sub(1).map_or(0, |before| ends[before]);
-                    let answer = Answer::of(&self.out[from..ends[job]]);
+                    let from = job.checked_sub(1).map_or(0, |before| done[before].end);
+                    let answer = Answer::of(&self.out[from..done[job].end]);
                     self.intake.ledger.settle(slot, answer);
                 }
                 job += 1;
@@ -237,23 +236,25 @@ impl Exchange {
     /// Puts the replies of a batch on their way, and notes what mutations were answered.
     fn reply_to(&mut self, trains: &mut Trains, settled: &Settled, tools: &mut Tools<'_>) {
         let mut entries = settled.batch.entries.iter();
-        let mut ends = settled.ends.iter();
+        let mut done = settled.done.iter();
         let mut start = 0;
         for letter in &settled.batch.letters {
             if letter.entries == 1 {
                 let entry = entries.next().expect("a letter has its entries");
-                let mut answer = 0..0;
-                if let Entry::Job { .. } = entry {
-                    answer = start..*ends.next().expect("a job has its end");
-                    start = answer.end;
+                if let Entry::Job { slot, offset } = *entry {
+                    let end = done.next().expect("a job has its end").end;
+                    let answer = start..end;
+                    start = end;
+                    self.reply_to_job(trains, letter, (slot, offset), answer, tools);
+                } else {
+                    let answers = &settled.batch.answers;
+                    self.reply_at_once(trains, letter, entry, answers, tools);
                 }
-                let answers = &settled.batch.answers;
-                self.reply_to_one(trains, letter, entry, answer, answers, tools);
                 continue;
             }
             let mut reply = std::mem::take(&mut self.reply);
             reply.clear();
-            for left in (0..letter.entries).rev() {
+            for left in (0..usize::from(letter.entries)).rev() {
                 let entry = entries.next().expect("a letter has its entries");
                 let room = DATAGRAM_BYTES_MAX
                     - ReplyHeader::BYTES
@@ -261,7 +262,7 @@ impl Exchange {
                     - left * reply::RECORD_BYTES;
                 match entry {
                     Entry::Job { slot, .. } => {
-                        let end = *ends.next().expect("a job has its end");
+                        let end = done.next().expect("a job has its end").end;
                         let answer = &self.out[start..end];
                         start = end;
                         self.intake.note(*slot, answer);
@@ -291,35 +292,45 @@ impl Exchange {
         }
     }
 
-    /// Replies to the only request of a datagram. `answer` is the engine's, if the request was for it.
-    #[inline]
-    fn reply_to_one(
+    /// Replies to the only request of a datagram, which the engine executed: its ledger's slot, the offset that it asked for, and where its answer is.
+    #[inline(always)]
+    fn reply_to_job(
+        &mut self,
+        trains: &mut Trains,
+        letter: &Letter,
+        (slot, offset): (Option<Slot>, u32),
+        answer: Range<usize>,
+        tools: &mut Tools<'_>,
+    ) {
+        let header = self.header(letter, Kind::Replies);
+        let answer = &self.out[answer];
+        self.intake.note(slot, answer);
+        let is_short = ReplyHeader::BYTES + answer.len() <= DATAGRAM_BYTES_MAX;
+        if is_short {
+            if (self.outbox).put(trains, letter, &header, answer, tools.send) {
+                return;
+            }
+        } else if letter.is_proven {
+            let peer = trains.peer(letter.spot.train());
+            let outbox = &mut self.outbox;
+            outbox.send_fragments(peer, &header, answer, offset as usize, tools.send);
+            return;
+        }
+        self.put_status(trains, letter, Status::NoToken, tools);
+    }
+
+    /// Replies to the only request of a datagram, which was answered without the engine.
+    fn reply_at_once(
         &mut self,
         trains: &mut Trains,
         letter: &Letter,
         entry: &Entry,
-        answer: Range<usize>,
         answers: &[Answer],
         tools: &mut Tools<'_>,
     ) {
         let mut header = self.header(letter, Kind::Replies);
         match *entry {
-            Entry::Job { slot, offset } => {
-                let answer = &self.out[answer];
-                self.intake.note(slot, answer);
-                let is_short = ReplyHeader::BYTES + answer.len() <= DATAGRAM_BYTES_MAX;
-                if is_short {
-                    if (self.outbox).put(trains, letter, &header, answer, tools.send) {
-                        return;
-                    }
-                } else if letter.is_proven {
-                    let peer = trains.peer(letter.spot.train);
-                    let outbox = &mut self.outbox;
-                    outbox.send_fragments(peer, &header, answer, offset as usize, tools.send);
-                    return;
-                }
-                self.put_status(trains, letter, Status::NoToken, tools);
-            }
+            Entry::Job { .. } => unreachable!("the engine has its answer"),
             Entry::Settled(status) => self.put_status(trains, letter, status, tools),
             Entry::Repeated(place) => {
                 let answer = answers[place as usize];
@@ -339,6 +350,7 @@ impl Exchange {
         }
     }
 
+    #[cold]
     fn put_status(
         &mut self,
         trains: &mut Trains,
@@ -363,34 +375,33 @@ impl Exchange {
             return self.put_status(trains, letter, Status::Malformed, tools);
         };
         let mut judging = Judging {
-            engine: &*tools.engine,
             now: tools.now,
             figures: &mut self.figures,
         };
         let (mut batch, mut jobs) = (Batch::default(), Jobs::new());
-        if !(self.intake).judge(*sender, record, &mut batch, &mut jobs, &mut judging) {
+        if !(self.intake).judge(*sender, &record, &mut batch, &mut jobs, &mut judging) {
             return;
         }
-        let entry = batch.entries[0];
         let mut done = [SKIPPED];
         self.run(&jobs, &mut done[..jobs.len()], tools);
-        let entry = match (entry, done[0].status) {
-            (Entry::Job { .. }, Executed::Done) | (Entry::Settled(_) | Entry::Repeated(_), _) => {
-                entry
+        let [Done { status, end }] = done;
+        match batch.entries[0] {
+            Entry::Job { slot, offset } if status == Executed::Done => {
+                self.reply_to_job(trains, letter, (slot, offset), 0..end, tools);
             }
-            (unexecuted, _) => {
+            unexecuted @ Entry::Job { .. } => {
                 self.intake.withdraw(&[unexecuted]);
-                Entry::Settled(Status::AskOwner)
+                self.put_status(trains, letter, Status::AskOwner, tools);
             }
-        };
-        let answer = 0..done[0].end;
-        self.reply_to_one(trains, letter, &entry, answer, &batch.answers, tools);
+            entry => self.reply_at_once(trains, letter, &entry, &batch.answers, tools),
+        }
     }
 
+    #[inline(always)]
     fn header(&self, letter: &Letter, kind: Kind) -> ReplyHeader {
         ReplyHeader {
             kind,
-            count: letter.entries as u8,
+            count: letter.entries,
             directory: self.intake.rules.directory_version,
             sequence: letter.sequence,
             timestamp: letter.timestamp,
@@ -399,7 +410,7 @@ impl Exchange {
 
     fn directory(&self, trains: &Trains, letter: &Letter, tools: &Tools<'_>) -> Directory {
         let rules = &self.intake.rules;
-        let peer = trains.peer(letter.spot.train);
+        let peer = trains.peer(letter.spot.train());
         Directory {
             token: rules.secret.token(peer, tools.now.ms),
             token_s: NATIVE_TOKEN_S,

@@ -7,12 +7,13 @@ use super::ledger::{Answer, Ledger, Slot, Verdict};
 use arrayvec::ArrayVec;
 use glimmer_base::limits::BATCH_MAX;
 use glimmer_base::{Keyhash, Moment};
-use glimmer_engine::{Engine, Job, Place};
-use glimmer_proto::native::directory::Direction;
+use glimmer_engine::Job;
+use glimmer_proto::native::directory::{Access, Direction};
 use glimmer_proto::native::request::Action;
 use glimmer_proto::native::{
     Fragment, Kind, REQUESTS_MAX, Record, RequestHeader, Status, directory,
 };
+use glimmer_proto::{Request, Verb};
 use glimmer_transport::udp::{Peer, Trains};
 
 /// Datagrams that are answered together at most.
@@ -29,11 +30,11 @@ pub struct Letter {
     /// The train that it came with, and where in it.
     pub spot: Spot,
     /// Its bytes.
-    pub bytes: usize,
+    pub bytes: u32,
     /// Its client has shown that it owns its address.
     pub is_proven: bool,
     /// Requests that it has, of those of the batch.
-    pub entries: usize,
+    pub entries: u8,
 }
 
 /// A datagram as it is read.
@@ -41,13 +42,13 @@ pub struct Letter {
 struct Opened {
     header: RequestHeader,
     spot: Spot,
-    bytes: usize,
+    bytes: u32,
     is_proven: bool,
 }
 
 impl Opened {
     #[inline(always)]
-    fn letter(&self, entries: usize) -> Letter {
+    fn letter(&self, entries: u8) -> Letter {
         Letter {
             sequence: self.header.sequence,
             timestamp: self.header.timestamp,
@@ -102,8 +103,16 @@ pub enum Entry {
 /// Where a datagram lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spot {
-    pub train: usize,
-    pub offset: usize,
+    pub train: u32,
+    pub offset: u32,
+}
+
+impl Spot {
+    /// The train that it came with.
+    #[inline(always)]
+    pub fn train(self) -> usize {
+        self.train as usize
+    }
 }
 
 /// Datagrams that are answered together, and what becomes of their requests.
@@ -137,7 +146,8 @@ pub struct Whole {
 /// What a worker judges datagrams by.
 pub struct Intake {
     pub rules: Rules,
-    pub me: usize,
+    /// By partition: whether this worker owns it. Looked up, as a division for every request costs more.
+    owned: Box<[bool]>,
     pub ledger: Ledger,
     pub assemblies: Assemblies,
     pub whole: Option<Whole>,
@@ -147,7 +157,6 @@ pub struct Intake {
 
 /// By what requests are judged, beside what the intake keeps.
 pub struct Judging<'t> {
-    pub engine: &'t dyn Engine,
     pub now: Moment,
     pub figures: &'t mut Figures,
 }
@@ -162,9 +171,10 @@ enum Stop {
 
 impl Intake {
     pub fn new(rules: Rules, me: usize, ledger: Ledger, assemblies: Assemblies) -> Intake {
+        let owned = (0..rules.partitions).map(|partition| partition % rules.workers == me);
         Intake {
             rules,
-            me,
+            owned: owned.collect(),
             ledger,
             assemblies,
             whole: None,
@@ -189,17 +199,17 @@ impl Intake {
         batch.letters.clear();
         batch.entries.clear();
         batch.answers.clear();
-        while at.train < trains.count() {
-            let (bytes, stride) = (trains.bytes(at.train), trains.stride(at.train));
-            while at.offset < bytes.len() {
-                let end = bytes.len().min(at.offset + stride);
-                let datagram = &bytes[at.offset..end];
-                let peer = trains.peer(at.train);
+        while at.train() < trains.count() {
+            let (bytes, stride) = (trains.bytes(at.train()), trains.stride(at.train()));
+            let peer = trains.peer(at.train());
+            while (at.offset as usize) < bytes.len() {
+                let rest = &bytes[at.offset as usize..];
+                let datagram = &rest[..rest.len().min(stride)];
                 let stop = self.read_one(datagram, (*at, peer), batch, jobs, tools);
                 if let Some(Stop::Before) = stop {
                     return;
                 }
-                at.offset = end;
+                at.offset += datagram.len() as u32;
                 if let Some(Stop::After) = stop {
                     return;
                 }
@@ -232,8 +242,8 @@ impl Intake {
         let opened = Opened {
             header,
             spot,
-            bytes: datagram.len(),
-            is_proven: self.is_proven(spot.train, peer, header.token, tools.now),
+            bytes: datagram.len() as u32,
+            is_proven: self.is_proven(spot.train(), peer, header.token, tools.now),
         };
         let rest = &datagram[RequestHeader::BYTES..];
         match header.kind {
@@ -289,14 +299,14 @@ impl Intake {
     ) -> Option<Stop> {
         let sender = opened.sender();
         let mut entries = 0;
-        for _ in 0..opened.header.count {
+        while entries < opened.header.count {
             entries += 1;
             let Some((record, bytes)) = Record::read(rest) else {
                 batch.entries.push(Entry::Settled(Status::Malformed));
                 break;
             };
             rest = &rest[bytes..];
-            if self.judge(sender, record, batch, jobs, tools) {
+            if self.judge(sender, &record, batch, jobs, tools) {
                 continue;
             }
             // The same mutation is in the batch: its answer is known once that is executed.
@@ -304,7 +314,7 @@ impl Intake {
                 batch.entries.push(Entry::Settled(Status::Malformed));
                 continue;
             }
-            let kept = batch.entries.len() + 1 - entries;
+            let kept = batch.entries.len() + 1 - usize::from(entries);
             self.withdraw(&batch.entries[kept..]);
             let is_job = |entry: &&Entry| matches!(entry, Entry::Job { .. });
             let back = batch.entries[kept..].iter().filter(is_job).count();
@@ -317,66 +327,96 @@ impl Intake {
     }
 
     /// Enters what becomes of a request, and its job if the engine executes it. False: it is about to be executed already, and nothing is entered.
-    #[inline]
+    #[inline(always)]
     pub fn judge<'a>(
         &mut self,
         sender: Sender,
-        record: Record<'a>,
+        record: &Record<'a>,
         batch: &mut Batch,
         jobs: &mut Jobs<'a>,
         tools: &mut Judging<'_>,
     ) -> bool {
-        let Some(request) = record.request() else {
-            return batch.settle(Status::Alive);
+        let offset = match record.action {
+            Action::Get => 0,
+            Action::Read { offset } => offset,
+            Action::Mutate { .. } => {
+                return self.judge_mutation(sender, record, batch, jobs, tools);
+            }
+            Action::Noop => return batch.settle(Status::Alive),
         };
         if sender.directory != self.rules.directory_version {
             tools.figures.misdirected += 1;
             return batch.settle(Status::NewDirectory);
         }
         let keyhash = record.keyhash;
-        let is_here = match record.action {
-            Action::Mutate { .. } => {
-                self.rules.owner(keyhash) == self.me
-                    && self.rules.seed.keyhash(record.key) == keyhash
-            }
-            _ => {
-                tools.engine.place(keyhash, true) == Place::Here
-                    && (!self.rules.checks_reads || self.rules.seed.keyhash(record.key) == keyhash)
-            }
-        };
+        let may_read = self.rules.access != Access::Erew || self.owns(keyhash);
+        let is_here = may_read
+            && (!self.rules.checks_reads || self.rules.seed.keyhash(record.key) == keyhash);
         if !is_here {
             tools.figures.misdirected += 1;
             return batch.settle(self.refusal(sender, keyhash));
         }
-        let (slot, offset) = match record.action {
-            Action::Get | Action::Noop => (None, 0),
-            Action::Read { offset } => (None, offset),
-            Action::Mutate { .. } if !sender.is_proven => {
-                tools.figures.unproven += 1;
-                return batch.settle(Status::NoToken);
-            }
-            Action::Mutate { mutation, .. } => {
-                let verdict = (self.ledger).admit(sender.client, mutation, keyhash, tools.now.ms);
-                match verdict {
-                    Verdict::Execute(slot) => (Some(slot), 0),
-                    Verdict::Pending => return false,
-                    Verdict::Repeat(answer) => {
-                        tools.figures.repeated += 1;
-                        let place = batch.answers.len() as u32;
-                        batch.answers.push(answer);
-                        batch.entries.push(Entry::Repeated(place));
-                        return true;
-                    }
-                    Verdict::Superseded => {
-                        tools.figures.superseded += 1;
-                        return batch.settle(Status::Superseded);
-                    }
-                    Verdict::Forgotten => return batch.settle(Status::Forgotten),
-                    Verdict::Full => return batch.settle(Status::Overloaded),
-                }
-            }
-        };
+        let slot = None;
         batch.entries.push(Entry::Job { slot, offset });
+        jobs.push(Job {
+            keyhash,
+            request: Request {
+                key: record.key,
+                verb: Verb::Get,
+                form: record.form(),
+            },
+            out: 0,
+        });
+        true
+    }
+
+    /// As [`Intake::judge`]; a mutation is the owner's to execute, once, for a client that owns its address.
+    #[inline(never)]
+    fn judge_mutation<'a>(
+        &mut self,
+        sender: Sender,
+        record: &Record<'a>,
+        batch: &mut Batch,
+        jobs: &mut Jobs<'a>,
+        tools: &mut Judging<'_>,
+    ) -> bool {
+        let (Some(request), Action::Mutate { mutation, .. }) = (record.request(), record.action)
+        else {
+            return batch.settle(Status::Malformed);
+        };
+        if sender.directory != self.rules.directory_version {
+            tools.figures.misdirected += 1;
+            return batch.settle(Status::NewDirectory);
+        }
+        let keyhash = record.keyhash;
+        let is_here = self.owns(keyhash) && self.rules.seed.keyhash(record.key) == keyhash;
+        if !is_here {
+            tools.figures.misdirected += 1;
+            return batch.settle(self.refusal(sender, keyhash));
+        }
+        if !sender.is_proven {
+            tools.figures.unproven += 1;
+            return batch.settle(Status::NoToken);
+        }
+        let verdict = (self.ledger).admit(sender.client, mutation, keyhash, tools.now.ms);
+        let slot = match verdict {
+            Verdict::Execute(slot) => Some(slot),
+            Verdict::Pending => return false,
+            Verdict::Repeat(answer) => {
+                tools.figures.repeated += 1;
+                let place = batch.answers.len() as u32;
+                batch.answers.push(answer);
+                batch.entries.push(Entry::Repeated(place));
+                return true;
+            }
+            Verdict::Superseded => {
+                tools.figures.superseded += 1;
+                return batch.settle(Status::Superseded);
+            }
+            Verdict::Forgotten => return batch.settle(Status::Forgotten),
+            Verdict::Full => return batch.settle(Status::Overloaded),
+        };
+        batch.entries.push(Entry::Job { slot, offset: 0 });
         jobs.push(Job {
             keyhash,
             request,
@@ -385,11 +425,17 @@ impl Intake {
         true
     }
 
+    /// Whether the key is in a partition of this worker's.
+    #[inline(always)]
+    fn owns(&self, keyhash: Keyhash) -> bool {
+        self.owned[keyhash.partition(self.owned.len())]
+    }
+
     /// What is answered to a request that this worker may not execute. Where the server directs requests, what is here has not been handed over to its
     /// owner: the mesh could not take it, or the requests of its datagram belong to several workers.
     #[cold]
     fn refusal(&self, sender: Sender, keyhash: Keyhash) -> Status {
-        let is_ours = self.rules.owner(keyhash) == self.me;
+        let is_ours = self.owns(keyhash);
         match (self.rules.direction, sender.requests) {
             (Direction::Server, 1) if !is_ours => Status::Overloaded,
             (Direction::Server, 2..) if !is_ours => Status::AskAlone,

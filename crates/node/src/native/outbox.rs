@@ -25,9 +25,10 @@ pub type Send<'a> = dyn FnMut(&[Train<'_>]) + 'a;
 /// What has been written over a train.
 #[derive(Clone, Copy, Default)]
 struct Written {
-    replies: usize,
-    /// Where the last one ends.
+    /// Where the last reply ends.
     end: usize,
+    /// Where the next one begins.
+    next: usize,
 }
 
 /// Replies to one train that go beside it.
@@ -70,7 +71,7 @@ impl Outbox {
 
     /// Puts a reply of at most [`DATAGRAM_BYTES_MAX`] bytes, its header among them, on its way. False: it is longer than its request, and the client has not
     /// shown that it owns its address.
-    #[inline]
+    #[inline(always)]
     pub fn put(
         &mut self,
         trains: &mut Trains,
@@ -79,11 +80,11 @@ impl Outbox {
         rest: &[u8],
         send: &mut Send<'_>,
     ) -> bool {
-        let (train, bytes) = (letter.spot.train, ReplyHeader::BYTES + rest.len());
-        if bytes <= letter.bytes {
+        let (train, bytes) = (letter.spot.train(), ReplyHeader::BYTES + rest.len());
+        if bytes <= letter.bytes as usize {
             // Never behind the datagrams that have been read: each of those before this one has left at most one reply.
             let written = &mut self.written[train];
-            let start = written.replies * trains.stride(train);
+            let start = written.next;
             let end = start + bytes;
             let target = &mut trains.bytes_mut(train)[start..end];
             if let Some((first, others)) = target.split_first_chunk_mut() {
@@ -91,8 +92,8 @@ impl Outbox {
                 short::copy(others, rest);
             }
             *written = Written {
-                replies: written.replies + 1,
                 end,
+                next: start + trains.stride(train),
             };
             self.in_place += 1;
             return true;
@@ -103,6 +104,7 @@ impl Outbox {
         letter.is_proven
     }
 
+    #[inline(never)]
     fn put_beside(
         &mut self,
         trains: &Trains,

@@ -206,6 +206,9 @@ fn head(
     number: Option<u64>,
     value_bytes: usize,
 ) {
+    if flags == 0 && cas.is_none() && number.is_none() {
+        return out.extend_from_slice(&plain(status, value_bytes));
+    }
     let mut bytes = [0; RECORD_BYTES + FIELDS_BYTES_MAX];
     let (mut at, mut shape) = (RECORD_BYTES, 0);
     if flags != 0 {
@@ -240,10 +243,16 @@ pub fn found_head(out: &mut Vec<u8>, flags: u32, cas: Option<u64>, value_bytes: 
     head(out, Status::Found, flags, cas, None, value_bytes);
 }
 
+/// The head of a reply that shows nothing but its status, and a value if there is one.
+#[inline(always)]
+fn plain(status: Status, value_bytes: usize) -> [u8; RECORD_BYTES] {
+    (u64::from(status as u8) | (value_bytes as u64) << 32).to_le_bytes()
+}
+
 /// A reply that is nothing but a status.
 #[inline]
 pub fn status_bytes(status: Status) -> [u8; RECORD_BYTES] {
-    [status as u8, 0, 0, 0, 0, 0, 0, 0]
+    plain(status, 0)
 }
 
 /// Appends a status.

@@ -32,6 +32,8 @@ pub const EXTRAS_BYTES_MAX: usize = 20;
 
 /// The reply is to show the item's CAS unique.
 const SHOW_CAS: u8 = 1;
+/// Keys of at most so many bytes are written without a call.
+const KEY_BYTES_SHORT: usize = 32;
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -263,7 +265,7 @@ impl<'a> Record<'a> {
     /// # Panics
     ///
     /// If key or value is longer than its length's field can say.
-    #[inline]
+    #[inline(always)]
     pub fn write(&self, out: &mut Vec<u8>) {
         let value: &[u8] = match self.action {
             Action::Mutate {
@@ -272,16 +274,26 @@ impl<'a> Record<'a> {
             } => value,
             _ => &[],
         };
-        let mut head = [0; RECORD_BYTES];
-        head[0] = self.opcode() as u8;
-        head[1] = if self.shows_cas { SHOW_CAS } else { 0 };
-        head[2] = u8::try_from(self.key.len()).expect("keys are short");
+        let key_bytes = u8::try_from(self.key.len()).expect("keys are short");
         let value_bytes = u32::try_from(value.len()).expect("values are bounded");
-        head[4..8].copy_from_slice(&value_bytes.to_le_bytes());
-        head[8..16].copy_from_slice(&self.keyhash.0.to_le_bytes());
-        out.extend_from_slice(&head);
-        self.action.write_extras(out);
-        short::append(out, self.key);
+        let flags = if self.shows_cas { SHOW_CAS } else { 0 };
+        // As the reader takes it: in whole words.
+        let first = u32::from_le_bytes([self.opcode() as u8, flags, key_bytes, 0]);
+        let first = u64::from(first) | u64::from(value_bytes) << 32;
+        let start = out.len();
+        // A known number of bytes costs no call; what is too much is cut off again.
+        out.extend_from_slice(&[0; RECORD_BYTES + EXTRAS_BYTES_MAX + KEY_BYTES_SHORT]);
+        let record = &mut out[start..];
+        record[..8].copy_from_slice(&first.to_le_bytes());
+        record[8..16].copy_from_slice(&self.keyhash.0.to_le_bytes());
+        let key_at = RECORD_BYTES + self.action.write_extras(&mut record[RECORD_BYTES..]);
+        if let Some(place) = record.get_mut(key_at..key_at + self.key.len()) {
+            short::copy(place, self.key);
+            out.truncate(start + key_at + self.key.len());
+        } else {
+            out.truncate(start + key_at);
+            out.extend_from_slice(self.key);
+        }
         short::append(out, value);
     }
 
@@ -314,9 +326,15 @@ impl<'a> Record<'a> {
         Some(Request {
             key: self.key,
             verb,
-            form: crate::Form::Native(Form {
-                shows_cas: self.shows_cas,
-            }),
+            form: self.form(),
+        })
+    }
+
+    /// How it is answered.
+    #[inline(always)]
+    pub fn form(&self) -> crate::Form<'a> {
+        crate::Form::Native(Form {
+            shows_cas: self.shows_cas,
         })
     }
 }
@@ -358,14 +376,18 @@ impl<'a> Action<'a> {
         Some(Action::Mutate { mutation, change })
     }
 
-    #[inline]
-    fn write_extras(&self, out: &mut Vec<u8>) {
+    /// Writes the extras to the front of `out`, and returns their bytes.
+    #[inline(always)]
+    fn write_extras(&self, out: &mut [u8]) -> usize {
         let (mutation, change) = match *self {
-            Action::Noop | Action::Get => return,
-            Action::Read { offset } => return out.extend_from_slice(&offset.to_le_bytes()),
+            Action::Noop | Action::Get => return 0,
+            Action::Read { offset } => {
+                out[..4].copy_from_slice(&offset.to_le_bytes());
+                return 4;
+            }
             Action::Mutate { mutation, change } => (mutation, change),
         };
-        out.extend_from_slice(&mutation.to_le_bytes());
+        out[..4].copy_from_slice(&mutation.to_le_bytes());
         match change {
             Change::Store {
                 mode,
@@ -373,17 +395,18 @@ impl<'a> Action<'a> {
                 flags,
                 ..
             } => {
-                out.extend_from_slice(&expiry.to_le_bytes());
-                out.extend_from_slice(&flags.to_le_bytes());
+                out[4..8].copy_from_slice(&expiry.to_le_bytes());
+                out[8..12].copy_from_slice(&flags.to_le_bytes());
                 if let StoreMode::Cas(unique) = mode {
-                    out.extend_from_slice(&unique.to_le_bytes());
+                    out[12..20].copy_from_slice(&unique.to_le_bytes());
                 }
             }
             Change::Delete => {}
             Change::Increment { delta } | Change::Decrement { delta } => {
-                out.extend_from_slice(&delta.to_le_bytes());
+                out[4..12].copy_from_slice(&delta.to_le_bytes());
             }
-            Change::Touch { expiry } => out.extend_from_slice(&expiry.to_le_bytes()),
+            Change::Touch { expiry } => out[4..8].copy_from_slice(&expiry.to_le_bytes()),
         }
+        change.opcode().extras_bytes()
     }
 }
