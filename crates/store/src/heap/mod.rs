@@ -15,4 +15,4 @@ pub(crate) use item::Header;
 pub use item::{CAS_MAX, History, Item, Layout, Marks, Value};
 pub use offset::{Geometry, Offset};
 pub use write::NewItem;
-pub(crate) use write::{can_amend, write_amended, write_filler, write_item};
+pub(crate) use write::{Measured, can_amend, write_amended, write_filler, write_item};

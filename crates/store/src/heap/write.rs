@@ -2,7 +2,8 @@
 //! so that an optimistic reader may be looking.
 
 use super::item::{
-    CAS_MAX, EXPIRY, EXPIRY_BYTES, EXTRA, FLAGS, History, Item, Layout, WIDE, partial_word,
+    CAS_MAX, EXPIRY, EXPIRY_BYTES, EXTRA, EXTRA_BYTES, FLAGS, FLAGS_BYTES, History, Item, Layout,
+    WIDE, partial_word, words_of,
 };
 use crate::memory::Words;
 use glimmer_base::Expiry;
@@ -24,7 +25,49 @@ pub struct NewItem<'a> {
     pub history: History,
 }
 
+/// An item about to be written, and what it takes of its heap: reckoned once, since several who store it ask.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Measured<'a> {
+    /// The item.
+    pub item: &'a NewItem<'a>,
+    /// Words that it takes.
+    pub words: usize,
+    /// Words with every optional field, as [`Layout::words_with_all`].
+    pub words_with_all: usize,
+    /// Whether the item is a header, a key and a value in one part of less than 256 bytes, as most are.
+    is_plain: bool,
+}
+
 impl NewItem<'_> {
+    /// The item with what it takes.
+    #[inline(always)]
+    pub(crate) fn measured(&self) -> Measured<'_> {
+        const ALL_BYTES: usize = FLAGS_BYTES + EXPIRY_BYTES + EXTRA_BYTES;
+        const { assert!(ALL_BYTES.is_multiple_of(8)) }
+        let bytes = self.value[0].len();
+        let is_plain = bytes < 256
+            && self.value[1].is_empty()
+            && self.flags == 0
+            && self.expiry == Expiry::NEVER
+            && !self.history.is_extra();
+        if is_plain {
+            let words = words_of(8 + self.key.len() + bytes);
+            return Measured {
+                item: self,
+                words,
+                words_with_all: words + ALL_BYTES / 8,
+                is_plain,
+            };
+        }
+        let layout = self.layout();
+        Measured {
+            item: self,
+            words: layout.words(),
+            words_with_all: layout.words_with_all(),
+            is_plain,
+        }
+    }
+
     /// The item's sizes.
     #[inline(always)]
     pub fn layout(&self) -> Layout {
@@ -40,13 +83,19 @@ impl NewItem<'_> {
 
 /// Writes an item at the beginning of a place that is reserved for it. `cas` is the one of its history, if that has one.
 #[inline(always)]
-pub(crate) fn write_item(place: Words<'_>, item: &NewItem<'_>, cas: u64) {
-    let layout = item.layout();
-    let is_plain = !(layout.value_len >= 256 || layout.flags || layout.expiry || layout.extra);
-    if !is_plain || !item.value[1].is_empty() {
+pub(crate) fn write_item(place: Words<'_>, new: Measured<'_>, cas: u64) {
+    let item = new.item;
+    if !new.is_plain {
         return write_item_of_all_fields(place, item, cas);
     }
-    let mut sink = WordSink::new(place.range(0, layout.words()));
+    let layout = Layout {
+        key_len: item.key.len(),
+        value_len: item.value[0].len(),
+        flags: false,
+        expiry: false,
+        extra: false,
+    };
+    let mut sink = WordSink::new(place.range(0, new.words));
     sink.word(header_of(layout, item.history.marks.bits(), cas));
     sink.bytes(item.key);
     sink.bytes(item.value[0]);
@@ -228,9 +277,14 @@ mod tests {
                         ..History::NEW
                     },
                 };
-                write_item(Words::of(&words), &item, 42);
-                let count = item.layout().words();
-                assert!(count <= item.layout().words_with_all());
+                let new = item.measured();
+                write_item(Words::of(&words), new, 42);
+                let (count, layout) = (item.layout().words(), item.layout());
+                assert_eq!(
+                    (new.words, new.words_with_all),
+                    (count, layout.words_with_all())
+                );
+                assert!(count <= layout.words_with_all());
                 assert!(
                     words[count..]
                         .iter()

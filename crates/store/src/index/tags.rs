@@ -53,28 +53,37 @@ fn sse2(bucket: &Bucket, tag: u16) -> u32 {
 
     let head = core::ptr::from_ref(bucket).cast::<__m128i>();
     #[inline(always)]
-    fn load(at: *const __m128i) -> __m128 {
+    fn load<const PART: usize>(head: *const __m128i) -> __m128 {
         let value: __m128;
-        // SAFETY: `at` is one of the eight aligned 16-byte parts of a bucket; the asm only reads
-        // it.
+        // SAFETY: the parts are the eight aligned 16-byte ones of a bucket; the asm only reads it. The distance is a part of the
+        // instruction, so that it takes no other.
         unsafe {
-            core::arch::asm!("movaps {}, [{}]", out(xmm_reg) value, in(reg) at, options(pure, readonly, nostack, preserves_flags));
+            core::arch::asm!(
+                "movaps {value}, [{head} + {distance}]",
+                value = out(xmm_reg) value,
+                head = in(reg) head,
+                distance = const 16 * PART,
+                options(pure, readonly, nostack, preserves_flags)
+            );
         }
         value
     }
     // SAFETY: SSE2 is part of x86-64.
     unsafe {
         let wanted = _mm_set1_epi32(i32::from(tag));
-        let four = |at: usize| {
-            let high_halves = _mm_shuffle_ps::<0b11_01_11_01>(
-                load(head.wrapping_add(at)),
-                load(head.wrapping_add(at + 1)),
-            );
-            _mm_cmpeq_epi32(_mm_srli_epi32::<16>(_mm_castps_si128(high_halves)), wanted)
+        let four = |low: __m128, high: __m128| {
+            let high_halves = _mm_castps_si128(_mm_shuffle_ps::<0b11_01_11_01>(low, high));
+            _mm_cmpeq_epi32(_mm_srli_epi32::<16>(high_halves), wanted)
         };
         let (low, high) = (
-            _mm_packs_epi32(four(0), four(2)),
-            _mm_packs_epi32(four(4), four(6)),
+            _mm_packs_epi32(
+                four(load::<0>(head), load::<1>(head)),
+                four(load::<2>(head), load::<3>(head)),
+            ),
+            _mm_packs_epi32(
+                four(load::<4>(head), load::<5>(head)),
+                four(load::<6>(head), load::<7>(head)),
+            ),
         );
         (_mm_movemask_epi8(_mm_packs_epi16(low, high)) as u32) >> 1
     }

@@ -3,7 +3,7 @@
 
 use super::{Found, Writer};
 use crate::access::Access;
-use crate::heap::{NewItem, write_item};
+use crate::heap::{Measured, NewItem, write_item};
 use crate::index::cuckoo::{Slot, SlotAt};
 use crate::partition::Stored;
 use glimmer_base::{Keyhash, Moment};
@@ -12,44 +12,38 @@ impl<A: Access> Writer<'_, A> {
     /// Stores an item under its key, in place of the one that is there.
     #[inline]
     pub fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored {
-        if !self.fits(item) {
+        let new = item.measured();
+        if new.words_with_all > self.shared.item_words_max {
             return Stored::TooLarge;
         }
         let cas = match item.history.cas {
             Some(cas) => cas,
             None => self.next_cas(),
         };
-        self.put_as(keyhash, item, cas, now);
+        self.put_as(keyhash, new, cas, now);
         Stored::Yes(cas)
     }
 
-    /// Whether an item is within the limit.
-    #[inline(always)]
-    pub fn fits(&self, item: &NewItem<'_>) -> bool {
-        item.layout().words_with_all() <= self.shared.item_words_max
-    }
-
-    /// Stores an item that [`fits`](Self::fits) with a given CAS unique, which is its history's if
+    /// Stores an item that is within the limit with a given CAS unique, which is its history's if
     /// that has one.
     #[inline]
-    fn put_as(&mut self, keyhash: Keyhash, item: &NewItem<'_>, cas: u64, now: Moment) {
-        let shared = self.shared;
-        let words = item.layout().words();
+    fn put_as(&mut self, keyhash: Keyhash, new: Measured<'_>, cas: u64, now: Moment) {
+        let (shared, words) = (self.shared, new.words);
         shared.counters.stored.add(1);
         self.learn_size(words as u64);
         let class = self.state.slabs.class_of(words);
-        match shared.find(&shared.directory.home(keyhash), item.key) {
-            Some(found) if self.class_of(&found) == class => self.overwrite(&found, item, cas),
+        match shared.find(&shared.directory.home(keyhash), new.item.key) {
+            Some(found) if self.class_of(&found) == class => self.overwrite(&found, new, cas),
             Some(_) => {
                 let at = self.allocate(class, now);
-                self.replace(keyhash, item, cas, at);
+                self.replace(keyhash, new, cas, at);
             }
             None => {
                 // The slot first: what makes room in the index may give up slabs, and would not
                 // know a chunk that no slot names yet.
                 self.make_slot(keyhash, now);
                 let at = self.allocate(class, now);
-                write_item(shared.pool.place(at, words), item, cas);
+                write_item(shared.pool.place(at, words), new, cas);
                 self.link(keyhash, at, words);
             }
         }
@@ -63,12 +57,12 @@ impl<A: Access> Writer<'_, A> {
 
     /// Writes an item over the one that is there; a use of it.
     #[inline(always)]
-    fn overwrite(&mut self, found: &Found<'_>, item: &NewItem<'_>, cas: u64) {
+    fn overwrite(&mut self, found: &Found<'_>, new: Measured<'_>, cas: u64) {
         let shared = self.shared;
-        let (old_words, words) = (found.item.words(), item.layout().words());
+        let (old_words, words) = (found.item.words(), new.words);
         let line = shared.line(found.at);
         line.write_begin(A::SHARED_READS);
-        write_item(shared.pool.place(found.slot.offset(), words), item, cas);
+        write_item(shared.pool.place(found.slot.offset(), words), new, cas);
         line.set_written_over(found.at.bucket, found.at.place);
         line.write_end(A::SHARED_READS);
         shared.counters.in_place_updates.add(1);
@@ -78,12 +72,12 @@ impl<A: Access> Writer<'_, A> {
 
     /// Writes an item to a chunk of another class than its old one's, which it replaces unless
     /// making room has just evicted it.
-    fn replace(&mut self, keyhash: Keyhash, item: &NewItem<'_>, cas: u64, at: usize) {
+    fn replace(&mut self, keyhash: Keyhash, new: Measured<'_>, cas: u64, at: usize) {
         let shared = self.shared;
         let home = shared.directory.home(keyhash);
-        let words = item.layout().words();
-        let old = shared.find(&home, item.key);
-        write_item(shared.pool.place(at, words), item, cas);
+        let words = new.words;
+        let old = shared.find(&home, new.item.key);
+        write_item(shared.pool.place(at, words), new, cas);
         let Some(old) = old else {
             // Its slot is empty now.
             return self.link(keyhash, at, words);

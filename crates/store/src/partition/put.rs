@@ -4,7 +4,7 @@
 use super::{Found, Writer};
 use crate::access::Access;
 use crate::evict::Evict;
-use crate::heap::{Header, NewItem, Offset, write_filler, write_item};
+use crate::heap::{Header, Measured, NewItem, Offset, write_filler, write_item};
 use crate::index::{Entry, LogId, Slot};
 use glimmer_base::{Keyhash, Moment};
 
@@ -28,60 +28,55 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     /// Stores an item under its key, in place of the one that is there.
     #[inline]
     pub fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored {
-        if !self.fits(item) {
+        let new = item.measured();
+        if new.words_with_all > self.log(LogId::Main).item_words_max() {
             return Stored::TooLarge;
         }
         let cas = match item.history.cas {
             Some(cas) => cas,
             None => self.next_cas(),
         };
-        self.put_as(keyhash, item, cas, now);
+        self.put_as(keyhash, new, cas, now);
         Stored::Yes(cas)
     }
 
-    /// Whether an item is within the limit.
-    #[inline(always)]
-    pub fn fits(&self, item: &NewItem<'_>) -> bool {
-        item.layout().words_with_all() <= self.log(LogId::Main).item_words_max()
-    }
-
-    /// Stores an item that [`fits`](Self::fits) with a given CAS unique, which is its history's if that has one.
+    /// Stores an item that is within the limit with a given CAS unique, which is its history's if that has one.
     #[inline]
-    fn put_as(&mut self, keyhash: Keyhash, item: &NewItem<'_>, cas: u64, now: Moment) {
+    fn put_as(&mut self, keyhash: Keyhash, new: Measured<'_>, cas: u64, now: Moment) {
         let shared = self.shared;
-        let words = item.layout().words() as u64;
+        let words = new.words as u64;
         shared.counters.stored.add(1);
         let home = self.home(keyhash);
-        let old = shared.find(home, keyhash, item.key);
+        let old = shared.find(home, keyhash, new.item.key);
         if let Some(found) = &old
             && let Some(extent) = self.extent_for_update(found, words)
         {
-            self.update_in_place(home, found, extent, item, cas);
+            self.update_in_place(home, found, extent, new, cas);
             return;
         }
         let id = self.choose_log(home, keyhash, &old, words);
         let old = old.map(|found| (found.slot, found.entry, found.item.words() as u64));
-        self.append(keyhash, item, cas, (id, words), old, now);
+        self.append(keyhash, new, cas, id, old, now);
     }
 
     /// Stores an item at the tail of a log, and makes the index name it.
     fn append(
         &mut self,
         keyhash: Keyhash,
-        item: &NewItem<'_>,
+        new: Measured<'_>,
         cas: u64,
-        (id, words): (LogId, u64),
+        id: LogId,
         old: Option<(Slot, Entry, u64)>,
         now: Moment,
     ) {
-        let shared = self.shared;
+        let (shared, words) = (self.shared, new.words as u64);
         let (log, tail) = (shared.log(id), self.claim(id, words, now));
         self.state.calendars[id as usize].note(tail, now);
-        write_item(log.place(log.geometry().position(tail)), item, cas);
+        write_item(log.place(log.geometry().position(tail)), new, cas);
         self.state.tails[id as usize] = self.geometry(id).advance(tail, words);
         self.index_item(
             keyhash,
-            item.key,
+            new.item.key,
             Entry::new(keyhash.tag(), id, tail, 0),
             old,
             words,
@@ -153,16 +148,16 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         home: usize,
         found: &Found<'_>,
         extent: u64,
-        item: &NewItem<'_>,
+        new: Measured<'_>,
         cas: u64,
     ) {
         let index = &self.shared.index;
-        let (old_words, words) = (found.item.words() as u64, item.layout().words() as u64);
+        let (old_words, words) = (found.item.words() as u64, new.words as u64);
         let chain = A::SHARED_READS.then(|| index.bucket(home));
         if let Some(main) = chain {
             main.write_begin(true);
         }
-        write_item(found.item.place(), item, cas);
+        write_item(found.item.place(), new, cas);
         if extent > words {
             // Fillers may reach further than the largest item, and so than the item's own place.
             let log = self.shared.log(found.entry.log());

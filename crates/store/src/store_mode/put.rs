@@ -5,7 +5,7 @@ use super::name::Name;
 use super::room::Wanting;
 use super::{Shared, Writer};
 use crate::access::Access;
-use crate::heap::{NewItem, write_item};
+use crate::heap::{Measured, NewItem, write_item};
 use crate::index::{CHAIN_BUCKETS_MAX, Slot};
 use crate::partition::{Stored, expired};
 use glimmer_base::{Expiry, Keyhash, Moment};
@@ -15,32 +15,27 @@ impl<A: Access> Writer<'_, A> {
     /// one stays.
     #[inline]
     pub fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored {
-        if !self.fits(item) {
+        let new = item.measured();
+        if new.words_with_all > self.shared.space.item_words_max() {
             return Stored::TooLarge;
         }
         let cas = item.history.cas.unwrap_or_else(|| self.next_cas());
-        if self.put_as(keyhash, item, cas, now) {
+        if self.put_as(keyhash, new, cas, now) {
             Stored::Yes(cas)
         } else {
             Stored::OutOfMemory
         }
     }
 
-    /// Whether an item is within the limit.
-    #[inline(always)]
-    fn fits(&self, item: &NewItem<'_>) -> bool {
-        item.layout().words_with_all() <= self.shared.space.item_words_max()
-    }
-
-    /// Stores an item that [`fits`](Self::fits) with a given CAS unique; says whether there was
+    /// Stores an item that is within the limit with a given CAS unique; says whether there was
     /// room.
     #[inline]
-    fn put_as(&mut self, keyhash: Keyhash, item: &NewItem<'_>, cas: u64, now: Moment) -> bool {
+    fn put_as(&mut self, keyhash: Keyhash, new: Measured<'_>, cas: u64, now: Moment) -> bool {
         self.shared.counters.stored.add(1);
-        let stored = self.try_put(keyhash, item, cas, now).is_ok()
-            || self.put_in_room_to_be_found(keyhash, item, cas, now);
+        let stored = self.try_put(keyhash, new, cas, now).is_ok()
+            || self.put_in_room_to_be_found(keyhash, new, cas, now);
         if stored {
-            self.state.scan.soonest.note(item.expiry);
+            self.state.scan.soonest.note(new.item.expiry);
         }
         stored
     }
@@ -50,19 +45,18 @@ impl<A: Access> Writer<'_, A> {
     pub(super) fn try_put(
         &mut self,
         keyhash: Keyhash,
-        item: &NewItem<'_>,
+        new: Measured<'_>,
         cas: u64,
         now: Moment,
     ) -> Result<(), Wanting> {
         let home = self.home(keyhash);
-        let words = item.layout().words();
-        match self.shared.find(home, keyhash, item.key) {
+        match self.shared.find(home, keyhash, new.item.key) {
             Some(found) if expired(&found.item, now) => {
                 self.take_out_expired(home, found);
-                self.insert(home, keyhash, item, (cas, words), now)
+                self.insert(home, keyhash, new, cas, now)
             }
-            Some(found) => self.overwrite(home, keyhash, found, item, (cas, words)),
-            None => self.insert(home, keyhash, item, (cas, words), now),
+            Some(found) => self.overwrite(home, keyhash, found, new, cas),
+            None => self.insert(home, keyhash, new, cas, now),
         }
     }
 
@@ -71,23 +65,23 @@ impl<A: Access> Writer<'_, A> {
         &mut self,
         home: usize,
         keyhash: Keyhash,
-        item: &NewItem<'_>,
-        (cas, words): (u64, usize),
+        new: Measured<'_>,
+        cas: u64,
         now: Moment,
     ) -> Result<(), Wanting> {
-        let shared = self.shared;
+        let (shared, words) = (self.shared, new.words);
         let at = self.allocate(words).ok_or(Wanting::Words)?;
         let Some((slot, link_from)) = self.free_slot(home) else {
             self.state.fits.free(&shared.space, at, words);
             return Err(Wanting::Slot);
         };
-        write_item(shared.space.place(at), item, cas);
+        write_item(shared.space.place(at), new, cas);
         let main = shared.index.bucket(home);
         main.write_begin(A::SHARED_READS);
         if let Some(last) = link_from {
             shared.index.bucket(last).set_next(Some(slot.bucket));
         }
-        let entry = shared.name(at, item).entry(keyhash.tag());
+        let entry = shared.name(at, new.item).entry(keyhash.tag());
         shared.index.set(slot, entry);
         main.write_end(A::SHARED_READS);
         shared.counters.items.add(1);
@@ -103,16 +97,16 @@ impl<A: Access> Writer<'_, A> {
         home: usize,
         keyhash: Keyhash,
         old: Found<'_>,
-        item: &NewItem<'_>,
-        (cas, words): (u64, usize),
+        new: Measured<'_>,
+        cas: u64,
     ) -> Result<(), Wanting> {
-        let shared = self.shared;
+        let (shared, words) = (self.shared, new.words);
         let (old_at, old_words) = (old.at, old.words());
         let main = shared.index.bucket(home);
-        let entry_at = |at| shared.name(at, item).entry(keyhash.tag());
+        let entry_at = |at| shared.name(at, new.item).entry(keyhash.tag());
         if words <= old_words {
             main.write_begin(A::SHARED_READS);
-            write_item(old.item.place(), item, cas);
+            write_item(old.item.place(), new, cas);
             // Whether the old item was fetched says nothing about the new one.
             let entry = shared.index.get(old.slot);
             shared.index.change(old.slot, entry, entry_at(old_at));
@@ -123,7 +117,7 @@ impl<A: Access> Writer<'_, A> {
             }
             shared.counters.in_place_updates.add(1);
         } else {
-            self.overwrite_elsewhere(home, keyhash, old, item, (cas, words))?;
+            self.overwrite_elsewhere(home, keyhash, old, new, cas)?;
         }
         if words != old_words {
             shared.counters.bytes.add(8 * words as u64);
@@ -139,17 +133,17 @@ impl<A: Access> Writer<'_, A> {
         home: usize,
         keyhash: Keyhash,
         old: Found<'_>,
-        item: &NewItem<'_>,
-        (cas, words): (u64, usize),
+        new: Measured<'_>,
+        cas: u64,
     ) -> Result<(), Wanting> {
-        let shared = self.shared;
+        let (shared, words) = (self.shared, new.words);
         let Some(at) = self.allocate(words) else {
-            return self.overwrite_within_its_own_room(home, keyhash, old, item, cas);
+            return self.overwrite_within_its_own_room(home, keyhash, old, new, cas);
         };
-        write_item(shared.space.place(at), item, cas);
+        write_item(shared.space.place(at), new, cas);
         let main = shared.index.bucket(home);
         main.write_begin(A::SHARED_READS);
-        let entry = shared.name(at, item).entry(keyhash.tag());
+        let entry = shared.name(at, new.item).entry(keyhash.tag());
         shared.index.set(old.slot, entry);
         main.write_end(A::SHARED_READS);
         self.state.fits.free(&shared.space, old.at, old.words());
@@ -165,10 +159,10 @@ impl<A: Access> Writer<'_, A> {
         home: usize,
         keyhash: Keyhash,
         old: Found<'_>,
-        item: &NewItem<'_>,
+        new: Measured<'_>,
         cas: u64,
     ) -> Result<(), Wanting> {
-        let (shared, words) = (self.shared, item.layout().words());
+        let (shared, words) = (self.shared, new.words);
         let (border, fits) = (shared.index.border(), &mut self.state.fits);
         let place = (old.at, old.words());
         if !fits.would_hold(&shared.space, place, words, border) {
@@ -180,8 +174,8 @@ impl<A: Access> Writer<'_, A> {
         let at = fits
             .allocate(&shared.space, words, border)
             .expect("it was seen that there is room");
-        write_item(shared.space.place(at), item, cas);
-        let entry = shared.name(at, item).entry(keyhash.tag());
+        write_item(shared.space.place(at), new, cas);
+        let entry = shared.name(at, new.item).entry(keyhash.tag());
         shared.index.set(old.slot, entry);
         main.write_end(A::SHARED_READS);
         Ok(())

@@ -3,7 +3,7 @@
 
 use super::Writer;
 use crate::access::Access;
-use crate::heap::NewItem;
+use crate::heap::Measured;
 use glimmer_base::{Keyhash, Moment};
 
 /// What a store lacks.
@@ -28,20 +28,19 @@ impl<A: Access> Writer<'_, A> {
     pub(super) fn put_in_room_to_be_found(
         &mut self,
         keyhash: Keyhash,
-        item: &NewItem<'_>,
+        new: Measured<'_>,
         cas: u64,
         now: Moment,
     ) -> bool {
         let mut steps_left = STEPS_MAX;
-        while let Err(wanting) = self.try_put(keyhash, item, cas, now) {
+        while let Err(wanting) = self.try_put(keyhash, new, cas, now) {
             let found = match wanting {
                 Wanting::Slot => {
                     self.grow_index(&mut steps_left) || self.reclaim(&mut steps_left, now)
                 }
                 Wanting::Words => {
-                    let words = item.layout().words();
-                    self.gather(words)
-                        || self.take_from_index(words)
+                    self.gather(new.words)
+                        || self.take_from_index(new.words)
                         || self.reclaim(&mut steps_left, now)
                 }
             };
