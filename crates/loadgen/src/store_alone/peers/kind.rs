@@ -153,6 +153,14 @@ impl Peer {
         }
     }
 
+    /// Whether threads can share it; of the others each thread has one of its own.
+    pub fn is_shared(self) -> bool {
+        match self {
+            Peer::Public(table, _) => table != Public::Unshared,
+            Peer::Pelikan | Peer::Ordered | Peer::Bounded => false,
+        }
+    }
+
     /// Which lengths its keys and values may have.
     pub fn lengths(self) -> Lengths {
         match self {
