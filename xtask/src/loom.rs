@@ -1,12 +1,12 @@
 //! The model checker, and the proof that it would notice.
 //!
 //! A crate with code that threads share has tests named `loom_*`. It also has a `weakenings.txt` with one line per fence or
-//! recheck its argument needs: `name<TAB>test<TAB>what it removes`, where the test is one test or a whole file of them. Built with `--cfg weaken="name"`, the code lacks just that, and
-//! the test must fail.
+//! recheck its argument needs: `name<TAB>test<TAB>what it removes`, where the test is one test or a whole file of them. With
+//! `GLIMMER_WEAKEN=name` in its environment the code lacks just that, and the test must fail.
 
 use crate::process;
 use anyhow::{Context, bail};
-use std::os::unix::fs::PermissionsExt;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -33,6 +33,11 @@ pub fn check_weakened(containing: Option<&str>) -> anyhow::Result<()> {
     variants.retain(|variant| containing.is_none_or(|part| variant.name.contains(part)));
     if variants.is_empty() {
         bail!("no weakened variant by that name: see the crates' weakenings.txt");
+    }
+    // Built first and apart, so that tests that do not compile cannot pass for tests that fail.
+    let packages: BTreeSet<_> = variants.iter().map(|variant| &variant.package).collect();
+    for package in packages {
+        process::run(loom_test(package, "loom_*").arg("--no-run"))?;
     }
     let rows: Vec<_> = variants.iter().zip(try_out_all(&variants)?).collect();
     println!(
@@ -62,7 +67,7 @@ pub fn check_weakened(containing: Option<&str>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Tries variants out, on every core another one: one is built while others run.
+/// Tries variants out, on every core another one.
 fn try_out_all(variants: &[Variant]) -> anyhow::Result<Vec<Verdict>> {
     let next = AtomicUsize::new(0);
     let lane = || {
@@ -200,34 +205,24 @@ impl Verdict {
 
 impl Variant {
     fn try_out(&self) -> anyhow::Result<Verdict> {
-        let wrapper = self.wrapper()?;
-        let build = |command: &mut Command| {
-            command
-                .env("RUSTC_WORKSPACE_WRAPPER", &wrapper)
-                .stdin(Stdio::null());
-        };
-        // Built first and apart, so that a variant that does not compile cannot pass for one that was noticed.
-        let file = Path::new("crates").join(self.package.trim_start_matches("glimmer-"));
-        let is_file = file.join(format!("tests/{}.rs", self.test)).exists();
+        let folder = Path::new("crates").join(self.package.trim_start_matches("glimmer-"));
+        let is_file = folder.join(format!("tests/{}.rs", self.test)).exists();
         let (target, filter) = if is_file {
             (self.test.as_str(), None)
         } else {
             ("loom_*", Some(&self.test))
         };
-        let mut command = loom_test(&self.package, target);
-        build(command.arg("--quiet").arg("--no-run"));
-        process::run(&mut command)
-            .with_context(|| format!("variant {} does not build", self.name))?;
-
-        let log_path = wrapper.with_extension("log");
+        let logs = process::target_dir().join("loom").join("weakened");
+        std::fs::create_dir_all(&logs)?;
+        let log_path = logs.join(&self.name).with_extension("log");
         let log = std::fs::File::create(&log_path)?;
         let mut command = loom_test(&self.package, target);
-        build(
-            command
-                .args(["--quiet", "--no-fail-fast", "--"])
-                .args(filter)
-                .arg("--exact"),
-        );
+        command
+            .env("GLIMMER_WEAKEN", &self.name)
+            .stdin(Stdio::null())
+            .args(["--quiet", "--no-fail-fast", "--"])
+            .args(filter)
+            .arg("--exact");
         let verdict = run_until(command.stdout(log.try_clone()?).stderr(log), WEAKENED_LIMIT)?;
         let output = String::from_utf8_lossy(&std::fs::read(&log_path)?).into_owned();
         // A filter that matches nothing succeeds as well, and a test that cannot even start fails as well.
@@ -240,20 +235,6 @@ impl Variant {
             );
         }
         Ok(verdict)
-    }
-
-    /// A compiler wrapper that adds the variant's `--cfg` to the workspace's own crates only: cargo keys its cache by the wrapper's path,
-    /// so the model checker itself is built once and not once per variant.
-    fn wrapper(&self) -> anyhow::Result<PathBuf> {
-        let dir = process::target_dir().join("loom").join("weakened");
-        std::fs::create_dir_all(&dir)?;
-        let path = dir.join(format!("{}.sh", self.name));
-        std::fs::write(
-            &path,
-            format!("#!/bin/sh\nexec \"$@\" --cfg 'weaken=\"{}\"'\n", self.name),
-        )?;
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
-        Ok(path)
     }
 }
 

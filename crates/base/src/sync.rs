@@ -39,6 +39,12 @@ mod real {
         core::hint::spin_loop();
     }
 
+    /// Whether the fence, ordering or recheck of this name is to be left out: never, outside the model checker.
+    #[inline(always)]
+    pub const fn weakened(_name: &str) -> bool {
+        false
+    }
+
     /// Takes the lock; sleeps while another thread holds it.
     #[inline]
     pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -51,10 +57,19 @@ mod real {
     pub use loom::cell::UnsafeCell;
     pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
     pub use loom::sync::{Arc, Mutex, MutexGuard};
+    use std::sync::OnceLock;
 
     /// Lets loom schedule another thread.
     pub fn spin_loop() {
         loom::thread::yield_now();
+    }
+
+    /// Whether the fence, ordering or recheck of this name (a line of `weakenings.txt`) is to be left out, so that it can be
+    /// seen that a test notices: the one that `GLIMMER_WEAKEN` names is.
+    pub fn weakened(name: &str) -> bool {
+        static CHOSEN: OnceLock<Option<String>> = OnceLock::new();
+        let chosen = CHOSEN.get_or_init(|| std::env::var("GLIMMER_WEAKEN").ok());
+        chosen.as_deref() == Some(name)
     }
 
     /// Takes the lock; loom explores every order in which threads could get it.

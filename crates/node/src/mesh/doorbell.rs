@@ -1,6 +1,6 @@
 //! How a worker falls asleep without missing what others send it.
 
-use glimmer_base::sync::{AtomicU32, Ordering, fence};
+use glimmer_base::sync::{AtomicU32, Ordering, fence, weakened};
 
 const AWAKE: u32 = 0;
 const ASLEEP: u32 = 1;
@@ -50,10 +50,10 @@ impl<B: Ring> Doorbell<B> {
     /// [`Doorbell::awake`]; a worker that does not mean to sleep needs neither.
     pub fn may_sleep(&self, has_work: impl FnOnce() -> bool) -> bool {
         self.state.swap(ASLEEP, Ordering::AcqRel);
-        if !cfg!(weaken = "sleep_fence") {
+        if !weakened("sleep_fence") {
             fence(Ordering::SeqCst);
         }
-        cfg!(weaken = "sleep_recheck") || !has_work()
+        weakened("sleep_recheck") || !has_work()
     }
 
     /// The worker is up and looks for work before it sleeps again.
@@ -63,7 +63,7 @@ impl<B: Ring> Doorbell<B> {
 
     /// Something was put where the worker looks for work: wakes it if it sleeps.
     pub fn wake(&self) {
-        if !cfg!(weaken = "wake_fence") {
+        if !weakened("wake_fence") {
             fence(Ordering::SeqCst);
         }
         if self.state.load(Ordering::Relaxed) == ASLEEP

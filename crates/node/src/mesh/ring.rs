@@ -3,7 +3,8 @@
 use std::mem::MaybeUninit;
 
 use crossbeam_utils::CachePadded;
-use glimmer_base::sync::{Arc, AtomicUsize, Ordering, UnsafeCell};
+use glimmer_base::sync::Ordering::{self, Acquire, Relaxed, Release};
+use glimmer_base::sync::{Arc, AtomicUsize, UnsafeCell, weakened};
 
 /// Where the two ends meet. Positions count up for ever and wrap with `usize`; a position's slot is its low bits.
 ///
@@ -45,13 +46,10 @@ pub struct Consumer<T> {
     tail_seen: usize,
 }
 
-const TAIL_STORE: Ordering = weakened(cfg!(weaken = "ring_release"), Ordering::Release);
-const TAIL_LOAD: Ordering = weakened(cfg!(weaken = "ring_acquire"), Ordering::Acquire);
-const HEAD_STORE: Ordering = weakened(cfg!(weaken = "ring_reuse_release"), Ordering::Release);
-const HEAD_LOAD: Ordering = weakened(cfg!(weaken = "ring_reuse_acquire"), Ordering::Acquire);
-
-const fn weakened(weaken: bool, needed: Ordering) -> Ordering {
-    if weaken { Ordering::Relaxed } else { needed }
+/// The ordering that a hand-over needs, unless the one of this name is weakened.
+#[inline(always)]
+fn ordering(name: &str, needed: Ordering) -> Ordering {
+    if weakened(name) { Relaxed } else { needed }
 }
 
 /// Makes a ring that holds up to `capacity` values, a power of two.
@@ -78,6 +76,27 @@ pub fn ring<T>(capacity: usize) -> (Producer<T>, Consumer<T>) {
 }
 
 impl<T> Shared<T> {
+    #[inline(always)]
+    fn tail(&self) -> usize {
+        self.tail.load(ordering("ring_acquire", Acquire))
+    }
+
+    #[inline(always)]
+    fn set_tail(&self, tail: usize) {
+        self.tail.store(tail, ordering("ring_release", Release));
+    }
+
+    #[inline(always)]
+    fn head(&self) -> usize {
+        self.head.load(ordering("ring_reuse_acquire", Acquire))
+    }
+
+    #[inline(always)]
+    fn set_head(&self, head: usize) {
+        self.head
+            .store(head, ordering("ring_reuse_release", Release));
+    }
+
     fn slot(&self, position: usize) -> &UnsafeCell<MaybeUninit<T>> {
         &self.slots[position & (self.slots.len() - 1)]
     }
@@ -87,7 +106,7 @@ impl<T> Producer<T> {
     /// Adds a value behind the others, or gives it back if the ring is full.
     pub fn push(&mut self, value: T) -> Result<(), T> {
         if self.tail.wrapping_sub(self.head_seen) == self.shared.slots.len() {
-            self.head_seen = self.shared.head.load(HEAD_LOAD);
+            self.head_seen = self.shared.head();
             if self.tail.wrapping_sub(self.head_seen) == self.shared.slots.len() {
                 return Err(value);
             }
@@ -97,7 +116,7 @@ impl<T> Producer<T> {
             unsafe { (*slot).write(value) };
         });
         self.tail = self.tail.wrapping_add(1);
-        self.shared.tail.store(self.tail, TAIL_STORE);
+        self.shared.set_tail(self.tail);
         Ok(())
     }
 }
@@ -106,7 +125,7 @@ impl<T> Consumer<T> {
     /// Takes the oldest value.
     pub fn pop(&mut self) -> Option<T> {
         if self.head == self.tail_seen {
-            self.tail_seen = self.shared.tail.load(TAIL_LOAD);
+            self.tail_seen = self.shared.tail();
             if self.head == self.tail_seen {
                 return None;
             }
@@ -117,13 +136,13 @@ impl<T> Consumer<T> {
             unsafe { (*slot).assume_init_read() }
         });
         self.head = self.head.wrapping_add(1);
-        self.shared.head.store(self.head, HEAD_STORE);
+        self.shared.set_head(self.head);
         Some(value)
     }
 
     /// Whether there is nothing to take.
     pub fn is_empty(&self) -> bool {
-        self.head == self.shared.tail.load(TAIL_LOAD)
+        self.head == self.shared.tail()
     }
 }
 

@@ -17,7 +17,7 @@ use super::{Geometry, Offset};
 use crate::memory::{Words, ZeroedSlice};
 use crossbeam_utils::CachePadded;
 use glimmer_base::sync::Ordering::Relaxed;
-use glimmer_base::sync::{AtomicU64, Ordering, fence};
+use glimmer_base::sync::{AtomicU64, Ordering, fence, weakened};
 use std::ops::Range;
 
 /// An item is read from a place of at least so many words.
@@ -87,7 +87,7 @@ impl CircularLog {
     #[inline]
     pub fn publish_head(&self, head: Offset, shared: bool) {
         self.head.store(head.raw(), Relaxed);
-        if shared && !cfg!(weaken = "head_release_fence") {
+        if shared && !weakened("head_release_fence") {
             fence(Ordering::Release);
         }
     }

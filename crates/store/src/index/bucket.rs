@@ -31,7 +31,7 @@ use super::entry::Entry;
 use super::tags;
 use crate::memory::ZeroAtomics;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
-use glimmer_base::sync::{AtomicU64, fence};
+use glimmer_base::sync::{AtomicU64, fence, weakened};
 
 /// Entries of a bucket: as many as two cache lines hold, and fewer under loom, which would otherwise
 /// have to try every order in which a reader may see that many.
@@ -162,7 +162,7 @@ impl Bucket {
     pub fn write_begin(&self, shared: bool) {
         if shared {
             self.head.store(self.head_of_next_version(), Relaxed);
-            if !cfg!(weaken = "version_release_fence") {
+            if !weakened("version_release_fence") {
                 fence(Release);
             }
         }
@@ -172,7 +172,7 @@ impl Bucket {
     #[inline(always)]
     pub fn write_end(&self, shared: bool) {
         if shared {
-            let order = if cfg!(weaken = "version_release_store") {
+            let order = if weakened("version_release_store") {
                 Relaxed
             } else {
                 Release
@@ -190,7 +190,7 @@ impl Bucket {
     /// The version to read under, unless a writer is at work.
     #[inline(always)]
     pub fn read_begin(&self) -> Option<u32> {
-        let order = if cfg!(weaken = "version_acquire_load") {
+        let order = if weakened("version_acquire_load") {
             Relaxed
         } else {
             Acquire
@@ -203,9 +203,9 @@ impl Bucket {
     /// Also orders the caller's later loads of a log's head behind what it has copied.
     #[inline(always)]
     pub fn read_unchanged(&self, version: u32) -> bool {
-        if !cfg!(weaken = "reader_acquire_fence") {
+        if !weakened("reader_acquire_fence") {
             fence(Acquire);
         }
-        cfg!(weaken = "version_recheck") || self.head.load(Relaxed) as u32 == version
+        weakened("version_recheck") || self.head.load(Relaxed) as u32 == version
     }
 }

@@ -40,7 +40,7 @@ use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::Ordering::{Relaxed, Release};
-use glimmer_base::sync::{Arc, AtomicU64, fence};
+use glimmer_base::sync::{Arc, AtomicU64, fence, weakened};
 use glimmer_base::{Keyhash, Seed};
 
 /// What every core may see of a table.
@@ -165,7 +165,7 @@ impl<A: Access> Writer<'_, A> {
         // a byte of what comes next sees this number too. And one that begins with this number
         // sees the directory as well.
         shared.flushes.store(flushes, Release);
-        if A::SHARED_READS && !cfg!(weaken = "memc3_flush_fence") {
+        if A::SHARED_READS && !weakened("memc3_flush_fence") {
             fence(Release);
         }
         self.state.slabs.clear();

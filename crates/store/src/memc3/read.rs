@@ -6,7 +6,7 @@ use crate::heap::Item;
 use crate::index::cuckoo::{Home, Slot, SlotAt, line_at};
 use crate::table::{Absence, Busy, TableReader, optimistically};
 use glimmer_base::sync::Ordering::{Acquire, Relaxed};
-use glimmer_base::sync::fence;
+use glimmer_base::sync::{fence, weakened};
 use glimmer_base::{Keyhash, Moment};
 
 /// What one try of a read came to: nothing, or what was taken and where.
@@ -141,10 +141,10 @@ impl Shared {
             .find(&home, key)
             .filter(|found| !expired(&found.item, now));
         let taken = found.map(|found| (take(&found.item), found.at, found.slot));
-        if !cfg!(weaken = "cuckoo_acquire_fence") {
+        if !weakened("cuckoo_acquire_fence") {
             fence(Acquire);
         }
-        let unchanged = cfg!(weaken = "cuckoo_version_recheck")
+        let unchanged = weakened("cuckoo_version_recheck")
             || first.read_unchanged(versions.0) && second.read_unchanged(versions.1);
         let same_life = self.flushes.load(Relaxed) == flushes;
         (unchanged && same_life && self.directory.unchanged(&home)).then_some(taken)

@@ -45,7 +45,7 @@ use calendar::Calendar;
 use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
 use glimmer_base::sync::Ordering::{Relaxed, Release};
-use glimmer_base::sync::{Arc, AtomicU64, fence};
+use glimmer_base::sync::{Arc, AtomicU64, fence, weakened};
 use glimmer_base::{Moment, Seed};
 use lookahead::Lookahead;
 
@@ -174,7 +174,7 @@ impl<A: Access, E: Evict> Owner<A, E> {
             rule: &self.rule,
         };
         // What another writer has given up, this one may overwrite.
-        if A::SHARED_WRITES && !cfg!(weaken = "enter_release_fence") {
+        if A::SHARED_WRITES && !weakened("enter_release_fence") {
             fence(Release);
         }
         if writer.shared.flushes.load(Relaxed) != flushes {

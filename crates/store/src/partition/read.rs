@@ -7,6 +7,7 @@ use crate::heap::Item;
 use crate::index::{Entry, Slot};
 use crate::table::{Absence, Busy, TableReader, optimistically};
 use glimmer_base::sync::Ordering::Acquire;
+use glimmer_base::sync::weakened;
 use glimmer_base::{Keyhash, Moment};
 
 /// The index entry under which a read found its item.
@@ -123,7 +124,7 @@ impl Shared {
             (!expired(&found.item, now)).then(|| (take(&found.item), mark))
         })?;
         if let Some((_, mark)) = &taken
-            && !cfg!(weaken = "head_recheck")
+            && !weakened("head_recheck")
             && !self.log(mark.entry.log()).is_live(mark.entry.offset())
         {
             return None;

@@ -52,7 +52,7 @@ use crossbeam_utils::CachePadded;
 use glimmer_base::Seed;
 use glimmer_base::counter::Counter;
 use glimmer_base::sync::Ordering::{Relaxed, Release};
-use glimmer_base::sync::{Arc, AtomicU64, fence};
+use glimmer_base::sync::{Arc, AtomicU64, fence, weakened};
 use name::Generation;
 
 /// What every core may see of a partition.
@@ -133,7 +133,7 @@ impl<A: Access> Owner<A> {
             shared: &self.shared,
             state: self.gate.enter(),
         };
-        if A::SHARED_WRITES && !cfg!(weaken = "enter_release_fence") {
+        if A::SHARED_WRITES && !weakened("enter_release_fence") {
             fence(Release);
         }
         if writer.shared.flushes.load(Relaxed) != flushes {
@@ -165,7 +165,7 @@ impl<A: Access> Writer<'_, A> {
         shared
             .generation
             .store(shared.generation().next().raw(), Relaxed);
-        if A::SHARED_READS && !cfg!(weaken = "generation_release_fence") {
+        if A::SHARED_READS && !weakened("generation_release_fence") {
             fence(Release);
         }
         self.state.fits.reset();

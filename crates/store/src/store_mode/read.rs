@@ -8,6 +8,7 @@ use crate::index::{Entry, Slot};
 use crate::partition::expired;
 use crate::table::{Absence, Busy, TableReader, optimistically};
 use glimmer_base::sync::Ordering::Acquire;
+use glimmer_base::sync::weakened;
 use glimmer_base::{Keyhash, Moment};
 
 /// Nothing is evicted, so that reads are noted but not counted.
@@ -98,7 +99,7 @@ impl Shared {
             let found = self.find(home, keyhash, key)?;
             (!expired(&found.item, now)).then(|| (take(&found.item), found.slot, found.entry))
         })?;
-        let unchanged = cfg!(weaken = "generation_recheck") || self.generation() == generation;
+        let unchanged = weakened("generation_recheck") || self.generation() == generation;
         unchanged.then_some(taken)
     }
 }

@@ -34,8 +34,8 @@ use super::{Bucket, CHAIN_BUCKETS_MAX, Entry, Slot};
 use crate::memory::ZeroedSlice;
 use crossbeam_utils::CachePadded;
 use glimmer_base::Keyhash;
-use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
+use glimmer_base::sync::{AtomicU64, weakened};
 
 /// Words of a bucket.
 pub const BUCKET_WORDS: usize = 1 + super::BUCKET_ENTRIES;
@@ -121,11 +121,11 @@ impl ChainedIndex {
     /// before.
     #[inline(always)]
     fn shape_is(&self, shape: Shape) -> bool {
-        cfg!(weaken = "shape_recheck") || self.shape.load(Relaxed) == shape.0
+        weakened("shape_recheck") || self.shape.load(Relaxed) == shape.0
     }
 
     fn publish(&self, shape: Shape) {
-        let order = if cfg!(weaken = "shape_release_store") {
+        let order = if weakened("shape_release_store") {
             Relaxed
         } else {
             Release

@@ -4,7 +4,7 @@ use super::rebuild::Parts;
 use super::{ChainedIndex, FreeList};
 use crate::index::{BUCKET_ENTRIES, CHAIN_BUCKETS_MAX, Entry};
 use glimmer_base::sync::Ordering::Release;
-use glimmer_base::sync::fence;
+use glimmer_base::sync::{fence, weakened};
 
 /// A merged chain has at most so many buckets, whatever chains may have: one that is longer would be split again at once.
 const MERGED_BUCKETS_MAX: usize = 2;
@@ -85,7 +85,7 @@ impl ChainedIndex {
         });
         self.publish(shape.with(removed, level));
         main.write_end(shared);
-        if shared && !cfg!(weaken = "shape_release_fence") {
+        if shared && !weakened("shape_release_fence") {
             fence(Release);
         }
         Some(freed + self.give_back(parts, spares))

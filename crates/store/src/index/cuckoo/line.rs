@@ -53,7 +53,7 @@
 use crate::index::store_if;
 use crate::memory::LINE_WORDS;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
-use glimmer_base::sync::{AtomicU64, fence};
+use glimmer_base::sync::{AtomicU64, fence, weakened};
 
 /// Buckets of a line.
 pub const LINE_BUCKETS: usize = 3;
@@ -216,7 +216,7 @@ impl Line<'_> {
     pub fn write_begin(self, shared: bool) {
         if shared {
             self.next_version(Relaxed);
-            if !cfg!(weaken = "cuckoo_release_fence") {
+            if !weakened("cuckoo_release_fence") {
                 fence(Release);
             }
         }
@@ -226,7 +226,7 @@ impl Line<'_> {
     #[inline(always)]
     pub fn write_end(self, shared: bool) {
         if shared {
-            let weak = cfg!(weaken = "cuckoo_release_store");
+            let weak = weakened("cuckoo_release_store");
             self.next_version(if weak { Relaxed } else { Release });
         }
     }
@@ -234,7 +234,7 @@ impl Line<'_> {
     /// The version to read under, unless a writer is at work.
     #[inline(always)]
     pub fn read_begin(self) -> Option<u32> {
-        let weak = cfg!(weaken = "cuckoo_acquire_load");
+        let weak = weakened("cuckoo_acquire_load");
         let version = self.version(if weak { Relaxed } else { Acquire });
         version.is_multiple_of(2).then_some(version)
     }

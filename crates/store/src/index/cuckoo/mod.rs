@@ -28,8 +28,8 @@ pub use segment::{Candidates, Segment, SlotAt, alternate, buckets_in, line_at};
 
 use crate::memory::Pool;
 use glimmer_base::Keyhash;
-use glimmer_base::sync::AtomicU32;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
+use glimmer_base::sync::{AtomicU32, weakened};
 use std::ops::Range;
 
 /// Which segment a key belongs to.
@@ -106,8 +106,7 @@ impl Directory {
     /// loaded first was made even after the directory was changed.
     #[inline(always)]
     pub fn unchanged(&self, home: &Home) -> bool {
-        cfg!(weaken = "cuckoo_directory_recheck")
-            || self.segments[home.entry].load(Relaxed) == home.page
+        weakened("cuckoo_directory_recheck") || self.segments[home.entry].load(Relaxed) == home.page
     }
 
     /// The segment that a home lies in.

@@ -3,6 +3,7 @@
 use super::line::{LINE_BUCKETS, Line, Slot, first_empty, matching};
 use super::search::{Search, Step, View};
 use crate::memory::{LINE_WORDS, Pool};
+use glimmer_base::sync::weakened;
 
 /// A table of buckets in a row of lines.
 #[derive(Clone, Copy)]
@@ -129,7 +130,7 @@ impl<'a> Segment<'a> {
         let (old, new) = (line_at(self.pool, from.line), line_at(self.pool, to.line));
         let tag = (old.tags(from.bucket) >> (8 * from.place)) as u8;
         let slot = old.slot(from.bucket, from.place);
-        let shared = shared && !cfg!(weaken = "cuckoo_move_version");
+        let shared = shared && !weakened("cuckoo_move_version");
         old.write_begin(shared);
         new.set(to.bucket, to.place, tag, slot);
         old.set(from.bucket, from.place, 0, Slot::new(0));
