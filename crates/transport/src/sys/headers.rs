@@ -7,6 +7,7 @@
 use std::io;
 use std::mem::{MaybeUninit, size_of, zeroed};
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::OnceLock;
 
 use super::mmsg::DATAGRAMS_MAX;
 
@@ -75,6 +76,27 @@ pub fn tell_stride(header: &mut libc::mmsghdr, control: &mut Control, stride: u1
             .cast::<u16>()
             .write_unaligned(stride);
     }
+}
+
+/// Whether this kernel cuts trains up. One before Linux 4.18 does not know of it, and would send a train as one datagram.
+#[inline]
+pub fn cuts_trains(socket: BorrowedFd<'_>) -> bool {
+    static CUTS: OnceLock<bool> = OnceLock::new();
+    *CUTS.get_or_init(|| {
+        let mut stride: libc::c_int = 0;
+        let mut bytes = size_of::<libc::c_int>() as libc::socklen_t;
+        // SAFETY: the option's value is borrowed exclusively for the call and as long as stated.
+        let result = unsafe {
+            libc::getsockopt(
+                socket.as_raw_fd(),
+                libc::SOL_UDP,
+                libc::UDP_SEGMENT,
+                (&raw mut stride).cast(),
+                &raw mut bytes,
+            )
+        };
+        result == 0
+    })
 }
 
 /// Whether the kernel refused to cut something up, as it does where the way to the peer takes no trains.

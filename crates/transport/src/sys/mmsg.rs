@@ -151,6 +151,9 @@ impl Outgoing<'_> {
 /// kernel as one train and are cut up where they arrive or leave the machine. Returns how many of them, from the front, were taken; an error concerns the
 /// first.
 pub fn send(socket: BorrowedFd<'_>, datagrams: &[Outgoing<'_>]) -> io::Result<usize> {
+    if !headers::cuts_trains(socket) {
+        return send_by(socket, datagrams, |_| 1);
+    }
     match send_by(socket, datagrams, train_length) {
         Err(error) if headers::refuses_trains(&error) && train_length(datagrams) > 1 => {
             send_by(socket, datagrams, |_| 1)

@@ -115,15 +115,22 @@ unsafe fn stride_told(header: &libc::msghdr) -> Option<usize> {
 
 /// Sends up to [`DATAGRAMS_MAX`] trains. Returns how many of them, from the front, were taken; an error concerns the first.
 pub fn send(socket: BorrowedFd<'_>, trains: &[Train<'_>]) -> io::Result<usize> {
-    let count = trains.len();
+    let is_cut = |train: &Train<'_>| train.bytes.len() > train.stride;
+    let count = match headers::cuts_trains(socket) {
+        true => trains.len(),
+        false => trains.iter().take_while(|train| !is_cut(train)).count(),
+    };
     assert!(count <= DATAGRAMS_MAX);
+    if count == 0 && !trains.is_empty() {
+        return Err(io::Error::from_raw_os_error(libc::ENOPROTOOPT));
+    }
     let mut parts = headers::room::<[libc::iovec; 1]>();
     let mut controls = [Control([0; 64]); DATAGRAMS_MAX];
     let mut headers = headers::room();
-    for (index, train) in trains.iter().enumerate() {
+    for (index, train) in trains[..count].iter().enumerate() {
         let parts = parts[index].write([headers::part_to_send(train.bytes)]);
         let mut header = headers::header(train.peer.as_name(), parts);
-        if train.bytes.len() > train.stride {
+        if is_cut(train) {
             let stride = u16::try_from(train.stride).expect("a datagram is shorter than 64 KiB");
             headers::tell_stride(&mut header, &mut controls[index], stride);
         }
