@@ -123,11 +123,15 @@ pub const WORKERS_MAX: usize = 256;
 /// answered with `Too large.`.
 pub const SASL_BYTES_MAX: usize = 8 << 10;
 
-/// Mutations of one native client that a worker remembers, so that none is executed twice. An older one is refused with `Forgotten`.
+/// Mutations of one native client that a worker remembers at most, so that none is executed twice; so many if the client has as many under way, or does not
+/// say how many. An older one is refused with `Forgotten`.
 pub const NATIVE_MUTATIONS_KEPT: u32 = 1 << 10;
 
-/// Native clients whose mutations a worker remembers at most; fewer where `-m` is small. One more is refused with `Overloaded` unless another has been
-/// silent for [`NATIVE_CLIENT_IDLE_MS`].
+/// Mutations of one native client that a worker remembers at least.
+pub const NATIVE_MUTATIONS_KEPT_MIN: u32 = 1 << 4;
+
+/// Native clients whose mutations a worker remembers at most; fewer where `-m` is small and they have many mutations under way. One more, or a client that has
+/// more under way than there is room for, is refused with `Overloaded` unless another has been silent for [`NATIVE_CLIENT_IDLE_MS`].
 pub const NATIVE_CLIENTS_MAX: usize = 1 << 10;
 
 /// A native client that has sent no mutation for so long may be forgotten, in milliseconds. A datagram that arrives later than that may be executed again.
@@ -166,7 +170,9 @@ const _: () = assert!(
 );
 const _: () = assert!(PARTITIONS_MAX < 1 << 16);
 const _: () = assert!(
-    NATIVE_MUTATIONS_KEPT.is_power_of_two(),
+    NATIVE_MUTATIONS_KEPT.is_power_of_two()
+        && NATIVE_MUTATIONS_KEPT_MIN.is_power_of_two()
+        && NATIVE_MUTATIONS_KEPT_MIN <= NATIVE_MUTATIONS_KEPT,
     "numbers of mutations wrap around without a gap"
 );
 const _: () = assert!(

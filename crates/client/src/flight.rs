@@ -3,7 +3,7 @@
 use glimmer_base::{Keyhash, Seed};
 use glimmer_proto::native::fragment::{self, Assembly, digest};
 use glimmer_proto::native::request::RECORD_BYTES;
-use glimmer_proto::native::{DATAGRAM_BYTES_MAX, RequestHeader};
+use glimmer_proto::native::{DATAGRAM_BYTES_MAX, Reach, Record, RequestHeader};
 
 /// Where a flight stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,9 +101,9 @@ impl<T> Flight<T> {
 
     /// Gives the mutation its number.
     #[inline]
-    pub fn set_mutation(&mut self, mutation: u32) {
+    pub fn set_mutation(&mut self, mutation: u32, reach: Reach) {
         self.mutation = Some(mutation);
-        self.record[RECORD_BYTES..RECORD_BYTES + 4].copy_from_slice(&mutation.to_le_bytes());
+        Record::renumber(&mut self.record, mutation, reach);
         self.upload = (self.record.len() > ALONE_BYTES_MAX).then(|| Upload {
             next: 0,
             digest: digest(&self.record),

@@ -10,7 +10,7 @@ use crate::outbound::Groups;
 use crate::parcel::{Packing, Parcels};
 use glimmer_base::limits::{KEY_BYTES_MAX, PARTITIONS_MAX};
 use glimmer_proto::native::request::{Action, Change};
-use glimmer_proto::native::{Directory, REQUESTS_MAX, Record, Reply, Status};
+use glimmer_proto::native::{Directory, REQUESTS_MAX, Reach, Record, Reply, Status};
 use std::collections::VecDeque;
 
 /// Places for requests under way. A sequence number names a place and how often it has been used; the bit between is that of datagrams with several
@@ -282,6 +282,7 @@ impl<T> Session<T> {
                 What::Get => Action::Get,
                 What::Change(change) => Action::Mutate {
                     mutation: 0,
+                    reach: Reach::UNKNOWN,
                     change,
                 },
             },
@@ -400,7 +401,7 @@ impl<T> Session<T> {
         } else {
             if flight.mutation.is_none() {
                 match lanes[owner].number(directory.mutation_window) {
-                    Some(mutation) => flight.set_mutation(mutation),
+                    Some((mutation, reach)) => flight.set_mutation(mutation, reach),
                     None => {
                         flight.phase = Phase::Held;
                         lanes[owner].held.push_back(place);

@@ -10,7 +10,9 @@ use glimmer_proto::StoreMode;
 use glimmer_proto::native::directory::{Access, Direction, REPLY_BYTES_MAX};
 use glimmer_proto::native::fragment::DATA_BYTES;
 use glimmer_proto::native::request::{Action, Change};
-use glimmer_proto::native::{Directory, Kind, Record, Reply, ReplyHeader, RequestHeader, Status};
+use glimmer_proto::native::{
+    Directory, Kind, Reach, Record, Reply, ReplyHeader, RequestHeader, Status,
+};
 use glimmer_transport::udp::Peer;
 use native::{SEED, Sent, Server, VERSION, moment};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -52,7 +54,11 @@ fn put<'a>(key: &'a [u8], mutation: u32, value: &'a [u8]) -> Record<'a> {
         value,
     };
     Record {
-        action: Action::Mutate { mutation, change },
+        action: Action::Mutate {
+            mutation,
+            reach: Reach::UNKNOWN,
+            change,
+        },
         ..get(key)
     }
 }
@@ -60,7 +66,11 @@ fn put<'a>(key: &'a [u8], mutation: u32, value: &'a [u8]) -> Record<'a> {
 fn increment(key: &[u8], mutation: u32) -> Record<'_> {
     let change = Change::Increment { delta: 1 };
     Record {
-        action: Action::Mutate { mutation, change },
+        action: Action::Mutate {
+            mutation,
+            reach: Reach::UNKNOWN,
+            change,
+        },
         ..get(key)
     }
 }

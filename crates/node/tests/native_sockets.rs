@@ -14,7 +14,9 @@ use glimmer_node::{Error, Node, Tally};
 use glimmer_proto::StoreMode;
 use glimmer_proto::native::directory::{Access, Direction, REPLY_BYTES_MAX};
 use glimmer_proto::native::request::{Action, Change};
-use glimmer_proto::native::{Directory, Kind, Record, Reply, ReplyHeader, RequestHeader, Status};
+use glimmer_proto::native::{
+    Directory, Kind, Reach, Record, Reply, ReplyHeader, RequestHeader, Status,
+};
 use native::Server;
 use support::{Desk, PATIENCE, config};
 
@@ -235,12 +237,17 @@ fn a_change_that_comes_by_two_ports_is_made_once() {
         let delete = |key| Record {
             action: Action::Mutate {
                 mutation: 0,
+                reach: Reach::UNKNOWN,
                 change: Change::Delete,
             },
             ..get(key)
         };
         let change = |mutation, change| Record {
-            action: Action::Mutate { mutation, change },
+            action: Action::Mutate {
+                mutation,
+                reach: Reach::UNKNOWN,
+                change,
+            },
             ..get(theirs.as_slice())
         };
         let put = |mutation, value| {

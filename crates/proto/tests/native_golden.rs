@@ -5,7 +5,7 @@ use glimmer_proto::StoreMode;
 use glimmer_proto::native::directory::{Access, Direction, Mode};
 use glimmer_proto::native::request::{Action, Change};
 use glimmer_proto::native::{
-    Directory, Fragment, Kind, Record, Reply, ReplyHeader, RequestHeader, Status,
+    Directory, Fragment, Kind, Reach, Record, Reply, ReplyHeader, RequestHeader, Status,
 };
 use std::collections::BTreeMap;
 
@@ -54,6 +54,7 @@ fn records() -> Vec<(&'static str, Record<'static>)> {
     };
     let store = |mutation, mode, expiry, flags, value| Action::Mutate {
         mutation,
+        reach: Reach::UNKNOWN,
         change: Change::Store {
             mode,
             expiry,
@@ -61,7 +62,11 @@ fn records() -> Vec<(&'static str, Record<'static>)> {
             value,
         },
     };
-    let change = |mutation, change| Action::Mutate { mutation, change };
+    let change = |mutation, change| Action::Mutate {
+        mutation,
+        reach: Reach::UNKNOWN,
+        change,
+    };
     vec![
         ("get", record(Action::Get, false)),
         ("get_with_cas", record(Action::Get, true)),
@@ -99,6 +104,17 @@ fn records() -> Vec<(&'static str, Record<'static>)> {
         (
             "touch",
             record(change(10, Change::Touch { expiry: 300 }), false),
+        ),
+        (
+            "touch_with_reach",
+            record(
+                Action::Mutate {
+                    mutation: 10,
+                    reach: Reach::over(20),
+                    change: Change::Touch { expiry: 300 },
+                },
+                false,
+            ),
         ),
     ]
 }

@@ -5,7 +5,9 @@ use glimmer_proto::StoreMode;
 use glimmer_proto::fuzzing;
 use glimmer_proto::native::fragment::{Assembly, DATA_BYTES, Joined, WINDOW, digest};
 use glimmer_proto::native::request::{Action, Change};
-use glimmer_proto::native::{Fragment, Kind, Record, Reply, ReplyHeader, RequestHeader, Status};
+use glimmer_proto::native::{
+    Fragment, Kind, Reach, Record, Reply, ReplyHeader, RequestHeader, Status,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -44,7 +46,11 @@ proptest! {
             8 => Action::Get,
             9 => Action::Read { offset: numbers.0 },
             10 => Action::Noop,
-            _ => Action::Mutate { mutation, change: change(which, numbers, &value) },
+            _ => Action::Mutate {
+                mutation,
+                reach: Reach::over(numbers.1 as usize),
+                change: change(which, numbers, &value),
+            },
         };
         let key: &[u8] = if which == 10 { &[] } else { &key };
         let record = Record { action, keyhash: Keyhash(keyhash), key, shows_cas };

@@ -3,11 +3,11 @@
 use super::Rules;
 use super::assemblies::{Assemblies, request_bytes_max};
 use super::intake::{Batch, Entry, Intake, Jobs, Judging, Letter, Spot, Whole};
-use super::ledger::{Answer, CLIENT_BYTES, Ledger, Slot};
+use super::ledger::{Answer, Ledger, Slot};
 use super::outbox::{Outbox, Send};
 use glimmer_base::Moment;
 use glimmer_base::limits::{
-    BATCH_MAX, BUFFER_BYTES_KEPT_MAX, NATIVE_CLIENTS_MAX, NATIVE_MUTATIONS_KEPT, NATIVE_TOKEN_S,
+    BATCH_MAX, BUFFER_BYTES_KEPT_MAX, NATIVE_MUTATIONS_KEPT, NATIVE_TOKEN_S,
 };
 use glimmer_engine::{Done, Engine, Job, Status as Executed};
 use glimmer_proto::native::{
@@ -83,10 +83,9 @@ impl Exchange {
         // Half of it each, but never so little that the largest item could not be stored.
         let assembly_bytes_max = (bytes_max / 2).max(request_bytes_max(rules.item_bytes_max));
         let ledger_bytes_max = bytes_max.saturating_sub(assembly_bytes_max);
-        let clients_max = (ledger_bytes_max / CLIENT_BYTES).clamp(1, NATIVE_CLIENTS_MAX);
         let assemblies = Assemblies::new(rules.item_bytes_max, assembly_bytes_max);
         Exchange {
-            intake: Intake::new(rules, me, Ledger::new(clients_max), assemblies),
+            intake: Intake::new(rules, me, Ledger::new(ledger_bytes_max), assemblies),
             outbox: Outbox::new(),
             out: Vec::new(),
             reply: Vec::new(),
@@ -214,8 +213,8 @@ impl Exchange {
                     && index > 0
                 {
                     let from = job.checked_sub(1).map_or(0, |before| done[before].end);
-                    let answer = Answer::of(&self.out[from..done[job].end]);
-                    self.intake.ledger.settle(slot, answer);
+                    let answer = &self.out[from..done[job].end];
+                    self.intake.note(Some(slot), answer);
                 }
                 job += 1;
             }

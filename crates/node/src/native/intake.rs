@@ -380,7 +380,12 @@ impl Intake {
         jobs: &mut Jobs<'a>,
         tools: &mut Judging<'_>,
     ) -> bool {
-        let (Some(request), Action::Mutate { mutation, .. }) = (record.request(), record.action)
+        let (
+            Some(request),
+            Action::Mutate {
+                mutation, reach, ..
+            },
+        ) = (record.request(), record.action)
         else {
             return batch.settle(Status::Malformed);
         };
@@ -398,7 +403,7 @@ impl Intake {
             tools.figures.unproven += 1;
             return batch.settle(Status::NoToken);
         }
-        let verdict = (self.ledger).admit(sender.client, mutation, keyhash, tools.now.ms);
+        let verdict = (self.ledger).admit(sender.client, (mutation, reach), keyhash, tools.now.ms);
         let slot = match verdict {
             Verdict::Execute(slot) => Some(slot),
             Verdict::Pending => return false,
@@ -447,7 +452,7 @@ impl Intake {
     #[inline]
     pub fn note(&mut self, slot: Option<Slot>, answer: &[u8]) {
         if let Some(slot) = slot {
-            self.ledger.settle(slot, Answer::of(answer));
+            self.ledger.settle(slot, Some(answer));
         }
     }
 

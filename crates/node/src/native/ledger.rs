@@ -1,20 +1,26 @@
 //! Which mutations have been executed, so that none is executed twice, and none after a newer one of its key.
 //!
-//! A client numbers its mutations to one port. Of each client the ledger remembers the last [`NATIVE_MUTATIONS_KEPT`] by number: whether each was
-//! executed, and what was answered, so that a retransmission is told the same. A number that comes late although it was not executed, its datagram
-//! having been lost or overtaken, is executed unless a newer mutation of the same key has been.
+//! A client numbers its mutations to one port, and says with each how far back it may yet send another one again: to the oldest that it has no answer
+//! to. So far back, and never less than [`NATIVE_MUTATIONS_KEPT_MIN`](glimmer_base::limits::NATIVE_MUTATIONS_KEPT_MIN) nor more than [`NATIVE_MUTATIONS_KEPT`], the ledger remembers of each mutation
+//! whether it was executed, and what was answered, so that a retransmission is told the same. A number that comes late although it was not executed,
+//! its datagram having been lost or overtaken, is executed unless a newer mutation of the same key has been.
 //!
-//! The bounds are the promise: a mutation that is older than the last [`NATIVE_MUTATIONS_KEPT`] of its client is refused, and a client that has been
-//! silent for [`NATIVE_CLIENT_IDLE_MS`] may be forgotten when another needs its place.
+//! The bounds are the promise: a mutation that is older than what is remembered is refused, and a client that has been silent for
+//! [`NATIVE_CLIENT_IDLE_MS`] may be forgotten when another needs its place. What clients are remembered in grows with what they have under way, within
+//! a bound for all of them; who finds no room is refused until others have been silent for long enough.
 
-use glimmer_base::Keyhash;
-use glimmer_base::limits::{NATIVE_CLIENT_IDLE_MS, NATIVE_MUTATIONS_KEPT};
+mod window;
+
+use glimmer_base::limits::{NATIVE_CLIENT_IDLE_MS, NATIVE_CLIENTS_MAX, NATIVE_MUTATIONS_KEPT};
+use glimmer_base::{Keyhash, short};
+use glimmer_proto::native::Reach;
 use std::collections::HashMap;
+use window::{ENTRY_BYTES, Window};
 
-const KEPT: usize = NATIVE_MUTATIONS_KEPT as usize;
-
-/// Bytes that the ledger keeps of one client.
-pub const CLIENT_BYTES: usize = KEPT * size_of::<Entry>() + 128;
+/// Bytes that a client takes beside its mutations.
+const CLIENT_BYTES: usize = 128;
+/// Bytes that a client takes at most.
+const CLIENT_BYTES_MAX: usize = CLIENT_BYTES + NATIVE_MUTATIONS_KEPT as usize * ENTRY_BYTES;
 
 /// What was answered to a mutation: status, shape and one number of a reply, which is all that a mutation's reply has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,14 +34,16 @@ impl Answer {
     /// A status, and a number or a unique, or both.
     pub const BYTES_MAX: usize = 24;
 
-    /// Keeps a reply; one that is no mutation's is too long.
-    pub fn of(reply: &[u8]) -> Option<Answer> {
-        let mut bytes = [0; Answer::BYTES_MAX];
-        bytes.get_mut(..reply.len())?.copy_from_slice(reply);
-        Some(Answer {
-            bytes,
-            length: reply.len() as u8,
-        })
+    /// Keeps a reply. False: it is no mutation's, and too long.
+    #[inline]
+    fn keep(&mut self, reply: &[u8]) -> bool {
+        let place = self.bytes.get_mut(..reply.len());
+        let fits = place.is_some();
+        if let Some(place) = place {
+            short::copy(place, reply);
+            self.length = reply.len() as u8;
+        }
+        fits
     }
 
     /// The reply.
@@ -44,51 +52,32 @@ impl Answer {
     }
 }
 
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum State {
-    #[default]
-    NotExecuted,
-    Pending,
-    Executed,
-}
-
-/// What is remembered of one mutation.
-#[derive(Clone, Copy, Default)]
-struct Entry {
-    answer: Answer,
-    state: State,
-    /// Part of the keyhash, to know mutations of the same key by.
-    key: u32,
-}
-
 struct Client {
     id: u64,
-    /// The highest number seen.
-    newest: u32,
     heard_ms: u64,
-    entries: Box<[Entry]>,
+    window: Window,
 }
 
-/// Where a mutation's entry is.
+/// A mutation that is about to be executed: the place of its client, and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// The client's place, and behind it the entry's. One word: it is copied as one, soon after it has been written.
-    places: u64,
+    /// The place, and behind it the number. One word: it is copied as one, soon after it has been written.
+    word: u64,
 }
 
 impl Slot {
-    fn new(client: u32, entry: usize) -> Slot {
+    fn new(client: u32, mutation: u32) -> Slot {
         Slot {
-            places: u64::from(client) << 32 | entry as u64,
+            word: u64::from(client) << 32 | u64::from(mutation),
         }
     }
 
     fn client(self) -> usize {
-        (self.places >> 32) as usize
+        (self.word >> 32) as usize
     }
 
-    fn entry(self) -> usize {
-        self.places as u32 as usize
+    fn mutation(self) -> u32 {
+        self.word as u32
     }
 }
 
@@ -105,89 +94,77 @@ pub enum Verdict {
     Superseded,
     /// It is older than what is remembered.
     Forgotten,
-    /// There is no place for another client.
+    /// There is no place for another client, or for as many mutations as this one has under way.
     Full,
 }
 
 /// What one worker remembers of the mutations it executed.
 pub struct Ledger {
+    /// By client: its place.
     places: HashMap<u64, u32>,
     clients: Vec<Client>,
-    clients_max: usize,
+    /// Places of clients that have been forgotten.
+    free: Vec<u32>,
+    bytes: usize,
+    bytes_max: usize,
+    /// Until then no client has been silent for so long that it may be forgotten.
+    busy_until_ms: u64,
     /// The client that was looked up last.
     last: Option<(u64, u32)>,
 }
 
 impl Ledger {
-    /// A ledger with places for so many clients.
-    pub fn new(clients_max: usize) -> Ledger {
+    /// A ledger of at most so many bytes, but with room for one client at least.
+    pub fn new(bytes_max: usize) -> Ledger {
         Ledger {
             places: HashMap::new(),
             clients: Vec::new(),
-            clients_max: clients_max.max(1),
+            free: Vec::new(),
+            bytes: 0,
+            bytes_max: bytes_max.max(CLIENT_BYTES_MAX),
+            busy_until_ms: 0,
             last: None,
         }
     }
 
     /// Bytes that it holds.
     pub fn bytes(&self) -> usize {
-        self.clients.len() * CLIENT_BYTES
+        self.bytes
     }
 
     /// Looks a mutation up, and enters it if it is to be executed.
-    pub fn admit(&mut self, id: u64, mutation: u32, keyhash: Keyhash, now_ms: u64) -> Verdict {
-        let Some(place) = self.place(id, mutation, now_ms) else {
+    pub fn admit(
+        &mut self,
+        id: u64,
+        (mutation, reach): (u32, Reach),
+        keyhash: Keyhash,
+        now_ms: u64,
+    ) -> Verdict {
+        let entries = Window::entries_for(reach);
+        let Some(place) = self.place(id, mutation, entries, now_ms) else {
             return Verdict::Full;
         };
         let client = &mut self.clients[place as usize];
         client.heard_ms = now_ms;
-        let key = (keyhash.0 >> 16) as u32;
-        let entry = mutation as usize % KEPT;
-        let ahead = mutation.wrapping_sub(client.newest).cast_signed();
-        if ahead > 0 {
-            for passed in 1..=(ahead as u32).min(NATIVE_MUTATIONS_KEPT) {
-                let number = client.newest.wrapping_add(passed);
-                client.entries[number as usize % KEPT] = Entry::default();
-            }
-            // Of a leap beyond all that is kept, everything is cleared, whatever the numbers.
-            client.newest = mutation;
-        } else {
-            let behind = ahead.unsigned_abs();
-            if behind >= NATIVE_MUTATIONS_KEPT {
-                return Verdict::Forgotten;
-            }
-            match client.entries[entry].state {
-                State::Executed => return Verdict::Repeat(client.entries[entry].answer),
-                State::Pending => return Verdict::Pending,
-                State::NotExecuted => {}
-            }
-            let is_newer = |back: u32| {
-                let number = client.newest.wrapping_sub(back);
-                let entry = &client.entries[number as usize % KEPT];
-                entry.state != State::NotExecuted && entry.key == key
-            };
-            if (0..behind).any(is_newer) {
-                return Verdict::Superseded;
-            }
+        if client.window.len() < entries && !self.grow(place, entries, now_ms) {
+            return Verdict::Full;
         }
-        client.entries[entry] = Entry {
-            state: State::Pending,
-            key,
-            ..Entry::default()
-        };
-        Verdict::Execute(Slot::new(place, entry))
+        let key = (keyhash.0 >> 16) as u32;
+        match self.clients[place as usize].window.admit(mutation, key) {
+            Ok(()) => Verdict::Execute(Slot::new(place, mutation)),
+            Err(verdict) => verdict,
+        }
     }
 
     /// A mutation has been executed, and this is its answer; none: it was not executed after all.
-    pub fn settle(&mut self, slot: Slot, answer: Option<Answer>) {
-        let entry = &mut self.clients[slot.client()].entries[slot.entry()];
-        match answer {
-            Some(answer) => (entry.state, entry.answer) = (State::Executed, answer),
-            None => *entry = Entry::default(),
-        }
+    #[inline]
+    pub fn settle(&mut self, slot: Slot, answer: Option<&[u8]>) {
+        let client = &mut self.clients[slot.client()];
+        client.window.settle(slot.mutation(), answer);
     }
 
-    fn place(&mut self, id: u64, mutation: u32, now_ms: u64) -> Option<u32> {
+    #[inline]
+    fn place(&mut self, id: u64, mutation: u32, entries: usize, now_ms: u64) -> Option<u32> {
         if let Some((last, place)) = self.last
             && last == id
         {
@@ -195,40 +172,82 @@ impl Ledger {
         }
         let place = match self.places.get(&id) {
             Some(&place) => place,
-            None => self.enter(id, mutation, now_ms)?,
+            None => self.enter(id, mutation, entries, now_ms)?,
         };
         self.last = Some((id, place));
         Some(place)
     }
 
     #[cold]
-    fn enter(&mut self, id: u64, mutation: u32, now_ms: u64) -> Option<u32> {
-        let newcomer = |entries| Client {
+    fn enter(&mut self, id: u64, mutation: u32, entries: usize, now_ms: u64) -> Option<u32> {
+        if self.places.len() >= NATIVE_CLIENTS_MAX && !self.forget_silent(now_ms) {
+            return None;
+        }
+        self.reserve(CLIENT_BYTES + entries * ENTRY_BYTES, now_ms)?;
+        let newcomer = Client {
             id,
-            // The newest is the one before, so that this one is ahead of it.
-            newest: mutation.wrapping_sub(1),
             heard_ms: now_ms,
-            entries,
+            window: Window::before(mutation, entries),
         };
-        let place = if self.clients.len() < self.clients_max {
-            let entries = vec![Entry::default(); KEPT].into_boxed_slice();
-            self.clients.push(newcomer(entries));
-            self.clients.len() - 1
-        } else {
-            let clients = self.clients.iter().enumerate();
-            let (place, silent) = clients.min_by_key(|(_, client)| client.heard_ms)?;
-            if now_ms.saturating_sub(silent.heard_ms) < NATIVE_CLIENT_IDLE_MS {
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.clients[place as usize] = newcomer;
+                place
+            }
+            None => {
+                self.clients.push(newcomer);
+                self.clients.len() as u32 - 1
+            }
+        };
+        self.places.insert(id, place);
+        Some(place)
+    }
+
+    #[cold]
+    fn grow(&mut self, place: u32, entries: usize, now_ms: u64) -> bool {
+        let has = self.clients[place as usize].window.len();
+        let has_room = self
+            .reserve((entries - has) * ENTRY_BYTES, now_ms)
+            .is_some();
+        if has_room {
+            self.clients[place as usize].window.grow(entries);
+        }
+        has_room
+    }
+
+    /// Takes so many bytes, if they are there or can be had by forgetting silent clients.
+    fn reserve(&mut self, bytes: usize, now_ms: u64) -> Option<()> {
+        while self.bytes + bytes > self.bytes_max {
+            if !self.forget_silent(now_ms) {
                 return None;
             }
-            self.places.remove(&silent.id);
-            let mut entries = std::mem::take(&mut self.clients[place].entries);
-            entries.fill(Entry::default());
-            self.clients[place] = newcomer(entries);
-            self.last = None;
-            place
+        }
+        self.bytes += bytes;
+        Some(())
+    }
+
+    /// Forgets the client that was heard of longest ago, if that is long enough.
+    fn forget_silent(&mut self, now_ms: u64) -> bool {
+        if now_ms < self.busy_until_ms {
+            return false;
+        }
+        let known = self.places.values();
+        let heard_ms = |&place: &u32| self.clients[place as usize].heard_ms;
+        let Some(place) = known.copied().min_by_key(heard_ms) else {
+            return false;
         };
-        self.places.insert(id, place as u32);
-        Some(place as u32)
+        let client = &mut self.clients[place as usize];
+        let until_ms = client.heard_ms + NATIVE_CLIENT_IDLE_MS;
+        if now_ms < until_ms {
+            self.busy_until_ms = until_ms;
+            return false;
+        }
+        self.bytes -= CLIENT_BYTES + client.window.len() * ENTRY_BYTES;
+        client.window = Window::none();
+        self.places.remove(&client.id);
+        self.free.push(place);
+        self.last = None;
+        true
     }
 }
 
@@ -239,12 +258,21 @@ mod tests {
     const CLIENT: u64 = 77;
 
     fn execute(ledger: &mut Ledger, mutation: u32, key: u64) {
-        match ledger.admit(CLIENT, mutation, hash(key), 0) {
+        match admit(ledger, CLIENT, mutation, key) {
             Verdict::Execute(slot) => {
-                ledger.settle(slot, Answer::of(&mutation.to_le_bytes()));
+                ledger.settle(slot, Some(&mutation.to_le_bytes()));
             }
             other => panic!("mutation {mutation}: {other:?}"),
         }
+    }
+
+    /// Of a client that does not say how far it reaches back.
+    fn admit(ledger: &mut Ledger, client: u64, mutation: u32, key: u64) -> Verdict {
+        ledger.admit(client, (mutation, Reach::UNKNOWN), hash(key), 0)
+    }
+
+    fn ledger() -> Ledger {
+        Ledger::new(4 * CLIENT_BYTES_MAX)
     }
 
     fn hash(key: u64) -> Keyhash {
@@ -253,30 +281,31 @@ mod tests {
 
     #[test]
     fn what_was_executed_is_answered_again() {
-        let mut ledger = Ledger::new(4);
+        let mut ledger = ledger();
         for mutation in [u32::MAX - 1, u32::MAX, 0, 1] {
             execute(&mut ledger, mutation, 5);
         }
         for mutation in [u32::MAX - 1, u32::MAX, 0, 1] {
-            let verdict = ledger.admit(CLIENT, mutation, hash(5), 0);
-            let answer = Answer::of(&mutation.to_le_bytes()).unwrap();
+            let verdict = admit(&mut ledger, CLIENT, mutation, 5);
+            let mut answer = Answer::default();
+            assert!(answer.keep(&mutation.to_le_bytes()));
             assert_eq!(verdict, Verdict::Repeat(answer));
         }
         // Another client's numbers are its own.
         assert!(matches!(
-            ledger.admit(CLIENT + 1, 0, hash(5), 0),
+            admit(&mut ledger, CLIENT + 1, 0, 5),
             Verdict::Execute(_)
         ));
     }
 
     #[test]
     fn what_comes_late_is_executed_unless_its_key_has_changed_since() {
-        let mut ledger = Ledger::new(4);
+        let mut ledger = ledger();
         execute(&mut ledger, 10, 1);
         execute(&mut ledger, 14, 2);
         execute(&mut ledger, 12, 1);
         assert_eq!(
-            ledger.admit(CLIENT, 11, hash(1), 0),
+            admit(&mut ledger, CLIENT, 11, 1),
             Verdict::Superseded,
             "12 is newer"
         );
@@ -284,31 +313,31 @@ mod tests {
         execute(&mut ledger, 11, 3);
         // A number before the first one that was heard of.
         execute(&mut ledger, 9, 4);
-        assert_eq!(ledger.admit(CLIENT, 8, hash(1), 0), Verdict::Superseded);
+        assert_eq!(admit(&mut ledger, CLIENT, 8, 1), Verdict::Superseded);
     }
 
     #[test]
     fn what_is_about_to_be_executed_is_not_begun_again() {
-        let mut ledger = Ledger::new(4);
-        let Verdict::Execute(slot) = ledger.admit(CLIENT, 3, hash(1), 0) else {
+        let mut ledger = ledger();
+        let Verdict::Execute(slot) = admit(&mut ledger, CLIENT, 3, 1) else {
             panic!("it is new");
         };
-        assert_eq!(ledger.admit(CLIENT, 3, hash(1), 0), Verdict::Pending);
+        assert_eq!(admit(&mut ledger, CLIENT, 3, 1), Verdict::Pending);
         ledger.settle(slot, None);
         execute(&mut ledger, 3, 1);
     }
 
     #[test]
     fn what_is_too_old_is_refused_not_executed() {
-        let mut ledger = Ledger::new(4);
+        let mut ledger = ledger();
         execute(&mut ledger, 0, 1);
         execute(&mut ledger, NATIVE_MUTATIONS_KEPT - 1, 2);
         assert!(matches!(
-            ledger.admit(CLIENT, 0, hash(1), 0),
+            admit(&mut ledger, CLIENT, 0, 1),
             Verdict::Repeat(_)
         ));
         execute(&mut ledger, NATIVE_MUTATIONS_KEPT, 3);
-        assert_eq!(ledger.admit(CLIENT, 0, hash(1), 0), Verdict::Forgotten);
+        assert_eq!(admit(&mut ledger, CLIENT, 0, 1), Verdict::Forgotten);
         // A leap leaves nothing of what was before.
         execute(&mut ledger, 10 * NATIVE_MUTATIONS_KEPT + 5, 4);
         for back in 1..NATIVE_MUTATIONS_KEPT {
@@ -322,17 +351,21 @@ mod tests {
 
     #[test]
     fn only_a_silent_client_gives_its_place_away() {
-        let mut ledger = Ledger::new(2);
-        let admit =
-            |ledger: &mut Ledger, client, now_ms| match ledger.admit(client, 1, hash(1), now_ms) {
-                Verdict::Execute(slot) => {
-                    ledger.settle(slot, Answer::of(&[1]));
-                    true
-                }
-                Verdict::Repeat(_) => true,
-                Verdict::Full => false,
-                other => panic!("{other:?}"),
-            };
+        let mut ledger = Ledger::new(2 * CLIENT_BYTES_MAX);
+        let admit = |ledger: &mut Ledger, client, now_ms| match ledger.admit(
+            client,
+            (1, Reach::UNKNOWN),
+            hash(1),
+            now_ms,
+        ) {
+            Verdict::Execute(slot) => {
+                ledger.settle(slot, Some(&[1]));
+                true
+            }
+            Verdict::Repeat(_) => true,
+            Verdict::Full => false,
+            other => panic!("{other:?}"),
+        };
         assert!(admit(&mut ledger, 1, 0) && admit(&mut ledger, 2, 1));
         let bytes = ledger.bytes();
         assert!(!admit(&mut ledger, 3, NATIVE_CLIENT_IDLE_MS - 1));
@@ -340,5 +373,100 @@ mod tests {
         assert!(admit(&mut ledger, 3, NATIVE_CLIENT_IDLE_MS + 1));
         assert!(!admit(&mut ledger, 2, NATIVE_CLIENT_IDLE_MS + 1));
         assert_eq!(ledger.bytes(), bytes);
+    }
+
+    /// In memory for twenty clients with all that a client may have under way, hundreds write that have one mutation under way each.
+    #[test]
+    fn hundreds_of_light_writers_fit() {
+        let bytes_max = 20 * CLIENT_BYTES_MAX;
+        let mut ledger = Ledger::new(bytes_max);
+        for mutation in 0..3 * NATIVE_MUTATIONS_KEPT {
+            for client in 0..900 {
+                let verdict = ledger.admit(client, (mutation, Reach::over(1)), hash(1), 0);
+                let Verdict::Execute(slot) = verdict else {
+                    panic!("mutation {mutation} of client {client}: {verdict:?}");
+                };
+                ledger.settle(slot, Some(&[1]));
+            }
+        }
+        assert!(ledger.bytes() <= bytes_max);
+    }
+
+    /// A client grows as far as there is room. Then it is refused what it has more of, and nothing else; until others have been silent for long enough.
+    #[test]
+    fn growth_is_bounded_by_what_all_may_have() {
+        let bytes_max = 2 * CLIENT_BYTES_MAX;
+        let mut ledger = Ledger::new(bytes_max);
+        let mut ask = |client, mutation, reach, now_ms| {
+            let verdict = ledger.admit(client, (mutation, reach), hash(1), now_ms);
+            if let Verdict::Execute(slot) = verdict {
+                ledger.settle(slot, Some(&[1]));
+            }
+            assert!(ledger.bytes() <= bytes_max);
+            verdict
+        };
+        let (all, one) = (Reach::over(1024), Reach::over(1));
+        let is_executed = |verdict| matches!(verdict, Verdict::Execute(_));
+        assert!(is_executed(ask(1, 7, one, 0)));
+        assert!(is_executed(ask(2, 7, one, 0)));
+        assert!(is_executed(ask(1, 8, all, 0)));
+        assert!(is_executed(ask(3, 7, one, 0)));
+        assert_eq!(ask(2, 8, all, 0), Verdict::Full);
+        assert!(matches!(ask(2, 7, one, 0), Verdict::Repeat(_)));
+        assert!(
+            matches!(ask(1, 7, one, 0), Verdict::Repeat(_)),
+            "it has grown since"
+        );
+        assert!(is_executed(ask(2, 8, one, NATIVE_CLIENT_IDLE_MS)));
+        assert!(is_executed(ask(2, 9, all, NATIVE_CLIENT_IDLE_MS)));
+        assert!(
+            is_executed(ask(1, 8, one, NATIVE_CLIENT_IDLE_MS)),
+            "it was forgotten"
+        );
+    }
+
+    /// Mutations in any order, lost and doubled, as a client sends them that has more or less under way: each is executed once, and whatever it sends
+    /// again before it has an answer is answered.
+    #[test]
+    fn what_a_client_reaches_back_for_is_known() {
+        for seed in 1..=40u64 {
+            let mut random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+            let mut draw = |below: u64| {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                random % below
+            };
+            let mut ledger = ledger();
+            let mut executed = std::collections::HashSet::new();
+            // What was sent, with its reach, and whether it has been answered.
+            let mut sent: Vec<(u32, Reach, bool)> = Vec::new();
+            let first = u32::MAX - 300;
+            for _ in 0..4000 {
+                let oldest = sent.iter().position(|&(_, _, is_answered)| !is_answered);
+                let under_way = oldest.map_or(0, |oldest| sent.len() - oldest);
+                let under_way_max = [1, 20, 300][draw(3) as usize];
+                if under_way < under_way_max {
+                    let number = first.wrapping_add(sent.len() as u32);
+                    sent.push((number, Reach::over(under_way + 1), false));
+                }
+                // Mostly something that has no answer; sometimes something old arrives once more.
+                let from = oldest.unwrap_or(0).saturating_sub(40);
+                let which = from + draw((sent.len() - from) as u64) as usize;
+                let (number, reach, is_answered) = sent[which];
+                let answer = number.to_le_bytes();
+                match ledger.admit(CLIENT, (number, reach), hash(number.into()), 0) {
+                    Verdict::Execute(slot) => {
+                        assert!(executed.insert(number), "seed {seed}: {number} twice");
+                        ledger.settle(slot, Some(&answer));
+                    }
+                    Verdict::Repeat(repeated) => assert_eq!(repeated.bytes(), answer),
+                    verdict => assert!(is_answered, "seed {seed}: {number}: {verdict:?}"),
+                }
+                // Of the answers, some are lost.
+                sent[which].2 |= draw(3) > 0;
+            }
+            assert!(executed.len() > 100);
+        }
     }
 }

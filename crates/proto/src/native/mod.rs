@@ -4,6 +4,7 @@
 //! | file | idea |
 //! | --- | --- |
 //! | [`header`] | what every datagram begins with, in both directions |
+//! | [`reach`] | how far back a client may yet send a mutation again |
 //! | [`request`] | one request: its opcode, its keyhash, its key and value |
 //! | [`reply`] | what became of one request, without what the client knows |
 //! | [`fragment`] | messages that are longer than a datagram |
@@ -14,12 +15,14 @@
 pub mod directory;
 pub mod fragment;
 pub mod header;
+pub mod reach;
 pub mod reply;
 pub mod request;
 
 pub use directory::Directory;
 pub use fragment::Fragment;
 pub use header::{Kind, ReplyHeader, RequestHeader};
+pub use reach::Reach;
 pub use reply::{Reply, Status};
 pub use request::{Opcode, Record};
 

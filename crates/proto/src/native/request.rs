@@ -3,11 +3,13 @@
 //! ```text
 //!      0       1       2       3       4               8                              16
 //!     +-------+-------+-------+-------+---------------+-------------------------------+
-//!     |opcode | flags |key_len|   0   |   value_len   |            keyhash            |
+//!     |opcode | flags |key_len| reach |   value_len   |            keyhash            |
 //!     +-------+-------+-------+-------+---------------+-------------------------------+
 //!  16 |   extras, by opcode   |  key  |  value  |
 //!     +-----------------------+-------+---------+
 //! ```
+//!
+//! The reach ([`Reach`]) is a mutation's; of every other request it is zero.
 //!
 //! | opcode | extras |
 //! | --- | --- |
@@ -19,7 +21,7 @@
 //! | `INCREMENT`, `DECREMENT` | `u32` mutation, `u64` delta |
 //! | `TOUCH` | `u32` mutation, `u32` expiry |
 
-use super::{Form, u32_at, u64_at};
+use super::{Form, Reach, u32_at, u64_at};
 use crate::{Request, StoreMode, Verb};
 use glimmer_base::Keyhash;
 use glimmer_base::limits::KEY_BYTES_MAX;
@@ -32,6 +34,8 @@ pub const EXTRAS_BYTES_MAX: usize = 20;
 
 /// The reply is to show the item's CAS unique.
 const SHOW_CAS: u8 = 1;
+/// Where a request's bytes have the reach.
+const REACH_AT: usize = 3;
 /// Keys of at most so many bytes are written without a call.
 const KEY_BYTES_SHORT: usize = 32;
 
@@ -153,6 +157,8 @@ pub enum Action<'a> {
     Mutate {
         /// The mutation's number among those that its client sends to this port; numbers grow by one and wrap.
         mutation: u32,
+        /// How far back from it the client may yet send others again.
+        reach: Reach,
         /// The change.
         change: Change<'a>,
     },
@@ -224,12 +230,16 @@ impl<'a> Record<'a> {
             _ => (1..=KEY_BYTES_MAX).contains(&key_bytes),
         };
         let is_value_right = value_bytes == 0 || opcode.has_value();
-        if !is_key_right || !is_value_right || flags & !SHOW_CAS != 0 || head[3] != 0 {
+        if !is_key_right || !is_value_right || flags & !SHOW_CAS != 0 {
+            return None;
+        }
+        let reach = Reach::from_byte(head[REACH_AT])?;
+        if reach != Reach::UNKNOWN && !opcode.is_mutation() {
             return None;
         }
         let (extras, value) = (bytes.get(RECORD_BYTES..key_at)?, bytes.get(value_at..end)?);
         let record = Record {
-            action: Action::read(opcode, extras, value)?,
+            action: Action::read(opcode, reach, extras, value)?,
             keyhash: Keyhash(u64_at(head, 8)?),
             key: &bytes[key_at..value_at],
             shows_cas: flags & SHOW_CAS != 0,
@@ -245,6 +255,17 @@ impl<'a> Record<'a> {
             Action::Read { .. } => Opcode::Read,
             Action::Mutate { change, .. } => change.opcode(),
         }
+    }
+
+    /// Gives the mutation with these bytes its number, and its reach.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer bytes than a mutation has.
+    #[inline]
+    pub fn renumber(bytes: &mut [u8], mutation: u32, reach: Reach) {
+        bytes[REACH_AT] = reach.byte();
+        bytes[RECORD_BYTES..][..4].copy_from_slice(&mutation.to_le_bytes());
     }
 
     /// Bytes that it takes in a datagram.
@@ -278,7 +299,11 @@ impl<'a> Record<'a> {
         let value_bytes = u32::try_from(value.len()).expect("values are bounded");
         let flags = if self.shows_cas { SHOW_CAS } else { 0 };
         // As the reader takes it: in whole words.
-        let first = u32::from_le_bytes([self.opcode() as u8, flags, key_bytes, 0]);
+        let reach = match self.action {
+            Action::Mutate { reach, .. } => reach.byte(),
+            _ => 0,
+        };
+        let first = u32::from_le_bytes([self.opcode() as u8, flags, key_bytes, reach]);
         let first = u64::from(first) | u64::from(value_bytes) << 32;
         let start = out.len();
         // A known number of bytes costs no call; what is too much is cut off again.
@@ -342,7 +367,7 @@ impl<'a> Record<'a> {
 impl<'a> Action<'a> {
     /// `extras` is as long as the opcode says.
     #[inline]
-    fn read(opcode: Opcode, extras: &[u8], value: &'a [u8]) -> Option<Action<'a>> {
+    fn read(opcode: Opcode, reach: Reach, extras: &[u8], value: &'a [u8]) -> Option<Action<'a>> {
         let change = match opcode {
             Opcode::Noop => return Some(Action::Noop),
             Opcode::Get => return Some(Action::Get),
@@ -373,7 +398,11 @@ impl<'a> Action<'a> {
             },
         };
         let mutation = u32_at(extras, 0)?;
-        Some(Action::Mutate { mutation, change })
+        Some(Action::Mutate {
+            mutation,
+            reach,
+            change,
+        })
     }
 
     /// Writes the extras to the front of `out`, and returns their bytes.
@@ -385,7 +414,9 @@ impl<'a> Action<'a> {
                 out[..4].copy_from_slice(&offset.to_le_bytes());
                 return 4;
             }
-            Action::Mutate { mutation, change } => (mutation, change),
+            Action::Mutate {
+                mutation, change, ..
+            } => (mutation, change),
         };
         out[..4].copy_from_slice(&mutation.to_le_bytes());
         match change {
