@@ -7,11 +7,12 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 type Answered = oneshot::Sender<Answer>;
 
@@ -116,7 +117,7 @@ async fn drive(shared: Arc<Shared>, socket: AsyncFd<Descriptor>, server: SocketA
         let wakes = wakes_us.map(|wakes_us| shared.begun + Duration::from_micros(wakes_us));
         let sleep = async {
             match wakes {
-                Some(wakes) => tokio::time::sleep_until(wakes.into()).await,
+                Some(wakes) => tokio::time::sleep_until(wakes).await,
                 None => std::future::pending().await,
             }
         };
