@@ -22,8 +22,12 @@ use crate::{
     workload::{Law, Mix, Workload},
 };
 
-/// Bytes of a datagram with a tiny request: headers of 32 and 16 bytes, and a key of 8.
-const ECHO_BYTES: usize = 56;
+/// Bytes of a datagram with a read, its key left out: headers of 32 and 16 bytes. The echo's datagrams are as long as such a one with its key.
+const HEADS_BYTES: usize = 32 + 16;
+/// The server's `-m` in MiB, unless it is told or the items are large.
+const MEMORY_MIB: usize = 1024;
+/// Bytes that an item takes at most beside its key and value, its share of the index included.
+const ITEM_BYTES: usize = 64;
 /// Lengths of the trains that are echoed: as the kernel's segmentation offload is usually measured, and as long as it allows, which is how long the
 /// client's are where enough requests are ready.
 const TRAINS: [usize; 2] = [32, TRAIN_DATAGRAMS_MAX];
@@ -49,8 +53,8 @@ pub struct Options {
     pub measured: Duration,
     /// Repetitions.
     pub repeat: usize,
-    /// The server's `-m`.
-    pub memory_mib: usize,
+    /// The server's `-m`; none: enough for every key, and half as much again.
+    pub memory_mib: Option<usize>,
     /// More arguments for the server.
     pub arguments: Vec<String>,
     /// Whether Redis takes part.
@@ -68,6 +72,8 @@ struct Row {
     per_s: Vec<f64>,
     /// Of all requests, those without an answer.
     lost: f64,
+    /// Of the keys read, those that the server had.
+    found: f64,
     p50_us: f64,
     p99_us: f64,
     /// CPU time of the server, per request.
@@ -107,13 +113,16 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     let core = |wanted: usize| wanted.min(cores - 1);
     let (server_core, client_core) = (core(SERVER_CORE), core(CLIENT_CORE));
     let native_port = free_port()?;
+    let preset = Workload::preset(&options.workload, Some(options.keys));
+    let preset = preset.map_err(|error| anyhow::anyhow!(error))?;
+    let memory_mib = options.memory_mib.unwrap_or_else(|| enough_mib(&preset));
     let launch = |kind, threads, arguments: Vec<String>| Launch {
         kind,
         threads,
         cores: (0..threads)
             .map(|thread| core(SERVER_CORE + thread))
             .collect(),
-        memory_mib: options.memory_mib,
+        memory_mib,
         value_bytes: 8,
         udp: false,
         arguments,
@@ -132,15 +141,10 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         address: Address::Udp(SocketAddr::from((Ipv4Addr::LOCALHOST, native_port))),
         dialect,
     };
-    let workload = |law, gets| -> Result<Workload> {
-        let keys = Some(options.keys);
-        let preset = Workload::preset(&options.workload, keys);
-        let preset = preset.map_err(|error| anyhow::anyhow!(error))?;
-        Ok(Workload {
-            law,
-            mix: Mix::reads(gets),
-            ..preset
-        })
+    let workload = |law, gets| Workload {
+        law,
+        mix: Mix::reads(gets),
+        ..preset.clone()
     };
     let mut cases = Vec::new();
     for &gets in &options.gets {
@@ -155,7 +159,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
                     name: format!("native, {percent:.0}% GET, {law}{how}"),
                     server: &glimmer,
                     target: native(dialect),
-                    workload: workload(law, gets)?,
+                    workload: workload(law, gets),
                     connections: options.connections,
                     in_flight: options.in_flight,
                 });
@@ -171,7 +175,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
             name: format!("native, {:.0}% GET, uniform, {how}", first * 100.0),
             server: &glimmer,
             target: native(dialect),
-            workload: workload(Law::Uniform, first)?,
+            workload: workload(Law::Uniform, first),
             connections: options.connections,
             in_flight: options.in_flight,
         });
@@ -181,11 +185,12 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
             name: format!("redis, {:.0}% GET, uniform, pipeline 32", first * 100.0),
             server: redis,
             target: redis.target(),
-            workload: workload(Law::Uniform, first)?,
+            workload: workload(Law::Uniform, first),
             connections: REDIS_CONNECTIONS,
             in_flight: REDIS_PIPELINE,
         });
     }
+    let echo_bytes = HEADS_BYTES + preset.key_bytes;
     // By protocols that lose nothing.
     let mut filled: Vec<Target> = Vec::new();
     for case in &cases {
@@ -216,7 +221,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     for repetition in 0..options.repeat {
         let pair = (Some(server_core), Some(client_core));
         let in_flight = options.in_flight as usize;
-        let echo = |way| echo::datagrams_per_s(way, ECHO_BYTES, in_flight, pair, options.measured);
+        let echo = |way| echo::datagrams_per_s(way, echo_bytes, in_flight, pair, options.measured);
         report.echo_plain_per_s.push(echo(Way::Plain)?);
         for (per_s, datagrams) in report.echo_trains_per_s.iter_mut().zip(TRAINS) {
             per_s.push(echo(Way::Trains(datagrams))?);
@@ -252,6 +257,13 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     Ok(report)
 }
 
+/// MiB in which the workload's items have room, and half as many again.
+fn enough_mib(workload: &Workload) -> usize {
+    let item_bytes = workload.key_bytes + workload.sizes.max() as usize + ITEM_BYTES;
+    let items_mib = (workload.keys as usize * item_bytes) >> 20;
+    MEMORY_MIB.max(items_mib + items_mib / 2)
+}
+
 /// A UDP port that nobody has bound.
 pub fn free_port() -> Result<u16> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).context("a UDP port")?;
@@ -264,6 +276,7 @@ impl Row {
             name: name.to_owned(),
             per_s: Vec::new(),
             lost: 0.0,
+            found: 0.0,
             p50_us: 0.0,
             p99_us: 0.0,
             server_ns: 0.0,
@@ -276,6 +289,7 @@ impl Row {
         let share = 1.0 / repeat as f64;
         self.per_s.push(outcome.operations_per_s());
         let all = (outcome.tally.operations() + outcome.tally.lost).max(1) as f64;
+        self.found += outcome.tally.hit_ratio() * share;
         self.lost += outcome.tally.lost as f64 / all * share;
         self.p50_us += latency.p50_us * share;
         self.p99_us += latency.p99_us * share;
@@ -312,6 +326,7 @@ impl fmt::Display for Report {
             "of echo, 64 a train",
             "of plain echo",
             "lost",
+            "found",
             "p50 µs",
             "p99 µs",
             "server ns",
@@ -341,6 +356,7 @@ impl fmt::Display for Report {
                 none(),
                 none(),
                 none(),
+                none(),
             ]);
         }
         for row in &self.rows {
@@ -352,6 +368,7 @@ impl fmt::Display for Report {
                 of_64,
                 of_plain,
                 format!("{:.3}%", row.lost * 100.0),
+                format!("{:.1}%", row.found * 100.0),
                 format!("{:.0}", row.p50_us),
                 format!("{:.0}", row.p99_us),
                 format!("{:.0}", row.server_ns),

@@ -46,7 +46,8 @@ pub struct Arguments {
     /// Repetitions of every measurement
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
     repeat: u16,
-    /// The server's -m, in MiB; 1024, or 4096 if the server directs
+    /// The server's -m, in MiB; 4096 if the server directs, or as much as the
+    /// items need, and 1024 at least
     #[arg(long)]
     memory: Option<usize>,
     /// More arguments for the server
@@ -78,9 +79,7 @@ impl Arguments {
             in_flight: self.in_flight,
             measured: Duration::from_secs_f64(self.seconds),
             repeat: usize::from(self.repeat),
-            memory_mib: self
-                .memory
-                .unwrap_or(if server_directs { 4096 } else { 1024 }),
+            memory_mib: self.memory.or(server_directs.then_some(4096)),
             arguments: super::words(&self.glimmer_args),
             with_redis: self.redis,
             threads: self
