@@ -10,6 +10,7 @@ mod store;
 mod versus;
 
 use clap::Subcommand;
+use glimmer_loadgen::machine;
 
 pub use versus::seconds;
 
@@ -19,6 +20,11 @@ pub use versus::seconds;
 /// candidates in turn, repeats, and prints ratios with their spread next to the machine's own ceilings.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
+    /// Leave the priority of this session of processes as it is
+    ///
+    /// Else the scheduler is asked, where it permits that, to prefer the session over others for as long as it lasts.
+    #[arg(long, global = true)]
+    keep_priority: bool,
     #[command(subcommand)]
     what: What,
 }
@@ -35,9 +41,22 @@ enum What {
     Itself(itself::Arguments),
 }
 
+impl What {
+    /// Whether it times what runs in this session of processes alone, so that other work on the machine can only blur it.
+    fn wants_quiet(&self) -> bool {
+        match self {
+            What::Versus(_) | What::Store(_) | What::Native(_) | What::Itself(_) => true,
+            What::Load(_) | What::Memory(_) | What::HitRatio(_) => false,
+        }
+    }
+}
+
 impl Arguments {
     /// Runs the benchmark and prints its tables.
     pub fn run(&self) -> anyhow::Result<()> {
+        if !self.keep_priority && self.what.wants_quiet() {
+            machine::raise_priority();
+        }
         match &self.what {
             What::Load(arguments) => arguments.run(),
             What::Versus(arguments) => arguments.run(),

@@ -2,14 +2,21 @@
 
 use std::process::Command;
 
+/// The priority of this session of processes, where the kernel groups them.
+fn priority() -> Option<String> {
+    std::fs::read_to_string("/proc/self/autogroup").ok()
+}
+
 fn bench(arguments: &[&str]) -> String {
+    let before = priority();
     let output = Command::new(env!("CARGO_BIN_EXE_glimmer"))
-        .arg("bench")
+        .args(["bench", "--keep-priority"])
         .args(arguments)
         .output()
         .unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {errors}");
+    assert_eq!(priority(), before, "{arguments:?} changed the priority");
     String::from_utf8(output.stdout).unwrap()
 }
 

@@ -63,7 +63,6 @@ pub struct Report {
 
 /// Measures the load generator. `progress` is told in a line what happens.
 pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
-    machine::raise_priority();
     let cores = machine::cores();
     let core = |wanted: usize| Some(wanted.min(cores - 1));
     let mut draws = Vec::new();

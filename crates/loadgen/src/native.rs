@@ -108,7 +108,6 @@ struct Case<'a> {
 
 /// Runs the measurement. `progress` is told in a line what happens.
 pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
-    machine::raise_priority();
     let cores = machine::cores();
     let core = |wanted: usize| wanted.min(cores - 1);
     let (server_core, client_core) = (core(SERVER_CORE), core(CLIENT_CORE));

@@ -106,7 +106,6 @@ fn fill(options: &Options, progress: &dyn Fn(&str)) -> Result<Vec<Filled>> {
 /// Measures every table under every load. Repetitions of the same load are taken in turn over tables, numbers of cores and pipelines, each round with
 /// the machine's ceilings beside it. `progress` is told in a line what happens.
 pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
-    machine::raise_priority();
     let cores_max = options.cores.iter().copied().max().unwrap_or(0);
     ensure!(
         (1..=machine::cores()).contains(&cores_max),

@@ -119,7 +119,6 @@ pub struct Report {
 /// Runs the comparison. `progress` is told what happens.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     let watch = noise::Watch::begin()?;
-    machine::raise_priority();
     let versions = options
         .servers
         .iter()
