@@ -8,6 +8,9 @@ use crate::heap::{Header, Measured, NewItem, Offset, write_filler, write_item};
 use crate::index::{Entry, LogId, Slot};
 use glimmer_base::{Keyhash, Moment};
 
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 /// What became of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
