@@ -16,15 +16,19 @@ pub enum Phase {
     Held,
     /// It is to be sent.
     Ready,
-    /// It has been sent and waits for its answer, until a time in microseconds.
-    Waiting(u64),
+    /// It has been sent and waits for its answer.
+    Waiting,
 }
 
-/// A request under way. Its place is used again by others, and its buffer with it.
+/// A request under way. Its place is used again by others, and its buffer with it. Two lines of the cache, if the tag has no more than 48 bytes: all of
+/// them are read and written anew for every request.
+#[repr(align(64))]
 pub struct Flight<T> {
     pub tag: Option<T>,
     pub sequence: u32,
     pub phase: Phase,
+    /// Until when it waits, in microseconds, once it does.
+    pub until_us: u64,
     /// The request as it is sent, without its datagram's header.
     pub record: Vec<u8>,
     /// The core whose port it goes to.
@@ -40,7 +44,7 @@ pub struct Flight<T> {
     /// Of a reply in fragments: what has arrived.
     pub reply: Option<Box<Assembly>>,
     /// Of a request in fragments.
-    pub upload: Option<Upload>,
+    pub upload: Option<Box<Upload>>,
     /// What was last answered instead of an answer.
     pub refusal: Option<glimmer_proto::native::Status>,
 }
@@ -64,6 +68,7 @@ impl<T> Flight<T> {
             tag: None,
             sequence: 0,
             phase: Phase::Free,
+            until_us: 0,
             record: Vec::new(),
             core: 0,
             owner: 0,
@@ -104,9 +109,11 @@ impl<T> Flight<T> {
     pub fn set_mutation(&mut self, mutation: u32, reach: Reach) {
         self.mutation = Some(mutation);
         Record::renumber(&mut self.record, mutation, reach);
-        self.upload = (self.record.len() > ALONE_BYTES_MAX).then(|| Upload {
-            next: 0,
-            digest: digest(&self.record),
+        self.upload = (self.record.len() > ALONE_BYTES_MAX).then(|| {
+            Box::new(Upload {
+                next: 0,
+                digest: digest(&self.record),
+            })
         });
     }
 

@@ -196,6 +196,8 @@ pub struct Session<T> {
 /// The directory, as this session uses it.
 struct Known {
     directory: Directory,
+    /// By partition: the core that owns it. Looked up, as a division for every request costs more.
+    owners: Box<[u16]>,
     version: u32,
     /// When another token is asked for.
     renew_us: u64,
@@ -387,6 +389,7 @@ impl<T> Session<T> {
         } = self;
         let Some(Known {
             directory,
+            owners,
             any_port,
             ..
         }) = directory
@@ -394,8 +397,8 @@ impl<T> Session<T> {
             return;
         };
         let flight = &mut flights[place as usize];
-        let owner = directory.owner(flight.keyhash());
-        flight.owner = owner as u16;
+        flight.owner = owners[flight.keyhash().partition(owners.len())];
+        let owner = usize::from(flight.owner);
         let may_turn = if flight.is_read {
             any_port.reads && flight.refusal != Some(Status::AskOwner)
         } else {

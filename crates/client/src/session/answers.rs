@@ -91,14 +91,14 @@ impl<T> Session<T> {
             Status::Superseded => self.fail(place, Failure::Superseded, on_answer),
             Status::Forgotten => self.fail(place, Failure::Forgotten, on_answer),
             Status::AskOwner if flight.is_read => self.direct(place),
-            Status::AskAlone if matches!(flight.phase, Phase::Waiting(_)) => {
+            Status::AskAlone if flight.phase == Phase::Waiting => {
                 self.depart_again(place);
             }
             // It has another token, or another version: nothing but a new directory helps.
-            Status::NewDirectory | Status::NoToken | Status::WrongPartition => {
-                if matches!(flight.phase, Phase::Waiting(_)) {
-                    self.ground(place);
-                }
+            Status::NewDirectory | Status::NoToken | Status::WrongPartition
+                if flight.phase == Phase::Waiting =>
+            {
+                self.ground(place);
             }
             // It is sent again when its wait is over: the server may have more room then, and what was cut off on its way may arrive whole.
             _ => {}
@@ -114,7 +114,7 @@ impl<T> Session<T> {
         let next = u32::from_le_bytes(*next) as usize;
         let is_sound = next < flight.record.len() && next.is_multiple_of(DATA_BYTES);
         // Less than before: what it had is gone, and it begins again.
-        if is_sound && next != upload.next && matches!(flight.phase, Phase::Waiting(_)) {
+        if is_sound && next != upload.next && flight.phase == Phase::Waiting {
             upload.next = next;
             flight.sends = 0;
             self.depart_again(place);
@@ -159,8 +159,8 @@ impl<T> Session<T> {
                 let next = assembly.next() as usize;
                 let is_window = next > 0 && next.is_multiple_of(WINDOW * DATA_BYTES);
                 flight.sends = 0;
-                if let Phase::Waiting(until_us) = &mut flight.phase {
-                    *until_us = now_us + self.settings.resend_first_us;
+                if flight.phase == Phase::Waiting {
+                    flight.until_us = now_us + self.settings.resend_first_us;
                     // The window has arrived: the next one is asked for at once.
                     if is_window {
                         self.depart_again(place);
@@ -196,6 +196,8 @@ impl<T> Session<T> {
             .is_none_or(|known| known.version != header.directory);
         let renew_us = now_us + u64::from(directory.token_s) * 500_000;
         let (seed, cores) = (directory.seed, directory.ports.len());
+        let owners = (0..directory.partitions).map(|partition| partition % cores as u16);
+        let owners = owners.collect();
         if is_other {
             self.lanes.clear();
             let ports = directory.ports.iter();
@@ -211,6 +213,7 @@ impl<T> Session<T> {
         };
         self.directory = Some(Known {
             directory,
+            owners,
             version: header.directory,
             renew_us,
             any_port,

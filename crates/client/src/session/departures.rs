@@ -77,8 +77,8 @@ impl<T> Session<T> {
                 };
                 self.health.miss(flight.asked_us, now_us);
                 self.fail(place, failure, on_answer);
-            } else if let Phase::Waiting(until_us) = flight.phase
-                && until_us <= now_us
+            } else if flight.phase == Phase::Waiting
+                && flight.until_us <= now_us
                 && self.settings.resends
             {
                 self.figures.resent += 1;
@@ -177,7 +177,7 @@ impl<T> Session<T> {
     fn send_window(&mut self, place: u32, now_us: u64, send: &mut impl FnMut(Port, &[u8], usize)) {
         let mut header = self.header(Kind::Fragment, now_us);
         let flight = &mut self.flights[place as usize];
-        let Some(upload) = flight.upload else {
+        let Some(upload) = &flight.upload else {
             return;
         };
         header.sequence = flight.sequence;
@@ -251,5 +251,6 @@ fn wait<T>(flight: &mut Flight<T>, settings: &Settings, now_us: u64) {
     let doublings = flight.sends.min(16);
     flight.sends = flight.sends.saturating_add(1);
     let wait_us = (settings.resend_first_us << doublings).min(settings.resend_longest_us);
-    flight.phase = Phase::Waiting(now_us + wait_us);
+    flight.phase = Phase::Waiting;
+    flight.until_us = now_us + wait_us;
 }
