@@ -270,3 +270,17 @@ fn answers() {
     assert_eq!(written, rest);
     assert!(golden.keys().all(|name| name.starts_with("request")));
 }
+
+/// The byte of the reach: of a mutation 0 to 31, of any other request 0.
+#[test]
+fn only_a_mutation_has_a_reach() {
+    for (name, record) in records() {
+        let mut bytes = Vec::new();
+        record.write(&mut bytes);
+        for reach in 0..=u8::MAX {
+            bytes[3] = reach;
+            let may = reach == 0 || reach < 32 && record.opcode().is_mutation();
+            assert_eq!(Record::read(&bytes).is_some(), may, "{name} {reach}");
+        }
+    }
+}
