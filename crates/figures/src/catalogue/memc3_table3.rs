@@ -102,7 +102,7 @@ impl Figure for MissRatio {
     }
 
     fn measure(&self, run: &mut Run<'_>) -> Result<()> {
-        let scale = run.pick(32, 512);
+        let scale = run.pick(32, 2_048);
         let keys = REQUESTS / scale;
         let mut lists = None;
         for size_mb in SIZES_MB {
