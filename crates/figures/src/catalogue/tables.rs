@@ -187,14 +187,20 @@ impl Figure for Tables {
                 1.0,
             );
         }
-        for (lookups, paper, bound) in [(HITS, "2", 2.0), (MISSES, "5", 4.0)] {
-            shape.at_least(
-                &format!("MemC3's table over chaining, {lookups}"),
-                paper,
-                data.ratio(FIXED.lookups, lookups, MEMC3, CHAINING),
-                bound,
-            );
-        }
+        let over_chaining = |lookups| data.ratio(FIXED.lookups, lookups, MEMC3, CHAINING);
+        shape.at_least(
+            &format!("MemC3's table over chaining, {HITS}"),
+            "2",
+            over_chaining(HITS),
+            2.0,
+        );
+        // Chaining misses faster among keys of one word than among the paper's, for which `memc3-fig5` has the bound.
+        shape.at_least(
+            &format!("MemC3's table over chaining, {MISSES} (with the paper's items: memc3-fig5)"),
+            "5",
+            over_chaining(MISSES),
+            3.0,
+        );
         for (panel, x) in [
             (FIXED.mixed, place(95)),
             (FIXED.mixed, place(50)),
@@ -272,7 +278,7 @@ mod tests {
             lock.len() == 1 && lock[0].contains("takes a lock"),
             "{lock:?}"
         );
-        let chaining = failures(|table, _| (table == CHAINING).then_some(5.0));
+        let chaining = failures(|table, _| (table == CHAINING).then_some(6.0));
         assert!(
             chaining.len() == 1 && chaining[0].contains("are not"),
             "{chaining:?}"

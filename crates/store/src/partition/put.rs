@@ -162,7 +162,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         }
         write_item(found.item.place(), new, cas);
         if extent > words {
-            // Fillers may reach further than the largest item, and so than the item's own place.
+            // At a place of its own: the item's ends where the largest item would.
             let log = self.shared.log(found.entry.log());
             let behind = log.geometry().position(found.entry.offset()) + words as usize;
             write_filler(log.place(behind), extent - words);
