@@ -177,7 +177,10 @@ class Wire:
 
     def expect(self, reply):
         """The next bytes are exactly these."""
-        received = self.receive(len(reply))
+        try:
+            received = self.receive(len(reply))
+        except TimeoutError:
+            raise AssertionError(f"expected {shorten(reply)}, received only {shorten(self.pending)}") from None
         assert received == reply, f"expected {shorten(reply)}, received {shorten(received)}"
 
     def exchange(self, request, reply):

@@ -129,7 +129,8 @@ impl<A: Access> Owner<A> {
             shared: &self.shared,
             state: self.gate.enter(),
         };
-        if writer.shared.flushes.load(Relaxed) != flushes {
+        // Another writer may know of more flushes: what it stored behind them stays.
+        if writer.shared.flushes.load(Relaxed) < flushes {
             writer.flush(flushes);
         }
         writer

@@ -136,7 +136,8 @@ impl<A: Access> Owner<A> {
         if A::SHARED_WRITES && !weakened("enter_release_fence") {
             fence(Release);
         }
-        if writer.shared.flushes.load(Relaxed) != flushes {
+        // Another writer may know of more flushes: what it stored behind them stays.
+        if writer.shared.flushes.load(Relaxed) < flushes {
             writer.flush(flushes);
         }
         writer

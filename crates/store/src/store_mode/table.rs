@@ -126,7 +126,7 @@ impl<A: Access> TableWriter for Writer<'_, A> {
 impl TableFigures for Figures {
     fn counts(&self, flushes: u64) -> Counts {
         let mut counts = self.shared.counters.counts();
-        if self.shared.flushes.load(Acquire) != flushes {
+        if self.shared.flushes.load(Acquire) < flushes {
             counts.items = 0;
             counts.bytes = 0;
         }

@@ -1,8 +1,8 @@
 //! Cache mode, under every eviction rule.
 
-use crate::crawl;
 use crate::oracle::{self, Load, Outcome};
 use crate::stress;
+use crate::{crawl, flush};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use glimmer_store::memory::PagePolicy;
@@ -243,9 +243,23 @@ fn a_crawl<A: Access>() {
     run::<A, _>(S3Fifo);
 }
 
+fn a_flush<A: Access>() {
+    fn run<A: Access, E: Evict>(rule: E) {
+        let config = PartitionConfig {
+            item_bytes_max: 100,
+            ..sizes(1 << 20, 100, 20)
+        };
+        flush::is_done_once(Owner::<A, E>::new(&config, rule).unwrap());
+    }
+    run::<A, _>(Fifo);
+    run::<A, _>(ApproxLru::new(ApproxLru::THRESHOLD_DEFAULT));
+    run::<A, _>(S3Fifo);
+}
+
 in_modes! {
     racing_fifo: Crew Crcw;
     racing_lru: Crew Crcw;
     racing_s3fifo: Crew Crcw;
     a_crawl: Erew Crcw;
+    a_flush: Erew Crew Crcw;
 }

@@ -1,9 +1,9 @@
 //! The MemC3 table. Pages are small, so that segments split, slabs change hands and items take several pages within a few thousand
 //! operations.
 
-use crate::crawl;
 use crate::oracle::{self, Load};
 use crate::stress;
+use crate::{crawl, flush};
 use glimmer_store::access::Access;
 use glimmer_store::memc3::{Memc3Config, Owner};
 use glimmer_store::memory::PagePolicy;
@@ -67,10 +67,15 @@ fn a_crawl<A: Access>() {
     crawl::removes_and_counts(table::<A>(1 << 20, 1 << 10, 100));
 }
 
+fn a_flush<A: Access>() {
+    flush::is_done_once(table::<A>(1 << 20, 1 << 10, 100));
+}
+
 in_modes! {
     many_sizes: Erew Crew Crcw;
     a_growing_index: Erew Crew Crcw;
     an_index_at_its_limit: Erew Crew Crcw;
     racing: Crew Crcw;
     a_crawl: Erew Crcw;
+    a_flush: Erew Crew Crcw;
 }

@@ -1,8 +1,8 @@
 //! Store mode: nothing is lost, whatever is refused.
 
-use crate::crawl;
 use crate::oracle::{self, Load};
 use crate::stress;
+use crate::{crawl, flush};
 use glimmer_store::access::Access;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::partition::Counts;
@@ -75,10 +75,15 @@ fn a_crawl<A: Access>() {
     crawl::removes_and_counts(table::<A>(1 << 20, 4, 100));
 }
 
+fn a_flush<A: Access>() {
+    flush::is_done_once(table::<A>(1 << 20, 4, 100));
+}
+
 in_modes! {
     a_full_heap: Erew Crew Crcw;
     a_growing_index: Erew Crew Crcw;
     a_heap_that_wants_the_indexs_memory: Erew Crew Crcw;
     racing: Crew Crcw;
     a_crawl: Erew Crcw;
+    a_flush: Erew Crew Crcw;
 }
