@@ -26,7 +26,7 @@ class Away(Error):
     """The server has let several deadlines pass one after another, and was not asked again yet."""
 
 class Overloaded(Error):
-    """The server was asked again and again and would not take the request."""
+    """The server was asked again and again and would not take the request, which it has not carried out."""
 
 class Item:
     """A value with what was stored beside it."""

@@ -25,7 +25,7 @@ typedef enum {
   GLIMMER_OUTCOME_NOT_A_NUMBER = 19,
   // There was no answer in time. A change may have been made.
   GLIMMER_OUTCOME_SILENT = 20,
-  // The server was asked again and again and would not take the request.
+  // The server was asked again and again and would not take the request, which it has not carried out.
   GLIMMER_OUTCOME_OVERLOADED = 21,
   // The server and this client do not understand one another.
   GLIMMER_OUTCOME_PROTOCOL = 22,

@@ -23,7 +23,7 @@ pub enum Outcome {
     NotANumber = 19,
     /// There was no answer in time. A change may have been made.
     Silent = 20,
-    /// The server was asked again and again and would not take the request.
+    /// The server was asked again and again and would not take the request, which it has not carried out.
     Overloaded = 21,
     /// The server and this client do not understand one another.
     Protocol = 22,

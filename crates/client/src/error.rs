@@ -33,7 +33,7 @@ macro_rules! operation {
             /// The server has let several deadlines pass, and was not asked again yet.
             #[error("the server has been silent for too long, and was not asked")]
             Away,
-            /// The server was asked again and again and would not take the request.
+            /// The server was asked again and again and would not take the request, which it has not carried out.
             #[error("the server is overloaded")]
             Overloaded,
             /// The server understood something else than was asked.

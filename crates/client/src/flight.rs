@@ -1,9 +1,10 @@
 //! One request under way.
 
+use crate::Failure;
 use glimmer_base::{Keyhash, Seed};
 use glimmer_proto::native::fragment::{self, Assembly, digest};
 use glimmer_proto::native::request::RECORD_BYTES;
-use glimmer_proto::native::{DATAGRAM_BYTES_MAX, Reach, Record, RequestHeader};
+use glimmer_proto::native::{DATAGRAM_BYTES_MAX, Reach, Record, RequestHeader, Status};
 
 /// Where a flight stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,8 @@ pub struct Flight<T> {
     /// The core that owns its key, and counts it if it is a mutation.
     pub owner: u16,
     pub sends: u8,
+    /// Copies that were sent and not refused: one of them may have been executed.
+    pub open: u8,
     pub is_read: bool,
     /// Its number, once it has one.
     pub mutation: Option<u32>,
@@ -46,7 +49,7 @@ pub struct Flight<T> {
     /// Of a request in fragments.
     pub upload: Option<Box<Upload>>,
     /// What was last answered instead of an answer.
-    pub refusal: Option<glimmer_proto::native::Status>,
+    pub refusal: Option<Status>,
 }
 
 /// How far a request in fragments has come.
@@ -73,6 +76,7 @@ impl<T> Flight<T> {
             core: 0,
             owner: 0,
             sends: 0,
+            open: 0,
             is_read: true,
             mutation: None,
             asked_us: 0,
@@ -87,6 +91,22 @@ impl<T> Flight<T> {
     pub fn keyhash(&self) -> Keyhash {
         let bytes = self.record[8..].first_chunk().expect("a record has a head");
         Keyhash(u64::from_le_bytes(*bytes))
+    }
+
+    /// A copy was refused.
+    #[cold]
+    pub fn refuse(&mut self, status: Status) {
+        self.refusal = Some(status);
+        self.open = self.open.saturating_sub(1);
+    }
+
+    /// Why it has no answer in time. A server that has refused every copy is known not to have executed it; otherwise only its silence is known.
+    pub fn failure(&self) -> Failure {
+        match self.refusal {
+            Some(Status::Overloaded) if self.open == 0 => Failure::Overloaded,
+            Some(Status::Malformed) if self.open == 0 => Failure::Protocol,
+            _ => Failure::Silent,
+        }
     }
 
     /// Computes the keyhash anew: the server has another seed.

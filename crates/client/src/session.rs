@@ -98,13 +98,13 @@ pub enum Failure {
     Silent,
     /// The server has been silent for too long; nothing was sent.
     Away,
-    /// The server has refused it for lack of room until it was given up.
+    /// The server has refused it for lack of room each time that it was sent, until it was given up. Not carried out.
     Overloaded,
     /// Not carried out: a newer change of the key by this session has been.
     Superseded,
     /// The server no longer knows whether the change was carried out.
     Forgotten,
-    /// The server calls the request malformed.
+    /// The server calls the request malformed, each time that it was sent, or its answer is. A change was not carried out.
     Protocol,
 }
 
@@ -309,6 +309,7 @@ impl<T> Session<T> {
         flight.record.clear();
         record.write(&mut flight.record);
         flight.sends = 0;
+        flight.open = 0;
         flight.is_read = matches!(ask.what, What::Get);
         flight.mutation = None;
         flight.asked_us = now_us;

@@ -1,11 +1,11 @@
-//! A server that is silent, in time that is a number: when a client stops waiting for it, and what brings it back.
+//! A server that is silent, in time that is a number: what a client tells of it, when it stops waiting for it, and what brings it back.
 
 #[path = "support/native.rs"]
 mod native;
 
 use std::net::SocketAddr;
 
-use glimmer_client::{Ask, Failure, Session, Settings, Status, What};
+use glimmer_client::{Ask, Change, Failure, Session, Settings, Status, StoreMode, What};
 use glimmer_proto::native::directory::Access;
 use native::{Sent, Server};
 
@@ -23,11 +23,24 @@ const SETTINGS: Settings = Settings {
     eject: false,
 };
 
-/// A client, its server, and a network that carries nothing while it is cut.
+/// What becomes of datagrams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Network {
+    /// They arrive.
+    Up,
+    /// Nothing arrives.
+    Down,
+    /// Requests arrive, answers do not.
+    OneWay,
+    /// Requests arrive without their last byte.
+    Truncating,
+}
+
+/// A client, its server, and the network between them.
 struct World {
     session: Session<()>,
     server: Server,
-    is_cut: bool,
+    network: Network,
     now_us: u64,
     sent: usize,
 }
@@ -37,7 +50,7 @@ impl World {
         let mut world = World {
             session: Session::new(settings, 7),
             server: Server::new(Access::Erew, 1),
-            is_cut: false,
+            network: Network::Up,
             now_us: 0,
             sent: 0,
         };
@@ -47,9 +60,13 @@ impl World {
 
     /// Asks at once; the request is under way unless it failed.
     fn ask(&mut self) -> Result<(), Failure> {
+        self.ask_for(What::Get)
+    }
+
+    fn ask_for(&mut self, what: What<'_>) -> Result<(), Failure> {
         let ask = Ask {
             key: b"key",
-            what: What::Get,
+            what,
             shows_cas: false,
         };
         let asked = self.session.ask(&ask, (), self.now_us);
@@ -62,6 +79,7 @@ impl World {
         let World {
             session,
             server,
+            network,
             now_us,
             ..
         } = self;
@@ -70,13 +88,20 @@ impl World {
         });
         let mut datagrams = Vec::new();
         session.depart(*now_us, &mut |_, bytes, stride| {
-            let bytes = bytes.to_vec();
+            let mut bytes = bytes.to_vec();
+            if *network == Network::Truncating {
+                bytes.pop();
+            }
             datagrams.push(Sent { bytes, stride });
         });
         self.sent += datagrams.len();
-        if !self.is_cut && !datagrams.is_empty() {
+        if *network != Network::Down && !datagrams.is_empty() {
             let client: SocketAddr = "127.0.0.1:9000".parse().unwrap();
-            for reply in server.answer(0, client, &datagrams, *now_us / 1000) {
+            let mut replies = server.answer(0, client, &datagrams, *now_us / 1000);
+            if *network == Network::OneWay {
+                replies.clear();
+            }
+            for reply in replies {
                 session.arrive(&reply.bytes, *now_us, &mut |(), reply| {
                     told.push(reply.map(|reply| reply.status));
                 });
@@ -89,6 +114,10 @@ impl World {
     /// Asks, and waits for what comes of it.
     fn get(&mut self) -> Result<Status, Failure> {
         self.ask()?;
+        self.wait()
+    }
+
+    fn wait(&mut self) -> Result<Status, Failure> {
         loop {
             if let Some(answer) = self.turn().pop() {
                 return answer;
@@ -107,7 +136,7 @@ impl World {
 /// A client that has waited for three deadlines.
 fn away() -> World {
     let mut world = World::new(SETTINGS);
-    world.is_cut = true;
+    world.network = Network::Down;
     for _ in 0..SETTINGS.away_after {
         assert!(!world.session.is_away(world.now_us));
         assert_eq!(world.get(), Err(Failure::Silent));
@@ -150,14 +179,14 @@ fn one_request_is_sent_after_each_interval_and_only_one() {
 #[test]
 fn an_answer_brings_it_back() {
     let mut world = away();
-    world.is_cut = false;
+    world.network = Network::Up;
     assert_eq!(world.get(), Err(Failure::Away));
     // Nothing is sent meanwhile: a client that waits does nothing between calls.
     world.now_us += RETRY_US;
     assert_eq!(world.get(), Ok(Status::NotFound));
     assert!(!world.session.is_away(world.now_us));
     // It has as much time as before.
-    world.is_cut = true;
+    world.network = Network::Down;
     for _ in 0..SETTINGS.away_after {
         assert_eq!(world.get(), Err(Failure::Silent));
     }
@@ -168,7 +197,7 @@ fn an_answer_brings_it_back() {
 fn its_directory_brings_it_back_too() {
     let mut world = away();
     // The question for it is asked again and again.
-    world.is_cut = false;
+    world.network = Network::Up;
     world.pass(2 * SETTINGS.resend_longest_us);
     assert_eq!(world.get(), Ok(Status::NotFound));
 }
@@ -177,11 +206,11 @@ fn its_directory_brings_it_back_too() {
 fn what_is_heard_between_deadlines_begins_the_count_anew() {
     let mut world = World::new(SETTINGS);
     for _ in 0..5 {
-        world.is_cut = true;
+        world.network = Network::Down;
         for _ in 1..SETTINGS.away_after {
             assert_eq!(world.get(), Err(Failure::Silent));
         }
-        world.is_cut = false;
+        world.network = Network::Up;
         assert_eq!(world.get(), Ok(Status::NotFound));
     }
 }
@@ -189,7 +218,7 @@ fn what_is_heard_between_deadlines_begins_the_count_anew() {
 #[test]
 fn requests_that_wait_together_count_once() {
     let mut world = World::new(SETTINGS);
-    world.is_cut = true;
+    world.network = Network::Down;
     for _ in 0..50 {
         world.ask().unwrap();
         world.turn();
@@ -205,8 +234,39 @@ fn no_server_is_away_where_none_is_to_be() {
         away_after: 0,
         ..SETTINGS
     });
-    world.is_cut = true;
+    world.network = Network::Down;
     for _ in 0..20 {
         assert_eq!(world.get(), Err(Failure::Silent));
     }
+}
+
+const ADD: What<'_> = What::Change(Change::Store {
+    mode: StoreMode::Add,
+    expiry: 0,
+    flags: 0,
+    value: b"value",
+});
+
+#[test]
+fn a_change_of_which_every_copy_was_refused_was_not_made() {
+    let mut world = World::new(SETTINGS);
+    world.network = Network::Truncating;
+    world.ask_for(ADD).unwrap();
+    assert_eq!(world.wait(), Err(Failure::Protocol));
+    assert!(world.session.figures().resent > 0);
+    world.network = Network::Up;
+    assert_eq!(world.get(), Ok(Status::NotFound));
+}
+
+#[test]
+fn a_change_of_which_one_copy_was_not_answered_may_have_been_made() {
+    let mut world = World::new(SETTINGS);
+    world.network = Network::OneWay;
+    world.ask_for(ADD).unwrap();
+    world.turn();
+    // All later copies are refused.
+    world.network = Network::Truncating;
+    assert_eq!(world.wait(), Err(Failure::Silent));
+    world.network = Network::Up;
+    assert_eq!(world.get(), Ok(Status::Found));
 }

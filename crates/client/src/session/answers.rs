@@ -86,7 +86,7 @@ impl<T> Session<T> {
             return self.finish(place, Ok(reply), on_answer);
         }
         let flight = &mut self.flights[place as usize];
-        flight.refusal = Some(reply.status);
+        flight.refuse(reply.status);
         match reply.status {
             Status::Superseded => self.fail(place, Failure::Superseded, on_answer),
             Status::Forgotten => self.fail(place, Failure::Forgotten, on_answer),

@@ -4,7 +4,7 @@ use super::{Failure, Known, Question, Session, Settings};
 use crate::flight::{Flight, Phase};
 use glimmer_base::short;
 use glimmer_proto::native::fragment::{DATA_BYTES, HEAD_BYTES, WINDOW};
-use glimmer_proto::native::{Fragment, Kind, Reply, RequestHeader, Status, directory};
+use glimmer_proto::native::{Fragment, Kind, Reply, RequestHeader, directory};
 
 /// Looks at what waits, in the time that the first wait of a request takes.
 const INSPECTIONS_PER_WAIT: u64 = 4;
@@ -70,11 +70,7 @@ impl<T> Session<T> {
             }
             if now_us >= flight.asked_us + self.settings.deadline_us {
                 self.figures.silent += 1;
-                let failure = match flight.refusal {
-                    Some(Status::Overloaded) => Failure::Overloaded,
-                    Some(Status::Malformed) => Failure::Protocol,
-                    _ => Failure::Silent,
-                };
+                let failure = flight.failure();
                 self.health.miss(flight.asked_us, now_us);
                 self.fail(place, failure, on_answer);
             } else if flight.phase == Phase::Waiting
@@ -250,6 +246,7 @@ impl Question {
 fn wait<T>(flight: &mut Flight<T>, settings: &Settings, now_us: u64) {
     let doublings = flight.sends.min(16);
     flight.sends = flight.sends.saturating_add(1);
+    flight.open = flight.open.saturating_add(1);
     let wait_us = (settings.resend_first_us << doublings).min(settings.resend_longest_us);
     flight.phase = Phase::Waiting;
     flight.until_us = now_us + wait_us;
