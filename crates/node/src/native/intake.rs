@@ -336,25 +336,22 @@ impl Intake {
         jobs: &mut Jobs<'a>,
         tools: &mut Judging<'_>,
     ) -> bool {
+        let is_informed = sender.directory == self.rules.directory_version;
         let offset = match record.action {
+            Action::Noop => return batch.settle(Status::Alive),
+            _ if !is_informed => return turn_away(Status::NewDirectory, batch, tools),
             Action::Get => 0,
             Action::Read { offset } => offset,
             Action::Mutate { .. } => {
                 return self.judge_mutation(sender, record, batch, jobs, tools);
             }
-            Action::Noop => return batch.settle(Status::Alive),
         };
-        if sender.directory != self.rules.directory_version {
-            tools.figures.misdirected += 1;
-            return batch.settle(Status::NewDirectory);
-        }
         let keyhash = record.keyhash;
         let may_read = self.rules.access != Access::Erew || self.owns(keyhash);
         let is_here = may_read
             && (!self.rules.checks_reads || self.rules.seed.keyhash(record.key) == keyhash);
         if !is_here {
-            tools.figures.misdirected += 1;
-            return batch.settle(self.refusal(sender, keyhash));
+            return turn_away(self.refusal(sender, keyhash), batch, tools);
         }
         let slot = None;
         batch.entries.push(Entry::Job { slot, offset });
@@ -370,7 +367,7 @@ impl Intake {
         true
     }
 
-    /// As [`Intake::judge`]; a mutation is the owner's to execute, once, for a client that owns its address.
+    /// As [`Intake::judge`], by a directory that holds; a mutation is the owner's to execute, once, for a client that owns its address.
     #[inline(never)]
     fn judge_mutation<'a>(
         &mut self,
@@ -389,15 +386,10 @@ impl Intake {
         else {
             return batch.settle(Status::Malformed);
         };
-        if sender.directory != self.rules.directory_version {
-            tools.figures.misdirected += 1;
-            return batch.settle(Status::NewDirectory);
-        }
         let keyhash = record.keyhash;
         let is_here = self.owns(keyhash) && self.rules.seed.keyhash(record.key) == keyhash;
         if !is_here {
-            tools.figures.misdirected += 1;
-            return batch.settle(self.refusal(sender, keyhash));
+            return turn_away(self.refusal(sender, keyhash), batch, tools);
         }
         if !sender.is_proven {
             tools.figures.unproven += 1;
@@ -489,4 +481,11 @@ impl Intake {
         self.checked = Some((train, token, is_proven));
         is_proven
     }
+}
+
+/// Answers a request that was sent to the wrong place, or by a directory that no longer holds.
+#[cold]
+fn turn_away(status: Status, batch: &mut Batch, tools: &mut Judging<'_>) -> bool {
+    tools.figures.misdirected += 1;
+    batch.settle(status)
 }
