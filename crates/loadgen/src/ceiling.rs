@@ -140,7 +140,7 @@ impl Region {
         let mut rng = SmallRng::seed_from_u64(seed);
         let mut ahead = [0; AHEAD];
         let (mut sum, mut reads) = (0u64, 0u64);
-        while Instant::now() < end {
+        loop {
             for _ in 0..BLOCK / AHEAD {
                 for slot in &mut ahead {
                     sum = sum.wrapping_add(self.line(*slot).load(Ordering::Relaxed));
@@ -149,6 +149,9 @@ impl Region {
                 }
             }
             reads += BLOCK as u64;
+            if Instant::now() >= end {
+                break;
+            }
         }
         std::hint::black_box(sum);
         reads

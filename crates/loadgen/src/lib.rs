@@ -5,6 +5,9 @@ pub mod ceiling;
 pub mod client;
 pub mod driver;
 pub mod echo;
+#[cfg(test)]
+#[path = "../tests/support/enough.rs"]
+mod enough;
 pub mod footprint;
 pub mod hit_ratio;
 pub mod itself;

@@ -397,7 +397,8 @@ fn draw(rng: &mut SmallRng, model: &Model) -> Command {
                 // Lower than any, and known to be so only if the item's own is known.
                 Some(_) => "1".into(),
                 None if model.items.contains_key(&key) => continue,
-                None => "1".into(),
+                // No item's: what is made now may have 1.
+                None => (1_u64 << 62).to_string(),
             },
             _ => String::new(),
         };
