@@ -2,141 +2,18 @@
 
 #[path = "support/native.rs"]
 mod native;
-
-use std::net::SocketAddr;
+#[path = "support/requests.rs"]
+mod requests;
 
 use glimmer_base::limits::NATIVE_TOKEN_S;
-use glimmer_proto::StoreMode;
 use glimmer_proto::native::directory::{Access, Direction, REPLY_BYTES_MAX};
 use glimmer_proto::native::fragment::DATA_BYTES;
-use glimmer_proto::native::request::{Action, Change};
-use glimmer_proto::native::{
-    Directory, Kind, Reach, Record, Reply, ReplyHeader, RequestHeader, Status,
+use glimmer_proto::native::request::Action;
+use glimmer_proto::native::{Directory, Kind, Record, Reply, ReplyHeader, RequestHeader, Status};
+use native::{SEED, Sent, Server, VERSION};
+use requests::{
+    alone, ask, datagram, get, header, here, increment, key_of, put, read, statuses, token,
 };
-use glimmer_transport::udp::Peer;
-use native::{SEED, Sent, Server, VERSION, moment};
-use rand::{Rng, SeedableRng, rngs::SmallRng};
-
-fn here() -> SocketAddr {
-    "127.0.0.1:9000".parse().unwrap()
-}
-
-fn token(server: &Server) -> u64 {
-    server.rules.secret.token(&Peer::from(here()), moment(0).ms)
-}
-
-fn header(token: u64, count: u8) -> RequestHeader {
-    RequestHeader {
-        kind: Kind::Requests,
-        count,
-        directory: VERSION,
-        sequence: 77,
-        timestamp: 5,
-        client: 1,
-        token,
-    }
-}
-
-fn get(key: &[u8]) -> Record<'_> {
-    Record {
-        action: Action::Get,
-        keyhash: SEED.keyhash(key),
-        key,
-        shows_cas: false,
-    }
-}
-
-fn put<'a>(key: &'a [u8], mutation: u32, value: &'a [u8]) -> Record<'a> {
-    let change = Change::Store {
-        mode: StoreMode::Set,
-        expiry: 0,
-        flags: 0,
-        value,
-    };
-    Record {
-        action: Action::Mutate {
-            mutation,
-            reach: Reach::UNKNOWN,
-            change,
-        },
-        ..get(key)
-    }
-}
-
-fn increment(key: &[u8], mutation: u32) -> Record<'_> {
-    let change = Change::Increment { delta: 1 };
-    Record {
-        action: Action::Mutate {
-            mutation,
-            reach: Reach::UNKNOWN,
-            change,
-        },
-        ..get(key)
-    }
-}
-
-fn datagram(header: RequestHeader, records: &[Record<'_>]) -> Vec<u8> {
-    let mut bytes = header.bytes().to_vec();
-    records.iter().for_each(|record| record.write(&mut bytes));
-    bytes
-}
-
-fn alone(bytes: Vec<u8>) -> Sent {
-    Sent {
-        stride: bytes.len(),
-        bytes,
-    }
-}
-
-fn owner(server: &Server, key: &[u8]) -> usize {
-    SEED.keyhash(key).partition(server.rules.partitions) % server.rules.workers
-}
-
-/// A key of a worker's.
-fn key_of(server: &Server, worker: usize) -> Vec<u8> {
-    let keys = (0..).map(|n| format!("key {n}").into_bytes());
-    keys.into_iter()
-        .find(|key| owner(server, key) == worker)
-        .unwrap()
-}
-
-/// What the records of one datagram are answered.
-fn ask(
-    server: &mut Server,
-    worker: usize,
-    token: u64,
-    records: &[Record<'_>],
-) -> Vec<(Status, Vec<u8>)> {
-    let sent = alone(datagram(header(token, records.len() as u8), records));
-    let replies = server.answer(worker, here(), &[sent], 0);
-    assert_eq!(replies.len(), 1, "one datagram is answered by one");
-    read(&replies[0].bytes)
-}
-
-fn read(datagram: &[u8]) -> Vec<(Status, Vec<u8>)> {
-    let header = ReplyHeader::read(datagram).unwrap();
-    assert_eq!(
-        (
-            header.kind,
-            header.sequence,
-            header.timestamp,
-            header.directory
-        ),
-        (Kind::Replies, 77, 5, VERSION)
-    );
-    let mut rest = &datagram[ReplyHeader::BYTES..];
-    let mut replies = Vec::new();
-    for _ in 0..header.count {
-        let (reply, bytes) = Reply::read(rest).unwrap();
-        replies.push((reply.status, reply.value.to_vec()));
-        rest = &rest[bytes..];
-    }
-    replies
-}
-
-fn statuses(replies: &[(Status, Vec<u8>)]) -> Vec<Status> {
-    replies.iter().map(|(status, _)| *status).collect()
-}
 
 #[test]
 fn several_requests_are_answered_in_their_order() {
@@ -433,63 +310,6 @@ fn what_does_not_fit_beside_others_is_to_be_asked_alone() {
             Status::AskAlone
         ]
     );
-}
-
-#[test]
-fn any_bytes_are_answered_with_no_more_bytes_and_leave_nothing_behind() {
-    let seed: u64 = match std::env::var("GLIMMER_SEED") {
-        Ok(seed) => seed.parse().expect("a number"),
-        Err(_) => rand::rng().random(),
-    };
-    println!("GLIMMER_SEED={seed}");
-    let mut rng = SmallRng::seed_from_u64(seed);
-    let mut server = Server::new(Access::Crew, 2);
-    let proven = token(&server);
-    let key = key_of(&server, 0);
-    ask(&mut server, 0, proven, &[put(&key, 0, &[b'v'; 1300])]);
-    let (bytes_before, mut answered) = (server.exchanges[0].bytes(), 0);
-    for round in 0..3_000u64 {
-        let mut trains = Vec::new();
-        for _ in 0..rng.random_range(1..=8) {
-            let mut bytes = match rng.random_range(0..4) {
-                0 => Vec::new(),
-                1 => datagram(header(rng.random(), 1), &[get(&key)]),
-                2 => datagram(header(0, 2), &[put(&key, rng.random(), b"z"), get(&key)]),
-                _ => {
-                    let kind = [Kind::Requests, Kind::Directory, Kind::Fragment];
-                    let kind = kind[rng.random_range(0..3)];
-                    RequestHeader {
-                        kind,
-                        client: rng.random(),
-                        ..header(0, rng.random())
-                    }
-                    .bytes()
-                    .to_vec()
-                }
-            };
-            bytes.extend((0..rng.random_range(0..700)).map(|_| rng.random::<u8>()));
-            for _ in 0..rng.random_range(0..3) {
-                let at = rng.random_range(0..bytes.len().max(1));
-                if let Some(byte) = bytes.get_mut(at) {
-                    *byte = rng.random();
-                }
-            }
-            let stride = rng.random_range(1..=bytes.len().max(1));
-            trains.push(Sent { bytes, stride });
-        }
-        let received: usize = trains.iter().map(|train| train.bytes.len()).sum();
-        let replies = server.answer(0, here(), &trains, round);
-        let sent: usize = replies.iter().map(|train| train.bytes.len()).sum();
-        assert!(sent <= received, "{sent} bytes for {received}");
-        answered += replies.len();
-    }
-    assert!(
-        answered > 1000,
-        "{answered} answers: the datagrams are too odd"
-    );
-    assert_eq!(server.exchanges[0].bytes(), bytes_before);
-    let replies = ask(&mut server, 0, proven, &[get(&key)]);
-    assert_eq!(replies, [(Status::Found, vec![b'v'; 1300])]);
 }
 
 #[test]

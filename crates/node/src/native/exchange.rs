@@ -259,26 +259,24 @@ impl Exchange {
                     - ReplyHeader::BYTES
                     - reply.len()
                     - left * reply::RECORD_BYTES;
-                match entry {
+                let answer = match entry {
                     Entry::Job { slot, .. } => {
                         let end = done.next().expect("a job has its end").end;
                         let answer = &self.out[start..end];
                         start = end;
                         self.intake.note(*slot, answer);
-                        if answer.len() <= room {
-                            reply.extend_from_slice(answer);
-                        } else {
-                            reply::status(&mut reply, Status::AskAlone);
-                        }
+                        answer
                     }
-                    Entry::Settled(status) => reply::status(&mut reply, *status),
-                    Entry::Repeated(place) => {
-                        let answer = &settled.batch.answers[*place as usize];
-                        reply.extend_from_slice(answer.bytes());
-                    }
+                    Entry::Repeated(place) => settled.batch.answers[*place as usize].bytes(),
+                    Entry::Settled(status) => &reply::status_bytes(*status),
                     Entry::Directory | Entry::Progress(_) => {
                         unreachable!("these are their datagrams' only entries")
                     }
+                };
+                if answer.len() <= room {
+                    reply.extend_from_slice(answer);
+                } else {
+                    reply::status(&mut reply, Status::AskAlone);
                 }
             }
             let header = self.header(letter, Kind::Replies);

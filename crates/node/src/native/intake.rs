@@ -11,7 +11,7 @@ use glimmer_engine::Job;
 use glimmer_proto::native::directory::{Access, Direction};
 use glimmer_proto::native::request::Action;
 use glimmer_proto::native::{
-    Fragment, Kind, REQUESTS_MAX, Record, RequestHeader, Status, directory,
+    DATAGRAM_BYTES_MAX, Fragment, Kind, REQUESTS_MAX, Record, RequestHeader, Status, directory,
 };
 use glimmer_proto::{Request, Verb};
 use glimmer_transport::udp::{Peer, Trains};
@@ -229,7 +229,8 @@ impl Intake {
         jobs: &mut Jobs<'a>,
         tools: &mut Judging<'_>,
     ) -> Option<Stop> {
-        let Some(header) = RequestHeader::read(datagram) else {
+        let is_short = datagram.len() <= DATAGRAM_BYTES_MAX;
+        let Some(header) = RequestHeader::read(datagram).filter(|_| is_short) else {
             tools.figures.dropped += 1;
             return None;
         };

@@ -92,7 +92,7 @@ pub enum Verdict {
     Pending,
     /// A newer one of its key has been executed.
     Superseded,
-    /// It is older than what is remembered.
+    /// It is older than what is remembered, or another one had its number.
     Forgotten,
     /// There is no place for another client, or for as many mutations as this one has under way.
     Full,
@@ -314,6 +314,18 @@ mod tests {
         // A number before the first one that was heard of.
         execute(&mut ledger, 9, 4);
         assert_eq!(admit(&mut ledger, CLIENT, 8, 1), Verdict::Superseded);
+    }
+
+    /// Two processes may share a client by accident, as after a fork.
+    #[test]
+    fn another_mutation_of_the_same_number_is_not_told_that_it_was_executed() {
+        let mut ledger = ledger();
+        execute(&mut ledger, 3, 1);
+        assert_eq!(admit(&mut ledger, CLIENT, 3, 2), Verdict::Forgotten);
+        assert!(matches!(
+            admit(&mut ledger, CLIENT, 3, 1),
+            Verdict::Repeat(_)
+        ));
     }
 
     #[test]

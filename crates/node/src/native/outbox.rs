@@ -81,6 +81,7 @@ impl Outbox {
         send: &mut Send<'_>,
     ) -> bool {
         let (train, bytes) = (letter.spot.train(), ReplyHeader::BYTES + rest.len());
+        debug_assert!(bytes <= DATAGRAM_BYTES_MAX, "{bytes} bytes of a reply");
         if bytes <= letter.bytes as usize {
             // Never behind the datagrams that have been read: each of those before this one has left at most one reply.
             let written = &mut self.written[train];
@@ -220,7 +221,8 @@ impl<'a, 's, 'f> Departing<'a, 's, 'f> {
     }
 
     fn push(&mut self, peer: &'a Peer, bytes: &'a [u8], stride: usize) {
-        let datagrams = TRAIN_DATAGRAMS_MAX.min(TRAIN_BYTES_MAX / stride);
+        // A datagram may be longer than any train: it has no answer, or one of its own.
+        let datagrams = TRAIN_DATAGRAMS_MAX.min(TRAIN_BYTES_MAX / stride).max(1);
         for bytes in bytes.chunks(datagrams * stride) {
             self.trains.push(Train {
                 peer,

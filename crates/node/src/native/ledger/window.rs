@@ -86,6 +86,8 @@ impl Window {
             }
             let entry = self.entry(mutation);
             match entry.state {
+                // Two processes that share a client's number: that of this one has not been executed, as far as is known.
+                State::Executed if entry.key != key => return Err(Verdict::Forgotten),
                 State::Executed => return Err(Verdict::Repeat(entry.answer)),
                 State::Pending => return Err(Verdict::Pending),
                 State::NotExecuted => {}
