@@ -60,11 +60,11 @@ pub enum Status {
     NoToken = 0x24,
     /// The server cannot take this now.
     Overloaded = 0x25,
-    /// The reply does not fit beside the others of its datagram: ask alone.
+    /// The reply does not fit beside the others of its datagram: ask alone. Whether it was executed is not known.
     AskAlone = 0x26,
     /// Not executed: a newer mutation of the key by this client has been.
     Superseded = 0x27,
-    /// The mutation is older than the server remembers; whether it was executed is not known.
+    /// The mutation is older than the server remembers, or has another one's number; whether it was executed is not known.
     Forgotten = 0x28,
 }
 
@@ -121,7 +121,7 @@ impl Status {
         })
     }
 
-    /// Whether the request was executed, whatever came of it. What was not may be sent again.
+    /// Whether the request is known to have been executed, whatever came of it. Anything else may be sent again, with the same bytes.
     pub fn is_executed(self) -> bool {
         (self as u8) < Status::Malformed as u8
     }
