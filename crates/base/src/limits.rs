@@ -131,13 +131,15 @@ pub const NATIVE_MUTATIONS_KEPT: u32 = 1 << 10;
 pub const NATIVE_MUTATIONS_KEPT_MIN: u32 = 1 << 4;
 
 /// Native clients whose mutations a worker remembers at most; fewer where `-m` is small and they have many mutations under way. One more, or a client that has
-/// more under way than there is room for, is refused with `Overloaded` unless another has been silent for [`NATIVE_CLIENT_IDLE_MS`].
+/// more under way than there is room for, is refused with `Overloaded` unless another has been silent for [`NATIVE_CLIENT_IDLE_MS`], or clients of another
+/// address (of IPv6: network of 64 bits) have more than those of its own would have; of these the one that was heard of longest ago gives way.
 pub const NATIVE_CLIENTS_MAX: usize = 1 << 10;
 
 /// A native client that has sent no mutation for so long may be forgotten, in milliseconds. A datagram that arrives later than that may be executed again.
 pub const NATIVE_CLIENT_IDLE_MS: u64 = 30_000;
 
-/// Requests in fragments that a worker puts together at a time; another is refused with `Overloaded`.
+/// Requests in fragments that a worker puts together at a time; another is refused with `Overloaded`, unless another address has more of them, or of their
+/// bytes, than its own would have.
 pub const NATIVE_ASSEMBLIES_MAX: usize = 64;
 
 /// Requests in fragments that one native client may be sending to a worker at a time; with another, the one that was last heard of longest ago begins anew.

@@ -1,5 +1,5 @@
 //! Requests that are arriving in fragments. Only clients that own their address have any, few at a time, within a bound for all of them; what makes no
-//! headway is given up.
+//! headway is given up. Where there is no room, whoever has the most gives way to whoever would still have less.
 
 use glimmer_base::limits::{
     KEY_BYTES_MAX, NATIVE_ASSEMBLIES_MAX, NATIVE_ASSEMBLIES_PER_CLIENT_MAX, NATIVE_ASSEMBLY_IDLE_MS,
@@ -21,6 +21,7 @@ pub enum Taken {
 }
 
 struct Held {
+    network: u64,
     client: u64,
     sequence: u32,
     heard_ms: u64,
@@ -59,10 +60,10 @@ impl Assemblies {
             .sum()
     }
 
-    /// Takes a fragment of a client's request in.
+    /// Takes a fragment of a client's request in, which comes from a network (see [`Peer::network`](glimmer_transport::udp::Peer::network)).
     pub fn take(
         &mut self,
-        client: u64,
+        (network, client): (u64, u64),
         sequence: u32,
         fragment: &Fragment<'_>,
         now_ms: u64,
@@ -74,7 +75,7 @@ impl Assemblies {
         let at = match self.held.iter().position(is_it) {
             Some(at) => at,
             None if fragment.offset as usize >= WINDOW * DATA_BYTES => return Taken::Lacks(0),
-            None => match self.begin(client, sequence, fragment, now_ms) {
+            None => match self.begin((network, client), sequence, fragment, now_ms) {
                 Some(at) => at,
                 None => return Taken::Full,
             },
@@ -103,7 +104,7 @@ impl Assemblies {
 
     fn begin(
         &mut self,
-        client: u64,
+        (network, client): (u64, u64),
         sequence: u32,
         fragment: &Fragment<'_>,
         now_ms: u64,
@@ -117,17 +118,44 @@ impl Assemblies {
         {
             self.held.swap_remove(oldest);
         }
-        let has_place = self.held.len() < NATIVE_ASSEMBLIES_MAX
-            && self.bytes() + fragment.message_bytes as usize <= self.bytes_max;
-        has_place.then(|| {
-            self.held.push(Held {
-                client,
-                sequence,
-                heard_ms: now_ms,
-                assembly: Assembly::new(fragment),
-            });
-            self.held.len() - 1
-        })
+        let bytes = fragment.message_bytes as usize;
+        while self.held.len() == NATIVE_ASSEMBLIES_MAX || self.bytes() + bytes > self.bytes_max {
+            self.make_way(network, bytes)?;
+        }
+        self.held.push(Held {
+            network,
+            client,
+            sequence,
+            heard_ms: now_ms,
+            assembly: Assembly::new(fragment),
+        });
+        Some(self.held.len() - 1)
+    }
+
+    /// Has the network that has the most give up the request that was last heard of longest ago; none, if it would not have more than `network` then has
+    /// with another request of so many bytes.
+    fn make_way(&mut self, network: u64, bytes: usize) -> Option<()> {
+        let networks = self.held.iter().map(|held| held.network);
+        let most = networks.max_by_key(|&other| self.share(other, 0, 0))?;
+        if most == network || self.share(most, 0, 0) <= self.share(network, 1, bytes) {
+            return None;
+        }
+        let held = self.held.iter().enumerate();
+        let its_own = held.filter(|(_, held)| held.network == most);
+        let (oldest, _) = its_own.min_by_key(|(_, held)| held.heard_ms)?;
+        self.held.swap_remove(oldest);
+        Some(())
+    }
+
+    /// What a network has, and some more, of what all may have: the greater part of the places or of the bytes, counted in places.
+    fn share(&self, network: u64, more_places: usize, more_bytes: usize) -> usize {
+        let its_own = self.held.iter().filter(|held| held.network == network);
+        let (mut places, mut bytes) = (more_places, more_bytes);
+        for held in its_own {
+            places += 1;
+            bytes += held.assembly.message_bytes();
+        }
+        places.max(bytes * NATIVE_ASSEMBLIES_MAX / self.bytes_max.max(1))
     }
 }
 
@@ -145,7 +173,7 @@ mod tests {
         let mut assemblies = Assemblies::new(1 << 20, 1 << 20);
         let message = message(5 * DATA_BYTES + 3);
         let part = |index: usize| Fragment::of(&message, digest(&message), index * DATA_BYTES);
-        let mut lacks = |index: usize| match assemblies.take(1, 9, &part(index), 0) {
+        let mut lacks = |index: usize| match assemblies.take((0, 1), 9, &part(index), 0) {
             Taken::Lacks(next) => next as usize / DATA_BYTES,
             Taken::Complete(bytes) => {
                 assert_eq!(bytes, message);
@@ -164,12 +192,12 @@ mod tests {
         let message = message(2 * DATA_BYTES);
         let part = |index: usize| Fragment::of(&message, digest(&message), index * DATA_BYTES);
         let mut assemblies = Assemblies::new(1 << 20, 1 << 20);
-        assemblies.take(2, 0, &part(0), 0);
+        assemblies.take((0, 2), 0, &part(0), 0);
         for sequence in 0..=NATIVE_ASSEMBLIES_PER_CLIENT_MAX as u32 {
-            assemblies.take(1, sequence, &part(0), sequence.into());
+            assemblies.take((0, 1), sequence, &part(0), sequence.into());
         }
         let complete = |assemblies: &mut Assemblies, client, sequence| {
-            let taken = assemblies.take(client, sequence, &part(1), 100);
+            let taken = assemblies.take((0, client), sequence, &part(1), 100);
             matches!(taken, Taken::Complete(_))
         };
         assert!(!complete(&mut assemblies, 1, 0), "the oldest gave way");
@@ -183,7 +211,7 @@ mod tests {
         let mut assemblies = Assemblies::new(1 << 20, 100_000);
         let mut begins = |client, sequence, now_ms| {
             matches!(
-                assemblies.take(client, sequence, &first, now_ms),
+                assemblies.take((0, client), sequence, &first, now_ms),
                 Taken::Lacks(_)
             )
         };
@@ -193,6 +221,43 @@ mod tests {
             message_bytes: 2 << 20,
             ..first
         };
-        assert!(matches!(assemblies.take(1, 1, &huge, 0), Taken::TooLarge));
+        assert!(matches!(
+            assemblies.take((0, 1), 1, &huge, 0),
+            Taken::TooLarge
+        ));
+    }
+
+    /// One machine may have any number of clients.
+    #[test]
+    fn who_has_the_most_gives_way_to_who_has_less() {
+        let message = message(40_000);
+        let first = Fragment::of(&message, digest(&message), 0);
+        let mut assemblies = Assemblies::new(1 << 20, 1_000_000);
+        let mut begins = |network, client, now_ms| {
+            let taken = assemblies.take((network, client), 1, &first, now_ms);
+            matches!(taken, Taken::Lacks(_))
+        };
+        let of_one = (0..30).filter(|&client| begins(7, client, client)).count();
+        assert_eq!(of_one, 25);
+        // Another has half of it in the end, and no more; nor does the first come back.
+        let of_other = (100..130).filter(|&client| begins(8, client, 100)).count();
+        assert_eq!(of_other, 12);
+        assert!(!begins(7, 40, 100) && begins(9, 1, 100));
+    }
+
+    #[test]
+    fn places_are_shared_as_bytes_are() {
+        let message = message(2 * DATA_BYTES);
+        let first = Fragment::of(&message, digest(&message), 0);
+        let mut assemblies = Assemblies::new(1 << 20, 1 << 20);
+        for client in 0..NATIVE_ASSEMBLIES_MAX as u64 {
+            assemblies.take((7, client), 1, &first, 0);
+        }
+        let large = Fragment {
+            message_bytes: 400_000,
+            ..first
+        };
+        let taken = assemblies.take((8, 1), 1, &large, 0);
+        assert!(matches!(taken, Taken::Lacks(_)));
     }
 }

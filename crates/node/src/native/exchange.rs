@@ -363,9 +363,7 @@ impl Exchange {
     /// Answers a request that came in fragments.
     fn answer_whole(&mut self, trains: &mut Trains, whole: &Whole, tools: &mut Tools<'_>) {
         let Whole {
-            letter,
-            sender,
-            message,
+            letter, message, ..
         } = whole;
         let record = Record::read(message).filter(|&(_, bytes)| bytes == message.len());
         let Some((record, _)) = record else {
@@ -376,7 +374,13 @@ impl Exchange {
             figures: &mut self.figures,
         };
         let (mut batch, mut jobs) = (Batch::default(), Jobs::new());
-        if !(self.intake).judge(*sender, &record, &mut batch, &mut jobs, &mut judging) {
+        if !(self.intake).judge(
+            whole.sender(trains.peer(letter.spot.train())),
+            &record,
+            &mut batch,
+            &mut jobs,
+            &mut judging,
+        ) {
             return;
         }
         let mut done = [SKIPPED];

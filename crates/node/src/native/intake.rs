@@ -3,7 +3,7 @@
 use super::Rules;
 use super::assemblies::{Assemblies, Taken};
 use super::exchange::Figures;
-use super::ledger::{Answer, Ledger, Slot, Verdict};
+use super::ledger::{Answer, Ledger, Origin, Slot, Verdict};
 use arrayvec::ArrayVec;
 use glimmer_base::limits::BATCH_MAX;
 use glimmer_base::{Keyhash, Moment};
@@ -60,8 +60,9 @@ impl Opened {
     }
 
     #[inline(always)]
-    fn sender(&self) -> Sender {
+    fn sender<'p>(&self, peer: &'p Peer) -> Sender<'p> {
         Sender {
+            peer,
             client: self.header.client,
             directory: self.header.directory,
             is_proven: self.is_proven,
@@ -72,7 +73,8 @@ impl Opened {
 
 /// By whom a request was sent, and in knowledge of what.
 #[derive(Clone, Copy)]
-pub struct Sender {
+pub struct Sender<'p> {
+    pub peer: &'p Peer,
     pub client: u64,
     pub directory: u32,
     pub is_proven: bool,
@@ -139,8 +141,22 @@ pub type Jobs<'a> = ArrayVec<Job<'a>, BATCH_MAX>;
 /// A request that was complete with its last fragment.
 pub struct Whole {
     pub letter: Letter,
-    pub sender: Sender,
+    pub client: u64,
+    pub directory: u32,
     pub message: Vec<u8>,
+}
+
+impl Whole {
+    /// By whom it was sent, from where its last fragment came.
+    pub fn sender<'p>(&self, peer: &'p Peer) -> Sender<'p> {
+        Sender {
+            peer,
+            client: self.client,
+            directory: self.directory,
+            is_proven: self.letter.is_proven,
+            requests: 0,
+        }
+    }
 }
 
 /// What a worker judges datagrams by.
@@ -249,7 +265,7 @@ impl Intake {
         let rest = &datagram[RequestHeader::BYTES..];
         match header.kind {
             Kind::Requests if (1..=REQUESTS_MAX).contains(&usize::from(header.count)) => {
-                return self.read_requests(rest, &opened, batch, jobs, tools);
+                return self.read_requests(rest, (&opened, peer), batch, jobs, tools);
             }
             Kind::Directory if datagram.len() >= directory::REPLY_BYTES_MAX => {
                 batch.entries.push(Entry::Directory);
@@ -258,17 +274,16 @@ impl Intake {
                 let entry = match Fragment::read(rest) {
                     None => Entry::Settled(Status::Malformed),
                     Some(_) if !opened.is_proven => Entry::Settled(Status::NoToken),
-                    Some(fragment) => match self.take_fragment(&header, &fragment, tools.now) {
+                    Some(fragment) => match self.take_fragment(&header, peer, &fragment, tools.now)
+                    {
                         Taken::Lacks(next) => Entry::Progress(next),
                         Taken::TooLarge => Entry::Settled(Status::TooLarge),
                         Taken::Full => Entry::Settled(Status::Overloaded),
                         Taken::Complete(message) => {
                             self.whole = Some(Whole {
                                 letter: opened.letter(1),
-                                sender: Sender {
-                                    requests: 0,
-                                    ..opened.sender()
-                                },
+                                client: header.client,
+                                directory: header.directory,
                                 message,
                             });
                             return Some(Stop::After);
@@ -293,12 +308,12 @@ impl Intake {
     fn read_requests<'a>(
         &mut self,
         mut rest: &'a [u8],
-        opened: &Opened,
+        (opened, peer): (&Opened, &Peer),
         batch: &mut Batch,
         jobs: &mut Jobs<'a>,
         tools: &mut Judging<'_>,
     ) -> Option<Stop> {
-        let sender = opened.sender();
+        let sender = opened.sender(peer);
         let mut entries = 0;
         while entries < opened.header.count {
             entries += 1;
@@ -331,7 +346,7 @@ impl Intake {
     #[inline(always)]
     pub fn judge<'a>(
         &mut self,
-        sender: Sender,
+        sender: Sender<'_>,
         record: &Record<'a>,
         batch: &mut Batch,
         jobs: &mut Jobs<'a>,
@@ -372,7 +387,7 @@ impl Intake {
     #[inline(never)]
     fn judge_mutation<'a>(
         &mut self,
-        sender: Sender,
+        sender: Sender<'_>,
         record: &Record<'a>,
         batch: &mut Batch,
         jobs: &mut Jobs<'a>,
@@ -396,7 +411,11 @@ impl Intake {
             tools.figures.unproven += 1;
             return batch.settle(Status::NoToken);
         }
-        let verdict = (self.ledger).admit(sender.client, (mutation, reach), keyhash, tools.now.ms);
+        let origin = Origin {
+            client: sender.client,
+            network: sender.peer.network(),
+        };
+        let verdict = (self.ledger).admit(origin, (mutation, reach), keyhash, tools.now.ms);
         let slot = match verdict {
             Verdict::Execute(slot) => Some(slot),
             Verdict::Pending => return false,
@@ -432,7 +451,7 @@ impl Intake {
     /// What is answered to a request that this worker may not execute. Where the server directs requests, what is here has not been handed over to its
     /// owner: the mesh could not take it, or the requests of its datagram belong to several workers.
     #[cold]
-    fn refusal(&self, sender: Sender, keyhash: Keyhash) -> Status {
+    fn refusal(&self, sender: Sender<'_>, keyhash: Keyhash) -> Status {
         let is_ours = self.owns(keyhash);
         match (self.rules.direction, sender.requests) {
             (Direction::Server, 1) if !is_ours => Status::Overloaded,
@@ -464,11 +483,13 @@ impl Intake {
     fn take_fragment(
         &mut self,
         header: &RequestHeader,
+        peer: &Peer,
         fragment: &Fragment<'_>,
         now: Moment,
     ) -> Taken {
+        let origin = (peer.network(), header.client);
         self.assemblies
-            .take(header.client, header.sequence, fragment, now.ms)
+            .take(origin, header.sequence, fragment, now.ms)
     }
 
     #[inline]

@@ -7,14 +7,18 @@
 //!
 //! The bounds are the promise: a mutation that is older than what is remembered is refused, and a client that has been silent for
 //! [`NATIVE_CLIENT_IDLE_MS`] may be forgotten when another needs its place. What clients are remembered in grows with what they have under way, within
-//! a bound for all of them; who finds no room is refused until others have been silent for long enough.
+//! a bound for all of them. Where there is no room, the network that has the most gives up its client that was heard of longest ago, if it has more than
+//! who needs the room would have with it; otherwise that one is refused until others have been silent for long enough. Of a client that had to give way
+//! it stays known how far it had come, so that nothing it has sent before is executed again.
 
+mod holdings;
 mod window;
 
 use glimmer_base::limits::{NATIVE_CLIENT_IDLE_MS, NATIVE_CLIENTS_MAX, NATIVE_MUTATIONS_KEPT};
 use glimmer_base::{Keyhash, short};
 use glimmer_proto::native::Reach;
-use std::collections::HashMap;
+use holdings::Holdings;
+use std::collections::{HashMap, VecDeque};
 use window::{ENTRY_BYTES, Window};
 
 /// Bytes that a client takes beside its mutations.
@@ -52,8 +56,17 @@ impl Answer {
     }
 }
 
+/// Who sends a mutation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The client's own number.
+    pub client: u64,
+    /// Where it is, see [`Peer::network`](glimmer_transport::udp::Peer::network).
+    pub network: u64,
+}
+
 struct Client {
-    id: u64,
+    origin: Origin,
     heard_ms: u64,
     window: Window,
 }
@@ -105,6 +118,10 @@ pub struct Ledger {
     clients: Vec<Client>,
     /// Places of clients that have been forgotten.
     free: Vec<u32>,
+    /// What each network has of the bytes and places.
+    holdings: Holdings,
+    /// Clients that had to give way, and their newest mutations, the last of them at the end.
+    displaced: VecDeque<(u64, u32)>,
     bytes: usize,
     bytes_max: usize,
     /// Until then no client has been silent for so long that it may be forgotten.
@@ -120,6 +137,8 @@ impl Ledger {
             places: HashMap::new(),
             clients: Vec::new(),
             free: Vec::new(),
+            holdings: Holdings::default(),
+            displaced: VecDeque::new(),
             bytes: 0,
             bytes_max: bytes_max.max(CLIENT_BYTES_MAX),
             busy_until_ms: 0,
@@ -135,13 +154,13 @@ impl Ledger {
     /// Looks a mutation up, and enters it if it is to be executed.
     pub fn admit(
         &mut self,
-        id: u64,
+        origin: Origin,
         (mutation, reach): (u32, Reach),
         keyhash: Keyhash,
         now_ms: u64,
     ) -> Verdict {
         let entries = Window::entries_for(reach);
-        let Some(place) = self.place(id, mutation, entries, now_ms) else {
+        let Some(place) = self.place(origin, mutation, entries, now_ms) else {
             return Verdict::Full;
         };
         let client = &mut self.clients[place as usize];
@@ -164,30 +183,36 @@ impl Ledger {
     }
 
     #[inline]
-    fn place(&mut self, id: u64, mutation: u32, entries: usize, now_ms: u64) -> Option<u32> {
+    fn place(&mut self, origin: Origin, mutation: u32, entries: usize, now_ms: u64) -> Option<u32> {
         if let Some((last, place)) = self.last
-            && last == id
+            && last == origin.client
         {
             return Some(place);
         }
-        let place = match self.places.get(&id) {
+        let place = match self.places.get(&origin.client) {
             Some(&place) => place,
-            None => self.enter(id, mutation, entries, now_ms)?,
+            None => self.enter(origin, mutation, entries, now_ms)?,
         };
-        self.last = Some((id, place));
+        self.last = Some((origin.client, place));
         Some(place)
     }
 
     #[cold]
-    fn enter(&mut self, id: u64, mutation: u32, entries: usize, now_ms: u64) -> Option<u32> {
-        if self.places.len() >= NATIVE_CLIENTS_MAX && !self.forget_silent(now_ms) {
-            return None;
+    fn enter(&mut self, origin: Origin, mutation: u32, entries: usize, now_ms: u64) -> Option<u32> {
+        let bytes = CLIENT_BYTES + entries * ENTRY_BYTES;
+        while self.places.len() >= NATIVE_CLIENTS_MAX || self.bytes + bytes > self.bytes_max {
+            self.make_way(origin.network, (1, bytes), None, now_ms)?;
         }
-        self.reserve(CLIENT_BYTES + entries * ENTRY_BYTES, now_ms)?;
+        self.take(origin.network, 1, bytes);
+        let displaced = self.displaced.iter();
+        let came_to = displaced.rev().find(|(client, _)| *client == origin.client);
         let newcomer = Client {
-            id,
+            origin,
             heard_ms: now_ms,
-            window: Window::before(mutation, entries),
+            window: match came_to {
+                Some(&(_, newest)) => Window::behind(newest, entries),
+                None => Window::before(mutation, entries),
+            },
         };
         let place = match self.free.pop() {
             Some(place) => {
@@ -199,55 +224,89 @@ impl Ledger {
                 self.clients.len() as u32 - 1
             }
         };
-        self.places.insert(id, place);
+        self.places.insert(origin.client, place);
         Some(place)
     }
 
     #[cold]
     fn grow(&mut self, place: u32, entries: usize, now_ms: u64) -> bool {
-        let has = self.clients[place as usize].window.len();
-        let has_room = self
-            .reserve((entries - has) * ENTRY_BYTES, now_ms)
-            .is_some();
-        if has_room {
-            self.clients[place as usize].window.grow(entries);
-        }
-        has_room
-    }
-
-    /// Takes so many bytes, if they are there or can be had by forgetting silent clients.
-    fn reserve(&mut self, bytes: usize, now_ms: u64) -> Option<()> {
+        let client = &self.clients[place as usize];
+        let network = client.origin.network;
+        let bytes = (entries - client.window.len()) * ENTRY_BYTES;
         while self.bytes + bytes > self.bytes_max {
-            if !self.forget_silent(now_ms) {
-                return None;
+            let kept = Some(place);
+            if (self.make_way(network, (0, bytes), kept, now_ms)).is_none() {
+                return false;
             }
         }
+        self.take(network, 0, bytes);
+        self.clients[place as usize].window.grow(entries);
+        true
+    }
+
+    fn take(&mut self, network: u64, places: usize, bytes: usize) {
         self.bytes += bytes;
+        self.holdings.add(network, places, bytes);
+    }
+
+    /// Has a client give up its place, for one of `network` that needs so many places and bytes, but not the one at `kept`: a client that has been silent
+    /// for long enough, or one of those who have the most. None: there is nobody.
+    fn make_way(
+        &mut self,
+        network: u64,
+        needed: (usize, usize),
+        kept: Option<u32>,
+        now_ms: u64,
+    ) -> Option<()> {
+        if self.forget_silent(kept, now_ms) {
+            return Some(());
+        }
+        let of_all = (NATIVE_CLIENTS_MAX, self.bytes_max);
+        let most = self.holdings.heavier_than(network, needed, of_all)?;
+        let place = self
+            .longest_silent(|place, client| client.origin.network == most && Some(place) != kept)?;
+        let Client { origin, window, .. } = &self.clients[place as usize];
+        if self.displaced.len() == NATIVE_CLIENTS_MAX {
+            self.displaced.pop_front();
+        }
+        self.displaced.push_back((origin.client, window.newest()));
+        self.forget(place);
         Some(())
     }
 
     /// Forgets the client that was heard of longest ago, if that is long enough.
-    fn forget_silent(&mut self, now_ms: u64) -> bool {
+    fn forget_silent(&mut self, kept: Option<u32>, now_ms: u64) -> bool {
         if now_ms < self.busy_until_ms {
             return false;
         }
-        let known = self.places.values();
-        let heard_ms = |&place: &u32| self.clients[place as usize].heard_ms;
-        let Some(place) = known.copied().min_by_key(heard_ms) else {
+        let Some(place) = self.longest_silent(|place, _| Some(place) != kept) else {
             return false;
         };
-        let client = &mut self.clients[place as usize];
-        let until_ms = client.heard_ms + NATIVE_CLIENT_IDLE_MS;
+        let until_ms = self.clients[place as usize].heard_ms + NATIVE_CLIENT_IDLE_MS;
         if now_ms < until_ms {
             self.busy_until_ms = until_ms;
             return false;
         }
-        self.bytes -= CLIENT_BYTES + client.window.len() * ENTRY_BYTES;
+        self.forget(place);
+        true
+    }
+
+    fn longest_silent(&self, may_go: impl Fn(u32, &Client) -> bool) -> Option<u32> {
+        let known = self.places.values().copied();
+        let known = known.filter(|&place| may_go(place, &self.clients[place as usize]));
+        known.min_by_key(|&place| self.clients[place as usize].heard_ms)
+    }
+
+    fn forget(&mut self, place: u32) {
+        let client = &mut self.clients[place as usize];
+        let bytes = CLIENT_BYTES + client.window.len() * ENTRY_BYTES;
         client.window = Window::none();
-        self.places.remove(&client.id);
+        let Origin { client, network } = client.origin;
+        self.bytes -= bytes;
+        self.holdings.remove(network, 1, bytes);
+        self.places.remove(&client);
         self.free.push(place);
         self.last = None;
-        true
     }
 }
 
@@ -268,7 +327,11 @@ mod tests {
 
     /// Of a client that does not say how far it reaches back.
     fn admit(ledger: &mut Ledger, client: u64, mutation: u32, key: u64) -> Verdict {
-        ledger.admit(client, (mutation, Reach::UNKNOWN), hash(key), 0)
+        ledger.admit(of(client), (mutation, Reach::UNKNOWN), hash(key), 0)
+    }
+
+    fn of(client: u64) -> Origin {
+        Origin { client, network: 0 }
     }
 
     fn ledger() -> Ledger {
@@ -365,7 +428,7 @@ mod tests {
     fn only_a_silent_client_gives_its_place_away() {
         let mut ledger = Ledger::new(2 * CLIENT_BYTES_MAX);
         let admit = |ledger: &mut Ledger, client, now_ms| match ledger.admit(
-            client,
+            of(client),
             (1, Reach::UNKNOWN),
             hash(1),
             now_ms,
@@ -394,7 +457,7 @@ mod tests {
         let mut ledger = Ledger::new(bytes_max);
         for mutation in 0..100 {
             for client in 0..900 {
-                let verdict = ledger.admit(client, (mutation, Reach::over(1)), hash(1), 0);
+                let verdict = ledger.admit(of(client), (mutation, Reach::over(1)), hash(1), 0);
                 let Verdict::Execute(slot) = verdict else {
                     panic!("mutation {mutation} of client {client}: {verdict:?}");
                 };
@@ -404,13 +467,53 @@ mod tests {
         assert!(ledger.bytes() <= bytes_max);
     }
 
+    /// One machine may call itself any number of clients. It has what nobody else needs.
+    #[test]
+    fn who_has_the_most_gives_way_to_who_has_less() {
+        let mut ledger = Ledger::new(20 * CLIENT_BYTES_MAX);
+        let mut ask = |network, client, mutation| {
+            let origin = Origin { client, network };
+            let reach = (mutation, Reach::UNKNOWN);
+            let verdict = ledger.admit(origin, reach, hash(client), client);
+            if let Verdict::Execute(slot) = verdict {
+                ledger.settle(slot, Some(&[1]));
+            }
+            assert!(ledger.bytes() <= ledger.bytes_max);
+            verdict
+        };
+        let is_executed = |verdict| matches!(verdict, Verdict::Execute(_));
+        let of_one = (0..40).filter(|&client| is_executed(ask(7, client, 5)));
+        assert_eq!(of_one.count(), 20);
+        let of_other = (100..140).filter(|&client| is_executed(ask(8, client, 5)));
+        assert_eq!(of_other.count(), 10);
+        assert_eq!(ask(7, 41, 5), Verdict::Full);
+        // Of the first one's clients those are left that were heard of last.
+        assert!(matches!(ask(7, 19, 5), Verdict::Repeat(_)));
+        // One that had to give way comes back when there is room; what it sent before is not executed again.
+        let later = Origin {
+            client: 3,
+            network: 9,
+        };
+        let mut again = |mutation| {
+            let verdict = ledger.admit(later, (mutation, Reach::over(1)), hash(3), 141);
+            if let Verdict::Execute(slot) = verdict {
+                ledger.settle(slot, Some(&[1]));
+            }
+            verdict
+        };
+        assert_eq!(again(5), Verdict::Forgotten);
+        assert_eq!(again(4), Verdict::Forgotten);
+        assert!(is_executed(again(6)));
+        assert!(matches!(again(6), Verdict::Repeat(_)));
+    }
+
     /// A client grows as far as there is room. Then it is refused what it has more of, and nothing else; until others have been silent for long enough.
     #[test]
     fn growth_is_bounded_by_what_all_may_have() {
         let bytes_max = 2 * CLIENT_BYTES_MAX;
         let mut ledger = Ledger::new(bytes_max);
         let mut ask = |client, mutation, reach, now_ms| {
-            let verdict = ledger.admit(client, (mutation, reach), hash(1), now_ms);
+            let verdict = ledger.admit(of(client), (mutation, reach), hash(1), now_ms);
             if let Verdict::Execute(slot) = verdict {
                 ledger.settle(slot, Some(&[1]));
             }
@@ -468,7 +571,7 @@ mod tests {
                 let which = from + draw((sent.len() - from) as u64) as usize;
                 let (number, reach, is_answered) = sent[which];
                 let answer = number.to_le_bytes();
-                match ledger.admit(CLIENT, (number, reach), hash(number.into()), 0) {
+                match ledger.admit(of(CLIENT), (number, reach), hash(number.into()), 0) {
                     Verdict::Execute(slot) => {
                         assert!(executed.insert(number), "seed {seed}: {number} twice");
                         ledger.settle(slot, Some(&answer));

@@ -2,7 +2,7 @@
 #![allow(unsafe_code, reason = "the kernel is given pointers")]
 
 use std::io;
-use std::mem::{size_of, size_of_val, zeroed};
+use std::mem::{offset_of, size_of, size_of_val, zeroed};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 
@@ -19,6 +19,12 @@ pub struct Peer {
     bytes: libc::socklen_t,
 }
 
+/// Where a name has its address, behind family and port; of IPv6, behind the flow as well.
+const V4_AT: usize = offset_of!(libc::sockaddr_in, sin_addr);
+const V6_AT: usize = offset_of!(libc::sockaddr_in6, sin6_addr);
+/// How an IPv6 address begins that stands for one of IPv4.
+const MAPPED_V4: [u8; 12] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
+
 impl Peer {
     /// Nobody yet.
     pub fn nobody() -> Peer {
@@ -34,6 +40,24 @@ impl Peer {
         let bytes = (self.bytes as usize).min(size_of::<libc::sockaddr_storage>());
         // SAFETY: the storage is numbers without padding, of which these are the first bytes.
         unsafe { std::slice::from_raw_parts((&raw const self.storage).cast(), bytes) }
+    }
+
+    /// Whose address it is, as a number: an IPv4 address, or the 64 bits of the network that an IPv6 address lies in. One machine may have as many
+    /// ports as it likes, and as many addresses of its network.
+    pub fn network(&self) -> u64 {
+        let name = self.as_bytes();
+        let v4_at = |at: usize| -> u64 {
+            let bytes = name.get(at..).and_then(|bytes| bytes.first_chunk());
+            bytes.map_or(0, |bytes| u32::from_be_bytes(*bytes).into())
+        };
+        match name.get(V6_AT..) {
+            _ if i32::from(self.storage.ss_family) != libc::AF_INET6 => v4_at(V4_AT),
+            Some(v6) if v6.starts_with(&MAPPED_V4) => v4_at(V6_AT + MAPPED_V4.len()),
+            Some(v6) => v6
+                .first_chunk()
+                .map_or(0, |bytes| u64::from_be_bytes(*bytes)),
+            None => 0,
+        }
     }
 
     /// Whether both are the same.
@@ -233,6 +257,16 @@ mod tests {
     use std::net::UdpSocket;
     use std::os::fd::{AsFd, AsRawFd};
     use std::time::Duration;
+
+    #[test]
+    fn a_network_is_an_address_or_half_of_one() {
+        let network = |address: &str| Peer::from(address.parse::<SocketAddr>().unwrap()).network();
+        assert_eq!(network("10.1.2.3:5"), 0x0A01_0203);
+        assert_eq!(network("[::ffff:10.1.2.3]:9"), 0x0A01_0203);
+        assert_eq!(network("[2001:db8:1:2::1]:5"), 0x2001_0DB8_0001_0002);
+        assert_eq!(network("[2001:db8:1:2:3:4:5:6]:7"), 0x2001_0DB8_0001_0002);
+        assert_eq!(Peer::nobody().network(), 0);
+    }
 
     fn socket() -> (UdpSocket, Peer) {
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();

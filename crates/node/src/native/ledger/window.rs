@@ -50,6 +50,20 @@ impl Window {
         }
     }
 
+    /// A window with so many entries, behind a mutation of a client that has been here before: what became of that and of those before it is not known.
+    pub fn behind(newest: u32, entries: usize) -> Window {
+        Window {
+            newest,
+            known: 0,
+            ..Window::before(newest, entries)
+        }
+    }
+
+    /// The highest number seen.
+    pub fn newest(&self) -> u32 {
+        self.newest
+    }
+
     /// A window of nobody.
     pub fn none() -> Window {
         Window::before(0, 0)
