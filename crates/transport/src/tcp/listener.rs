@@ -14,13 +14,10 @@ use super::Stream;
 pub struct Listener(OwnedFd);
 
 /// Whether the address is free. `SO_REUSEPORT`, which [`Listener::bind`] sets, would let a second server of the same user bind a
-/// port that a first one serves, and steal half of its connections; without it a port in use is an error
-/// ([`io::ErrorKind::AddrInUse`]).
+/// port that a first one serves, and steal half of its connections; without it a port that somebody listens on is an error
+/// ([`io::ErrorKind::AddrInUse`]). Nobody is listened to meanwhile: who connected just then would be reset.
 pub fn probe(address: SocketAddr) -> io::Result<()> {
-    let socket = bound_socket(address, false)?;
-    // Two sockets may be bound to one port with SO_REUSEADDR; only one may listen.
-    net::listen(&socket, 1)?;
-    Ok(())
+    bound_socket(address, false).map(drop)
 }
 
 impl Listener {
@@ -109,6 +106,23 @@ mod tests {
         drop((first, second));
         probe(address).unwrap();
         Listener::bind(address, 8).unwrap();
+    }
+
+    #[test]
+    fn nobody_connects_to_a_probe() {
+        let address = {
+            let listener = Listener::bind(ANY.parse().unwrap(), 8).unwrap();
+            listener.address().unwrap()
+        };
+        std::thread::scope(|scope| {
+            let probes = scope.spawn(|| (0..2_000).for_each(|_| probe(address).unwrap()));
+            while !probes.is_finished() {
+                if let Ok(stream) = std::net::TcpStream::connect(address) {
+                    // A socket that was given this very port connects to itself.
+                    assert_eq!(stream.local_addr().unwrap(), address);
+                }
+            }
+        });
     }
 
     #[test]
