@@ -234,6 +234,107 @@ fn freed_space_is_usable_space() {
     assert_eq!(run.counts().refused, 0);
 }
 
+/// Most items that one store may slide: each costs 8 of its 30,000 units of effort at least, and it
+/// may have been an insert whose turn it was to pay for others.
+const MOVED_BY_ONE_STORE_MAX: u64 = 30_000 / 8 + 800 / 8;
+
+/// Stores an item, trying again and again; says how many tries it took. The partition is walked
+/// after every one.
+fn tries_to_put<A: Access>(run: &mut Run<A>, n: u32, len: usize, tries_max: usize) -> usize {
+    for tries in 1..=tries_max {
+        let before = run.counts();
+        let stored = run.put(n, len, Expiry::NEVER);
+        let after = run.counts();
+        assert!(after.moved - before.moved <= MOVED_BY_ONE_STORE_MAX);
+        run.owner.enter(run.flushes).audit();
+        if stored {
+            return tries;
+        }
+        let expired = after.expired_reclaimed - before.expired_reclaimed;
+        assert_eq!((after.items + expired, after.evictions), (before.items, 0));
+    }
+    panic!("refused {tries_max} times: {:?}", run.counts());
+}
+
+/// Fills a partition of so many bytes with items of 12 bytes.
+fn filled_with_tiny_items<A: Access>(bytes: usize, expiry: Expiry) -> (Run<A>, u32) {
+    let mut run = Run::<A>::new(bytes, None, 1 << 20);
+    let mut n = 0;
+    while run.put(n, 12, expiry) {
+        n += 1;
+    }
+    (run, n)
+}
+
+/// Of tiny items a random half goes, so that no two words are free side by side beyond chance: the
+/// largest item finds room all the same.
+fn room_among_tiny_items<A: Access>() {
+    // Half of the words are items that have to be slid: as many as the wanted item has, three or
+    // four words each.
+    const TRIES_MAX: usize = 16;
+    let (mut run, held) = filled_with_tiny_items::<A>(4 << 20, Expiry::NEVER);
+    for n in 0..held {
+        if run.rng.random_range(0..2) == 0 {
+            run.remove(n);
+        }
+    }
+    let tries = tries_to_put(&mut run, held, 1_000 << 10, TRIES_MAX);
+    println!("{}: {tries} tries", A::NAME);
+    assert!(tries > 1, "one store alone does not do all of that");
+    run.audit();
+}
+
+/// The same where the tiny items have all expired, but nobody has asked for them.
+fn room_among_expired_items<A: Access>() {
+    const TRIES_MAX: usize = 24;
+    let (mut run, held) = filled_with_tiny_items::<A>(4 << 20, Expiry::at_ms(10_000));
+    run.now.ms = 10_000;
+    let tries = tries_to_put(&mut run, held, 1_000 << 10, TRIES_MAX);
+    println!("{}: {tries} tries", A::NAME);
+    run.audit();
+}
+
+/// Small stores pay for what a large one was refused for: it need not try again and again.
+fn stores_pay_for_a_gathering_that_is_pending<A: Access>() {
+    let (mut run, held) = filled_with_tiny_items::<A>(6 << 20, Expiry::NEVER);
+    for n in (0..held).step_by(2) {
+        run.remove(n);
+    }
+    assert!(!run.put(held, 1_000 << 10, Expiry::NEVER));
+    for n in (0..held / 8).map(|n| 2 * n) {
+        assert!(run.put(n, 12, Expiry::NEVER));
+    }
+    assert!(run.put(held, 1_000 << 10, Expiry::NEVER));
+    run.audit();
+}
+
+/// Large items go, and tiny ones come: the index finds room to grow, although it is not where the
+/// heap ends that there is some.
+fn room_for_the_index_among_large_items<A: Access>() {
+    const TRIES_MAX: u64 = 24;
+    let mut run = Run::<A>::new(6 << 20, None, 1 << 20);
+    let mut held = 0;
+    while run.put(held, 30_000, Expiry::NEVER) {
+        held += 1;
+    }
+    for n in (0..held).step_by(2) {
+        run.remove(n);
+    }
+    for n in held..held + 30_000 {
+        run.put(n, 12, Expiry::NEVER);
+    }
+    let counts = run.counts();
+    assert!(counts.refused <= 1 + TRIES_MAX, "{counts:?}");
+    run.audit();
+}
+
+in_every_mode! {
+    room_among_tiny_items
+    room_among_expired_items
+    stores_pay_for_a_gathering_that_is_pending
+    room_for_the_index_among_large_items
+}
+
 /// A store that finds no room leaves the old value, and every other one.
 #[test]
 fn a_refused_store_changes_nothing() {

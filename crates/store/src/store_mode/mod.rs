@@ -78,6 +78,7 @@ struct State {
     /// [`Shared::usual_words`] in 64ths.
     usual_words_64: u64,
     scan: scan::Cursor,
+    pending: Option<relocate::Pending>,
 }
 
 /// The writing side of a partition. See the module's text.
@@ -118,6 +119,7 @@ impl<A: Access> Owner<A> {
             cas: CasSequence::default(),
             usual_words_64: 0,
             scan: scan::Cursor::default(),
+            pending: None,
         };
         Ok(Owner {
             shared: Arc::new(shared),
@@ -170,6 +172,7 @@ impl<A: Access> Writer<'_, A> {
             fence(Release);
         }
         self.state.fits.reset();
+        self.state.pending = None;
         shared.counters.emptied();
         self.scan_after_flush();
         // A reader that sees the number sees the generation as well.

@@ -1,34 +1,175 @@
 //! Sliding items to other places of the heap, so that free space comes together.
 
 use super::Writer;
+use super::find::Found;
 use super::name::Name;
 use crate::access::Access;
 use crate::heap::Item;
-use crate::heap::segregated_fits::Behind;
+use crate::heap::segregated_fits::{
+    Behind, DROPPING, Effort, Gathering, HEAP_WORDS_MAX, PASSING, sliding,
+};
 use crate::index::Slot;
+use crate::partition::expired;
+use glimmer_base::Moment;
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::Ordering::Relaxed;
 
+/// Free space that a store has been refused for want of, and that is being gathered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pending {
+    words: usize,
+    /// Times that the gathering still comes to the top.
+    rounds_left: u8,
+}
+
+/// Rounds until it is given up unless another store is refused: the first may begin anywhere, the
+/// second meets all that was free when it began.
+const ROUNDS: u8 = 2;
+
+/// What every eighth insert does for a gathering: some microseconds.
+const EFFORT_OF_INSERTS: usize = 800;
+
+/// Of the effort that a store may make for a gathering, what the search for a good beginning may
+/// take.
+const SEARCH_SHARE: usize = 4;
+
+/// Items whose entries are fetched ahead.
+const FETCHED_AHEAD: usize = 16;
+
+impl Pending {
+    /// So many words together, and what others wait for.
+    pub fn for_words(words: usize, others: Option<Pending>) -> Pending {
+        Pending {
+            words: words.max(others.map_or(0, |others| others.words)),
+            rounds_left: ROUNDS,
+        }
+    }
+
+    /// Everything that is free together at the top, where the index can have it.
+    pub fn to_the_top() -> Pending {
+        Pending {
+            words: HEAP_WORDS_MAX,
+            rounds_left: ROUNDS,
+        }
+    }
+
+    /// Words that are wanted together.
+    pub fn words(self) -> usize {
+        self.words
+    }
+}
+
 impl<A: Access> Writer<'_, A> {
-    /// Brings `words` words of free space together by sliding the items that lie between; says
-    /// whether it could.
-    pub(super) fn gather(&mut self, words: usize) -> bool {
+    /// Brings `words` words of free space together where that is cheap, if anywhere it is; says
+    /// whether it was.
+    pub(super) fn gather_at_once(
+        &mut self,
+        words: usize,
+        effort: &mut Effort,
+        now: Moment,
+    ) -> bool {
         let shared = self.shared;
         let (space, limit) = (&shared.space, shared.index.border());
-        let Some(mut gathering) = self.state.fits.gather(space, words, limit) else {
+        let allowed = effort.left() / SEARCH_SHARE;
+        let mut search = Effort::new(allowed);
+        let fits = &mut self.state.fits;
+        let most = Effort::new(effort.left() - allowed);
+        let gathering = fits.gather(space, words, limit, most, &mut search);
+        effort.spend(allowed - search.left());
+        let Some(gathering) = gathering else {
             return false;
         };
-        while let Behind::Item { from, to } = self.state.fits.behind(space, &mut gathering) {
-            let words = self.slide(from, to);
-            self.state.fits.slid(&mut gathering, words);
+        self.slide_all(gathering, effort, now);
+        self.has_room(words)
+    }
+
+    /// Goes on with the gathering that is pending.
+    pub(super) fn compact(&mut self, effort: &mut Effort, now: Moment) {
+        let Some(mut pending) = self.state.pending else {
+            return;
+        };
+        let gathering = self.state.fits.resume(pending.words);
+        if self.slide_all(gathering, effort, now) {
+            // A round without a step would be no round.
+            effort.spend(PASSING);
+            pending.rounds_left -= 1;
         }
-        self.state.fits.finish(space, gathering);
+        let is_over = pending.rounds_left == 0 || self.has_room(pending.words);
+        self.state.pending = (!is_over).then_some(pending);
+    }
+
+    /// What inserts do for a gathering that is pending.
+    #[inline(never)]
+    pub(super) fn compact_after_insert(&mut self, now: Moment) {
+        self.compact(&mut Effort::new(EFFORT_OF_INSERTS), now);
+    }
+
+    /// Goes through the heap and frees items that have expired, until `words` words are free,
+    /// together or not; says whether they are.
+    pub(super) fn sweep(&mut self, words: usize, effort: &mut Effort, now: Moment) -> bool {
+        let space = &self.shared.space;
+        while self.free_words() < words {
+            if effort.is_spent() || !self.has_to_scan(now) {
+                return false;
+            }
+            effort.spend(PASSING);
+            let Some(Some(at)) = self.state.fits.pass(space) else {
+                continue;
+            };
+            let item = Item::read(space.place(at)).expect("an item lies there");
+            if expired(&item, now) {
+                effort.spend(DROPPING);
+                self.drop_expired(at, item);
+            }
+        }
         true
     }
 
+    /// Slides the items behind a gathering until it has what it wants, or the effort is spent. Items
+    /// that have expired go. Says whether it has come to the end of the heap.
+    fn slide_all(&mut self, mut gathering: Gathering, effort: &mut Effort, now: Moment) -> bool {
+        let space = &self.shared.space;
+        let mut fetched_until = 0;
+        while !effort.is_spent()
+            && let Behind::Item { from, to } = self.state.fits.behind(space, &mut gathering)
+        {
+            let item = Item::read(space.place(from)).expect("an item lies there");
+            let words = item.words();
+            if expired(&item, now) {
+                effort.spend(DROPPING);
+                self.drop_expired(from, item);
+                continue;
+            }
+            if from == to {
+                effort.spend(PASSING);
+            } else {
+                if from >= fetched_until {
+                    fetched_until = self.prefetch_entries(from);
+                }
+                effort.spend(sliding(words));
+                self.slide(from, to);
+            }
+            self.state.fits.slid(&mut gathering, words);
+        }
+        self.state.fits.finish(space, gathering)
+    }
+
+    /// Fetches the entries of the items that lie next; returns where the last of them lies.
+    fn prefetch_entries(&self, from: usize) -> usize {
+        let (shared, fits) = (self.shared, &self.state.fits);
+        let mut until = from;
+        for at in fits.items_from(&shared.space, from, FETCHED_AHEAD) {
+            let item = Item::read(shared.space.place(at)).expect("an item lies there");
+            let keyhash = shared.seed.keyhash(item.key(&mut [0; KEY_BYTES_MAX + 6]));
+            shared.index.prefetch(self.home(keyhash));
+            until = at;
+        }
+        until + 1
+    }
+
     /// Copies an item to a place further left, which may reach into its own, and makes its entry
-    /// name that; gives its words. The chain is locked while the item is in neither place.
-    fn slide(&mut self, from: usize, to: usize) -> usize {
+    /// name that. The chain is locked while the item is in neither place.
+    fn slide(&mut self, from: usize, to: usize) {
         let shared = self.shared;
         let (old, new) = (shared.space.place(from), shared.space.place(to));
         let item = Item::read(old).expect("an item lies there");
@@ -50,7 +191,20 @@ impl<A: Access> Writer<'_, A> {
             .set(slot, moved.with_fetched(entry.is_fetched()));
         main.write_end(A::SHARED_READS);
         shared.counters.moved.add(1);
-        words
+    }
+
+    /// Frees an item that has expired, on the way.
+    fn drop_expired(&mut self, at: usize, item: Item<'_>) {
+        let (home, slot) = self.entry_of(at, &item);
+        let entry = self.shared.index.get(slot);
+        let found = Found {
+            slot,
+            entry,
+            at,
+            item,
+        };
+        self.take_out_expired(home, found);
+        self.shorten_chain(home);
     }
 
     /// The chain and the slot whose entry names the item.

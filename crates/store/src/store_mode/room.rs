@@ -1,9 +1,17 @@
-//! What is done before a store is refused for want of room: expired items are looked for, and the
-//! index takes memory that the heap does not need, or gives back what it does not need itself.
+//! What is done before a store is refused for want of room: expired items are looked for, the
+//! index takes memory that the heap does not need, or gives back what it does not need itself, and
+//! free space that is in pieces is brought together.
+//!
+//! All of this has one budget, as the gate is held meanwhile. What a store cannot finish the next one
+//! goes on with: the search for expired items and the gathering of free space both have a cursor, so
+//! that a store which there is memory for is refused a bounded number of times.
 
 use super::Writer;
+use super::relocate::Pending;
 use crate::access::Access;
 use crate::heap::Measured;
+use crate::heap::segregated_fits::Effort;
+use crate::index::chained::BUCKET_WORDS;
 use glimmer_base::{Keyhash, Moment};
 
 /// What a store lacks.
@@ -15,12 +23,21 @@ pub(super) enum Wanting {
     Slot,
 }
 
-/// Chains that are scanned, and main buckets that are added, for one store at most: together some
-/// tens of microseconds.
-const STEPS_MAX: usize = 256;
+/// What one store may do for room: some hundred microseconds.
+const EFFORT_MAX: usize = 30_000;
+/// What the search for expired items in the index leaves of it: the heap is gone through as well.
+const KEPT_BY_SEARCH: usize = EFFORT_MAX / 4 * 3;
+/// What merging buckets leaves of it.
+const KEPT_BY_MERGES: usize = EFFORT_MAX / 2;
 
-/// Main buckets that are merged for one store at most: some hundred microseconds.
-const MERGES_MAX: usize = 1 << 11;
+/// Scanning a chain for expired items, and freeing one of them.
+const SCANNING: usize = 50;
+/// See [`SCANNING`].
+const FREEING: usize = 20;
+/// Adding a main bucket to the index.
+const ADDING: usize = 100;
+/// Merging two main buckets.
+const MERGING: usize = 15;
 
 impl<A: Access> Writer<'_, A> {
     /// Stores an item for which there is no room yet; says whether room was found.
@@ -32,19 +49,14 @@ impl<A: Access> Writer<'_, A> {
         cas: u64,
         now: Moment,
     ) -> bool {
-        let mut steps_left = STEPS_MAX;
+        let mut effort = Effort::new(EFFORT_MAX);
         while let Err(wanting) = self.try_put(keyhash, new, cas, now) {
-            let found = match wanting {
-                Wanting::Slot => {
-                    self.grow_index(&mut steps_left) || self.reclaim(&mut steps_left, now)
-                }
-                Wanting::Words => {
-                    self.gather(new.words)
-                        || self.take_from_index(new.words)
-                        || self.reclaim(&mut steps_left, now)
-                }
-            };
-            if !found {
+            let is_worth_another_try = !effort.is_spent()
+                && match wanting {
+                    Wanting::Slot => self.make_room_for_entry(&mut effort, now),
+                    Wanting::Words => self.make_room_for_words(new.words, &mut effort, now),
+                };
+            if !is_worth_another_try {
                 self.shared.counters.refused.add(1);
                 return false;
             }
@@ -52,13 +64,61 @@ impl<A: Access> Writer<'_, A> {
         true
     }
 
-    /// Adds one main bucket, if there is memory between heap and index.
-    fn grow_index(&mut self, steps_left: &mut usize) -> bool {
-        let shared = self.shared;
-        if *steps_left == 0 {
+    /// Says whether anything was done for a slot in the index.
+    fn make_room_for_entry(&mut self, effort: &mut Effort, now: Moment) -> bool {
+        if self.grow_index(effort) || self.reclaim(effort, now) {
+            return true;
+        }
+        // The memory that the index wants may be free somewhere else.
+        let is_done = self.shared.index.may_grow()
+            && self.free_words() >= 2 * BUCKET_WORDS
+            && !effort.is_spent();
+        if is_done {
+            self.state.pending = Some(Pending::to_the_top());
+            self.compact(effort, now);
+        }
+        is_done
+    }
+
+    /// Says whether anything was done for a place in the heap.
+    fn make_room_for_words(&mut self, words: usize, effort: &mut Effort, now: Moment) -> bool {
+        let before = *effort;
+        while self.reclaim(effort, now) {
+            if self.has_room(words) {
+                return true;
+            }
+        }
+        if self.take_from_index(words, effort) {
+            return true;
+        }
+        // All pieces together have to be enough.
+        if !self.sweep(words, effort, now) {
             return false;
         }
-        *steps_left -= 1;
+        let pending = self.state.pending;
+        let is_known = pending.is_some_and(|pending| pending.words() <= words);
+        if !is_known && self.gather_at_once(words, effort, now) {
+            return true;
+        }
+        self.state.pending = Some(Pending::for_words(words, pending));
+        self.compact(effort, now);
+        *effort != before
+    }
+
+    /// Whether the heap has a place for so many words.
+    pub(super) fn has_room(&self, words: usize) -> bool {
+        let border = self.shared.index.border();
+        self.state.fits.has_room(&self.shared.space, words, border)
+    }
+
+    /// Words of the heap that are free, together or not.
+    pub(super) fn free_words(&self) -> usize {
+        self.state.fits.free_words(self.shared.index.border())
+    }
+
+    /// Adds one main bucket, if there is memory between heap and index.
+    fn grow_index(&mut self, effort: &mut Effort) -> bool {
+        let shared = self.shared;
         let kept = self.state.fits.top();
         let is_live = |entry| shared.is_live(entry);
         let grown = shared
@@ -67,6 +127,7 @@ impl<A: Access> Writer<'_, A> {
         let Some(spares_freed) = grown else {
             return false;
         };
+        effort.spend(ADDING);
         shared.counters.spares_used.sub(spares_freed as u64);
         shared.counters.buckets_added.add(1);
         true
@@ -74,13 +135,11 @@ impl<A: Access> Writer<'_, A> {
 
     /// Merges idle buckets until there is room for so many words between heap and index; says whether there is. What has been merged stays
     /// so.
-    fn take_from_index(&mut self, words: usize) -> bool {
-        for _ in 0..MERGES_MAX {
+    fn take_from_index(&mut self, words: usize, effort: &mut Effort) -> bool {
+        while effort.left() > KEPT_BY_MERGES && self.shrink_index() {
+            effort.spend(MERGING);
             if self.state.fits.top() + words <= self.shared.index.border() {
                 return true;
-            }
-            if !self.shrink_index() {
-                break;
             }
         }
         false
@@ -106,15 +165,85 @@ impl<A: Access> Writer<'_, A> {
         true
     }
 
-    /// Scans chains until one has given something back. Where nothing has expired nothing is scanned, so that a store that is refused takes no longer
-    /// than one that is not.
-    fn reclaim(&mut self, steps_left: &mut usize, now: Moment) -> bool {
-        while *steps_left > 0 && self.has_to_scan(now) {
-            *steps_left -= 1;
-            if self.scan_next(now) {
+    /// Scans chains until one has given something back or the search has had its part of the effort. Where nothing has expired nothing is
+    /// scanned, so that a store that is refused takes no longer than one that is not.
+    fn reclaim(&mut self, effort: &mut Effort, now: Moment) -> bool {
+        while effort.left() > KEPT_BY_SEARCH && self.has_to_scan(now) {
+            let freed = self.scan_next(now);
+            effort.spend(SCANNING + FREEING * freed);
+            if freed > 0 {
                 return true;
             }
         }
         false
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::access::Crew;
+    use crate::heap::segregated_fits::{DROPPING, LOOKED_AT, sliding};
+    use crate::heap::{History, NewItem};
+    use crate::memory::PagePolicy;
+    use crate::partition::Stored;
+    use crate::store_mode::{Owner, StoreConfig};
+    use glimmer_base::{Expiry, Seed};
+
+    fn put(owner: &mut Owner<Crew>, key: u32, value: &[u8], expiry: Expiry, ms: u64) -> bool {
+        let key = key.to_be_bytes();
+        let item = NewItem {
+            key: &key,
+            value: [value, &[]],
+            flags: 0,
+            expiry,
+            history: History::NEW,
+        };
+        let now = Moment {
+            ms,
+            epoch_unix_ms: 0,
+        };
+        let keyhash = Seed(0).keyhash(&key);
+        matches!(owner.enter(0).put(keyhash, &item, now), Stored::Yes(_))
+    }
+
+    /// Chains that give a little back each, and pieces that are never enough: what a store does
+    /// before it is refused is bounded by one budget, however often something has been found.
+    #[test]
+    fn what_a_refused_store_does_is_bounded() {
+        let mut owner = Owner::<Crew>::new(&StoreConfig {
+            bytes: 8 << 20,
+            pages: PagePolicy::Small,
+            ..StoreConfig::default()
+        })
+        .unwrap();
+        let mut held = 0;
+        let expiry = |n: u32| match n % 4 {
+            0 => Expiry::at_ms(5_000),
+            _ => Expiry::NEVER,
+        };
+        while put(&mut owner, held, &[1; 12], expiry(held), 2_000) {
+            held += 1;
+        }
+        let large = vec![2; 1_000 << 10];
+        for _ in 0..10 {
+            LOOKED_AT.set(0);
+            let before = owner.enter(0).shared.counters.counts();
+            assert!(!put(&mut owner, held, &large, Expiry::NEVER, 5_000));
+            let after = owner.enter(0).shared.counters.counts();
+            let (moved, expired) = (
+                (after.moved - before.moved) as usize,
+                (after.expired_reclaimed - before.expired_reclaimed) as usize,
+            );
+            println!(
+                "{} looked at, {moved} moved, {expired} expired",
+                LOOKED_AT.get()
+            );
+            assert!(moved <= EFFORT_MAX / sliding(3));
+            assert!(expired <= EFFORT_MAX / FREEING + EFFORT_MAX / DROPPING);
+            // The search for a beginning, and a look ahead of every item that is slid.
+            assert!(LOOKED_AT.get() <= EFFORT_MAX / 4 + EFFORT_MAX / sliding(3) + 64);
+            assert!(moved + expired > 0, "there is more to do");
+        }
     }
 }

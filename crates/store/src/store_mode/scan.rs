@@ -43,6 +43,9 @@ impl<A: Access> Writer<'_, A> {
             self.scan_next(now);
             // After a flush, or where items expire.
             self.shrink_index();
+            if self.state.pending.is_some() {
+                self.compact_after_insert(now);
+            }
         }
     }
 
@@ -74,14 +77,14 @@ impl<A: Access> Writer<'_, A> {
         self.state.scan.after_flush > 0 || self.state.scan.soonest.may_be_due(now)
     }
 
-    /// Scans the chain whose turn it is; says whether that has freed anything.
+    /// Scans the chain whose turn it is; says how many items and entries that has freed.
     #[inline(never)]
-    pub(super) fn scan_next(&mut self, now: Moment) -> bool {
+    pub(super) fn scan_next(&mut self, now: Moment) -> usize {
         let home = self.next_chain();
         let cleared = self.clear_stale(home);
         let freed = self.expire_chain(home, now);
         self.shared.counters.expired_reclaimed.add(freed);
-        freed > 0 || cleared
+        freed as usize + cleared
     }
 
     /// Removes the items of the `main`-th chain that have expired. Returns how many there were, and
@@ -125,21 +128,23 @@ impl<A: Access> Writer<'_, A> {
         freed
     }
 
-    /// Clears the entries of a chain that name nothing; says whether there were any.
-    fn clear_stale(&mut self, home: usize) -> bool {
+    /// Clears the entries of a chain that name nothing; says how many there were.
+    fn clear_stale(&mut self, home: usize) -> usize {
         let shared = self.shared;
         let stale = |&(_, entry): &(_, Entry)| !entry.is_empty() && !shared.is_live(entry);
         if !shared.index.slots(home).any(|it| stale(&it)) {
-            return false;
+            return 0;
         }
         let main = shared.index.bucket(home);
+        let mut cleared = 0;
         main.write_begin(A::SHARED_READS);
         for (slot, _) in shared.index.slots(home).filter(stale) {
             shared.index.set(slot, Entry::EMPTY);
-            shared.counters.stale_removed.add(1);
+            cleared += 1;
         }
         main.write_end(A::SHARED_READS);
-        true
+        shared.counters.stale_removed.add(cleared as u64);
+        cleared
     }
 }
 

@@ -21,12 +21,13 @@ impl SegregatedFits {
     /// # Panics
     ///
     /// If a word is not exactly one of item and free block, if free blocks lie side by side or
-    /// below the top's edge, if a boundary tag is wrong, or if the lists do not hold every free
+    /// below the top's edge, if the cursor is inside of one, if a boundary tag is wrong, or if the lists do not hold every free
     /// block once and in its class.
     pub fn audit(&self, space: &Space) -> Usage {
         let mut usage = Usage::default();
-        let (mut at, mut after_free) = (0, false);
+        let (mut at, mut after_free, mut cursor_is_met) = (0, false, self.cursor == self.top);
         while at < self.top {
+            cursor_is_met |= at == self.cursor;
             assert_eq!(self.free_ends.before(at), after_free, "the tag before {at}");
             let words = match space.free_words_at(at) {
                 Some(words) => {
@@ -48,6 +49,7 @@ impl SegregatedFits {
             at += words;
         }
         assert_eq!(at, self.top, "the last block ends at the top");
+        assert!(cursor_is_met, "nothing begins at {}", self.cursor);
         assert!(!after_free, "a free block lies at the top");
         assert_eq!(self.free_words, usage.free.values().sum::<usize>());
         self.audit_lists(space, &usage);

@@ -1,21 +1,28 @@
-//! Gathering free space that is there, but in pieces: the items between some free blocks are slid
-//! together. The paper's heap only ever joins free neighbours; filled to nine tenths with items of
-//! many sizes it comes to refuse the largest of them, although there is room for hundreds.
+//! Gathering free space that is there, but in pieces: the items between free blocks are slid to the
+//! left, so that the free space comes together behind them. The paper's heap only ever joins free
+//! neighbours; filled to nine tenths with items of many sizes it comes to refuse the largest of
+//! them, although there is room for hundreds.
+//!
+//! Where one request can afford it, a gathering begins where it costs least. Where none can, many
+//! requests share one that goes through the whole heap: each begins at the *cursor*, where the last
+//! one left its free block, and slides what lies behind. A round from the bottom to the top brings
+//! all free space together, so that their number is bounded.
+//!
+//! Between two requests everything is as it always is: what has been gathered is an ordinary free
+//! block, which others may take of, and the cursor is only a place where a block or an item begins.
 
 use super::block::NONE;
+use super::effort::{Effort, PASSING, sliding};
 use super::{SegregatedFits, Space};
 use crate::heap::Item;
 
 /// Free blocks, from the largest on, that are tried as the beginning of a gathering.
 const BEGINNINGS_MAX: usize = 16;
-/// Items that are slid for one gathering at most, and words of them: some hundred microseconds.
-const ITEMS_MAX: usize = 1 << 10;
-/// See [`ITEMS_MAX`].
-const WORDS_MAX: usize = 1 << 17;
 
 /// A stretch of the heap that is neither free nor an item's, and grows to the right.
 #[derive(Debug)]
 pub struct Gathering {
+    began: usize,
     start: usize,
     end: usize,
     wanted: usize,
@@ -24,42 +31,48 @@ pub struct Gathering {
 /// What lies behind a gathering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Behind {
-    /// An item, to be slid from its position to another, which is further left.
+    /// An item, to be slid from its position to another, which is further left or the same.
     Item {
         /// Where it lies.
         from: usize,
         /// Where it is to lie.
         to: usize,
     },
-    /// Nothing that matters: there is enough.
+    /// Nothing that matters: there is enough, or the heap ends here.
     Enough,
 }
 
 impl SegregatedFits {
-    /// Begins to gather `wanted` words, where the fewest words have to be moved for it; `limit` as
-    /// in [`allocate`](Self::allocate). None if there is too little free space, or too much in
-    /// between.
-    pub fn gather(&mut self, space: &Space, wanted: usize, limit: usize) -> Option<Gathering> {
-        if self.free_words + limit.saturating_sub(self.top) < wanted {
-            return None;
-        }
+    /// Words that are free, together or not; `limit` as in [`allocate`](Self::allocate).
+    pub fn free_words(&self, limit: usize) -> usize {
+        self.free_words + limit.saturating_sub(self.top)
+    }
+
+    /// Begins to gather `wanted` words where the least has to be done for it, if that is less than
+    /// what `most` allows; `limit` as in [`allocate`](Self::allocate). Looking for it is paid for of `search`.
+    pub fn gather(
+        &mut self,
+        space: &Space,
+        wanted: usize,
+        limit: usize,
+        most: Effort,
+        search: &mut Effort,
+    ) -> Option<Gathering> {
         let link = |at: u32| (at != NONE).then_some(at);
         let blocks = self.not_empty.descending().flat_map(|class| {
             std::iter::successors(link(self.lists[class]), move |&at| link(space.next(at)))
         });
-        let (mut start, mut least) = (None, WORDS_MAX);
+        let (mut start, mut least) = (None, most.left());
         for at in blocks.take(BEGINNINGS_MAX).map(|at| at as usize) {
-            if let Some(cost) = self.cost(space, at, wanted, limit, least) {
+            if let Some(cost) = self.cost(space, at, wanted, limit, least, search) {
                 (start, least) = (Some(at), cost);
             }
         }
-        let start = start?;
-        let end = start + self.claim(space, start)?;
-        Some(Gathering { start, end, wanted })
+        Some(Gathering::at(start?, wanted))
     }
 
-    /// Words of the items among which `wanted` free words lie from a free block on, if they are
-    /// fewer than `least`.
+    /// What it costs to slide the items among which `wanted` free words lie from a free block on, if
+    /// that is less than `least`.
     fn cost(
         &self,
         space: &Space,
@@ -67,8 +80,9 @@ impl SegregatedFits {
         wanted: usize,
         limit: usize,
         least: usize,
+        search: &mut Effort,
     ) -> Option<usize> {
-        let (mut at, mut free, mut cost, mut items) = (start, 0, 0, 0);
+        let (mut at, mut free, mut cost) = (start, 0, 0);
         while free < wanted {
             if at == self.top {
                 free += limit.saturating_sub(at);
@@ -81,8 +95,9 @@ impl SegregatedFits {
                 }
                 None => {
                     let words = item_words(space, at);
-                    (cost, items) = (cost + words, items + 1);
-                    if cost >= least || items > ITEMS_MAX {
+                    search.spend(PASSING);
+                    cost += sliding(words);
+                    if cost >= least || search.is_spent() {
                         return None;
                     }
                     words
@@ -90,6 +105,25 @@ impl SegregatedFits {
             };
         }
         Some(cost)
+    }
+
+    /// Goes on with the gathering that all requests share, until `wanted` words are together or the
+    /// heap ends.
+    pub fn resume(&self, wanted: usize) -> Gathering {
+        Gathering::at(self.cursor, wanted)
+    }
+
+    /// Passes the block at the cursor, and says where the item lies that it is, if it is one. None at
+    /// the top; the cursor then goes back to the bottom.
+    pub fn pass(&mut self, space: &Space) -> Option<Option<usize>> {
+        let at = self.cursor;
+        if at == self.top {
+            self.cursor = 0;
+            return None;
+        }
+        let free = space.free_words_at(at);
+        self.cursor += free.unwrap_or_else(|| item_words(space, at));
+        Some(free.is_none().then_some(at))
     }
 
     /// Takes up the free space behind the stretch, and says what comes then.
@@ -108,6 +142,24 @@ impl SegregatedFits {
         Behind::Enough
     }
 
+    /// Where up to `count` items lie from `at` on.
+    pub fn items_from<'a>(
+        &'a self,
+        space: &'a Space,
+        at: usize,
+        count: usize,
+    ) -> impl Iterator<Item = usize> + 'a {
+        let mut next = at;
+        let blocks = std::iter::from_fn(move || {
+            let at = next;
+            let free = (at < self.top).then(|| space.free_words_at(at))?;
+            next += free.unwrap_or_else(|| item_words(space, at));
+            Some((at, free.is_none()))
+        });
+        let items = blocks.take(count).filter(|&(_, is_item)| is_item);
+        items.map(|(at, _)| at)
+    }
+
     /// The item behind the stretch lies at its beginning now.
     pub fn slid(&mut self, gathering: &mut Gathering, words: usize) {
         gathering.start += words;
@@ -115,10 +167,24 @@ impl SegregatedFits {
         self.free_ends.clear(gathering.start);
     }
 
-    /// Frees what has been gathered.
-    pub fn finish(&mut self, space: &Space, gathering: Gathering) {
-        let words = gathering.end - gathering.start;
-        self.free(space, gathering.start, words);
+    /// Frees what has been gathered, and moves the cursor along if the stretch has come over it.
+    /// Says whether the heap ends there; the shared gathering then begins at the bottom again.
+    pub fn finish(&mut self, space: &Space, gathering: Gathering) -> bool {
+        let Gathering {
+            began, start, end, ..
+        } = gathering;
+        let is_shared = (began..=end).contains(&self.cursor);
+        if is_shared {
+            self.cursor = start;
+        }
+        let at_top = end == self.top;
+        if end > start {
+            self.free(space, start, end - start);
+        }
+        if is_shared && at_top {
+            self.cursor = 0;
+        }
+        at_top
     }
 
     /// Takes the free block at a place, if there is one, and gives its words.
@@ -130,7 +196,26 @@ impl SegregatedFits {
     }
 }
 
+impl Gathering {
+    fn at(start: usize, wanted: usize) -> Gathering {
+        Gathering {
+            began: start,
+            start,
+            end: start,
+            wanted,
+        }
+    }
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Items that this thread has looked at, to see where the next block begins.
+    pub static LOOKED_AT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
 fn item_words(space: &Space, at: usize) -> usize {
+    #[cfg(test)]
+    LOOKED_AT.set(LOOKED_AT.get() + 1);
     let item = Item::read(space.place(at)).expect("an item where none is free");
     item.words()
 }

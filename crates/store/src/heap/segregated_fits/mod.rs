@@ -13,9 +13,13 @@
 mod audit;
 mod block;
 mod classes;
+mod effort;
 mod gather;
 
 pub use audit::Usage;
+pub use effort::{DROPPING, Effort, PASSING, sliding};
+#[cfg(all(test, not(loom)))]
+pub use gather::LOOKED_AT;
 pub use gather::{Behind, Gathering};
 
 use crate::memory::{Words, ZeroedSlice};
@@ -83,6 +87,8 @@ pub struct SegregatedFits {
     top: usize,
     /// Words of all free blocks.
     free_words: usize,
+    /// Where the shared gathering goes on: an item or a free block begins there, or it is the top.
+    cursor: usize,
 }
 
 impl SegregatedFits {
@@ -94,6 +100,7 @@ impl SegregatedFits {
             free_ends: FreeEnds::new(space.words.len()),
             top: 0,
             free_words: 0,
+            cursor: 0,
         }
     }
 
@@ -103,6 +110,7 @@ impl SegregatedFits {
         self.not_empty = NotEmpty::none();
         self.top = 0;
         self.free_words = 0;
+        self.cursor = 0;
     }
 
     /// The end of the last block in use: from here on the heap needs nothing.
@@ -133,6 +141,13 @@ impl SegregatedFits {
         };
         self.free_ends.clear(at + words);
         Some(at)
+    }
+
+    /// Whether [`allocate`](Self::allocate) would find a place.
+    pub fn has_room(&self, space: &Space, words: usize, limit: usize) -> bool {
+        self.top + words <= limit
+            || self.not_empty.from(class_holding(words)).is_some()
+            || self.look_among_unsure(space, words).is_some()
     }
 
     /// Takes a block out of its list, and puts back what is more than `words` of it.
@@ -178,6 +193,9 @@ impl SegregatedFits {
         }
         if end > at + words {
             self.unlink(space, at + words, end - at - words);
+        }
+        if start < self.cursor && self.cursor <= end {
+            self.cursor = start;
         }
         if end == self.top {
             self.top = start;

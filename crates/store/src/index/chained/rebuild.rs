@@ -1,6 +1,6 @@
 //! Chains made anew: to split one, and to give up spare buckets that are no longer needed.
 
-use super::{ChainedIndex, FreeList, LEVELS_MAX};
+use super::{ChainedIndex, FreeList, LEVELS_MAX, Shape};
 use crate::index::{BUCKET_ENTRIES, CHAIN_BUCKETS_MAX, Entry};
 
 /// The entries and spare buckets of a chain, taken out of it.
@@ -130,6 +130,20 @@ impl ChainedIndex {
         count
     }
 
+    /// Whether one more main bucket is only a matter of memory.
+    pub fn may_grow(&self) -> bool {
+        self.level_to_grow_to(self.shape()).is_some()
+    }
+
+    /// The level that the index has with one more main bucket, if it may have that many.
+    fn level_to_grow_to(&self, shape: Shape) -> Option<u32> {
+        let (added, mut level) = (shape.mains(), shape.level());
+        if added == self.roots << (level + 1) {
+            level += 1;
+        }
+        (level < LEVELS_MAX && self.number_of(added + 1) <= self.capacity).then_some(level)
+    }
+
     /// Adds one main bucket, if that leaves the memory below `kept` alone, and moves to it what belongs there
     /// now. Says how many spare buckets became free by that, or none if the index cannot grow.
     ///
@@ -143,14 +157,9 @@ impl ChainedIndex {
         shared: bool,
     ) -> Option<usize> {
         let shape = self.shape();
-        let (added, mut level) = (shape.mains(), shape.level());
-        if added == self.roots << (level + 1) {
-            level += 1;
-        }
-        if level >= LEVELS_MAX
-            || self.number_of(added + 1) > self.capacity
-            || self.border_with(added + 1) < kept
-        {
+        let added = shape.mains();
+        let level = self.level_to_grow_to(shape)?;
+        if self.border_with(added + 1) < kept {
             return None;
         }
         for number in self.number_of(added)..self.number_of(added + 1) {
