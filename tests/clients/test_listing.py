@@ -1,5 +1,6 @@
 """Listing keys: lru_crawler metadump and mgdump, stats cachedump."""
 
+import base64
 import re
 import time
 
@@ -49,6 +50,17 @@ def test_mgdump_lists_commands(server, ours):
         fill(wire, 300)
         lines = listed(wire, b"lru_crawler mgdump all\r\n", b"EN\r\n")
         assert sorted(lines) == sorted(b"mg k%d\r\n" % n for n in range(300))
+
+
+def test_keys_that_no_line_can_hold(server, ours):
+    """A key of the binary protocol or in base64 may have any bytes. What is listed can be sent back."""
+    key = base64.b64encode(b"a b\r\nset x")
+    with server.wire() as wire:
+        wire.exchange(b"ms %s 2 b\r\nhi\r\n" % key, b"HD\r\n")
+        assert listed(wire, b"lru_crawler mgdump all\r\n", b"EN\r\n") == [b"mg %s b\r\n" % key]
+        wire.exchange(b"mg %s b v\r\n" % key, b"VA 2\r\nhi\r\n")
+        assert listed(wire, b"lru_crawler metadump all\r\n", END)[0].startswith(b"key=a%20b%0D%0Aset%20x ")
+        wire.exchange(b"stats cachedump 1 10\r\n", END)
 
 
 @pytest.mark.parametrize("access", ["erew", "crew", "crcw"])

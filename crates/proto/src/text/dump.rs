@@ -1,5 +1,6 @@
 //! Items, listed: `lru_crawler metadump`, `lru_crawler mgdump` and `stats cachedump`.
 
+use crate::meta::base64;
 use std::io::Write;
 
 /// What is shown of an item.
@@ -42,15 +43,23 @@ pub fn metadump(out: &mut Vec<u8>, item: &Listing<'_>) {
     );
 }
 
-/// Appends a line of `lru_crawler mgdump`.
+/// Appends a line of `lru_crawler mgdump`: a command that reads the item, with its key in base64 where a line could not hold it.
 pub fn mgdump(out: &mut Vec<u8>, item: &Listing<'_>) {
     out.extend_from_slice(b"mg ");
-    out.extend_from_slice(item.key);
+    if fits_a_line(item.key) {
+        out.extend_from_slice(item.key);
+    } else {
+        base64::encode(item.key, out);
+        out.extend_from_slice(b" b");
+    }
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends a line of `stats cachedump`.
+/// Appends a line of `stats cachedump`; none for a key that it could not hold.
 pub fn cachedump(out: &mut Vec<u8>, item: &Listing<'_>) {
+    if !fits_a_line(item.key) {
+        return;
+    }
     out.extend_from_slice(b"ITEM ");
     out.extend_from_slice(item.key);
     let expiry = item.expiry_unix_s.unwrap_or(0);
@@ -58,6 +67,11 @@ pub fn cachedump(out: &mut Vec<u8>, item: &Listing<'_>) {
         out,
         format_args!(" [{} b; {expiry} s]\r\n", item.value_bytes),
     );
+}
+
+/// Whether a key has no byte that ends it in a line: the binary protocol and base64 allow any.
+fn fits_a_line(key: &[u8]) -> bool {
+    key.iter().all(|&byte| byte > b' ' && byte != 0x7F)
 }
 
 /// Appends bytes as in a URI: letters, digits and `-._~` as they are, others as `%` and two hexadecimal digits.
@@ -115,6 +129,12 @@ mod tests {
             "key=a%23b exp=1800000000 la=0 cas=7 fetch=no cls=1 size=24 flags=5 \n"
         );
         assert_eq!(line(mgdump, &ITEM), "mg a#b\r\n");
+        let binary = Listing {
+            key: b"a b\r\nset x",
+            ..ITEM
+        };
+        assert_eq!(line(mgdump, &binary), "mg YSBiDQpzZXQgeA== b\r\n");
+        assert_eq!(line(cachedump, &binary), "");
         assert_eq!(line(cachedump, &ITEM), "ITEM a#b [9 b; 0 s]\r\n");
         assert_eq!(line(cachedump, &mortal), "ITEM a#b [9 b; 1800000000 s]\r\n");
     }
