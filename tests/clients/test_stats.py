@@ -10,7 +10,8 @@ from harness import PATIENCE_S, Server
 NAMES = """pid uptime time version pointer_size rusage_user rusage_system max_connections curr_connections total_connections
 rejected_connections cmd_get cmd_set cmd_flush cmd_touch get_hits get_misses delete_misses delete_hits incr_misses incr_hits
 decr_misses decr_hits cas_misses cas_hits cas_badval touch_hits touch_misses bytes_read bytes_written limit_maxbytes
-accepting_conns threads conn_yields hash_bytes bytes curr_items total_items evictions reclaimed""".split()
+accepting_conns threads conn_yields hash_bytes bytes curr_items total_items evictions reclaimed evicted_active lru_maintainer_juggles moves_to_cold
+moves_to_warm moves_within_lru direct_reclaims lru_bumps_dropped""".split()
 
 
 def numbers(server):
@@ -57,6 +58,34 @@ def test_counts_are_memcacheds(server_or_peer):
         "cmd_touch": 2,
     }.items():
         assert figures[name] == expected, name
+
+
+def test_what_counts_as_what(server_or_peer):
+    """`gat` is a touch and no get; what is made where there is none, or only marked, is neither miss nor delete."""
+    server = server_or_peer
+    with server.wire() as wire:
+        wire.exchange(b"stats reset\r\n", b"RESET\r\n")
+        wire.exchange(store(b"1", b"a"), STORED)
+        wire.exchange(b"gat 0 a\r\ngat 0 b\r\ngats 0 b\r\n", value(b"a", b"1") + END * 3)
+        wire.exchange(b"mg a T100\r\n", b"HD\r\n")
+        wire.exchange(b"md a I\r\nmd b\r\nmd a\r\n", b"HD\r\nNF\r\nHD\r\n")
+        wire.exchange(b"ma c\r\nma c N0\r\nma c\r\nma d MD\r\n", b"NF\r\nHD\r\nHD\r\nNF\r\n")
+    figures = numbers(server)
+    # Each exchange ends with a get that misses.
+    expected = {
+        "cmd_get": 6,
+        "get_hits": 0,
+        "get_misses": 6,
+        "cmd_touch": 4,
+        "touch_hits": 2,
+        "touch_misses": 2,
+        "delete_hits": 1,
+        "delete_misses": 1,
+        "incr_hits": 1,
+        "incr_misses": 1,
+        "decr_misses": 1,
+    }
+    assert {name: figures[name] for name in expected} == expected
 
 
 def test_cmd_set_counts_every_store(server_or_peer):

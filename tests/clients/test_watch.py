@@ -36,17 +36,17 @@ def test_fetchers_and_mutations(ours, mode):
     """Requests are shown whichever worker executes them, with the descriptor of their client."""
     with Server(*MODES[mode]) as server, server.wire() as wire, Watcher(server, b"fetchers", b"mutations") as watcher:
         get = rb"item_get key=a status=%s clsid=\d cfd=\d+ size=%d"
-        stored = rb"item_store key=a status=%s cmd=%s ttl=%d clsid=\d cfd=\d+ size=%d"
+        stored = rb"item_store key=a status=%s cmd=%s ttl=%s clsid=\d cfd=\d+ size=%d"
         wire.send(b"set a 0 100 4 noreply\r\nabcd\r\n")
         watcher.expect(get % (b"not_found", 0))
-        watcher.expect(stored % (b"stored", b"set", 100, 4))
+        watcher.expect(stored % (b"stored", b"set", b"100", 4))
         wire.send(b"get a\r\n")
         wire.expect(value(b"a", b"abcd") + END)
         watcher.expect(get % (b"found", 4))
         for request, reply, line in [
-            (store(b"x", verb=b"add"), b"NOT_STORED\r\n", (b"not_stored", b"add", 0, 4)),
-            (store(b"x", verb=b"cas", rest=b" 99999"), b"EXISTS\r\n", (b"exists", b"cas", 0, 4)),
-            (store(b"xy", verb=b"append"), STORED, (b"stored", b"append", 0, 6)),
+            (store(b"x", verb=b"add"), b"NOT_STORED\r\n", (b"not_stored", b"add", b"0", 1)),
+            (store(b"x", verb=b"cas", rest=b" 99999"), b"EXISTS\r\n", (b"exists", b"cas", b"0", 1)),
+            (store(b"xy", verb=b"append"), STORED, (b"stored", b"append", rb"(100|99)", 6)),
         ]:
             wire.send(request)
             wire.expect(reply)
@@ -55,6 +55,28 @@ def test_fetchers_and_mutations(ours, mode):
         wire.send(b"delete a\r\n")
         wire.expect(b"DELETED\r\n")
         watcher.expect(get % (b"found", 6))
+
+
+def test_counts_and_what_is_too_large(ours):
+    with Server("-t", 1) as server, server.wire() as wire, Watcher(server, b"fetchers", b"mutations") as watcher:
+        wire.send(b"incr n 1\r\nma n N0 J12\r\nincr n 1\r\n")
+        wire.expect(b"NOT_FOUND\r\nHD\r\n13\r\n")
+        watcher.expect(rb"item_get key=n status=not_found .* size=0")
+        watcher.expect(rb"item_get key=n status=not_found .* size=0")
+        watcher.expect(rb"item_store key=n status=stored cmd=add ttl=0 .* size=2")
+        watcher.expect(rb"item_get key=n status=found .* size=2")
+        wire.send(b"set big 0 0 3000000\r\n" + bytes(3000000) + b"\r\n")
+        wire.expect(b"SERVER_ERROR object too large for cache\r\n")
+        watcher.expect(rb"item_get key=big status=not_found .*")
+        watcher.expect(rb"item_store key=big status=too_large cmd=set ttl=0 .* size=0")
+
+
+def test_events_are_numbered_without_gaps(ours):
+    """What nobody watches has no number: a gap would look like lost lines."""
+    with Server("-t", 1) as server, server.wire() as wire, Watcher(server, b"mutations") as watcher:
+        for number in range(1, 4):
+            wire.exchange(store(b"1"), STORED)
+            assert re.match(rb"ts=\S+ gid=%d " % number, watcher.wire.line())
 
 
 def test_requests_without_uniques(ours):

@@ -62,6 +62,8 @@ pub struct Glimpse {
     pub value_bytes: usize,
     /// Its CAS unique.
     pub cas: u64,
+    /// When it expires.
+    pub expiry: Expiry,
 }
 
 /// Where a walk over the items stands.

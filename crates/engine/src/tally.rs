@@ -5,7 +5,7 @@ glimmer_base::counters! {
     Tally from
     /// The figures as the worker keeps them.
     LiveTally {
-        /// Keys read by `get`, `gets`, `gat` and `gats` that had an item.
+        /// Keys read by `get` and `gets` that had an item; `gat` and `gats` are touches.
         get_hits,
         /// Keys read that had none, or one that had expired.
         get_misses,
@@ -23,7 +23,7 @@ glimmer_base::counters! {
         touch_hits,
         /// Touches that found none.
         touch_misses,
-        /// Deletes that found an item.
+        /// Deletes that removed or emptied an item.
         delete_hits,
         /// Deletes that found none.
         delete_misses,

@@ -72,11 +72,10 @@ pub fn get_and_touch<W: TableWriter>(
         out.truncate(start);
         answer::no_memory(out, &job.request);
     }
-    if found {
-        context.tally.get_hits.add(1);
-    } else {
+    // It counts as a touch, and not as a get.
+    if !found {
         let absence = writer.absence(job.keyhash, job.request.key);
-        read::missed(context, absence);
+        read::absent(context, absence);
         answer::no_value(out, &job.request);
     }
 }

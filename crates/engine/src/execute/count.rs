@@ -87,7 +87,12 @@ pub fn count<W: TableWriter>(
     };
     match counted {
         Ok((number, cas)) => answer::number(out, &job.request, number, cas),
-        Err(failure) => answer::no_number(out, &job.request, failure),
+        Err(failure) => {
+            if failure == Failure::NotFound {
+                missed(context, calculation);
+            }
+            answer::no_number(out, &job.request, failure);
+        }
     }
 }
 
@@ -99,10 +104,8 @@ pub fn calculate<W: TableWriter>(
     job: &Job<'_>,
     calculation: &Calculation,
 ) -> Result<Counted, Failure> {
-    let (hits, misses) = figures(context, calculation.down);
     let (keyhash, key) = (job.keyhash, job.request.key);
     let Some(item) = writer.find(keyhash, key, context.now) else {
-        misses.add(1);
         return Err(Failure::NotFound);
     };
     // In memcached's order: what holds nothing is no number whatever its CAS unique.
@@ -119,6 +122,7 @@ pub fn calculate<W: TableWriter>(
     let Some(number) = number::unsigned_64(old).map(|number| calculation.of(number)) else {
         return Err(Failure::NotANumber);
     };
+    let (hits, _) = figures(context, calculation.down);
     hits.add(1);
     let mut new = [b' '; 24];
     let digits = write_digits(&mut new, number);
@@ -173,6 +177,12 @@ pub fn create<W: TableWriter>(
         Stored::Yes(cas) => Ok(cas),
         Stored::TooLarge | Stored::OutOfMemory => Err(Failure::NoMemory),
     }
+}
+
+/// Counts a calculation that found no item and made none.
+pub fn missed(context: &Context<'_>, calculation: &Calculation) {
+    let (_, misses) = figures(context, calculation.down);
+    misses.add(1);
 }
 
 fn figures<'c>(context: &'c Context<'_>, down: bool) -> (&'c Counter, &'c Counter) {

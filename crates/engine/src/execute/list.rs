@@ -18,6 +18,7 @@ pub fn glimpse<T: Table>(
     let look = |item: &Item<'_>| Glimpse {
         value_bytes: item.layout().value_len,
         cas: item.cas(),
+        expiry: item.expiry(),
     };
     let keyhash = job.keyhash;
     job.request

@@ -71,11 +71,16 @@ pub fn get<T: Table>(
 /// Counts a read that found nothing.
 #[inline(always)]
 pub fn missed(context: &Context<'_>, absence: Absence) {
-    let tally = context.tally;
-    tally.get_misses.add(1);
+    context.tally.get_misses.add(1);
+    absent(context, absence);
+}
+
+/// Counts why something was not there.
+#[inline(always)]
+pub fn absent(context: &Context<'_>, absence: Absence) {
     match absence {
-        Absence::Expired => tally.get_expired.add(1),
-        Absence::Flushed => tally.get_flushed.add(1),
+        Absence::Expired => context.tally.get_expired.add(1),
+        Absence::Flushed => context.tally.get_flushed.add(1),
         Absence::Other => {}
     }
 }

@@ -22,7 +22,7 @@ pub(crate) fn administer(
 ) -> Stop {
     match command {
         Command::Noop => emit::success(out, header, 0),
-        Command::Version => emit::success_with(out, header, version()),
+        Command::Version => emit::success_with(out, header, lines::VERSION_NUMBER.as_bytes()),
         Command::Flush { exptime } => {
             tools.tally.cmd_flush += 1;
             if tools.permits.flush {
@@ -95,12 +95,6 @@ fn unless_quiet(out: &mut Vec<u8>, header: Header) {
     }
 }
 
-/// The version alone, without what the text protocol puts around it.
-fn version() -> &'static [u8] {
-    let version = lines::VERSION.strip_prefix("VERSION ");
-    version.unwrap_or(lines::VERSION).trim_end().as_bytes()
-}
-
 /// Appends the lines of a `stats` command as packets, and the empty one that ends them. A subject that there is not is an error.
 fn stats(out: &mut Vec<u8>, header: Header, lines: &[u8]) {
     let mut is_known = false;
@@ -160,6 +154,9 @@ mod tests {
 
     #[test]
     fn the_version_stands_alone() {
-        assert!(version().starts_with(b"1.6.") && !version().ends_with(b"\n"));
+        assert!(
+            lines::VERSION_NUMBER.as_bytes().starts_with(b"1.6.")
+                && !lines::VERSION_NUMBER.as_bytes().ends_with(b"\n")
+        );
     }
 }

@@ -45,17 +45,20 @@ impl Stamp {
     }
 }
 
-/// Adds the lines that a request is worth, each with the interest that it answers. As in memcached a store or a delete begins with a fetch.
+/// Adds the lines that a request is worth to those who have these interests, each with the interest that it answers. As in memcached a store, a delete or a
+/// calculation begins with a fetch.
 pub(super) fn of_sight(
     sight: &Sight,
+    interests: u32,
     lines: &mut Vec<(u32, String)>,
     stamp: &mut impl FnMut() -> Stamp,
 ) {
+    let is_wanted = |interest: u32| interests & interest != 0;
     let (before, after) = (sight.before, sight.after);
     let end = |line: &mut String, size: usize| {
         let _ = writeln!(line, " clsid={} cfd={} size={size}", class(size), sight.fd);
     };
-    if sight.asked != Asked::Other {
+    if sight.asked != Asked::Other && is_wanted(interest::FETCHERS) {
         let mut line = begin(&stamp(), "item_get", sight);
         line.push_str(match before {
             Some(_) => " status=found",
@@ -64,32 +67,52 @@ pub(super) fn of_sight(
         end(&mut line, before.map_or(0, |item| item.value_bytes));
         lines.push((interest::FETCHERS, line));
     }
-    match sight.asked {
-        Asked::Fetch | Asked::Other => {}
-        Asked::Store(command) => {
-            let is_stored = after.is_some_and(|after| before.is_none_or(|it| it.cas != after.cas))
-                || is_stored_without_uniques(sight, command);
-            let status = match (command, before) {
-                _ if is_stored => "stored",
-                ("cas", None) => "not_found",
-                ("cas", Some(_)) if after.is_some() => "exists",
-                ("add" | "replace" | "append" | "prepend", _) => "not_stored",
-                _ => "too_large",
-            };
+    let mut store = |command: &str, status: &str, size: usize| {
+        if is_wanted(interest::MUTATIONS) {
             let mut line = begin(&stamp(), "item_store", sight);
             let ttl = sight.ttl_s;
             let _ = write!(line, " status={status} cmd={command} ttl={ttl}");
-            end(&mut line, after.map_or(0, |item| item.value_bytes));
+            end(&mut line, size);
             lines.push((interest::MUTATIONS, line));
         }
+    };
+    match sight.asked {
+        Asked::Fetch | Asked::Other => {}
+        Asked::Store(command) => match (after, status(sight, command)) {
+            (Some(after), "stored") => store(command, "stored", after.value_bytes),
+            (_, status) => store(command, status, sight.value_bytes),
+        },
+        // By which command is not known any more.
+        Asked::Refused(status) => store("set", status, 0),
+        Asked::Count => {
+            if let (None, Some(made)) = (before, after) {
+                store("add", "stored", made.value_bytes);
+            }
+        }
         Asked::Delete(command) => {
-            if let (Some(item), None) = (before, after) {
+            if let (Some(item), None) = (before, after)
+                && is_wanted(interest::DELETIONS)
+            {
                 let mut line = begin(&stamp(), "deleted", sight);
                 let size = item.value_bytes;
                 let _ = writeln!(line, " cmd={command} clsid={} size={size}", class(size));
                 lines.push((interest::DELETIONS, line));
             }
         }
+    }
+}
+
+/// What became of a store, in memcached's words.
+fn status(sight: &Sight, command: &str) -> &'static str {
+    let (before, after) = (sight.before, sight.after);
+    let is_stored = after.is_some_and(|after| before.is_none_or(|it| it.cas != after.cas))
+        || is_stored_without_uniques(sight, command);
+    match (command, before) {
+        _ if is_stored => "stored",
+        ("cas", None) => "not_found",
+        ("cas", Some(_)) if after.is_some() => "exists",
+        ("add" | "replace" | "append" | "prepend", _) => "not_stored",
+        _ => "too_large",
     }
 }
 

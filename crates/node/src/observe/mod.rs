@@ -149,9 +149,9 @@ impl Observers {
                 prefixes.count(sight);
             }
         }
-        let mut lines = Vec::new();
+        let (interests, mut lines) = (self.interests(), Vec::new());
         for sight in sights {
-            line::of_sight(sight, &mut lines, &mut || self.stamp());
+            line::of_sight(sight, interests, &mut lines, &mut || self.stamp());
         }
         self.publish(&lines, doorbells);
     }

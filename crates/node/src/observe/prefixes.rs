@@ -51,7 +51,7 @@ impl Prefixes {
             }
             Asked::Store(_) => counts.sets += 1,
             Asked::Delete(_) => counts.deletes += 1,
-            Asked::Other => {}
+            Asked::Count | Asked::Refused(_) | Asked::Other => {}
         }
     }
 
@@ -85,6 +85,7 @@ mod tests {
         let glimpse = Glimpse {
             value_bytes: 1,
             cas: 1,
+            expiry: glimmer_base::Expiry::NEVER,
         };
         Sight {
             key: key.as_bytes().into(),
@@ -92,6 +93,7 @@ mod tests {
             before: is_there.then_some(glimpse),
             after: None,
             ttl_s: 0,
+            value_bytes: 1,
             fd: 0,
         }
     }

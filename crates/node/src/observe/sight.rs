@@ -4,7 +4,7 @@
 use glimmer_base::{Expiry, Moment};
 use glimmer_engine::{Done, Engine, Glimpse, Job, Status};
 use glimmer_proto::meta::{Command, Options};
-use glimmer_proto::{Form, Request, StoreMode, Verb};
+use glimmer_proto::{Form, Refusal, Request, StoreMode, Verb};
 
 /// What was asked, as far as watchers are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +14,10 @@ pub(crate) enum Asked {
     Store(&'static str),
     /// By this command.
     Delete(&'static str),
+    /// To add to a number, or to subtract from it.
+    Count,
+    /// To store a value that was not received, for this reason.
+    Refused(&'static str),
     Other,
 }
 
@@ -26,8 +30,10 @@ pub(crate) struct Sight {
     pub before: Option<Glimpse>,
     /// The item after.
     pub after: Option<Glimpse>,
-    /// For how long a stored item stays, in seconds; 0 for ever.
+    /// For how long a stored item is to stay, in seconds; 0 for ever.
     pub ttl_s: u64,
+    /// Bytes of the value that was sent.
+    pub value_bytes: usize,
     /// The client's descriptor.
     pub fd: i32,
 }
@@ -58,12 +64,19 @@ pub(crate) fn run(
         let this = index..index + 1;
         engine.run(now, &jobs[this.clone()], outs, &mut done[this]);
         if done[index].status == Status::Done {
+            let asked = asked(&job.request);
+            let after = engine.glimpse(now, job);
             sights.push(Sight {
                 key: job.request.with_key(|key| Box::from(key)),
-                asked: asked(&job.request),
+                asked,
                 before,
-                after: engine.glimpse(now, job),
-                ttl_s: ttl_s(&job.request, now),
+                after,
+                ttl_s: match (asked, after) {
+                    // What is joined to an item stays for as long as that.
+                    (Asked::Store("append" | "prepend"), Some(after)) => ttl_s(after.expiry, now),
+                    _ => ttl_s(expiry(&job.request, now), now),
+                },
+                value_bytes: value_bytes(&job.request),
                 fd: fd_of(job),
             });
         }
@@ -87,8 +100,14 @@ fn asked(request: &Request<'_>) -> Asked {
             Command::Get => Asked::Fetch,
             Command::Store => Asked::Store(stored_by(&options(request))),
             Command::Delete => Asked::Delete("md"),
-            Command::Arithmetic | Command::Debug => Asked::Other,
+            Command::Arithmetic => Asked::Count,
+            Command::Debug => Asked::Other,
         },
+        Verb::Increment { .. } | Verb::Decrement { .. } | Verb::Count { .. } => Asked::Count,
+        Verb::Refused { reason } => Asked::Refused(match reason {
+            Refusal::TooLarge => "too_large",
+            Refusal::NoMemory => "no_memory",
+        }),
         _ => Asked::Other,
     }
 }
@@ -112,15 +131,25 @@ fn options(request: &Request<'_>) -> Options {
     }
 }
 
-fn ttl_s(request: &Request<'_>, now: Moment) -> u64 {
+fn value_bytes(request: &Request<'_>) -> usize {
+    match &request.verb {
+        Verb::Store { value, .. } | Verb::Meta { value, .. } => value.len(),
+        _ => 0,
+    }
+}
+
+fn expiry(request: &Request<'_>, now: Moment) -> Expiry {
     let exptime = match request.verb {
         Verb::Store { exptime, .. } => exptime,
         Verb::Meta {
             command: Command::Store,
             ..
         } => options(request).exptime.unwrap_or(0).into(),
-        _ => return 0,
+        _ => return Expiry::NEVER,
     };
-    let expiry_ms = Expiry::from_memcached(exptime, now).ms();
-    expiry_ms.saturating_sub(now.ms) / 1000
+    Expiry::from_memcached(exptime, now)
+}
+
+fn ttl_s(expiry: Expiry, now: Moment) -> u64 {
+    expiry.ms().saturating_sub(now.ms) / 1000
 }

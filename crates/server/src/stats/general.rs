@@ -5,7 +5,7 @@ use super::lines::Lines;
 use super::{Snapshot, count};
 use crate::process::descriptors_reserved;
 use glimmer_base::Moment;
-use glimmer_proto::text::lines::VERSION;
+use glimmer_proto::text::lines::VERSION_NUMBER;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 
@@ -33,7 +33,7 @@ fn process(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
         now.ms.saturating_sub(Moment::EPOCH_LEAD_MS) / 1000,
     );
     lines.put("time", (now.epoch_unix_ms + now.ms) / 1000);
-    lines.put("version", VERSION.trim_start_matches("VERSION ").trim_end());
+    lines.put("version", VERSION_NUMBER);
     lines.put("libevent", "none");
     lines.put("pointer_size", usize::BITS);
     let usage = getrusage(UsageWho::RUSAGE_SELF);
@@ -197,5 +197,17 @@ fn store(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
         count!(snapshot, node.crawler_reclaimed),
     );
     lines.put("crawler_items_checked", 0);
-    lines.put("lrutail_reflocked", 0);
+    // What only memcached's segmented LRU does.
+    for name in [
+        "lrutail_reflocked",
+        "lru_maintainer_juggles",
+        "evicted_active",
+        "moves_to_cold",
+        "moves_to_warm",
+        "moves_within_lru",
+        "direct_reclaims",
+        "lru_bumps_dropped",
+    ] {
+        lines.put(name, 0);
+    }
 }

@@ -62,6 +62,7 @@ pub fn arithmetic<W: TableWriter>(
         Ok(_) if options.set.has(b'q') => {}
         Ok(result) => tell(out, job.request.key, (flags, &options), &result, now),
         Err(Failure::NotFound) => {
+            count::missed(context, &calculation);
             emit::code(out, "NF");
             emit::repeat(out, flags, job.request.key);
         }

@@ -17,10 +17,11 @@ pub fn delete<W: TableWriter>(
 ) {
     let options = flags.options();
     let code = code(writer, context, job, &options);
-    if code == "HD" {
-        context.tally.delete_hits.add(1);
-    } else {
-        context.tally.delete_misses.add(1);
+    match code {
+        // What is only marked is still there.
+        "HD" if options.set.has(b'I') => {}
+        "HD" => context.tally.delete_hits.add(1),
+        _ => context.tally.delete_misses.add(1),
     }
     if code != "HD" || !options.set.has(b'q') {
         emit::code(out, code);

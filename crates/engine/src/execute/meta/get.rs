@@ -83,7 +83,10 @@ pub fn get<W: TableWriter>(
     match (found, options.exptime.is_some()) {
         (true, true) => tally.touch_hits.add(1),
         (true, false) => tally.get_hits.add(1),
-        (false, true) => tally.touch_misses.add(1),
+        (false, true) => {
+            tally.touch_misses.add(1);
+            read::absent(context, absence);
+        }
         (false, false) => read::missed(context, absence),
     }
 }
