@@ -1,6 +1,7 @@
 """The process: how it starts, refuses to start, idles, and ends."""
 
 import os
+import pwd
 import signal
 import socket
 import subprocess
@@ -68,7 +69,7 @@ def test_a_port_in_use(ours):
         (["-R", "0"], 1, "Number of requests per event must be greater than 0"),
         (["-I", "100"], 64, "-I 100"),
         (["-I", "2000m"], 64, "-I"),
-        (["-B", "http"], 1, "auto, binary, or ascii"),
+        (["-B", "http"], 64, "auto, binary, or ascii"),
         (["-Z"], 64, "TLS"),
         (["-o", "nonsense"], 1, 'Illegal suboption "nonsense"'),
         (["-o", "hashpower=9"], 1, "hashpower=9"),
@@ -118,6 +119,24 @@ def test_it_becomes_the_user(ours):
         for thread in os.listdir(f"/proc/{server.pid}/task"):
             uids = next(line for line in open(f"/proc/{server.pid}/task/{thread}/status") if line.startswith("Uid:"))
             assert "0" not in uids.split()[1:], "no thread stays root"
+
+
+def test_a_unix_socket_is_the_users(ours, tmp_path):
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    path = tmp_path / "socket"
+    process = subprocess.Popen(command(server_binary(), "-u", "nobody", "-s", path, "-a", "660"), stderr=subprocess.PIPE)
+    try:
+        deadline = time.monotonic() + PATIENCE_S
+        nobody = pwd.getpwnam("nobody")
+        while not path.exists() or path.stat().st_uid == 0:
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.01)
+        stat = path.stat()
+        assert (stat.st_uid, stat.st_gid, stat.st_mode & 0o777) == (nobody.pw_uid, nobody.pw_gid, 0o660)
+    finally:
+        process.terminate()
+        process.communicate()
 
 
 def test_pid_file(ours, tmp_path):

@@ -12,10 +12,18 @@ mod serve;
 mod top;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
+
+/// What an executable called `memcached` is given: memcached's command line, which has no subcommand.
+#[derive(Debug, Parser)]
+#[command(name = "memcached")]
+struct Memcached {
+    #[command(flatten)]
+    arguments: serve::Arguments,
+}
 
 /// An in-memory cache that memcached's clients can use
 #[derive(Debug, Parser)]
@@ -34,11 +42,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse_from(under_memcacheds_name(std::env::args_os())) {
-        Ok(arguments) => arguments,
+    let command = match command(std::env::args_os().collect()) {
+        Ok(command) => command,
         Err(error) => return explain(&error),
     };
-    let result = match arguments.command {
+    let result = match command {
         Command::Serve(arguments) => arguments.run(),
         Command::Bench(arguments) => arguments.run(),
         Command::Figure(arguments) => arguments.run(),
@@ -53,21 +61,19 @@ fn main() -> ExitCode {
     }
 }
 
-/// An executable called `memcached` (a link, a copy; also `memcached-debug`, as memcached's own tests call it) takes memcached's command line,
-/// which has no subcommand.
-fn under_memcacheds_name(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
-    let mut arguments: Vec<OsString> = arguments.collect();
-    let name = arguments
-        .first()
-        .and_then(|program| Path::new(program).file_name());
-    let extra: &[&str] = match name.and_then(|name| name.to_str()) {
-        Some("memcached") => &["serve"],
-        Some("memcached-debug") => &["serve", "--debug-commands"],
-        _ => &[],
-    };
-    let extra: Vec<OsString> = extra.iter().map(OsString::from).collect();
-    arguments.splice(arguments.len().min(1)..arguments.len().min(1), extra);
-    arguments
+/// An executable called `memcached` (a link, a copy; also `memcached-debug`, as memcached's own tests call it) serves, and takes memcached's command line.
+fn command(mut arguments: Vec<OsString>) -> Result<Command, clap::Error> {
+    let program = arguments.first().map(Path::new).and_then(Path::file_name);
+    match program.and_then(|name| name.to_str()) {
+        Some("memcached") => {}
+        Some("memcached-debug") => arguments.insert(1, "--debug-commands".into()),
+        _ => return Arguments::try_parse_from(arguments).map(|arguments| arguments.command),
+    }
+    // As `version` answers, by which scripts know what is installed.
+    let memcached = Memcached::command().version(glimmer_server::VERSION_NUMBER);
+    let matches = memcached.try_get_matches_from(arguments)?;
+    let Memcached { arguments } = Memcached::from_arg_matches(&matches)?;
+    Ok(Command::Serve(Box::new(arguments)))
 }
 
 /// Help and version as clap prints them; anything wrong as one line.
@@ -96,28 +102,36 @@ fn explain(error: &clap::Error) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
-    fn named(program: &str) -> Vec<OsString> {
-        under_memcacheds_name([program, "-m", "64"].into_iter().map(OsString::from))
+    fn parse(line: &str) -> Result<Command, clap::Error> {
+        command(line.split(' ').map(OsString::from).collect())
     }
 
     #[test]
     fn the_command_line_is_sound() {
         Arguments::command().debug_assert();
+        Memcached::command().debug_assert();
     }
 
     #[test]
     fn called_memcached_it_serves() {
-        assert_eq!(
-            named("/usr/bin/memcached"),
-            ["/usr/bin/memcached", "serve", "-m", "64"]
-        );
-        assert_eq!(
-            named("memcached-debug"),
-            ["memcached-debug", "serve", "--debug-commands", "-m", "64"]
-        );
-        assert_eq!(named("glimmer"), ["glimmer", "-m", "64"]);
-        Arguments::try_parse_from(named("memcached")).unwrap();
+        for line in [
+            "/usr/bin/memcached -m 64",
+            "memcached-debug -m 64",
+            "glimmer serve -m 64",
+        ] {
+            assert!(matches!(parse(line), Ok(Command::Serve(_))), "{line}");
+        }
+        assert!(parse("glimmer -m 64").is_err() && parse("memcached serve").is_err());
+    }
+
+    #[test]
+    fn called_memcached_it_says_so() {
+        let version = parse("memcached -V").unwrap_err().to_string();
+        assert!(version.starts_with("memcached 1.6."), "{version}");
+        let help = parse("memcached -h").unwrap_err().to_string();
+        assert!(help.contains("Usage: memcached [OPTIONS]"), "{help}");
+        let version = parse("glimmer --version").unwrap_err().to_string();
+        assert!(version.starts_with("glimmer "), "{version}");
     }
 }

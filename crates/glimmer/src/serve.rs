@@ -93,8 +93,8 @@ pub struct Arguments {
     max_reqs_per_event: u32,
 
     /// Protocol that clients speak: ascii, binary, or auto, which tells by a connection's first byte
-    #[arg(short = 'B', long, value_name = "NAME", value_parser = values::protocol, help_heading = CLIENTS)]
-    protocol: Option<Protocol>,
+    #[arg(short = 'B', long, value_name = "NAME", help_heading = CLIENTS)]
+    protocol: Option<String>,
 
     /// File of users and passwords, one `user:password` a line: clients have to send `set x 0 0 N` with `user password` first
     ///
@@ -110,7 +110,7 @@ pub struct Arguments {
     #[arg(short = 'A', long, help_heading = CLIENTS)]
     enable_shutdown: bool,
 
-    /// Accepted as by memcached; so far only `stats settings` shows it, and CAS uniques stay
+    /// Keep no CAS uniques: `gets` shows 0, and `cas` is answered EXISTS
     #[arg(short = 'C', long, help_heading = CLIENTS)]
     disable_cas: bool,
 
@@ -155,7 +155,7 @@ pub struct Arguments {
 
     /// Memory for items, index and connections together, in MiB
     ///
-    /// memcached bounds its items with -m and comes on top of it with its hash table and connection buffers; here -m
+    /// With or without m or MB behind the number. memcached bounds its items with -m and comes on top of it with its hash table and connection buffers; here -m
     /// bounds all of it. The process itself takes a few MiB more.
     #[arg(short, long, value_name = "MIB", default_value_t = MEMORY_MIB_DEFAULT, value_parser = values::mebibytes, help_heading = MEMORY)]
     memory_limit: usize,
@@ -326,10 +326,6 @@ impl Arguments {
                 self.memory_file.is_some(),
                 "-e: items are kept in memory only",
             ),
-            (
-                self.napi_ids.is_some(),
-                "-N: threads are not chosen by network queue",
-            ),
         ] {
             if is_given {
                 return Err(Refused::usage(reason));
@@ -342,12 +338,15 @@ impl Arguments {
         }
         let extended = Extended::read(&self.extended)?;
         let mut notices = extended.notices;
-        for (flag, is_given) in [
-            ("-f", self.slab_growth_factor.is_some()),
-            ("-n", self.slab_min_size.is_some()),
+        const SLABS: &str = "there are no slabs";
+        const QUEUES: &str = "threads are not chosen by network queue";
+        for (flag, is_given, reason) in [
+            ("-f", self.slab_growth_factor.is_some(), SLABS),
+            ("-n", self.slab_min_size.is_some(), SLABS),
+            ("-N", self.napi_ids.is_some(), QUEUES),
         ] {
             if is_given {
-                notices.push(format!("{flag} has no effect: there are no slabs"));
+                notices.push(format!("{flag} has no effect: {reason}"));
             }
         }
         let tcp_port = match (self.port, self.udp_port) {
@@ -369,7 +368,10 @@ impl Arguments {
             (Some(_), false) => Protocol::Ascii,
             (None, false) => Protocol::Auto,
         };
-        let protocol = self.protocol.unwrap_or(default_protocol);
+        let protocol = match &self.protocol {
+            Some(name) => values::protocol(name).map_err(Refused::usage)?,
+            None => default_protocol,
+        };
         let only_text = self.auth_file.is_some() && !self.enable_sasl;
         if only_text && asked_for.contains(&Some(Protocol::Binary)) {
             const REASON: &str = "Cannot use binary protocol when ascii authentication enabled";

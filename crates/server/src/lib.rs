@@ -28,6 +28,7 @@ pub use config::{
     TableKind, UnixSocket,
 };
 pub use glimmer_node::Permits;
+pub use glimmer_proto::text::lines::VERSION_NUMBER;
 pub use memory_plan::{MemoryPlan, PlanError};
 pub use process::ProcessError;
 pub use serve::{ServeError, serve};

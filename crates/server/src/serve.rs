@@ -105,7 +105,8 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     }
     let pid_file = config.pid_file.as_deref().map(PidFile::write).transpose()?;
     if let Some(user) = &config.user {
-        process::become_user(user)?;
+        let socket = config.unix.as_ref().map(|unix| &*unix.path);
+        process::become_user(user, socket)?;
     }
     announce(&config, &plan, &node);
     if let Some(birth) = birth {

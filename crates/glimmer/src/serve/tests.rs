@@ -165,7 +165,6 @@ fn what_is_wrong_is_named() {
         ("--mode none", "cache, store"),
         ("-Z", "TLS"),
         ("-e /tmp/x", "-e"),
-        ("-N 1", "-N"),
         ("-S", "-Y"),
         ("-S -Y f -B ascii", "-S"),
         ("-S -Y f -U 1", "-U"),

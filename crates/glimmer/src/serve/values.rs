@@ -66,7 +66,7 @@ pub fn growth_factor(text: &str) -> Result<f64, String> {
 pub fn protocol(text: &str) -> Result<Protocol, String> {
     text.trim_start()
         .parse()
-        .map_err(|_| "should be one of auto, binary, or ascii".into())
+        .map_err(|_| format!("-B {text} should be one of auto, binary, or ascii"))
 }
 
 /// `-D`: the first character, of one byte.
@@ -89,12 +89,17 @@ fn positive(text: &str, otherwise: &str) -> Result<usize, String> {
     }
 }
 
+/// What may stand behind the number of `-m`. memcached looks at the number alone.
+const MEBIBYTES: [&str; 5] = ["", "m", "mb", "mi", "mib"];
+
 /// `-m`: MiB, returned in bytes.
 pub fn mebibytes(text: &str) -> Result<usize, String> {
-    let mebibytes: usize = text
-        .trim_start()
-        .parse()
-        .map_err(|_| "-m takes a whole number of MiB")?;
+    let text = text.trim_start();
+    let digits_end = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, unit) = text.split_at(digits_end);
+    let is_known = MEBIBYTES.contains(&&*unit.to_ascii_lowercase());
+    let number = digits.parse().ok().filter(|_| is_known);
+    let mebibytes: usize = number.ok_or("-m takes a whole number of MiB, such as 1024 or 1024m")?;
     match mebibytes.checked_mul(1 << 20) {
         Some(bytes @ 1..) => Ok(bytes),
         _ => Err("-m has to be at least 1 MiB, and less than the address space".into()),
@@ -141,6 +146,25 @@ mod tests {
         assert!(growth_factor("1.0").is_err() && growth_factor("NaN").is_err());
         assert_eq!(delimiter(":x"), Ok(b':'));
         assert!(delimiter("").is_err());
+    }
+
+    #[test]
+    fn memory_is_in_mebibytes() {
+        for text in ["64", " 64", "64m", "64M", "64MB", "64MiB"] {
+            assert_eq!(mebibytes(text), Ok(64 << 20), "{text}");
+        }
+        for wrong in [
+            "",
+            "m",
+            "0",
+            "-1",
+            "1g",
+            "1.5m",
+            "64 m",
+            "99999999999999999999",
+        ] {
+            assert!(mebibytes(wrong).is_err(), "{wrong}");
+        }
     }
 
     #[test]

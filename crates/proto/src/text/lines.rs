@@ -23,13 +23,16 @@ pub const ERROR: &str = "ERROR\r\n";
 /// The answer to the meta protocol's `mn`.
 pub const META_NOOP: &str = "MN\r\n";
 
-/// The answer to `version`. Clients that compare versions see memcached 1.6.45, whose commands these are; people see whose it is.
-pub const VERSION: &str = concat!(
-    "VERSION ",
-    "1.6.45-glimmer.",
-    env!("CARGO_PKG_VERSION"),
-    "\r\n"
-);
+macro_rules! version_number {
+    () => {
+        concat!("1.6.45-glimmer.", env!("CARGO_PKG_VERSION"))
+    };
+}
+
+/// Clients that compare versions see memcached 1.6.45, whose commands these are; people see whose it is.
+pub const VERSION_NUMBER: &str = version_number!();
+/// The answer to `version`.
+pub const VERSION: &str = concat!("VERSION ", version_number!(), "\r\n");
 
 /// There are too few words, a word that should be a number is none, or a key is too long.
 pub const BAD_LINE: &str = "CLIENT_ERROR bad command line format\r\n";

@@ -5,7 +5,7 @@ pub mod port_file;
 
 use nix::sys::mman::{MlockAllFlags, mlockall};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit, setrlimit};
-use nix::unistd::{User, geteuid, initgroups, setgid, setuid};
+use nix::unistd::{User, chown, geteuid, initgroups, setgid, setuid};
 use std::ffi::CString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -100,7 +100,9 @@ pub fn is_root() -> bool {
 }
 
 /// Becomes another user, for good, if the process is root; any other user already is who it is.
-pub fn become_user(name: &str) -> Result<(), ProcessError> {
+///
+/// Whoever connects to the Unix socket at `socket` finds it to be that user's, as if the user had made it.
+pub fn become_user(name: &str, socket: Option<&Path>) -> Result<(), ProcessError> {
     if !is_root() {
         return Ok(());
     }
@@ -111,7 +113,9 @@ pub fn become_user(name: &str) -> Result<(), ProcessError> {
     let user = User::from_name(name).map_err(fail)?;
     let user = user.ok_or_else(|| ProcessError::NoSuchUser(name.into()))?;
     let c_name = CString::new(name).map_err(|_| ProcessError::NoSuchUser(name.into()))?;
-    initgroups(&c_name, user.gid)
+    socket
+        .map_or(Ok(()), |path| chown(path, Some(user.uid), Some(user.gid)))
+        .and_then(|()| initgroups(&c_name, user.gid))
         .and_then(|()| setgid(user.gid))
         .map_err(fail)?;
     setuid(user.uid).map_err(fail)
