@@ -3,7 +3,7 @@
 use crate::Failure;
 use glimmer_base::{Keyhash, Seed};
 use glimmer_proto::native::fragment::{self, Assembly, digest};
-use glimmer_proto::native::request::RECORD_BYTES;
+use glimmer_proto::native::request::{Action, RECORD_BYTES};
 use glimmer_proto::native::{DATAGRAM_BYTES_MAX, Reach, Record, RequestHeader, Status};
 
 /// Where a flight stands.
@@ -93,6 +93,21 @@ impl<T> Flight<T> {
         Keyhash(u64::from_le_bytes(*bytes))
     }
 
+    /// Makes it a request that has never been sent, but for the time that it was taken on: nothing that is under way to a server, or from one, is of
+    /// this request any more.
+    #[cold]
+    pub fn begin_anew(&mut self, sequence_step: u32) {
+        self.sequence = self.sequence.wrapping_add(sequence_step);
+        self.sends = 0;
+        self.open = 0;
+        self.mutation = None;
+        self.upload = None;
+        self.refusal = None;
+        if self.reply.take().is_some() {
+            self.read_at(0);
+        }
+    }
+
     /// A copy was refused.
     #[cold]
     pub fn refuse(&mut self, status: Status) {
@@ -106,6 +121,19 @@ impl<T> Flight<T> {
             Some(Status::Overloaded) if self.open == 0 => Failure::Overloaded,
             Some(Status::Malformed) if self.open == 0 => Failure::Protocol,
             _ => Failure::Silent,
+        }
+    }
+
+    /// Makes the request, a read, ask for its reply from `offset` on.
+    pub fn read_at(&mut self, offset: u32) {
+        let record = std::mem::take(&mut self.record);
+        if let Some((read, _)) = Record::read(&record) {
+            let action = match offset {
+                0 => Action::Get,
+                offset => Action::Read { offset },
+            };
+            self.record.reserve(record.len() + RECORD_BYTES);
+            Record { action, ..read }.write(&mut self.record);
         }
     }
 

@@ -11,12 +11,16 @@ use crate::parcel::{Packing, Parcels};
 use glimmer_base::limits::{KEY_BYTES_MAX, PARTITIONS_MAX};
 use glimmer_proto::native::request::{Action, Change};
 use glimmer_proto::native::{Directory, REQUESTS_MAX, Reach, Record, Reply, Status};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
 use std::collections::VecDeque;
 
 /// Places for requests under way. A sequence number names a place and how often it has been used; the bit between is that of datagrams with several
 /// requests, which have places of their own.
 const FLIGHTS_MAX: usize = 1 << PLACE_BITS;
 const PLACE_BITS: u32 = 17;
+/// From one use of a place to the next.
+const SEQUENCE_STEP: u32 = 2 << PLACE_BITS;
 
 /// Deadlines that a server may let pass one after another before it is away, unless [`Settings::away_after`] says otherwise.
 const AWAY_AFTER: u32 = 3;
@@ -170,6 +174,10 @@ pub struct Session<T> {
     directory: Option<Known>,
     /// The question for the directory that waits for its answer.
     question: Option<Question>,
+    /// The sequence number of the last question. Each has the next, so that what answers one is never taken for the answer of another.
+    last_question: u32,
+    /// The directory that was left last.
+    left: Option<Left>,
     flights: Vec<Flight<T>>,
     free: Vec<u32>,
     /// Places of requests that are to be sent.
@@ -212,10 +220,19 @@ struct AnyPort {
     changes: bool,
 }
 
+/// A directory that was left for another.
+#[derive(Clone, Copy)]
+struct Left {
+    version: u32,
+    at_us: u64,
+}
+
 /// A question that is under way.
 struct Question {
     sequence: u32,
     sends: u8,
+    /// When it was asked first.
+    asked_us: u64,
     /// When it is asked again; `None`: it is to be asked now.
     due_us: Option<u64>,
 }
@@ -223,11 +240,15 @@ struct Question {
 impl<T> Session<T> {
     /// A session that knows nothing of its server yet. `client` is to be drawn at random: the server tells clients apart by it.
     pub fn new(settings: Settings, client: u64) -> Session<T> {
+        let mut rng = SmallRng::seed_from_u64(client);
+        let last_question = rng.random();
         Session {
             settings,
             client,
             directory: None,
-            question: Some(Question::new()),
+            question: Some(Question::new(last_question)),
+            last_question,
+            left: None,
             flights: Vec::new(),
             free: Vec::new(),
             ready: VecDeque::new(),
@@ -305,7 +326,7 @@ impl<T> Session<T> {
         }
         let flight = &mut self.flights[place as usize];
         flight.tag = Some(tag);
-        flight.sequence = flight.sequence.wrapping_add(2 << PLACE_BITS);
+        flight.sequence = flight.sequence.wrapping_add(SEQUENCE_STEP);
         flight.record.clear();
         record.write(&mut flight.record);
         flight.sends = 0;
@@ -344,7 +365,8 @@ impl<T> Session<T> {
     /// Asks for the directory anew; requests go on by the old one until it is there.
     pub fn refresh(&mut self) {
         if self.question.is_none() {
-            self.question = Some(Question::new());
+            self.last_question = self.last_question.wrapping_add(1);
+            self.question = Some(Question::new(self.last_question));
         }
     }
 
@@ -490,13 +512,21 @@ impl<T> Session<T> {
 }
 
 impl Question {
-    fn new() -> Question {
+    fn new(sequence: u32) -> Question {
         Question {
-            sequence: 0,
+            sequence,
             sends: 0,
+            asked_us: 0,
             due_us: None,
         }
     }
+}
+
+/// Whether a reply's time is that of a request which was sent from then on until now.
+#[inline]
+fn is_between(timestamp: u32, then_us: u64, now_us: u64) -> bool {
+    let since_us = u32::try_from(now_us.saturating_sub(then_us)).unwrap_or(u32::MAX);
+    timestamp.wrapping_sub(then_us as u32) <= since_us
 }
 
 const _: () = assert!(PARTITIONS_MAX <= u16::MAX as usize);

@@ -47,7 +47,7 @@ impl Links {
 
     /// Waits for the servers' directories, or until the time is up; then one is enough.
     pub fn find(&mut self, patience_us: u64) -> Result<(), ConnectError> {
-        let deadline_us = self.now_us() + patience_us;
+        let deadline_us = self.now_us().saturating_add(patience_us);
         let is_known = |link: &Link| link.session.directory().is_some();
         while !self.links.iter().all(is_known) {
             if self.now_us() >= deadline_us {

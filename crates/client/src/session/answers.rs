@@ -1,12 +1,11 @@
 //! What arrives: answers, parts of answers, refusals, and the directory.
 
-use super::{AnyPort, Failure, Known, Session};
+use super::{AnyPort, Failure, Known, Left, Question, SEQUENCE_STEP, Session};
 use crate::flight::Phase;
 use crate::lane::Lane;
 use glimmer_proto::native::directory::Direction;
 use glimmer_proto::native::fragment::{Assembly, DATA_BYTES, Joined, WINDOW};
-use glimmer_proto::native::request::{Action, RECORD_BYTES};
-use glimmer_proto::native::{Directory, Fragment, Kind, Record, Reply, ReplyHeader, Status};
+use glimmer_proto::native::{Directory, Fragment, Kind, Reply, ReplyHeader, Status};
 
 impl<T> Session<T> {
     /// Takes a received datagram in, and tells of the request that it answers, if it answers one.
@@ -178,9 +177,17 @@ impl<T> Session<T> {
         timestamp.wrapping_sub(asked_us).cast_signed() >= 0
     }
 
+    /// Whether a directory was left so recently that what shows it now may be late. A server whose directory it is keeps showing it, and is believed then.
+    fn has_left(&self, version: u32, now_us: u64) -> bool {
+        let is_recent = |left: Left| now_us - left.at_us < self.settings.deadline_us;
+        self.left
+            .is_some_and(|left| left.version == version && is_recent(left))
+    }
+
     fn take_directory(&mut self, header: &ReplyHeader, rest: &[u8], now_us: u64) {
-        let is_answer = |question: &super::Question| question.is(header.sequence);
-        if !self.question.as_ref().is_some_and(is_answer) {
+        let is_answer = |question: &Question| question.is_answered_by(header, now_us);
+        let is_answer = self.question.as_ref().is_some_and(is_answer);
+        if !is_answer || self.has_left(header.directory, now_us) {
             self.figures.ignored += 1;
             return;
         }
@@ -205,6 +212,10 @@ impl<T> Session<T> {
             self.groups.reset(cores);
             // Another server, or the same after a new start: it knows none of this client's changes.
             self.client = self.client.wrapping_add(1);
+            self.left = self.directory.as_ref().map(|known| Left {
+                version: known.version,
+                at_us: now_us,
+            });
         }
         let spreads = self.settings.round_robin && directory.direction == Direction::Server;
         let any_port = AnyPort {
@@ -225,9 +236,8 @@ impl<T> Session<T> {
             for place in 0..self.flights.len() {
                 let flight = &mut self.flights[place];
                 if flight.phase != Phase::Free {
+                    flight.begin_anew(SEQUENCE_STEP);
                     flight.rehash(seed);
-                    flight.mutation = None;
-                    flight.reply = None;
                     self.direct(place as u32);
                 }
             }
@@ -237,21 +247,6 @@ impl<T> Session<T> {
                     self.direct(place);
                 }
             }
-        }
-    }
-}
-
-impl<T> crate::flight::Flight<T> {
-    /// Makes the request, a read, ask for its reply from `offset` on.
-    pub(super) fn read_at(&mut self, offset: u32) {
-        let record = std::mem::take(&mut self.record);
-        if let Some((read, _)) = Record::read(&record) {
-            let action = match offset {
-                0 => Action::Get,
-                offset => Action::Read { offset },
-            };
-            self.record.reserve(record.len() + RECORD_BYTES);
-            Record { action, ..read }.write(&mut self.record);
         }
     }
 }

@@ -1,10 +1,10 @@
 //! What leaves: requests in trains, requests in fragments, the question for the directory, and all of them again if they are not answered.
 
-use super::{Failure, Known, Question, Session, Settings};
+use super::{Failure, Known, Question, Session, Settings, is_between};
 use crate::flight::{Flight, Phase};
 use glimmer_base::short;
 use glimmer_proto::native::fragment::{DATA_BYTES, HEAD_BYTES, WINDOW};
-use glimmer_proto::native::{Fragment, Kind, Reply, RequestHeader, directory};
+use glimmer_proto::native::{Fragment, Kind, Reply, ReplyHeader, RequestHeader, directory};
 
 /// Looks at what waits, in the time that the first wait of a request takes.
 const INSPECTIONS_PER_WAIT: u64 = 4;
@@ -68,7 +68,7 @@ impl<T> Session<T> {
             if flight.phase == Phase::Free {
                 continue;
             }
-            if now_us >= flight.asked_us + self.settings.deadline_us {
+            if now_us - flight.asked_us >= self.settings.deadline_us {
                 self.figures.silent += 1;
                 let failure = flight.failure();
                 self.health.miss(flight.asked_us, now_us);
@@ -203,8 +203,10 @@ impl<T> Session<T> {
         if question.due_us.is_some_and(|due_us| now_us < due_us) {
             return;
         }
+        if question.sends == 0 {
+            question.asked_us = now_us;
+        }
         question.sends = question.sends.saturating_add(1);
-        question.sequence = question.sequence.wrapping_add(1);
         let wait_us = (self.settings.resend_first_us << question.sends.min(16))
             .min(self.settings.resend_longest_us);
         question.due_us = Some(now_us + wait_us);
@@ -235,9 +237,11 @@ impl<T> Session<T> {
 }
 
 impl Question {
-    /// Whether this sequence number is the question's.
-    pub(super) fn is(&self, sequence: u32) -> bool {
-        self.sends > 0 && self.sequence == sequence
+    /// Whether this begins its answer.
+    pub(super) fn is_answered_by(&self, header: &ReplyHeader, now_us: u64) -> bool {
+        self.sends > 0
+            && self.sequence == header.sequence
+            && is_between(header.timestamp, self.asked_us, now_us)
     }
 }
 

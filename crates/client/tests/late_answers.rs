@@ -1,0 +1,212 @@
+//! Answers that come late, twice, or from somebody else, before a client without socket and clock.
+
+use glimmer_base::Seed;
+use glimmer_client::{
+    Ask, Change, Direction, Directory, Failure, Reply, Session, Settings, Status, What,
+};
+use glimmer_proto::native::directory::{Access, Mode};
+use glimmer_proto::native::request::Action;
+use glimmer_proto::native::{Kind, Record, ReplyHeader, RequestHeader};
+
+const SETTINGS: Settings = Settings {
+    resend_first_us: 10_000,
+    resend_longest_us: 50_000,
+    deadline_us: 1_000_000,
+    resends: true,
+    requests_per_datagram: 1,
+    round_robin: false,
+    away_after: 3,
+    retry_us: 1_000_000,
+    eject: false,
+};
+
+const INCREMENT: What<'_> = What::Change(Change::Increment { delta: 1 });
+
+/// A datagram that the client sent.
+#[derive(Clone, Debug)]
+struct Sent {
+    header: RequestHeader,
+    rest: Vec<u8>,
+}
+
+impl Sent {
+    fn reply(&self, kind: Kind, version: u32) -> Vec<u8> {
+        ReplyHeader::to(&self.header, kind, self.header.count, version)
+            .bytes()
+            .to_vec()
+    }
+
+    /// What a server with the directory of this version answers to the question for it.
+    fn directory(&self, version: u32) -> Vec<u8> {
+        assert_eq!(self.header.kind, Kind::Directory);
+        let mut reply = self.reply(Kind::DirectoryReply, version);
+        let directory = Directory {
+            token: 99,
+            token_s: 3600,
+            seed: Seed(5),
+            item_bytes_max: 1 << 20,
+            partitions: 1,
+            mode: Mode::Cache,
+            access: Access::Erew,
+            direction: Direction::Client,
+            mutation_window: 1024,
+            ports: vec![4000],
+        };
+        directory.write(&mut reply);
+        reply
+    }
+
+    /// The same answer to each of its requests.
+    fn status(&self, status: Status) -> Vec<u8> {
+        let mut reply = self.reply(Kind::Replies, self.header.directory);
+        for _ in 0..self.header.count {
+            Reply::bare(status).write(&mut reply);
+        }
+        reply
+    }
+
+    /// Who counts the mutation, and by which number.
+    fn mutation(&self) -> (u64, u32) {
+        match Record::read(&self.rest).unwrap().0.action {
+            Action::Mutate { mutation, .. } => (self.header.client, mutation),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// A client, and what it has been told.
+struct Client {
+    session: Session<u32>,
+    now_us: u64,
+    told: Vec<(u32, Result<Status, Failure>)>,
+}
+
+impl Client {
+    fn new(settings: Settings) -> Client {
+        Client {
+            session: Session::new(settings, 7),
+            now_us: 0,
+            told: Vec::new(),
+        }
+    }
+
+    /// One that knows a server, by the directory of version 1. Also the answer that had it.
+    fn connected(settings: Settings) -> (Client, Vec<u8>) {
+        let mut client = Client::new(settings);
+        let answer = client.sent()[0].directory(1);
+        client.arrive(&answer);
+        (client, answer)
+    }
+
+    fn ask(&mut self, what: What<'_>, tag: u32) {
+        let ask = Ask {
+            key: b"key",
+            what,
+            shows_cas: false,
+        };
+        self.session.ask(&ask, tag, self.now_us).unwrap();
+    }
+
+    /// Lets some time pass, and returns what is sent then.
+    fn after(&mut self, us: u64) -> Vec<Sent> {
+        self.now_us += us;
+        let told = &mut self.told;
+        self.session.expire(self.now_us, &mut |tag, reply| {
+            told.push((tag, reply.map(|reply| reply.status)));
+        });
+        self.sent()
+    }
+
+    fn sent(&mut self) -> Vec<Sent> {
+        let mut sent = Vec::new();
+        self.session.depart(self.now_us, &mut |_, bytes, stride| {
+            sent.extend(bytes.chunks(stride).map(|datagram| Sent {
+                header: RequestHeader::read(datagram).unwrap(),
+                rest: datagram[RequestHeader::BYTES..].to_vec(),
+            }));
+        });
+        sent
+    }
+
+    fn arrive(&mut self, datagram: &[u8]) {
+        self.now_us += 10;
+        let told = &mut self.told;
+        self.session
+            .arrive(datagram, self.now_us, &mut |tag, reply| {
+                told.push((tag, reply.map(|reply| reply.status)));
+            });
+    }
+
+    /// Answers the question for the directory that is asked next, however many requests are sent before.
+    fn wait_for_question(&mut self) -> Sent {
+        let is_question = |sent: &Sent| sent.header.kind == Kind::Directory;
+        let mut sent = std::iter::repeat_with(|| self.after(5_000));
+        sent.find_map(|sent| sent.into_iter().find(is_question))
+            .unwrap()
+    }
+}
+
+/// The server is started anew, executes an increment, and its answers get lost. Then the old server's directory arrives once more.
+#[test]
+fn a_directory_that_arrives_again_has_nothing_executed_again() {
+    let (mut client, old) = Client::connected(SETTINGS);
+    client.ask(INCREMENT, 1);
+    let refused = client.sent()[0].clone();
+    client.arrive(&refused.status(Status::NewDirectory));
+    let question = client.wait_for_question();
+    client.arrive(&question.directory(2));
+    let executed = client.sent()[0].clone();
+    assert_eq!(executed.header.directory, 2);
+    assert_ne!(executed.mutation().0, refused.mutation().0);
+    for _ in 0..4 {
+        let question = client.wait_for_question();
+        client.arrive(&old);
+        client.arrive(&question.directory(2));
+    }
+    assert_eq!(client.session.figures().directories, 6);
+    let again = client.after(SETTINGS.resend_longest_us);
+    let mut again = again.iter().filter(|sent| sent.header.count == 1);
+    let again = again.next().expect("it has no answer yet");
+    assert_eq!(again.mutation(), executed.mutation());
+    client.arrive(&executed.status(Status::Counted));
+    assert_eq!(client.told, [(1, Ok(Status::Counted))]);
+}
+
+#[test]
+fn a_directory_is_the_answer_to_its_own_question() {
+    let mut client = Client::new(SETTINGS);
+    let first = client.sent()[0].clone();
+    let again = client.wait_for_question();
+    // However late: on a long way each question is asked again before it is answered.
+    client.arrive(&first.directory(1));
+    assert_eq!(client.session.figures().directories, 1);
+    client.arrive(&again.directory(2));
+    client.session.refresh();
+    client.arrive(&first.directory(2));
+    let next = client.wait_for_question();
+    let mut of_another_time = next.clone();
+    of_another_time.header.timestamp = first.header.timestamp;
+    client.arrive(&of_another_time.directory(2));
+    client.arrive(&again.directory(2));
+    let figures = client.session.figures();
+    assert_eq!((figures.directories, figures.ignored), (1, 4));
+    client.arrive(&next.directory(2));
+    assert_eq!(client.session.figures().directories, 2);
+}
+
+#[test]
+fn a_directory_that_was_left_is_not_taken_back_soon() {
+    let (mut client, _) = Client::connected(SETTINGS);
+    client.session.refresh();
+    let question = client.wait_for_question();
+    client.arrive(&question.directory(2));
+    client.session.refresh();
+    let question = client.wait_for_question();
+    client.arrive(&question.directory(1));
+    assert_eq!(client.session.figures().directories, 2);
+    // Whoever goes on showing it is there indeed.
+    client.now_us += SETTINGS.deadline_us;
+    let question = client.wait_for_question();
+    client.arrive(&question.directory(1));
+    assert_eq!(client.session.figures().directories, 3);
+}
