@@ -51,7 +51,7 @@ macro_rules! operation {
                     Failure::Away => $name::Away,
                     Failure::Overloaded => $name::Overloaded,
                     Failure::Silent | Failure::Forgotten => $name::Silent,
-                    Failure::Protocol | Failure::Superseded | Failure::TooLarge => $name::Protocol,
+                    Failure::Protocol | Failure::TooLarge => $name::Protocol,
                 }
             }
         }

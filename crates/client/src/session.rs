@@ -104,8 +104,6 @@ pub enum Failure {
     Away,
     /// The server has refused it for lack of room each time that it was sent, until it was given up. Not carried out.
     Overloaded,
-    /// Not carried out: a newer change of the key by this session has been.
-    Superseded,
     /// The server no longer knows whether the change was carried out.
     Forgotten,
     /// The server calls the request malformed, each time that it was sent, or its answer is. A change was not carried out.
@@ -475,6 +473,12 @@ impl<T> Session<T> {
         flight.upload = None;
         let (owner, mutation) = (usize::from(flight.owner), flight.mutation.take());
         self.free.push(place);
+        self.settle(owner, mutation);
+    }
+
+    /// The owner's lane has a mutation less, if it was one.
+    #[inline(always)]
+    fn settle(&mut self, owner: usize, mutation: Option<u32>) {
         if let Some(mutation) = mutation
             && let Some(lane) = self.lanes.get_mut(owner)
             && lane.settle(mutation)

@@ -210,3 +210,21 @@ fn a_directory_that_was_left_is_not_taken_back_soon() {
     client.arrive(&question.directory(1));
     assert_eq!(client.session.figures().directories, 3);
 }
+
+/// A change that another has overtaken has a new number. What was said of the old one does not concern it any more.
+#[test]
+fn what_was_overtaken_is_numbered_anew_once() {
+    let (mut client, _) = Client::connected(SETTINGS);
+    client.ask(INCREMENT, 1);
+    let first = client.sent()[0].clone();
+    client.arrive(&first.status(Status::Superseded));
+    let second = client.sent()[0].clone();
+    assert_eq!(second.mutation().1, first.mutation().1 + 1);
+    client.arrive(&first.status(Status::Superseded));
+    client.arrive(&first.status(Status::Counted));
+    assert!(client.sent().is_empty() && client.told.is_empty());
+    let third = client.after(SETTINGS.resend_longest_us)[0].clone();
+    assert_eq!(third.mutation(), second.mutation());
+    client.arrive(&second.status(Status::Counted));
+    assert_eq!(client.told, [(1, Ok(Status::Counted))]);
+}

@@ -5,24 +5,22 @@
 
 #[path = "support/native.rs"]
 mod native;
+#[path = "support/network.rs"]
+mod network;
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
 use std::net::SocketAddr;
 
 use glimmer_client::{
     Ask, Change, Direction, Failure, Reply, Session, Settings, Status, StoreMode, What,
 };
 use glimmer_proto::native::directory::Access;
-use native::{Sent, Server};
+use native::Server;
+use network::{Faults, Network};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
 const WORKERS: usize = 3;
 const KEYS: usize = 24;
 const OPERATIONS: usize = 1_500;
-/// A tenth of the time of the network is an outage, longer than the client's patience.
-const OUTAGE_US: u64 = 400_000;
-const OUTAGE_EVERY_US: u64 = 4_000_000;
 
 const SETTINGS: Settings = Settings {
     resend_first_us: 4_000,
@@ -36,55 +34,6 @@ const SETTINGS: Settings = Settings {
     retry_us: 1_000_000,
     eject: false,
 };
-
-/// A datagram under way: when it arrives, a number to keep order by, whither (none: to the client), and its bytes.
-type Packet = Reverse<(u64, u64, Option<usize>, Vec<u8>)>;
-
-/// What a network does to a datagram, in thousandths of them.
-#[derive(Clone, Copy, Debug)]
-struct Faults {
-    lost: u32,
-    repeated: u32,
-    cut: u32,
-    delay_us_max: u64,
-    has_outages: bool,
-}
-
-struct Network {
-    faults: Faults,
-    rng: SmallRng,
-    under_way: BinaryHeap<Packet>,
-    count: u64,
-}
-
-impl Network {
-    fn carry(&mut self, to: Option<usize>, bytes: &[u8], stride: usize, now_us: u64) {
-        for datagram in bytes.chunks(stride) {
-            let is_out = self.faults.has_outages && now_us % OUTAGE_EVERY_US < OUTAGE_US;
-            if is_out || self.rng.random_ratio(self.faults.lost, 1000) {
-                continue;
-            }
-            let mut copies = 1;
-            if self.rng.random_ratio(self.faults.repeated, 1000) {
-                copies += 1;
-            }
-            for copy in 0..copies {
-                let mut bytes = datagram.to_vec();
-                if self.rng.random_ratio(self.faults.cut, 1000) {
-                    bytes.truncate(self.rng.random_range(0..bytes.len()));
-                }
-                // What is repeated may come very late.
-                let delay_us = match copy {
-                    0 => self.rng.random_range(20..=self.faults.delay_us_max),
-                    _ => self.rng.random_range(20..=1_500_000),
-                };
-                self.count += 1;
-                let packet = (now_us + delay_us, self.count, to, bytes);
-                self.under_way.push(Reverse(packet));
-            }
-        }
-    }
-}
 
 /// A change, or a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -297,12 +246,7 @@ fn run_directed(
     let mut server = Server::directed(by, access, WORKERS);
     let client: SocketAddr = "127.0.0.1:9000".parse().unwrap();
     let mut session: Session<usize> = Session::new(settings, rng.random());
-    let mut network = Network {
-        faults,
-        rng: SmallRng::seed_from_u64(rng.random()),
-        under_way: BinaryHeap::new(),
-        count: 0,
-    };
+    let mut network = Network::new(faults, rng.random());
     let mut keys: Vec<Key> = (0..KEYS).map(|_| Key::new()).collect();
     let (mut asked, mut answered, mut silent) = (0, 0, 0);
     let mut now_us = 0;
@@ -338,7 +282,7 @@ fn run_directed(
         });
         // What arrives next, or the next time that the client wakes.
         let wakes_us = session.wakes_us().unwrap_or(u64::MAX);
-        let arrives_us = (network.under_way.peek()).map_or(u64::MAX, |packet| packet.0.0);
+        let arrives_us = network.arrives_us();
         if wakes_us == u64::MAX && session.under_way() == 0 && told.is_empty() {
             if asked >= OPERATIONS + KEYS {
                 break;
@@ -363,24 +307,9 @@ fn run_directed(
         } else {
             next_us
         };
-        let mut arrived: BTreeMap<usize, Vec<Sent>> = BTreeMap::new();
-        while let Some(Reverse((at_us, ..))) = network.under_way.peek()
-            && *at_us <= now_us
-        {
-            let Some(Reverse((_, _, to, bytes))) = network.under_way.pop() else {
-                break;
-            };
-            match to {
-                None => session.arrive(&bytes, now_us, &mut note(&mut told)),
-                Some(worker) => {
-                    let stride = bytes.len().max(1);
-                    let trains = arrived.entry(worker).or_default();
-                    if trains.len() < 32 {
-                        trains.push(Sent { bytes, stride });
-                    }
-                }
-            }
-        }
+        let arrived = network.arrivals(now_us, |bytes| {
+            session.arrive(bytes, now_us, &mut note(&mut told));
+        });
         for (worker, trains) in arrived {
             for reply in server.answer(worker, client, &trains, now_us / 1000) {
                 network.carry(None, &reply.bytes, reply.stride, now_us);

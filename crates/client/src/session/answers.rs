@@ -87,7 +87,7 @@ impl<T> Session<T> {
         let flight = &mut self.flights[place as usize];
         flight.refuse(reply.status);
         match reply.status {
-            Status::Superseded => self.fail(place, Failure::Superseded, on_answer),
+            Status::Superseded if !flight.is_read => self.number_anew(place),
             Status::Forgotten => self.fail(place, Failure::Forgotten, on_answer),
             Status::AskOwner if flight.is_read => self.direct(place),
             Status::AskAlone if flight.phase == Phase::Waiting => {
@@ -102,6 +102,20 @@ impl<T> Session<T> {
             // It is sent again when its wait is over: the server may have more room then, and what was cut off on its way may arrive whole.
             _ => {}
         }
+    }
+
+    /// A newer change of the key, under way at the same time, was executed first. By its number this one never will be, so that it may have another, and be
+    /// sent behind those that have been.
+    #[cold]
+    fn number_anew(&mut self, place: u32) {
+        let flight = &mut self.flights[place as usize];
+        let (owner, mutation) = (usize::from(flight.owner), flight.mutation);
+        flight.begin_anew(SEQUENCE_STEP);
+        if flight.phase != Phase::Grounded {
+            self.direct(place);
+        }
+        self.figures.resent += 1;
+        self.settle(owner, mutation);
     }
 
     /// The server has a part of a request in fragments.

@@ -21,11 +21,12 @@ impl<T> Session<T> {
     pub fn depart(&mut self, now_us: u64, send: &mut impl FnMut(Port, &[u8], usize)) {
         self.ask_directory(now_us, send);
         while let Some(place) = self.ready.pop_front() {
-            let flight = &self.flights[place as usize];
-            // Its place may have been given to another since.
+            let flight = &mut self.flights[place as usize];
+            // Its place may have been given to another since, and it may be in the queue twice.
             if flight.phase != Phase::Ready || flight.upload.is_some() {
                 continue;
             }
+            flight.phase = Phase::Waiting;
             // What is sent again goes alone, as its reply may not have fitted beside others; and what goes on with a long reply.
             let is_new = flight.sends == 0 && flight.reply.is_none();
             let shares = self.packing.shares() && is_new;

@@ -336,8 +336,6 @@ fn understand(pending: &Pending, answer: Result<&Answer<'_>, Failure>) -> Result
     let answer = match answer {
         Ok(answer) => answer,
         Err(Failure::Overloaded | Failure::TooLarge) => return Ok(Meaning::Refused),
-        // A newer write of the key overtook this one: it counts as written over.
-        Err(Failure::Superseded) => return Ok(Meaning::Done),
         Err(Failure::Silent | Failure::Forgotten) => return Ok(Meaning::Lost),
         Err(failure) => bail!("a request of key {:x}: {failure:?}", pending.key.number()),
     };
