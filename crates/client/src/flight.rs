@@ -37,11 +37,15 @@ pub struct Flight<T> {
     /// The core that owns its key, and counts it if it is a mutation.
     pub owner: u16,
     pub sends: u8,
-    /// Copies that were sent and not refused: one of them may have been executed.
+    /// Copies that were sent and are not known to have been refused: one of them may have been executed. As many as can be counted: more, perhaps.
     pub open: u8,
+    /// When the last copy was sent that is known to have been refused.
+    refused_us: u32,
     pub is_read: bool,
-    /// Its number, once it has one.
-    pub mutation: Option<u32>,
+    /// Whether it has its number among the mutations,
+    pub is_numbered: bool,
+    /// which is this one then.
+    mutation: u32,
     /// When it was taken on. What answers an earlier request of the same place shows an earlier time.
     pub asked_us: u64,
     /// Of a reply in fragments: what has arrived.
@@ -64,12 +68,14 @@ pub struct Upload {
 /// Bytes of a request that go into one datagram.
 pub const ALONE_BYTES_MAX: usize = DATAGRAM_BYTES_MAX - RequestHeader::BYTES;
 
+const _: () = assert!(size_of::<Flight<(&(), [u64; 5])>>() == 2 * 64);
+
 impl<T> Flight<T> {
-    /// An unused place.
-    pub fn free() -> Flight<T> {
+    /// An unused place, where sequence numbers go on from this one.
+    pub fn free(sequence: u32) -> Flight<T> {
         Flight {
             tag: None,
-            sequence: 0,
+            sequence,
             phase: Phase::Free,
             until_us: 0,
             record: Vec::new(),
@@ -78,7 +84,9 @@ impl<T> Flight<T> {
             sends: 0,
             open: 0,
             is_read: true,
-            mutation: None,
+            refused_us: 0,
+            is_numbered: false,
+            mutation: 0,
             asked_us: 0,
             reply: None,
             upload: None,
@@ -100,7 +108,7 @@ impl<T> Flight<T> {
         self.sequence = self.sequence.wrapping_add(sequence_step);
         self.sends = 0;
         self.open = 0;
-        self.mutation = None;
+        self.is_numbered = false;
         self.upload = None;
         self.refusal = None;
         if self.reply.take().is_some() {
@@ -108,11 +116,36 @@ impl<T> Flight<T> {
         }
     }
 
-    /// A copy was refused.
+    /// Takes the place for a request that was asked for now.
+    #[inline]
+    pub fn begin(&mut self, is_read: bool, now_us: u64) {
+        self.sends = 0;
+        self.open = 0;
+        self.is_read = is_read;
+        self.is_numbered = false;
+        self.asked_us = now_us;
+        self.refused_us = (now_us as u32).wrapping_sub(1);
+        self.refusal = None;
+    }
+
+    /// The mutation's number, once it has one.
+    #[inline]
+    pub fn mutation(&self) -> Option<u32> {
+        self.is_numbered.then_some(self.mutation)
+    }
+
+    /// A copy that was sent at this time was refused. What is heard of a time again, or of one before, may be the repetition of what has been counted.
     #[cold]
-    pub fn refuse(&mut self, status: Status) {
+    pub fn refuse(&mut self, status: Status, timestamp: u32) {
         self.refusal = Some(status);
-        self.open = self.open.saturating_sub(1);
+        let is_another = timestamp.wrapping_sub(self.refused_us).cast_signed() > 0;
+        let is_known = !matches!(status, Status::AskAlone | Status::Forgotten);
+        if is_another && is_known {
+            self.refused_us = timestamp;
+            if self.open < u8::MAX {
+                self.open = self.open.saturating_sub(1);
+            }
+        }
     }
 
     /// Why it has no answer in time. A server that has refused every copy is known not to have executed it; otherwise only its silence is known.
@@ -155,7 +188,8 @@ impl<T> Flight<T> {
     /// Gives the mutation its number.
     #[inline]
     pub fn set_mutation(&mut self, mutation: u32, reach: Reach) {
-        self.mutation = Some(mutation);
+        self.is_numbered = true;
+        self.mutation = mutation;
         Record::renumber(&mut self.record, mutation, reach);
         self.upload = (self.record.len() > ALONE_BYTES_MAX).then(|| {
             Box::new(Upload {

@@ -327,12 +327,7 @@ impl<T> Session<T> {
         flight.sequence = flight.sequence.wrapping_add(SEQUENCE_STEP);
         flight.record.clear();
         record.write(&mut flight.record);
-        flight.sends = 0;
-        flight.open = 0;
-        flight.is_read = matches!(ask.what, What::Get);
-        flight.mutation = None;
-        flight.asked_us = now_us;
-        flight.refusal = None;
+        flight.begin(matches!(ask.what, What::Get), now_us);
         self.figures.asked += 1;
         if self.directory.is_some() {
             self.direct(place);
@@ -374,10 +369,7 @@ impl<T> Session<T> {
         }
         let place = self.flights.len();
         (place < FLIGHTS_MAX).then(|| {
-            self.flights.push(Flight {
-                sequence: place as u32,
-                ..Flight::free()
-            });
+            self.flights.push(Flight::free(place as u32));
             place as u32
         })
     }
@@ -423,7 +415,7 @@ impl<T> Session<T> {
         let may_turn = if flight.is_read {
             any_port.reads && flight.refusal != Some(Status::AskOwner)
         } else {
-            if flight.mutation.is_none() {
+            if !flight.is_numbered {
                 match lanes[owner].number(directory.mutation_window) {
                     Some((mutation, reach)) => flight.set_mutation(mutation, reach),
                     None => {
@@ -471,7 +463,7 @@ impl<T> Session<T> {
         flight.phase = Phase::Free;
         flight.reply = None;
         flight.upload = None;
-        let (owner, mutation) = (usize::from(flight.owner), flight.mutation.take());
+        let (owner, mutation) = (usize::from(flight.owner), flight.mutation());
         self.free.push(place);
         self.settle(owner, mutation);
     }

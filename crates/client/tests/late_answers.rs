@@ -228,3 +228,48 @@ fn what_was_overtaken_is_numbered_anew_once() {
     client.arrive(&second.status(Status::Counted));
     assert_eq!(client.told, [(1, Ok(Status::Counted))]);
 }
+
+/// The second copy is executed, and its answer is lost. What arrives again is the refusal of the first.
+#[test]
+fn a_refusal_that_arrives_again_says_nothing_of_other_copies() {
+    let waits = SETTINGS.resend_longest_us;
+    for (again, expected) in [(0, Failure::Silent), (1, Failure::Overloaded)] {
+        let (mut client, _) = Client::connected(SETTINGS);
+        client.ask(INCREMENT, 1);
+        let first = client.sent()[0].status(Status::Overloaded);
+        client.arrive(&first);
+        while client.told.is_empty() {
+            let requests = client.after(waits);
+            let requests = requests.iter().filter(|sent| sent.header.count == 1);
+            for request in requests {
+                let refusal = request.status(Status::Overloaded);
+                client.arrive([&first, &refusal][again]);
+            }
+        }
+        assert_eq!(client.told, [(1, Err(expected))]);
+    }
+}
+
+/// It is told of a request that may have been executed, but whose answer did not fit.
+#[test]
+fn what_is_to_be_asked_alone_may_have_been_executed() {
+    let settings = Settings {
+        requests_per_datagram: 32,
+        ..SETTINGS
+    };
+    let (mut client, _) = Client::connected(settings);
+    client.ask(INCREMENT, 1);
+    client.ask(INCREMENT, 2);
+    let both = client.sent()[0].clone();
+    assert_eq!(both.header.count, 2);
+    client.arrive(&both.status(Status::AskAlone));
+    let mut sent = client.sent();
+    while client.told.is_empty() {
+        for request in sent.iter().filter(|sent| sent.header.count == 1) {
+            client.arrive(&request.status(Status::Overloaded));
+        }
+        sent = client.after(SETTINGS.resend_longest_us);
+    }
+    let told: Vec<_> = client.told.iter().map(|&(_, told)| told).collect();
+    assert_eq!(told, [Err(Failure::Silent), Err(Failure::Silent)]);
+}

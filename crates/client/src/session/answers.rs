@@ -35,11 +35,13 @@ impl<T> Session<T> {
         };
         match header.kind {
             Kind::Replies => match Reply::read(rest) {
-                Some((reply, _)) => self.take_reply(place, &reply, on_answer),
+                Some((reply, _)) => self.take_reply(place, &reply, header.timestamp, on_answer),
                 None => self.figures.ignored += 1,
             },
             Kind::Progress => self.take_progress(place, rest),
-            Kind::FragmentReply => self.take_fragment(place, rest, now_us, on_answer),
+            Kind::FragmentReply => {
+                self.take_fragment(place, rest, (header.timestamp, now_us), on_answer)
+            }
             _ => self.figures.ignored += 1,
         }
     }
@@ -68,7 +70,7 @@ impl<T> Session<T> {
             rest = &rest[bytes..];
             has_fitted &= reply.status != Status::AskAlone;
             if let Some(place) = self.place_of(sequence) {
-                self.take_reply(place, &reply, on_answer);
+                self.take_reply(place, &reply, header.timestamp, on_answer);
             }
         }
         self.packing.learn(has_fitted);
@@ -79,13 +81,14 @@ impl<T> Session<T> {
         &mut self,
         place: u32,
         reply: &Reply<'_>,
+        timestamp: u32,
         on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
     ) {
         if reply.status.is_executed() {
             return self.finish(place, Ok(reply), on_answer);
         }
         let flight = &mut self.flights[place as usize];
-        flight.refuse(reply.status);
+        flight.refuse(reply.status, timestamp);
         match reply.status {
             Status::Superseded if !flight.is_read => self.number_anew(place),
             Status::Forgotten => self.fail(place, Failure::Forgotten, on_answer),
@@ -109,7 +112,7 @@ impl<T> Session<T> {
     #[cold]
     fn number_anew(&mut self, place: u32) {
         let flight = &mut self.flights[place as usize];
-        let (owner, mutation) = (usize::from(flight.owner), flight.mutation);
+        let (owner, mutation) = (usize::from(flight.owner), flight.mutation());
         flight.begin_anew(SEQUENCE_STEP);
         if flight.phase != Phase::Grounded {
             self.direct(place);
@@ -139,7 +142,7 @@ impl<T> Session<T> {
         &mut self,
         place: u32,
         rest: &[u8],
-        now_us: u64,
+        (timestamp, now_us): (u32, u64),
         on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
     ) {
         let flight = &mut self.flights[place as usize];
@@ -164,7 +167,7 @@ impl<T> Session<T> {
                     return;
                 };
                 match Reply::read(assembly.bytes()) {
-                    Some((reply, _)) => self.take_reply(place, &reply, on_answer),
+                    Some((reply, _)) => self.take_reply(place, &reply, timestamp, on_answer),
                     None => self.fail(place, Failure::Protocol, on_answer),
                 }
             }
