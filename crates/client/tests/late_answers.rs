@@ -273,3 +273,33 @@ fn what_is_to_be_asked_alone_may_have_been_executed() {
     let told: Vec<_> = client.told.iter().map(|&(_, told)| told).collect();
     assert_eq!(told, [Err(Failure::Silent), Err(Failure::Silent)]);
 }
+
+/// Places, and with them sequence numbers, are used again. An answer to several requests is for those that were in its datagram.
+#[test]
+fn an_answer_to_several_is_not_that_of_a_later_request() {
+    const USES: usize = 1 << 14;
+    let settings = Settings {
+        requests_per_datagram: 32,
+        deadline_us: 1_000,
+        away_after: 0,
+        ..SETTINGS
+    };
+    let (mut client, _) = Client::connected(settings);
+    client.ask(What::Get, 1);
+    client.ask(What::Get, 2);
+    let both = client.sent()[0].clone();
+    client.after(settings.deadline_us + settings.resend_first_us);
+    assert_eq!(client.told.len(), 2, "they have been given up");
+    for _ in 1..USES {
+        client.ask(What::Get, 3);
+        let request = client.sent()[0].clone();
+        client.arrive(&request.status(Status::NotFound));
+    }
+    client.told.clear();
+    client.ask(What::Get, 4);
+    let request = client.sent()[0].clone();
+    client.arrive(&both.status(Status::NotFound));
+    assert_eq!(client.told, []);
+    client.arrive(&request.status(Status::NotFound));
+    assert_eq!(client.told, [(4, Ok(Status::NotFound))]);
+}

@@ -1,6 +1,8 @@
 //! What arrives: answers, parts of answers, refusals, and the directory.
 
-use super::{AnyPort, Failure, Known, Left, Question, SEQUENCE_STEP, Session};
+use super::{
+    AnyPort, Failure, Known, Left, PLACE_BITS, Question, SEQUENCE_STEP, Session, is_between,
+};
 use crate::flight::Phase;
 use crate::lane::Lane;
 use glimmer_proto::native::directory::Direction;
@@ -26,10 +28,9 @@ impl<T> Session<T> {
             return self.take_directory(&header, rest, now_us);
         }
         if self.parcels.has_mark(header.sequence) {
-            return self.take_several(&header, rest, on_answer);
+            return self.take_several(&header, rest, now_us, on_answer);
         }
-        let place = self.place_of(header.sequence);
-        let Some(place) = place.filter(|&place| self.is_current(place, header.timestamp)) else {
+        let Some(place) = self.place_of(header.sequence, header.timestamp, now_us) else {
             self.figures.ignored += 1;
             return;
         };
@@ -51,6 +52,7 @@ impl<T> Session<T> {
         &mut self,
         header: &ReplyHeader,
         mut rest: &[u8],
+        now_us: u64,
         on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
     ) {
         if header.kind != Kind::Replies {
@@ -69,7 +71,7 @@ impl<T> Session<T> {
             };
             rest = &rest[bytes..];
             has_fitted &= reply.status != Status::AskAlone;
-            if let Some(place) = self.place_of(sequence) {
+            if let Some(place) = self.place_of(sequence, header.timestamp, now_us) {
                 self.take_reply(place, &reply, header.timestamp, on_answer);
             }
         }
@@ -187,11 +189,16 @@ impl<T> Session<T> {
         }
     }
 
-    /// Whether something that shows this time answers the request that is in its place now, and not one that was there before.
+    /// The place of the request that is answered by what shows this sequence number and this time: the time of one of its copies, as the number may have
+    /// been another's before.
     #[inline]
-    fn is_current(&self, place: u32, timestamp: u32) -> bool {
-        let asked_us = self.flights[place as usize].asked_us as u32;
-        timestamp.wrapping_sub(asked_us).cast_signed() >= 0
+    fn place_of(&self, sequence: u32, timestamp: u32, now_us: u64) -> Option<u32> {
+        let place = sequence & ((1 << PLACE_BITS) - 1);
+        let flight = self.flights.get(place as usize)?;
+        (flight.sequence == sequence
+            && flight.phase != Phase::Free
+            && is_between(timestamp, flight.asked_us, now_us))
+        .then_some(place)
     }
 
     /// Whether a directory was left so recently that what shows it now may be late. A server whose directory it is keeps showing it, and is believed then.

@@ -88,14 +88,6 @@ impl<T> Session<T> {
         }
     }
 
-    /// A request's place, if it is this one that is there.
-    #[inline]
-    pub(super) fn place_of(&self, sequence: u32) -> Option<u32> {
-        let place = sequence & ((1 << super::PLACE_BITS) - 1);
-        let flight = self.flights.get(place as usize)?;
-        (flight.sequence == sequence && flight.phase != Phase::Free).then_some(place)
-    }
-
     /// Has a request leave once more, to where it went before.
     pub(super) fn depart_again(&mut self, place: u32) {
         let flight = &mut self.flights[place as usize];
