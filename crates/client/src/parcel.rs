@@ -5,6 +5,8 @@
 
 use arrayvec::ArrayVec;
 use glimmer_proto::native::REQUESTS_MAX;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
 
 /// Datagrams that are remembered.
 const PARCELS_MAX: usize = 1 << 12;
@@ -25,16 +27,20 @@ pub struct Parcels {
     next: usize,
     /// What their sequence numbers have that those of requests do not: a bit above the place.
     mark: u32,
+    /// Where the sequence numbers of each place begin.
+    beginnings: SmallRng,
 }
 
 impl Parcels {
-    /// Sequence numbers have `mark` set; below it is the place, and from `2 * mark` on how often the place has been used.
-    pub fn new(mark: u32) -> Parcels {
+    /// Sequence numbers have `mark` set; below it is the place, and from `2 * mark` on how often the place has been used, counted from a number that
+    /// follows from the seed.
+    pub fn new(mark: u32, seed: u64) -> Parcels {
         assert!(mark.is_power_of_two() && PARCELS_MAX <= mark as usize);
         Parcels {
             parcels: Vec::new(),
             next: 0,
             mark,
+            beginnings: SmallRng::seed_from_u64(seed),
         }
     }
 
@@ -52,7 +58,10 @@ impl Parcels {
         let parcel = Parcel {
             sequence: match used_before {
                 Some(sequence) => sequence.wrapping_add(self.mark << 1),
-                None => place as u32 | self.mark,
+                None => {
+                    let uses = self.beginnings.random::<u32>() & !((self.mark << 1) - 1);
+                    uses | self.mark | place as u32
+                }
             },
             sent_us: now_us,
             contents,
@@ -128,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_datagram_is_answered_once_and_by_its_own_answer() {
-        let mut parcels = Parcels::new(MARK);
+        let mut parcels = Parcels::new(MARK, 1);
         let one = parcels.begin(contents(10), 5);
         let two = parcels.begin(contents(20), 5);
         assert!(one != two && parcels.has_mark(one) && !parcels.has_mark(10));
@@ -141,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_oldest_is_forgotten() {
-        let mut parcels = Parcels::new(MARK);
+        let mut parcels = Parcels::new(MARK, 1);
         let first = parcels.begin(contents(10), 5);
         let second = parcels.begin(contents(20), 5);
         for _ in 1..PARCELS_MAX {

@@ -178,6 +178,8 @@ pub struct Session<T> {
     left: Option<Left>,
     flights: Vec<Flight<T>>,
     free: Vec<u32>,
+    /// Where the sequence numbers of each place begin: who does not see them is not to guess them.
+    beginnings: SmallRng,
     /// Places of requests that are to be sent.
     ready: VecDeque<u32>,
     /// Places of requests that wait for the directory.
@@ -240,6 +242,7 @@ impl<T> Session<T> {
     pub fn new(settings: Settings, client: u64) -> Session<T> {
         let mut rng = SmallRng::seed_from_u64(client);
         let last_question = rng.random();
+        let parcels = Parcels::new(1 << PLACE_BITS, rng.random());
         Session {
             settings,
             client,
@@ -249,12 +252,13 @@ impl<T> Session<T> {
             left: None,
             flights: Vec::new(),
             free: Vec::new(),
+            beginnings: rng,
             ready: VecDeque::new(),
             grounded: Vec::new(),
             uploads: VecDeque::new(),
             lanes: Vec::new(),
             groups: Groups::default(),
-            parcels: Parcels::new(1 << PLACE_BITS),
+            parcels,
             packing: Packing::new(settings.requests_per_datagram),
             inspect_us: 0,
             turn: 0,
@@ -267,6 +271,13 @@ impl<T> Session<T> {
     /// What the server says of itself, once it is known.
     pub fn directory(&self) -> Option<&Directory> {
         self.directory.as_ref().map(|known| &known.directory)
+    }
+
+    /// Whether the server has a core at this port. What comes from any other is nothing of the server's, but for what comes from the port that it is known by.
+    /// Its addresses are not compared: a server that has several may answer from another than it was asked at.
+    pub fn has_port(&self, port: u16) -> bool {
+        self.directory()
+            .is_some_and(|directory| directory.ports.contains(&port))
     }
 
     /// Requests that have no answer yet.
@@ -369,7 +380,8 @@ impl<T> Session<T> {
         }
         let place = self.flights.len();
         (place < FLIGHTS_MAX).then(|| {
-            self.flights.push(Flight::free(place as u32));
+            let uses = self.beginnings.random::<u32>() & !(SEQUENCE_STEP - 1);
+            self.flights.push(Flight::free(uses | place as u32));
             place as u32
         })
     }

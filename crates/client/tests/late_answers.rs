@@ -303,3 +303,29 @@ fn an_answer_to_several_is_not_that_of_a_later_request() {
     client.arrive(&request.status(Status::NotFound));
     assert_eq!(client.told, [(4, Ok(Status::NotFound))]);
 }
+
+/// Whoever sees no datagram does not know which numbers answers have, nor at which times they are believed.
+#[test]
+fn sequence_numbers_are_not_to_be_guessed() {
+    let mut beginnings = Vec::new();
+    for seed in 0..50 {
+        let mut client = Client::new(SETTINGS);
+        client.session = Session::new(SETTINGS, seed);
+        let question = client.sent()[0].clone();
+        client.arrive(&question.directory(1));
+        client.ask(What::Get, 1);
+        client.ask(What::Get, 2);
+        let sent = client.sent();
+        let numbers = [&question, &sent[0], &sent[1]].map(|sent| sent.header.sequence);
+        // What is above the place and the mark.
+        beginnings.extend(numbers.map(|number| number >> 18));
+
+        let mut ahead = sent[0].clone();
+        ahead.header.timestamp = client.now_us as u32 + 1_000;
+        client.arrive(&ahead.status(Status::Found));
+        assert_eq!(client.told, []);
+    }
+    beginnings.sort_unstable();
+    beginnings.dedup();
+    assert!(beginnings.len() > 140, "of 150: {}", beginnings.len());
+}

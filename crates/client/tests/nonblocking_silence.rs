@@ -29,6 +29,8 @@ const SETTINGS: Settings = Settings {
 struct Server {
     port: u16,
     is_silent: Rc<Cell<bool>>,
+    /// Whether somebody answers in its stead, from another port.
+    is_replaced: Rc<Cell<bool>>,
     /// Datagrams with requests that it was sent.
     heard: Rc<Cell<u32>>,
 }
@@ -39,10 +41,13 @@ impl Server {
         let server = Server {
             port: socket.local_addr().unwrap().port(),
             is_silent: Rc::default(),
+            is_replaced: Rc::default(),
             heard: Rc::default(),
         };
+        let other = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let (port, is_silent, heard) =
             (server.port, server.is_silent.clone(), server.heard.clone());
+        let is_replaced = server.is_replaced.clone();
         spawn_local(async move {
             let mut datagram = [0; 2048];
             loop {
@@ -51,6 +56,7 @@ impl Server {
                 heard.set(heard.get() + u32::from(header.kind == Kind::Requests));
                 if !is_silent.get() {
                     let reply = reply(&header, &datagram[RequestHeader::BYTES..bytes], port);
+                    let socket = if is_replaced.get() { &other } else { &socket };
                     socket.send_to(&reply, from).await.unwrap();
                 }
             }
@@ -173,6 +179,20 @@ async fn keys_of_a_server_that_is_away_move_and_come_back() {
         for (key, server) in [(moves, &servers[0]), (stays, &servers[1])] {
             assert_eq!(ask(&client, &key).await.unwrap(), server.port);
         }
+    };
+    LocalSet::new().run_until(test).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_from_no_port_of_the_servers_is_no_answer() {
+    let test = async {
+        let server = Server::start().await;
+        let address = ("127.0.0.1", server.port);
+        let client = Client::connect_with(address, SETTINGS).await.unwrap();
+        server.is_replaced.set(true);
+        assert!(matches!(ask(&client, b"key").await, Err(GetError::Silent)));
+        server.is_replaced.set(false);
+        assert_eq!(ask(&client, b"key").await.unwrap(), server.port);
     };
     LocalSet::new().run_until(test).await;
 }

@@ -145,6 +145,10 @@ impl Link {
 
     fn receive(&mut self, trains: &mut Trains, now_us: u64, mut on_answer: &mut OnAnswer<'_>) {
         for train in 0..self.socket.receive_trains(trains) {
+            let port = trains.peer(train).port();
+            if port != self.server.port() && !self.session.has_port(port) {
+                continue;
+            }
             for datagram in trains.bytes(train).chunks(trains.stride(train)) {
                 self.session.arrive(datagram, now_us, &mut on_answer);
             }

@@ -127,7 +127,7 @@ async fn drive(shared: Arc<Shared>, socket: AsyncFd<Descriptor>, server: SocketA
             readable = socket.readable() => {
                 // It fails only when the runtime is coming to its end, and the task with it.
                 let Ok(mut readable) = readable else { return };
-                let received = receive(&shared, &socket.get_ref().0, &mut trains);
+                let received = receive(&shared, &socket.get_ref().0, server, &mut trains);
                 if received < DATAGRAMS_MAX {
                     readable.clear_ready();
                 }
@@ -157,11 +157,15 @@ fn send(shared: &Shared, socket: &Socket, server: SocketAddr) -> Option<u64> {
 }
 
 /// Takes in what has arrived. Returns how many trains that were.
-fn receive(shared: &Shared, socket: &Socket, trains: &mut Trains) -> usize {
+fn receive(shared: &Shared, socket: &Socket, server: SocketAddr, trains: &mut Trains) -> usize {
     let received = socket.receive_trains(trains);
     let now_us = shared.now_us();
     let mut session = shared.session();
     for train in 0..received {
+        let port = trains.peer(train).port();
+        if port != server.port() && !session.has_port(port) {
+            continue;
+        }
         for datagram in trains.bytes(train).chunks(trains.stride(train)) {
             // Nobody waits for the answer if its receiver is gone.
             session.arrive(datagram, now_us, &mut |answered: Answered, reply| {

@@ -19,7 +19,10 @@ pub struct Peer {
     bytes: libc::socklen_t,
 }
 
-/// Where a name has its address, behind family and port; of IPv6, behind the flow as well.
+/// Where a name has its port, of either family,
+const PORT_AT: usize = offset_of!(libc::sockaddr_in, sin_port);
+const _: () = assert!(PORT_AT == offset_of!(libc::sockaddr_in6, sin6_port));
+/// and its address, behind family and port; of IPv6, behind the flow as well.
 const V4_AT: usize = offset_of!(libc::sockaddr_in, sin_addr);
 const V6_AT: usize = offset_of!(libc::sockaddr_in6, sin6_addr);
 /// How an IPv6 address begins that stands for one of IPv4.
@@ -58,6 +61,13 @@ impl Peer {
                 .map_or(0, |bytes| u64::from_be_bytes(*bytes)),
             None => 0,
         }
+    }
+
+    /// Its port; 0 if it is nobody.
+    pub fn port(&self) -> u16 {
+        let bytes = self.as_bytes().get(PORT_AT..);
+        let bytes = bytes.and_then(|bytes| bytes.first_chunk());
+        bytes.map_or(0, |bytes| u16::from_be_bytes(*bytes))
     }
 
     /// Whether both are the same.
@@ -266,6 +276,17 @@ mod tests {
         assert_eq!(network("[2001:db8:1:2::1]:5"), 0x2001_0DB8_0001_0002);
         assert_eq!(network("[2001:db8:1:2:3:4:5:6]:7"), 0x2001_0DB8_0001_0002);
         assert_eq!(Peer::nobody().network(), 0);
+    }
+
+    #[test]
+    fn a_port_is_that_of_the_address() {
+        for address in ["10.1.2.3:513", "[2001:db8::1]:513"] {
+            assert_eq!(
+                Peer::from(address.parse::<SocketAddr>().unwrap()).port(),
+                513
+            );
+        }
+        assert_eq!(Peer::nobody().port(), 0);
     }
 
     fn socket() -> (UdpSocket, Peer) {
