@@ -24,7 +24,7 @@ TEXTS = {
     NON_NUMERIC: b"Non-numeric server-side value for incr or decr",
     AUTH_ERROR: b"Auth failure.",
     UNKNOWN: b"Unknown command",
-    OUT_OF_MEMORY: b"Out of memory",
+    OUT_OF_MEMORY: b"Out of memory allocating item",
 }
 
 

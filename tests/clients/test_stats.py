@@ -60,6 +60,15 @@ def test_counts_are_memcacheds(server_or_peer):
         assert figures[name] == expected, name
 
 
+def test_memcached_tool_shows_the_class(server, ours):
+    """memcached-tool passes over a class without pages."""
+    with server.wire() as wire:
+        wire.exchange(store(b"1"), STORED)
+    slabs, items = server.stats("slabs"), server.stats("items")
+    assert int(slabs["1:total_pages"]) > 0 and int(slabs["1:chunk_size"]) == 8 and slabs["1:used_chunks"] == "1"
+    assert items["items:1:number"] == "1" and items["items:1:outofmemory"] == "0"
+
+
 def test_what_counts_as_what(server_or_peer):
     """`gat` is a touch and no get; what is made where there is none, or only marked, is neither miss nor delete."""
     server = server_or_peer

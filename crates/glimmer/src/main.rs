@@ -55,7 +55,7 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("glimmer: {error:#}");
+            eprintln!("glimmer: {}", told(&error));
             ExitCode::from(serve::exit_code(&error).unwrap_or(1))
         }
     }
@@ -74,6 +74,21 @@ fn command(mut arguments: Vec<OsString>) -> Result<Command, clap::Error> {
     let matches = memcached.try_get_matches_from(arguments)?;
     let Memcached { arguments } = Memcached::from_arg_matches(&matches)?;
     Ok(Command::Serve(Box::new(arguments)))
+}
+
+/// An error and what it came of, each said once: many messages end with their cause.
+fn told(error: &anyhow::Error) -> String {
+    error
+        .chain()
+        .skip(1)
+        .fold(error.to_string(), |text, cause| {
+            let cause = cause.to_string();
+            if text.ends_with(&cause) {
+                text
+            } else {
+                format!("{text}: {cause}")
+            }
+        })
 }
 
 /// Help and version as clap prints them; anything wrong as one line.
@@ -111,6 +126,15 @@ mod tests {
     fn the_command_line_is_sound() {
         Arguments::command().debug_assert();
         Memcached::command().debug_assert();
+    }
+
+    #[test]
+    fn every_cause_is_told_once() {
+        let cause = || std::io::Error::other("in use");
+        let twice = anyhow::Error::new(cause()).context("cannot listen: in use");
+        assert_eq!(told(&twice), "cannot listen: in use");
+        let once = anyhow::Error::new(cause()).context("cannot listen");
+        assert_eq!(told(&once), "cannot listen: in use");
     }
 
     #[test]

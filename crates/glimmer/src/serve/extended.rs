@@ -52,6 +52,7 @@ use Effect::*;
 
 const ANY: RangeInclusive<i64> = 0..=u32::MAX as i64;
 const SLABS: &str = "there are no slabs";
+const STORAGE: &str = "items are kept in memory only";
 const SEGMENTS: &str = "there are no LRU segments";
 const CRAWLER: &str = "items are listed as fast as the client takes them";
 const INDEX: &str = "the index grows and shrinks by itself";
@@ -148,11 +149,14 @@ const OPTIONS: &[(&str, Value, Effect)] = &[
         Value::Text,
         Nothing("sockets are not marked"),
     ),
+    ("ext_page_size", Value::Whole(ANY), Nothing(STORAGE)),
+    ("ext_threads", Value::Whole(ANY), Nothing(STORAGE)),
     (
-        "ext_path",
-        Value::Text,
-        Refuse("items are kept in memory only"),
+        "slab_automove_freeratio",
+        Value::Above(0.0, f64::INFINITY),
+        Nothing(SLABS),
     ),
+    ("ext_path", Value::Text, Refuse(STORAGE)),
     (
         "proxy_config",
         Value::Text,

@@ -43,7 +43,7 @@ impl Status {
             Status::NonNumeric => "Non-numeric server-side value for incr or decr",
             Status::AuthError => "Auth failure.",
             Status::UnknownCommand => "Unknown command",
-            Status::OutOfMemory => "Out of memory",
+            Status::OutOfMemory => "Out of memory allocating item",
         }
     }
 }
