@@ -75,6 +75,8 @@ def test_a_port_in_use(ours):
         (["-o", "hashpower=9"], 1, "hashpower=9"),
         (["-Y", "/nonexistent", "-B", "binary"], 64, "-Y"),
         (["--mode", "none"], 1, "cache, store"),
+        (["-M", "--mode", "cache"], 64, "-M is --mode store"),
+        (["--table", "memc3", "--evict", "lru"], 64, "--evict"),
         (["--access", "none"], 1, "erew, crew, crcw"),
         (["--evict", "random"], 1, "fifo, lru, s3fifo"),
         (["--lru-threshold", "7"], 1, "--lru-threshold 7"),
@@ -183,6 +185,9 @@ def test_it_says_that_it_is_ready(ours):
     server = Server("-t", 1, "-v")
     assert server.stop() == 0
     assert f"ready on 127.0.0.1:{server.port}: 64 MiB, 1 worker, crcw, s3fifo" in server.errors
+    server = Server("-t", 1, "-M")
+    assert server.stop() == 0
+    assert "1 worker, crcw, store mode" in server.errors
 
 
 def test_several_addresses(ours):

@@ -279,3 +279,6 @@ def test_refused_values_are_counted(ours):
             refused += wire.line() != STORED
         assert 0 < refused < 1000
         assert server.stats()["store_no_memory"] == str(refused)
+        stats, own = server.stats(), server.stats("glimmer")
+        assert stats["total_items"] == str(1000 - refused)
+        assert (own["mode"], own["evict"], own["stores_refused"]) == ("store", "none", str(refused))

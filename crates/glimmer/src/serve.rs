@@ -164,12 +164,12 @@ pub struct Arguments {
     #[arg(short = 'M', long, help_heading = MEMORY)]
     disable_evictions: bool,
 
-    /// What happens when the memory is full: cache or store
+    /// What happens when the memory is full: cache or store [default: cache, with -M store]
     ///
     /// cache: items leave, by the rule of --evict. store: a store that finds no room is refused with an error, and nothing leaves unless a client says
-    /// so or it expires; the old value of a key whose overwriting is refused stays. --item-size-hint and --evict mean nothing then.
-    #[arg(long, value_name = "MODE", default_value_t = Mode::Cache, help_heading = MEMORY)]
-    mode: Mode,
+    /// so or it expires; the old value of a key whose overwriting is refused stays. --item-size-hint means nothing then, and there is no --evict.
+    #[arg(long, value_name = "MODE", help_heading = MEMORY)]
+    mode: Option<Mode>,
 
     /// Keep all memory from being paged out
     #[arg(short = 'k', long, help_heading = MEMORY)]
@@ -208,13 +208,13 @@ pub struct Arguments {
     #[arg(long, value_name = "TABLE", default_value_t = TableKind::Mica, help_heading = MEMORY)]
     table: TableKind,
 
-    /// What leaves when the memory is full: fifo, lru or s3fifo
+    /// What leaves when the memory is full: fifo, lru or s3fifo [default: s3fifo]
     ///
     /// fifo: the oldest item. lru: an item that is read in the older part of the log is put back at its tail, so that roughly the least
     /// recently used leaves. s3fifo: an item that was read since it came stays, one that was not goes; it resists scans, costs next to nothing on a
-    /// read, and is the default because it has the best hit ratio of the three.
-    #[arg(long, value_name = "RULE", default_value_t = EvictionRule::S3Fifo, help_heading = MEMORY)]
-    evict: EvictionRule,
+    /// read, and is the default because it has the best hit ratio of the three. Only with --mode cache and --table mica.
+    #[arg(long, value_name = "RULE", help_heading = MEMORY)]
+    evict: Option<EvictionRule>,
 
     /// With --evict lru: the newer share of the log in which a read moves nothing, 0 to 1
     ///
@@ -316,6 +316,30 @@ impl Arguments {
         Ok(())
     }
 
+    /// What happens when the memory is full, if the flags that say so agree.
+    fn mode(&self) -> anyhow::Result<Mode> {
+        let mode = match (self.disable_evictions, self.mode) {
+            (true, Some(Mode::Cache)) => {
+                return Err(Refused::usage(
+                    "-M is --mode store: leave it out, or leave --mode cache out",
+                ));
+            }
+            (true, _) => Mode::Store,
+            (false, mode) => mode.unwrap_or(Mode::Cache),
+        };
+        let reason = match (mode, self.table) {
+            (Mode::Store, TableKind::Mica) => {
+                "--evict: store mode (--mode store, -M) evicts nothing"
+            }
+            (_, TableKind::Memc3) => "--evict: --table memc3 evicts by CLOCK",
+            (Mode::Cache, TableKind::Mica) => return Ok(mode),
+        };
+        match self.evict {
+            Some(_) => Err(Refused::usage(reason)),
+            None => Ok(mode),
+        }
+    }
+
     fn config(self) -> anyhow::Result<Config> {
         for (is_given, reason) in [
             (
@@ -336,6 +360,7 @@ impl Arguments {
                 "-I: Cannot set item size limit higher than 1/2 of memory max.",
             ));
         }
+        let mode = self.mode()?;
         let extended = Extended::read(&self.extended)?;
         let mut notices = extended.notices;
         const SLABS: &str = "there are no slabs";
@@ -421,14 +446,10 @@ impl Arguments {
             connections_max: self.conn_limit,
             item_bytes_max: self.max_item_size.unwrap_or(limits::ITEM_BYTES_DEFAULT),
             item_bytes_hint: self.item_size_hint,
-            mode: if self.disable_evictions {
-                Mode::Store
-            } else {
-                self.mode
-            },
+            mode,
             access: self.access,
             table: self.table,
-            evict: self.evict,
+            evict: self.evict.unwrap_or(EvictionRule::S3Fifo),
             lru_threshold: self.lru_threshold,
             hugepages: self.hugepages,
             pin: self.pin,

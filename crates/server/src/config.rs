@@ -165,11 +165,12 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// What the rule is called by which items leave: with some tables it is not to be chosen.
+    /// What the rule is called by which items leave: with some tables it is not to be chosen, and in store mode there is `none`.
     pub fn eviction(&self) -> &'static str {
-        match self.table {
-            TableKind::Mica => self.evict.name(),
-            TableKind::Memc3 => "clock",
+        match (self.mode, self.table) {
+            (Mode::Store, _) => "none",
+            (Mode::Cache, TableKind::Mica) => self.evict.name(),
+            (Mode::Cache, TableKind::Memc3) => "clock",
         }
     }
 
@@ -232,7 +233,7 @@ impl Config {
         } else if self.auth_file.is_some() && !self.native.is_empty() {
             Some("-Y excludes native clients, who cannot authenticate; leave --native-port out")
         } else if self.mode == Mode::Store && self.table == TableKind::Memc3 {
-            Some("--table memc3 evicts when it is full; leave --mode out or give --mode cache")
+            Some("--table memc3 evicts when it is full; leave -M and --mode store out")
         } else {
             None
         }

@@ -252,14 +252,17 @@ fn announce(config: &Config, plan: &MemoryPlan, node: &Node) {
     } else {
         "workers"
     };
+    let full = match config.mode {
+        Mode::Cache => config.eviction(),
+        Mode::Store => "store mode",
+    };
     eprintln!(
-        "glimmer {} ready on {}: {} MiB, {} {workers}, {}, {}",
+        "glimmer {} ready on {}: {} MiB, {} {workers}, {}, {full}",
         env!("CARGO_PKG_VERSION"),
         addresses.join(" and "),
         config.memory_bytes >> 20,
         config.workers,
         config.access,
-        config.eviction(),
     );
     if config.user.is_none() && process::is_root() {
         tracing::warn!("running as root; -u USER gives that up");

@@ -141,6 +141,10 @@ fn refusing_instead_of_evicting() {
     assert_eq!(parse("").unwrap().mode, Mode::Cache);
     assert_eq!(parse("-M").unwrap().mode, Mode::Store);
     assert_eq!(parse("--mode store").unwrap().mode, Mode::Store);
+    assert_eq!(parse("-M --mode store").unwrap().mode, Mode::Store);
+    assert_eq!(parse("-M").unwrap().eviction(), "none");
+    assert_eq!(parse("").unwrap().eviction(), "s3fifo");
+    assert_eq!(parse("--table memc3").unwrap().eviction(), "clock");
 }
 
 #[test]
@@ -163,6 +167,12 @@ fn what_is_wrong_is_named() {
         ("-I 33m", "1/2 of memory"),
         ("-B http", "auto, binary, or ascii"),
         ("--mode none", "cache, store"),
+        ("-M --mode cache", "-M is --mode store"),
+        ("-M --evict lru", "evicts nothing"),
+        ("--mode store --evict s3fifo", "evicts nothing"),
+        ("--table memc3 --evict lru", "CLOCK"),
+        ("--table memc3 -M", "--table memc3"),
+        ("--table memc3 --mode store", "--table memc3"),
         ("-Z", "TLS"),
         ("-e /tmp/x", "-e"),
         ("-S", "-Y"),

@@ -171,7 +171,11 @@ impl Sample {
             humantime::format_duration(up)
         );
         if let (Some(access), Some(evict)) = (self.own.get("access"), self.own.get("evict")) {
-            title = format!("glimmer {access} {evict}, {title}");
+            let full = match evict.as_str() {
+                "none" => "store",
+                rule => rule,
+            };
+            title = format!("glimmer {access} {full}, {title}");
         }
         title
     }

@@ -5,6 +5,7 @@ use super::{Snapshot, count};
 
 pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     let (desk, now) = (snapshot.desk, &snapshot.now);
+    lines.put("mode", desk.config.mode);
     lines.put("access", desk.config.access);
     lines.put("table", desk.config.table);
     lines.put("evict", desk.config.eviction());
@@ -20,6 +21,20 @@ pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
         "stale_entries_removed",
         count!(snapshot, table.store.stale_removed),
     );
+    lines.put("stores_refused", count!(snapshot, table.store.refused));
+    lines.put("items_moved", count!(snapshot, table.store.moved));
+    for (name, figure) in [
+        (
+            "index_buckets_added",
+            count!(snapshot, table.store.buckets_added),
+        ),
+        (
+            "index_buckets_merged",
+            count!(snapshot, table.store.buckets_merged),
+        ),
+    ] {
+        lines.put(name, figure);
+    }
     lines.put("reinsertions", count!(snapshot, table.store.reinsertions));
     lines.put(
         "in_place_updates",

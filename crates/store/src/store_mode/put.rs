@@ -31,10 +31,10 @@ impl<A: Access> Writer<'_, A> {
     /// room.
     #[inline]
     fn put_as(&mut self, keyhash: Keyhash, new: Measured<'_>, cas: u64, now: Moment) -> bool {
-        self.shared.counters.stored.add(1);
         let stored = self.try_put(keyhash, new, cas, now).is_ok()
             || self.put_in_room_to_be_found(keyhash, new, cas, now);
         if stored {
+            self.shared.counters.stored.add(1);
             self.state.scan.soonest.note(new.item.expiry);
         }
         stored
