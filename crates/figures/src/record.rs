@@ -121,6 +121,7 @@ impl Record {
             paper,
             ours,
             verdict,
+            bound: _,
         } in shape.failures()
         {
             let _ = write!(
@@ -254,7 +255,7 @@ mod tests {
             "{:?}",
             record.notes
         );
-        assert!(record.to_string().contains("holds |"), "{record}");
+        assert!(record.to_string().contains("holds: at least"), "{record}");
     }
 
     #[test]

@@ -28,8 +28,21 @@ pub struct Finding {
     pub paper: String,
     /// Ours.
     pub ours: String,
+    /// What ours is held against, if that is a number; it may be less than the paper's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<String>,
     /// What became of it.
     pub verdict: Verdict,
+}
+
+impl Finding {
+    /// The verdict, and what it was found by.
+    fn told(&self) -> String {
+        match (&self.verdict, &self.bound) {
+            (Verdict::Holds, Some(bound)) => format!("holds: {bound}"),
+            (verdict, _) => verdict.to_string(),
+        }
+    }
 }
 
 /// Collects findings.
@@ -85,6 +98,7 @@ impl Shape {
             what,
             paper,
             ours.map(|ours| ours.to_string()),
+            None,
             Verdict::Beside,
         );
     }
@@ -97,9 +111,8 @@ impl Shape {
         ours: Option<impl Into<Measured>>,
         bound: f64,
     ) {
-        self.compare(claim, paper, ours, |value| {
-            (value < bound).then(|| format!("it is below {bound}"))
-        });
+        let wrong = |value| (value < bound).then(|| format!("it is below {bound}"));
+        self.compare(claim, paper, ours, format!("at least {bound}"), wrong);
     }
 
     /// The claim holds if `ours` is at most `bound`. Without a measurement it stays open.
@@ -110,9 +123,8 @@ impl Shape {
         ours: Option<impl Into<Measured>>,
         bound: f64,
     ) {
-        self.compare(claim, paper, ours, |value| {
-            (value > bound).then(|| format!("it is above {bound}"))
-        });
+        let wrong = |value| (value > bound).then(|| format!("it is above {bound}"));
+        self.compare(claim, paper, ours, format!("at most {bound}"), wrong);
     }
 
     /// The claim holds if `ours` lies between these bounds. Without a measurement it stays open.
@@ -123,10 +135,9 @@ impl Shape {
         ours: Option<impl Into<Measured>>,
         bounds: std::ops::RangeInclusive<f64>,
     ) {
-        self.compare(claim, paper, ours, |value| {
-            let (low, high) = (bounds.start(), bounds.end());
-            (!bounds.contains(&value)).then(|| format!("it is not within {low} to {high}"))
-        });
+        let range = format!("{} to {}", bounds.start(), bounds.end());
+        let wrong = |value| (!bounds.contains(&value)).then(|| format!("it is not within {range}"));
+        self.compare(claim, paper, ours, range.clone(), wrong);
     }
 
     /// A claim of any other form: `holds` says whether it does, `otherwise` what is wrong.
@@ -142,7 +153,7 @@ impl Shape {
             true => Verdict::Holds,
             false => Verdict::Fails(otherwise.to_owned()),
         };
-        self.add(claim, paper, Some(ours.to_string()), verdict);
+        self.add(claim, paper, Some(ours.to_string()), None, verdict);
     }
 
     /// The claims that do not hold.
@@ -156,6 +167,7 @@ impl Shape {
         claim: &str,
         paper: &str,
         ours: Option<impl Into<Measured>>,
+        bound: String,
         wrong: impl Fn(f64) -> Option<String>,
     ) {
         let ours = ours.map(Into::into);
@@ -167,10 +179,18 @@ impl Shape {
             Some(Measured { value, .. }) => wrong(value).map_or(Verdict::Holds, Verdict::Fails),
             None => Verdict::Holds,
         };
-        self.add(claim, paper, ours.map(|ours| ours.to_string()), verdict);
+        let ours = ours.map(|ours| ours.to_string());
+        self.add(claim, paper, ours, Some(bound), verdict);
     }
 
-    fn add(&mut self, what: &str, paper: &str, ours: Option<String>, verdict: Verdict) {
+    fn add(
+        &mut self,
+        what: &str,
+        paper: &str,
+        ours: Option<String>,
+        bound: Option<String>,
+        verdict: Verdict,
+    ) {
         let (ours, verdict) = match ours {
             Some(ours) => (ours, verdict),
             None => (
@@ -182,6 +202,7 @@ impl Shape {
             what: what.to_owned(),
             paper: paper.to_owned(),
             ours,
+            bound,
             verdict,
         });
     }
@@ -205,7 +226,7 @@ impl fmt::Display for Shape {
         }
         let mut table = Table::new(["what the paper says", "paper", "here", "verdict"]);
         for finding in &self.findings {
-            let verdict = finding.verdict.to_string();
+            let verdict = finding.told();
             let cells = [&finding.what, &finding.paper, &finding.ours, &verdict];
             // A bar would end the cell.
             table.row(cells.map(|cell| cell.replace('|', "\\|")));
@@ -230,18 +251,14 @@ mod tests {
         shape.between("near", "53%", Some(49.0), 50.0..=56.0);
         shape.claim("in order", "", "b a", false, "b is before a");
         shape.beside("peak", "76.9 Mops", Some("3.4 Mops"));
-        let verdicts: Vec<String> = shape
-            .findings
-            .iter()
-            .map(|finding| finding.verdict.to_string())
-            .collect();
+        let verdicts: Vec<String> = shape.findings.iter().map(Finding::told).collect();
         let expected = [
-            "holds",
+            "holds: at least 4",
             "FAILS: it is below 4",
             "open: not measured here",
-            "holds",
+            "holds: at most 1",
             "FAILS: it is not a number",
-            "holds",
+            "holds: 50 to 56",
             "FAILS: it is not within 50 to 56",
             "FAILS: b is before a",
             "",

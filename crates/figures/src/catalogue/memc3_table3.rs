@@ -82,7 +82,7 @@ impl Figure for MissRatio {
             here: "Everything at a thirty-second of the paper's size: 3.1 million keys by Zipf's law, as many requests to warm up and as many that count, 95% GETs, every missed GET \
                    stores its item; 16-byte keys, 32-byte values; sizes are named as in the paper. The four caches have the paper's item sizes (112 to 80 bytes), and as there their \
                    index comes on top. Our own MemC3 table has the same bytes for items and index together, and an item takes 56. CLOCK misses less than LRU here at every size, not only from 512 MB on: a new item enters with its bit clear, so that one \
-                   which nobody asks for again leaves at the first visit of the hand, while LRU carries it through its whole list. The result depends on the \
+                   which nobody asks for again leaves at the first visit of the hand, while LRU carries it through its whole list. All miss more than in the paper: among fewer keys of the same law the popular ones are asked for less. The result depends on the \
                    parameters alone.",
             kind: Kind::Exact,
             needs: Needs {

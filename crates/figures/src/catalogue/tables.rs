@@ -139,7 +139,8 @@ impl Figure for Tables {
                    are compiled, in the table itself: no cache of byte strings can be made of them so, but nothing is faster. Then, with half as many items for the memory that it takes, with keys and values of any length, each allocated \
                    (`Box<[u8]>`, and `Arc<[u8]>` where a table hands out clones of its values), as whoever makes such a cache with them has to hold them; segcache holds nothing else. \
                    hashbrown-unshared is one thread's own table without locks, as ours are but for crcw. The bounds are this project's own: half as fast again as what holds the \
-                   same items, and no slower than what threads can share that holds items of one length and nothing else.",
+                   same items, and no slower than what threads can share that holds items of one length and nothing else. Over tables of that second kind half as fast again is not reached: an item that has a length, flags, \
+                   an expiry and a CAS unique lies beside the index, and is a second place to fetch.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 1,
