@@ -83,7 +83,13 @@ fn huge_pages() -> String {
     let chosen = text
         .split_once('[')
         .and_then(|(_, rest)| rest.split_once(']'));
-    chosen.map_or("unknown".to_owned(), |(word, _)| word.to_owned())
+    let transparent = chosen.map_or("unknown".to_owned(), |(word, _)| word.to_owned());
+    // Where some are reserved, tables of ours lie on these.
+    let reserved = fs::read_to_string("/proc/sys/vm/nr_hugepages").ok();
+    match reserved.and_then(|pages| pages.trim().parse().ok()) {
+        None | Some(0u64) => transparent,
+        Some(pages) => format!("{transparent}, {pages} reserved"),
+    }
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ pub fn process_cpu(pid: u32) -> io::Result<Duration> {
     Ok(Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 
-/// Resident memory of a process in bytes: now, and at its peak.
+/// Resident memory of a process in bytes, reserved huge pages among it, which the kernel counts by themselves: now, and at its peak.
 pub fn resident_bytes(pid: u32) -> io::Result<(u64, u64)> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let field = |name: &str| -> io::Result<u64> {
@@ -79,7 +79,9 @@ pub fn resident_bytes(pid: u32) -> io::Result<(u64, u64)> {
         let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
         Ok(kib.ok_or_else(|| io::Error::other("an odd status"))? * 1024)
     };
-    Ok((field("VmRSS:")?, field("VmHWM:")?))
+    // A kernel that has none does not say.
+    let hugetlb = field("HugetlbPages:").unwrap_or(0);
+    Ok((field("VmRSS:")? + hugetlb, field("VmHWM:")? + hugetlb))
 }
 
 #[cfg(test)]
