@@ -1,5 +1,6 @@
 """The Python package of the native client, from its wheel."""
 
+import os
 import threading
 
 import pytest
@@ -106,6 +107,37 @@ def test_threads_share_a_client(server):
     for thread in threads:
         thread.join()
     assert client.get("count") == b"200"
+
+
+def test_processes_that_fork_are_clients_of_their_own(server):
+    port = native_port(server)
+    client = glimmer.Client("127.0.0.1", port)
+    client.put("count", b"0")
+
+    def change(name):
+        for _ in range(20):
+            client.increment("count")
+        client.put(f"{name} by the client from before", b"value")
+        glimmer.Client("127.0.0.1", port).put(f"{name} by one of its own", b"value")
+
+    names = [f"child {number}" for number in range(3)]
+    children = []
+    for name in names:
+        child = os.fork()
+        if child == 0:
+            failed = 1
+            try:
+                change(name)
+                failed = 0
+            finally:
+                os._exit(failed)
+        children.append(child)
+    change("parent")
+    for child in children:
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert client.get("count") == b"80"
+    keys = [f"{name} by {client}" for name in [*names, "parent"] for client in ("the client from before", "one of its own")]
+    assert client.get_many(keys) == dict.fromkeys(keys, b"value")
 
 
 def test_keys_are_where_libmemcached_has_them(server):

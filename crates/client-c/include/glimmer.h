@@ -49,7 +49,7 @@ typedef enum {
   GLIMMER_PLACEMENT_RENDEZVOUS = 2,
 } glimmer_placement;
 
-// A client of one server or of several.
+// A client of one server or of several. After a fork parent and child may both go on with it: the child finds the servers anew, and is another client.
 typedef struct glimmer_client glimmer_client;
 
 // How a client behaves. What glimmer_settings_default returns is a good beginning. Times are in microseconds.

@@ -14,7 +14,7 @@ use outcome::stored;
 use std::ffi::{CStr, c_char};
 use std::ptr::NonNull;
 
-/// A client of one server or of several.
+/// A client of one server or of several. After a fork parent and child may both go on with it: the child finds the servers anew, and is another client.
 pub struct Client(native::Client);
 
 /// Some bytes of the caller's.

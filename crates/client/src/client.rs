@@ -14,6 +14,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 
 /// A client of one server, or of several among which keys are placed. Each call sends and waits; [`Client::get_many`] sends many requests together.
 ///
+/// After a fork parent and child may both go on with it. The child finds the servers anew before it asks them: it is another client than its parent.
+///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// // A server that was started with `glimmer serve --native-port 11300`.
@@ -239,6 +241,7 @@ impl Client {
     }
 
     fn call_many<'a>(&mut self, asks: impl Iterator<Item = Ask<'a>>) -> io::Result<Vec<Answer>> {
+        self.links.enter()?;
         let mut answers: Vec<Option<Answer>> = Vec::new();
         for (index, ask) in asks.enumerate() {
             let links = &self.links;

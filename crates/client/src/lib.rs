@@ -17,6 +17,7 @@
 //! | `lane` | one core of the server: its port, and the mutations under way to it |
 //! | `outbound` | trains of requests for the same port |
 //! | `parcel` | datagrams with several requests |
+//! | `process` | what belongs to one process alone |
 //! | `operation` | what each operation asks |
 //! | `answer` | what each operation returns |
 //! | `error` | how each operation fails |
@@ -33,6 +34,7 @@ mod operation;
 mod outbound;
 mod parcel;
 mod placement;
+mod process;
 mod session;
 
 pub use answer::Item;

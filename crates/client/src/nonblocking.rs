@@ -16,6 +16,8 @@ use tokio::net::{ToSocketAddrs, lookup_host};
 /// A client of one server, or of several among which keys are placed. Its clones share its sockets. A task of the runtime that it was made on does the
 /// sending and receiving, and ends with the last clone. Who stops waiting for a change does not take it back.
 ///
+/// It must not cross a fork, no more than a runtime may: each process makes its own.
+///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// use glimmer_client::nonblocking::Client;

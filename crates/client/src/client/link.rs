@@ -1,6 +1,7 @@
 //! Sessions with their sockets, a clock, and a thread that waits for all of them.
 
 use crate::error::ConnectError;
+use crate::process::{Process, client_number};
 use crate::{Ask, Failure, Session, Settings};
 use glimmer_proto::native::Reply;
 use glimmer_transport::Poller;
@@ -21,6 +22,8 @@ struct Link {
 
 /// The servers of a client.
 pub struct Links {
+    process: Process,
+    settings: Settings,
     links: Vec<Link>,
     poller: Poller,
     trains: Trains,
@@ -30,6 +33,7 @@ pub struct Links {
 impl Links {
     /// A socket for each of these servers, which know nothing of it yet.
     pub fn open(servers: &[SocketAddr], settings: Settings) -> io::Result<Links> {
+        let process = Process::this()?;
         let poller = Poller::new(servers.len())?;
         let mut links = Vec::with_capacity(servers.len());
         for &server in servers {
@@ -38,11 +42,30 @@ impl Links {
             links.push(link);
         }
         Ok(Links {
+            process,
+            settings,
             links,
             poller,
             trains: Trains::default(),
             begun: Instant::now(),
         })
+    }
+
+    /// To be called before servers are asked. In a process that was forked from the one in which they were opened, they are opened anew, and know nothing
+    /// of it yet; what is under way is the other's.
+    #[inline]
+    pub fn enter(&mut self) -> io::Result<()> {
+        match self.process.is_this() {
+            true => Ok(()),
+            false => self.open_anew(),
+        }
+    }
+
+    #[cold]
+    fn open_anew(&mut self) -> io::Result<()> {
+        let servers: Vec<_> = self.links.iter().map(|link| link.server).collect();
+        *self = Links::open(&servers, self.settings)?;
+        Ok(())
     }
 
     /// Waits for the servers' directories, or until the time is up; then one is enough.
@@ -118,7 +141,7 @@ impl Link {
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
         Ok(Link {
-            session: Session::new(settings, rand::random()),
+            session: Session::new(settings, client_number()?),
             socket: Socket::bind_alone(SocketAddr::new(any, 0))?,
             server,
         })

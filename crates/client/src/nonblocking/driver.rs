@@ -1,6 +1,7 @@
 //! A session, its socket, and the task that carries datagrams between them.
 
 use crate::answer::{Answer, Told};
+use crate::process::client_number;
 use crate::{Ask, Failure, Session, Settings};
 use glimmer_transport::udp::{DATAGRAMS_MAX, Peer, Socket, Train, Trains};
 use std::io;
@@ -54,7 +55,7 @@ impl Server {
                 .map_err(io::Error::from)?
         };
         let shared = Arc::new(Shared {
-            session: Mutex::new(Session::new(settings, rand::random())),
+            session: Mutex::new(Session::new(settings, client_number()?)),
             asked: Notify::new(),
             found: Notify::new(),
             begun: Instant::now(),
