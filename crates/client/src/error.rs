@@ -39,7 +39,7 @@ macro_rules! operation {
             /// The server understood something else than was asked.
             #[error("the server and this client do not understand one another")]
             Protocol,
-            /// The socket failed.
+            /// The socket failed, or has ended with the runtime of its client. A change may have been made.
             #[error("the socket failed: {0}")]
             Socket(#[from] io::Error),
         }
@@ -50,12 +50,18 @@ macro_rules! operation {
                     Failure::Key => $name::Key,
                     Failure::Away => $name::Away,
                     Failure::Overloaded => $name::Overloaded,
+                    Failure::Ended => $name::Socket(ended()),
                     Failure::Silent | Failure::Forgotten => $name::Silent,
                     Failure::Protocol | Failure::TooLarge => $name::Protocol,
                 }
             }
         }
     };
+}
+
+fn ended() -> io::Error {
+    let words = "the runtime that the client was made on has ended";
+    io::Error::new(io::ErrorKind::NotConnected, words)
 }
 
 operation! {

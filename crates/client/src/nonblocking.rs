@@ -14,7 +14,8 @@ use std::time::Duration;
 use tokio::net::{ToSocketAddrs, lookup_host};
 
 /// A client of one server, or of several among which keys are placed. Its clones share its sockets. A task of the runtime that it was made on does the
-/// sending and receiving, and ends with the last clone. Who stops waiting for a change does not take it back.
+/// sending and receiving, and ends with the last clone. Once the runtime has ended, requests fail as if their socket had (`GetError::Socket` and the like); while
+/// nobody runs it, they wait. Who stops waiting for a change does not take it back.
 ///
 /// It must not cross a fork, no more than a runtime may: each process makes its own.
 ///
@@ -233,7 +234,7 @@ impl Client {
         let servers = &self.servers;
         let server = self.choice.of(ask.key, |server| servers[server].is_away());
         let asked = servers[server].ask(ask);
-        async { asked?.await.unwrap_or(Err(Failure::Silent)) }
+        async { asked?.await.unwrap_or(Err(Failure::Ended)) }
     }
 }
 

@@ -106,6 +106,8 @@ pub enum Failure {
     Overloaded,
     /// The server no longer knows whether the change was carried out.
     Forgotten,
+    /// The runtime has ended that a client for tasks was made on. A change may have been carried out.
+    Ended,
     /// The server calls the request malformed, each time that it was sent, or its answer is. A change was not carried out.
     Protocol,
 }

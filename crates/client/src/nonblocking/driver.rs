@@ -25,7 +25,8 @@ pub struct Server {
 
 /// What the task and those who ask have in common.
 struct Shared {
-    session: Mutex<Session<Answered>>,
+    /// None: the task has ended.
+    session: Mutex<Option<Session<Answered>>>,
     /// Something is to be sent.
     asked: Notify,
     /// The directory has arrived.
@@ -55,12 +56,13 @@ impl Server {
                 .map_err(io::Error::from)?
         };
         let shared = Arc::new(Shared {
-            session: Mutex::new(Session::new(settings, client_number()?)),
+            session: Mutex::new(Some(Session::new(settings, client_number()?))),
             asked: Notify::new(),
             found: Notify::new(),
             begun: Instant::now(),
         });
-        let task = tokio::spawn(drive(shared.clone(), socket, server)).abort_handle();
+        let driven = Driven(shared.clone());
+        let task = tokio::spawn(drive(driven, socket, server)).abort_handle();
         Ok(Server { shared, task })
     }
 
@@ -74,20 +76,30 @@ impl Server {
 
     /// Whether the directory has arrived.
     pub fn is_found(&self) -> bool {
-        self.shared.session().directory().is_some()
+        let session = self.shared.session();
+        session
+            .as_ref()
+            .is_some_and(|session| session.directory().is_some())
     }
 
     /// Whether it is away.
     pub fn is_away(&self) -> bool {
-        self.shared.session().is_away(self.shared.now_us())
+        let session = self.shared.session();
+        let now_us = self.shared.now_us();
+        session
+            .as_ref()
+            .is_some_and(|session| session.is_away(now_us))
     }
 
-    /// Takes a request on; its answer comes by what is returned.
+    /// Takes a request on; its answer comes by what is returned, unless the task ends before.
     pub fn ask(&self, ask: &Ask<'_>) -> Result<oneshot::Receiver<Answer>, Failure> {
         let (answered, answer) = oneshot::channel();
-        let now_us = self.shared.now_us();
-        let asked = self.shared.session().ask(ask, answered, now_us);
-        asked.map_err(|(failure, _)| failure)?;
+        {
+            let mut session = self.shared.session();
+            let session = session.as_mut().ok_or(Failure::Ended)?;
+            let asked = session.ask(ask, answered, self.shared.now_us());
+            asked.map_err(|(failure, _)| failure)?;
+        }
         self.shared.asked.notify_one();
         Ok(answer)
     }
@@ -101,20 +113,32 @@ impl Drop for Server {
 
 impl Shared {
     /// The session, for a moment: nobody waits while holding it.
-    fn session(&self) -> MutexGuard<'_, Session<Answered>> {
+    fn session(&self) -> MutexGuard<'_, Option<Session<Answered>>> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// To be read by whoever has the session: for it, time does not go back.
     fn now_us(&self) -> u64 {
         self.begun.elapsed().as_micros() as u64
     }
 }
 
+/// What a task drives. A task that ends, aborted or with its runtime, before its first step even, leaves nobody waiting: all that was asked is dropped.
+struct Driven(Arc<Shared>);
+
+impl Drop for Driven {
+    fn drop(&mut self) {
+        let session = self.0.session().take();
+        drop(session);
+    }
+}
+
 /// Sends and receives until it is aborted.
-async fn drive(shared: Arc<Shared>, socket: AsyncFd<Descriptor>, server: SocketAddr) {
+async fn drive(driven: Driven, socket: AsyncFd<Descriptor>, server: SocketAddr) {
+    let shared = &driven.0;
     let mut trains = Trains::default();
     loop {
-        let wakes_us = send(&shared, &socket.get_ref().0, server);
+        let wakes_us = send(shared, &socket.get_ref().0, server);
         let wakes = wakes_us.map(|wakes_us| shared.begun + Duration::from_micros(wakes_us));
         let sleep = async {
             match wakes {
@@ -128,7 +152,7 @@ async fn drive(shared: Arc<Shared>, socket: AsyncFd<Descriptor>, server: SocketA
             readable = socket.readable() => {
                 // It fails only when the runtime is coming to its end, and the task with it.
                 let Ok(mut readable) = readable else { return };
-                let received = receive(&shared, &socket.get_ref().0, server, &mut trains);
+                let received = receive(shared, &socket.get_ref().0, server, &mut trains);
                 if received < DATAGRAMS_MAX {
                     readable.clear_ready();
                 }
@@ -139,8 +163,9 @@ async fn drive(shared: Arc<Shared>, socket: AsyncFd<Descriptor>, server: SocketA
 
 /// Sends what is to be sent. Returns when it is to be called again although nothing happens.
 fn send(shared: &Shared, socket: &Socket, server: SocketAddr) -> Option<u64> {
-    let now_us = shared.now_us();
     let mut session = shared.session();
+    let session = session.as_mut()?;
+    let now_us = shared.now_us();
     session.expire(now_us, &mut |answered: Answered, reply| {
         let _ = answered.send(reply.map(Told::of));
     });
@@ -160,8 +185,11 @@ fn send(shared: &Shared, socket: &Socket, server: SocketAddr) -> Option<u64> {
 /// Takes in what has arrived. Returns how many trains that were.
 fn receive(shared: &Shared, socket: &Socket, server: SocketAddr, trains: &mut Trains) -> usize {
     let received = socket.receive_trains(trains);
-    let now_us = shared.now_us();
     let mut session = shared.session();
+    let Some(session) = session.as_mut() else {
+        return received;
+    };
+    let now_us = shared.now_us();
     for train in 0..received {
         let port = trains.peer(train).port();
         if port != server.port() && !session.has_port(port) {

@@ -203,7 +203,8 @@ impl<T> Session<T> {
 
     /// Whether a directory was left so recently that what shows it now may be late. A server whose directory it is keeps showing it, and is believed then.
     fn has_left(&self, version: u32, now_us: u64) -> bool {
-        let is_recent = |left: Left| now_us - left.at_us < self.settings.deadline_us;
+        let deadline_us = self.settings.deadline_us;
+        let is_recent = |left: Left| now_us.saturating_sub(left.at_us) < deadline_us;
         self.left
             .is_some_and(|left| left.version == version && is_recent(left))
     }

@@ -69,7 +69,7 @@ impl<T> Session<T> {
             if flight.phase == Phase::Free {
                 continue;
             }
-            if now_us - flight.asked_us >= self.settings.deadline_us {
+            if now_us.saturating_sub(flight.asked_us) >= self.settings.deadline_us {
                 self.figures.silent += 1;
                 let failure = flight.failure();
                 self.health.miss(flight.asked_us, now_us);
