@@ -18,7 +18,8 @@ impl fmt::Debug for Secret {
 }
 
 impl Secret {
-    /// The token of an address at a time. A token is a keyed hash of the address and of the hour, so that the server keeps none.
+    /// The token of an address at a time. A token is a keyed hash of the address and of the hour, so that the server keeps none. The port is left out: on its
+    /// way to another port of the server a client may get another one (NAT).
     pub fn token(&self, peer: &Peer, now_ms: u64) -> u64 {
         self.of_period(peer, period(now_ms))
     }
@@ -31,7 +32,7 @@ impl Secret {
 
     fn of_period(&self, peer: &Peer, period: u64) -> u64 {
         let mut hasher = SipHasher24::new_with_keys(self.0[0], self.0[1]);
-        hasher.write(peer.as_bytes());
+        hasher.write(&peer.ip());
         hasher.write_u64(period);
         // Zero stands for no token.
         hasher.finish().max(1)
@@ -51,7 +52,7 @@ mod tests {
     fn a_token_is_good_for_its_address_and_its_time() {
         let secret = Secret([1, 2]);
         let peer = |address: &str| Peer::from(address.parse::<SocketAddr>().unwrap());
-        let (here, there) = (peer("127.0.0.1:1000"), peer("127.0.0.1:1001"));
+        let (here, there) = (peer("127.0.0.1:1000"), peer("127.0.0.2:1000"));
         let period_ms = u64::from(NATIVE_TOKEN_S) * 1000;
         let given_ms = 5 * period_ms + 7;
         let token = secret.token(&here, given_ms);
@@ -59,6 +60,7 @@ mod tests {
             assert!(secret.admits(&here, token, given_ms + later_ms));
         }
         assert!(!secret.admits(&here, token, given_ms + 2 * period_ms));
+        assert!(secret.admits(&peer("127.0.0.1:1001"), token, given_ms));
         assert!(!secret.admits(&there, token, given_ms));
         assert!(!secret.admits(&here, 0, given_ms));
         assert!(!Secret([1, 3]).admits(&here, token, given_ms));

@@ -45,21 +45,27 @@ impl Peer {
         unsafe { std::slice::from_raw_parts((&raw const self.storage).cast(), bytes) }
     }
 
+    /// The address without its port, as IPv6 writes it; zeros if there is none.
+    pub fn ip(&self) -> [u8; 16] {
+        let (name, mut ip) = (self.as_bytes(), [0; 16]);
+        if i32::from(self.storage.ss_family) == libc::AF_INET6 {
+            let bytes = name.get(V6_AT..).and_then(|bytes| bytes.first_chunk());
+            ip = bytes.copied().unwrap_or(ip);
+        } else if let Some(v4) = name.get(V4_AT..).and_then(|bytes| bytes.first_chunk::<4>()) {
+            let (prefix, address) = ip.split_at_mut(MAPPED_V4.len());
+            prefix.copy_from_slice(&MAPPED_V4);
+            address.copy_from_slice(v4);
+        }
+        ip
+    }
+
     /// Whose address it is, as a number: an IPv4 address, or the 64 bits of the network that an IPv6 address lies in. One machine may have as many
     /// ports as it likes, and as many addresses of its network.
     pub fn network(&self) -> u64 {
-        let name = self.as_bytes();
-        let v4_at = |at: usize| -> u64 {
-            let bytes = name.get(at..).and_then(|bytes| bytes.first_chunk());
-            bytes.map_or(0, |bytes| u32::from_be_bytes(*bytes).into())
-        };
-        match name.get(V6_AT..) {
-            _ if i32::from(self.storage.ss_family) != libc::AF_INET6 => v4_at(V4_AT),
-            Some(v6) if v6.starts_with(&MAPPED_V4) => v4_at(V6_AT + MAPPED_V4.len()),
-            Some(v6) => v6
-                .first_chunk()
-                .map_or(0, |bytes| u64::from_be_bytes(*bytes)),
-            None => 0,
+        let ip = u128::from_be_bytes(self.ip());
+        match ip >> 32 {
+            0xFFFF => (ip as u32).into(),
+            _ => (ip >> 64) as u64,
         }
     }
 
