@@ -148,3 +148,14 @@ def test_full_memory_evicts_and_stays_in_bounds(ours, mode, rule):
         assert int(stats["evictions"]) > 20_000
         assert int(stats["curr_items"]) < 32_000
         assert resident_mib(server) < 16 + 32
+
+
+def test_store_mode_holds_what_its_memory_promises(ours):
+    """Of keys of 16 bytes with values of 32 at least 12,500 to a MiB, none of them refused."""
+    items = 64 * 12_500
+    with Server("-M", "-m", 64, "-t", 1) as server, server.wire() as wire:
+        for first in range(0, items, 25_000):
+            numbers = range(first, first + 25_000)
+            wire.send(b"".join(b"set %016d 0 0 32 noreply\r\n%032d\r\n" % (n, n) for n in numbers))
+            wire.exchange(b"mn\r\n", b"MN\r\n")
+        assert int(server.stats()["curr_items"]) == items
