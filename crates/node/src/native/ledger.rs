@@ -263,8 +263,11 @@ impl Ledger {
         }
         let of_all = (NATIVE_CLIENTS_MAX, self.bytes_max);
         let most = self.holdings.heavier_than(network, needed, of_all)?;
-        let place = self
-            .longest_silent(|place, client| client.origin.network == most && Some(place) != kept)?;
+        // Whoever was heard of now may have a mutation that is about to be executed: its slot has to stay its own.
+        let may_go = |place, client: &Client| {
+            client.origin.network == most && client.heard_ms < now_ms && Some(place) != kept
+        };
+        let place = self.longest_silent(may_go)?;
         let Client { origin, window, .. } = &self.clients[place as usize];
         if self.displaced.len() == NATIVE_CLIENTS_MAX {
             self.displaced.pop_front();
@@ -465,6 +468,20 @@ mod tests {
             }
         }
         assert!(ledger.bytes() <= bytes_max);
+    }
+
+    /// What is admitted with it in a batch must not take its place.
+    #[test]
+    fn who_is_about_to_execute_something_does_not_give_way() {
+        let mut ledger = Ledger::new(2 * CLIENT_BYTES_MAX);
+        let mut ask = |network, client, now_ms| {
+            let origin = Origin { client, network };
+            ledger.admit(origin, (1, Reach::UNKNOWN), hash(1), now_ms)
+        };
+        let is_admitted = |verdict| matches!(verdict, Verdict::Execute(_));
+        assert!(is_admitted(ask(7, 1, 5)) && is_admitted(ask(7, 2, 5)));
+        assert_eq!(ask(8, 3, 5), Verdict::Full);
+        assert!(is_admitted(ask(8, 3, 6)));
     }
 
     /// One machine may call itself any number of clients. It has what nobody else needs.
