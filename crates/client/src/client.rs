@@ -246,6 +246,11 @@ impl Client {
         for (index, ask) in asks.enumerate() {
             let links = &self.links;
             let link = self.choice.of(ask.key, |link| links.is_away(link));
+            while self.links.has_queue(link) {
+                self.links.turn(&mut |index, reply| {
+                    answers[index] = Some(reply.map(Told::of));
+                })?;
+            }
             let asked = self.links.ask(link, &ask, index);
             answers.push(asked.err().map(Err));
         }

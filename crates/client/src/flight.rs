@@ -11,6 +11,8 @@ use glimmer_proto::native::{DATAGRAM_BYTES_MAX, Reach, Record, RequestHeader, St
 pub enum Phase {
     /// The place is free.
     Free,
+    /// It waits for its turn.
+    Queued,
     /// It waits for the directory.
     Grounded,
     /// It waits until fewer mutations are under way.

@@ -12,9 +12,11 @@
 //! | `nonblocking` | the same for tasks on tokio |
 //! | [`placement`](Placement) | which of several servers has a key |
 //! | [`session`](Session) | requests under way: what is sent when, and which answer belongs to which |
+//! | [`settings`](Settings) | how it behaves |
 //! | `flight` | one request under way |
 //! | `health` | whether a server answers at all |
 //! | `lane` | one core of the server: its port, and the mutations under way to it |
+//! | `pace` | how many requests may be under way at once |
 //! | `outbound` | trains of requests for the same port |
 //! | `parcel` | datagrams with several requests |
 //! | `process` | what belongs to one process alone |
@@ -32,16 +34,19 @@ mod lane;
 pub mod nonblocking;
 mod operation;
 mod outbound;
+mod pace;
 mod parcel;
 mod placement;
 mod process;
 mod session;
+mod settings;
 
 pub use answer::Item;
 pub use client::Client;
 pub use error::{ConnectError, CountError, GetError, RemoveError, StoreError};
 pub use placement::{Member, Placement};
-pub use session::{Ask, Failure, Figures, Session, Settings, What};
+pub use session::{Ask, Failure, Figures, Session, What};
+pub use settings::Settings;
 
 pub use glimmer_proto::StoreMode;
 pub use glimmer_proto::native::directory::Direction;

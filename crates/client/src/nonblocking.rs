@@ -6,12 +6,16 @@ use crate::answer::{Answer, Item};
 use crate::error::{ConnectError, CountError, GetError, RemoveError, StoreError};
 use crate::operation::{self, Operation};
 use crate::placement::{Choice, Member, Placement};
+use crate::session::FLIGHTS_MAX;
 use crate::{Ask, Failure, Settings};
 use driver::Server;
 use glimmer_proto::StoreMode;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{ToSocketAddrs, lookup_host};
+
+/// Keys of one call that are asked for at once: half of what a session takes on.
+const KEYS_AT_ONCE: usize = FLIGHTS_MAX / 2;
 
 /// A client of one server, or of several among which keys are placed. Its clones share its sockets. A task of the runtime that it was made on does the
 /// sending and receiving, and ends with the last clone. Once the runtime has ended, requests fail as if their socket had (`GetError::Socket` and the like); while
@@ -116,10 +120,12 @@ impl Client {
     /// Reads many items with requests that leave together; an answer for each key, in their order.
     pub async fn get_many(&self, keys: &[&[u8]]) -> Vec<Result<Option<Item>, GetError>> {
         let get = operation::get(false);
-        let asked: Vec<_> = keys.iter().map(|key| self.ask(&get.ask(key))).collect();
         let mut found = Vec::with_capacity(keys.len());
-        for answer in asked {
-            found.push(get.understand(answer.await));
+        for keys in keys.chunks(KEYS_AT_ONCE) {
+            let asked: Vec<_> = keys.iter().map(|key| self.ask(&get.ask(key))).collect();
+            for answer in asked {
+                found.push(get.understand(answer.await));
+            }
         }
         found
     }

@@ -3,73 +3,26 @@
 mod answers;
 mod departures;
 
+use crate::Settings;
 use crate::flight::{Flight, Phase};
 use crate::health::Health;
 use crate::lane::Lane;
 use crate::outbound::Groups;
+use crate::pace::Pace;
 use crate::parcel::{Packing, Parcels};
 use glimmer_base::limits::{KEY_BYTES_MAX, PARTITIONS_MAX};
 use glimmer_proto::native::request::{Action, Change};
-use glimmer_proto::native::{Directory, REQUESTS_MAX, Reach, Record, Reply, Status};
+use glimmer_proto::native::{Directory, Reach, Record, Reply, Status};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::collections::VecDeque;
 
 /// Places for requests under way. A sequence number names a place and how often it has been used; the bit between is that of datagrams with several
 /// requests, which have places of their own.
-const FLIGHTS_MAX: usize = 1 << PLACE_BITS;
+pub(crate) const FLIGHTS_MAX: usize = 1 << PLACE_BITS;
 const PLACE_BITS: u32 = 17;
 /// From one use of a place to the next.
 const SEQUENCE_STEP: u32 = 2 << PLACE_BITS;
-
-/// Deadlines that a server may let pass one after another before it is away, unless [`Settings::away_after`] says otherwise.
-const AWAY_AFTER: u32 = 3;
-/// For how long nobody waits for a server that is away, in microseconds, unless [`Settings::retry_us`] says otherwise.
-const RETRY_US: u64 = 5_000_000;
-
-/// How a session behaves. Times are in microseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
-    /// A request that is not answered for so long is sent again; the next time after twice as long,
-    pub resend_first_us: u64,
-    /// and so on, up to this.
-    pub resend_longest_us: u64,
-    /// A request is given up after so long.
-    pub deadline_us: u64,
-    /// Whether unanswered requests are sent again at all. Those that measure how many are lost turn it off; a request is then lost after
-    /// [`Settings::deadline_us`].
-    pub resends: bool,
-    /// Requests to one core that leave together share a datagram, so many at most; 1: each has one of its own. As many as 32 may, and fewer do where
-    /// their replies would not fit a datagram together.
-    pub requests_per_datagram: usize,
-    /// Where the server directs requests itself (`--native-direction server`): whether each goes to the next port in turn instead of to its owner's. What
-    /// goes in fragments goes to the owner's in any case.
-    pub round_robin: bool,
-    /// A server that lets so many deadlines pass one after another, and of which nothing is heard meanwhile, is away: requests for it fail at once with
-    /// [`Failure::Away`]. 0: no server ever is.
-    pub away_after: u32,
-    /// Then, after so long, one request is sent, and if it has no answer either, the next after as long again.
-    pub retry_us: u64,
-    /// Of several servers: whether the keys of one that is away are placed among the others until it is back. Then what it has of them is old, and what was
-    /// stored elsewhere meanwhile is not seen again: for values that may be stale.
-    pub eject: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            resend_first_us: 10_000,
-            resend_longest_us: 200_000,
-            deadline_us: 2_000_000,
-            resends: true,
-            requests_per_datagram: REQUESTS_MAX,
-            round_robin: false,
-            away_after: AWAY_AFTER,
-            retry_us: RETRY_US,
-            eject: false,
-        }
-    }
-}
 
 /// What is asked of one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -182,6 +135,10 @@ pub struct Session<T> {
     free: Vec<u32>,
     /// Where the sequence numbers of each place begin: who does not see them is not to guess them.
     beginnings: SmallRng,
+    /// Places of requests that wait for their turn, and how many these are: some may have been given up.
+    queue: VecDeque<u32>,
+    queued: usize,
+    pace: Pace,
     /// Places of requests that are to be sent.
     ready: VecDeque<u32>,
     /// Places of requests that wait for the directory.
@@ -255,6 +212,9 @@ impl<T> Session<T> {
             flights: Vec::new(),
             free: Vec::new(),
             beginnings: rng,
+            queue: VecDeque::new(),
+            queued: 0,
+            pace: Pace::new(&settings),
             ready: VecDeque::new(),
             grounded: Vec::new(),
             uploads: VecDeque::new(),
@@ -280,6 +240,12 @@ impl<T> Session<T> {
     pub fn has_port(&self, port: u16) -> bool {
         self.directory()
             .is_some_and(|directory| directory.ports.contains(&port))
+    }
+
+    /// Whether requests wait for their turn. Who has very many asks the others later: their time runs from when they are asked.
+    #[inline]
+    pub fn has_queue(&self) -> bool {
+        self.queued > 0
     }
 
     /// Requests that have no answer yet.
@@ -342,10 +308,12 @@ impl<T> Session<T> {
         record.write(&mut flight.record);
         flight.begin(matches!(ask.what, What::Get), now_us);
         self.figures.asked += 1;
-        if self.directory.is_some() {
-            self.direct(place);
+        if self.pace.has_room(self.under_way() - self.queued - 1) {
+            self.start(place);
         } else {
-            self.ground(place);
+            self.flights[place as usize].phase = Phase::Queued;
+            self.queue.push_back(place);
+            self.queued += 1;
         }
         Ok(())
     }
@@ -373,6 +341,30 @@ impl<T> Session<T> {
         if self.question.is_none() {
             self.last_question = self.last_question.wrapping_add(1);
             self.question = Some(Question::new(self.last_question));
+        }
+    }
+
+    /// Has a request leave as soon as the server is known.
+    #[inline]
+    fn start(&mut self, place: u32) {
+        if self.directory.is_some() {
+            self.direct(place);
+        } else {
+            self.ground(place);
+        }
+    }
+
+    /// Starts requests whose turn has come.
+    #[cold]
+    fn take_turns(&mut self) {
+        while self.queued > 0 && self.pace.has_room(self.under_way() - self.queued) {
+            let Some(place) = self.queue.pop_front() else {
+                return;
+            };
+            if self.flights[place as usize].phase == Phase::Queued {
+                self.queued -= 1;
+                self.start(place);
+            }
         }
     }
 
@@ -474,12 +466,16 @@ impl<T> Session<T> {
         if let Some(tag) = flight.tag.take() {
             on_answer(tag, answer);
         }
+        self.queued -= usize::from(flight.phase == Phase::Queued);
         flight.phase = Phase::Free;
         flight.reply = None;
         flight.upload = None;
         let (owner, mutation) = (usize::from(flight.owner), flight.mutation());
         self.free.push(place);
         self.settle(owner, mutation);
+        if self.queued > 0 {
+            self.take_turns();
+        }
     }
 
     /// The owner's lane has a mutation less, if it was one.

@@ -100,6 +100,11 @@ impl Links {
         self.links[link].session.is_away(self.now_us())
     }
 
+    /// Whether requests wait until the server may be asked; see [`Session::has_queue`].
+    pub fn has_queue(&self, link: usize) -> bool {
+        self.links[link].session.has_queue()
+    }
+
     /// Requests that have no answer yet.
     pub fn under_way(&self) -> usize {
         let links = self.links.iter();

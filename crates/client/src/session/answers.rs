@@ -260,10 +260,14 @@ impl<T> Session<T> {
             self.uploads.clear();
             for place in 0..self.flights.len() {
                 let flight = &mut self.flights[place];
-                if flight.phase != Phase::Free {
-                    flight.begin_anew(SEQUENCE_STEP);
-                    flight.rehash(seed);
-                    self.direct(place as u32);
+                match flight.phase {
+                    Phase::Free => {}
+                    Phase::Queued => flight.rehash(seed),
+                    _ => {
+                        flight.begin_anew(SEQUENCE_STEP);
+                        flight.rehash(seed);
+                        self.direct(place as u32);
+                    }
                 }
             }
         } else {

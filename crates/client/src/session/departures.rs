@@ -1,6 +1,7 @@
 //! What leaves: requests in trains, requests in fragments, the question for the directory, and all of them again if they are not answered.
 
-use super::{Failure, Known, Question, Session, Settings, is_between};
+use super::{Failure, Known, Question, Session, is_between};
+use crate::Settings;
 use crate::flight::{Flight, Phase};
 use glimmer_base::short;
 use glimmer_proto::native::fragment::{DATA_BYTES, HEAD_BYTES, WINDOW};
@@ -79,12 +80,17 @@ impl<T> Session<T> {
                 && self.settings.resends
             {
                 self.figures.resent += 1;
+                self.pace.lose(now_us);
                 // Whoever is silent twice may have gone, and another server may have come.
                 if flight.sends >= SILENCES_MAX {
                     self.refresh();
                 }
                 self.depart_again(place);
             }
+        }
+        if self.queued > 0 {
+            self.pace.grow(now_us);
+            self.take_turns();
         }
     }
 

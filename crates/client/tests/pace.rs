@@ -1,0 +1,64 @@
+//! Thousands of requests at once, before a client whose socket holds the replies of some hundreds.
+
+#[path = "support/session.rs"]
+mod session;
+
+use glimmer_client::{Status, What};
+use session::{Client, SETTINGS, Sent};
+
+const REQUESTS: u32 = 60_000;
+/// Replies that the socket holds.
+const ROOM: usize = 300;
+/// From one look at the socket to the next, in microseconds. An answer takes two.
+const ROUND_US: u64 = 100;
+
+/// What became of all of them, asked at once or as their turn comes: how often one was sent again, and how long it took, in microseconds.
+fn run(asks_in_turn: bool, room: usize) -> (u64, u64) {
+    let (mut client, _) = Client::connected(SETTINGS);
+    let mut waiting: Vec<Sent> = Vec::new();
+    let began_us = client.now_us;
+    let mut asked = 0;
+    while asked < REQUESTS || client.session.under_way() > 0 {
+        while asked < REQUESTS && !(asks_in_turn && client.session.has_queue()) {
+            client.ask(What::Get, asked);
+            asked += 1;
+        }
+        let sent = client.after(ROUND_US);
+        for reply in waiting.drain(..) {
+            client.arrive_at(&reply.status(Status::NotFound), client.now_us);
+        }
+        for sent in sent {
+            if sent.is_question() {
+                client.arrive_at(&sent.directory(1), client.now_us);
+            } else if waiting.len() < room {
+                waiting.push(sent);
+            }
+        }
+    }
+    assert_eq!(client.told.len(), REQUESTS as usize);
+    let mut tags: Vec<u32> = client.told.iter().map(|&(tag, _)| tag).collect();
+    tags.sort_unstable();
+    assert!(tags.into_iter().eq(0..REQUESTS));
+    let is_answered = |&(_, told): &(u32, _)| told == Ok(Status::NotFound);
+    assert!(client.told.iter().all(is_answered));
+    (client.session.figures().resent, client.now_us - began_us)
+}
+
+#[test]
+fn little_is_lost_where_little_has_room() {
+    for asks_in_turn in [false, true] {
+        let (resent, us) = run(asks_in_turn, ROOM);
+        assert!(resent < u64::from(REQUESTS) / 50, "{resent} in {us} us");
+        let rounds = u64::from(REQUESTS).div_ceil(ROOM as u64);
+        assert!(us < 6 * rounds * ROUND_US, "{resent} in {us} us");
+    }
+}
+
+#[test]
+fn nothing_is_lost_where_all_has_room() {
+    for asks_in_turn in [false, true] {
+        let (resent, us) = run(asks_in_turn, usize::MAX);
+        assert_eq!(resent, 0);
+        assert!(us < 2 * u64::from(REQUESTS) / 256 * ROUND_US, "{us}");
+    }
+}

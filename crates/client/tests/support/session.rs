@@ -1,0 +1,155 @@
+//! A client without socket and clock, and what a server of one core answers it.
+#![allow(dead_code, reason = "each test program uses its own part")]
+
+use glimmer_base::Seed;
+use glimmer_client::{
+    Ask, Change, Direction, Directory, Failure, Reply, Session, Settings, Status, What,
+};
+use glimmer_proto::native::directory::{Access, Mode};
+use glimmer_proto::native::request::Action;
+use glimmer_proto::native::{Kind, Record, ReplyHeader, RequestHeader};
+
+pub const SETTINGS: Settings = Settings {
+    resend_first_us: 10_000,
+    resend_longest_us: 50_000,
+    deadline_us: 1_000_000,
+    resends: true,
+    requests_per_datagram: 1,
+    round_robin: false,
+    away_after: 3,
+    retry_us: 1_000_000,
+    eject: false,
+};
+
+pub const INCREMENT: What<'_> = What::Change(Change::Increment { delta: 1 });
+
+/// A datagram that the client sent.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub header: RequestHeader,
+    pub rest: Vec<u8>,
+}
+
+impl Sent {
+    pub fn reply(&self, kind: Kind, version: u32) -> Vec<u8> {
+        ReplyHeader::to(&self.header, kind, self.header.count, version)
+            .bytes()
+            .to_vec()
+    }
+
+    /// What a server with the directory of this version answers to the question for it.
+    pub fn directory(&self, version: u32) -> Vec<u8> {
+        assert_eq!(self.header.kind, Kind::Directory);
+        let mut reply = self.reply(Kind::DirectoryReply, version);
+        let directory = Directory {
+            token: 99,
+            token_s: 3600,
+            seed: Seed(5),
+            item_bytes_max: 1 << 20,
+            partitions: 1,
+            mode: Mode::Cache,
+            access: Access::Erew,
+            direction: Direction::Client,
+            mutation_window: 1024,
+            ports: vec![4000],
+        };
+        directory.write(&mut reply);
+        reply
+    }
+
+    /// The same answer to each of its requests.
+    pub fn status(&self, status: Status) -> Vec<u8> {
+        let mut reply = self.reply(Kind::Replies, self.header.directory);
+        for _ in 0..self.header.count {
+            Reply::bare(status).write(&mut reply);
+        }
+        reply
+    }
+
+    pub fn is_question(&self) -> bool {
+        self.header.kind == Kind::Directory
+    }
+
+    /// Who counts the mutation, and by which number.
+    pub fn mutation(&self) -> (u64, u32) {
+        match Record::read(&self.rest).unwrap().0.action {
+            Action::Mutate { mutation, .. } => (self.header.client, mutation),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// A client, and what it has been told.
+pub struct Client {
+    pub session: Session<u32>,
+    pub now_us: u64,
+    pub told: Vec<(u32, Result<Status, Failure>)>,
+}
+
+impl Client {
+    pub fn new(settings: Settings) -> Client {
+        Client {
+            session: Session::new(settings, 7),
+            now_us: 0,
+            told: Vec::new(),
+        }
+    }
+
+    /// One that knows a server, by the directory of version 1. Also the answer that had it.
+    pub fn connected(settings: Settings) -> (Client, Vec<u8>) {
+        let mut client = Client::new(settings);
+        let answer = client.sent()[0].directory(1);
+        client.arrive(&answer);
+        (client, answer)
+    }
+
+    pub fn ask(&mut self, what: What<'_>, tag: u32) {
+        let ask = Ask {
+            key: b"key",
+            what,
+            shows_cas: false,
+        };
+        self.session.ask(&ask, tag, self.now_us).unwrap();
+    }
+
+    /// Lets some time pass, and returns what is sent then.
+    pub fn after(&mut self, us: u64) -> Vec<Sent> {
+        self.now_us += us;
+        let told = &mut self.told;
+        self.session.expire(self.now_us, &mut |tag, reply| {
+            told.push((tag, reply.map(|reply| reply.status)));
+        });
+        self.sent()
+    }
+
+    pub fn sent(&mut self) -> Vec<Sent> {
+        let mut sent = Vec::new();
+        self.session.depart(self.now_us, &mut |_, bytes, stride| {
+            sent.extend(bytes.chunks(stride).map(|datagram| Sent {
+                header: RequestHeader::read(datagram).unwrap(),
+                rest: datagram[RequestHeader::BYTES..].to_vec(),
+            }));
+        });
+        sent
+    }
+
+    pub fn arrive(&mut self, datagram: &[u8]) {
+        self.arrive_at(datagram, self.now_us + 10);
+    }
+
+    pub fn arrive_at(&mut self, datagram: &[u8], now_us: u64) {
+        self.now_us = now_us;
+        let told = &mut self.told;
+        self.session.arrive(datagram, now_us, &mut |tag, reply| {
+            told.push((tag, reply.map(|reply| reply.status)));
+        });
+    }
+
+    /// Answers the question for the directory that is asked next, however many requests are sent before.
+    pub fn wait_for_question(&mut self) -> Sent {
+        let is_question = |sent: &Sent| sent.header.kind == Kind::Directory;
+        let mut sent = std::iter::repeat_with(|| self.after(5_000));
+        sent.find_map(|sent| sent.into_iter().find(is_question))
+            .unwrap()
+    }
+}
