@@ -169,3 +169,79 @@ fn a_flush_empties_the_table_and_the_index_starts_small_again() {
         "pages that the index had are used again"
     );
 }
+
+/// Large items fill the memory, and most of them go: what stays lies at its end, where the index grows.
+fn with_free_pages_before_the_last(
+    stay: impl Fn(u32, u32) -> bool,
+) -> (Owner<Crew>, Vec<u32>, u64) {
+    let mut owner = table(MEMORY_BYTES);
+    let mut held = 0;
+    while counts(&owner).evictions == 0 {
+        put(&mut owner, held, 60_000);
+        held += 1;
+    }
+    let evicted = counts(&owner).evictions;
+    let (staying, going): (Vec<u32>, Vec<u32>) = (0..held).partition(|&n| stay(n, held));
+    for number in going {
+        let key = format!("{number:016}");
+        let keyhash = SEED.keyhash(key.as_bytes());
+        owner.enter(0).remove(keyhash, key.as_bytes(), NOW);
+    }
+    assert_eq!(counts(&owner).items, staying.len() as u64);
+    (owner, staying, evicted)
+}
+
+#[test]
+fn the_index_grows_without_eviction_while_there_are_free_pages() {
+    let (mut owner, staying, evicted) =
+        with_free_pages_before_the_last(|n, held| n >= held / 8 * 7);
+    // Tiny items until three quarters of the memory are in use.
+    let mut number = 1_000_000;
+    loop {
+        let (figures, counts) = (Table::figures(&owner), counts(&owner));
+        let in_use = counts.bytes + figures.index_bytes();
+        if in_use > MEMORY_BYTES as u64 / 4 * 3 {
+            break;
+        }
+        put(&mut owner, number, 8);
+        number += 1;
+        assert_eq!(counts.evictions, evicted, "{in_use} bytes in use");
+    }
+    assert!(counts(&owner).moved > 0, "what lay in the way was moved");
+    for number in staying.into_iter().chain(1_000_000..number) {
+        assert!(get(&mut owner, number), "{number}");
+    }
+}
+
+#[test]
+fn slabs_of_many_items_are_moved_out_of_the_way_of_the_index() {
+    let mut owner = table(MEMORY_BYTES);
+    // Items of a few hundred bytes, all over the memory; of those that came first most go.
+    let mut held = 0;
+    while counts(&owner).bytes + Table::figures(&owner).index_bytes()
+        < MEMORY_BYTES as u64 / 20 * 18
+    {
+        put(&mut owner, held, 500);
+        held += 1;
+    }
+    let first_going = held / 50;
+    for number in first_going..held / 10 * 9 {
+        let key = format!("{number:016}");
+        let keyhash = SEED.keyhash(key.as_bytes());
+        assert!(owner.enter(0).remove(keyhash, key.as_bytes(), NOW));
+    }
+    // Some of those that move have been read, and one has been written over.
+    assert!(get(&mut owner, held - 1));
+    put(&mut owner, held - 2, 500);
+    for number in 1_000_000..1_400_000 {
+        put(&mut owner, number, 8);
+    }
+    assert_eq!(counts(&owner).evictions, 0, "{:?}", counts(&owner));
+    assert!(counts(&owner).moved > 0);
+    for number in (0..first_going)
+        .chain(held / 10 * 9..held)
+        .chain(1_000_000..1_400_000)
+    {
+        assert!(get(&mut owner, number), "{number}");
+    }
+}

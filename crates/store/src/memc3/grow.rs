@@ -105,7 +105,7 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// A page for a new segment: one that the index had before a flush, else the last of the
-    /// items' pages.
+    /// items' pages. What is on that one leaves only if there is no room for it elsewhere.
     fn index_page(&mut self, now: Moment) -> usize {
         let shared = self.shared;
         let pages = shared.pool.pages();
@@ -113,7 +113,7 @@ impl<A: Access> Writer<'_, A> {
         if next >= self.state.slabs.item_pages() {
             return next;
         }
-        self.empty_page(self.state.slabs.last_page(), now);
+        self.vacate(self.state.slabs.last_page(), now);
         shared.index_pages.add(1);
         self.state.slabs.give_last_page()
     }

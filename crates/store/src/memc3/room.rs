@@ -102,7 +102,7 @@ impl<A: Access> Writer<'_, A> {
                 .slabs
                 .age(oldest)
                 .expect("the oldest has slabs, or it would have no age");
-            if self.collect(slab) && spared < SPARED_MAX {
+            if self.collect(slab, slab) && spared < SPARED_MAX {
                 spared += 1;
                 self.clear_bits();
                 self.state.slabs.skip_slab(oldest);
@@ -115,16 +115,17 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
-    /// Notes what is in a slab and which slots name it; says whether most of it was used.
-    fn collect(&mut self, slab: usize) -> bool {
+    /// Notes what is in a slab and which slots name it, where it lay on `named` when they were written; says whether most of it was used.
+    fn collect(&mut self, slab: usize, named: usize) -> bool {
         let (shared, state) = (self.shared, &mut *self.state);
+        let (first, named) = (shared.pool.first_word(slab), shared.pool.first_word(named));
         state.slab_items.clear();
         state.slab_slots.clear();
         for at in state.slabs.chunks(&shared.pool, slab) {
             if let Some(item) = shared.item_at(at) {
                 let keyhash = hash(shared, &item);
                 shared.prefetch_buckets(&shared.directory.home(keyhash));
-                state.slab_items.push((keyhash, at));
+                state.slab_items.push((keyhash, at - first + named));
             }
         }
         let mut used = 0;
@@ -148,12 +149,47 @@ impl<A: Access> Writer<'_, A> {
         let Some(slab) = self.state.slabs.slab_on(page) else {
             return;
         };
-        self.collect(slab);
+        self.collect(slab, slab);
         for i in 0..self.state.slab_slots.len() {
             let slot_at = self.state.slab_slots[i];
             self.give_up(slot_at, now);
         }
         self.state.slabs.release(slab);
+    }
+
+    /// Makes a page free by moving the slab on it, or, where there are no free pages for that, by giving it up.
+    pub(super) fn vacate(&mut self, page: usize, now: Moment) {
+        let Some(slab) = self.state.slabs.slab_on(page) else {
+            return;
+        };
+        let shared = self.shared;
+        match self.state.slabs.relocate(&shared.pool, slab) {
+            Some(to) => self.name_anew(slab, to),
+            None => self.empty_page(page, now),
+        }
+    }
+
+    /// Makes the index name the items of a slab where they lie now. Readers may meet the old ones until then: nobody has
+    /// written over those.
+    fn name_anew(&mut self, from: usize, to: usize) {
+        let shared = self.shared;
+        let (old, new) = (shared.pool.first_word(from), shared.pool.first_word(to));
+        self.collect(to, from);
+        for at in &self.state.slab_slots {
+            let line = shared.line(*at);
+            let (tag, slot) = (
+                line.tags(at.bucket).to_le_bytes()[at.place],
+                line.slot(at.bucket, at.place),
+            );
+            line.write_begin(A::SHARED_READS);
+            let moved = slot.at(slot.offset() - old + new);
+            line.set(at.bucket, at.place, tag, moved);
+            line.write_end(A::SHARED_READS);
+        }
+        shared
+            .counters
+            .moved
+            .add(self.state.slab_slots.len() as u64);
     }
 
     /// Evicts the item that a slot names; its chunk is the caller's.

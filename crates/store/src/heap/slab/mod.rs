@@ -16,6 +16,7 @@ use super::Header;
 use super::write_filler;
 use crate::evict::clock::Hand;
 use crate::memory::Pool;
+use glimmer_base::sync::Ordering::Relaxed;
 use std::ops::Range;
 
 /// A class, by number.
@@ -74,8 +75,8 @@ pub struct Slabs {
     by_words: Vec<ClassId>,
     pages: Vec<Page>,
     free_pages: usize,
-    /// Where the search for free pages goes on.
-    next_free: usize,
+    /// No page before this one is free.
+    first_free: usize,
     /// Pages from here on are the index's.
     end: usize,
     /// Words given out: the clock by which slabs are old.
@@ -114,7 +115,7 @@ impl Slabs {
             by_words,
             pages: vec![page; pool.pages()],
             free_pages: end,
-            next_free: 0,
+            first_free: 0,
             end,
             stored: 0,
         }
@@ -223,8 +224,7 @@ impl Slabs {
         for (before, page) in self.pages[first..first + count].iter_mut().enumerate() {
             page.owner = Owner::Rest(before as u32);
         }
-        self.free_pages -= count;
-        self.next_free = first + count;
+        self.take_pages(first, count);
         let (stored, class) = (self.stored, &mut self.classes[id as usize]);
         self.pages[first] = Page {
             owner: Owner::Slab(id),
@@ -239,24 +239,70 @@ impl Slabs {
         true
     }
 
+    /// The first pages in a row, so many of them, that are free. The lowest ones, so that those near the index stay free for it.
     fn free_run(&self, count: usize) -> Option<usize> {
         if self.free_pages < count {
             return None;
         }
-        let in_range = |range: Range<usize>| {
-            let mut run = 0;
-            for page in range {
-                run = match self.pages[page].owner {
-                    Owner::Free => run + 1,
-                    _ => 0,
-                };
-                if run == count {
-                    return Some(page + 1 - count);
-                }
+        let mut run = 0;
+        for page in self.first_free..self.end {
+            run = match self.pages[page].owner {
+                Owner::Free => run + 1,
+                _ => 0,
+            };
+            if run == count {
+                return Some(page + 1 - count);
             }
-            None
+        }
+        None
+    }
+
+    /// Counts pages that are free no more.
+    fn take_pages(&mut self, first: usize, count: usize) {
+        self.free_pages -= count;
+        if first == self.first_free {
+            self.first_free = first + count;
+        }
+    }
+
+    /// Counts pages that have become free.
+    fn give_pages(&mut self, first: usize, count: usize) {
+        for page in &mut self.pages[first..first + count] {
+            page.owner = Owner::Free;
+        }
+        self.free_pages += count;
+        self.first_free = self.first_free.min(first);
+    }
+
+    /// Moves a slab, whatever is in it, to free pages further to the left, and copies it; gives back its new first page. Its
+    /// old pages are free, but hold what they held. None if there are no such pages in a row.
+    ///
+    /// The items are the caller's to name anew: each lies as far from the slab's beginning as before.
+    pub fn relocate(&mut self, pool: &Pool, slab: usize) -> Option<usize> {
+        let Owner::Slab(id) = self.pages[slab].owner else {
+            unreachable!("only a slab is moved")
         };
-        in_range(self.next_free.min(self.end)..self.end).or_else(|| in_range(0..self.end))
+        let size = self.classes[id as usize].size;
+        let to = self.free_run(size.pages).filter(|&to| to < slab)?;
+        let words = self.pages[slab].fresh as usize * size.chunk_words;
+        let place = |page| pool.place(pool.first_word(page), words).range(0, words);
+        for (old, new) in place(slab).iter().zip(place(to)) {
+            new.store(old.load(Relaxed), Relaxed);
+        }
+        for before in 0..size.pages {
+            self.pages[to + before] = self.pages[slab + before];
+        }
+        self.take_pages(to, size.pages);
+        let position = self.pages[to].position as usize;
+        let class = self.class(id);
+        class.slabs[position] = to as u32;
+        for partial in &mut class.partial {
+            if *partial as usize == slab {
+                *partial = to as u32;
+            }
+        }
+        self.give_pages(slab, size.pages);
+        Some(to)
     }
 
     /// Takes a slab away from its class, whatever is in it.
@@ -280,10 +326,7 @@ impl Slabs {
         if let Some(&moved) = class.slabs.get(position) {
             self.pages[moved as usize].position = position as u32;
         }
-        for page in &mut self.pages[slab..slab + pages] {
-            page.owner = Owner::Free;
-        }
-        self.free_pages += pages;
+        self.give_pages(slab, pages);
     }
 
     /// The chunk that a class's hand points at, and whether it is the first of its slab. None if
@@ -394,7 +437,7 @@ impl Slabs {
         for page in &mut self.pages[..self.end] {
             page.owner = Owner::Free;
         }
-        (self.free_pages, self.next_free) = (self.end, 0);
+        (self.free_pages, self.first_free) = (self.end, 0);
     }
 }
 

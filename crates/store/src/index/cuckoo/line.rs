@@ -98,6 +98,11 @@ impl Slot {
         self.0 & Self::FETCHED != 0
     }
 
+    /// The same slot for an item that lies elsewhere.
+    pub fn at(self, offset: usize) -> Slot {
+        Slot(self.0 & Self::READ | Slot::new(offset).0)
+    }
+
     /// The same slot with the CLOCK bit set or cleared.
     #[inline(always)]
     pub fn with_recent(self, recent: bool) -> Slot {
