@@ -1,6 +1,6 @@
 //! The servers that figures compare, started and loaded.
 
-use std::{fmt, net::Ipv4Addr};
+use std::{fmt, net::Ipv4Addr, time::Duration};
 
 use anyhow::{Result, bail, ensure};
 use glimmer_loadgen::{
@@ -16,8 +16,9 @@ use crate::Run;
 
 /// Threads of a client: more do not help against a few workers.
 const CLIENT_THREADS_MAX: usize = 8;
-/// Measurements until one in which the server did something.
-const TRIES_MAX: usize = 5;
+/// Measurements until one in which the server did something, each twice as long as the last up to a bound.
+const TRIES_MAX: u32 = 8;
+const TRY_MAX: Duration = Duration::from_secs(3);
 /// What [`Launch`] wants to know for clients of its own, which are not used here.
 const LAUNCH_VALUE_BYTES: usize = 64;
 
@@ -235,7 +236,13 @@ impl Running {
             ..plan
         };
         // On a busy machine the server may not have come to run within a short one.
-        for _ in 0..TRIES_MAX {
+        for attempt in 0..TRIES_MAX {
+            let longer =
+                |measured: Duration| (measured * (1 << attempt)).min(measured.max(TRY_MAX));
+            let plan = Plan {
+                measured: plan.measured.map(longer),
+                ..plan.clone()
+            };
             let outcome = self.server.drive_at(target, &plan)?;
             if outcome.tally.operations() > 0 && outcome.server_cpu_s > 0.0 {
                 return Ok(outcome);
