@@ -72,6 +72,8 @@ struct State {
     /// Pages of the index that hold a segment; the others of its pages are from before a flush.
     segments: usize,
     segments_max: usize,
+    /// Since when the others are known of, in milliseconds; `u64::MAX` from the flush until the next slab is wanted.
+    unused_since_ms: Option<u64>,
     /// Holds what is in a slab while it is emptied.
     slab_items: Vec<(Keyhash, usize)>,
     slab_slots: Vec<SlotAt>,
@@ -162,6 +164,7 @@ impl<A: Access> Writer<'_, A> {
         }
         shared.directory.assign_all(root);
         self.state.segments = 1;
+        self.state.unused_since_ms = Some(u64::MAX);
         // Only now is the memory of items and of old segments given to others: a reader that meets
         // a byte of what comes next sees this number too. And one that begins with this number
         // sees the directory as well.

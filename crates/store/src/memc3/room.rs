@@ -8,9 +8,13 @@ use crate::heap::slab::ClassId;
 use crate::heap::{Item, Marks};
 use crate::index::cuckoo::{Slot, SlotAt};
 use glimmer_base::Moment;
+use glimmer_base::sync::Ordering::Release;
+use glimmer_base::sync::fence;
 
 /// How many chunks ahead of the hand keys are hashed and their buckets fetched.
 const AHEAD: usize = 8;
+/// A reader that was interrupted goes on within so many milliseconds.
+const MARKING_MS_MAX: u64 = 1_000;
 /// How many slabs that are in use are left alone before one is taken all the same.
 const SPARED_MAX: usize = 2;
 
@@ -28,12 +32,15 @@ impl<A: Access> Writer<'_, A> {
 
     fn evict_for(&mut self, class: ClassId, now: Moment) -> usize {
         let shared = self.shared;
+        if self.state.unused_since_ms == Some(u64::MAX) {
+            self.state.unused_since_ms = Some(now.ms);
+        }
         loop {
             // An item of the class may have been freed with its slab on the way.
             if let Some(at) = self.state.slabs.take(&shared.pool, class) {
                 return at;
             }
-            if self.state.slabs.add_slab(class) {
+            if self.state.slabs.add_slab(class) || self.take_unused_index_pages(now) {
                 continue;
             }
             let Some((chunk, begins_slab)) = self.state.slabs.at_hand(&shared.pool, class) else {
@@ -53,6 +60,34 @@ impl<A: Access> Writer<'_, A> {
                 return chunk.at;
             }
         }
+    }
+
+    /// Gives the pages that the index had before a flush and has not taken again to the items; says whether there were any.
+    ///
+    /// Readers that still look at them learn of the flush before they believe what they read. But one that has read already
+    /// may be about to mark the slot that it has seen, and would mark an item whose bytes are the same: so this waits for
+    /// longer than that takes.
+    #[cold]
+    fn take_unused_index_pages(&mut self, now: Moment) -> bool {
+        let shared = self.shared;
+        let Some(since_ms) = self.state.unused_since_ms else {
+            return false;
+        };
+        if now.ms < since_ms.saturating_add(MARKING_MS_MAX) {
+            return false;
+        }
+        self.state.unused_since_ms = None;
+        let index_begins = shared.pool.pages() - self.state.segments;
+        if self.state.slabs.item_pages() == index_begins {
+            return false;
+        }
+        if A::SHARED_READS {
+            // It may have been another writer who announced the flush.
+            fence(Release);
+        }
+        self.state.slabs.take_back(index_begins);
+        shared.index_pages.set(self.state.segments as u64);
+        true
     }
 
     /// What the hand does with the item at a word; one that goes is unlinked.

@@ -57,9 +57,11 @@ impl Pool {
         at >> self.page_shift
     }
 
-    /// The words from `at` on, `most` at most; fewer before the pool's end.
+    /// The words from `at` on, `most` at most; fewer before the pool's end. Any place will do: a racing reader may take one
+    /// from what is no index any more.
     #[inline(always)]
     pub fn place(&self, at: usize, most: usize) -> Words<'_> {
+        let at = at.min(self.words.len() - LINE_WORDS);
         Words::of(&self.words[at..(at + most).min(self.words.len())])
     }
 

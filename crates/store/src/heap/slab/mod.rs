@@ -427,6 +427,13 @@ impl Slabs {
         self.end
     }
 
+    /// Takes back pages from the index, which has those from `end` on.
+    pub fn take_back(&mut self, end: usize) {
+        let first = self.end;
+        self.end = end;
+        self.give_pages(first, end - first);
+    }
+
     /// Takes every slab away from every class: nothing is stored any more.
     pub fn clear(&mut self) {
         for class in &mut self.classes {
