@@ -36,7 +36,7 @@ class Item:
     cas: int
 
 class Client:
-    """A client of one server. Threads may share it; their calls take turns."""
+    """A client of one server. Threads may share it; their calls take turns. After a fork, parent and child are two clients."""
 
     def __init__(
         self,
