@@ -3,7 +3,8 @@
 //!
 //! Every value carries its key, its version and a checksum, so a torn, foreign or half-old value
 //! cannot pass. A table of the last acknowledged version of each key catches stale ones: what a
-//! reader finds must be at least as new as what was acknowledged before it looked.
+//! reader finds must be at least as new as what was acknowledged before it looked. Where a table loses nothing, some keys are
+//! there from the start and never deleted: a reader that misses one fails.
 
 use crate::oracle::SEED;
 use glimmer_base::{Expiry, Moment, Seed};
@@ -65,6 +66,8 @@ fn check(n: u32, value: &[u8]) -> u64 {
 }
 
 struct World {
+    /// Keys below this one are always there.
+    kept: u32,
     /// Last version of each key whose store has returned.
     acknowledged: Vec<AtomicU64>,
     /// Next version of each key; versions of a key rise with each store.
@@ -81,7 +84,7 @@ fn writer<T: Table>(mut owner: T, world: &World, mine: impl Fn(u32) -> bool, see
             continue;
         }
         let (key, keyhash) = (key(n), SEED.keyhash(&key(n)));
-        if rng.random_bool(0.1) {
+        if n >= world.kept && rng.random_bool(0.1) {
             owner.enter(0).remove(keyhash, &key, NOW);
             continue;
         }
@@ -111,13 +114,32 @@ fn writer<T: Table>(mut owner: T, world: &World, mine: impl Fn(u32) -> bool, see
 
 /// Drives a table with some readers and a writer, or several where the access mode has them; gives back its figures at the end.
 pub fn run<T: Table>(owner: T) -> Counts {
+    run_keeping(0, owner)
+}
+
+/// The same with a table that loses nothing, in which the first `kept` keys are always there.
+pub fn run_keeping<T: Table>(kept: u32, mut owner: T) -> Counts {
     let seed: u64 = std::env::var("GLIMMER_SEED")
         .ok()
         .and_then(|s| s.parse().ok())
         .unwrap_or_else(rand::random);
     println!("GLIMMER_SEED={seed}");
     let (reader, figures) = (owner.reader().unwrap(), owner.figures());
+    for n in 0..kept {
+        let (key, mut buffer) = (key(n), Vec::new());
+        value(n, 0, 10, &mut buffer);
+        let item = NewItem {
+            key: &key,
+            value: [&buffer, &[]],
+            flags: n,
+            expiry: Expiry::NEVER,
+            history: History::NEW,
+        };
+        let stored = owner.enter(0).put(SEED.keyhash(&key), &item, NOW);
+        assert!(matches!(stored, Stored::Yes(_)));
+    }
     let world = World {
+        kept,
         acknowledged: (0..KEYS).map(|_| AtomicU64::new(0)).collect(),
         next: (0..KEYS).map(|_| AtomicU64::new(1)).collect(),
         done: AtomicBool::new(false),
@@ -148,7 +170,9 @@ pub fn run<T: Table>(owner: T) -> Counts {
                             item.value().append_to(&mut buffer);
                             item.flags()
                         };
-                        if let Ok(Some(flags)) = reader.read(keyhash, &key, NOW, 0, take) {
+                        let found = reader.read(keyhash, &key, NOW, 0, take);
+                        assert!(n >= kept || !matches!(found, Ok(None)), "key {n} is absent");
+                        if let Ok(Some(flags)) = found {
                             assert_eq!(flags, n, "foreign flags");
                             let version = check(n, &buffer);
                             assert!(
