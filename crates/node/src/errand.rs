@@ -164,6 +164,8 @@ impl Worker {
         } else {
             connection.outing = None;
             connection.tx.extend_from_slice(errand.end().as_bytes());
+            // A client that has seen the end may begin the next at once.
+            drop(errand);
         }
         self.send_and_settle(key);
     }
