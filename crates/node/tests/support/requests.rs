@@ -46,18 +46,14 @@ pub fn put<'a>(key: &'a [u8], mutation: u32, value: &'a [u8]) -> Record<'a> {
         flags: 0,
         value,
     };
-    Record {
-        action: Action::Mutate {
-            mutation,
-            reach: Reach::UNKNOWN,
-            change,
-        },
-        ..get(key)
-    }
+    mutate(key, mutation, change)
 }
 
 pub fn increment(key: &[u8], mutation: u32) -> Record<'_> {
-    let change = Change::Increment { delta: 1 };
+    mutate(key, mutation, Change::Increment { delta: 1 })
+}
+
+fn mutate<'a>(key: &'a [u8], mutation: u32, change: Change<'a>) -> Record<'a> {
     Record {
         action: Action::Mutate {
             mutation,
