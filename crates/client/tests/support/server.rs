@@ -1,13 +1,14 @@
 //! A server for clients for tasks, as a task itself.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
+#[path = "directory.rs"]
+mod directory;
+
 use std::cell::Cell;
 use std::rc::Rc;
 
-use glimmer_base::Seed;
 use glimmer_client::nonblocking::Client;
-use glimmer_client::{Direction, Directory, GetError, Member, Reply, Settings, Status};
-use glimmer_proto::native::directory::{Access, Mode};
+use glimmer_client::{GetError, Member, Reply, Settings, Status};
 use glimmer_proto::native::{Kind, Record, ReplyHeader, RequestHeader};
 use tokio::net::UdpSocket;
 use tokio::task::spawn_local;
@@ -86,19 +87,7 @@ fn reply(header: &RequestHeader, rest: &[u8], port: u16) -> Vec<u8> {
         .bytes()
         .to_vec();
     if kind == Kind::DirectoryReply {
-        let directory = Directory {
-            token: 99,
-            token_s: 3600,
-            seed: Seed(5),
-            item_bytes_max: 1 << 20,
-            partitions: 1,
-            mode: Mode::Cache,
-            access: Access::Erew,
-            direction: Direction::Client,
-            mutation_window: 1024,
-            ports: vec![port],
-        };
-        directory.write(&mut reply);
+        directory::of(port).write(&mut reply);
     } else {
         Record::read(rest).unwrap();
         let found = Reply {

@@ -1,11 +1,10 @@
 //! A client without socket and clock, and what a server of one core answers it.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
-use glimmer_base::Seed;
-use glimmer_client::{
-    Ask, Change, Direction, Directory, Failure, Reply, Session, Settings, Status, What,
-};
-use glimmer_proto::native::directory::{Access, Mode};
+#[path = "directory.rs"]
+mod directory;
+
+use glimmer_client::{Ask, Change, Failure, Reply, Session, Settings, Status, What};
 use glimmer_proto::native::request::Action;
 use glimmer_proto::native::{Kind, Record, ReplyHeader, RequestHeader};
 
@@ -41,19 +40,7 @@ impl Sent {
     pub fn directory(&self, version: u32) -> Vec<u8> {
         assert_eq!(self.header.kind, Kind::Directory);
         let mut reply = self.reply(Kind::DirectoryReply, version);
-        let directory = Directory {
-            token: 99,
-            token_s: 3600,
-            seed: Seed(5),
-            item_bytes_max: 1 << 20,
-            partitions: 1,
-            mode: Mode::Cache,
-            access: Access::Erew,
-            direction: Direction::Client,
-            mutation_window: 1024,
-            ports: vec![4000],
-        };
-        directory.write(&mut reply);
+        directory::of(4000).write(&mut reply);
         reply
     }
 
