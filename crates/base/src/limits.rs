@@ -92,6 +92,10 @@ pub const WINDOW_MAX: usize = 128;
 /// until a box comes home.
 pub const PARCELS_PER_PEER: usize = 8;
 
+/// Boxes from other workers that a worker takes in one turn, one from each worker in rotation. The
+/// others stay in their rings until the worker has served its own connections.
+pub const MESH_BOXES_PER_TURN_MAX: usize = 32;
+
 /// A box is sent once it holds this many bytes of keys and values; the request that crosses the
 /// mark still goes in.
 pub const PARCEL_BYTES_HIGH: usize = 256 << 10;

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use glimmer_base::limits::{BUFFER_BYTES, NATIVE_BUNDLES_PER_PEER, PARCELS_PER_PEER};
+use glimmer_base::limits::{
+    BUFFER_BYTES, MESH_BOXES_PER_TURN_MAX, NATIVE_BUNDLES_PER_PEER, PARCELS_PER_PEER,
+};
 use glimmer_base::{Keyhash, Moment};
 use glimmer_engine::Engine;
 use glimmer_proto::Request;
@@ -53,6 +55,8 @@ pub(crate) struct Port {
     unfinished: VecDeque<(usize, Box<Parcel>)>,
     /// Boxes of native datagrams that have been taken out of the rings: (peer, box).
     bundles: VecDeque<(usize, Box<Bundle>)>,
+    /// The peer whose ring is looked at first in the next turn.
+    first: usize,
     /// A box became free since somebody last asked.
     has_freed: bool,
     /// Bytes of memory behind this worker's boxes, as of when they were last here.
@@ -69,6 +73,7 @@ pub(crate) fn connect(doorbells: &[Arc<Doorbell<EventBell>>]) -> Vec<Port> {
         peers: (0..workers).map(|_| None).collect(),
         unfinished: VecDeque::new(),
         bundles: VecDeque::new(),
+        first: 0,
         has_freed: false,
         bytes: 0,
         parcels_sent: 0,
@@ -209,8 +214,13 @@ impl Port {
             .any(|peer| !peer.incoming.is_empty())
     }
 
-    /// Takes everything out of the rings. Parcels of other workers are executed, as [`Parcel::run`] does, and go back; own parcels are handed to
-    /// `unpack`, and their boxes are free again, unless something in them has yet to be answered. Native datagrams wait for [`Port::next_bundle`].
+    /// Takes boxes out of the rings, one from each peer in rotation, until the rings are empty or
+    /// [`MESH_BOXES_PER_TURN_MAX`] have been taken. What is left comes first in the next turn, after
+    /// this worker's own connections.
+    ///
+    /// Parcels of other workers are executed, as [`Parcel::run`] does, and go back. Own parcels are
+    /// handed to `unpack`, and their boxes are free again, unless something in them has yet to be
+    /// answered. Native datagrams wait for [`Port::next_bundle`].
     pub fn drain(
         &mut self,
         engine: &mut dyn Engine,
@@ -218,33 +228,53 @@ impl Port {
         watched: bool,
         mut unpack: impl FnMut(&mut Parcel),
     ) {
-        for worker in 0..self.peers.len() {
-            let Some(peer) = self.peers[worker].as_mut() else {
+        let peers = self.peers.len();
+        let (mut left, mut empty) = (MESH_BOXES_PER_TURN_MAX, 0);
+        while left > 0 && empty < peers {
+            let worker = self.first;
+            self.first = (worker + 1) % peers;
+            let ring = self.peers[worker].as_mut().map(|peer| &mut peer.incoming);
+            let Some(cargo) = ring.and_then(Consumer::pop) else {
+                empty += 1;
                 continue;
             };
-            while let Some(cargo) = peer.incoming.pop() {
-                let mut parcel = match cargo {
-                    Cargo::Parcel(parcel) => parcel,
-                    Cargo::Bundle(bundle) => {
-                        self.bundles.push_back((worker, bundle));
-                        continue;
-                    }
-                };
-                if parcel.home() != self.me {
-                    self.parcels_run += peer.serve(parcel, engine, now, watched);
-                    continue;
+            empty = 0;
+            // Executing one parcel may release some that were held back: they count as well.
+            let taken = match cargo {
+                Cargo::Bundle(bundle) => {
+                    self.bundles.push_back((worker, bundle));
+                    1
                 }
-                unpack(&mut parcel);
-                if parcel.is_answered() {
-                    parcel.reset(BUFFER_BYTES);
-                    parcel.recharge(&mut self.bytes);
-                    peer.free.push(parcel);
-                    self.has_freed = true;
-                } else {
-                    parcel.recharge(&mut self.bytes);
-                    self.unfinished.push_back((worker, parcel));
+                Cargo::Parcel(parcel) if parcel.home() == self.me => {
+                    self.take_home(worker, parcel, &mut unpack);
+                    1
                 }
-            }
+                Cargo::Parcel(parcel) => {
+                    let executed = self.peer(worker).serve(parcel, engine, now, watched);
+                    self.parcels_run += executed;
+                    executed.max(1) as usize
+                }
+            };
+            left = left.saturating_sub(taken);
+        }
+    }
+
+    /// Hands an own parcel that came back to `unpack`.
+    fn take_home(
+        &mut self,
+        worker: usize,
+        mut parcel: Box<Parcel>,
+        unpack: &mut impl FnMut(&mut Parcel),
+    ) {
+        unpack(&mut parcel);
+        if parcel.is_answered() {
+            parcel.reset(BUFFER_BYTES);
+            parcel.recharge(&mut self.bytes);
+            self.peer(worker).free.push(parcel);
+            self.has_freed = true;
+        } else {
+            parcel.recharge(&mut self.bytes);
+            self.unfinished.push_back((worker, parcel));
         }
     }
 
@@ -313,3 +343,6 @@ impl Peer {
         executed
     }
 }
+
+#[cfg(test)]
+mod tests;
