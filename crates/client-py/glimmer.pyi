@@ -28,6 +28,9 @@ class Away(Error):
 class Overloaded(Error):
     """The server was asked again and again and would not take the request, which it has not carried out."""
 
+class TooManyWriters(Error):
+    """The server has no room to remember another writing client. The change was not made."""
+
 class Item:
     """A value with what was stored beside it."""
 

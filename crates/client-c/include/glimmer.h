@@ -37,6 +37,8 @@ typedef enum {
   GLIMMER_OUTCOME_ARGUMENT = 25,
   // The server has let several deadlines pass, and was not asked again yet.
   GLIMMER_OUTCOME_AWAY = 26,
+  // The server has no room to remember another writing client. The change was not made.
+  GLIMMER_OUTCOME_TOO_MANY_WRITERS = 27,
 } glimmer_outcome;
 
 // Which of several servers has a key. Functions take it as a number, since C does not keep its callers from others.

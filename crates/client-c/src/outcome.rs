@@ -35,10 +35,12 @@ pub enum Outcome {
     Argument = 25,
     /// The server has let several deadlines pass, and was not asked again yet.
     Away = 26,
+    /// The server has no room to remember another writing client. The change was not made.
+    TooManyWriters = 27,
 }
 
 impl Outcome {
-    const ALL: [Outcome; 14] = [
+    const ALL: [Outcome; 15] = [
         Outcome::Ok,
         Outcome::NotFound,
         Outcome::NotStored,
@@ -53,6 +55,7 @@ impl Outcome {
         Outcome::NoAddress,
         Outcome::Argument,
         Outcome::Away,
+        Outcome::TooManyWriters,
     ];
 
     pub(crate) fn of_number(number: u32) -> Option<Outcome> {
@@ -75,6 +78,7 @@ impl Outcome {
             Outcome::NoAddress => c"the server's name has no address",
             Outcome::Argument => c"an argument is missing or means nothing",
             Outcome::Away => c"the server has been silent for too long, and was not asked",
+            Outcome::TooManyWriters => c"the server has no room to remember another writing client",
         }
     }
 
@@ -115,6 +119,7 @@ macro_rules! from_operation {
                     $error::Silent => Outcome::Silent,
                     $error::Away => Outcome::Away,
                     $error::Overloaded => Outcome::Overloaded,
+                    $error::TooManyWriters => Outcome::TooManyWriters,
                     $error::Protocol => Outcome::Protocol,
                     $error::Socket(_) => Outcome::Socket,
                     $($error::$own => Outcome::$own,)*

@@ -13,6 +13,7 @@ create_exception!(glimmer, NotANumber, Error);
 create_exception!(glimmer, Silent, Error);
 create_exception!(glimmer, Away, Error);
 create_exception!(glimmer, Overloaded, Error);
+create_exception!(glimmer, TooManyWriters, Error);
 
 /// Makes the exceptions known.
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -24,7 +25,8 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("NotANumber", py.get_type::<NotANumber>())?;
     module.add("Silent", py.get_type::<Silent>())?;
     module.add("Away", py.get_type::<Away>())?;
-    module.add("Overloaded", py.get_type::<Overloaded>())
+    module.add("Overloaded", py.get_type::<Overloaded>())?;
+    module.add("TooManyWriters", py.get_type::<TooManyWriters>())
 }
 
 /// What is raised for a failure. Neither the exception nor the failures are this crate's, and so it is a trait of its own and not the standard library's.
@@ -60,6 +62,7 @@ macro_rules! raise_operation {
                     $error::Silent => Silent::new_err(words),
                     $error::Away => Away::new_err(words),
                     $error::Overloaded => Overloaded::new_err(words),
+                    $error::TooManyWriters => TooManyWriters::new_err(words),
                     $error::Protocol => Error::new_err(words),
                     $error::Socket(error) => error.into(),
                     $($error::$own => $own::new_err(words),)*

@@ -36,6 +36,10 @@ macro_rules! operation {
             /// The server was asked again and again and would not take the request, which it has not carried out.
             #[error("the server is overloaded")]
             Overloaded,
+            /// The server remembers the changes of as many clients as it has room for, and this
+            /// client is not among them. It has not carried out the change.
+            #[error("the server has no room to remember another writing client")]
+            TooManyWriters,
             /// The server understood something else than was asked.
             #[error("the server and this client do not understand one another")]
             Protocol,
@@ -50,6 +54,7 @@ macro_rules! operation {
                     Failure::Key => $name::Key,
                     Failure::Away => $name::Away,
                     Failure::Overloaded => $name::Overloaded,
+                    Failure::TooManyWriters => $name::TooManyWriters,
                     Failure::Ended => $name::Socket(ended()),
                     Failure::Silent | Failure::Forgotten => $name::Silent,
                     Failure::Protocol | Failure::TooLarge => $name::Protocol,

@@ -154,6 +154,7 @@ impl<T> Flight<T> {
     pub fn failure(&self) -> Failure {
         match self.refusal {
             Some(Status::Overloaded) if self.open == 0 => Failure::Overloaded,
+            Some(Status::TooManyWriters) if self.open == 0 => Failure::TooManyWriters,
             Some(Status::Malformed) if self.open == 0 => Failure::Protocol,
             _ => Failure::Silent,
         }

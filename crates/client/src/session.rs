@@ -57,6 +57,8 @@ pub enum Failure {
     Away,
     /// The server has refused it for lack of room each time that it was sent, until it was given up. Not carried out.
     Overloaded,
+    /// The server remembers the changes of as many clients as it has room for, and this one is not among them. Not carried out.
+    TooManyWriters,
     /// The server no longer knows whether the change was carried out.
     Forgotten,
     /// The runtime has ended that a client for tasks was made on. A change may have been carried out.

@@ -110,6 +110,33 @@ fn a_refusal_that_arrives_again_says_nothing_of_other_copies() {
     }
 }
 
+/// Nothing is gained by asking again: the application is told at once.
+#[test]
+fn a_writer_that_the_server_has_no_room_for_is_told_at_once() {
+    let (mut client, _) = Client::connected(SETTINGS);
+    client.ask(INCREMENT, 1);
+    let first = client.sent()[0].clone();
+    client.arrive(&first.status(Status::TooManyWriters));
+    assert_eq!(client.told, [(1, Err(Failure::TooManyWriters))]);
+    assert!(client.after(SETTINGS.resend_longest_us).is_empty());
+}
+
+/// The first copy is executed, and its answer is lost; the second is refused. Whether the change
+/// was made is not known, so the client does not say that it was not.
+#[test]
+fn a_writer_with_another_copy_under_way_is_not_told_that_nothing_was_executed() {
+    let (mut client, _) = Client::connected(SETTINGS);
+    client.ask(INCREMENT, 1);
+    client.sent();
+    while client.told.is_empty() {
+        let requests = client.after(SETTINGS.resend_longest_us);
+        for request in requests.iter().filter(|sent| sent.header.count == 1) {
+            client.arrive(&request.status(Status::TooManyWriters));
+        }
+    }
+    assert_eq!(client.told, [(1, Err(Failure::Silent))]);
+}
+
 /// It is told of a request that may have been executed, but whose answer did not fit.
 #[test]
 fn what_is_to_be_asked_alone_may_have_been_executed() {

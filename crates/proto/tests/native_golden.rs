@@ -172,6 +172,7 @@ fn replies() -> Vec<(&'static str, Reply<'static>)> {
         ("ask_alone", bare(Status::AskAlone)),
         ("superseded", bare(Status::Superseded)),
         ("forgotten", bare(Status::Forgotten)),
+        ("too_many_writers", bare(Status::TooManyWriters)),
     ]
 }
 

@@ -94,6 +94,10 @@ impl<T> Session<T> {
         match reply.status {
             Status::Superseded if !flight.is_read => self.number_anew(place),
             Status::Forgotten => self.fail(place, Failure::Forgotten, on_answer),
+            // To ask again at once would not help. If another copy is under way, that one decides.
+            Status::TooManyWriters if flight.open == 0 => {
+                self.fail(place, Failure::TooManyWriters, on_answer);
+            }
             Status::AskOwner if flight.is_read => self.direct(place),
             Status::AskAlone if flight.phase == Phase::Waiting => {
                 self.depart_again(place);

@@ -335,7 +335,9 @@ fn step(groups: &mut Groups, pending: &Pending, meaning: Meaning) -> Reply {
 fn understand(pending: &Pending, answer: Result<&Answer<'_>, Failure>) -> Result<Meaning> {
     let answer = match answer {
         Ok(answer) => answer,
-        Err(Failure::Overloaded | Failure::TooLarge) => return Ok(Meaning::Refused),
+        Err(Failure::Overloaded | Failure::TooManyWriters | Failure::TooLarge) => {
+            return Ok(Meaning::Refused);
+        }
         Err(Failure::Silent | Failure::Forgotten) => return Ok(Meaning::Lost),
         Err(failure) => bail!("a request of key {:x}: {failure:?}", pending.key.number()),
     };

@@ -431,7 +431,7 @@ impl Intake {
                 return batch.settle(Status::Superseded);
             }
             Verdict::Forgotten => return batch.settle(Status::Forgotten),
-            Verdict::Full => return batch.settle(Status::Overloaded),
+            Verdict::Full => return batch.settle(Status::TooManyWriters),
         };
         batch.entries.push(Entry::Job { slot, offset: 0 });
         jobs.push(Job {

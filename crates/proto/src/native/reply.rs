@@ -66,11 +66,13 @@ pub enum Status {
     Superseded = 0x27,
     /// The mutation is older than the server remembers, or has another one's number; whether it was executed is not known.
     Forgotten = 0x28,
+    /// Not executed: the server remembers the mutations of as many clients as it has room for.
+    TooManyWriters = 0x29,
 }
 
 impl Status {
     /// Every status.
-    pub const ALL: [Status; 20] = [
+    pub const ALL: [Status; 21] = [
         Status::Found,
         Status::NotFound,
         Status::Stored,
@@ -91,6 +93,7 @@ impl Status {
         Status::AskAlone,
         Status::Superseded,
         Status::Forgotten,
+        Status::TooManyWriters,
     ];
 
     /// The status of this byte.
@@ -117,6 +120,7 @@ impl Status {
             0x26 => Status::AskAlone,
             0x27 => Status::Superseded,
             0x28 => Status::Forgotten,
+            0x29 => Status::TooManyWriters,
             _ => return None,
         })
     }
