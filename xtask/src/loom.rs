@@ -1,8 +1,9 @@
 //! The model checker, and the proof that it would notice.
 //!
 //! A crate with code that threads share has tests named `loom_*`. It also has a `weakenings.txt` with one line per fence or
-//! recheck its argument needs: `name<TAB>test<TAB>what it removes`, where the test is one test or a whole file of them. With
-//! `GLIMMER_WEAKEN=name` in its environment the code lacks just that, and the test must fail.
+//! recheck its argument needs: `name<TAB>test<TAB>what it removes`, where the test is one test, a whole file of them, or `file test`.
+//! With `GLIMMER_WEAKEN=name` in its environment the code lacks just that, and the test must fail. Code that several files run has a line
+//! for each of them.
 
 use crate::process;
 use anyhow::{Context, bail};
@@ -41,12 +42,12 @@ pub fn check_weakened(containing: Option<&str>) -> anyhow::Result<()> {
     }
     let rows: Vec<_> = variants.iter().zip(try_out_all(&variants)?).collect();
     println!(
-        "\n{:<10} {:<34} {:<44} removed",
+        "\n{:<10} {:<28} {:<78} removed",
         "verdict", "variant", "test"
     );
     for (variant, verdict) in &rows {
         println!(
-            "{:<10} {:<34} {:<44} {}",
+            "{:<10} {:<28} {:<78} {}",
             verdict.words(),
             variant.name,
             variant.test,
@@ -207,14 +208,14 @@ impl Variant {
     fn try_out(&self) -> anyhow::Result<Verdict> {
         let folder = Path::new("crates").join(self.package.trim_start_matches("glimmer-"));
         let is_file = folder.join(format!("tests/{}.rs", self.test)).exists();
-        let (target, filter) = if is_file {
-            (self.test.as_str(), None)
-        } else {
-            ("loom_*", Some(&self.test))
+        let (target, filter) = match self.test.split_once(' ') {
+            Some((file, test)) => (file, Some(test)),
+            None if is_file => (self.test.as_str(), None),
+            None => ("loom_*", Some(self.test.as_str())),
         };
         let logs = process::target_dir().join("loom").join("weakened");
         std::fs::create_dir_all(&logs)?;
-        let log_path = logs.join(&self.name).with_extension("log");
+        let log_path = logs.join(format!("{} {}.log", self.name, self.test));
         let log = std::fs::File::create(&log_path)?;
         let mut command = loom_test(&self.package, target);
         command

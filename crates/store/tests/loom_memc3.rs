@@ -316,3 +316,37 @@ fn writers_exclude_one_another() {
         assert_eq!(Owner::figures(&owner).counts(0).items, 2);
     });
 }
+
+/// One writer removes an item, and another one stores its own where that item lay: a reader that
+/// copies the first item sees all of it, or nothing.
+#[test]
+fn a_chunk_given_up_by_one_writer_and_taken_by_another_is_not_torn() {
+    explore(|| {
+        let mut owner = table::<Crcw>(PAGES_MIN);
+        let (reader, mut other) = (owner.reader().unwrap(), owner.share().unwrap());
+        // The second key's slot is on another line, so its store changes no version that the
+        // reader looks at.
+        let [first, second] = two_keys_on_different_lines();
+        put(&mut owner, 0, first, 1);
+        let remover = thread::spawn(move || {
+            assert!(owner.enter(0).remove(hash(first), &first, NOW));
+        });
+        let taker = thread::spawn(move || put(&mut other, 0, second, 2));
+        if let Ok(Some(found)) = get(&reader, first) {
+            assert_whole(&found);
+            assert_eq!(found.0, 1, "another item's value");
+        }
+        remover.join().unwrap();
+        taker.join().unwrap();
+    });
+}
+
+/// A key whose buckets both lie on the first line, and one whose buckets both lie on the second.
+fn two_keys_on_different_lines() -> [Key; 2] {
+    let on_line = |line: u32| {
+        let mut keys = (0..26 * 26).map(key);
+        let both = |key: &Key| spread(hash(*key), BUCKETS).0.map(|bucket| bucket / 3) == [line; 2];
+        keys.find(both).expect("there are keys enough")
+    };
+    [on_line(0), on_line(1)]
+}

@@ -13,7 +13,7 @@ use glimmer_store::access::{Access, Crcw, Crew};
 use glimmer_store::evict::{Evict, Fifo, S3Fifo};
 use glimmer_store::heap::{History, Item, NewItem};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::{Owner, PartitionConfig, Reader};
+use glimmer_store::partition::{Owner, PartitionConfig, Reader, Stored};
 use glimmer_store::table::{Table, TableFigures, TableReader};
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
@@ -35,12 +35,17 @@ fn explore(test: impl Fn() + Sync + Send + 'static) {
 
 /// A partition of two buckets whose log holds `items` items of three words.
 fn partition<A: Access, E: Evict>(items: usize, rule: E) -> Owner<A, E> {
+    partition_for(8 * 6, items, rule)
+}
+
+/// The same for items of up to `item_bytes_max` bytes, all optional fields included.
+fn partition_for<A: Access, E: Evict>(item_bytes_max: usize, items: usize, rule: E) -> Owner<A, E> {
     let config = PartitionConfig {
         log_bytes: items * ITEM_WORDS * 8,
         main_buckets: 2,
         spare_buckets: 0,
         index_follows: false,
-        item_bytes_max: 8 * 6,
+        item_bytes_max,
         offset_bits: 40,
         pages: PagePolicy::Small,
         numa_node: None,
@@ -58,19 +63,24 @@ fn key(bucket: usize, n: usize) -> ([u8; 1], Keyhash) {
         .unwrap()
 }
 
-fn put<A: Access, E: Evict>(owner: &mut Owner<A, E>, (key, keyhash): ([u8; 1], Keyhash), fill: u8) {
-    let value = [fill; 8];
-    owner.enter(0).put(
-        keyhash,
-        &NewItem {
-            key: &key,
-            value: [&value, &[]],
-            flags: 0,
-            expiry: Expiry::NEVER,
-            history: History::NEW,
-        },
-        NOW,
-    );
+fn put<A: Access, E: Evict>(owner: &mut Owner<A, E>, key: ([u8; 1], Keyhash), fill: u8) {
+    put_value(owner, key, &[fill; 8]);
+}
+
+fn put_value<A: Access, E: Evict>(
+    owner: &mut Owner<A, E>,
+    (key, keyhash): ([u8; 1], Keyhash),
+    value: &[u8],
+) {
+    let item = NewItem {
+        key: &key,
+        value: [value, &[]],
+        flags: 0,
+        expiry: Expiry::NEVER,
+        history: History::NEW,
+    };
+    let stored = owner.enter(0).put(keyhash, &item, NOW);
+    assert!(matches!(stored, Stored::Yes(_)));
 }
 
 /// What a read sees: the CAS unique and the value's bytes.
@@ -216,5 +226,27 @@ fn writers_exclude_one_another() {
         found.sort_unstable();
         assert_eq!(found, [1, 2], "each store has a CAS unique of its own");
         assert_eq!(owner.figures().counts(0).items, 2);
+    });
+}
+
+/// One writer moves the log's head past a large item for a small one of its own, and another writer
+/// stores where the rest of the large item lay. The second one publishes no head. Both small items
+/// lie in the other bucket, so no version moves.
+#[test]
+fn a_place_given_up_by_one_writer_and_taken_by_another_is_not_torn() {
+    explore(|| {
+        let mut owner = partition_for::<Crcw, _>(8 * 9, 6, Fifo);
+        let (reader, mut other) = (owner.reader().unwrap(), owner.share().unwrap());
+        put_value(&mut owner, key(0, 0), &[1; 32]);
+        for n in 1..5 {
+            put(&mut owner, key(0, n), 1 + n as u8);
+        }
+        let first = thread::spawn(move || put(&mut owner, key(1, 0), 6));
+        let second = thread::spawn(move || put(&mut other, key(1, 1), 7));
+        if let Ok(Some(found)) = get(&reader, key(0, 0)) {
+            assert_eq!(found, (1, vec![1; 32]), "torn, or another item's value");
+        }
+        first.join().unwrap();
+        second.join().unwrap();
     });
 }

@@ -30,7 +30,7 @@ mod touch;
 pub use config::{ConfigError, Memc3Config};
 pub use find::Found;
 
-use crate::access::{Access, Gate};
+use crate::access::{self, Access, CatchUp, Gate};
 use crate::heap::slab::Slabs;
 use crate::heap::{CasSequence, Item};
 use crate::index::cuckoo::{Breadth, Directory, SlotAt, Step};
@@ -127,15 +127,8 @@ impl<A: Access> Owner<A> {
     /// with them first.
     #[inline(always)]
     pub fn enter(&mut self, flushes: u64) -> Writer<'_, A> {
-        let mut writer = Writer {
-            shared: &self.shared,
-            state: self.gate.enter(),
-        };
-        // Another writer may know of more flushes: what it stored behind them stays.
-        if writer.shared.flushes.load(Relaxed) < flushes {
-            writer.flush(flushes);
-        }
-        writer
+        let shared = &self.shared;
+        access::enter::<A, _, _>(&mut self.gate, |state| Writer { shared, state }, flushes)
     }
 
     /// The table's figures, for any thread.
@@ -153,8 +146,13 @@ impl<A: Access> Owner<A> {
     }
 }
 
-impl<A: Access> Writer<'_, A> {
-    /// Carries out a flush: the index begins anew with one empty segment and all slabs are free.
+impl<A: Access> CatchUp for Writer<'_, A> {
+    #[inline(always)]
+    fn flushes(&self) -> u64 {
+        self.shared.flushes.load(Relaxed)
+    }
+
+    /// The index begins anew with one empty segment and all slabs are free.
     /// No item is walked.
     fn flush(&mut self, flushes: u64) {
         let shared = self.shared;
@@ -175,7 +173,9 @@ impl<A: Access> Writer<'_, A> {
         self.state.slabs.clear();
         shared.counters.emptied();
     }
+}
 
+impl<A: Access> Writer<'_, A> {
     /// The next CAS unique.
     #[inline(always)]
     fn next_cas(&mut self) -> u64 {

@@ -36,7 +36,7 @@ pub use find::Found;
 pub use put::Stored;
 use read::Mark;
 
-use crate::access::{Access, Gate};
+use crate::access::{self, Access, CatchUp, Gate};
 use crate::evict::Evict;
 use crate::heap::{CasSequence, CircularLog, Geometry, Offset};
 use crate::index::chained::{ChainedIndex, FreeList};
@@ -45,7 +45,7 @@ use calendar::Calendar;
 use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
 use glimmer_base::sync::Ordering::{Relaxed, Release};
-use glimmer_base::sync::{Arc, AtomicU64, fence, weakened};
+use glimmer_base::sync::{Arc, AtomicU64};
 use glimmer_base::{Moment, Seed};
 use lookahead::Lookahead;
 
@@ -168,20 +168,13 @@ impl<A: Access, E: Evict> Owner<A, E> {
     /// catches up with them first.
     #[inline(always)]
     pub fn enter(&mut self, flushes: u64) -> Writer<'_, A, E> {
-        let mut writer = Writer {
-            shared: &self.shared,
-            state: self.gate.enter(),
-            rule: &self.rule,
+        let (shared, rule) = (&self.shared, &self.rule);
+        let writer = |state| Writer {
+            shared,
+            state,
+            rule,
         };
-        // What another writer has given up, this one may overwrite.
-        if A::SHARED_WRITES && !weakened("enter_release_fence") {
-            fence(Release);
-        }
-        // Another writer may know of more flushes: what it stored behind them stays.
-        if writer.shared.flushes.load(Relaxed) < flushes {
-            writer.flush(flushes);
-        }
-        writer
+        access::enter::<A, _, _>(&mut self.gate, writer, flushes)
     }
 
     /// The partition's figures, for any thread.
@@ -202,8 +195,13 @@ impl<A: Access, E: Evict> Owner<A, E> {
     }
 }
 
-impl<A: Access, E: Evict> Writer<'_, A, E> {
-    /// Carries out a flush: everything that is stored lies behind the head, and is gone. Nothing is
+impl<A: Access, E: Evict> CatchUp for Writer<'_, A, E> {
+    #[inline(always)]
+    fn flushes(&self) -> u64 {
+        self.shared.flushes.load(Relaxed)
+    }
+
+    /// Everything that is stored lies behind the head, and is gone. Nothing is
     /// walked.
     fn flush(&mut self, flushes: u64) {
         for id in [LogId::Main, LogId::Small] {
@@ -219,7 +217,9 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         // A reader that sees the number sees the heads as well.
         self.shared.flushes.store(flushes, Release);
     }
+}
 
+impl<A: Access, E: Evict> Writer<'_, A, E> {
     /// Gives up what lies before `head`. If that is all of the lap before the tail's, there is one lap now.
     #[inline(always)]
     fn set_head(&mut self, id: LogId, head: Offset) {

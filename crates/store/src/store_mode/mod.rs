@@ -19,8 +19,8 @@
 //!
 //! - *An item's place is given to another.* Its entry was removed first, under the version, and the
 //!   release fence of that change lies between it and whatever is written there later; a reader that
-//!   has seen any of it sees the version too. Under CRCW the later writer is another thread, so a
-//!   writer that enters runs a release fence of its own behind the gate ([`Owner::enter`]).
+//!   has seen any of it sees the version too. Under CRCW the later writer may be another thread,
+//!   which runs a fence of its own when it [enters](crate::access).
 //! - *A flush* touches no chain: it makes every entry stale by raising the generation that entries
 //!   are compared with, behind which goes a release fence. A reader looks at it again at the end.
 //! - *The index changes its shape.* See [`index::chained`](crate::index::chained).
@@ -42,7 +42,7 @@ mod touch;
 
 pub use config::StoreConfig;
 
-use crate::access::{Access, Gate};
+use crate::access::{self, Access, CatchUp, Gate};
 use crate::heap::CasSequence;
 use crate::heap::segregated_fits::{SegregatedFits, Space};
 use crate::index::chained::{ChainedIndex, FreeList};
@@ -131,18 +131,8 @@ impl<A: Access> Owner<A> {
     /// catches up with them first.
     #[inline(always)]
     pub fn enter(&mut self, flushes: u64) -> Writer<'_, A> {
-        let mut writer = Writer {
-            shared: &self.shared,
-            state: self.gate.enter(),
-        };
-        if A::SHARED_WRITES && !weakened("enter_release_fence") {
-            fence(Release);
-        }
-        // Another writer may know of more flushes: what it stored behind them stays.
-        if writer.shared.flushes.load(Relaxed) < flushes {
-            writer.flush(flushes);
-        }
-        writer
+        let shared = &self.shared;
+        access::enter::<A, _, _>(&mut self.gate, |state| Writer { shared, state }, flushes)
     }
 
     /// A handle for reading from another core, if the access mode allows that.
@@ -160,8 +150,13 @@ impl<A: Access> Owner<A> {
     }
 }
 
-impl<A: Access> Writer<'_, A> {
-    /// Carries out a flush: every entry is stale, and the heap is empty. Nothing is walked; the
+impl<A: Access> CatchUp for Writer<'_, A> {
+    #[inline(always)]
+    fn flushes(&self) -> u64 {
+        self.shared.flushes.load(Relaxed)
+    }
+
+    /// Every entry is stale, and the heap is empty. Nothing is walked; the
     /// scan removes the entries in its own time.
     fn flush(&mut self, flushes: u64) {
         let shared = self.shared;
@@ -178,7 +173,9 @@ impl<A: Access> Writer<'_, A> {
         // A reader that sees the number sees the generation as well.
         shared.flushes.store(flushes, Release);
     }
+}
 
+impl<A: Access> Writer<'_, A> {
     /// The next CAS unique.
     #[inline(always)]
     fn next_cas(&mut self) -> u64 {
