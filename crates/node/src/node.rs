@@ -113,15 +113,6 @@ impl Node {
             (1..=WORKERS_MAX).contains(&workers),
             "1 to {WORKERS_MAX} workers"
         );
-        let mut listeners: Vec<Vec<Listener>> = (0..workers).map(|_| Vec::new()).collect();
-        let mut addresses = Vec::new();
-        for address in &config.listen {
-            let fail = |source| Error::Listen {
-                address: address.clone(),
-                source,
-            };
-            addresses.push(listen(address, config.backlog, &mut listeners).map_err(fail)?);
-        }
         let mut sockets: Vec<Vec<udp::Socket>> = (0..workers).map(|_| Vec::new()).collect();
         let mut udp = Vec::new();
         for &address in &config.udp {
@@ -134,6 +125,16 @@ impl Node {
             let fail = |(address, source)| Error::Udp { address, source };
             let ports = native::listen(address, &mut native_doors).map_err(fail)?;
             native_ports.push((address.ip(), ports));
+        }
+        // Last, so that a client that can connect finds the other sockets open.
+        let mut listeners: Vec<Vec<Listener>> = (0..workers).map(|_| Vec::new()).collect();
+        let mut addresses = Vec::new();
+        for address in &config.listen {
+            let fail = |source| Error::Listen {
+                address: address.clone(),
+                source,
+            };
+            addresses.push(listen(address, config.backlog, &mut listeners).map_err(fail)?);
         }
         let bells = (0..workers).map(|_| Ok(Arc::new(Doorbell::new(EventBell(Bell::new()?)))));
         let doorbells = bells.collect::<Result<Vec<_>, std::io::Error>>()?;

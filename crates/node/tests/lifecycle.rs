@@ -31,6 +31,28 @@ fn a_port_in_use_is_an_error() {
     }
 }
 
+/// A client that can connect may send datagrams at once: nothing listens for connections before
+/// every other socket is open.
+#[test]
+fn streams_are_the_last_to_be_opened() {
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
+    let mut config = config();
+    config.listen = vec![Address::Unix {
+        path: path.clone(),
+        mode: 0o700,
+    }];
+    config.udp = vec![taken.local_addr().unwrap()];
+    let result = Node::start(
+        config,
+        support::engines(1, Habits::EREW),
+        std::sync::Arc::new(support::Desk),
+    );
+    assert!(matches!(result, Err(Error::Udp { .. })));
+    assert!(!path.exists(), "the stream socket was opened first");
+}
+
 #[test]
 fn an_address_that_is_not_ours_is_an_error() {
     let mut config = config();
