@@ -13,15 +13,15 @@ glimmer_base::counters! {
         bytes,
         /// Items stored since start.
         stored,
-        /// Live items that went at the head of a log.
+        /// Live items that left to make room: at the head of a log, or from a full index.
         evictions,
-        /// Those of them that nobody had fetched since they were stored.
+        /// Those evictions whose items no client had fetched since they were stored.
         evicted_unfetched,
         /// Items that had expired when the head of a log reached them, or a store wanted their place.
         expired_reclaimed,
         /// Items that nobody had fetched since they were stored, of those and of the expired ones that were removed before.
         expired_unfetched,
-        /// Live items that went because their chain of buckets was full and no spare was left.
+        /// Those evictions that the index caused: a chain of buckets was full and no spare was left.
         index_evictions,
         /// Items put back at a tail.
         reinsertions,

@@ -129,7 +129,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                                 let place = (id, head, after);
                                 self.keep(keyhash, place, (slot, entry), kept_as, now);
                             }
-                            None => shared.counters.gone(&item),
+                            None => shared.count_departure(&item, entry, now),
                         }
                     }
                     after
@@ -149,11 +149,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         reinsertions_left: &mut u64,
         now: Moment,
     ) -> Option<(LogId, u8)> {
-        let shared = self.shared;
         if expired(item, now) {
-            shared.counters.expired_reclaimed.add(1);
-            let unfetched = unfetched(item, entry);
-            shared.counters.expired_unfetched.add(unfetched);
             return None;
         }
         let words = item.words() as u64;
@@ -167,12 +163,6 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                 *reinsertions_left -= 1;
                 return Some((log, reads));
             }
-        }
-        shared.counters.evictions.add(1);
-        let unfetched = unfetched(item, entry);
-        shared.counters.evicted_unfetched.add(unfetched);
-        if let Some(departures) = &shared.departures {
-            departures.note(item, unfetched == 0, now);
         }
         None
     }
@@ -237,12 +227,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                         if !expired(&item, now) {
                             break;
                         }
-                        shared.counters.expired_reclaimed.add(1);
-                        shared
-                            .counters
-                            .expired_unfetched
-                            .add(unfetched(&item, entry));
-                        shared.counters.gone(&item);
+                        shared.count_departure(&item, entry, now);
                     }
                     after
                 }
@@ -311,6 +296,24 @@ enum Passing<'a> {
 }
 
 impl Shared {
+    /// Counts an item that leaves without a request of a client, because it has expired or to make
+    /// room in a log or in the index, and shows it to those who watch evictions.
+    pub(super) fn count_departure(&self, item: &Item<'_>, entry: Entry, now: Moment) {
+        let counters = &self.counters;
+        let has_expired = expired(item, now);
+        let (all, of_them_unfetched) = match has_expired {
+            true => (&counters.expired_reclaimed, &counters.expired_unfetched),
+            false => (&counters.evictions, &counters.evicted_unfetched),
+        };
+        let unfetched = unfetched(item, entry);
+        all.add(1);
+        of_them_unfetched.add(unfetched);
+        counters.gone(item);
+        if let (false, Some(departures)) = (has_expired, &self.departures) {
+            departures.note(item, unfetched == 0, now);
+        }
+    }
+
     /// What lies at a place between head and tail; only for the writer.
     #[inline(always)]
     fn at(&self, id: LogId, geometry: Geometry, offset: Offset) -> Passing<'_> {

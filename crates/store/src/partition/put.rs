@@ -83,6 +83,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             Entry::new(keyhash.tag(), id, tail, 0),
             old,
             words,
+            now,
         );
         self.scan_after(id, words);
         self.learn_size(words);
@@ -231,6 +232,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         new: Entry,
         old: Option<(Slot, Entry, u64)>,
         words: u64,
+        now: Moment,
     ) {
         let shared = self.shared;
         // Making room may have evicted the old item or moved it to another place; the new one is
@@ -258,7 +260,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             }
             None => {
                 counters.items.add(1);
-                self.free_slot(home)
+                self.free_slot(home, now)
             }
         };
         counters.bytes.add(8 * words);

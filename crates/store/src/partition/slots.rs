@@ -5,11 +5,12 @@
 //! goes to spare buckets first, as in the paper's store mode (§4.3.3); only when they are used up
 //! the oldest entry goes.
 
-use super::Writer;
+use super::{Writer, expired};
 use crate::access::Access;
 use crate::evict::Evict;
 use crate::heap::Item;
 use crate::index::{CHAIN_BUCKETS_MAX, Slot};
+use glimmer_base::Moment;
 
 /// Chains that are scanned at most to find a spare bucket for one that needs it,
 const SCANNED_FOR_A_SPARE: usize = 16;
@@ -20,7 +21,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     /// A slot of the chain for a new entry: an empty one, else the one whose item has been gone
     /// longest, else one in a spare bucket, else the oldest item's. The chain is locked.
     #[inline(always)]
-    pub(super) fn free_slot(&mut self, home: usize) -> Slot {
+    pub(super) fn free_slot(&mut self, home: usize, now: Moment) -> Slot {
         let bucket = self.shared.index.bucket(home);
         // An empty entry's tag is zero, and no item's is.
         if let Some(entry) = bucket.tagged(0).next() {
@@ -29,11 +30,11 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                 entry,
             };
         }
-        self.free_slot_in_full_bucket(home)
+        self.free_slot_in_full_bucket(home, now)
     }
 
     #[inline(never)]
-    fn free_slot_in_full_bucket(&mut self, home: usize) -> Slot {
+    fn free_slot_in_full_bucket(&mut self, home: usize, now: Moment) -> Slot {
         let shared = self.shared;
         let (mut oldest_dead, mut oldest_live, mut last, mut length) = (None, None, home, 0);
         for number in shared.index.chain(home) {
@@ -82,8 +83,9 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         let victim = shared.index.get(slot);
         let log = shared.log(victim.log());
         if let Some(item) = Item::read(log.place(log.geometry().position(victim.offset()))) {
-            shared.counters.index_evictions.add(1);
-            shared.counters.gone(&item);
+            let is_evicted = !expired(&item, now);
+            shared.counters.index_evictions.add(is_evicted.into());
+            shared.count_departure(&item, victim, now);
         }
         slot
     }

@@ -2,7 +2,7 @@
 
 use crate::oracle::{self, Load, Outcome};
 use crate::stress;
-use crate::{crawl, flush};
+use crate::{crawl, departures, flush};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use glimmer_store::memory::PagePolicy;
@@ -256,7 +256,24 @@ fn a_flush<A: Access>() {
     run::<A, _>(S3Fifo);
 }
 
+/// A full log, and an index that is too small as well: items leave both ways.
+fn leaving<A: Access>() {
+    fn run<A: Access, E: Evict>(rule: E) {
+        let config = PartitionConfig {
+            item_bytes_max: 200,
+            ..sizes(256 << 10, 60, 10)
+        };
+        let counts = departures::are_all_counted(Owner::<A, E>::new(&config, rule).unwrap());
+        assert!(counts.index_evictions > 0, "{counts:?}");
+        assert!(counts.evictions > counts.index_evictions, "{counts:?}");
+    }
+    run::<A, _>(Fifo);
+    run::<A, _>(ApproxLru::new(ApproxLru::THRESHOLD_DEFAULT));
+    run::<A, _>(S3Fifo);
+}
+
 in_modes! {
+    leaving: Erew Crew Crcw;
     racing_fifo: Crew Crcw;
     racing_lru: Crew Crcw;
     racing_s3fifo: Crew Crcw;

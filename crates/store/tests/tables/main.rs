@@ -4,6 +4,7 @@
 #![cfg(not(loom))]
 
 mod crawl;
+mod departures;
 mod flush;
 mod oracle;
 mod stress;

@@ -3,7 +3,7 @@
 
 use crate::oracle::{self, Load};
 use crate::stress;
-use crate::{crawl, flush};
+use crate::{crawl, departures, flush};
 use glimmer_store::access::Access;
 use glimmer_store::memc3::{Memc3Config, Owner};
 use glimmer_store::memory::PagePolicy;
@@ -71,7 +71,12 @@ fn a_flush<A: Access>() {
     flush::is_done_once(table::<A>(1 << 20, 1 << 10, 100));
 }
 
+fn leaving<A: Access>() {
+    departures::are_all_counted(table::<A>(256 << 10, 1 << 10, 200));
+}
+
 in_modes! {
+    leaving: Erew Crew Crcw;
     many_sizes: Erew Crew Crcw;
     a_growing_index: Erew Crew Crcw;
     an_index_at_its_limit: Erew Crew Crcw;
