@@ -1,5 +1,6 @@
 //! `glimmer bench`: every claim, one command away from being checked.
 
+mod abuse;
 mod hit_ratio;
 mod itself;
 mod load;
@@ -37,6 +38,7 @@ enum What {
     Memory(memory::Arguments),
     Native(native::Arguments),
     HitRatio(hit_ratio::Arguments),
+    Abuse(abuse::Arguments),
     #[command(name = "self")]
     Itself(itself::Arguments),
 }
@@ -46,7 +48,7 @@ impl What {
     fn wants_quiet(&self) -> bool {
         match self {
             What::Versus(_) | What::Store(_) | What::Native(_) | What::Itself(_) => true,
-            What::Load(_) | What::Memory(_) | What::HitRatio(_) => false,
+            What::Load(_) | What::Memory(_) | What::HitRatio(_) | What::Abuse(_) => false,
         }
     }
 }
@@ -64,6 +66,7 @@ impl Arguments {
             What::Memory(arguments) => arguments.run(),
             What::Native(arguments) => arguments.run(),
             What::HitRatio(arguments) => arguments.run(),
+            What::Abuse(arguments) => arguments.run(),
             What::Itself(arguments) => arguments.run(),
         }
     }

@@ -244,3 +244,44 @@ fn native_is_measured_beside_the_echo() {
         assert!(table.contains(row), "{row} in {table}");
     }
 }
+
+#[test]
+fn abuse_gives_a_verdict_on_every_scenario() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("abuse.json");
+    let output = Command::new(env!("CARGO_BIN_EXE_glimmer"))
+        .args("bench --keep-priority abuse --peers none --connections 20".split(' '))
+        .args("--seconds 0.3 --quiet-seconds 0.1 --json".split(' '))
+        .arg(&json)
+        .output()
+        .unwrap();
+    // A busy machine may fail a server, but every scenario has to run.
+    let table = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let report: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&json).expect(&errors)).unwrap();
+    let rows = report["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), glimmer_loadgen::abuse::SCENARIOS.len());
+    for row in rows {
+        let name = row["scenario"].as_str().unwrap();
+        assert!(table.contains(&format!("| {name} (")), "{name}: {table}");
+        assert!(
+            row["measured"]["attacked"]["visits"].as_u64().unwrap() > 0,
+            "{row}"
+        );
+        assert!(
+            row["measured"]["resident_peak"].as_u64().unwrap() > 0,
+            "{row}"
+        );
+        let passed = row["passed"].as_bool().unwrap();
+        let within =
+            |check: &serde_json::Value| check["figure"].as_f64() <= check["bound"].as_f64();
+        assert_eq!(
+            row["checks"].as_array().unwrap().iter().all(within),
+            passed,
+            "{row}"
+        );
+    }
+    let all_passed = rows.iter().all(|row| row["passed"] == true);
+    assert_eq!(output.status.success(), all_passed, "{table}{errors}");
+}

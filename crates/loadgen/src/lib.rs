@@ -1,6 +1,7 @@
 //! Floor 4: load for caches, ours and others. What is asked ([`workload`]), how it is said ([`driver`]), when it is sent and what is measured ([`load`]),
 //! and the comparisons that are made of it.
 
+pub mod abuse;
 pub mod ceiling;
 pub mod client;
 pub mod driver;
