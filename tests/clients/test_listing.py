@@ -148,6 +148,19 @@ def test_cachedump_is_bounded(ours, flags):
             assert all(re.fullmatch(rb"ITEM \S+ \[\d+ b; 0 s\]\r\n", line) for line in lines)
 
 
+@pytest.mark.parametrize("access", ["erew", "crcw"])
+def test_cachedump_lists_an_item_under_one_class(ours, access):
+    """Clients that want every key ask for each class in turn."""
+    with Server("-t", 1, "--access", access) as server, server.wire() as wire:
+        fill(wire, 20)
+        lines = []
+        for item_class in range(64):
+            wire.send(b"stats cachedump %d 0\r\n" % item_class)
+            lines += iter(wire.line, END)
+        assert sorted(line.split()[1] for line in lines) == sorted(b"k%d" % n for n in range(20))
+        wire.exchange(b"stats cachedump 64 0\r\n", b"CLIENT_ERROR Illegal slab id\r\n")
+
+
 def test_a_crawl_removes_what_has_expired(server, ours):
     with server.wire() as wire:
         wire.exchange(b"stats reset\r\n", b"RESET\r\n")

@@ -2,7 +2,7 @@
 
 use glimmer_base::sync::Ordering;
 use glimmer_base::{Expiry, Moment};
-use glimmer_proto::text::{Admin, Detail, Dump, lines};
+use glimmer_proto::text::{Admin, Detail, Dump, dump, lines};
 
 use crate::burst::{Stop, Tools};
 use crate::errand::{Permit, cachedump};
@@ -38,13 +38,9 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools
         }
         Admin::Binary(..) => unreachable!("it is answered in its own words"),
         Admin::Stats(argument) => tools.frontdesk.stats(argument, tools.now, out),
-        Admin::CacheDump { items_max } => {
-            if tools.permits.dump {
-                cachedump(tools.engine, items_max, tools.now, out);
-            } else {
-                say(lines::CACHEDUMP_NOT_ALLOWED);
-            }
-        }
+        Admin::CacheDump { .. } if !tools.permits.dump => say(lines::CACHEDUMP_NOT_ALLOWED),
+        Admin::CacheDump { class, .. } if class != dump::CLASS => say(lines::END),
+        Admin::CacheDump { items_max, .. } => cachedump(tools.engine, items_max, tools.now, out),
         Admin::AdvanceClock { seconds } => {
             if tools.permits.debug {
                 tools.switches.advance_clock(seconds);

@@ -148,7 +148,7 @@ fn cachedump<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
     let class = number::digits_32(words.at(2));
     match (words.count(), class, number::digits_32(words.at(3))) {
         (..4, ..) => Err(lines::BAD_COMMAND_LINE),
-        (_, Some(..64), Some(items_max)) => Ok(Admin::CacheDump { items_max }),
+        (_, Some(class @ ..64), Some(items_max)) => Ok(Admin::CacheDump { class, items_max }),
         (_, Some(_), Some(_)) => Err(lines::ILLEGAL_CLASS),
         _ => Err(lines::BAD_LINE),
     }

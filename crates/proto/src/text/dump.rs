@@ -3,6 +3,9 @@
 use crate::meta::base64;
 use std::io::Write;
 
+/// The slab class of every item, in listings and in statistics.
+pub const CLASS: u32 = 1;
+
 /// What is shown of an item.
 #[derive(Clone, Copy, Debug)]
 pub struct Listing<'a> {

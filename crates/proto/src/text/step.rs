@@ -85,9 +85,11 @@ pub enum Admin<'a> {
     MetaNoop,
     /// List all items (`lru_crawler metadump`, `lru_crawler mgdump`).
     Dump(Dump),
-    /// List items, as many as so (0: as many as may be), in the form of `stats cachedump`.
+    /// List items of one slab class in the form of `stats cachedump`. Every item is of class [`super::dump::CLASS`].
     CacheDump {
-        /// How many.
+        /// The slab class.
+        class: u32,
+        /// The largest number of items to list; 0 means no limit.
         items_max: u32,
     },
     /// Allow or forbid the listing of items (`lru_crawler enable`, `disable`) and answer `OK`.

@@ -162,7 +162,17 @@ fn listings() {
         (b"lru_crawler disable\r\n", &[admin(Admin::Crawler(false))]),
         (
             b"stats cachedump 1 100\r\n",
-            &[admin(Admin::CacheDump { items_max: 100 })],
+            &[admin(Admin::CacheDump {
+                class: 1,
+                items_max: 100,
+            })],
+        ),
+        (
+            b"stats cachedump 63 0\r\n",
+            &[admin(Admin::CacheDump {
+                class: 63,
+                items_max: 0,
+            })],
         ),
         (
             b"stats cachedump 1\r\n",
