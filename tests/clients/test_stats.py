@@ -266,6 +266,26 @@ def test_conns_shows_every_socket(ours):
         assert {socket["addr"] for socket in clients} == ends
         assert {socket["listen_addr"] for socket in clients} == {f"tcp:127.0.0.1:{server.port}"}
         assert all(int(socket["secs_since_last_cmd"]) <= PATIENCE_S for socket in sockets)
+def test_settings_tell_when_all_was_flushed(server_or_peer):
+    with server_or_peer.wire() as wire:
+        wire.exchange(b"flush_all 100\r\n", b"OK\r\n")
+        soon = int(server_or_peer.stats("settings")["oldest"])
+        wire.exchange(b"flush_all\r\n", b"OK\r\n")
+        now = int(server_or_peer.stats("settings")["oldest"])
+        assert 100 - PATIENCE_S < soon - now <= 100
+
+
+def test_memory_limit_is_accepted_if_it_is_the_current_one(server_or_peer):
+    with server_or_peer.wire() as wire:
+        wire.exchange(b"cache_memlimit 64\r\n", b"OK\r\n")
+        wire.exchange(b"cache_memlimit 64 noreply\r\n", b"")
+        wire.exchange(b"cache_memlimit 7\r\n", b"MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n")
+        if not server_or_peer.is_memcached:
+            refusal = b"MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n"
+            wire.exchange(b"cache_memlimit 65\r\n", refusal)
+        assert server_or_peer.stats("settings")["maxbytes"] == str(64 << 20)
+
+
 
 
 def test_refused_values_are_counted(ours):

@@ -50,6 +50,13 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools
             }
         }
         Admin::Crawl => say(if !tools.switches.has_crawler() {
+        Admin::MemoryLimit { mebibytes, quiet } => {
+            let line = match tools.frontdesk.set_memory_limit(mebibytes) {
+                true => lines::OK,
+                false => lines::MEMLIMIT_FIXED,
+            };
+            say(lines::unless(quiet, line));
+        }
             lines::LRU_CRAWLER_DISABLED
         } else if tools.switches.begin_to_crawl() {
             for doorbell in tools.doorbells {

@@ -31,6 +31,12 @@ pub trait Frontdesk: Send + Sync {
     /// Whether a client may use the server as this user, with this password.
     fn admits(&self, user: &[u8], password: &[u8]) -> bool;
 
+    /// A client asks for another memory limit, in MiB. Returns whether that is the limit now.
+    fn set_memory_limit(&self, mebibytes: u32) -> bool {
+        let _ = mebibytes;
+        false
+    }
+
     /// Sets how much is logged.
     fn verbosity(&self, level: u32);
 

@@ -37,7 +37,7 @@ fn rare<'a>(line: &Line<'a>, words: &Words<'a>) -> Step<'a> {
         b"shutdown" => Ok(Admin::Shutdown(shutdown(words))),
         b"verbosity" => verbosity(words),
         b"flush_all" => flush_all(words),
-        b"cache_memlimit" => Err(memlimit(words)),
+        b"cache_memlimit" => memlimit(words),
         b"lru_crawler" => lru_crawler(words),
         b"debugtime" => match number::digits_32(words.at(1)) {
             Some(seconds) => Ok(Admin::AdvanceClock { seconds }),
@@ -96,13 +96,13 @@ fn shutdown(words: &Words<'_>) -> Shutdown {
     }
 }
 
-/// All memory is laid out at start, so the limit cannot follow; memcached has a line for that.
-fn memlimit(words: &Words<'_>) -> &'static str {
+fn memlimit<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
+    let quiet = words.are_quiet();
     match number::digits_32(words.at(1)) {
-        None => lines::ERROR,
-        Some(0..8) => lines::MEMLIMIT_TOO_SMALL,
-        Some(1_000_000_001..) => lines::MEMLIMIT_IN_BYTES,
-        Some(_) => lines::MEMLIMIT_FIXED,
+        None => Err(lines::ERROR),
+        Some(0..8) => Err(lines::MEMLIMIT_TOO_SMALL),
+        Some(1_000_000_001..) => Err(lines::MEMLIMIT_IN_BYTES),
+        Some(mebibytes) => Ok(Admin::MemoryLimit { mebibytes, quiet }),
     }
 }
 

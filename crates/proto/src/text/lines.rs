@@ -86,7 +86,7 @@ pub const ILLEGAL_CLASS: &str = "CLIENT_ERROR Illegal slab id\r\n";
 pub const MEMLIMIT_TOO_SMALL: &str = "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n";
 /// `cache_memlimit` with more than any machine has.
 pub const MEMLIMIT_IN_BYTES: &str = "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n";
-/// `cache_memlimit` where the limit cannot be changed.
+/// `cache_memlimit` with a limit that the server cannot change to.
 pub const MEMLIMIT_FIXED: &str = "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust\r\n";
 /// `shutdown` where clients may not stop the server.
 pub const SHUTDOWN_NOT_ENABLED: &str = "SERVER_ERROR: shutdown not enabled\r\n";
@@ -137,6 +137,6 @@ pub const TOO_MANY_CONNECTIONS: &str = "ERROR Too many open connections\r\n";
 
 /// The line, or nothing for a client that wants no answer.
 #[inline]
-pub(crate) fn unless(quiet: bool, line: &'static str) -> &'static str {
+pub fn unless(quiet: bool, line: &'static str) -> &'static str {
     if quiet { "" } else { line }
 }

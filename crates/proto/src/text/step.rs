@@ -104,6 +104,13 @@ pub enum Admin<'a> {
         /// Seconds.
         seconds: u32,
     },
+    /// Change the memory limit (`cache_memlimit`) and answer `OK`, or [`super::lines::MEMLIMIT_FIXED`] if it cannot be changed so.
+    MemoryLimit {
+        /// The limit in MiB.
+        mebibytes: u32,
+        /// The client wants no answer.
+        quiet: bool,
+    },
     /// Remove every item that has expired, in the course of time, and answer `OK` (`lru_crawler crawl`).
     Crawl,
     /// Send what is waiting, then close.

@@ -97,6 +97,12 @@ fn flush_all() {
 /// What tunes memcached's own insides is answered as by a memcached in which it is switched off.
 #[test]
 fn commands_for_other_insides() {
+    let memory_limit = |quiet| {
+        Out::Admin(Admin::MemoryLimit {
+            mebibytes: 64,
+            quiet,
+        })
+    };
     check(&[
         (b"cache_memlimit\r\n", &[ERROR]),
         (b"cache_memlimit abc\r\n", &[ERROR]),
@@ -105,12 +111,9 @@ fn commands_for_other_insides() {
             b"cache_memlimit 7\r\n",
             &[Out::Say(reply::MEMLIMIT_TOO_SMALL)],
         ),
-        (b"cache_memlimit 64\r\n", &[Out::Say(reply::MEMLIMIT_FIXED)]),
-        (b"cache_memlimit 64 noreply\r\n", &[SILENCE]),
-        (
-            b"cache_memlimit 64 foo bar\r\n",
-            &[Out::Say(reply::MEMLIMIT_FIXED)],
-        ),
+        (b"cache_memlimit 64\r\n", &[memory_limit(false)]),
+        (b"cache_memlimit 64 noreply\r\n", &[memory_limit(true)]),
+        (b"cache_memlimit 64 foo bar\r\n", &[memory_limit(false)]),
         (
             b"cache_memlimit 1000000001\r\n",
             &[Out::Say(reply::MEMLIMIT_IN_BYTES)],

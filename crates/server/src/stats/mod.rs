@@ -261,6 +261,11 @@ impl Frontdesk for Desk {
                 out.extend_from_slice(replies::SHUTDOWN_NOT_ENABLED.as_bytes());
                 return false;
             }
+    /// Memory is laid out at start, so only the limit that the server was started with is accepted.
+    fn set_memory_limit(&self, mebibytes: u32) -> bool {
+        (mebibytes as usize) << 20 == self.config.memory_bytes
+    }
+
             Shutdown::Unknown => {
                 out.extend_from_slice(replies::INVALID_SHUTDOWN_MODE.as_bytes());
                 return false;
