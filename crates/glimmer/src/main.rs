@@ -17,7 +17,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What an executable called `memcached` is given: memcached's command line, which has no subcommand.
+// What an executable called `memcached` is given: memcached's command line, which has no subcommand. Its help begins with the version,
+// as memcached's does, hence no doc comment.
 #[derive(Debug, Parser)]
 #[command(name = "memcached")]
 struct Memcached {
@@ -69,8 +70,13 @@ fn command(mut arguments: Vec<OsString>) -> Result<Command, clap::Error> {
         Some("memcached-debug") => arguments.insert(1, "--debug-commands".into()),
         _ => return Arguments::try_parse_from(arguments).map(|arguments| arguments.command),
     }
-    // As `version` answers, by which scripts know what is installed.
-    let memcached = Memcached::command().version(glimmer_server::VERSION_NUMBER);
+    // As `version` answers, by which scripts know what is installed. They look at `-V`, or at the first line of `-h`.
+    let version = glimmer_server::VERSION_NUMBER;
+    let name_and_version = format!("memcached {version}");
+    let memcached = Memcached::command()
+        .version(version)
+        .about(&name_and_version)
+        .long_about(&name_and_version);
     let matches = memcached.try_get_matches_from(arguments)?;
     let Memcached { arguments } = Memcached::from_arg_matches(&matches)?;
     Ok(Command::Serve(Box::new(arguments)))
@@ -153,8 +159,12 @@ mod tests {
     fn called_memcached_it_says_so() {
         let version = parse("memcached -V").unwrap_err().to_string();
         assert!(version.starts_with("memcached 1.6."), "{version}");
-        let help = parse("memcached -h").unwrap_err().to_string();
-        assert!(help.contains("Usage: memcached [OPTIONS]"), "{help}");
+        for flag in ["-h", "--help"] {
+            let help = parse(&format!("memcached {flag}"));
+            let help = help.unwrap_err().to_string();
+            assert!(help.starts_with("memcached 1.6."), "{help}");
+            assert!(help.contains("Usage: memcached [OPTIONS]"), "{help}");
+        }
         let version = parse("glimmer --version").unwrap_err().to_string();
         assert!(version.starts_with("glimmer "), "{version}");
     }
