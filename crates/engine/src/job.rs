@@ -3,7 +3,7 @@
 use glimmer_base::{Expiry, Keyhash, Moment};
 use glimmer_proto::Request;
 pub use glimmer_store::memory::PageReport;
-pub use glimmer_store::partition::Counts;
+pub use glimmer_store::partition::{Ages, Counts};
 use std::sync::Arc;
 
 pub use crate::tally::Tally;
@@ -199,6 +199,8 @@ pub struct TableStats {
     pub requests: Tally,
     /// What the partitions hold and have given up.
     pub store: Counts,
+    /// State: how old the items are.
+    pub ages: Ages,
     /// State: capacity of the logs in bytes.
     pub log_bytes: u64,
     /// State: size of the indexes in bytes.
@@ -209,6 +211,7 @@ impl core::ops::AddAssign for TableStats {
     fn add_assign(&mut self, other: Self) {
         self.requests += other.requests;
         self.store += other.store;
+        self.ages += other.ages;
         self.log_bytes += other.log_bytes;
         self.index_bytes += other.index_bytes;
     }

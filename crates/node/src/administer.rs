@@ -30,6 +30,7 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools
             let line = if tools.permits.flush {
                 let at_ms = flush_ms(delay_exptime, tools.now);
                 tools.engine.flush(tools.now, at_ms);
+                tools.switches.note_flush(at_ms);
                 lines::OK
             } else {
                 lines::FLUSH_NOT_ALLOWED
@@ -49,7 +50,6 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools
                 say(lines::ERROR);
             }
         }
-        Admin::Crawl => say(if !tools.switches.has_crawler() {
         Admin::MemoryLimit { mebibytes, quiet } => {
             let line = match tools.frontdesk.set_memory_limit(mebibytes) {
                 true => lines::OK,
@@ -57,6 +57,7 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools
             };
             say(lines::unless(quiet, line));
         }
+        Admin::Crawl => say(if !tools.switches.has_crawler() {
             lines::LRU_CRAWLER_DISABLED
         } else if tools.switches.begin_to_crawl() {
             for doorbell in tools.doorbells {

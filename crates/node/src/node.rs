@@ -90,6 +90,12 @@ impl NodeFigures {
         })
     }
 
+    /// When the most recent `flush_all` takes effect, in milliseconds since the epoch; 0 if there was none.
+    pub fn flush_ms(&self) -> u64 {
+        let shared = self.0.upgrade();
+        shared.map_or(0, |shared| shared.switches.flush_ms())
+    }
+
     /// Each worker's figures as of its last turn; none when the node is gone.
     pub fn tallies(&self) -> Vec<Tally> {
         let shared = self.0.upgrade();

@@ -79,6 +79,8 @@ counters! {
     native_in_place,
     /// Expired items that were removed because a client asked for a crawl.
     crawler_reclaimed,
+    /// Items that crawls looked at.
+    crawler_items_checked,
     /// Bytes received from clients.
     bytes_read,
     /// Bytes sent to clients.

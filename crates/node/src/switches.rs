@@ -18,6 +18,8 @@ pub struct Switches {
     crawling: AtomicUsize,
     /// Milliseconds by which clients have put the clock forward.
     ahead_ms: AtomicU64,
+    /// When the most recent `flush_all` takes effect, in milliseconds since the epoch; 0 if there was none.
+    flush_ms: AtomicU64,
     workers: usize,
 }
 
@@ -31,6 +33,7 @@ impl Switches {
             crawls: AtomicU64::new(0),
             crawling: AtomicUsize::new(0),
             ahead_ms: AtomicU64::new(0),
+            flush_ms: AtomicU64::new(0),
             workers,
         }
     }
@@ -71,6 +74,16 @@ impl Switches {
     /// A worker has looked through all that it owns.
     pub(crate) fn end_crawl(&self) {
         self.crawling.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A client flushes all items as of a moment, which may be in the future.
+    pub(crate) fn note_flush(&self, at_ms: u64) {
+        self.flush_ms.store(at_ms, Ordering::Relaxed);
+    }
+
+    /// When the most recent flush takes effect, in milliseconds since the epoch; 0 if there was none.
+    pub(crate) fn flush_ms(&self) -> u64 {
+        self.flush_ms.load(Ordering::Relaxed)
     }
 
     /// Puts the clock forward.

@@ -39,9 +39,15 @@ impl Worker {
             return;
         };
         match self.engine.expire(self.now, cursor, DUMP_CHAINS_PER_TURN) {
-            Some(removed) => self.tally.crawler_reclaimed += removed,
+            Some(removed) => {
+                self.tally.crawler_reclaimed += removed;
+                self.tally.crawler_items_checked += removed;
+            }
             None => {
                 self.crawl = None;
+                // The crawl has looked at everything that is left.
+                let figures = self.engine.figures().table();
+                self.tally.crawler_items_checked += figures.store.items;
                 self.shared.switches.end_crawl();
             }
         }

@@ -174,11 +174,6 @@ impl Config {
         }
     }
 
-    /// Whether the store can tell a flushed item from one that never was, as long as its place is not taken.
-    pub fn remembers_flushed(&self) -> bool {
-        self.table == TableKind::Mica && self.mode == Mode::Cache
-    }
-
     /// Checks what can be checked without allocating or binding anything.
     pub fn check(&self) -> Result<(), ConfigError> {
         if !(1..=limits::WORKERS_MAX).contains(&self.workers) {

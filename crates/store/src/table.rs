@@ -5,7 +5,7 @@
 
 use crate::access::Access;
 use crate::heap::{CasSequence, History, Item, NewItem};
-use crate::partition::{Counts, Stored};
+use crate::partition::{Ages, Counts, Stored};
 use glimmer_base::limits::OPTIMISTIC_TRIES_MAX;
 use glimmer_base::sync::spin_loop;
 use glimmer_base::{Expiry, Keyhash, Moment};
@@ -220,6 +220,11 @@ pub trait TableReader: Clone + Send {
 pub trait TableFigures: Send + Sync {
     /// The figures now. `flushes` as in [`Table::enter`]: a partition that has yet to carry out a flush counts as empty.
     fn counts(&self, flushes: u64) -> Counts;
+
+    /// How old the items are, as far as the table knows.
+    fn ages(&self) -> Ages {
+        Ages::default()
+    }
 
     /// Bytes that items can lie in.
     fn heap_bytes(&self) -> u64;

@@ -325,6 +325,7 @@ impl Figures for WorkerFigures {
         };
         for partition in &self.partitions {
             stats.store += partition.counts(self.flushes.done());
+            stats.ages += partition.ages();
             stats.log_bytes += partition.heap_bytes();
             stats.index_bytes += partition.index_bytes();
         }

@@ -28,6 +28,7 @@ pub(crate) fn administer(
             if tools.permits.flush {
                 let at_ms = flush_ms(exptime.into(), tools.now);
                 tools.engine.flush(tools.now, at_ms);
+                tools.switches.note_flush(at_ms);
                 unless_quiet(out, header);
             } else {
                 emit::error(out, header, Status::AuthError);

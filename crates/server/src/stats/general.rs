@@ -92,11 +92,7 @@ fn commands(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     lines.put("get_hits", get_hits);
     lines.put("get_misses", get_misses);
     requests!(get_expired);
-    // The other tables forget at once what a flush passes by.
-    if snapshot.desk.config.remembers_flushed() {
-        requests!(get_flushed);
-    }
-    requests!(delete_misses delete_hits incr_misses incr_hits decr_misses decr_hits);
+    requests!(get_flushed delete_misses delete_hits incr_misses incr_hits decr_misses decr_hits);
     requests!(cas_misses cas_hits cas_badval touch_hits touch_misses);
     requests!(store_too_large store_no_memory);
     lines.put("auth_cmds", count!(snapshot, node.auth_cmds));
@@ -142,6 +138,7 @@ fn slabs(lines: &mut Lines<'_>) {
     for name in [
         "slab_reassign_rescues",
         "slab_reassign_chunk_rescues",
+        "slab_reassign_evictions_nomem",
         "slab_reassign_inline_reclaim",
         "slab_reassign_busy_items",
         "slab_reassign_busy_deletes",
@@ -160,6 +157,7 @@ fn crawler(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
         lines.put("lru_crawler_running", u8::from(is_running));
         lines.put("lru_crawler_starts", starts);
     }
+    lines.put("lru_maintainer_juggles", 0);
     lines.put("malloc_fails", 0);
 }
 
@@ -190,24 +188,25 @@ fn store(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
         "evicted_unfetched",
         count!(snapshot, table.store.evicted_unfetched),
     );
+    lines.put("evicted_active", 0);
     lines.put("evictions", count!(snapshot, table.store.evictions));
     lines.put("reclaimed", count!(snapshot, table.store.expired_reclaimed));
     lines.put(
         "crawler_reclaimed",
         count!(snapshot, node.crawler_reclaimed),
     );
-    lines.put("crawler_items_checked", 0);
-    // What only memcached's segmented LRU does.
-    for name in [
-        "lrutail_reflocked",
-        "lru_maintainer_juggles",
-        "evicted_active",
-        "moves_to_cold",
-        "moves_to_warm",
+    lines.put(
+        "crawler_items_checked",
+        count!(snapshot, node.crawler_items_checked),
+    );
+    // Only an LRU with segments and a thread of its own does the rest.
+    lines.put("lrutail_reflocked", 0);
+    lines.put("moves_to_cold", 0);
+    lines.put("moves_to_warm", 0);
+    lines.put(
         "moves_within_lru",
-        "direct_reclaims",
-        "lru_bumps_dropped",
-    ] {
-        lines.put(name, 0);
-    }
+        count!(snapshot, table.store.reinsertions),
+    );
+    lines.put("direct_reclaims", 0);
+    lines.put("lru_bumps_dropped", 0);
 }

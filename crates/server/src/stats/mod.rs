@@ -13,7 +13,7 @@ mod settings;
 mod workers;
 
 use crate::auth::AuthFile;
-use crate::config::Config;
+use crate::config::{Config, Mode};
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Moment;
 use glimmer_engine::{Figures, PageReport, TableStats};
@@ -148,6 +148,17 @@ impl Desk {
         self.addresses().iter().filter_map(address).collect()
     }
 
+    fn evicts(&self) -> bool {
+        self.config.mode == Mode::Cache
+    }
+
+    /// When the most recent `flush_all` takes effect, in seconds since the start as memcached counts them; 0 if there was none.
+    fn flush_s(&self) -> u64 {
+        self.node
+            .get()
+            .map_or(0, |node| node.figures.flush_ms() / 1000)
+    }
+
     fn has_crawler(&self) -> bool {
         self.node
             .get()
@@ -250,6 +261,11 @@ impl Frontdesk for Desk {
             .is_some_and(|auth| auth.admits(user, password))
     }
 
+    /// Memory is laid out at start, so only the limit that the server was started with is accepted.
+    fn set_memory_limit(&self, mebibytes: u32) -> bool {
+        (mebibytes as usize) << 20 == self.config.memory_bytes
+    }
+
     fn verbosity(&self, level: u32) {
         self.verbosity.store(level, Ordering::Relaxed);
         (self.set_verbosity)(level);
@@ -261,11 +277,6 @@ impl Frontdesk for Desk {
                 out.extend_from_slice(replies::SHUTDOWN_NOT_ENABLED.as_bytes());
                 return false;
             }
-    /// Memory is laid out at start, so only the limit that the server was started with is accepted.
-    fn set_memory_limit(&self, mebibytes: u32) -> bool {
-        (mebibytes as usize) << 20 == self.config.memory_bytes
-    }
-
             Shutdown::Unknown => {
                 out.extend_from_slice(replies::INVALID_SHUTDOWN_MODE.as_bytes());
                 return false;

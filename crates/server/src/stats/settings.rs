@@ -1,12 +1,32 @@
-//! `stats settings`: what the server was started with.
+//! `stats settings`: how the server was started. Names and order are memcached's. Settings of what does not exist here have the value by
+//! which memcached says that it is off.
 
 use super::Desk;
+use super::items::CHUNK_BYTES;
 use super::lines::Lines;
-use crate::config::{Mode, Protocol};
+use crate::config::{Protocol, UNIX_MODE_DEFAULT};
+use glimmer_base::limits::WATCH_BYTES_MAX;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 
+/// Bytes of the number that clients store with each item.
+const CLIENT_FLAGS_BYTES: usize = size_of::<u32>();
+/// A name that was not given.
+const UNNAMED: &str = "(null)";
+
 pub(super) fn write(desk: &Desk, lines: &mut Lines<'_>) {
+    network(desk, lines);
+    workers(desk, lines);
+    slabs(desk, lines);
+    crawler(desk, lines);
+    segments(lines);
+    buffers(desk, lines);
+    storage(lines);
+    tls(lines);
+    own(desk, lines);
+}
+
+fn network(desk: &Desk, lines: &mut Lines<'_>) {
     let config = &desk.config;
     lines.put("maxbytes", config.memory_bytes);
     lines.put("maxconns", config.connections_max);
@@ -15,17 +35,25 @@ pub(super) fn write(desk: &Desk, lines: &mut Lines<'_>) {
     lines.put("udpport", port(desk.udp()));
     lines.put("inter", config.interfaces.as_deref().unwrap_or("NULL"));
     lines.put("verbosity", desk.verbosity.load(Ordering::Relaxed));
-    let evicts = config.mode == Mode::Cache;
-    lines.put("evictions", if evicts { "on" } else { "off" });
-    match &config.unix {
-        Some(unix) => {
-            lines.put("domain_socket", unix.path.display());
-            lines.put("umask", format_args!("{:o}", unix.mode));
-        }
+    lines.put("oldest", desk.flush_s());
+    lines.put("evictions", if desk.evicts() { "on" } else { "off" });
+    let unix = config.unix.as_ref();
+    match unix {
+        Some(unix) => lines.put("domain_socket", unix.path.display()),
         None => lines.put("domain_socket", "NULL"),
     }
+    let umask = unix.map_or(UNIX_MODE_DEFAULT, |unix| unix.mode);
+    lines.put("umask", format_args!("{umask:o}"));
     lines.put_yes_or_no("shutdown_command", config.shutdown_command);
+}
+
+fn workers(desk: &Desk, lines: &mut Lines<'_>) {
+    let config = &desk.config;
+    // Every item takes a multiple of the same few bytes.
+    lines.put("growth_factor", "1.00");
+    lines.put("chunk_size", CHUNK_BYTES);
     lines.put("num_threads", config.workers);
+    lines.put("num_threads_per_udp", config.workers);
     lines.put("stat_key_prefix", char::from(config.prefix_delimiter));
     lines.put_yes_or_no("detail_enabled", desk.has_detail());
     lines.put("reqs_per_event", config.turn_requests);
@@ -43,14 +71,92 @@ pub(super) fn write(desk: &Desk, lines: &mut Lines<'_>) {
     }
     lines.put("item_size_max", desk.plan.item_bytes_max);
     lines.put_yes_or_no("maxconns_fast", config.rejects_beyond_max);
+    lines.put("hashpower_init", 0);
+}
+
+/// Memory does not move between classes, as there is one, and items are not cut into chunks.
+fn slabs(desk: &Desk, lines: &mut Lines<'_>) {
+    lines.put_yes_or_no("slab_reassign", false);
+    lines.put("slab_automove", 0);
+    lines.put("slab_automove_ratio", "0.00");
+    lines.put("slab_automove_window", 0);
+    lines.put("slab_chunk_max", desk.plan.item_bytes_max);
+}
+
+fn crawler(desk: &Desk, lines: &mut Lines<'_>) {
     lines.put_yes_or_no("lru_crawler", desk.has_crawler());
-    lines.put_yes_or_no("flush_enabled", config.permits.flush);
-    lines.put_yes_or_no("dump_enabled", config.permits.dump);
+    lines.put("lru_crawler_sleep", 0);
+    lines.put("lru_crawler_tocrawl", 0);
+    lines.put("tail_repair_time", 0);
+    lines.put_yes_or_no("flush_enabled", desk.config.permits.flush);
+    lines.put_yes_or_no("dump_enabled", desk.config.permits.dump);
+    lines.put("hash_algorithm", "xxh3");
+}
+
+/// No thread keeps an LRU with segments.
+fn segments(lines: &mut Lines<'_>) {
+    lines.put_yes_or_no("lru_maintainer_thread", false);
+    lines.put_yes_or_no("lru_segmented", false);
+    lines.put("hot_lru_pct", 0);
+    lines.put("warm_lru_pct", 0);
+    lines.put("hot_max_factor", "0.00");
+    lines.put("warm_max_factor", "0.00");
+    lines.put_yes_or_no("temp_lru", false);
+    lines.put("temporary_ttl", 0);
+}
+
+fn buffers(desk: &Desk, lines: &mut Lines<'_>) {
+    let config = &desk.config;
     let idle_timeout_s = config.idle_timeout.map_or(0, |timeout| timeout.as_secs());
     lines.put("idle_timeout", idle_timeout_s);
-    lines.put("hash_algorithm", "xxh3");
+    lines.put("watcher_logbuf_size", WATCH_BYTES_MAX);
+    // Workers write into the watchers' buffers.
+    lines.put("worker_logbuf_size", 0);
+    let buffer_bytes = config.workers * desk.plan.buffer_bytes_per_worker;
+    lines.put("read_buf_mem_limit", buffer_bytes);
     lines.put_yes_or_no("track_sizes", false);
+    lines.put_yes_or_no("inline_ascii_response", false);
+}
+
+/// Items are kept in memory only.
+fn storage(lines: &mut Lines<'_>) {
+    for name in [
+        "ext_item_size",
+        "ext_item_age",
+        "ext_low_ttl",
+        "ext_recache_rate",
+        "ext_wbuf_size",
+        "ext_compact_under",
+        "ext_drop_under",
+        "ext_max_sleep",
+    ] {
+        lines.put(name, 0);
+    }
+    lines.put("ext_max_frag", "0.00");
+    lines.put("slab_automove_freeratio", "0.000");
+    lines.put_yes_or_no("ext_drop_unread", false);
+}
+
+/// There is no TLS.
+fn tls(lines: &mut Lines<'_>) {
     lines.put_yes_or_no("ssl_enabled", false);
+    lines.put("ssl_chain_cert", UNNAMED);
+    lines.put("ssl_key", UNNAMED);
+    lines.put("ssl_verify_mode", 0);
+    lines.put("ssl_keyformat", 0);
+    lines.put("ssl_ciphers", "NULL");
+    lines.put("ssl_ca_cert", "NULL");
+    lines.put("ssl_wbuf_size", 0);
+    lines.put_yes_or_no("ssl_session_cache", false);
+    lines.put_yes_or_no("ssl_kernel_tls", false);
+    lines.put("ssl_min_version", "none");
+}
+
+fn own(desk: &Desk, lines: &mut Lines<'_>) {
+    let config = &desk.config;
+    lines.put("num_napi_ids", UNNAMED);
+    lines.put("memory_file", UNNAMED);
+    lines.put("client_flags_size", CLIENT_FLAGS_BYTES);
     lines.put("glimmer_version", env!("CARGO_PKG_VERSION"));
     lines.put("glimmer_mode", config.mode);
     lines.put("glimmer_access", config.access);

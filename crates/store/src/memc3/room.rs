@@ -7,9 +7,9 @@ use crate::evict::clock::{self, Verdict};
 use crate::heap::slab::ClassId;
 use crate::heap::{Item, Marks};
 use crate::index::cuckoo::{Slot, SlotAt};
-use glimmer_base::Moment;
 use glimmer_base::sync::Ordering::Release;
 use glimmer_base::sync::fence;
+use glimmer_base::{Expiry, Moment};
 
 /// How many chunks ahead of the hand keys are hashed and their buckets fetched.
 const AHEAD: usize = 8;
@@ -256,8 +256,12 @@ impl Shared {
         all.add(1);
         unfetched.add((!is_fetched).into());
         counters.gone(item);
-        if let (false, Some(departures)) = (has_expired, &self.departures) {
-            departures.note(item, is_fetched, now);
+        if !has_expired {
+            let mortal = item.expiry() != Expiry::NEVER;
+            counters.evicted_mortal.add(mortal.into());
+            if let Some(departures) = &self.departures {
+                departures.note(item, is_fetched, now);
+            }
         }
     }
 }

@@ -23,12 +23,14 @@ struct Note {
 }
 
 impl Calendar {
-    /// An item is about to be put at the tail.
+    /// An item is about to be put at the tail. Returns whether it is the first in its second.
     #[inline(always)]
-    pub fn note(&mut self, tail: Offset, now: Moment) {
-        if now.ms >= self.next_ms {
+    pub fn note(&mut self, tail: Offset, now: Moment) -> bool {
+        let is_first = now.ms >= self.next_ms;
+        if is_first {
             self.turn_page(tail, now);
         }
+        is_first
     }
 
     #[cold]

@@ -1,6 +1,7 @@
 //! How large a partition is.
 
 use super::Shared;
+use super::ages::SharedAges;
 use crate::evict::Evict;
 use crate::heap::{CircularLog, Geometry};
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
@@ -143,6 +144,7 @@ impl PartitionConfig {
             flushed_to: Default::default(),
             usual_words: Counter::default(),
             counters: CachePadded::default(),
+            ages: SharedAges::default(),
             seed: self.seed,
             departures: None,
         })

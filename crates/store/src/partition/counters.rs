@@ -17,6 +17,8 @@ glimmer_base::counters! {
         evictions,
         /// Those evictions whose items no client had fetched since they were stored.
         evicted_unfetched,
+        /// Those of them that had an expiry time.
+        evicted_mortal,
         /// Items that had expired when the head of a log reached them, or a store wanted their place.
         expired_reclaimed,
         /// Items that nobody had fetched since they were stored, of those and of the expired ones that were removed before.

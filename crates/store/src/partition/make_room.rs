@@ -12,7 +12,7 @@ use crate::access::Access;
 use crate::evict::{AtHead, Evict};
 use crate::heap::{Geometry, Header, Item, Marks, Offset};
 use crate::index::{Entry, LogId, Slot};
-use glimmer_base::{Keyhash, Moment};
+use glimmer_base::{Expiry, Keyhash, Moment};
 
 /// Reinsertions into the same log per call, beyond one for every 16 words that are wanted: after
 /// that live items go even if the rule would keep them, so that no single store walks the whole
@@ -164,6 +164,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                 return Some((log, reads));
             }
         }
+        self.state.evicted_from = Some(id);
         None
     }
 
@@ -309,8 +310,12 @@ impl Shared {
         all.add(1);
         of_them_unfetched.add(unfetched);
         counters.gone(item);
-        if let (false, Some(departures)) = (has_expired, &self.departures) {
-            departures.note(item, unfetched == 0, now);
+        if !has_expired {
+            let has_expiry = item.expiry() != Expiry::NEVER;
+            counters.evicted_mortal.add(has_expiry.into());
+            if let Some(departures) = &self.departures {
+                departures.note(item, unfetched == 0, now);
+            }
         }
     }
 

@@ -9,6 +9,7 @@
 //! under CRCW each core has one and writers exclude one another. A [`Reader`], to be had under CREW
 //! and CRCW, reads optimistically from any core.
 
+mod ages;
 mod audit;
 mod calendar;
 mod config;
@@ -28,6 +29,7 @@ mod slots;
 mod table;
 mod touch;
 
+pub use ages::Ages;
 pub use config::{ConfigError, PartitionConfig};
 pub(crate) use counters::Counters;
 pub use counters::Counts;
@@ -41,6 +43,7 @@ use crate::evict::Evict;
 use crate::heap::{CasSequence, CircularLog, Geometry, Offset};
 use crate::index::chained::{ChainedIndex, FreeList};
 use crate::index::{Entry, LogId};
+use ages::SharedAges;
 use calendar::Calendar;
 use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
@@ -65,6 +68,7 @@ struct Shared {
     usual_words: Counter,
     /// Changed with every store, and so on lines of their own.
     counters: CachePadded<Counters>,
+    ages: SharedAges,
     seed: Seed,
     /// Who wants to know what leaves to make room.
     departures: Option<Arc<Departures>>,
@@ -102,6 +106,8 @@ struct State {
     scratch: Vec<u64>,
     /// When items were appended, by [`LogId`].
     calendars: [Calendar; 2],
+    /// The log that an item was evicted from most recently, if one was since ages were last shown.
+    evicted_from: Option<LogId>,
 }
 
 /// The writing side of a partition. See the module's text.
@@ -146,6 +152,7 @@ impl<A: Access, E: Evict> Owner<A, E> {
             growth: growth::Growth::new(config.index_follows),
             scratch: Vec::new(),
             calendars: Default::default(),
+            evicted_from: None,
         };
         Ok(Owner {
             shared: Arc::new(shared),

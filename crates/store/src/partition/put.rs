@@ -74,7 +74,9 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     ) {
         let (shared, words) = (self.shared, new.words as u64);
         let (log, tail) = (shared.log(id), self.claim(id, words, now));
-        self.state.calendars[id as usize].note(tail, now);
+        if self.state.calendars[id as usize].note(tail, now) {
+            self.show_ages(now);
+        }
         write_item(log.place(log.geometry().position(tail)), new, cas);
         self.state.tails[id as usize] = self.geometry(id).advance(tail, words);
         self.index_item(

@@ -1,6 +1,6 @@
 //! The partition as a [`Table`]: nothing but the verbs' names.
 
-use super::{Counts, Figures, Owner, Reader, Stored, Writer};
+use super::{Ages, Counts, Figures, Owner, Reader, Stored, Writer};
 use crate::access::{Access, Gate};
 use crate::evict::Evict;
 use crate::heap::{CasSequence, CircularLog, History, Item, NewItem};
@@ -138,6 +138,10 @@ impl TableFigures for Figures {
             counts.bytes = 0;
         }
         counts
+    }
+
+    fn ages(&self) -> Ages {
+        self.shared.ages.get()
     }
 
     fn heap_bytes(&self) -> u64 {

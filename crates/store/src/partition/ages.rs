@@ -1,0 +1,65 @@
+//! How old the items of a partition are, for statistics. The writer finds it out at most once a second.
+
+use super::Writer;
+use crate::access::Access;
+use crate::evict::Evict;
+use crate::index::LogId;
+use glimmer_base::Moment;
+use glimmer_base::counter::Counter;
+
+/// How old the items of a table are. Tables that do not know when an item was stored show nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ages {
+    /// The second, counted from the server's epoch, in which the oldest item in memory was stored.
+    pub oldest_s: Option<u64>,
+    /// Seconds that the item which was evicted most recently had been in memory.
+    pub evicted_after_s: Option<u64>,
+}
+
+impl core::ops::AddAssign for Ages {
+    /// The ages of two tables together: the greater of each.
+    fn add_assign(&mut self, other: Ages) {
+        let oldest = [self.oldest_s, other.oldest_s];
+        self.oldest_s = oldest.into_iter().flatten().min();
+        self.evicted_after_s = self.evicted_after_s.max(other.evicted_after_s);
+    }
+}
+
+/// [`Ages`] as the writer shows them to other threads. Each figure is one more than it says; 0 means none.
+#[derive(Default)]
+pub(super) struct SharedAges {
+    oldest_s: Counter,
+    evicted_after_s: Counter,
+}
+
+impl SharedAges {
+    pub fn get(&self) -> Ages {
+        Ages {
+            oldest_s: self.oldest_s.get().checked_sub(1),
+            evicted_after_s: self.evicted_after_s.get().checked_sub(1),
+        }
+    }
+}
+
+impl<A: Access, E: Evict> Writer<'_, A, E> {
+    /// Shows how old the items are. The calendars tell it.
+    #[cold]
+    pub(super) fn show_ages(&mut self, now: Moment) {
+        let head_s = |id: LogId| {
+            let (log, calendar) = (self.log(id), &self.state.calendars[id as usize]);
+            let second = calendar.second_of(log.head(), log.head(), log.geometry());
+            second.map(u64::from)
+        };
+        let ages = &self.shared.ages;
+        let oldest = [LogId::Main, LogId::Small].map(head_s);
+        if let Some(second) = oldest.into_iter().flatten().min() {
+            ages.oldest_s.set(second + 1);
+        }
+        // The item that left last lay just before the head.
+        if let Some(second) = self.state.evicted_from.and_then(head_s) {
+            let age = (now.ms / 1000).saturating_sub(second);
+            ages.evicted_after_s.set(age + 1);
+        }
+        self.state.evicted_from = None;
+    }
+}
