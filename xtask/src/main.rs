@@ -7,6 +7,7 @@ mod fuzz;
 mod loom;
 mod memcached_tests;
 mod process;
+mod soak;
 mod stages;
 
 use clap::{Parser, Subcommand};
@@ -62,6 +63,23 @@ enum Chore {
         /// Only these, such as `cas` or `issue_22` (default: all but proxy, TLS and extstore)
         names: Vec<String>,
     },
+    /// Run every test again and again, and count how often each fails
+    ///
+    /// The output of a run that fails is kept in target/soak.
+    Soak {
+        /// Rounds; in each, every test runs once
+        #[arg(long, default_value_t = 1000)]
+        rounds: u32,
+        /// Begin no further round after this many hours
+        #[arg(long)]
+        hours: Option<f64>,
+        /// Run only this part (may be given several times)
+        #[arg(long, value_enum)]
+        only: Vec<soak::Part>,
+        /// Run only tests whose names contain this
+        #[arg(default_value = "")]
+        name: String,
+    },
     /// What continuous integration runs: formatting, lints, documentation, floors, and all tests
     Ci,
 }
@@ -95,6 +113,12 @@ fn run() -> anyhow::Result<()> {
         } => memcached_tests::check(&source, server, &names),
         Chore::Fuzz { seconds, targets } => fuzz::check(seconds, &targets),
         Chore::Floors => floors::check(),
+        Chore::Soak {
+            rounds,
+            hours,
+            only,
+            name,
+        } => soak::check(rounds, hours, &only, &name),
         Chore::Ci => stages::ci(),
     }
 }

@@ -4,16 +4,38 @@ mod libraries;
 mod tools;
 
 use crate::process::{self, program, run};
+use std::path::PathBuf;
+use std::process::Command;
 
 const TESTS: &str = "tests/clients";
 
-/// Builds the server and runs every client test against it.
-pub fn check() -> anyhow::Result<()> {
+/// The client tests, ready to run.
+pub struct Ready {
+    python: PathBuf,
+    server: PathBuf,
+}
+
+impl Ready {
+    /// Runs all of them, unless the arguments for pytest say otherwise.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let fixed = ["-m", "pytest", TESTS, "-q", "-p", "no:cacheprovider"];
+        let mut command = program(&self.python, &fixed);
+        command
+            .args(arguments)
+            .env("GLIMMER_BIN", &self.server)
+            .env("PYTHONDONTWRITEBYTECODE", "1");
+        command
+    }
+}
+
+/// Installs what the tests need and builds the server.
+pub fn prepare() -> anyhow::Result<Ready> {
     tools::install();
     let python = libraries::python()?;
     libraries::build()?;
     libraries::wheel(&python)?;
-    // With the tests, whose dependencies ask for more features: what `cargo test` has built is then built already.
+    // With the tests, whose dependencies ask for more features: what `cargo test` has built is then
+    // built already.
     run(&mut process::cargo(&[
         "build",
         "--workspace",
@@ -22,10 +44,10 @@ pub fn check() -> anyhow::Result<()> {
     ]))?;
     let server = process::target_dir().join("debug/glimmer");
     let server = std::path::absolute(&server)?;
-    run(program(
-        &python,
-        &["-m", "pytest", TESTS, "-q", "-p", "no:cacheprovider"],
-    )
-    .env("GLIMMER_BIN", &server)
-    .env("PYTHONDONTWRITEBYTECODE", "1"))
+    Ok(Ready { python, server })
+}
+
+/// Builds the server and runs every client test against it.
+pub fn check() -> anyhow::Result<()> {
+    run(&mut prepare()?.command(&[]))
 }
