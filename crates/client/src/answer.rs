@@ -1,7 +1,7 @@
 //! From replies to what operations return.
 
 use crate::Failure;
-use crate::error::{CountError, GetError, RemoveError, StoreError};
+use crate::error::{CountError, Failed, GetError, RemoveError, StoreError};
 use glimmer_proto::native::{Reply, Status};
 
 /// A value that was read.
@@ -23,7 +23,7 @@ pub(crate) struct Told {
 }
 
 /// What came of a request.
-pub(crate) type Answer = Result<Told, Failure>;
+pub(crate) type Answer = Result<Told, Failed>;
 
 impl Told {
     pub fn of(reply: &Reply<'_>) -> Told {
@@ -54,10 +54,11 @@ pub(crate) fn stored(answer: Answer) -> Result<bool, StoreError> {
     match answer.map(|told| told.status) {
         Ok(Status::Stored) => Ok(true),
         Ok(Status::Exists | Status::NotFound) => Ok(false),
-        Err(Failure::TooLarge) | Ok(Status::TooLarge) => Err(StoreError::TooLarge),
+        Ok(Status::TooLarge) => Err(StoreError::TooLarge),
+        Err(failed) if failed.failure == Failure::TooLarge => Err(StoreError::TooLarge),
         Ok(Status::OutOfMemory) => Err(StoreError::OutOfMemory),
         Ok(_) => Err(StoreError::Protocol),
-        Err(failure) => Err(failure.into()),
+        Err(failed) => Err(failed.into()),
     }
 }
 

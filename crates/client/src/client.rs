@@ -3,12 +3,15 @@
 mod link;
 
 use crate::answer::{Answer, Item, Told};
-use crate::error::{ConnectError, CountError, GetError, RemoveError, StoreError};
+use crate::error::{
+    ConnectError, CountError, Failed, GetError, RemoveError, StoreError, none_known,
+};
 use crate::operation::{self, Operation};
 use crate::placement::{Choice, Member, Placement};
 use crate::{Ask, Failure, Settings};
 use glimmer_proto::StoreMode;
 use link::Links;
+use std::fmt::Debug;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 
@@ -35,8 +38,9 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If the name has no address, there is no socket, or nobody answers.
-    pub fn connect(server: impl ToSocketAddrs) -> Result<Client, ConnectError> {
+    /// If the name has no address, there is no socket, nothing listens at the port, or nothing
+    /// answers in time.
+    pub fn connect(server: impl ToSocketAddrs + Debug) -> Result<Client, ConnectError> {
         Client::connect_with(server, Settings::default())
     }
 
@@ -46,7 +50,7 @@ impl Client {
     ///
     /// As [`Client::connect`].
     pub fn connect_with(
-        server: impl ToSocketAddrs,
+        server: impl ToSocketAddrs + Debug,
         settings: Settings,
     ) -> Result<Client, ConnectError> {
         let server = address_of(server)?;
@@ -90,7 +94,7 @@ impl Client {
             .map(|member| address_of((member.host.as_str(), member.native_port)))
             .collect::<Result<Vec<_>, _>>()?;
         if addresses.is_empty() {
-            return Err(ConnectError::NoAddress);
+            return Err(ConnectError::no_server());
         }
         let mut client = Client {
             links: Links::open(&addresses, settings)?,
@@ -242,7 +246,8 @@ impl Client {
 
     fn call_many<'a>(&mut self, asks: impl Iterator<Item = Ask<'a>>) -> io::Result<Vec<Answer>> {
         self.links.enter()?;
-        let mut answers: Vec<Option<Answer>> = Vec::new();
+        let mut servers: Vec<SocketAddr> = Vec::new();
+        let mut answers: Vec<Option<Result<Told, Failure>>> = Vec::new();
         for (index, ask) in asks.enumerate() {
             let links = &self.links;
             let link = self.choice.of(ask.key, |link| links.is_away(link));
@@ -252,6 +257,7 @@ impl Client {
                 })?;
             }
             let asked = self.links.ask(link, &ask, index);
+            servers.push(self.links.server(link));
             answers.push(asked.err().map(Err));
         }
         while self.links.under_way() > 0 {
@@ -259,16 +265,20 @@ impl Client {
                 answers[index] = Some(reply.map(Told::of));
             })?;
         }
-        let answers = answers.into_iter();
+        let answers = answers.into_iter().zip(servers);
         Ok(answers
-            .map(|answer| answer.unwrap_or(Err(Failure::Silent)))
+            .map(|(answer, server)| {
+                let answer = answer.unwrap_or(Err(Failure::Silent));
+                answer.map_err(|failure| Failed { failure, server })
+            })
             .collect())
     }
 }
 
-fn address_of(server: impl ToSocketAddrs) -> Result<SocketAddr, ConnectError> {
-    let mut addresses = server.to_socket_addrs()?;
-    addresses.next().ok_or(ConnectError::NoAddress)
+fn address_of(server: impl ToSocketAddrs + Debug) -> Result<SocketAddr, ConnectError> {
+    let resolved = server.to_socket_addrs();
+    let first = resolved.and_then(|mut addresses| addresses.next().ok_or_else(none_known));
+    first.map_err(|reason| ConnectError::no_address(server, reason))
 }
 
 /// A client may go from thread to thread, as long as one at a time has it.

@@ -12,6 +12,8 @@ pub struct Health {
     away_after: u32,
     retry_us: u64,
     deadline_us: u64,
+    /// Whether refusals count as deadlines that passed.
+    counts_refusals: bool,
     /// When something was last heard.
     heard_us: Option<u64>,
     /// Deadlines that passed one after another.
@@ -29,6 +31,7 @@ impl Health {
             away_after: settings.away_after,
             retry_us: settings.retry_us,
             deadline_us: settings.deadline_us,
+            counts_refusals: settings.eject,
             heard_us: None,
             silences: 0,
             counted_us: 0,
@@ -58,6 +61,14 @@ impl Health {
         self.counted_us = now_us;
         if self.away_after > 0 && self.silences >= self.away_after {
             self.until_us = Some(now_us.saturating_add(self.retry_us));
+        }
+    }
+
+    /// A request that was taken on at this time was refused: nothing listens at the server's port.
+    /// It cost no time, so that only those count it who place the keys elsewhere.
+    pub fn refuse(&mut self, asked_us: u64, now_us: u64) {
+        if self.counts_refusals {
+            self.miss(asked_us, now_us);
         }
     }
 

@@ -3,13 +3,16 @@
 mod driver;
 
 use crate::answer::{Answer, Item};
-use crate::error::{ConnectError, CountError, GetError, RemoveError, StoreError};
+use crate::error::{
+    ConnectError, CountError, Failed, GetError, RemoveError, StoreError, none_known,
+};
 use crate::operation::{self, Operation};
 use crate::placement::{Choice, Member, Placement};
 use crate::session::FLIGHTS_MAX;
 use crate::{Ask, Failure, Settings};
 use driver::Server;
 use glimmer_proto::StoreMode;
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{ToSocketAddrs, lookup_host};
@@ -49,7 +52,7 @@ impl Client {
     /// # Panics
     ///
     /// Outside a runtime of tokio's with I/O and time.
-    pub async fn connect(server: impl ToSocketAddrs) -> Result<Client, ConnectError> {
+    pub async fn connect(server: impl ToSocketAddrs + Debug) -> Result<Client, ConnectError> {
         Client::connect_with(server, Settings::default()).await
     }
 
@@ -63,7 +66,7 @@ impl Client {
     ///
     /// As [`Client::connect`].
     pub async fn connect_with(
-        server: impl ToSocketAddrs,
+        server: impl ToSocketAddrs + Debug,
         settings: Settings,
     ) -> Result<Client, ConnectError> {
         let servers = [open(server, settings).await?];
@@ -240,28 +243,49 @@ impl Client {
         let servers = &self.servers;
         let server = self.choice.of(ask.key, |server| servers[server].is_away());
         let asked = servers[server].ask(ask);
-        async { asked?.await.unwrap_or(Err(Failure::Ended)) }
+        let server = servers[server].address();
+        let answered = async { asked?.await.unwrap_or(Err(Failure::Ended)) };
+        async move {
+            let answer = answered.await;
+            answer.map_err(|failure| Failed { failure, server })
+        }
     }
 }
 
-/// Waits for the servers' directories, or until the time is up; then one is enough.
+/// Waits until every server has sent its directory or refuses, or until the time is up. One server
+/// that is known is enough.
 async fn find(servers: &[Server], settings: Settings) -> Result<(), ConnectError> {
     let all = async {
         for server in servers {
-            server.find().await;
+            server.settle().await;
         }
     };
     let patience = Duration::from_micros(settings.deadline_us);
     let _ = tokio::time::timeout(patience, all).await;
-    match servers {
-        [] => Err(ConnectError::NoAddress),
-        _ if servers.iter().any(Server::is_found) => Ok(()),
-        _ => Err(ConnectError::Silent),
+    let Some(first) = servers.first() else {
+        return Err(ConnectError::no_server());
+    };
+    let mut silent = servers.iter().filter(|server| !server.is_settled());
+    match (servers.iter().any(Server::is_found), silent.next()) {
+        (true, _) => Ok(()),
+        (false, Some(silent)) => Err(ConnectError::Silent(silent.address())),
+        (false, None) => Err(ConnectError::Refused(first.address())),
     }
 }
 
-async fn open(server: impl ToSocketAddrs, settings: Settings) -> Result<Server, ConnectError> {
-    let address = lookup_host(server).await?.next();
-    let address = address.ok_or(ConnectError::NoAddress)?;
+async fn open(
+    server: impl ToSocketAddrs + Debug,
+    settings: Settings,
+) -> Result<Server, ConnectError> {
+    let name = format!("{server:?}");
+    let no_address = |reason| ConnectError::NoAddress {
+        server: name,
+        reason,
+    };
+    let address = match lookup_host(server).await {
+        Ok(mut addresses) => addresses.next().ok_or_else(none_known),
+        Err(reason) => Err(reason),
+    };
+    let address = address.map_err(no_address)?;
     Ok(Server::open(address, settings)?)
 }

@@ -74,6 +74,17 @@ impl Parcels {
         sequence
     }
 
+    /// The requests of a datagram that has not been answered.
+    pub fn contents(&self, sequence: u32, timestamp: u32) -> &[u32] {
+        let place = sequence & (self.mark - 1);
+        match self.parcels.get(place as usize) {
+            Some(parcel) if parcel.sequence == sequence && parcel.sent_us as u32 == timestamp => {
+                &parcel.contents
+            }
+            _ => &[],
+        }
+    }
+
     /// Takes out the requests of the datagram that this answers: none if it is forgotten, or has been answered.
     pub fn end(&mut self, sequence: u32, timestamp: u32) -> Contents {
         let place = sequence & (self.mark - 1);

@@ -1,6 +1,7 @@
 //! Requests under way: what is sent when, and which answer belongs to which.
 
 mod answers;
+mod bounces;
 mod departures;
 
 use crate::Settings;
@@ -53,6 +54,9 @@ pub enum Failure {
     TooLarge,
     /// There was no answer in time. A change may have been carried out.
     Silent,
+    /// Nothing listens at the server's port. A change that was sent more than once may have been
+    /// carried out before.
+    Refused,
     /// The server has been silent for too long; nothing was sent.
     Away,
     /// The server has refused it for lack of room each time that it was sent, until it was given up. Not carried out.
@@ -78,6 +82,8 @@ pub struct Figures {
     pub resent: u64,
     /// Requests that had no answer in time.
     pub silent: u64,
+    /// Requests that failed because nothing listened at the server's port.
+    pub refused: u64,
     /// Datagrams that were nothing that was waited for: late ones, or not of this protocol.
     pub ignored: u64,
     /// Directories that were received.
@@ -160,6 +166,8 @@ pub struct Session<T> {
     train: Vec<u8>,
     figures: Figures,
     health: Health,
+    /// Nothing listened at the server's port when it was last asked.
+    is_refused: bool,
 }
 
 /// The directory, as this session uses it.
@@ -229,6 +237,7 @@ impl<T> Session<T> {
             train: Vec::new(),
             figures: Figures::default(),
             health: Health::new(&settings),
+            is_refused: false,
         }
     }
 

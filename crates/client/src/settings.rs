@@ -31,7 +31,8 @@ pub struct Settings {
     /// Then, after so long, one request is sent, and if it has no answer either, the next after as long again.
     pub retry_us: u64,
     /// Of several servers: whether the keys of one that is away are placed among the others until it is back. Then what it has of them is old, and what was
-    /// stored elsewhere meanwhile is not seen again: for values that may be stale.
+    /// stored elsewhere meanwhile is not seen again: for values that may be stale. With this, requests that are refused because nothing listens at the
+    /// server's port count like those that had no answer.
     pub eject: bool,
 }
 

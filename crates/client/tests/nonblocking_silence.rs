@@ -16,7 +16,7 @@ async fn wait_in_vain(client: &Client, key: &[u8]) {
     sleep(Duration::from_millis(1)).await;
     for _ in 0..SETTINGS.away_after {
         let asked = Instant::now();
-        assert!(matches!(ask(client, key).await, Err(GetError::Silent)));
+        assert!(matches!(ask(client, key).await, Err(GetError::Silent(_))));
         assert!(asked.elapsed() >= Duration::from_micros(SETTINGS.deadline_us));
     }
 }
@@ -32,7 +32,7 @@ async fn after_three_deadlines_nobody_waits_until_it_is_heard_again() {
         wait_in_vain(&client, b"key").await;
         let before = (Instant::now(), server.heard.get());
         for _ in 0..100 {
-            assert!(matches!(ask(&client, b"key").await, Err(GetError::Away)));
+            assert!(matches!(ask(&client, b"key").await, Err(GetError::Away(_))));
         }
         assert_eq!((Instant::now(), server.heard.get()), before);
         server.be_silent(false);
@@ -83,7 +83,10 @@ async fn what_comes_from_no_port_of_the_servers_is_no_answer() {
         let address = ("127.0.0.1", server.port);
         let client = Client::connect_with(address, SETTINGS).await.unwrap();
         server.is_replaced.set(true);
-        assert!(matches!(ask(&client, b"key").await, Err(GetError::Silent)));
+        assert!(matches!(
+            ask(&client, b"key").await,
+            Err(GetError::Silent(_))
+        ));
         server.is_replaced.set(false);
         assert_eq!(ask(&client, b"key").await.unwrap(), server.port);
     };

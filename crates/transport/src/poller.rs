@@ -31,6 +31,8 @@ pub struct Readiness {
     pub writable: bool,
     /// The peer will send no more, or the connection failed: receiving tells which.
     pub hung_up: bool,
+    /// The descriptor has an error to report.
+    pub failed: bool,
 }
 
 impl Poller {
@@ -104,6 +106,7 @@ impl Poller {
             readable: flags.intersects(Flags::IN | Flags::RDHUP | Flags::HUP | Flags::ERR),
             writable: flags.intersects(Flags::OUT | Flags::HUP | Flags::ERR),
             hung_up: flags.intersects(Flags::RDHUP | Flags::HUP | Flags::ERR),
+            failed: flags.intersects(Flags::ERR),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::error::ConnectError;
 use crate::process::{Process, client_number};
 use crate::{Ask, Failure, Session, Settings};
-use glimmer_proto::native::Reply;
+use glimmer_proto::native::{Reply, RequestHeader};
 use glimmer_transport::Poller;
 use glimmer_transport::udp::{Peer, Socket, Train, Trains};
 use std::io;
@@ -12,6 +12,9 @@ use std::time::{Duration, Instant};
 
 /// What is told of each answer: the tag of its request, and the reply.
 pub type OnAnswer<'a> = dyn FnMut(usize, Result<&Reply<'_>, Failure>) + 'a;
+
+/// As much of a datagram that was refused as tells which one it was.
+const QUOTED_BYTES: usize = RequestHeader::BYTES;
 
 /// One server.
 struct Link {
@@ -68,22 +71,26 @@ impl Links {
         Ok(())
     }
 
-    /// Waits for the servers' directories, or until the time is up; then one is enough.
+    /// Waits until every server has sent its directory or refuses, or until the time is up. One
+    /// server that is known is enough.
     pub fn find(&mut self, patience_us: u64) -> Result<(), ConnectError> {
         let deadline_us = self.now_us().saturating_add(patience_us);
         let is_known = |link: &Link| link.session.directory().is_some();
-        while !self.links.iter().all(is_known) {
-            if self.now_us() >= deadline_us {
-                let found = self.links.iter().any(is_known);
-                return if found {
-                    Ok(())
-                } else {
-                    Err(ConnectError::Silent)
-                };
-            }
+        let is_settled = |link: &Link| is_known(link) || link.session.is_refused();
+        while !self.links.iter().all(is_settled) && self.now_us() < deadline_us {
             self.turn(&mut |_, _| {})?;
         }
-        Ok(())
+        let mut silent = self.links.iter().filter(|link| !is_settled(link));
+        match (self.links.iter().any(is_known), silent.next()) {
+            (true, _) => Ok(()),
+            (false, Some(silent)) => Err(ConnectError::Silent(silent.server)),
+            (false, None) => Err(ConnectError::Refused(self.server(0))),
+        }
+    }
+
+    /// The address that a server is known by.
+    pub fn server(&self, link: usize) -> SocketAddr {
+        self.links[link].server
     }
 
     /// Has a server asked with the next [`Links::turn`].
@@ -128,8 +135,12 @@ impl Links {
         self.poller.wait(Some(Duration::from_micros(wait_us)))?;
         let now_us = self.now_us();
         for index in 0..self.poller.ready_count() {
-            let link = &mut self.links[self.poller.ready(index).token as usize];
+            let ready = self.poller.ready(index);
+            let link = &mut self.links[ready.token as usize];
             link.receive(&mut self.trains, now_us, on_answer);
+            if ready.failed {
+                link.take_refusals(now_us, on_answer);
+            }
         }
         Ok(())
     }
@@ -145,11 +156,25 @@ impl Link {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
+        let socket = Socket::bind_alone(SocketAddr::new(any, 0))?;
+        // On a system that cannot, a closed port is noticed when the deadline has passed.
+        let _ = socket.report_refusals();
         Ok(Link {
             session: Session::new(settings, client_number()?),
-            socket: Socket::bind_alone(SocketAddr::new(any, 0))?,
+            socket,
             server,
         })
+    }
+
+    /// Takes in which datagrams reached a port where nothing listens.
+    #[cold]
+    fn take_refusals(&mut self, now_us: u64, mut on_answer: &mut OnAnswer<'_>) {
+        let mut quoted = [0; QUOTED_BYTES];
+        while let Some((peer, bytes)) = self.socket.take_refusal(&mut quoted) {
+            let is_known_port = peer.port() == self.server.port();
+            let quoted = &quoted[..bytes];
+            (self.session).bounce(is_known_port, quoted, now_us, &mut on_answer);
+        }
     }
 
     fn send(&mut self, now_us: u64, mut on_answer: &mut OnAnswer<'_>) {

@@ -1,24 +1,29 @@
 //! A session, its socket, and the task that carries datagrams between them.
 
-use crate::answer::{Answer, Told};
+use crate::answer::Told;
 use crate::process::client_number;
 use crate::{Ask, Failure, Session, Settings};
+use glimmer_proto::native::RequestHeader;
 use glimmer_transport::udp::{DATAGRAMS_MAX, Peer, Socket, Train, Trains};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::io::{Interest, Ready};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-type Answered = oneshot::Sender<Answer>;
+/// Errors are reports of datagrams that were refused.
+const INTEREST: Interest = Interest::READABLE.add(Interest::ERROR);
+
+type Answered = oneshot::Sender<Result<Told, Failure>>;
 
 /// One server. Dropping it ends its task.
 pub struct Server {
+    address: SocketAddr,
     shared: Arc<Shared>,
     task: AbortHandle,
 }
@@ -29,8 +34,8 @@ struct Shared {
     session: Mutex<Option<Session<Answered>>>,
     /// Something is to be sent.
     asked: Notify,
-    /// The directory has arrived.
-    found: Notify,
+    /// The directory has arrived, or the server refuses.
+    settled: Notify,
     begun: Instant,
 }
 
@@ -50,28 +55,45 @@ impl Server {
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
         let socket = Socket::bind_alone(SocketAddr::new(any, 0))?;
+        // On a system that cannot, a closed port is noticed when the deadline has passed.
+        let _ = socket.report_refusals();
         // SAFETY: a descriptor owns its socket, which is open, and the same, for as long as there is the descriptor.
         let socket = unsafe {
-            AsyncFd::register_with_interest(Descriptor(socket), Interest::READABLE)
+            AsyncFd::register_with_interest(Descriptor(socket), INTEREST)
                 .map_err(io::Error::from)?
         };
         let shared = Arc::new(Shared {
             session: Mutex::new(Some(Session::new(settings, client_number()?))),
             asked: Notify::new(),
-            found: Notify::new(),
+            settled: Notify::new(),
             begun: Instant::now(),
         });
         let driven = Driven(shared.clone());
         let task = tokio::spawn(drive(driven, socket, server)).abort_handle();
-        Ok(Server { shared, task })
+        Ok(Server {
+            address: server,
+            shared,
+            task,
+        })
     }
 
-    /// Waits for the directory, however long that takes.
-    pub async fn find(&self) {
-        let found = self.shared.found.notified();
-        if !self.is_found() {
-            found.await;
+    /// The address that it is known by.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Waits until the directory has arrived or the server refuses, however long that takes.
+    pub async fn settle(&self) {
+        let settled = self.shared.settled.notified();
+        if !self.is_settled() {
+            settled.await;
         }
+    }
+
+    /// Whether the directory has arrived, or nothing listens at the server's port.
+    pub fn is_settled(&self) -> bool {
+        let session = self.shared.session();
+        session.as_ref().is_some_and(is_settled)
     }
 
     /// Whether the directory has arrived.
@@ -92,7 +114,7 @@ impl Server {
     }
 
     /// Takes a request on; its answer comes by what is returned, unless the task ends before.
-    pub fn ask(&self, ask: &Ask<'_>) -> Result<oneshot::Receiver<Answer>, Failure> {
+    pub fn ask(&self, ask: &Ask<'_>) -> Result<oneshot::Receiver<Result<Told, Failure>>, Failure> {
         let (answered, answer) = oneshot::channel();
         {
             let mut session = self.shared.session();
@@ -149,12 +171,17 @@ async fn drive(driven: Driven, socket: AsyncFd<Descriptor>, server: SocketAddr) 
         tokio::select! {
             () = shared.asked.notified() => {}
             () = sleep => {}
-            readable = socket.readable() => {
+            ready = socket.ready(INTEREST) => {
                 // It fails only when the runtime is coming to its end, and the task with it.
-                let Ok(mut readable) = readable else { return };
-                let received = receive(shared, &socket.get_ref().0, server, &mut trains);
+                let Ok(mut ready) = ready else { return };
+                let socket = &socket.get_ref().0;
+                if ready.ready().is_error() {
+                    ready.clear_ready_matching(Ready::ERROR);
+                    take_refusals(shared, socket, server);
+                }
+                let received = receive(shared, socket, server, &mut trains);
                 if received < DATAGRAMS_MAX {
-                    readable.clear_ready();
+                    ready.clear_ready_matching(Ready::READABLE);
                 }
             }
         }
@@ -202,8 +229,38 @@ fn receive(shared: &Shared, socket: &Socket, server: SocketAddr, trains: &mut Tr
             });
         }
     }
-    if session.directory().is_some() {
-        shared.found.notify_waiters();
+    if is_settled(session) {
+        shared.settled.notify_waiters();
     }
     received
+}
+
+/// Takes in which datagrams reached a port where nothing listens.
+#[cold]
+fn take_refusals(shared: &Shared, socket: &Socket, server: SocketAddr) {
+    let mut session = shared.session();
+    let Some(session) = session.as_mut() else {
+        return;
+    };
+    let now_us = shared.now_us();
+    let mut quoted = [0; RequestHeader::BYTES];
+    while let Some((peer, bytes)) = socket.take_refusal(&mut quoted) {
+        let is_known_port = peer.port() == server.port();
+        let quoted = &quoted[..bytes];
+        session.bounce(
+            is_known_port,
+            quoted,
+            now_us,
+            &mut |answered: Answered, reply| {
+                let _ = answered.send(reply.map(Told::of));
+            },
+        );
+    }
+    if is_settled(session) {
+        shared.settled.notify_waiters();
+    }
+}
+
+fn is_settled(session: &Session<Answered>) -> bool {
+    session.directory().is_some() || session.is_refused()
 }

@@ -196,7 +196,7 @@ impl<T> Session<T> {
     /// The place of the request that is answered by what shows this sequence number and this time: the time of one of its copies, as the number may have
     /// been another's before.
     #[inline]
-    fn place_of(&self, sequence: u32, timestamp: u32, now_us: u64) -> Option<u32> {
+    pub(super) fn place_of(&self, sequence: u32, timestamp: u32, now_us: u64) -> Option<u32> {
         let place = sequence & ((1 << PLACE_BITS) - 1);
         let flight = self.flights.get(place as usize)?;
         (flight.sequence == sequence
@@ -225,6 +225,7 @@ impl<T> Session<T> {
             return;
         };
         self.question = None;
+        self.is_refused = false;
         self.figures.directories += 1;
         let is_other = self
             .directory

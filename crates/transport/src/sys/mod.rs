@@ -3,4 +3,5 @@
 pub mod events;
 pub mod headers;
 pub mod mmsg;
+pub mod refusals;
 pub mod train;

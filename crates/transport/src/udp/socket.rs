@@ -8,7 +8,8 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 
 use super::{Inbox, Trains};
 use crate::sys::headers::refuses_trains;
-use crate::sys::mmsg::{self, DATAGRAMS_MAX, Outgoing};
+use crate::sys::mmsg::{self, DATAGRAMS_MAX, Outgoing, Peer};
+use crate::sys::refusals;
 use crate::sys::train::{self, Train};
 
 /// What the kernel keeps of datagrams that nobody has received or that the network has not taken, in bytes; it may allow less.
@@ -47,6 +48,25 @@ impl Socket {
         // A kernel that cannot delivers every datagram by itself.
         let _ = train::join_received(socket.as_fd());
         Ok(socket)
+    }
+
+    /// Has the kernel report datagrams that reached a host where nobody listens at their port, as
+    /// it does unasked for a connected socket. [`Socket::take_refusal`] has to be called whenever
+    /// the socket reports an error, or it goes on reporting it.
+    pub fn report_refusals(&self) -> io::Result<()> {
+        refusals::report(self.0.as_fd(), self.address()?.is_ipv4())
+    }
+
+    /// The next datagram that was refused: where it went, and as many bytes of it as the network
+    /// returned, which are written to `quoted`. Entries that report anything else are dropped.
+    #[cold]
+    pub fn take_refusal(&self, quoted: &mut [u8]) -> Option<(Peer, usize)> {
+        while let Some(report) = refusals::take(self.0.as_fd(), quoted) {
+            if report.is_refusal {
+                return Some((report.peer, report.bytes));
+            }
+        }
+        None
     }
 
     /// Receives the trains that wait, as many as one system call brings. Returns how many there are.
@@ -172,7 +192,6 @@ fn bound(address: SocketAddr, shared: bool) -> io::Result<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::udp::Peer;
     use std::net::UdpSocket;
     use std::time::Duration;
 
@@ -329,6 +348,37 @@ mod tests {
             .iter()
             .flat_map(|train| train.bytes.chunks(train.stride));
         assert!(datagrams.iter().eq(expected));
+    }
+
+    #[test]
+    fn a_closed_port_is_reported_with_its_address_and_what_was_sent() {
+        for any in [ANY, "[::1]:0"] {
+            let Ok(closed) = Socket::bind_alone(any.parse().unwrap()) else {
+                println!("SKIPPED {any}: no such address here");
+                continue;
+            };
+            let address = closed.address().unwrap();
+            drop(closed);
+            let socket = Socket::bind_alone(any.parse().unwrap()).unwrap();
+            socket.report_refusals().unwrap();
+            let peer = Peer::from(address);
+            let bytes: Vec<u8> = (0..200).collect();
+            let train = Train {
+                peer: &peer,
+                bytes: &bytes,
+                stride: 100,
+            };
+            socket.send_trains(&[train]);
+            let mut quoted = [0; 64];
+            let (refuser, length) = loop {
+                if let Some(refusal) = socket.take_refusal(&mut quoted) {
+                    break refusal;
+                }
+                std::thread::yield_now();
+            };
+            assert_eq!(refuser.port(), address.port());
+            assert_eq!(quoted[..length], bytes[..64]);
+        }
     }
 
     #[test]
