@@ -15,9 +15,15 @@ static glimmer_bytes bytes(const char *text)
 static void check(const char *what, glimmer_outcome outcome, glimmer_outcome expected)
 {
     if (outcome != expected) {
-        fprintf(stderr, "%s: %s\n", what, glimmer_outcome_text(outcome));
+        fprintf(stderr, "%s: %s: %s\n", what, glimmer_outcome_text(outcome), glimmer_message());
         exit(1);
     }
+}
+
+static void print(const glimmer_item *item)
+{
+    const glimmer_bytes value = glimmer_item_value(item);
+    printf("%.*s", (int)value.length, (const char *)value.data);
 }
 
 int main(int count, char **arguments)
@@ -36,11 +42,11 @@ int main(int count, char **arguments)
     check("put", glimmer_put(client, key, bytes("hello"), 7, 60), GLIMMER_OUTCOME_OK);
     check("add", glimmer_add(client, key, bytes("again"), 0, 0), GLIMMER_OUTCOME_NOT_STORED);
 
-    glimmer_item item;
-    check("get", glimmer_get_for_swap(client, key, &item), GLIMMER_OUTCOME_OK);
-    printf("%.*s, flags %u\n", (int)item.value_bytes, (const char *)item.value, (unsigned)item.flags);
-    const uint64_t cas = item.cas;
-    glimmer_item_free(&item);
+    glimmer_item *item = glimmer_item_new();
+    check("get", glimmer_get_for_swap(client, key, item), GLIMMER_OUTCOME_OK);
+    print(item);
+    printf(", flags %u\n", (unsigned)glimmer_item_flags(item));
+    const uint64_t cas = glimmer_item_cas(item);
     check("swap", glimmer_compare_and_swap(client, key, cas, bytes("hi"), 0, 0), GLIMMER_OUTCOME_OK);
     check("late swap", glimmer_compare_and_swap(client, key, cas, bytes("ho"), 0, 0), GLIMMER_OUTCOME_NOT_STORED);
 
@@ -50,16 +56,17 @@ int main(int count, char **arguments)
     printf("%llu visits\n", (unsigned long long)number);
 
     const glimmer_bytes keys[] = {key, none, visits};
-    glimmer_item items[3];
+    glimmer_item *items[] = {item, glimmer_item_new(), glimmer_item_new()};
     glimmer_outcome outcomes[3];
     check("get many", glimmer_get_many(client, keys, 3, items, outcomes), GLIMMER_OUTCOME_OK);
     for (int i = 0; i < 3; i++) {
         printf("%.*s: ", (int)keys[i].length, (const char *)keys[i].data);
         if (outcomes[i] == GLIMMER_OUTCOME_OK)
-            printf("%.*s\n", (int)items[i].value_bytes, (const char *)items[i].value);
+            print(items[i]);
         else
-            printf("%s\n", glimmer_outcome_text(outcomes[i]));
-        glimmer_item_free(&items[i]);
+            printf("%s", glimmer_outcome_text(outcomes[i]));
+        printf("\n");
+        glimmer_item_free(items[i]);
     }
 
     check("touch", glimmer_touch(client, key, 10), GLIMMER_OUTCOME_OK);

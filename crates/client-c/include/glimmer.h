@@ -1,4 +1,4 @@
-/* A client of Glimmer's native protocol. Made by cbindgen from crates/client-c/src/lib.rs; change that. */
+/* A client of Glimmer's native protocol. Made by cbindgen from crates/client-c/src; change that. */
 
 #ifndef GLIMMER_H
 #define GLIMMER_H
@@ -39,9 +39,13 @@ typedef enum {
   GLIMMER_OUTCOME_AWAY = 26,
   // The server has no room to remember another writing client. The change was not made.
   GLIMMER_OUTCOME_TOO_MANY_WRITERS = 27,
+  // Nothing listens at the server's native port. A change that was sent more than once may have been made.
+  GLIMMER_OUTCOME_REFUSED = 28,
+  // A bug in this library. The client can only be freed; a change may have been made.
+  GLIMMER_OUTCOME_INTERNAL = 29,
 } glimmer_outcome;
 
-// Which of several servers has a key. Functions take it as a number, since C does not keep its callers from others.
+// Which of several servers has a key. Functions take it as a number, because C accepts any.
 typedef enum {
   // libmemcached's MEMCACHED_BEHAVIOR_KETAMA.
   GLIMMER_PLACEMENT_KETAMA = 0,
@@ -51,8 +55,13 @@ typedef enum {
   GLIMMER_PLACEMENT_RENDEZVOUS = 2,
 } glimmer_placement;
 
-// A client of one server or of several. After a fork parent and child may both go on with it: the child finds the servers anew, and is another client.
+// A client of one server or of several. After a fork, parent and child may both go on with it: the
+// child looks for the servers again, and is another client.
 typedef struct glimmer_client glimmer_client;
+
+// Where a value is read into. glimmer_item_new makes one, any number of reads may use it one after
+// another, and glimmer_item_free ends it.
+typedef struct glimmer_item glimmer_item;
 
 // How a client behaves. What glimmer_settings_default returns is a good beginning. Times are in microseconds.
 typedef struct {
@@ -84,101 +93,123 @@ typedef struct {
   uint32_t weight;
 } glimmer_member;
 
-// Some bytes of the caller's.
+// A number of bytes.
 typedef struct {
   // The first of them; may be null if there are none.
   const uint8_t *data;
-  // How many.
+  // How many there are.
   size_t length;
 } glimmer_bytes;
-
-// An item that was read. Its value is to be given back to glimmer_item_free.
-typedef struct {
-  // The value; null if there is no item.
-  uint8_t *value;
-  // Bytes of the value.
-  size_t value_bytes;
-  // The 32 bits that were stored with it.
-  uint32_t flags;
-  // What glimmer_compare_and_swap compares; 0 if it was not asked for.
-  uint64_t cas;
-} glimmer_item;
 
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
 
-// The usual settings.
-glimmer_settings glimmer_settings_default(void);
-
-// Finds a server by the name or address of its host, which ends with a zero, and its native port. `settings` may be null, for the usual ones. Null if it
-// does not answer; then the reason is where `outcome` points, unless that is null.
+// Finds a server by the name or address of its host, which ends with a zero, and its native port.
+// `settings` may be null, for the usual ones. Returns null if that fails; then the reason is where
+// `outcome` points, unless that is null, and in glimmer_message.
 //
 // # Safety
 //
-// `host` points at a string that ends with a zero; `settings` is null or points at settings; `outcome` is null or may be written to.
+// `host` is null or points at a string that ends with a zero; `settings` is null or points at
+// settings; `outcome` is null or may be written to.
 glimmer_client *glimmer_connect(const char *host,
                                 uint16_t native_port,
                                 const glimmer_settings *settings,
                                 glimmer_outcome *outcome);
 
-// Finds several servers, among which keys are placed as a glimmer_placement says. Null if none answers; see glimmer_connect.
+// Finds several servers, among which keys are placed as a glimmer_placement says. Returns null if
+// none answers; see glimmer_connect.
 //
 // # Safety
 //
-// `members` points at `count` members, whose hosts are strings that end with a zero; `settings` is null or points at settings; `outcome` is null or
-// may be written to.
+// `members` points at `count` members, whose hosts are null or strings that end with a zero;
+// `settings` is null or points at settings; `outcome` is null or may be written to.
 glimmer_client *glimmer_connect_to_all(const glimmer_member *members,
                                        size_t count,
                                        uint32_t placement,
                                        const glimmer_settings *settings,
                                        glimmer_outcome *outcome);
 
-// Ends a client; null is none.
+// Ends a client; null is allowed.
 //
 // # Safety
 //
-// The client comes from glimmer_connect or glimmer_connect_to_all and is not used afterwards.
+// The client is null or comes from glimmer_connect or glimmer_connect_to_all, and is not used
+// afterwards.
 void glimmer_free(glimmer_client *client);
 
-// Reads an item into `item`.
+// An item that nothing has been read into. It is never null.
+glimmer_item *glimmer_item_new(void);
+
+// Ends an item, and with it its value; null is allowed.
 //
 // # Safety
 //
-// The client is one that was handed out, the key is as long as it says, and `item` may be written to.
+// The item is null or comes from glimmer_item_new, and is not used afterwards.
+void glimmer_item_free(glimmer_item *item);
+
+// The value that was read, until the item is read into again or freed; no bytes if there is none.
+//
+// # Safety
+//
+// The item is null or comes from glimmer_item_new.
+glimmer_bytes glimmer_item_value(const glimmer_item *item);
+
+// The 32 bits that were stored with the value.
+//
+// # Safety
+//
+// As for glimmer_item_value.
+uint32_t glimmer_item_flags(const glimmer_item *item);
+
+// What glimmer_compare_and_swap compares; 0 if it was not asked for.
+//
+// # Safety
+//
+// As for glimmer_item_value.
+uint64_t glimmer_item_cas(const glimmer_item *item);
+
+// What failed last in this thread, in words: with the address of the server that it concerns, and
+// the system's reason, unlike glimmer_outcome_text. Empty if nothing has failed yet. It ends with a
+// zero, and stays until something else fails in this thread.
+const char *glimmer_message(void);
+
+// Reads an item into `item`. Unless the outcome is GLIMMER_OUTCOME_OK, it has no value afterwards.
+//
+// # Safety
+//
+// The client is null or was handed out; the key is as long as it says; `item` is null or comes from
+// glimmer_item_new.
 glimmer_outcome glimmer_get(glimmer_client *client, glimmer_bytes key, glimmer_item *item);
 
-// Reads an item with its CAS unique into `item`.
+// Reads an item with its CAS unique into `item`; see glimmer_get.
 //
 // # Safety
 //
 // As for glimmer_get.
 glimmer_outcome glimmer_get_for_swap(glimmer_client *client, glimmer_bytes key, glimmer_item *item);
 
-// Reads many items with requests that leave together: the item of each key into the place of the same number, and what came of it into `outcomes`.
-// Returns GLIMMER_OUTCOME_OK, or what ended all of it.
+// Reads many items with requests that leave together: the item of each key into the item of the
+// same number, and what came of it into `outcomes`. Returns GLIMMER_OUTCOME_OK, or what ended all
+// of it; then nothing is written.
 //
 // # Safety
 //
-// As for glimmer_get; there are `count` keys, and room for as many items and outcomes.
+// As for glimmer_get; there are `count` keys and as many items, none of them twice, and room for as
+// many outcomes.
 glimmer_outcome glimmer_get_many(glimmer_client *client,
                                  const glimmer_bytes *keys,
                                  size_t count,
-                                 glimmer_item *items,
+                                 glimmer_item *const *items,
                                  glimmer_outcome *outcomes);
 
-// Gives an item's value back, and leaves an item without one.
+// Stores an item. `expiry` is memcached's: 0 is never, up to 30 days is in seconds from now, and
+// more is seconds since 1970.
 //
 // # Safety
 //
-// The item is as one of the functions above left it.
-void glimmer_item_free(glimmer_item *item);
-
-// Stores an item. `expiry` is memcached's: 0 is never, up to 30 days is in seconds from now, and more is seconds since 1970.
-//
-// # Safety
-//
-// The client is one that was handed out; key and value are as long as they say.
+// The client is null or was handed out; key and value are as long as they say.
 glimmer_outcome glimmer_put(glimmer_client *client,
                             glimmer_bytes key,
                             glimmer_bytes value,
@@ -207,7 +238,8 @@ glimmer_outcome glimmer_replace(glimmer_client *client,
                                 uint32_t flags,
                                 uint32_t expiry);
 
-// Stores an item if the one that is there has this CAS unique; GLIMMER_OUTCOME_NOT_STORED if there is none, or another.
+// Stores an item if the one that is there has this CAS unique; GLIMMER_OUTCOME_NOT_STORED if there
+// is none, or another.
 //
 // # Safety
 //
@@ -219,14 +251,16 @@ glimmer_outcome glimmer_compare_and_swap(glimmer_client *client,
                                          uint32_t flags,
                                          uint32_t expiry);
 
-// Adds to a decimal number, wrapping at 2^64; the result goes to `number`.
+// Adds to a decimal number, wrapping at 2^64; the result goes to `number`, unless that is null.
 //
 // # Safety
 //
-// As for glimmer_get; `number` may be written to.
+// The client is null or was handed out; the key is as long as it says; `number` is null or may be
+// written to.
 glimmer_outcome glimmer_increment(glimmer_client *client, glimmer_bytes key, uint64_t delta, uint64_t *number);
 
-// Subtracts from a decimal number, stopping at zero; the result goes to `number`.
+// Subtracts from a decimal number, stopping at zero; the result goes to `number`, unless that is
+// null.
 //
 // # Safety
 //
@@ -237,7 +271,7 @@ glimmer_outcome glimmer_decrement(glimmer_client *client, glimmer_bytes key, uin
 //
 // # Safety
 //
-// The client is one that was handed out, and the key is as long as it says.
+// The client is null or was handed out, and the key is as long as it says.
 glimmer_outcome glimmer_delete(glimmer_client *client, glimmer_bytes key);
 
 // Gives an item a new expiry time; see glimmer_put.

@@ -1,7 +1,7 @@
 //! What became of a request, as a number.
 
 use glimmer_client::{ConnectError, CountError, GetError, RemoveError, StoreError};
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char};
 
 /// What became of a request. The first three are answers; everything from GLIMMER_OUTCOME_KEY on is a failure.
 #[repr(C)]
@@ -37,10 +37,14 @@ pub enum Outcome {
     Away = 26,
     /// The server has no room to remember another writing client. The change was not made.
     TooManyWriters = 27,
+    /// Nothing listens at the server's native port. A change that was sent more than once may have been made.
+    Refused = 28,
+    /// A bug in this library. The client can only be freed; a change may have been made.
+    Internal = 29,
 }
 
 impl Outcome {
-    const ALL: [Outcome; 15] = [
+    const ALL: [Outcome; 17] = [
         Outcome::Ok,
         Outcome::NotFound,
         Outcome::NotStored,
@@ -56,13 +60,15 @@ impl Outcome {
         Outcome::Argument,
         Outcome::Away,
         Outcome::TooManyWriters,
+        Outcome::Refused,
+        Outcome::Internal,
     ];
 
-    pub(crate) fn of_number(number: u32) -> Option<Outcome> {
+    fn of_number(number: u32) -> Option<Outcome> {
         Self::ALL.into_iter().find(|&known| known as u32 == number)
     }
 
-    pub(crate) fn text(self) -> &'static CStr {
+    fn text(self) -> &'static CStr {
         match self {
             Outcome::Ok => c"done",
             Outcome::NotFound => c"no item",
@@ -79,32 +85,26 @@ impl Outcome {
             Outcome::Argument => c"an argument is missing or means nothing",
             Outcome::Away => c"the server has been silent for too long, and was not asked",
             Outcome::TooManyWriters => c"the server has no room to remember another writing client",
-        }
-    }
-
-    pub(crate) fn of_found<E: Into<Outcome>>(found: Result<bool, E>) -> Outcome {
-        match found {
-            Ok(true) => Outcome::Ok,
-            Ok(false) => Outcome::NotFound,
-            Err(error) => error.into(),
+            Outcome::Refused => c"nothing listens at the server's native port",
+            Outcome::Internal => c"a bug in the client library; the client cannot be used any more",
         }
     }
 }
 
-pub(crate) fn stored(stored: Result<bool, StoreError>) -> Outcome {
-    match stored {
-        Ok(true) => Outcome::Ok,
-        Ok(false) => Outcome::NotStored,
-        Err(error) => error.into(),
-    }
+/// A glimmer_outcome in words, which end with a zero and are not to be freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn glimmer_outcome_text(outcome: u32) -> *const c_char {
+    let text = Outcome::of_number(outcome).map_or(c"no outcome of this library", Outcome::text);
+    text.as_ptr()
 }
 
 impl From<ConnectError> for Outcome {
     fn from(error: ConnectError) -> Outcome {
         match error {
-            ConnectError::NoAddress => Outcome::NoAddress,
+            ConnectError::NoAddress { .. } => Outcome::NoAddress,
             ConnectError::Socket(_) => Outcome::Socket,
-            ConnectError::Silent => Outcome::Silent,
+            ConnectError::Refused(_) => Outcome::Refused,
+            ConnectError::Silent(_) => Outcome::Silent,
         }
     }
 }
@@ -116,10 +116,11 @@ macro_rules! from_operation {
             fn from(error: $error) -> Outcome {
                 match error {
                     $error::Key => Outcome::Key,
-                    $error::Silent => Outcome::Silent,
-                    $error::Away => Outcome::Away,
-                    $error::Overloaded => Outcome::Overloaded,
-                    $error::TooManyWriters => Outcome::TooManyWriters,
+                    $error::Silent(_) => Outcome::Silent,
+                    $error::Refused(_) => Outcome::Refused,
+                    $error::Away(_) => Outcome::Away,
+                    $error::Overloaded(_) => Outcome::Overloaded,
+                    $error::TooManyWriters(_) => Outcome::TooManyWriters,
                     $error::Protocol => Outcome::Protocol,
                     $error::Socket(_) => Outcome::Socket,
                     $($error::$own => Outcome::$own,)*

@@ -23,8 +23,10 @@
 //! | `operation` | what each operation asks |
 //! | `answer` | what each operation returns |
 //! | `error` | how each operation fails |
+//! | [`boundary`] | panics that must not reach other languages |
 
 mod answer;
+pub mod boundary;
 mod client;
 mod error;
 mod flight;

@@ -1,0 +1,123 @@
+use crate::call::argument;
+use crate::*;
+use std::ffi::CStr;
+use std::path::Path;
+use std::ptr::{null, null_mut};
+
+const NOTHING: Bytes = Bytes {
+    data: null(),
+    length: 0,
+};
+
+fn message() -> String {
+    // SAFETY: what is handed out ends with a zero, and stays until something else fails.
+    let message = unsafe { CStr::from_ptr(glimmer_message()) };
+    message.to_str().unwrap().to_owned()
+}
+
+/// What the header is made of; with GLIMMER_BLESS in the environment the test writes it.
+#[test]
+fn the_header_is_this_crates() {
+    let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let config = cbindgen::Config::from_file(crate_folder.join("cbindgen.toml")).unwrap();
+    let builder = cbindgen::Builder::new()
+        .with_config(config)
+        .with_src(crate_folder.join("src/lib.rs"));
+    let mut header = Vec::new();
+    builder.generate().unwrap().write(&mut header);
+    let file = crate_folder.join("include/glimmer.h");
+    if std::env::var_os("GLIMMER_BLESS").is_some() {
+        std::fs::write(&file, &header).unwrap();
+    }
+    let committed = std::fs::read_to_string(&file).unwrap();
+    let header = String::from_utf8(header).unwrap();
+    assert!(
+        committed == header,
+        "run this test with GLIMMER_BLESS=1 to bring include/glimmer.h up to date"
+    );
+}
+
+#[test]
+fn a_failed_connection_is_an_outcome_with_a_message() {
+    let mut outcome = Outcome::Ok;
+    // SAFETY: hosts are null or end with a zero, there are no members, and the outcome may be
+    // written to.
+    unsafe {
+        assert!(glimmer_connect(null(), 1, null(), &mut outcome).is_null());
+        assert_eq!(outcome, Outcome::Argument);
+        let host = c"no-such-host.invalid".as_ptr();
+        assert!(glimmer_connect(host, 1, null(), &mut outcome).is_null());
+        assert_eq!(outcome, Outcome::NoAddress);
+        assert!(message().contains("no-such-host.invalid"), "{}", message());
+        assert!(glimmer_connect(host, 1, null(), null_mut()).is_null());
+
+        let closed = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = closed.local_addr().unwrap();
+        drop(closed);
+        let host = c"127.0.0.1".as_ptr();
+        assert!(glimmer_connect(host, address.port(), null(), &mut outcome).is_null());
+        assert_eq!(outcome, Outcome::Refused);
+        assert!(message().contains(&address.to_string()), "{}", message());
+
+        assert!(glimmer_connect_to_all(null(), 0, 0, null(), &mut outcome).is_null());
+        assert_eq!(outcome, Outcome::NoAddress);
+        assert!(glimmer_connect_to_all(null(), 2, 0, null(), &mut outcome).is_null());
+        assert_eq!(outcome, Outcome::Argument);
+        assert!(glimmer_connect_to_all(null(), 0, 3, null(), &mut outcome).is_null());
+        assert_eq!(outcome, Outcome::Argument);
+    }
+}
+
+#[test]
+fn a_null_client_is_an_outcome_of_every_function() {
+    let (client, item) = (null_mut(), glimmer_item_new());
+    let mut number = 0;
+    // SAFETY: the client is null, the item comes from the library, and nothing else is used.
+    unsafe {
+        let outcomes = [
+            glimmer_get(client, NOTHING, item),
+            glimmer_get_for_swap(client, NOTHING, item),
+            glimmer_get_many(client, null(), 0, null(), null_mut()),
+            glimmer_put(client, NOTHING, NOTHING, 0, 0),
+            glimmer_add(client, NOTHING, NOTHING, 0, 0),
+            glimmer_replace(client, NOTHING, NOTHING, 0, 0),
+            glimmer_compare_and_swap(client, NOTHING, 0, NOTHING, 0, 0),
+            glimmer_increment(client, NOTHING, 1, &mut number),
+            glimmer_decrement(client, NOTHING, 1, &mut number),
+            glimmer_delete(client, NOTHING),
+            glimmer_touch(client, NOTHING, 0),
+        ];
+        assert_eq!(outcomes, [Outcome::Argument; 11]);
+        assert_eq!(message(), "the client is null");
+        glimmer_item_free(item);
+        glimmer_item_free(null_mut());
+        glimmer_free(client);
+        assert_eq!(glimmer_item_value(null()).length, 0);
+    }
+}
+
+#[test]
+fn a_length_without_bytes_is_an_argument_that_means_nothing() {
+    let some = |data, length| Bytes { data, length };
+    // SAFETY: they are null, or longer than anything can be.
+    unsafe {
+        assert_eq!(some(null(), 0).slice(), Ok(&[][..]));
+        assert_eq!(some(null(), 1).slice(), Err(Outcome::Argument));
+        let beyond = some(b"a".as_ptr(), usize::MAX);
+        assert_eq!(beyond.slice(), Err(Outcome::Argument));
+    }
+    assert_eq!(argument("why\0not"), Outcome::Argument);
+    assert_eq!(message(), "why not");
+}
+
+#[test]
+fn every_outcome_has_words_and_no_other_number_has() {
+    // SAFETY: what is handed out ends with a zero and stays.
+    let text = |number| unsafe { CStr::from_ptr(glimmer_outcome_text(number)) };
+    let unknown = text(u32::MAX);
+    let known: Vec<u32> = (0..100).filter(|&number| text(number) != unknown).collect();
+    let numbers = [0, 1, 2]
+        .into_iter()
+        .chain(Outcome::Key as u32..=Outcome::Internal as u32);
+    assert!(known.into_iter().eq(numbers));
+}
