@@ -1,8 +1,12 @@
 """A client of Glimmer's native protocol: each request goes straight to the core that owns its key, over UDP."""
 
+from types import TracebackType
 from typing import Literal, Optional, Union
 
-Key = Union[bytes, str]
+__version__: str
+
+Key = Union[bytes, bytearray, str]
+Value = Union[bytes, bytearray]
 
 class Error(Exception):
     """Any failure; that there is no item is none."""
@@ -19,6 +23,12 @@ class OutOfMemory(Error):
 class NotANumber(Error):
     """The value is no decimal number."""
 
+class NoAddress(Error):
+    """The server's name has no address."""
+
+class Refused(Error):
+    """Nothing listens at the server's native port. A change that was sent more than once may have been made."""
+
 class Silent(Error):
     """There was no answer in time. A change may have been made, once."""
 
@@ -30,6 +40,12 @@ class Overloaded(Error):
 
 class TooManyWriters(Error):
     """The server has no room to remember another writing client. The change was not made."""
+
+class Closed(Error):
+    """The client has been closed."""
+
+class InternalError(Error):
+    """A bug in this library. The client cannot be used any more; a change may have been made."""
 
 class Item:
     """A value with what was stored beside it."""
@@ -65,6 +81,16 @@ class Client:
         """Several servers, each by host, memcached's port, native port and weight. Keys are where libmemcached has them, or by rendezvous hashing; with eject,
         those of a server that is away are among the others until it is back."""
 
+    def close(self) -> None:
+        """Closes the client's sockets. Calls raise Closed afterwards; closing again does nothing."""
+
+    def __enter__(self) -> "Client": ...
+    def __exit__(
+        self,
+        kind: Optional[type[BaseException]],
+        exception: Optional[BaseException],
+        traceback: Optional[TracebackType],
+    ) -> None: ...
     def get(self, key: Key) -> Optional[bytes]: ...
     def get_item(self, key: Key) -> Optional[Item]:
         """As get, with flags and CAS unique."""
@@ -72,12 +98,12 @@ class Client:
     def get_many(self, keys: list[Key]) -> dict[Key, bytes]:
         """The values of those keys that have one, by requests that leave together."""
 
-    def put(self, key: Key, value: bytes, flags: int = 0, expiry: int = 0) -> None:
+    def put(self, key: Key, value: Value, flags: int = 0, expiry: int = 0) -> None:
         """Expiry is memcached's: 0 is never, up to 30 days is in seconds from now, more is seconds since 1970."""
 
-    def add(self, key: Key, value: bytes, flags: int = 0, expiry: int = 0) -> bool: ...
-    def replace(self, key: Key, value: bytes, flags: int = 0, expiry: int = 0) -> bool: ...
-    def compare_and_swap(self, key: Key, cas: int, value: bytes, flags: int = 0, expiry: int = 0) -> bool: ...
+    def add(self, key: Key, value: Value, flags: int = 0, expiry: int = 0) -> bool: ...
+    def replace(self, key: Key, value: Value, flags: int = 0, expiry: int = 0) -> bool: ...
+    def compare_and_swap(self, key: Key, cas: int, value: Value, flags: int = 0, expiry: int = 0) -> bool: ...
     def increment(self, key: Key, delta: int = 1) -> Optional[int]: ...
     def decrement(self, key: Key, delta: int = 1) -> Optional[int]: ...
     def delete(self, key: Key) -> bool: ...

@@ -1,36 +1,44 @@
 //! Failures as Python's exceptions.
 
+use glimmer_client::boundary::Panicked;
 use glimmer_client::{ConnectError, CountError, GetError, RemoveError, StoreError};
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
-create_exception!(glimmer, Error, PyException);
-create_exception!(glimmer, InvalidKey, Error);
-create_exception!(glimmer, TooLarge, Error);
-create_exception!(glimmer, OutOfMemory, Error);
-create_exception!(glimmer, NotANumber, Error);
-create_exception!(glimmer, Silent, Error);
-create_exception!(glimmer, Away, Error);
-create_exception!(glimmer, Overloaded, Error);
-create_exception!(glimmer, TooManyWriters, Error);
+/// Declares the exceptions with their documentation, and [`add_to`], which makes them known.
+macro_rules! exceptions {
+    ($($name:ident: $text:literal,)*) => {
+        create_exception!(glimmer, Error, PyException, "Any failure. That there is no item is not one.");
+        $(create_exception!(glimmer, $name, Error, $text);)*
 
-/// Makes the exceptions known.
-pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let py = module.py();
-    module.add("Error", py.get_type::<Error>())?;
-    module.add("InvalidKey", py.get_type::<InvalidKey>())?;
-    module.add("TooLarge", py.get_type::<TooLarge>())?;
-    module.add("OutOfMemory", py.get_type::<OutOfMemory>())?;
-    module.add("NotANumber", py.get_type::<NotANumber>())?;
-    module.add("Silent", py.get_type::<Silent>())?;
-    module.add("Away", py.get_type::<Away>())?;
-    module.add("Overloaded", py.get_type::<Overloaded>())?;
-    module.add("TooManyWriters", py.get_type::<TooManyWriters>())
+        /// Makes the exceptions known.
+        pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
+            let py = module.py();
+            module.add("Error", py.get_type::<Error>())?;
+            $(module.add(stringify!($name), py.get_type::<$name>())?;)*
+            Ok(())
+        }
+    };
+}
+
+exceptions! {
+    InvalidKey: "A key has 1 to 250 bytes.",
+    TooLarge: "The item is larger than the server takes.",
+    OutOfMemory: "The server has no memory for it.",
+    NotANumber: "The value is not a decimal number.",
+    NoAddress: "The server's name has no address.",
+    Refused: "Nothing listens at the server's native port. A change that was sent more than once may have been made.",
+    Silent: "There was no answer in time. A change may have been made, once.",
+    Away: "The server has let several deadlines pass one after another, and was not asked again yet.",
+    Overloaded: "The server would not take the request however often it was asked, and has not carried it out.",
+    TooManyWriters: "The server has no room to remember another writing client. The change was not made.",
+    Closed: "The client has been closed.",
+    InternalError: "A bug in this library. The client cannot be used any more; a change may have been made.",
 }
 
 /// What is raised for a failure. Neither the exception nor the failures are this crate's, and so it is a trait of its own and not the standard library's.
-pub trait Raise: std::fmt::Display {
+pub trait Raise {
     /// Its exception, with its words.
     fn raise(self) -> PyErr;
 }
@@ -44,10 +52,17 @@ impl Raise for ConnectError {
     fn raise(self) -> PyErr {
         let words = self.to_string();
         match self {
-            ConnectError::Silent => Silent::new_err(words),
+            ConnectError::Silent(_) => Silent::new_err(words),
+            ConnectError::Refused(_) => Refused::new_err(words),
             ConnectError::Socket(error) => error.into(),
-            ConnectError::NoAddress => Error::new_err(words),
+            ConnectError::NoAddress { .. } => NoAddress::new_err(words),
         }
+    }
+}
+
+impl Raise for std::io::Error {
+    fn raise(self) -> PyErr {
+        self.into()
     }
 }
 
@@ -59,10 +74,11 @@ macro_rules! raise_operation {
                 let words = self.to_string();
                 match self {
                     $error::Key => InvalidKey::new_err(words),
-                    $error::Silent => Silent::new_err(words),
-                    $error::Away => Away::new_err(words),
-                    $error::Overloaded => Overloaded::new_err(words),
-                    $error::TooManyWriters => TooManyWriters::new_err(words),
+                    $error::Silent(_) => Silent::new_err(words),
+                    $error::Refused(_) => Refused::new_err(words),
+                    $error::Away(_) => Away::new_err(words),
+                    $error::Overloaded(_) => Overloaded::new_err(words),
+                    $error::TooManyWriters(_) => TooManyWriters::new_err(words),
                     $error::Protocol => Error::new_err(words),
                     $error::Socket(error) => error.into(),
                     $($error::$own => $own::new_err(words),)*
@@ -76,3 +92,23 @@ raise_operation!(GetError);
 raise_operation!(StoreError, TooLarge, OutOfMemory);
 raise_operation!(CountError, NotANumber, OutOfMemory);
 raise_operation!(RemoveError);
+
+/// How a call of the client ended that has no answer.
+pub enum Ended<E> {
+    /// The client had been closed.
+    Closed,
+    /// There is a bug in this library.
+    Panicked,
+    /// The client says why.
+    Failed(E),
+}
+
+impl<E: Raise> Raise for Ended<E> {
+    fn raise(self) -> PyErr {
+        match self {
+            Ended::Closed => Closed::new_err("the client has been closed"),
+            Ended::Panicked => InternalError::new_err(Panicked.to_string()),
+            Ended::Failed(error) => error.raise(),
+        }
+    }
+}

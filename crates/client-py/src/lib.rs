@@ -1,57 +1,93 @@
-//! Floor 3: the client library for Python. `glimmer.pyi` describes it; `pip wheel crates/client-py` builds it.
+//! Floor 3: the client library for Python. `glimmer.pyi` describes it to type checkers; `pip wheel
+//! crates/client-py` builds it.
 
+mod arguments;
 mod errors;
 
-use errors::{Raise, raise};
-use glimmer_client::{Client as Native, Item as Found, Member, Placement, Settings};
+use arguments::{
+    Key, Member, Value, away_after, cas, deadline, delta, expiry, flags, native_port, retry,
+};
+use errors::{Ended, Raise, raise};
+use glimmer_client::boundary::{Guarded, Panicked, guard};
+use glimmer_client::{Client as Native, ConnectError, Item as Found, Placement, Settings};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyString};
+use pyo3::types::{PyBytes, PyDict};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 /// A value with what was stored beside it.
-#[pyclass(frozen, get_all)]
+#[pyclass(frozen, get_all, module = "glimmer")]
 struct Item {
+    /// The value.
     value: Py<PyBytes>,
+    /// The 32 bits that were stored with it.
     flags: u32,
+    /// What Client.compare_and_swap compares.
     cas: u64,
 }
 
-/// A client of one server or of several. Threads may share it; their calls take turns, and none holds the interpreter while it waits.
-#[pyclass(frozen)]
-struct Client(Mutex<Native>);
-
-/// A key's bytes: those of a text are UTF-8.
-#[derive(FromPyObject)]
-enum Key<'py> {
-    Bytes(Bound<'py, PyBytes>),
-    Text(Bound<'py, PyString>),
-}
-
-impl Key<'_> {
-    fn bytes(&self) -> PyResult<Vec<u8>> {
-        Ok(match self {
-            Key::Bytes(bytes) => bytes.as_bytes().to_vec(),
-            Key::Text(text) => text.to_cow()?.into_owned().into_bytes(),
-        })
+#[pymethods]
+impl Item {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let value = self.value.bind(py).repr()?;
+        let (flags, cas) = (self.flags, self.cas);
+        Ok(format!("Item(value={value}, flags={flags}, cas={cas})"))
     }
 }
 
+/// A client of one server.
+///
+/// Keys are bytes, or str as UTF-8; values are bytes. Expiry times are memcached's: 0 is never, up
+/// to 30 days is in seconds from now, more is seconds since 1970.
+///
+/// Times are in seconds. A call raises Silent after `deadline` (2). After `away_after` (3) of these
+/// in a row the server is away: calls raise Away at once, and one goes through after each `retry`
+/// (5). With away_after=0 it never is.
+///
+/// Threads may share a client; their calls take turns. After a fork, parent and child are two
+/// clients. A client is closed by close(), at the end of a with statement, or when it is collected.
+#[pyclass(frozen, module = "glimmer")]
+struct Client {
+    /// None: it is closed.
+    native: Mutex<Option<Guarded<Native>>>,
+    /// For `repr`.
+    servers: String,
+}
+
 impl Client {
+    fn connected(
+        py: Python<'_>,
+        servers: String,
+        connect: impl FnOnce() -> Result<Native, ConnectError> + Send,
+    ) -> PyResult<Client> {
+        let connected = match py.detach(|| guard(connect)) {
+            Ok(connected) => connected.map_err(Ended::Failed),
+            Err(Panicked) => Err(Ended::Panicked),
+        };
+        Ok(Client {
+            native: Mutex::new(Some(Guarded::new(connected.map_err(raise)?))),
+            servers,
+        })
+    }
+
     /// Calls without the interpreter, so that other threads run while this one waits.
     fn call<R: Send, E: Raise + Send>(
         &self,
         py: Python<'_>,
-        key: &Key<'_>,
-        call: impl FnOnce(&mut Native, &[u8]) -> Result<R, E> + Send,
+        call: impl FnOnce(&mut Native) -> Result<R, E> + Send,
     ) -> PyResult<R> {
-        let key = key.bytes()?;
-        py.detach(|| call(&mut self.lock(), &key)).map_err(raise)
+        let called = py.detach(|| match &mut *self.lock() {
+            None => Err(Ended::Closed),
+            Some(native) => match native.call(call) {
+                Ok(answer) => answer.map_err(Ended::Failed),
+                Err(Panicked) => Err(Ended::Panicked),
+            },
+        });
+        called.map_err(raise)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Native> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Option<Guarded<Native>>> {
+        self.native.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -62,52 +98,87 @@ impl Client {
     fn new(
         py: Python<'_>,
         host: String,
-        native_port: u16,
-        deadline: Option<f64>,
-        away_after: Option<u32>,
-        retry: Option<f64>,
+        #[pyo3(from_py_with = native_port)] native_port: u16,
+        #[pyo3(from_py_with = deadline)] deadline: Option<u64>,
+        #[pyo3(from_py_with = away_after)] away_after: Option<u32>,
+        #[pyo3(from_py_with = retry)] retry: Option<u64>,
     ) -> PyResult<Client> {
-        let settings = settings(deadline, away_after, retry, false)?;
-        let connected = py.detach(|| Native::connect_with((host.as_str(), native_port), settings));
-        Ok(Client(Mutex::new(connected.map_err(raise)?)))
+        let settings = settings(deadline, away_after, retry, false);
+        Client::connected(py, format!("{host}:{native_port}"), || {
+            Native::connect_with((host.as_str(), native_port), settings)
+        })
     }
 
+    /// A client of several servers, each given by host, memcached's port, native port and weight.
+    ///
+    /// Keys are where libmemcached has them ("ketama", "ketama_weighted"), or placed by
+    /// "rendezvous" hashing. With eject, the keys of a server that is away are among the others
+    /// until it is back.
     #[staticmethod]
     #[pyo3(signature = (members, placement = "ketama", *, deadline = None, away_after = None, retry = None, eject = false))]
+    #[allow(clippy::too_many_arguments, reason = "Python's keywords")]
     fn connect_to_all(
         py: Python<'_>,
-        members: Vec<(String, u16, u16, u32)>,
+        members: Vec<Member>,
         placement: &str,
-        deadline: Option<f64>,
-        away_after: Option<u32>,
-        retry: Option<f64>,
+        #[pyo3(from_py_with = deadline)] deadline: Option<u64>,
+        #[pyo3(from_py_with = away_after)] away_after: Option<u32>,
+        #[pyo3(from_py_with = retry)] retry: Option<u64>,
         eject: bool,
     ) -> PyResult<Client> {
-        let settings = settings(deadline, away_after, retry, eject)?;
-        let placement = match placement {
+        let settings = settings(deadline, away_after, retry, eject);
+        let chosen = match placement {
             "ketama" => Placement::Ketama,
             "ketama_weighted" => Placement::KetamaWeighted,
             "rendezvous" => Placement::Rendezvous,
-            other => return Err(PyValueError::new_err(format!("no placement: {other}"))),
+            other => {
+                return Err(PyValueError::new_err(format!(
+                    "placement is 'ketama', 'ketama_weighted' or 'rendezvous', not '{other}'"
+                )));
+            }
         };
-        let member = |(host, port, native_port, weight)| Member {
-            host,
-            port,
-            native_port,
-            weight,
-        };
-        let members: Vec<Member> = members.into_iter().map(member).collect();
-        let connected = py.detach(|| Native::connect_to_all(&members, placement, settings));
-        Ok(Client(Mutex::new(connected.map_err(raise)?)))
+        let members: Vec<_> = members.into_iter().map(|Member(member)| member).collect();
+        let names = members
+            .iter()
+            .map(|member| format!("{}:{}", member.host, member.native_port));
+        let servers = names.collect::<Vec<_>>().join(", ");
+        Client::connected(py, format!("{servers} by {placement}"), || {
+            Native::connect_to_all(&members, chosen, settings)
+        })
     }
 
-    fn get(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<Py<PyBytes>>> {
-        let found = self.call(py, &key, |client, key| client.get(key))?;
+    fn __repr__(&self, py: Python<'_>) -> String {
+        let is_closed = py.detach(|| self.lock().is_none());
+        let end = if is_closed { ", closed" } else { "" };
+        format!("<glimmer.Client {}{end}>", self.servers)
+    }
+
+    /// Closes the client's sockets. Calls raise Closed afterwards; closing again does nothing.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| {
+            let closed = self.lock().take();
+            let _ = guard(|| drop(closed));
+        });
+    }
+
+    fn __enter__(client: Py<Client>) -> Py<Client> {
+        client
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, pyo3::types::PyTuple>) {
+        self.close(py);
+    }
+
+    /// The value of a key; None if there is none.
+    fn get(&self, py: Python<'_>, key: Key) -> PyResult<Option<Py<PyBytes>>> {
+        let found = self.call(py, |client| client.get(&key.0))?;
         Ok(found.map(|item| PyBytes::new(py, &item.value).unbind()))
     }
 
-    fn get_item(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<Item>> {
-        let found = self.call(py, &key, |client, key| client.get_for_swap(key))?;
+    /// As get, with flags and CAS unique.
+    fn get_item(&self, py: Python<'_>, key: Key) -> PyResult<Option<Item>> {
+        let found = self.call(py, |client| client.get_for_swap(&key.0))?;
         Ok(found.map(|Found { value, flags, cas }| Item {
             value: PyBytes::new(py, &value).unbind(),
             flags,
@@ -115,16 +186,17 @@ impl Client {
         }))
     }
 
+    /// The values of those keys that have one, by requests that leave together.
     fn get_many<'py>(
         &self,
         py: Python<'py>,
         keys: Vec<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        let bytes = keys.iter().map(|key| key.extract::<Key<'_>>()?.bytes());
-        let bytes = bytes.collect::<PyResult<Vec<_>>>()?;
-        let answers = py.detach(|| {
-            let names: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
-            self.lock().get_many(&names)
+        let names = keys.iter().map(|key| key.extract::<Key>());
+        let names = names.collect::<PyResult<Vec<_>>>()?;
+        let answers = self.call(py, |client| {
+            let names: Vec<&[u8]> = names.iter().map(|key| &key.0[..]).collect();
+            client.get_many(&names)
         })?;
         let found = PyDict::new(py);
         for (key, answer) in keys.into_iter().zip(answers) {
@@ -135,106 +207,131 @@ impl Client {
         Ok(found)
     }
 
+    /// Stores a value.
     #[pyo3(signature = (key, value, flags = 0, expiry = 0))]
     fn put(
         &self,
         py: Python<'_>,
-        key: Key<'_>,
-        value: &[u8],
-        flags: u32,
-        expiry: u32,
+        key: Key,
+        value: Value,
+        #[pyo3(from_py_with = flags)] flags: u32,
+        #[pyo3(from_py_with = expiry)] expiry: u32,
     ) -> PyResult<()> {
-        self.call(py, &key, |client, key| {
-            client.put(key, value, flags, expiry)
-        })
+        self.call(py, |client| client.put(&key.0, &value.0, flags, expiry))
     }
 
+    /// Stores a value if there is none. Returns whether it did.
     #[pyo3(signature = (key, value, flags = 0, expiry = 0))]
     fn add(
         &self,
         py: Python<'_>,
-        key: Key<'_>,
-        value: &[u8],
-        flags: u32,
-        expiry: u32,
+        key: Key,
+        value: Value,
+        #[pyo3(from_py_with = flags)] flags: u32,
+        #[pyo3(from_py_with = expiry)] expiry: u32,
     ) -> PyResult<bool> {
-        self.call(py, &key, |client, key| {
-            client.add(key, value, flags, expiry)
-        })
+        self.call(py, |client| client.add(&key.0, &value.0, flags, expiry))
     }
 
+    /// Stores a value if there is one. Returns whether it did.
     #[pyo3(signature = (key, value, flags = 0, expiry = 0))]
     fn replace(
         &self,
         py: Python<'_>,
-        key: Key<'_>,
-        value: &[u8],
-        flags: u32,
-        expiry: u32,
+        key: Key,
+        value: Value,
+        #[pyo3(from_py_with = flags)] flags: u32,
+        #[pyo3(from_py_with = expiry)] expiry: u32,
     ) -> PyResult<bool> {
-        self.call(py, &key, |client, key| {
-            client.replace(key, value, flags, expiry)
-        })
+        self.call(py, |client| client.replace(&key.0, &value.0, flags, expiry))
     }
 
+    /// Stores a value if the one that is there has this CAS unique. Returns whether it did.
     #[pyo3(signature = (key, cas, value, flags = 0, expiry = 0))]
     fn compare_and_swap(
         &self,
         py: Python<'_>,
-        key: Key<'_>,
-        cas: u64,
-        value: &[u8],
-        flags: u32,
-        expiry: u32,
+        key: Key,
+        #[pyo3(from_py_with = cas)] cas: u64,
+        value: Value,
+        #[pyo3(from_py_with = flags)] flags: u32,
+        #[pyo3(from_py_with = expiry)] expiry: u32,
     ) -> PyResult<bool> {
-        self.call(py, &key, |client, key| {
-            client.compare_and_swap(key, cas, value, flags, expiry)
+        self.call(py, |client| {
+            client.compare_and_swap(&key.0, cas, &value.0, flags, expiry)
         })
     }
 
+    /// Adds to a decimal number, wrapping at 2^64. Returns the result; None if there is no item.
     #[pyo3(signature = (key, delta = 1))]
-    fn increment(&self, py: Python<'_>, key: Key<'_>, delta: u64) -> PyResult<Option<u64>> {
-        self.call(py, &key, |client, key| client.increment(key, delta))
+    fn increment(
+        &self,
+        py: Python<'_>,
+        key: Key,
+        #[pyo3(from_py_with = delta)] delta: u64,
+    ) -> PyResult<Option<u64>> {
+        self.call(py, |client| client.increment(&key.0, delta))
     }
 
+    /// Subtracts from a decimal number, stopping at zero. Returns the result; None if there is no item.
     #[pyo3(signature = (key, delta = 1))]
-    fn decrement(&self, py: Python<'_>, key: Key<'_>, delta: u64) -> PyResult<Option<u64>> {
-        self.call(py, &key, |client, key| client.decrement(key, delta))
+    fn decrement(
+        &self,
+        py: Python<'_>,
+        key: Key,
+        #[pyo3(from_py_with = delta)] delta: u64,
+    ) -> PyResult<Option<u64>> {
+        self.call(py, |client| client.decrement(&key.0, delta))
     }
 
-    fn delete(&self, py: Python<'_>, key: Key<'_>) -> PyResult<bool> {
-        self.call(py, &key, |client, key| client.delete(key))
+    /// Removes an item. Returns whether there was one.
+    fn delete(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
+        self.call(py, |client| client.delete(&key.0))
     }
 
-    fn touch(&self, py: Python<'_>, key: Key<'_>, expiry: u32) -> PyResult<bool> {
-        self.call(py, &key, |client, key| client.touch(key, expiry))
+    /// Gives an item a new expiry time. Returns whether there is one.
+    fn touch(
+        &self,
+        py: Python<'_>,
+        key: Key,
+        #[pyo3(from_py_with = expiry)] expiry: u32,
+    ) -> PyResult<bool> {
+        self.call(py, |client| client.touch(&key.0, expiry))
+    }
+
+    /// Panics, for tests of what a bug in the library does to a program.
+    #[cfg(feature = "planted-panic")]
+    fn _planted_panic(&self, py: Python<'_>) -> PyResult<()> {
+        self.call(py, |_| -> std::io::Result<()> { panic!("planted") })
     }
 }
 
-/// The usual settings but for what is given. Times are in seconds.
+/// The usual settings but for what is given.
 fn settings(
-    deadline: Option<f64>,
+    deadline_us: Option<u64>,
     away_after: Option<u32>,
-    retry: Option<f64>,
+    retry_us: Option<u64>,
     eject: bool,
-) -> PyResult<Settings> {
+) -> Settings {
     let usual = Settings::default();
-    let us = |seconds: Option<f64>, usual_us| match seconds.map(Duration::try_from_secs_f64) {
-        None => Ok(usual_us),
-        Some(Ok(time)) => Ok(u64::try_from(time.as_micros()).unwrap_or(u64::MAX)),
-        Some(Err(error)) => Err(PyValueError::new_err(error.to_string())),
-    };
-    Ok(Settings {
-        deadline_us: us(deadline, usual.deadline_us)?,
-        retry_us: us(retry, usual.retry_us)?,
+    Settings {
+        deadline_us: deadline_us.unwrap_or(usual.deadline_us),
+        retry_us: retry_us.unwrap_or(usual.retry_us),
         away_after: away_after.unwrap_or(usual.away_after),
         eject,
         ..usual
-    })
+    }
 }
 
+/// A client of Glimmer's native protocol: each request goes straight to the core that owns its key,
+/// over UDP.
+///
+///     with glimmer.Client("127.0.0.1", 11300) as client:
+///         client.put("greeting", b"hello", expiry=60)
+///         assert client.get("greeting") == b"hello"
 #[pymodule]
 fn glimmer(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Client>()?;
     module.add_class::<Item>()?;
     errors::add_to(module)

@@ -53,6 +53,7 @@ pub fn wheel(python: &Path) -> anyhow::Result<()> {
         python,
         &["-m", "maturin", "build", "--quiet", "--profile", "dev"],
     )
+    .args(["--features", "planted-panic"])
     .args(["--manifest-path", "crates/client-py/Cargo.toml", "--out"])
     .arg(&wheels))?;
     let wheel = std::fs::read_dir(&wheels)?.next();
