@@ -29,3 +29,4 @@ pub mod memory;
 pub mod partition;
 pub mod store_mode;
 pub mod table;
+mod work;

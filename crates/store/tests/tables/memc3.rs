@@ -53,7 +53,7 @@ fn an_index_at_its_limit<A: Access>() {
         item_bytes_max: 18_000,
         ..Load::of(400, 8)
     };
-    let counts = run::<A>(48 << 10, 128, load);
+    let counts = run::<A>(51_700, 128, load);
     assert!(counts.index_evictions > 0, "{counts:?}");
 }
 

@@ -9,6 +9,7 @@
 //! grows, so that runs of pages for large items are never in its way.
 
 mod classes;
+mod free_pages;
 
 pub use classes::{Size, sizes};
 
@@ -16,6 +17,8 @@ use super::Header;
 use super::write_filler;
 use crate::evict::clock::Hand;
 use crate::memory::Pool;
+use crate::work;
+use free_pages::FreePages;
 use glimmer_base::sync::Ordering::Relaxed;
 use std::ops::Range;
 
@@ -46,6 +49,8 @@ struct Page {
     free: u32,
     /// Its place in its class's list.
     position: u32,
+    /// Its place in its class's list of slabs that have free chunks; [`NONE`] if it has none.
+    partial_position: u32,
     /// When its class's hand last passed it, in words stored.
     passed: u64,
 }
@@ -74,9 +79,7 @@ pub struct Slabs {
     /// The class of each number of words up to the size of small chunks.
     by_words: Vec<ClassId>,
     pages: Vec<Page>,
-    free_pages: usize,
-    /// No page before this one is free.
-    first_free: usize,
+    free_pages: FreePages,
     /// Pages from here on are the index's.
     end: usize,
     /// Words given out: the clock by which slabs are old.
@@ -100,6 +103,7 @@ impl Slabs {
             fresh: 0,
             free: NONE,
             position: 0,
+            partial_position: NONE,
             passed: 0,
         };
         Slabs {
@@ -114,15 +118,14 @@ impl Slabs {
                 .collect(),
             by_words,
             pages: vec![page; pool.pages()],
-            free_pages: end,
-            first_free: 0,
+            free_pages: FreePages::new(pool.pages(), end),
             end,
             stored: 0,
         }
     }
 
-    /// Bytes of this bookkeeping for each page of a pool.
-    pub const BYTES_PER_PAGE: usize = size_of::<Page>() + 2 * size_of::<u32>();
+    /// Bytes of this bookkeeping for each page of a pool: the page itself, its places in the two lists of its class, and its bit.
+    pub const BYTES_PER_PAGE: usize = size_of::<Page>() + 2 * size_of::<u32>() + 1;
 
     /// The class for items of so many words.
     #[inline(always)]
@@ -134,6 +137,19 @@ impl Slabs {
                 .partition_point(|class| class.size.chunk_words < words)
                 as ClassId,
         }
+    }
+
+    /// Words of a class's chunks.
+    pub fn chunk_words(&self, id: ClassId) -> usize {
+        self.classes[id as usize].size.chunk_words
+    }
+
+    /// Bytes of the slab that begins on a page.
+    pub fn slab_bytes(&self, pool: &Pool, slab: usize) -> usize {
+        let Owner::Slab(id) = self.pages[slab].owner else {
+            unreachable!("a slab begins there")
+        };
+        8 * pool.page_words() * self.classes[id as usize].size.pages
     }
 
     /// The class of the chunk at a word.
@@ -178,6 +194,7 @@ impl Slabs {
         page.used += 1;
         if page.used as usize == size.chunks {
             class.partial.pop();
+            page.partial_position = NONE;
         }
         self.stored += size.chunk_words as u64;
         Some(pool.first_word(slab) + chunk as usize * size.chunk_words)
@@ -204,8 +221,9 @@ impl Slabs {
         let was_full = page.used as usize == size.chunks;
         page.used -= 1;
         let is_empty = page.used == 0;
-        let class = self.class(id);
+        let class = &mut self.classes[id as usize];
         if was_full {
+            self.pages[slab].partial_position = class.partial.len() as u32;
             class.partial.push(slab as u32);
         }
         // One partial slab stays, so that a class at the edge does not give and take a page with
@@ -218,13 +236,14 @@ impl Slabs {
     /// Gives a class a slab of free pages; says whether there were enough in a row.
     pub fn add_slab(&mut self, id: ClassId) -> bool {
         let count = self.classes[id as usize].size.pages;
-        let Some(first) = self.free_run(count) else {
+        let Some(first) = self.free_pages.run(count) else {
             return false;
         };
         for (before, page) in self.pages[first..first + count].iter_mut().enumerate() {
+            work::page_step();
             page.owner = Owner::Rest(before as u32);
         }
-        self.take_pages(first, count);
+        self.free_pages.take(first, count);
         let (stored, class) = (self.stored, &mut self.classes[id as usize]);
         self.pages[first] = Page {
             owner: Owner::Slab(id),
@@ -232,6 +251,7 @@ impl Slabs {
             fresh: 0,
             free: NONE,
             position: class.slabs.len() as u32,
+            partial_position: class.partial.len() as u32,
             passed: stored,
         };
         class.slabs.push(first as u32);
@@ -239,39 +259,25 @@ impl Slabs {
         true
     }
 
-    /// The first pages in a row, so many of them, that are free. The lowest ones, so that those near the index stay free for it.
-    fn free_run(&self, count: usize) -> Option<usize> {
-        if self.free_pages < count {
-            return None;
-        }
-        let mut run = 0;
-        for page in self.first_free..self.end {
-            run = match self.pages[page].owner {
-                Owner::Free => run + 1,
-                _ => 0,
-            };
-            if run == count {
-                return Some(page + 1 - count);
-            }
-        }
-        None
-    }
-
-    /// Counts pages that are free no more.
-    fn take_pages(&mut self, first: usize, count: usize) {
-        self.free_pages -= count;
-        if first == self.first_free {
-            self.first_free = first + count;
-        }
-    }
-
     /// Counts pages that have become free.
     fn give_pages(&mut self, first: usize, count: usize) {
         for page in &mut self.pages[first..first + count] {
+            work::page_step();
             page.owner = Owner::Free;
         }
-        self.free_pages += count;
-        self.first_free = self.first_free.min(first);
+        self.free_pages.give(first, count);
+    }
+
+    /// Takes a slab out of its class's list of those that have free chunks, if it is there.
+    fn unlist(&mut self, id: ClassId, slab: usize) {
+        let position = std::mem::replace(&mut self.pages[slab].partial_position, NONE);
+        if position != NONE {
+            let partial = &mut self.classes[id as usize].partial;
+            partial.swap_remove(position as usize);
+            if let Some(&moved) = partial.get(position as usize) {
+                self.pages[moved as usize].partial_position = position;
+            }
+        }
     }
 
     /// Moves a slab, whatever is in it, to free pages further to the left, and copies it; gives back its new first page. Its
@@ -283,23 +289,26 @@ impl Slabs {
             unreachable!("only a slab is moved")
         };
         let size = self.classes[id as usize].size;
-        let to = self.free_run(size.pages).filter(|&to| to < slab)?;
+        let to = self.free_pages.run(size.pages).filter(|&to| to < slab)?;
         let words = self.pages[slab].fresh as usize * size.chunk_words;
         let place = |page| pool.place(pool.first_word(page), words).range(0, words);
         for (old, new) in place(slab).iter().zip(place(to)) {
             new.store(old.load(Relaxed), Relaxed);
         }
+        work::copied(words);
         for before in 0..size.pages {
             self.pages[to + before] = self.pages[slab + before];
         }
-        self.take_pages(to, size.pages);
-        let position = self.pages[to].position as usize;
+        self.free_pages.take(to, size.pages);
+        let Page {
+            position,
+            partial_position,
+            ..
+        } = self.pages[to];
         let class = self.class(id);
-        class.slabs[position] = to as u32;
-        for partial in &mut class.partial {
-            if *partial as usize == slab {
-                *partial = to as u32;
-            }
+        class.slabs[position as usize] = to as u32;
+        if partial_position != NONE {
+            class.partial[partial_position as usize] = to as u32;
         }
         self.give_pages(slab, size.pages);
         Some(to)
@@ -314,8 +323,8 @@ impl Slabs {
             self.pages[slab].position as usize,
             self.classes[id as usize].size.pages,
         );
+        self.unlist(id, slab);
         let class = self.class(id);
-        class.partial.retain(|&partial| partial as usize != slab);
         class.slabs.swap_remove(position);
         if class.hand.slab == position {
             class.hand.chunk = 0;
@@ -418,7 +427,7 @@ impl Slabs {
     pub fn give_last_page(&mut self) -> usize {
         debug_assert!(self.slab_on(self.last_page()).is_none());
         self.end -= 1;
-        self.free_pages -= 1;
+        self.free_pages.take(self.end, 1);
         self.end
     }
 
@@ -444,7 +453,7 @@ impl Slabs {
         for page in &mut self.pages[..self.end] {
             page.owner = Owner::Free;
         }
-        (self.free_pages, self.first_free) = (self.end, 0);
+        self.free_pages = FreePages::new(self.pages.len(), self.end);
     }
 }
 

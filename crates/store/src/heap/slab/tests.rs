@@ -69,7 +69,7 @@ fn chunks_never_overlap_and_pages_come_back() {
         .map(|class| class.slabs.len() * class.size.pages)
         .sum();
     assert!(slabs.classes.iter().all(|class| class.slabs.len() <= 1));
-    assert_eq!(slabs.free_pages, pages - kept);
+    assert_eq!(slabs.free_pages.count(), pages - kept);
 }
 
 #[test]
@@ -103,5 +103,32 @@ fn the_index_takes_pages_from_the_end() {
         .count();
     assert_eq!((added, slabs.item_pages()), (6, 6));
     slabs.clear();
-    assert_eq!(slabs.free_pages, 6);
+    assert_eq!(slabs.free_pages.count(), 6);
+}
+
+/// Low pages come back again and again while all others are in use: what is done to give and to take a slab does not grow with the
+/// number of slabs.
+#[test]
+fn giving_and_taking_slabs_costs_the_same_whatever_their_number() {
+    let steps = [64, 64 << 8].map(|pages| {
+        let pool = Pool::new(pages, 64, PagePolicy::Small, None).unwrap();
+        let mut slabs = Slabs::new(&pool, pages, 64);
+        let class = slabs.class_of(32);
+        while slabs.add_slab(class) {
+            slabs.take(&pool, class);
+        }
+        let mut most = 0;
+        for low in 0..pages / 2 {
+            crate::work::take();
+            slabs.release(low);
+            assert!(slabs.add_slab(class));
+            most = most.max(crate::work::take().page_steps);
+            // Another one comes back too, so that there is always one before the end.
+            slabs.release(pages - 1 - low);
+        }
+        most
+    });
+    // A word of bits has 64 pages: the second pool has 256 of them.
+    assert!(steps[1] <= steps[0] + 256, "{steps:?}");
+    assert!(steps[0] <= 8, "{steps:?}");
 }
