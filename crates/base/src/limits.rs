@@ -117,6 +117,39 @@ pub const DRAIN_MS_MAX: u64 = 5_000;
 /// How often an optimistic reader tries before it asks the owner (CREW) or takes the lock (CRCW).
 pub const OPTIMISTIC_TRIES_MAX: u32 = 64;
 
+/// Live items that one request may spare while it makes room, whatever the eviction rule says of them. The next one leaves even if
+/// the rule would keep it.
+pub const SPARED_ITEMS_MAX: usize = 256;
+
+/// A request may spare one item more for each of these bytes that it wants.
+pub const BYTES_PER_SPARED_ITEM: usize = 128;
+
+/// Bytes of items that one request may copy to spare them, where sparing an item copies it. The item that crosses the mark leaves.
+pub const SPARED_BYTES_MAX: usize = 512 << 10;
+
+/// A request may copy this many bytes more for each byte that it wants.
+pub const SPARED_BYTES_PER_BYTE: usize = 4;
+
+/// Slabs in use of the MemC3 table that one request may spare. The next one is taken from its class, and its items leave.
+pub const SPARED_SLABS_MAX: usize = 2;
+
+/// Index slots of the MemC3 table that one store may go through to split segments, beyond those of the first segment. A store that
+/// still finds no empty slot evicts an item of its own two buckets.
+pub const SPLIT_SLOTS_MAX: usize = 16 << 10;
+
+/// Bytes of a slab of the MemC3 table that one store may move to another place so that the index can grow. The items of a larger
+/// slab leave.
+pub const MOVED_SLAB_BYTES_MAX: usize = 1 << 20;
+
+/// Hops of a cuckoo path at most. A store that finds no shorter one splits the segment.
+pub const CUCKOO_HOPS_MAX: usize = 16;
+
+/// Buckets that one store may add to the chained index in cache mode. What is lacking then is added by the stores that follow.
+pub const BUCKETS_ADDED_PER_STORE_MAX: usize = 4;
+
+/// The same in store mode, where a store that finds no slot is refused.
+pub const BUCKETS_ADDED_FOR_ROOM_MAX: usize = 32;
+
 /// Partitions of one store at most: the keyhash gives 16 bits to the partition.
 pub const PARTITIONS_MAX: usize = 1 << 12;
 
@@ -175,6 +208,14 @@ const _: () = assert!(
     "multi-gets of at least 128 KiB are promised"
 );
 const _: () = assert!(PARTITIONS_MAX < 1 << 16);
+const _: () = assert!(
+    SPARED_BYTES_MAX >= SPARED_ITEMS_MAX * BYTES_PER_SPARED_ITEM,
+    "small items are spared up to their number, not up to their bytes"
+);
+const _: () = assert!(
+    CUCKOO_HOPS_MAX >= 8,
+    "a search of a thousand buckets of four items comes to paths of five hops and more"
+);
 const _: () = assert!(
     NATIVE_MUTATIONS_KEPT.is_power_of_two()
         && NATIVE_MUTATIONS_KEPT_MIN.is_power_of_two()

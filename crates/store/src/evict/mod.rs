@@ -1,11 +1,13 @@
 //! Eviction rules. A rule decides; the partition carries out. Each is one file behind [`Evict`].
 
 mod approx_lru;
+mod budget;
 pub mod clock;
 mod fifo;
 mod s3fifo;
 
 pub use approx_lru::ApproxLru;
+pub use budget::Budget;
 pub use fifo::Fifo;
 pub use s3fifo::S3Fifo;
 

@@ -5,6 +5,8 @@ use super::{Shared, State, Writer, hash};
 use crate::access::Access;
 use crate::index::cuckoo::{BUCKET_SLOTS, Home, LINE_BUCKETS, Slot, SlotAt, line_at};
 use crate::memory::LINE_WORDS;
+use crate::work;
+use glimmer_base::limits::SPLIT_SLOTS_MAX;
 use glimmer_base::{Keyhash, Moment};
 
 /// Lines ahead of the one being split whose items are fetched.
@@ -25,6 +27,7 @@ impl<A: Access> Writer<'_, A> {
     #[inline(never)]
     fn make_slot_by_moving(&mut self, keyhash: Keyhash, now: Moment) {
         let shared = self.shared;
+        let mut slots_split = 0;
         loop {
             let home = shared.directory.home(keyhash);
             let segment = shared.directory.segment(&shared.pool, &home);
@@ -36,10 +39,14 @@ impl<A: Access> Writer<'_, A> {
             if made.is_some() {
                 return;
             }
-            if !self.split(&home, now) {
+            // One segment at least may be split. Where keys collide further splits could be as much in vain as the first.
+            let slots = shared.directory.slots_per_segment();
+            let may_split = slots_split == 0 || slots_split + slots <= SPLIT_SLOTS_MAX;
+            if !may_split || !self.split(&home, now) {
                 self.evict_from(&home, now);
                 return;
             }
+            slots_split += slots;
         }
     }
 
@@ -83,6 +90,7 @@ impl<A: Access> Writer<'_, A> {
         if run.len() < 2 || self.state.segments >= self.state.segments_max {
             return false;
         }
+        work::split();
         let page = self.index_page(now);
         let upper = run.start + run.len() / 2..run.end;
         let (old, new) = (shared.segment(home.page as usize), shared.segment(page));
@@ -142,6 +150,7 @@ impl Shared {
         new.format();
         let mut leaving = 0;
         for (nth, (bucket, place)) in places().enumerate() {
+            work::examined(1);
             let (tag, slot) = (
                 old.tags(bucket).to_le_bytes()[place],
                 old.slot(bucket, place),

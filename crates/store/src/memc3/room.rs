@@ -3,10 +3,13 @@
 
 use super::{Shared, Writer, expired, hash};
 use crate::access::Access;
+use crate::evict::Budget;
 use crate::evict::clock::{self, Verdict};
 use crate::heap::slab::ClassId;
 use crate::heap::{Item, Marks};
 use crate::index::cuckoo::{Slot, SlotAt};
+use crate::work;
+use glimmer_base::limits::MOVED_SLAB_BYTES_MAX;
 use glimmer_base::sync::Ordering::Release;
 use glimmer_base::sync::fence;
 use glimmer_base::{Expiry, Moment};
@@ -15,8 +18,6 @@ use glimmer_base::{Expiry, Moment};
 const AHEAD: usize = 8;
 /// A reader that was interrupted goes on within so many milliseconds.
 const MARKING_MS_MAX: u64 = 1_000;
-/// How many slabs that are in use are left alone before one is taken all the same.
-const SPARED_MAX: usize = 2;
 
 impl<A: Access> Writer<'_, A> {
     /// A chunk of a class, which no slot names. Never fails: there are pages for two of the largest
@@ -35,6 +36,7 @@ impl<A: Access> Writer<'_, A> {
         if self.state.unused_since_ms == Some(u64::MAX) {
             self.state.unused_since_ms = Some(now.ms);
         }
+        let mut budget = Budget::for_words(self.state.slabs.chunk_words(class) as u64);
         loop {
             // An item of the class may have been freed with its slab on the way.
             if let Some(at) = self.state.slabs.take(&shared.pool, class) {
@@ -44,18 +46,19 @@ impl<A: Access> Writer<'_, A> {
                 continue;
             }
             let Some((chunk, begins_slab)) = self.state.slabs.at_hand(&shared.pool, class) else {
-                self.take_slab_for(class, 0, now);
+                self.take_slab_for(class, 0, &mut budget, now);
                 continue;
             };
             if begins_slab {
                 let own = self.state.slabs.age(class).map_or(0, |(age, _)| age);
-                if self.take_slab_for(class, own, now) {
+                if self.take_slab_for(class, own, &mut budget, now) {
                     continue;
                 }
             }
+            work::examined(1);
             self.look_ahead(class);
             self.state.slabs.advance_hand(class);
-            if self.examine(chunk.at, now) == Verdict::Evict {
+            if self.examine(chunk.at, &mut budget, now) == Verdict::Evict {
                 self.state.slabs.count_reuse(class);
                 return chunk.at;
             }
@@ -90,16 +93,17 @@ impl<A: Access> Writer<'_, A> {
         true
     }
 
-    /// What the hand does with the item at a word; one that goes is unlinked.
+    /// What the hand does with the item at a word; one that goes is unlinked. An item that was used goes too once the budget is
+    /// spent.
     #[inline(always)]
-    fn examine(&mut self, at: usize, now: Moment) -> Verdict {
+    fn examine(&mut self, at: usize, budget: &mut Budget, now: Moment) -> Verdict {
         let shared = self.shared;
         let item = shared.item_at(at).expect("a full slab has no free chunk");
         let (slot_at, slot) = shared
             .slot_of(hash(shared, &item), at)
             .expect("a chunk in use has a slot");
         let dead = expired(&item, now);
-        if !dead && clock::verdict(slot.is_recent()) == Verdict::Spare {
+        if !dead && clock::verdict(slot.is_recent()) == Verdict::Spare && budget.spare_item(0) {
             let line = shared.line(slot_at);
             line.set_recent(slot_at.bucket, slot_at.place, false);
             return Verdict::Spare;
@@ -122,9 +126,14 @@ impl<A: Access> Writer<'_, A> {
     /// Makes pages free for a slab of a class whose own slabs are `own` words old, if another
     /// class's are much older or the class has none; says whether it did.
     #[cold]
-    fn take_slab_for(&mut self, class: ClassId, own: u64, now: Moment) -> bool {
+    fn take_slab_for(
+        &mut self,
+        class: ClassId,
+        own: u64,
+        budget: &mut Budget,
+        now: Moment,
+    ) -> bool {
         let has_none = self.state.slabs.age(class).is_none();
-        let mut spared = 0;
         loop {
             let Some((age, oldest)) = self.state.slabs.oldest_but(class) else {
                 return false;
@@ -137,8 +146,7 @@ impl<A: Access> Writer<'_, A> {
                 .slabs
                 .age(oldest)
                 .expect("the oldest has slabs, or it would have no age");
-            if self.collect(slab, slab) && spared < SPARED_MAX {
-                spared += 1;
+            if self.collect(slab, slab) && budget.spare_slab() {
                 self.clear_bits();
                 self.state.slabs.skip_slab(oldest);
                 continue;
@@ -157,6 +165,7 @@ impl<A: Access> Writer<'_, A> {
         state.slab_items.clear();
         state.slab_slots.clear();
         for at in state.slabs.chunks(&shared.pool, slab) {
+            work::examined(1);
             if let Some(item) = shared.item_at(at) {
                 let keyhash = hash(shared, &item);
                 shared.prefetch_buckets(&shared.directory.home(keyhash));
@@ -192,13 +201,18 @@ impl<A: Access> Writer<'_, A> {
         self.state.slabs.release(slab);
     }
 
-    /// Makes a page free by moving the slab on it, or, where there are no free pages for that, by giving it up.
+    /// Makes a page free by moving the slab on it. If the slab is too large for that, or there are no free pages for it, its items
+    /// leave.
     pub(super) fn vacate(&mut self, page: usize, now: Moment) {
         let Some(slab) = self.state.slabs.slab_on(page) else {
             return;
         };
         let shared = self.shared;
-        match self.state.slabs.relocate(&shared.pool, slab) {
+        let bytes = self.state.slabs.slab_bytes(&shared.pool, slab);
+        let moved = (bytes <= MOVED_SLAB_BYTES_MAX)
+            .then(|| self.state.slabs.relocate(&shared.pool, slab))
+            .flatten();
+        match moved {
             Some(to) => self.name_anew(slab, to),
             None => self.empty_page(page, now),
         }
@@ -220,6 +234,7 @@ impl<A: Access> Writer<'_, A> {
             let moved = slot.at(slot.offset() - old + new);
             line.set(at.bucket, at.place, tag, moved);
             line.write_end(A::SHARED_READS);
+            work::moved(0);
         }
         shared
             .counters

@@ -3,7 +3,8 @@
 use super::Writer;
 use crate::access::Access;
 use crate::evict::Evict;
-use crate::heap::Item;
+use crate::heap::{Item, Offset};
+use crate::index::LogId;
 use std::collections::BTreeSet;
 
 impl<A: Access, E: Evict> Writer<'_, A, E> {
@@ -12,7 +13,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     /// # Panics
     ///
     /// If a bucket is in two chains, or in a chain and free, or lost; if a live entry names no item, or one that belongs to another chain or that
-    /// another entry names; if log and index overlap; or if the figures are not true.
+    /// another entry names; if two fillers lie behind an item; if log and index overlap; or if the figures are not true.
     pub fn audit(&mut self) {
         let shared = self.shared;
         let (index, shape) = (&shared.index, shared.index.shape());
@@ -37,16 +38,25 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                 let place = (entry.log() as u8, entry.offset().raw());
                 assert!(named.insert(place), "item at {place:?} is named twice");
                 bytes += 8 * item.words() as u64;
+                self.assert_one_filler(entry.log(), entry.offset(), item.words() as u64);
             }
         }
         for number in self.state.spares.free_numbers(index) {
             assert!(buckets.insert(number), "bucket {number} is not free");
         }
         assert_eq!(buckets.len(), index.count(), "buckets are lost");
-        let end = self.limit(crate::index::LogId::Main);
+        let end = self.limit(LogId::Main);
         assert!(end <= index.border() as u64, "log and index overlap");
         let counts = shared.counters.counts();
         let figures = (counts.items, counts.bytes, counts.spares_used);
         assert_eq!(figures, (named.len() as u64, bytes, spares_used));
+    }
+
+    fn assert_one_filler(&self, id: LogId, offset: Offset, words: u64) {
+        let filler = self.filler_behind(id, offset, words);
+        if filler > 0 {
+            let others = self.filler_behind(id, offset, words + filler);
+            assert_eq!(others, 0, "two fillers lie behind the item at {offset:?}");
+        }
     }
 }

@@ -17,9 +17,8 @@ use crate::access::Access;
 use crate::evict::Evict;
 use crate::index::LogId;
 use crate::index::chained::BUCKET_WORDS;
+use glimmer_base::limits::BUCKETS_ADDED_PER_STORE_MAX;
 
-/// Buckets that are split for one store at most: some microseconds.
-const SPLITS_PER_STORE_MAX: usize = 4;
 /// Share of its spare buckets, in percent, that an index uses before it grows. At the load that the default sizes are planned for, 82% are
 /// used.
 const SPARES_USED_PERCENT: usize = 84;
@@ -134,7 +133,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     pub(super) fn grow(&mut self) {
         self.state.growth.is_wanted = false;
         let shared = self.shared;
-        for _ in 0..SPLITS_PER_STORE_MAX {
+        for _ in 0..BUCKETS_ADDED_PER_STORE_MAX {
             if !self.state.growth.follows || !shared.is_pressed() {
                 return;
             }

@@ -3,6 +3,7 @@
 
 use super::Shared;
 use crate::heap::{CircularLog, Geometry, Header, Item, Offset};
+use crate::work;
 use glimmer_base::Keyhash;
 use glimmer_base::limits::KEY_BYTES_MAX;
 
@@ -102,6 +103,7 @@ pub(super) fn skip_fillers(
             break;
         }
         debug_assert!(header.filler_words() > 0, "a filler has a length");
+        work::examined(1);
         at = geometry.advance(at, header.filler_words());
     }
     at

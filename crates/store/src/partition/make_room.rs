@@ -9,15 +9,11 @@
 use super::lookahead::Lookahead;
 use super::{Shared, Writer, expired};
 use crate::access::Access;
-use crate::evict::{AtHead, Evict};
+use crate::evict::{AtHead, Budget, Evict};
 use crate::heap::{Geometry, Header, Item, Marks, Offset};
 use crate::index::{Entry, LogId, Slot};
+use crate::work;
 use glimmer_base::{Expiry, Keyhash, Moment};
-
-/// Reinsertions into the same log per call, beyond one for every 16 words that are wanted: after
-/// that live items go even if the rule would keep them, so that no single store walks the whole
-/// log.
-const REINSERTIONS_MAX: u64 = 256;
 
 /// Words that the head runs ahead of what is wanted, so that it is published once for several
 /// stores.
@@ -32,10 +28,15 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     /// Makes room for `words` words at the tail of a log, and says where that is.
     #[inline(always)]
     pub(super) fn claim(&mut self, id: LogId, words: u64, now: Moment) -> Offset {
-        if self.free(id) < words || self.state.growth.has_goal(id) {
-            self.find_room(id, words, now);
+        if self.lacks_room(id, words) {
+            self.find_room(id, words, &mut Budget::for_words(words), now);
         }
         self.tail(id)
+    }
+
+    #[inline(always)]
+    fn lacks_room(&self, id: LogId, words: u64) -> bool {
+        self.free(id) < words || self.state.growth.has_goal(id)
     }
 
     /// Words that are free at the tail of a log, as far as its lap may go.
@@ -61,8 +62,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
 
     /// Passes items at the head, and ends the lap where it does not hold what is wanted.
     #[inline(never)]
-    fn find_room(&mut self, id: LogId, words: u64, now: Moment) {
-        let mut reinsertions_left = REINSERTIONS_MAX + words / 16;
+    fn find_room(&mut self, id: LogId, words: u64, budget: &mut Budget, now: Moment) {
         loop {
             let (tail, limit) = (self.position(id, self.tail(id)), self.limit(id));
             if self.geometry(id).lap_end().is_none() {
@@ -79,7 +79,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                 // The lap is to end here, which it can when the one before is gone.
                 false => u64::MAX,
             };
-            self.pass_items(id, lead_wanted, &mut reinsertions_left, now);
+            self.pass_items(id, lead_wanted, budget, now);
         }
     }
 
@@ -100,13 +100,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     }
 
     /// Passes items until the head is `lead_wanted` words before the tail, or all of the lap before the tail's is gone.
-    fn pass_items(
-        &mut self,
-        id: LogId,
-        lead_wanted: u64,
-        reinsertions_left: &mut u64,
-        now: Moment,
-    ) {
+    fn pass_items(&mut self, id: LogId, lead_wanted: u64, budget: &mut Budget, now: Moment) {
         let shared = self.shared;
         let log = shared.log(id);
         let mut head = log.head();
@@ -118,16 +112,21 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                 break;
             }
             self.state.lookahead[id as usize].top_up(shared, (log, geometry), tail);
+            work::examined(1);
             let after = match shared.at(id, geometry, head) {
                 Passing::Filler(after) => after,
                 Passing::Item(item, after) => {
                     let keyhash =
                         self.state.lookahead[id as usize].take(shared, head, &item, after);
                     if let Some((slot, entry)) = shared.indexed(keyhash, id, head) {
-                        match self.fate(id, &item, entry, reinsertions_left, now) {
-                            Some(kept_as) => {
+                        match self.fate(id, &item, entry, budget, now) {
+                            Some((to, reads)) => {
+                                let words = item.words() as u64;
+                                if to != id && self.lacks_room(to, words) {
+                                    self.find_room(to, words, budget, now);
+                                }
                                 let place = (id, head, after);
-                                self.keep(keyhash, place, (slot, entry), kept_as, now);
+                                self.keep(keyhash, place, (slot, entry), (to, reads));
                             }
                             None => shared.count_departure(&item, entry, now),
                         }
@@ -146,7 +145,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         id: LogId,
         item: &Item<'_>,
         entry: Entry,
-        reinsertions_left: &mut u64,
+        budget: &mut Budget,
         now: Moment,
     ) -> Option<(LogId, u8)> {
         if expired(item, now) {
@@ -158,9 +157,9 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             if log != id {
                 return Some((log, reads));
             }
-            if *reinsertions_left > 0 && self.position(id, self.tail(id)) + words <= self.limit(id)
+            if self.position(id, self.tail(id)) + words <= self.limit(id)
+                && budget.spare_item(words)
             {
-                *reinsertions_left -= 1;
                 return Some((log, reads));
             }
         }
@@ -168,21 +167,17 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         None
     }
 
-    /// Puts the item between `head` and `after` of log `id` at the tail of log `to`.
+    /// Puts the item between `head` and `after` of log `id` at the tail of log `to`, which has room for it.
     fn keep(
         &mut self,
         keyhash: Keyhash,
         (id, head, after): (LogId, Offset, Offset),
         (slot, entry): (Slot, Entry),
         (to, reads): (LogId, u8),
-        now: Moment,
     ) {
         let shared = self.shared;
         let (from_log, to_log) = (shared.log(id), shared.log(to));
         let words = self.geometry(id).distance(head, after);
-        if to != id {
-            self.claim(to, words, now);
-        }
         // The space at the tail may be the item's own, so it is copied out before the head is
         // published, and the chain stays locked while it is in neither place.
         let mut scratch = std::mem::take(&mut self.state.scratch);
@@ -206,6 +201,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         self.state.tails[to as usize] = self.geometry(to).advance(tail, words);
         self.give_back_scratch(scratch);
         shared.counters.reinsertions.add(1);
+        work::moved(words as usize);
     }
 
     /// Whether the main log can take an item of `words` words without giving up a live one; dead
@@ -220,6 +216,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         while !geometry.is_same_lap(head, tail)
             && self.position(id, head) - self.position(id, tail) < wanted
         {
+            work::examined(1);
             head = match shared.at(id, geometry, head) {
                 Passing::Filler(after) => after,
                 Passing::Item(item, after) => {
@@ -270,6 +267,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             home.write_end(A::SHARED_READS);
             self.state.tails[id as usize] = self.geometry(id).advance(tail, words as u64);
             shared.counters.reinsertions.add(1);
+            work::moved(words);
             self.scan_after(id, words as u64);
         }
         self.give_back_scratch(scratch);

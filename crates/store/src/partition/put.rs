@@ -6,6 +6,7 @@ use crate::access::Access;
 use crate::evict::Evict;
 use crate::heap::{Header, Measured, NewItem, Offset, write_filler, write_item};
 use crate::index::{Entry, LogId, Slot};
+use crate::work;
 use glimmer_base::{Keyhash, Moment};
 
 #[cfg(all(test, not(loom)))]
@@ -102,8 +103,9 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         }
     }
 
-    /// The words that an update in place may use, if it is to be one: the item's own, and fillers
-    /// that earlier updates left behind it.
+    /// The words that an update in place uses, if it is to be one: the item's own and, unless the new item takes as many, those of
+    /// the filler that earlier updates left behind it. The update leaves one filler again, so that no more than one ever lies behind
+    /// an item.
     #[inline(always)]
     fn extent_for_update(&self, found: &Found<'_>, words: u64) -> Option<u64> {
         let (id, offset) = (found.entry.log(), found.entry.offset());
@@ -115,10 +117,10 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             return None;
         }
         let own = found.item.words() as u64;
-        if own >= words {
+        if own == words {
             return Some(own);
         }
-        let extent = own + self.fillers_behind(id, offset, own);
+        let extent = own + self.filler_behind(id, offset, own);
         (extent >= words).then_some(extent)
     }
 
@@ -133,19 +135,19 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         (lap + self.position(id, offset)).saturating_sub(self.position(id, tail))
     }
 
-    /// Words of the fillers behind an item, in its own lap.
-    fn fillers_behind(&self, id: LogId, offset: Offset, own: u64) -> u64 {
+    /// Words of the filler behind an item, in its own lap; zero if there is none.
+    pub(super) fn filler_behind(&self, id: LogId, offset: Offset, own: u64) -> u64 {
         let (log, geometry, tail) = (self.log(id), self.geometry(id), self.tail(id));
-        let (mut at, mut words) = (geometry.advance(offset, own), 0);
-        while at != tail && geometry.is_same_lap(at, offset) {
-            let header = Header::read(log.place(geometry.position(at)));
-            if !header.is_filler() {
-                break;
-            }
-            words += header.filler_words();
-            at = geometry.advance(at, header.filler_words());
+        let at = geometry.advance(offset, own);
+        if at == tail || !geometry.is_same_lap(at, offset) {
+            return 0;
         }
-        words
+        work::examined(1);
+        let header = Header::read(log.place(geometry.position(at)));
+        match header.is_filler() {
+            true => header.filler_words(),
+            false => 0,
+        }
     }
 
     #[inline(always)]

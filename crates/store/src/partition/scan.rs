@@ -9,7 +9,8 @@ use super::{Shared, Writer};
 use crate::access::Access;
 use crate::evict::Evict;
 use crate::heap::Geometry;
-use crate::index::{Entry, LogId, Slot};
+use crate::index::{BUCKET_ENTRIES, Entry, LogId, Slot};
+use crate::work;
 
 /// Where the scan stands.
 #[derive(Default)]
@@ -71,6 +72,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         let main = shared.index.bucket(home);
         let mut locked = false;
         for number in shared.index.chain(home) {
+            work::examined(BUCKET_ENTRIES);
             for (at, entry) in shared.index.bucket(number).entries().enumerate() {
                 if is_stale(entry) {
                     if !locked {

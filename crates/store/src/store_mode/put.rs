@@ -71,9 +71,12 @@ impl<A: Access> Writer<'_, A> {
     ) -> Result<(), Wanting> {
         let (shared, words) = (self.shared, new.words);
         let at = self.allocate(words).ok_or(Wanting::Words)?;
-        let Some((slot, link_from)) = self.free_slot(home) else {
-            self.state.fits.free(&shared.space, at, words);
-            return Err(Wanting::Slot);
+        let (slot, link_from) = match self.free_slot(home) {
+            Ok(found) => found,
+            Err(wanting) => {
+                self.state.fits.free(&shared.space, at, words);
+                return Err(wanting);
+            }
         };
         write_item(shared.space.place(at), new, cas);
         let main = shared.index.bucket(home);
@@ -190,32 +193,34 @@ impl<A: Access> Writer<'_, A> {
     /// A slot of the chain for a new entry: one that names nothing, else one in a spare bucket,
     /// which is then to be linked behind the bucket that is given too.
     #[inline(always)]
-    fn free_slot(&mut self, home: usize) -> Option<(Slot, Option<usize>)> {
+    fn free_slot(&mut self, home: usize) -> Result<(Slot, Option<usize>), Wanting> {
         // An empty entry's tag is zero, and no item's is.
         if let Some(entry) = self.shared.index.bucket(home).tagged(0).next() {
             let slot = Slot {
                 bucket: home,
                 entry,
             };
-            return Some((slot, None));
+            return Ok((slot, None));
         }
         self.free_slot_in_full_bucket(home)
     }
 
     #[inline(never)]
-    fn free_slot_in_full_bucket(&mut self, home: usize) -> Option<(Slot, Option<usize>)> {
+    fn free_slot_in_full_bucket(&mut self, home: usize) -> Result<(Slot, Option<usize>), Wanting> {
         let shared = self.shared;
         let mut slots = shared.index.slots(home);
         if let Some((slot, _)) = slots.find(|&(_, entry)| !shared.is_live(entry)) {
-            return Some((slot, None));
+            return Ok((slot, None));
         }
-        let (count, last) = shared.index.chain(home).enumerate().last()?;
+        let last = shared.index.chain(home).enumerate().last();
+        let (count, last) = last.expect("a chain has its main bucket");
         if count + 1 == CHAIN_BUCKETS_MAX {
-            return None;
+            return Err(Wanting::SlotOfFullChain);
         }
-        let bucket = self.state.spares.take(&shared.index, home)?;
+        let spare = self.state.spares.take(&shared.index, home);
+        let bucket = spare.ok_or(Wanting::Slot)?;
         shared.counters.spares_used.add(1);
-        Some((Slot { bucket, entry: 0 }, Some(last)))
+        Ok((Slot { bucket, entry: 0 }, Some(last)))
     }
 
     /// Follows the usual size of items, by which the pipeline knows how much of one to fetch.

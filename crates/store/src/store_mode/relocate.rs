@@ -10,6 +10,7 @@ use crate::heap::segregated_fits::{
 };
 use crate::index::Slot;
 use crate::partition::expired;
+use crate::work;
 use glimmer_base::Moment;
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::Ordering::Relaxed;
@@ -191,6 +192,7 @@ impl<A: Access> Writer<'_, A> {
             .set(slot, moved.with_fetched(entry.is_fetched()));
         main.write_end(A::SHARED_READS);
         shared.counters.moved.add(1);
+        work::moved(words);
     }
 
     /// Frees an item that has expired, on the way.

@@ -12,6 +12,7 @@ use crate::access::Access;
 use crate::heap::Measured;
 use crate::heap::segregated_fits::Effort;
 use crate::index::chained::BUCKET_WORDS;
+use glimmer_base::limits::BUCKETS_ADDED_FOR_ROOM_MAX;
 use glimmer_base::{Keyhash, Moment};
 
 /// What a store lacks.
@@ -19,8 +20,10 @@ use glimmer_base::{Keyhash, Moment};
 pub(super) enum Wanting {
     /// Words in the heap.
     Words,
-    /// A slot in the chain.
+    /// A spare bucket, as its chain has no free slot.
     Slot,
+    /// A slot in a chain that has no free one and may not become longer.
+    SlotOfFullChain,
 }
 
 /// What one store may do for room: some hundred microseconds.
@@ -50,10 +53,14 @@ impl<A: Access> Writer<'_, A> {
         now: Moment,
     ) -> bool {
         let mut effort = Effort::new(EFFORT_MAX);
+        let mut growth_left = BUCKETS_ADDED_FOR_ROOM_MAX;
         while let Err(wanting) = self.try_put(keyhash, new, cas, now) {
             let is_worth_another_try = !effort.is_spent()
                 && match wanting {
-                    Wanting::Slot => self.make_room_for_entry(&mut effort, now),
+                    Wanting::Slot => self.make_room_for_entry(&mut growth_left, &mut effort, now),
+                    Wanting::SlotOfFullChain => {
+                        self.make_room_in_chain(keyhash, &mut growth_left, &mut effort, now)
+                    }
                     Wanting::Words => self.make_room_for_words(new.words, &mut effort, now),
                 };
             if !is_worth_another_try {
@@ -64,10 +71,36 @@ impl<A: Access> Writer<'_, A> {
         true
     }
 
+    /// Says whether anything was done for a slot in a chain that is full. The index grows only where that parts keys: for keys that
+    /// collide in every bit it would grow with each store that is refused, and none of them would be stored.
+    fn make_room_in_chain(
+        &mut self,
+        keyhash: Keyhash,
+        growth_left: &mut usize,
+        effort: &mut Effort,
+        now: Moment,
+    ) -> bool {
+        let home = self.home(keyhash);
+        let freed = self.expire_chain(home, now);
+        effort.spend(SCANNING + FREEING * freed as usize);
+        self.shared.counters.expired_reclaimed.add(freed);
+        freed > 0
+            || self.shared.index.may_part(home, keyhash.tag())
+                && self.grow_index(growth_left, effort)
+    }
+
     /// Says whether anything was done for a slot in the index.
-    fn make_room_for_entry(&mut self, effort: &mut Effort, now: Moment) -> bool {
-        if self.grow_index(effort) || self.reclaim(effort, now) {
+    fn make_room_for_entry(
+        &mut self,
+        growth_left: &mut usize,
+        effort: &mut Effort,
+        now: Moment,
+    ) -> bool {
+        if self.grow_index(growth_left, effort) || self.reclaim(effort, now) {
             return true;
+        }
+        if *growth_left == 0 {
+            return false;
         }
         // The memory that the index wants may be free somewhere else.
         let is_done = self.shared.index.may_grow()
@@ -116,8 +149,11 @@ impl<A: Access> Writer<'_, A> {
         self.state.fits.free_words(self.shared.index.border())
     }
 
-    /// Adds one main bucket, if there is memory between heap and index.
-    fn grow_index(&mut self, effort: &mut Effort) -> bool {
+    /// Adds one main bucket, if there is memory between heap and index and the request may still do so.
+    fn grow_index(&mut self, growth_left: &mut usize, effort: &mut Effort) -> bool {
+        if *growth_left == 0 {
+            return false;
+        }
         let shared = self.shared;
         let kept = self.state.fits.top();
         let is_live = |entry| shared.is_live(entry);
@@ -127,6 +163,7 @@ impl<A: Access> Writer<'_, A> {
         let Some(spares_freed) = grown else {
             return false;
         };
+        *growth_left -= 1;
         effort.spend(ADDING);
         shared.counters.spares_used.sub(spares_freed as u64);
         shared.counters.buckets_added.add(1);
@@ -183,11 +220,13 @@ impl<A: Access> Writer<'_, A> {
 mod tests {
     use super::*;
     use crate::access::Crew;
-    use crate::heap::segregated_fits::{DROPPING, LOOKED_AT, sliding};
+    use crate::heap::segregated_fits::{DROPPING, sliding};
     use crate::heap::{History, NewItem};
+    use crate::index::{BUCKET_ENTRIES, CHAIN_BUCKETS_MAX};
     use crate::memory::PagePolicy;
     use crate::partition::Stored;
     use crate::store_mode::{Owner, StoreConfig};
+    use crate::work;
     use glimmer_base::{Expiry, Seed};
 
     fn put(owner: &mut Owner<Crew>, key: u32, value: &[u8], expiry: Expiry, ms: u64) -> bool {
@@ -205,6 +244,69 @@ mod tests {
         };
         let keyhash = Seed(0).keyhash(&key);
         matches!(owner.enter(0).put(keyhash, &item, now), Stored::Yes(_))
+    }
+
+    /// Keys that collide in all bits that the index goes by fill their chain. A store that is refused for that leaves the index as it is:
+    /// no growth would part them.
+    #[test]
+    fn stores_that_a_full_chain_refuses_do_not_grow_the_index() {
+        let mut owner = Owner::<Crew>::new(&StoreConfig {
+            bytes: 8 << 20,
+            roots: Some(16),
+            pages: PagePolicy::Small,
+            ..StoreConfig::default()
+        })
+        .unwrap();
+        let collides = |key: &u32| {
+            let keyhash = Seed(0).keyhash(&key.to_be_bytes());
+            keyhash.bucket(16) == 0 && keyhash.tag() & 0xFF == 1
+        };
+        let mut keys = (0..).filter(collides);
+        let stored = keys
+            .by_ref()
+            .take_while(|&key| put(&mut owner, key, &[1], Expiry::NEVER, 2_000));
+        assert_eq!(stored.count(), CHAIN_BUCKETS_MAX * BUCKET_ENTRIES);
+        let added = |owner: &Owner<Crew>| owner.figures().shared.counters.counts().buckets_added;
+        let before = added(&owner);
+        for key in keys.take(100) {
+            assert!(!put(&mut owner, key, &[1], Expiry::NEVER, 2_000));
+        }
+        assert_eq!(added(&owner), before);
+        // Any other key finds room, after as many refusals as the index needs to grow.
+        let mut others = (0..5_000).filter(|key| !collides(key));
+        let tries = (16 << 8) / BUCKETS_ADDED_FOR_ROOM_MAX + 1;
+        assert!(
+            others.all(|key| {
+                (0..tries).any(|_| put(&mut owner, key, &[1], Expiry::NEVER, 2_000))
+            })
+        );
+    }
+
+    /// What has expired in a full chain makes room for those that come.
+    #[test]
+    fn a_full_chain_takes_new_items_once_old_ones_have_expired() {
+        let mut owner = Owner::<Crew>::new(&StoreConfig {
+            bytes: 8 << 20,
+            roots: Some(16),
+            pages: PagePolicy::Small,
+            ..StoreConfig::default()
+        })
+        .unwrap();
+        let collides = |key: &u32| {
+            let keyhash = Seed(0).keyhash(&key.to_be_bytes());
+            keyhash.bucket(16) == 0 && keyhash.tag() & 0xFF == 1
+        };
+        let mut keys = (0..).filter(collides);
+        while put(
+            &mut owner,
+            keys.next().unwrap(),
+            &[1],
+            Expiry::at_ms(3_000),
+            2_000,
+        ) {}
+        for key in keys.take(CHAIN_BUCKETS_MAX * BUCKET_ENTRIES) {
+            assert!(put(&mut owner, key, &[1], Expiry::NEVER, 4_000));
+        }
     }
 
     /// Chains that give a little back each, and pieces that are never enough: what a store does
@@ -227,22 +329,20 @@ mod tests {
         }
         let large = vec![2; 1_000 << 10];
         for _ in 0..10 {
-            LOOKED_AT.set(0);
+            work::take();
             let before = owner.enter(0).shared.counters.counts();
             assert!(!put(&mut owner, held, &large, Expiry::NEVER, 5_000));
+            let looked_at = work::take().examined;
             let after = owner.enter(0).shared.counters.counts();
             let (moved, expired) = (
                 (after.moved - before.moved) as usize,
                 (after.expired_reclaimed - before.expired_reclaimed) as usize,
             );
-            println!(
-                "{} looked at, {moved} moved, {expired} expired",
-                LOOKED_AT.get()
-            );
+            println!("{} looked at, {moved} moved, {expired} expired", looked_at);
             assert!(moved <= EFFORT_MAX / sliding(3));
             assert!(expired <= EFFORT_MAX / FREEING + EFFORT_MAX / DROPPING);
             // The search for a beginning, and a look ahead of every item that is slid.
-            assert!(LOOKED_AT.get() <= EFFORT_MAX / 4 + EFFORT_MAX / sliding(3) + 64);
+            assert!(looked_at <= EFFORT_MAX / 4 + EFFORT_MAX / sliding(3) + 64);
             assert!(moved + expired > 0, "there is more to do");
         }
     }

@@ -11,8 +11,9 @@ use super::name::{Generation, Name};
 use super::soonest::Soonest;
 use crate::access::Access;
 use crate::heap::Item;
-use crate::index::Entry;
+use crate::index::{BUCKET_ENTRIES, Entry};
 use crate::partition::expired;
+use crate::work;
 use glimmer_base::Moment;
 
 /// Where the scan stands.
@@ -55,6 +56,7 @@ impl<A: Access> Writer<'_, A> {
         self.state.scan.after_flush = mains;
         for _ in 0..mains.div_ceil(FLUSHES_PER_ROUND as usize) {
             let home = self.next_chain();
+            work::examined(BUCKET_ENTRIES);
             self.clear_stale(home);
         }
     }
@@ -81,6 +83,7 @@ impl<A: Access> Writer<'_, A> {
     #[inline(never)]
     pub(super) fn scan_next(&mut self, now: Moment) -> usize {
         let home = self.next_chain();
+        work::examined(BUCKET_ENTRIES);
         let cleared = self.clear_stale(home);
         let freed = self.expire_chain(home, now);
         self.shared.counters.expired_reclaimed.add(freed);
@@ -99,8 +102,9 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// Frees the items of a chain that have expired, and says how many.
-    fn expire_chain(&mut self, home: usize, now: Moment) -> u64 {
+    pub(super) fn expire_chain(&mut self, home: usize, now: Moment) -> u64 {
         let shared = self.shared;
+        work::examined(BUCKET_ENTRIES);
         let expiring = |&(_, entry): &(_, Entry)| shared.is_live(entry) && Name::of(entry).expires;
         for (_, entry) in shared.index.slots(home).filter(expiring) {
             shared.space.prefetch(Name::of(entry).at);

@@ -15,6 +15,7 @@ use super::block::NONE;
 use super::effort::{Effort, PASSING, sliding};
 use super::{SegregatedFits, Space};
 use crate::heap::Item;
+use crate::work;
 
 /// Free blocks, from the largest on, that are tried as the beginning of a gathering.
 const BEGINNINGS_MAX: usize = 16;
@@ -207,15 +208,8 @@ impl Gathering {
     }
 }
 
-#[cfg(test)]
-thread_local! {
-    /// Items that this thread has looked at, to see where the next block begins.
-    pub static LOOKED_AT: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
-}
-
 fn item_words(space: &Space, at: usize) -> usize {
-    #[cfg(test)]
-    LOOKED_AT.set(LOOKED_AT.get() + 1);
+    work::examined(1);
     let item = Item::read(space.place(at)).expect("an item where none is free");
     item.words()
 }

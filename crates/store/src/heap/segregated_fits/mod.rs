@@ -18,8 +18,6 @@ mod gather;
 
 pub use audit::Usage;
 pub use effort::{DROPPING, Effort, PASSING, sliding};
-#[cfg(all(test, not(loom)))]
-pub use gather::LOOKED_AT;
 pub use gather::{Behind, Gathering};
 
 use crate::memory::{Words, ZeroedSlice};

@@ -2,6 +2,7 @@
 
 use super::{ChainedIndex, FreeList, LEVELS_MAX, Shape};
 use crate::index::{BUCKET_ENTRIES, CHAIN_BUCKETS_MAX, Entry};
+use crate::work;
 
 /// The entries and spare buckets of a chain, taken out of it.
 pub(super) struct Parts {
@@ -130,6 +131,13 @@ impl ChainedIndex {
         count
     }
 
+    /// Whether a key with this tag would come to another chain than some entry of its chain, if the index grew far enough.
+    pub fn may_part(&self, home: usize, tag: u16) -> bool {
+        const LEVEL_BITS: u16 = (1 << LEVELS_MAX) - 1;
+        let mut slots = self.slots(home);
+        slots.any(|(_, entry)| (entry.tag() ^ tag) & LEVEL_BITS != 0)
+    }
+
     /// Whether one more main bucket is only a matter of memory.
     pub fn may_grow(&self) -> bool {
         self.level_to_grow_to(self.shape()).is_some()
@@ -165,6 +173,7 @@ impl ChainedIndex {
         for number in self.number_of(added)..self.number_of(added + 1) {
             self.bucket(number).make_empty();
         }
+        work::split();
         let bit = 1u16 << level;
         let (parent, child) = (
             self.number_of(added - (self.roots << level)),

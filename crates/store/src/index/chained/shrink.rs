@@ -3,6 +3,7 @@
 use super::rebuild::Parts;
 use super::{ChainedIndex, FreeList};
 use crate::index::{BUCKET_ENTRIES, CHAIN_BUCKETS_MAX, Entry};
+use crate::work;
 use glimmer_base::sync::Ordering::Release;
 use glimmer_base::sync::{fence, weakened};
 
@@ -68,6 +69,7 @@ impl ChainedIndex {
             Some((_, Some(home))) if home == parent || home == child => 1,
             Some((number, Some(home))) => self.replace(home, number, spares, &is_live, shared)?,
         };
+        work::split();
         spares.forget_last(self);
         let mut parts = Parts::NONE;
         for home in [parent, child] {

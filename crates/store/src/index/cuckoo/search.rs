@@ -3,6 +3,7 @@
 //! slot.
 
 use super::line::{BUCKET_SLOTS, first_empty};
+use glimmer_base::limits::CUCKOO_HOPS_MAX;
 
 /// An item to be moved, or, at the end of a path, the empty slot: bucket by number, and place in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,9 @@ struct Node {
     /// Place in `queue` of the bucket whose item would come here; [`ROOT`] for none.
     parent: u32,
     /// Which of the parent's items.
-    place: u32,
+    place: u16,
+    /// Hops from a home bucket to here.
+    hops: u16,
 }
 
 const ROOT: u32 = u32::MAX;
@@ -80,6 +83,7 @@ impl Search for Breadth {
             bucket,
             parent: ROOT,
             place: 0,
+            hops: 0,
         }));
         let mut at = 0;
         while at < self.queue.len() {
@@ -96,19 +100,24 @@ impl Search for Breadth {
                     at = parent as usize;
                     path.push(Step {
                         bucket: self.queue[at].bucket,
-                        place,
+                        place: place.into(),
                     });
                 }
                 path.reverse();
                 return true;
             }
-            for place in 0..BUCKET_SLOTS as u32 {
-                let next = segment.alternate(bucket, tag_at(tags, place));
+            let hops = self.queue[at].hops + 1;
+            if usize::from(hops) > CUCKOO_HOPS_MAX {
+                return false;
+            }
+            for place in 0..BUCKET_SLOTS as u16 {
+                let next = segment.alternate(bucket, tag_at(tags, place.into()));
                 if self.queue.len() < Self::BUCKETS_MAX && !self.on_path(at, next) {
                     self.queue.push(Node {
                         bucket: next,
                         parent: at as u32,
                         place,
+                        hops,
                     });
                 }
             }

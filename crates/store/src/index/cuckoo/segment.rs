@@ -1,8 +1,9 @@
 //! A segment: a cuckoo hash table of its own (MemC3 §3), as many lines as a page of the pool has.
 
-use super::line::{LINE_BUCKETS, Line, Slot, first_empty, matching};
+use super::line::{BUCKET_SLOTS, LINE_BUCKETS, Line, Slot, first_empty, matching};
 use super::search::{Search, Step, View};
 use crate::memory::{LINE_WORDS, Pool};
+use crate::work;
 use glimmer_base::sync::weakened;
 
 /// A table of buckets in a row of lines.
@@ -135,12 +136,14 @@ impl<'a> Segment<'a> {
         new.set(to.bucket, to.place, tag, slot);
         old.set(from.bucket, from.place, 0, Slot::new(0));
         old.write_end(shared);
+        work::moved(0);
     }
 }
 
 impl View for Segment<'_> {
     #[inline(always)]
     fn tags(&self, bucket: u32) -> u32 {
+        work::examined(BUCKET_SLOTS);
         let (line, bucket) = self.locate(bucket);
         line_at(self.pool, line).tags(bucket)
     }
