@@ -42,6 +42,10 @@ pub const BUFFER_BYTES: usize = 16 << 10;
 /// for the next who needs one.
 pub const BUFFER_BYTES_KEPT_MAX: usize = 64 << 10;
 
+/// A worker that has freed this many bytes of buffers has the allocator give free memory back to the
+/// kernel with its next tick, so that the process shrinks again.
+pub const FREED_BYTES_HIGH: usize = 1 << 20;
+
 /// Times that a worker asks one UDP socket for datagrams before its connections are served again; each brings up to 32.
 pub const DATAGRAM_BURSTS_PER_TURN_MAX: usize = 8;
 
@@ -53,6 +57,14 @@ pub const DUMP_BYTES_HIGH: usize = 64 << 10;
 
 /// Chains of the index that a listing walks before everybody else has a turn.
 pub const DUMP_CHAINS_PER_TURN: usize = 1 << 10;
+
+/// Bytes of a long reply to a control command (`stats cachedump`, `stats conns`) that are made at a
+/// time. The next ones follow when the client has taken these, and others have had their turn.
+pub const REPORT_BYTES_HIGH: usize = 32 << 10;
+
+/// Bytes of key prefixes that `stats detail` counts; a further prefix is not counted. They are
+/// shown in one piece, so this bounds that piece.
+pub const PREFIXES_BYTES_MAX: usize = 128 << 10;
 
 /// Bytes that `stats cachedump` shows, about as many as memcached's, and chains of the index that it looks at for them.
 pub const CACHEDUMP_BYTES_MAX: usize = 2 << 20;
@@ -241,4 +253,8 @@ const _: () = assert!(
 const _: () = assert!(
     BUFFER_BYTES > COMMAND_LINE_BYTES_MAX && BUFFER_BYTES <= BUFFER_BYTES_KEPT_MAX,
     "an ordinary buffer holds any line but a long multi-get, and is kept"
+);
+const _: () = assert!(
+    2 * REPORT_BYTES_HIGH <= BUFFER_BYTES_KEPT_MAX && REPORT_BYTES_HIGH <= REPLY_BYTES_HIGH,
+    "a buffer that a piece of a long reply has made grow is kept for the next"
 );

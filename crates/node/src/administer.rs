@@ -5,15 +5,25 @@ use glimmer_base::{Expiry, Moment};
 use glimmer_proto::text::{Admin, Detail, Dump, dump, lines};
 
 use crate::burst::{Stop, Tools};
-use crate::errand::{Permit, cachedump};
+use crate::errand::Permit;
+use crate::report::Report;
 
 mod binary;
 
 pub(crate) use binary::administer as binary_admin;
+pub(crate) use binary::stat_packets;
+
+/// What a command that names no key comes to.
+pub(crate) enum Outcome {
+    /// It has been executed.
+    Done(Stop),
+    /// The reply is made piece by piece.
+    Report(Report),
+}
 
 /// Executes a command that names no key.
 #[cold]
-pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools<'_>) -> Stop {
+pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools<'_>) -> Outcome {
     let mut say = |line: &str| out.extend_from_slice(line.as_bytes());
     match *admin {
         Admin::Version => say(lines::VERSION),
@@ -38,10 +48,12 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools
             say(if quiet { "" } else { line });
         }
         Admin::Binary(..) => unreachable!("it is answered in its own words"),
-        Admin::Stats(argument) => tools.frontdesk.stats(argument, tools.now, out),
+        Admin::Stats(argument) => return Outcome::Report(Report::stats(argument, None)),
         Admin::CacheDump { .. } if !tools.permits.dump => say(lines::CACHEDUMP_NOT_ALLOWED),
         Admin::CacheDump { class, .. } if class != dump::CLASS => say(lines::END),
-        Admin::CacheDump { items_max, .. } => cachedump(tools.engine, items_max, tools.now, out),
+        Admin::CacheDump { items_max, .. } => {
+            return Outcome::Report(Report::cachedump(items_max));
+        }
         Admin::AdvanceClock { seconds } => {
             if tools.permits.debug {
                 tools.switches.advance_clock(seconds);
@@ -79,14 +91,14 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools
             say(lines::OK);
         }
         Admin::Dump(_) | Admin::Watch(_) => unreachable!("they take the burst's own hand"),
-        Admin::Quit => return Stop::Close,
+        Admin::Quit => return Outcome::Done(Stop::Close),
         Admin::Shutdown(how) => {
             if tools.frontdesk.shutdown(how, out) {
-                return Stop::Close;
+                return Outcome::Done(Stop::Close);
             }
         }
     }
-    Stop::Live
+    Outcome::Done(Stop::Live)
 }
 
 /// Whether what happens is to be shown to a client; if not it is told why.

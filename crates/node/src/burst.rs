@@ -7,21 +7,25 @@
 use std::sync::Arc;
 
 use arrayvec::ArrayVec;
-use glimmer_base::limits::{BATCH_MAX, BUFFER_BYTES, BURST_CONNECTIONS_MAX, WINDOW_MAX};
+use glimmer_base::limits::{
+    BATCH_MAX, BUFFER_BYTES, BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH, WINDOW_MAX,
+};
 use glimmer_base::{Keyhash, Moment, Seed};
 use glimmer_engine::{Done, Engine, Job, Place, Status};
 use glimmer_proto::text::Dump;
 use glimmer_proto::{Admin, After, Form, Parser, Request, Step, binary};
 
-use crate::administer::{administer, begin_dump, begin_watch, binary_admin};
+use crate::administer::{Outcome, administer, begin_dump, begin_watch, binary_admin};
 use crate::config::Permits;
 use crate::connection::{Connection, ConnectionKey};
+use crate::datagrams::is_too_large;
 use crate::errand::Permit;
 use crate::frontdesk::Frontdesk;
 use crate::mesh::doorbell::Doorbell;
 use crate::mesh::parcel::Ticket;
 use crate::mesh::port::Port;
 use crate::observe::{self, Observers, interest};
+use crate::report::Report;
 use crate::stats::Tally;
 use crate::switches::Switches;
 use crate::wake::EventBell;
@@ -46,6 +50,8 @@ pub(crate) enum Stop {
     Crossing,
     /// All items are to be listed for it.
     Dump(Dump),
+    /// The rest of a long reply is to be made.
+    Report,
     /// It is to be shown what happens.
     Watch(u32),
     /// It is to be closed, because it broke the protocol.
@@ -71,6 +77,8 @@ pub(crate) struct Member {
     pub at: usize,
     pub stop: Stop,
     pub window: Option<Box<Window>>,
+    /// What is left of a long reply, with [`Stop::Report`].
+    pub report: Option<Box<Report>>,
     pub ask_owner: bool,
     /// It has yet to authenticate.
     pub locked: bool,
@@ -124,6 +132,8 @@ pub(crate) struct Tools<'w> {
     pub switches: &'w Switches,
     pub observers: &'w Observers,
     pub doorbells: &'w [Arc<Doorbell<EventBell>>],
+    /// Bytes that replies to commands without a key may still take.
+    pub room: usize,
     /// Jobs per batch: fewer than [`BATCH_MAX`] when memory for replies is short.
     pub batch_max: usize,
     pub engine: &'w mut dyn Engine,
@@ -166,6 +176,7 @@ impl Member {
             at,
             stop: Stop::Live,
             window: None,
+            report: None,
             ask_owner: false,
             locked: false,
             requests: 0,
@@ -318,7 +329,7 @@ impl Burst {
                 }
                 continue;
             }
-            let before = member.parser;
+            let (before, out_before) = (member.parser, out.len());
             let step = member.parser.next(&input[member.at..]);
             let step = if member.locked {
                 locked_out(step)
@@ -379,6 +390,11 @@ impl Burst {
                     member.parser = before;
                     return;
                 }
+                Step::Refuse { .. } | Step::Fail { .. } | Step::Admin { .. }
+                    if out.len() >= REPLY_BYTES_HIGH || tools.room == 0 =>
+                {
+                    (0, Stop::Full)
+                }
                 Step::Refuse { used, line, then } => {
                     out.extend_from_slice(line.as_bytes());
                     let close = then == After::Close;
@@ -420,10 +436,15 @@ impl Burst {
                     admin: Admin::Binary(header, command),
                 } => {
                     let locked = &mut member.locked;
-                    (used, binary_admin(header, command, locked, out, tools))
+                    let outcome = binary_admin(header, command, locked, out, tools);
+                    (used, member.conclude(outcome, out, tools))
                 }
-                Step::Admin { used, admin } => (used, administer(&admin, out, tools)),
+                Step::Admin { used, admin } => {
+                    let outcome = administer(&admin, out, tools);
+                    (used, member.conclude(outcome, out, tools))
+                }
             };
+            tools.room = tools.room.saturating_sub(out.len() - out_before);
             if used == 0 {
                 member.parser = before;
             }
@@ -431,6 +452,11 @@ impl Burst {
             member.steps += 1;
             member.requests += 1;
             if then != Stop::Live {
+                if then == Stop::Full && matches!(member.source, Source::Datagram(_)) {
+                    // A datagram's reply is sent as a whole or not at all.
+                    tools.room += out.len();
+                    *out = Vec::new();
+                }
                 member.stop = then;
                 return;
             }
@@ -523,6 +549,27 @@ impl Member {
         self.ask_owner = false;
         tools.tally.requests_crossed += 1;
         Ok(hole)
+    }
+
+    /// Begins the reply to a command without a key if it has not been made yet: the first piece, or
+    /// for a datagram as much as a datagram's reply may take.
+    #[cold]
+    fn conclude(&mut self, outcome: Outcome, out: &mut Vec<u8>, tools: &mut Tools<'_>) -> Stop {
+        let mut report = match outcome {
+            Outcome::Done(stop) => return stop,
+            Outcome::Report(report) => report,
+        };
+        let begin = out.len();
+        while report.advance(tools.engine, tools.frontdesk, tools.now, out) {
+            if let Source::Connection(_) = self.source {
+                self.report = Some(Box::new(report));
+                return Stop::Report;
+            }
+            if is_too_large(out) || out.len() - begin >= tools.room {
+                return Stop::Full;
+            }
+        }
+        Stop::Live
     }
 
     /// Parses again from where the batch began, up to the step with this number.

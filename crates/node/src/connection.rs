@@ -37,7 +37,8 @@ pub(crate) struct Connection {
     pub window: Option<Box<Window>>,
     /// The client has yet to authenticate.
     pub locked: bool,
-    /// All items are being listed for it; it is not parsed meanwhile.
+    /// All items are being listed for it, or the rest of a long reply is to be made; it is not
+    /// parsed meanwhile.
     pub outing: Option<Outing>,
     /// What it has yet to be shown, if it watches; it is not parsed any more.
     pub feed: Option<Arc<Feed>>,
@@ -149,10 +150,10 @@ impl Connection {
         self.tx.len() < REPLY_BYTES_HIGH && self.window.as_deref().is_some_and(is_next)
     }
 
-    /// Whether its errand should go on.
+    /// Whether its errand or its long reply should go on.
     #[inline]
     pub fn has_errand(&self) -> bool {
-        self.tx.is_empty() && matches!(self.outing, Some(Outing::Home(_)))
+        self.tx.is_empty() && matches!(self.outing, Some(Outing::Home(_) | Outing::Report(_)))
     }
 
     /// Whether it should be served.

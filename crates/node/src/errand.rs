@@ -7,15 +7,14 @@
 use std::sync::Arc;
 
 use glimmer_base::Moment;
-use glimmer_base::limits::{
-    CACHEDUMP_BYTES_MAX, CACHEDUMP_CHAINS_MAX, DUMP_BYTES_HIGH, DUMP_CHAINS_PER_TURN,
-};
+use glimmer_base::limits::{DUMP_BYTES_HIGH, DUMP_CHAINS_PER_TURN};
 use glimmer_base::sync::{AtomicBool, Ordering};
 use glimmer_engine::{Engine, ListCursor, ListScope, Listed};
 use glimmer_proto::text::dump::{self, Listing};
 use glimmer_proto::text::{Dump, lines};
 
 use crate::connection::ConnectionKey;
+use crate::report::Report;
 use crate::worker::Worker;
 
 /// One client's walk over all items.
@@ -32,12 +31,14 @@ pub(crate) struct Errand {
     _permit: Permit,
 }
 
-/// What a connection knows of its errand.
+/// What a connection has to be told before it is parsed again.
 pub(crate) enum Outing {
     /// It is here.
     Home(Box<Errand>),
     /// It is with another worker.
     Away,
+    /// It is no errand: a long reply, whose next piece is made here.
+    Report(Box<Report>),
 }
 
 /// The right to list all items, which one client has at a time, as in memcached.
@@ -97,27 +98,8 @@ impl Errand {
     }
 }
 
-/// Appends what `stats cachedump` shows: items of the partitions that this worker may write, as many as asked for, within bounds.
-pub(crate) fn cachedump(engine: &mut dyn Engine, items_max: u32, now: Moment, out: &mut Vec<u8>) {
-    let items_max = if items_max == 0 { u32::MAX } else { items_max };
-    let mut items = 0;
-    let end = out.len() + CACHEDUMP_BYTES_MAX;
-    let mut cursor = ListCursor::new(ListScope::Writable);
-    for _ in 0..CACHEDUMP_CHAINS_MAX {
-        let visit = &mut |item: &Listed<'_>| {
-            if items < items_max && out.len() < end {
-                dump::cachedump(out, &listing(item, now));
-                items += 1;
-            }
-        };
-        if !engine.list(now, &mut cursor, 1, visit) || items == items_max || out.len() >= end {
-            break;
-        }
-    }
-    out.extend_from_slice(lines::END.as_bytes());
-}
-
-fn listing<'a>(item: &Listed<'a>, now: Moment) -> Listing<'a> {
+/// An item as listings show it.
+pub(crate) fn listing<'a>(item: &Listed<'a>, now: Moment) -> Listing<'a> {
     let unix_s = |ms: u64| (now.epoch_unix_ms + ms) / 1000;
     Listing {
         key: item.key,
@@ -135,8 +117,13 @@ impl Worker {
     /// Goes on with a connection's errand: the client has taken what it has found so far.
     pub fn advance_errand(&mut self, key: ConnectionKey) {
         let connection = &mut self.connections[key];
-        let Some(Outing::Home(mut errand)) = connection.outing.take() else {
-            return;
+        let mut errand = match connection.outing.take() {
+            Some(Outing::Home(errand)) => errand,
+            Some(Outing::Report(report)) => return self.advance_report(key, report),
+            away_or_none => {
+                connection.outing = away_or_none;
+                return;
+            }
         };
         if errand.at != self.me {
             connection.outing = Some(Outing::Away);

@@ -24,9 +24,14 @@ pub trait Frontdesk: Send + Sync {
         let _ = (ports, rules);
     }
 
-    /// Appends the whole answer to `stats <argument>`, its `END` included. `argument` is without surrounding spaces, and empty for the
-    /// general figures.
-    fn stats(&self, argument: &[u8], now: Moment, out: &mut Vec<u8>);
+    /// Appends the next piece of the answer to `stats <argument>`: at most
+    /// [`glimmer_base::limits::REPORT_BYTES_HIGH`] bytes and a line. `argument` is without
+    /// surrounding spaces, and empty for the general figures.
+    ///
+    /// `from` is 0 for the first piece. Returns the `from` of the next one, or nothing if this piece
+    /// ends with the answer's last line (`END`). Pieces are asked for as the client takes them, with
+    /// any time in between.
+    fn stats(&self, argument: &[u8], from: u64, now: Moment, out: &mut Vec<u8>) -> Option<u64>;
 
     /// Whether a client may use the server as this user, with this password.
     fn admits(&self, user: &[u8], password: &[u8]) -> bool;

@@ -154,9 +154,11 @@ impl Guestbook {
         lock(&self.0).remove(&fd);
     }
 
-    /// All sockets, in the order of their descriptors.
-    pub fn view(&self) -> Vec<GuestView> {
-        lock(&self.0).values().map(|guest| guest.view()).collect()
+    /// At most `most` sockets in the order of their descriptors, from descriptor `from` on.
+    pub fn view(&self, from: RawFd, most: usize) -> Vec<GuestView> {
+        let guests = lock(&self.0);
+        let guests = guests.range(from..).take(most);
+        guests.map(|(_, guest)| guest.view()).collect()
     }
 }
 

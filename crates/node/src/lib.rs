@@ -55,6 +55,7 @@ mod owners;
 #[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
+mod report;
 mod roster;
 #[cfg(not(loom))]
 mod serve;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::RawFd;
 use std::sync::{Arc, Weak, mpsc};
 use std::thread::JoinHandle;
 
@@ -50,10 +51,10 @@ pub struct Node {
 pub struct NodeFigures(Weak<Shared>);
 
 impl NodeFigures {
-    /// All sockets, in the order of their descriptors.
-    pub fn guests(&self) -> Vec<GuestView> {
+    /// At most `most` sockets in the order of their descriptors, from descriptor `from` on.
+    pub fn guests(&self, from: RawFd, most: usize) -> Vec<GuestView> {
         let shared = self.0.upgrade();
-        shared.map_or_else(Vec::new, |shared| shared.guestbook.view())
+        shared.map_or_else(Vec::new, |shared| shared.guestbook.view(from, most))
     }
 
     /// What became of what watchers were shown.

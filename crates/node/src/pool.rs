@@ -1,12 +1,14 @@
 //! Buffers that connections borrow while they have something in them, and the budget that all of a worker's buffers share.
 
-use glimmer_base::limits::{BUFFER_BYTES, BUFFER_BYTES_KEPT_MAX};
+use glimmer_base::limits::{BUFFER_BYTES, BUFFER_BYTES_KEPT_MAX, FREED_BYTES_HIGH};
 
 /// Empty buffers. The one given back last is the next to be taken: it is still in the core's cache.
 pub(crate) struct Pool {
     buffers: Vec<Vec<u8>>,
     bytes: usize,
     bytes_max: usize,
+    /// Bytes of large buffers that were freed since [`Pool::take_freed`].
+    freed_bytes: usize,
 }
 
 impl Pool {
@@ -16,6 +18,7 @@ impl Pool {
             buffers: Vec::new(),
             bytes: 0,
             bytes_max,
+            freed_bytes: 0,
         }
     }
 
@@ -50,11 +53,28 @@ impl Pool {
             buffer.clear();
             self.bytes += capacity;
             self.buffers.push(buffer);
+        } else {
+            self.freed_bytes += capacity;
         }
+    }
+
+    /// Whether enough was freed to be worth giving back to the kernel.
+    pub fn has_freed(&self) -> bool {
+        self.freed_bytes >= FREED_BYTES_HIGH
+    }
+
+    /// The same, counting from now on.
+    pub fn take_freed(&mut self) -> bool {
+        let has_freed = self.has_freed();
+        if has_freed {
+            self.freed_bytes = 0;
+        }
+        has_freed
     }
 
     /// Frees every unused buffer.
     pub fn clear(&mut self) {
+        self.freed_bytes += self.bytes;
         self.buffers.clear();
         self.bytes = 0;
     }
@@ -133,5 +153,8 @@ mod tests {
         assert_eq!(pool.bytes(), BUFFER_BYTES);
         pool.clear();
         assert_eq!(pool.bytes(), 0);
+        assert!(!pool.has_freed());
+        pool.give(Vec::with_capacity(FREED_BYTES_HIGH));
+        assert!(pool.take_freed() && !pool.take_freed());
     }
 }

@@ -118,6 +118,7 @@ impl Worker {
             switches: &self.shared.switches,
             observers: &self.shared.observers,
             doorbells: &self.shared.doorbells,
+            room: free,
             batch_max: (free / guess.max(1)).clamp(1, BATCH_MAX),
             engine: &mut *self.engine,
             port: &mut self.port,
@@ -148,7 +149,7 @@ impl Worker {
         let Source::Connection(key) = member.source else {
             unreachable!("datagrams have bursts of their own");
         };
-        let stop = member.stop;
+        let (stop, report) = (member.stop, member.report.take());
         let connection = &mut self.connections[key];
         connection.parser = member.parser;
         connection.rx_start = member.at;
@@ -196,6 +197,7 @@ impl Worker {
                     .map(|permit| Box::new(Errand::new(kind, permit, self.me, key)));
                 self.connections[key].outing = errand.map(Outing::Home);
             }
+            Stop::Report => self.connections[key].outing = report.map(Outing::Report),
             Stop::Watch(interests) => self.begin_to_watch(key, interests),
             Stop::Spent => self.tally.conn_yields += 1,
             Stop::NoBox => {

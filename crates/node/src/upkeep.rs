@@ -7,6 +7,7 @@ use glimmer_base::sync::Ordering;
 use glimmer_engine::{ListCursor, ListScope};
 
 use crate::connection::{Connection, ConnectionKey};
+use crate::errand::Outing;
 use crate::mesh::parcel::Ticket;
 use crate::observe::CloseReason;
 use crate::worker::Worker;
@@ -17,6 +18,9 @@ impl Worker {
     pub fn tick(&mut self) {
         self.ticked_ms = self.now.ms;
         self.tick_native();
+        if self.pool.take_freed() {
+            glimmer_transport::give_back_freed();
+        }
         self.listen_again();
         if let Some(idle) = self.shared.config.idle_timeout {
             let idle_ms = idle.as_millis() as u64;
@@ -149,7 +153,9 @@ impl Worker {
         let keys: Vec<ConnectionKey> = self.connections.keys().collect();
         for key in keys {
             let connection = &mut self.connections[key];
-            if connection.outing.take().is_some() {
+            // A listing of all items ends here; a long reply is made to its end.
+            if let Some(Outing::Home(_) | Outing::Away) = connection.outing {
+                connection.outing = None;
                 connection.closing = true;
             }
             connection.readable |= !connection.ended;

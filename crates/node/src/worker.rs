@@ -167,7 +167,11 @@ impl Worker {
             self.shared.config.idle_timeout.is_some() && !self.connections.is_empty();
         if self.is_short {
             Some(SHORT_TICK)
-        } else if self.deaf || self.drain_until_ms.is_some() || watches_idlers {
+        } else if self.deaf
+            || self.drain_until_ms.is_some()
+            || watches_idlers
+            || self.pool.has_freed()
+        {
             Some(TICK)
         } else {
             None

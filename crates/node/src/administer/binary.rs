@@ -4,8 +4,9 @@ use glimmer_proto::binary::{Command, Header, Status, emit};
 use glimmer_proto::credentials;
 use glimmer_proto::text::lines;
 
-use super::flush_ms;
+use super::{Outcome, flush_ms};
 use crate::burst::{Stop, Tools};
+use crate::report::Report;
 
 /// The way in which a client says who it is: its name and its password, in clear (RFC 4616).
 const MECHANISM: &[u8] = b"PLAIN";
@@ -19,7 +20,7 @@ pub(crate) fn administer(
     locked: &mut bool,
     out: &mut Vec<u8>,
     tools: &mut Tools<'_>,
-) -> Stop {
+) -> Outcome {
     match command {
         Command::Noop => emit::success(out, header, 0),
         Command::Version => emit::success_with(out, header, lines::VERSION_NUMBER.as_bytes()),
@@ -35,14 +36,10 @@ pub(crate) fn administer(
             }
         }
         Command::Stat(name) if name.starts_with(b"detail") => detail(header, name, out, tools),
-        Command::Stat(name) => {
-            let mut lines = Vec::new();
-            tools.frontdesk.stats(name, tools.now, &mut lines);
-            stats(out, header, &lines);
-        }
+        Command::Stat(name) => return Outcome::Report(Report::stats(name, Some(header))),
         Command::Quit => {
             unless_quiet(out, header);
-            return Stop::Close;
+            return Outcome::Done(Stop::Close);
         }
         // Where nobody needs to say who it is, memcached knows none of these commands.
         Command::SaslMechanisms | Command::SaslAuth { .. } | Command::SaslStep { .. }
@@ -71,7 +68,7 @@ pub(crate) fn administer(
             emit::error(out, header, Status::AuthError);
         }
     }
-    Stop::Live
+    Outcome::Done(Stop::Live)
 }
 
 /// Counts by key prefix: on, off, or shown as one figure.
@@ -96,8 +93,9 @@ fn unless_quiet(out: &mut Vec<u8>, header: Header) {
     }
 }
 
-/// Appends the lines of a `stats` command as packets, and the empty one that ends them. A subject that there is not is an error.
-fn stats(out: &mut Vec<u8>, header: Header, lines: &[u8]) {
+/// Appends lines of a `stats` command as packets. Unless `more` lines follow, the empty packet comes
+/// after them; an unknown subject is an error.
+pub(crate) fn stat_packets(out: &mut Vec<u8>, header: Header, lines: &[u8], more: bool) {
     let mut is_known = false;
     for line in lines.split(|&byte| byte == b'\n') {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -108,6 +106,9 @@ fn stats(out: &mut Vec<u8>, header: Header, lines: &[u8]) {
         let mut parts = figure.splitn(2, |&byte| byte == b' ');
         let mut part = || parts.next().unwrap_or_default();
         emit::stat(out, header, part(), part());
+    }
+    if more {
+        return;
     }
     if is_known {
         emit::stat(out, header, b"", b"");
@@ -129,11 +130,8 @@ mod tests {
     #[test]
     fn figures_become_packets() {
         let mut out = Vec::new();
-        stats(
-            &mut out,
-            STAT,
-            b"STAT pid 17\r\nSTAT version a b\r\nEND\r\n",
-        );
+        stat_packets(&mut out, STAT, b"STAT pid 17\r\n", true);
+        stat_packets(&mut out, STAT, b"STAT version a b\r\nEND\r\n", false);
         let mut expected = Vec::new();
         emit::stat(&mut expected, STAT, b"pid", b"17");
         emit::stat(&mut expected, STAT, b"version", b"a b");
@@ -144,12 +142,12 @@ mod tests {
     #[test]
     fn an_unknown_subject_is_not_found() {
         let mut out = Vec::new();
-        stats(&mut out, STAT, b"ERROR\r\n");
+        stat_packets(&mut out, STAT, b"ERROR\r\n", false);
         let mut expected = Vec::new();
         emit::error(&mut expected, STAT, Status::KeyNotFound);
         assert_eq!(out, expected);
         out.clear();
-        stats(&mut out, STAT, b"RESET\r\n");
+        stat_packets(&mut out, STAT, b"RESET\r\n", false);
         assert_eq!(out.len(), 24, "done, and nothing to tell");
     }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::io::Write;
 
+use glimmer_base::limits::PREFIXES_BYTES_MAX;
+
 use super::sight::{Asked, Sight};
 
 /// Counts of requests for keys with a prefix: what stands before the delimiter. Keys without one are not counted, and of further prefixes
@@ -10,6 +12,8 @@ use super::sight::{Asked, Sight};
 pub(super) struct Prefixes {
     delimiter: u8,
     most: usize,
+    /// Bytes that further prefixes may have.
+    bytes_left: usize,
     counts: BTreeMap<Box<[u8]>, Counts>,
 }
 
@@ -26,6 +30,7 @@ impl Prefixes {
         Prefixes {
             delimiter,
             most,
+            bytes_left: PREFIXES_BYTES_MAX,
             counts: BTreeMap::new(),
         }
     }
@@ -36,9 +41,10 @@ impl Prefixes {
         };
         let prefix = &sight.key[..end];
         if !self.counts.contains_key(prefix) {
-            if self.counts.len() >= self.most {
+            if self.counts.len() >= self.most || prefix.len() > self.bytes_left {
                 return;
             }
+            self.bytes_left -= prefix.len();
             self.counts.insert(prefix.into(), Counts::default());
         }
         let Some(counts) = self.counts.get_mut(prefix) else {
@@ -57,6 +63,7 @@ impl Prefixes {
 
     pub fn clear(&mut self) {
         self.counts.clear();
+        self.bytes_left = PREFIXES_BYTES_MAX;
     }
 
     pub fn dump(&self, out: &mut Vec<u8>) {
@@ -112,5 +119,25 @@ mod tests {
         let expected =
             "PREFIX a get 2 hit 1 set 0 del 0\r\nPREFIX b get 0 hit 0 set 1 del 1\r\nEND\r\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn long_prefixes_are_counted_within_bounds() {
+        let mut prefixes = Prefixes::new(b':', usize::MAX);
+        let count_all = |prefixes: &mut Prefixes| {
+            for number in 0..PREFIXES_BYTES_MAX / 100 {
+                let key = format!("{number:0200}:x");
+                prefixes.count(&sight(&key, Asked::Fetch, true));
+            }
+            prefixes
+                .counts
+                .keys()
+                .map(|prefix| prefix.len())
+                .sum::<usize>()
+        };
+        let bytes = count_all(&mut prefixes);
+        assert!((PREFIXES_BYTES_MAX - 200..=PREFIXES_BYTES_MAX).contains(&bytes));
+        prefixes.clear();
+        assert_eq!(count_all(&mut prefixes), bytes, "there is room again");
     }
 }

@@ -23,6 +23,7 @@ use glimmer_proto::text::{Shutdown, lines as replies};
 use lines::Lines;
 use signal_hook::consts::{SIGINT, SIGUSR1};
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -182,10 +183,10 @@ impl Desk {
         self.has_crawler().then(|| node.figures.dumps())
     }
 
-    fn guests(&self) -> Vec<GuestView> {
-        self.node
-            .get()
-            .map_or_else(Vec::new, |node| node.figures.guests())
+    /// At most `most` sockets, from descriptor `from` on.
+    fn guests(&self, from: RawFd, most: usize) -> Vec<GuestView> {
+        let node = self.node.get();
+        node.map_or_else(Vec::new, |node| node.figures.guests(from, most))
     }
 
     fn udp(&self) -> &[SocketAddr] {
@@ -226,7 +227,7 @@ impl Frontdesk for Desk {
         });
     }
 
-    fn stats(&self, argument: &[u8], now: Moment, out: &mut Vec<u8>) {
+    fn stats(&self, argument: &[u8], from: u64, now: Moment, out: &mut Vec<u8>) -> Option<u64> {
         tracing::debug!(argument = %argument.escape_ascii(), "stats");
         let first_word = argument
             .split(|&byte| byte == b' ')
@@ -236,7 +237,12 @@ impl Frontdesk for Desk {
         match first_word {
             b"" => general::write(&self.snapshot(now), &mut lines),
             b"settings" => settings::write(self, &mut lines),
-            b"conns" => conns::write(self, now, &mut lines),
+            b"conns" => {
+                let next = conns::write(self, from, now, &mut lines);
+                if next.is_some() {
+                    return next;
+                }
+            }
             b"items" => items::write_items(&self.snapshot(now), &mut lines),
             b"slabs" => items::write_slabs(&self.snapshot(now), &mut lines),
             b"glimmer" => own::write(&self.snapshot(now), &mut lines),
@@ -248,11 +254,16 @@ impl Frontdesk for Desk {
             b"extstore" => {}
             b"reset" => {
                 self.reset();
-                return out.extend_from_slice(replies::RESET.as_bytes());
+                out.extend_from_slice(replies::RESET.as_bytes());
+                return None;
             }
-            _ => return out.extend_from_slice(replies::ERROR.as_bytes()),
+            _ => {
+                out.extend_from_slice(replies::ERROR.as_bytes());
+                return None;
+            }
         }
         lines.end();
+        None
     }
 
     fn admits(&self, user: &[u8], password: &[u8]) -> bool {

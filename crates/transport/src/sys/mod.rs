@@ -2,6 +2,7 @@
 
 pub mod events;
 pub mod headers;
+pub mod heap;
 pub mod mmsg;
 pub mod refusals;
 pub mod train;
