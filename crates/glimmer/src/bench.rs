@@ -13,8 +13,6 @@ mod versus;
 use clap::Subcommand;
 use glimmer_loadgen::machine;
 
-pub use versus::seconds;
-
 /// Measure this cache, beside others and beside what the machine can do
 ///
 /// Absolute figures on a shared machine say little. Every comparison therefore runs in one invocation, takes the

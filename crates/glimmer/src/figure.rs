@@ -13,7 +13,10 @@ use glimmer_figures::{
 };
 use glimmer_loadgen::report::Table;
 
-use crate::{bench::seconds, progress::Watch};
+use crate::{
+    progress::Watch,
+    vocabulary::{repetitions, seconds},
+};
 
 /// Reproduce the figures of the papers
 ///
@@ -52,7 +55,7 @@ pub struct Arguments {
     #[arg(long)]
     quick: bool,
     /// Repetitions of every measurement, unless each figure is to choose
-    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=100))]
+    #[arg(long, value_parser = repetitions)]
     repeat: Option<u16>,
     /// Seconds that one measurement takes, unless each figure is to choose
     #[arg(long, value_parser = seconds)]

@@ -9,7 +9,9 @@ mod bench;
 mod figure;
 mod progress;
 mod serve;
+mod suggest;
 mod top;
+mod vocabulary;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -43,9 +45,10 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let command = match command(std::env::args_os().collect()) {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let command = match command(arguments.clone()) {
         Ok(command) => command,
-        Err(error) => return explain(&error),
+        Err(error) => return explain(&error, &arguments),
     };
     let result = match command {
         Command::Serve(arguments) => arguments.run(),
@@ -98,7 +101,7 @@ fn told(error: &anyhow::Error) -> String {
 }
 
 /// Help and version as clap prints them; anything wrong as one line.
-fn explain(error: &clap::Error) -> ExitCode {
+fn explain(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayVersion
@@ -108,12 +111,7 @@ fn explain(error: &clap::Error) -> ExitCode {
             ExitCode::from(error.exit_code().clamp(0, 255) as u8)
         }
         _ => {
-            let text = error.render().to_string();
-            let (what, _) = text.split_once("\n\n").unwrap_or((&text, ""));
-            let what: Vec<&str> = what.split_whitespace().collect();
-            let what = what.join(" ");
-            let what = what.strip_prefix("error: ").unwrap_or(&what);
-            eprintln!("glimmer: {what}; --help explains every option");
+            eprintln!("glimmer: {}", suggest::complaint(error, arguments));
             // As memcached, whose command line this may be.
             ExitCode::FAILURE
         }

@@ -83,7 +83,7 @@ pub struct Arguments {
     conn_limit: usize,
 
     /// Connections that the kernel holds until they are accepted, for each worker
-    #[arg(short = 'b', long, value_name = "NUM", default_value_t = BACKLOG_DEFAULT, help_heading = NETWORK)]
+    #[arg(short = 'b', long, value_name = "NUM", default_value_t = BACKLOG_DEFAULT, value_parser = values::backlog, help_heading = NETWORK)]
     listen_backlog: i32,
 
     /// Requests of one connection that are executed before other connections have their turn; 256 at most
@@ -155,9 +155,9 @@ pub struct Arguments {
 
     /// Memory for items, index and connections together, in MiB
     ///
-    /// With or without m or MB behind the number. memcached bounds its items with -m and comes on top of it with its hash table and connection buffers; here -m
-    /// bounds all of it. The process itself takes a few MiB more.
-    #[arg(short, long, value_name = "MIB", default_value_t = MEMORY_MIB_DEFAULT, value_parser = values::mebibytes, help_heading = MEMORY)]
+    /// 64m and 64MB mean the same as 64, and 1g is 1024. memcached bounds its items with -m, and its hash table and connection buffers come
+    /// on top; here -m bounds all of them together. The process itself takes a few MiB more.
+    #[arg(short, long, value_name = "MIB", default_value_t = MEMORY_MIB_DEFAULT, value_parser = values::memory_limit, help_heading = MEMORY)]
     memory_limit: usize,
 
     /// Refuse to store when memory is full, instead of evicting: the same as --mode store
@@ -198,7 +198,7 @@ pub struct Arguments {
     ///
     /// A guess at how memory splits between the log, which holds the items, and the index, which finds them. The index follows the items, so
     /// this need not be right: where it is, the index is best used.
-    #[arg(long, value_name = "BYTES", default_value_t = ITEM_BYTES_HINT_DEFAULT, help_heading = MEMORY)]
+    #[arg(long, value_name = "BYTES", default_value_t = ITEM_BYTES_HINT_DEFAULT, value_parser = values::item_size, help_heading = MEMORY)]
     item_size_hint: usize,
 
     /// What a partition is made of: mica or memc3

@@ -40,7 +40,7 @@ fn memory_counts_what_our_server_keeps() {
 
 #[test]
 fn hit_ratio_prints_a_table_of_every_rule() {
-    let small = ["--keys", "10000", "--requests", "20000", "--capacity", "10"];
+    let small = ["--keys", "10000", "--requests", "20000", "--capacity", "0.1"];
     let table = bench(&[&["hit-ratio", "--trace", "zipf"][..], &small].concat());
     for rule in ["**fifo**", "**s3fifo**", "SIEVE", "strict LRU"] {
         assert!(table.contains(rule), "{table}");
@@ -65,7 +65,7 @@ fn store_prints_operations_per_random_read() {
         "--dist",
         "uniform",
         "--gets",
-        "95",
+        "0.95",
         "--without",
         "item",
     ];
@@ -76,7 +76,7 @@ fn store_prints_operations_per_random_read() {
 
 #[test]
 fn store_puts_the_tables_of_others_beside_ours() {
-    let arguments = "store --items 50000 --cores 1 --seconds 0.1 --repeat 1 --access erew --dist uniform --gets 95 --peers all";
+    let arguments = "store --items 50000 --cores 1 --seconds 0.1 --repeat 1 --access erew --dist uniform --gets 0.95 --peers all";
     let arguments: Vec<&str> = arguments.split(' ').collect();
     let table = bench(&arguments);
     let ours = ["erew s3fifo", "erew store", "erew memc3"];
@@ -132,7 +132,7 @@ fn load_measures_a_server_by_its_address() {
         "--keys",
         "1000",
         "--workload",
-        "etc:1:20000",
+        "etc:0.01:20k",
         "--rate",
         "2000",
         "--sleep",
@@ -208,7 +208,7 @@ fn versus_goes_through_every_scenario() {
         return;
     }
     let small = ["--seconds", "0.1", "--repeat", "1", "--keys", "10000"];
-    let alone = ["--peers", "none", "--memory", "64", "--connections", "4"];
+    let alone = ["--peers", "none", "--memory-limit", "64", "--connections", "4"];
     let table = bench(&[&["versus"][..], &small, &alone].concat());
     for row in [
         "| pipeline 32, 95% reads",
@@ -230,7 +230,7 @@ fn versus_goes_through_every_scenario() {
 #[test]
 fn native_is_measured_beside_the_echo() {
     let small = ["--keys", "2000", "--seconds", "0.2", "--repeat", "1"];
-    let more = ["--in-flight", "64", "--memory", "64", "--gets", "0.95"];
+    let more = ["--pipeline", "64", "--memory-limit", "64", "--gets", "0.95"];
     let table = bench(&[&["native"][..], &small, &more].concat());
     for row in [
         "UDP echo, 32 a train",

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::{
     client::closed::{Burst, Plan},
-    load::show::per_second,
+    notation::per_second,
     machine::{self, CLIENT_CORE, SERVER_CORE},
     report::Table,
     stats::Spread,

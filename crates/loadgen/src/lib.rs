@@ -16,6 +16,7 @@ pub mod load;
 pub mod machine;
 pub mod native;
 pub mod noise;
+pub mod notation;
 pub mod progress;
 pub mod report;
 pub mod servers;

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use glimmer_loadgen::hit_ratio::{self, Options, trace::Workload};
+use glimmer_loadgen::{
+    hit_ratio::{self, Options, trace::Workload},
+    notation,
+};
 
 /// Compare eviction rules by the share of requests that they answer
 ///
@@ -22,14 +25,14 @@ pub struct Arguments {
     /// Request sequences
     #[arg(long, value_delimiter = ',', default_value = "all")]
     trace: Vec<Kind>,
-    /// Cache sizes in percent of the keys
-    #[arg(long, value_delimiter = ',', default_value = "1,10,25", value_parser = percent)]
+    /// Cache sizes as shares of the keys
+    #[arg(long, value_name = "SHARE", value_delimiter = ',', default_value = "0.01,0.1,0.25", value_parser = capacity)]
     capacity: Vec<f64>,
     /// Keys
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(10_000..=100_000_000))]
+    #[arg(long, default_value = "1m", value_parser = notation::within::<u32>(notation::count, 10_000..=100_000_000))]
     keys: u32,
     /// Requests that count; as many go before to warm up
-    #[arg(long, default_value_t = 10_000_000, value_parser = clap::value_parser!(u32).range(1000..))]
+    #[arg(long, default_value = "10m", value_parser = notation::within::<u32>(notation::count, 1000..))]
     requests: u32,
     /// Seed of the request sequences
     #[arg(long, default_value_t = 1)]
@@ -50,10 +53,10 @@ enum Kind {
     All,
 }
 
-fn percent(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(percent) if (0.1..=100.0).contains(&percent) => Ok(percent),
-        _ => Err("from 0.1 to 100".to_owned()),
+fn capacity(text: &str) -> Result<f64, String> {
+    match notation::share(text)? {
+        share if share >= 0.001 => Ok(share),
+        _ => Err("from 0.001 to 1".to_owned()),
     }
 }
 
@@ -71,7 +74,12 @@ impl Arguments {
         let options = Options {
             workloads: workloads.collect(),
             keys: self.keys,
-            capacities_percent: self.capacity.clone(),
+            // Rounded, since a share as a percentage is not exact.
+            capacities_percent: self
+                .capacity
+                .iter()
+                .map(|share| (share * 1e5).round() / 1e3)
+                .collect(),
             counted: self.requests as usize,
             seed: self.seed,
         };

@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use glimmer_loadgen::itself::{self, Options};
 
-use super::versus::seconds;
+use crate::vocabulary::{connections, repetitions, seconds};
 
 /// Measure the load generator itself, so that nobody takes its limit for a server's
 ///
@@ -16,7 +16,7 @@ use super::versus::seconds;
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
     /// Connections
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, short, default_value_t = 50, value_parser = connections)]
     connections: u16,
     /// Bytes of a value
     #[arg(long, default_value_t = 64, value_parser = super::versus::value_bytes)]
@@ -25,7 +25,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
     /// Repetitions of every measurement
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
+    #[arg(long, default_value_t = 5, value_parser = repetitions)]
     repeat: u16,
     /// Also write everything that was measured to this file, as JSON
     #[arg(long, value_name = "FILE")]

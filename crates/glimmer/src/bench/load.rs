@@ -8,7 +8,8 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use glimmer_loadgen::{
     driver::Target,
-    load::{self, Arrivals, Idle, Pace, Pass, Plan, Requests, Summary, WarmUp, show, sweep},
+    load::{self, Arrivals, Idle, Pace, Pass, Plan, Requests, Summary, WarmUp, sweep},
+    notation,
     report::Table,
     workload::{Mix, Workload, trace::Trace},
 };
@@ -37,7 +38,7 @@ impl Arguments {
     /// Drives the server and prints what was measured.
     pub fn run(&self) -> Result<()> {
         let target = Target {
-            address: self.server.clone(),
+            address: self.server.location().resolve()?,
             dialect: self.protocol.into(),
         };
         let plan = self.plan()?;
@@ -213,10 +214,10 @@ impl Arguments {
             let verdict = if borne { "borne" } else { "too much" };
             eprintln!(
                 "{} offered, {} answered, p{} {}: {verdict}",
-                show::per_second(rate),
-                show::per_second(probe.answered_per_s),
+                notation::per_second(rate),
+                notation::per_second(probe.answered_per_s),
                 quantile * 100.0,
-                show::microseconds(probe.latency_us)
+                notation::microseconds(probe.latency_us)
             );
             if borne && best.as_ref().is_none_or(|(known, _)| *known < rate) {
                 best = Some((rate, outcome.summary()));
@@ -238,9 +239,9 @@ impl Arguments {
                 "no"
             };
             table.row([
-                show::per_second(probe.offered_per_s),
-                show::per_second(probe.answered_per_s),
-                show::microseconds(probe.latency_us),
+                notation::per_second(probe.offered_per_s),
+                notation::per_second(probe.answered_per_s),
+                notation::microseconds(probe.latency_us),
                 borne.to_owned(),
             ]);
         }
@@ -249,7 +250,7 @@ impl Arguments {
             .slo
             .map_or("before saturation".to_owned(), |slo| format!("with {slo}"));
         match &best {
-            Some((rate, _)) => println!("highest rate {limit}: {}\n", show::per_second(*rate)),
+            Some((rate, _)) => println!("highest rate {limit}: {}\n", notation::per_second(*rate)),
             None => println!("no rate that was tried is borne {limit}"),
         }
         Ok((best.map(|(_, summary)| summary), probes))

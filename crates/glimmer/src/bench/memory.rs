@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use anyhow::ensure;
 use glimmer_loadgen::{
     footprint::{self, Options},
+    notation,
     servers::Kind,
 };
 
 use super::versus::{Peer, value_bytes};
+use crate::vocabulary::{count_u32, memory_mib};
 
 /// Count the items that fit into a memory limit, and what the process really
 /// takes
@@ -26,17 +28,17 @@ pub struct Arguments {
     #[arg(long)]
     without_glimmer: bool,
     /// Distinct items, with keys of 16 bytes
-    #[arg(long, default_value_t = 30_000_000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value = "30m", value_parser = count_u32)]
     items: u32,
-    /// So many of them are read back before the others are stored
-    #[arg(long, default_value_t = 10_000_000)]
+    /// How many of them are read back before the others are stored
+    #[arg(long, default_value = "10m", value_parser = notation::within::<u32>(notation::count, ..))]
     first: u32,
     /// Bytes of a value, a multiple of 8
     #[arg(long, default_value_t = 32, value_parser = value_bytes)]
     value_bytes: usize,
     /// The servers' memory limit in MiB
-    #[arg(short = 'm', long, default_value_t = 1024)]
-    memory: usize,
+    #[arg(short, long, value_name = "MIB", default_value_t = 1024, value_parser = memory_mib)]
+    memory_limit: usize,
     /// More arguments for our server, separated by spaces
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     glimmer_args: String,
@@ -60,7 +62,7 @@ impl Arguments {
                 items: self.items,
                 first: self.first,
                 value_bytes: self.value_bytes,
-                memory_mib: self.memory,
+                memory_mib: self.memory_limit,
                 glimmer_arguments: super::words(&self.glimmer_args),
             },
             &super::progress,

@@ -2,10 +2,13 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use glimmer_loadgen::native::{self, Options};
+use glimmer_loadgen::{
+    native::{self, Options},
+    notation,
+};
 use glimmer_server::Direction;
 
-use super::versus::seconds;
+use crate::vocabulary::{connections, count, memory_mib, repetitions, seconds};
 
 /// Measure the native protocol, as a share of what the machine's UDP can do
 ///
@@ -29,27 +32,27 @@ pub struct Arguments {
     #[arg(long, short, default_value = "tiny")]
     workload: String,
     /// Keys
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value = "1m", value_parser = count)]
     keys: u64,
     /// Shares of reads
-    #[arg(long, value_delimiter = ',', default_value = "0.95,0.5")]
+    #[arg(long, value_name = "SHARE", value_delimiter = ',', default_value = "0.95,0.5", value_parser = notation::share)]
     gets: Vec<f64>,
     /// Sockets of the client
-    #[arg(long, short, default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, short, default_value_t = 4, value_parser = connections)]
     connections: u16,
-    /// Requests under way on each
-    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(1..=4096))]
-    in_flight: u32,
+    /// Requests in flight on each
+    #[arg(long, value_name = "REQUESTS", default_value_t = 512, value_parser = notation::within::<u32>(notation::count, 1..=4096))]
+    pipeline: u32,
     /// Seconds that one measurement takes
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
     /// Repetitions of every measurement
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
+    #[arg(long, default_value_t = 5, value_parser = repetitions)]
     repeat: u16,
     /// The server's -m, in MiB; 4096 if the server directs, or as much as the
     /// items need, and 1024 at least
-    #[arg(long)]
-    memory: Option<usize>,
+    #[arg(short, long, value_name = "MIB", value_parser = memory_mib)]
+    memory_limit: Option<usize>,
     /// More arguments for the server
     #[arg(long, default_value = "--access erew", allow_hyphen_values = true)]
     glimmer_args: String,
@@ -76,10 +79,10 @@ impl Arguments {
             keys: self.keys,
             gets: self.gets.clone(),
             connections: usize::from(self.connections),
-            in_flight: self.in_flight,
+            in_flight: self.pipeline,
             measured: Duration::from_secs_f64(self.seconds),
             repeat: usize::from(self.repeat),
-            memory_mib: self.memory.or(server_directs.then_some(4096)),
+            memory_mib: self.memory_limit.or(server_directs.then_some(4096)),
             arguments: super::words(&self.glimmer_args),
             with_redis: self.redis,
             threads: self

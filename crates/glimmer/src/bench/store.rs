@@ -4,10 +4,12 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::ValueEnum;
 use glimmer_engine::Stages;
+use glimmer_loadgen::notation;
 use glimmer_loadgen::store_alone::{self, Candidate, HeapPages, Load, Mode, Options, Ours};
 
 use super::peer_name::PeerName;
-use super::versus::{Distribution, seconds};
+use super::versus::Distribution;
+use crate::vocabulary::{repetitions, seconds, share_percent};
 
 /// Measure the store alone, in operations per random memory read
 ///
@@ -32,16 +34,16 @@ use super::versus::{Distribution, seconds};
 ///
 ///   glimmer bench store --table cache,store,memc3 --access erew --cores 1 --dist uniform   our tables beside one another
 ///
-///   glimmer bench store --peers all --items 4000000 --cores 1 --access erew   and beside everybody else's
+///   glimmer bench store --peers all --items 4m --cores 1 --access erew   and beside everybody else's
 ///
 ///   glimmer bench store --table memc3 --access crcw --peers hashbrown,dashmap --misses
 ///
-///   glimmer bench store --items 20000000 --access erew --cores 1 --without bucket,item,prefetch
+///   glimmer bench store --items 20m --access erew --cores 1 --without bucket,item,prefetch
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
     /// Items stored; at 40 bytes each, and a store for each mode and number of cores
-    #[arg(long, default_value_t = 1 << 24, value_parser = clap::value_parser!(u32).range(1..1 << 31))]
+    #[arg(long, default_value_t = 1 << 24, value_parser = notation::within::<u32>(notation::count, 1..1 << 31))]
     items: u32,
     /// Our tables: cache unless told otherwise, with --peers all all three. Cache mode comes once for each rule of --evict
     #[arg(long, value_delimiter = ',')]
@@ -62,8 +64,8 @@ pub struct Arguments {
     /// Key popularity
     #[arg(long, value_delimiter = ',', default_value = "uniform,zipf")]
     dist: Vec<Distribution>,
-    /// Percentages of reads, the rest being writes
-    #[arg(long, value_delimiter = ',', default_value = "95,50", value_parser = clap::value_parser!(u32).range(1..=100))]
+    /// Shares of reads, the rest being writes
+    #[arg(long, value_name = "SHARE", value_delimiter = ',', default_value = "0.95,0.5", value_parser = share_percent)]
     gets: Vec<u32>,
     /// Read also keys that are not there
     #[arg(long)]
@@ -78,7 +80,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
     /// Repetitions of every measurement
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
+    #[arg(long, default_value_t = 5, value_parser = repetitions)]
     repeat: u16,
     /// Also write everything that was measured to this file, as JSON
     #[arg(long, value_name = "FILE")]

@@ -5,13 +5,16 @@ use std::{path::PathBuf, time::Duration};
 use anyhow::ensure;
 use clap::ValueEnum;
 use glimmer_loadgen::{
-    machine,
+    machine, notation,
     popularity::Popularity,
     servers::Kind,
     versus::{self, Options, Scenario},
 };
 
-use crate::progress::Watch;
+use crate::{
+    progress::Watch,
+    vocabulary::{connections, count_u32, memory_mib, repetitions, seconds},
+};
 
 /// Compare this server with memcached and Redis, side by side
 ///
@@ -29,7 +32,7 @@ use crate::progress::Watch;
 ///
 ///   glimmer bench versus                               everything, a few minutes
 ///
-///   glimmer bench versus --scenario pipeline32 --keys 20000000
+///   glimmer bench versus --scenario pipeline32 --keys 20m
 ///
 ///   glimmer bench versus --peers redis --glimmer-args "--access crew"
 #[derive(Debug, clap::Args)]
@@ -46,7 +49,7 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "all")]
     scenario: Vec<Load>,
     /// Keys stored before measuring, of 16 bytes
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value = "1m", value_parser = count_u32)]
     keys: u32,
     /// Bytes of a value
     #[arg(long, default_value_t = 64, value_parser = value_bytes)]
@@ -55,17 +58,17 @@ pub struct Arguments {
     #[arg(long, default_value = "uniform")]
     dist: Distribution,
     /// Connections
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, short, default_value_t = 50, value_parser = connections)]
     connections: u16,
     /// Seconds that one measurement takes
     #[arg(long, default_value_t = 3.0, value_parser = seconds)]
     seconds: f64,
     /// Repetitions of every measurement
-    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
+    #[arg(long, default_value_t = 5, value_parser = repetitions)]
     repeat: u16,
     /// Every server's memory limit in MiB (Redis is left without one)
-    #[arg(long, default_value_t = 4096)]
-    memory: usize,
+    #[arg(short, long, value_name = "MIB", default_value_t = 4096, value_parser = memory_mib)]
+    memory_limit: usize,
     /// More arguments for our server, separated by spaces
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     glimmer_args: String,
@@ -133,21 +136,8 @@ impl Distribution {
 /// A length of values on the command line.
 pub fn value_bytes(text: &str) -> Result<usize, String> {
     use glimmer_loadgen::client::{VALUE_BYTES_MAX, VALUE_BYTES_MIN};
-    let bytes: usize = text.parse().map_err(|_| "not a number".to_owned())?;
-    let range = VALUE_BYTES_MIN..=VALUE_BYTES_MAX;
-    if range.contains(&bytes) {
-        Ok(bytes)
-    } else {
-        Err(format!("from {VALUE_BYTES_MIN} to {VALUE_BYTES_MAX}"))
-    }
-}
-
-/// A length of time on the command line.
-pub fn seconds(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(seconds) if (0.1..=600.0).contains(&seconds) => Ok(seconds),
-        _ => Err("from 0.1 to 600".to_owned()),
-    }
+    let range = VALUE_BYTES_MIN as u64..=VALUE_BYTES_MAX as u64;
+    notation::within(notation::bytes, range)(text)
 }
 
 impl Arguments {
@@ -172,7 +162,7 @@ impl Arguments {
             connections: usize::from(self.connections),
             measured: Duration::from_secs_f64(self.seconds),
             repeat: usize::from(self.repeat),
-            memory_mib: self.memory,
+            memory_mib: self.memory_limit,
             glimmer_arguments: self
                 .glimmer_args
                 .split_whitespace()

@@ -2,10 +2,9 @@
 
 use std::{
     fmt,
-    net::{SocketAddr, ToSocketAddrs},
+    net::SocketAddr,
     os::fd::AsFd,
     path::PathBuf,
-    str::FromStr,
 };
 
 use anyhow::{Result, bail};
@@ -13,7 +12,7 @@ use serde::{Serialize, Serializer};
 
 use super::{Binary, Datagrams, Link, Meta, Native, Protocol, Resp, Stream, Text, Way};
 
-/// Where a server is.
+/// Where a server is, with its name looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// TCP.
@@ -31,32 +30,6 @@ impl fmt::Display for Address {
             Address::Udp(address) => write!(out, "udp:{address}"),
             Address::Unix(path) => write!(out, "unix:{}", path.display()),
         }
-    }
-}
-
-impl FromStr for Address {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Address, String> {
-        if let Some(path) = text.strip_prefix("unix:") {
-            return Ok(Address::Unix(path.into()));
-        }
-        let (udp, host) = match text.strip_prefix("udp:") {
-            Some(host) => (true, host),
-            None => (false, text.strip_prefix("tcp:").unwrap_or(text)),
-        };
-        let found = host.to_socket_addrs().map_err(|error| {
-            format!("{error}; an address is HOST:PORT, udp:HOST:PORT or unix:PATH")
-        })?;
-        let address = found
-            .into_iter()
-            .next()
-            .ok_or_else(|| format!("{host} has no address"))?;
-        Ok(if udp {
-            Address::Udp(address)
-        } else {
-            Address::Tcp(address)
-        })
     }
 }
 
@@ -182,30 +155,6 @@ impl Target {
             Address::Tcp(address) => job.run(all(connections, || Stream::<P>::tcp(*address))?),
             Address::Unix(path) => job.run(all(connections, || Stream::<P>::unix(path))?),
             Address::Udp(address) => job.run(all(connections, || Datagrams::<P>::open(*address))?),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_are_read_as_they_are_written() {
-        for text in [
-            "127.0.0.1:11211",
-            "udp:127.0.0.1:11211",
-            "unix:/run/memcached.sock",
-            "[::1]:11211",
-        ] {
-            assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
-        }
-        assert_eq!(
-            "tcp:127.0.0.1:1".parse::<Address>().unwrap(),
-            "127.0.0.1:1".parse().unwrap()
-        );
-        for wrong in ["", "127.0.0.1", "127.0.0.1:x"] {
-            assert!(wrong.parse::<Address>().is_err(), "{wrong}");
         }
     }
 }

@@ -7,6 +7,7 @@ mod address;
 mod binary;
 mod datagrams;
 mod digits;
+mod location;
 mod meta;
 mod native;
 mod pending;
@@ -19,6 +20,7 @@ use anyhow::Result;
 
 pub use address::{Address, Dialect, Job, Target};
 pub use binary::Binary;
+pub use location::{Location, PORT_DEFAULT};
 pub use datagrams::Datagrams;
 pub use meta::Meta;
 pub use native::{Native, Way};

@@ -10,7 +10,7 @@ mod pass;
 mod plan;
 pub mod record;
 mod run;
-pub mod show;
+mod show;
 pub mod steady;
 pub mod sweep;
 mod tally;

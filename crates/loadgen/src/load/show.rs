@@ -3,7 +3,10 @@
 use std::fmt;
 
 use super::{Latency, Summary};
-use crate::report::Table;
+use crate::{
+    notation::{microseconds, per_second},
+    report::Table,
+};
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Widest line of bars.
@@ -23,25 +26,6 @@ pub fn sparkline(values: &[f64]) -> String {
         BARS[(step.ceil() as usize).clamp(1, BARS.len()) - 1]
     };
     values.chunks(share).map(bar).collect()
-}
-
-/// A time with as many digits as one wants to read.
-pub fn microseconds(us: f64) -> String {
-    match us {
-        us if us < 10.0 => format!("{us:.1} us"),
-        us if us < 1e4 => format!("{us:.0} us"),
-        us if us < 1e6 => format!("{:.1} ms", us / 1e3),
-        us => format!("{:.2} s", us / 1e6),
-    }
-}
-
-/// A rate.
-pub fn per_second(rate: f64) -> String {
-    match rate {
-        rate if rate < 1e4 => format!("{rate:.0}/s"),
-        rate if rate < 1e6 => format!("{:.1} k/s", rate / 1e3),
-        rate => format!("{:.2} M/s", rate / 1e6),
-    }
 }
 
 impl fmt::Display for Summary {
@@ -168,17 +152,5 @@ mod tests {
         assert_eq!(sparkline(&[0.0, 0.0]), "▁▁");
         let many: Vec<f64> = (0..600).map(f64::from).collect();
         assert_eq!(sparkline(&many).chars().count(), WIDTH);
-    }
-
-    #[test]
-    fn figures_carry_their_units() {
-        assert_eq!(
-            [0.5, 131.0, 91_234.0, 2.5e6].map(microseconds),
-            ["0.5 us", "131 us", "91.2 ms", "2.50 s"]
-        );
-        assert_eq!(
-            [900.0, 93_000.0, 3.4e6].map(per_second),
-            ["900/s", "93.0 k/s", "3.40 M/s"]
-        );
     }
 }

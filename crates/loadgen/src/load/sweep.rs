@@ -27,7 +27,7 @@ impl fmt::Display for Slo {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Rounded, since a quantile as a percentage is not exact.
         let percent = (self.quantile * 1e7).round() / 1e5;
-        write!(out, "p{percent}={}us", self.latency_us)
+        write!(out, "p{percent}={}µs", self.latency_us)
     }
 }
 
@@ -41,9 +41,9 @@ impl FromStr for Slo {
             .and_then(|rest| rest.split_once('='))
             .ok_or_else(wrong)?;
         let percent: f64 = percent.parse().map_err(|_| wrong())?;
-        let (figure, factor) = ["us", "ms", "s"]
+        let (figure, factor) = ["µs", "us", "ms", "s"]
             .into_iter()
-            .zip([1.0, 1e3, 1e6])
+            .zip([1.0, 1.0, 1e3, 1e6])
             .find_map(|(unit, factor)| Some((latency.strip_suffix(unit)?, factor)))
             .ok_or_else(wrong)?;
         let latency_us = figure.trim().parse::<f64>().map_err(|_| wrong())? * factor;

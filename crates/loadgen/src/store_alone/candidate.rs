@@ -61,7 +61,7 @@ impl Candidate {
             Candidate::Peer(peer) => peer.name().to_owned(),
             Candidate::Mirror(mirror::Kind::MEMCACHED) => "chained-lru".to_owned(),
             Candidate::Mirror(mirror::Kind::MEMCACHED_STRIPED) => "chained-lru-striped".to_owned(),
-            Candidate::Mirror(kind) => format!("{kind:?}"),
+            Candidate::Mirror(kind) => kind.to_string(),
         }
     }
 

@@ -13,6 +13,7 @@ use crate::{
         open::{Idle, Plan, histogram},
     },
     machine::{self, CLIENT_CORE},
+    notation::{microseconds, per_second},
     report::Table,
     servers::Kind,
     stats::Spread,
@@ -51,7 +52,11 @@ pub struct Comparison {
 pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Result<Comparison> {
     let options = bench.options;
     let requests_per_s = PART_OF_MAXIMUM * maximum(bench, before)?;
-    bench.say(format_args!("OpenLoop: {:.0} k/s", requests_per_s / 1e3));
+    bench.say(format_args!(
+        "{}: {} are offered",
+        Scenario::OpenLoop.name(),
+        per_second(requests_per_s)
+    ));
     let mut rows = Vec::new();
     let mut histograms: Vec<[Histogram<u64>; 2]> = Vec::new();
     for kind in &options.servers {
@@ -89,11 +94,8 @@ pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Resu
             late.add(&result.lateness_ns)
                 .context("histograms of one shape")?;
             let p99 = result.latency_ns.value_at_quantile(0.99) as f64 / 1e3;
-            let (name, of) = (&row.server, options.repeat);
-            bench.step(format_args!(
-                "OpenLoop {}/{of}: {name} p99 {p99:.0} us",
-                repetition + 1
-            ));
+            let line = format!("{}, p99 {}", row.server, microseconds(p99));
+            bench.step(Scenario::OpenLoop, repetition, line);
         }
     }
     for (row, [all, late]) in rows.iter_mut().zip(&histograms) {
@@ -143,13 +145,13 @@ impl fmt::Display for Comparison {
                 "open loop, {:.0} k requests/s, 95% reads",
                 self.requests_per_s / 1e3
             ),
-            "p50 us".to_owned(),
-            "p99 us".to_owned(),
-            "p99.9 us".to_owned(),
+            "p50 µs".to_owned(),
+            "p99 µs".to_owned(),
+            "p99.9 µs".to_owned(),
             format!("p99: {} is so many times this", first.server),
-            "p99 of all, us".to_owned(),
+            "p99 of all, µs".to_owned(),
             "server CPU ns/op".to_owned(),
-            "client late p99 us".to_owned(),
+            "client late p99 µs".to_owned(),
         ]);
         for row in &self.rows {
             let [p50, p99, p999] = row.latency_us.each_ref().map(|values| Spread::of(values));

@@ -53,6 +53,19 @@ impl Scenario {
         Scenario::OpenLoop,
         Scenario::CpuScaling,
     ];
+
+    /// The name on the command line and in progress lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scenario::Pipeline32 => "pipeline32",
+            Scenario::Pipeline1 => "pipeline1",
+            Scenario::Multiget50 => "multiget50",
+            Scenario::Protocols => "protocols",
+            Scenario::Udp => "udp",
+            Scenario::OpenLoop => "open-loop",
+            Scenario::CpuScaling => "cpu-scaling",
+        }
+    }
 }
 
 /// What to compare, and for how long.
@@ -181,8 +194,11 @@ impl Bench<'_> {
         self.progress.say(&line.to_string());
     }
 
-    fn step(&self, line: impl fmt::Display) {
-        self.progress.step(&line.to_string());
+    /// A repetition of a scenario is done for one server.
+    fn step(&self, scenario: Scenario, repetition: usize, line: impl fmt::Display) {
+        let (name, at, of) = (scenario.name(), repetition + 1, self.options.repeat);
+        let line = format!("{name}, repetition {at} of {of}: {line}");
+        self.progress.step(&line);
     }
 
     fn launch(&self, kind: Kind, threads: usize, cores: Vec<usize>) -> Launch {

@@ -5,7 +5,7 @@ use std::fmt;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::{Bench, GET_SHARE, WARM_UP};
+use super::{Bench, GET_SHARE, Scenario, WARM_UP};
 use crate::{
     client::{
         closed::{self, Burst},
@@ -117,10 +117,13 @@ fn measure(bench: &Bench<'_>, server: String, servers: &[Server; 2]) -> Result<R
             row.fixed_rate_ns[index].push(fixed_ns);
             row.saturated_ns[index].push(saturated_ns);
             let (name, threads) = (&row.server, THREADS[index]);
-            let at = format!("CpuScaling {}/{}", repetition + 1, options.repeat);
-            bench.step(format_args!(
-                "{at}: {name} -t {threads}: {fixed_ns:.0}, {saturated_ns:.0} ns"
-            ));
+            bench.step(
+                Scenario::CpuScaling,
+                repetition,
+                format_args!(
+                    "{name} -t {threads}, {fixed_ns:.0} ns an operation at a fixed rate, {saturated_ns:.0} ns saturated"
+                ),
+            );
         }
     }
     Ok(row)

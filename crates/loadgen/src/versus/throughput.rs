@@ -10,6 +10,7 @@ use crate::{
     client::closed::{Burst, Outcome, Plan},
     driver::{Dialect, Target},
     machine::{self, CLIENT_CORE, SERVER_CORE},
+    notation::per_second,
     report::Table,
     servers::{Kind, Server},
     stats::Spread,
@@ -179,19 +180,19 @@ pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
             measured: options.measured,
             seed: repetition as u64,
         };
-        let (at, of, scenario) = (repetition + 1, options.repeat, shape.scenario);
+        let scenario = shape.scenario;
         for (place, way, row) in &mut cases {
             let server = &bench.servers[*place];
             let target = way.target(server);
             let drive = || server.closed_at(&target, &plan);
             let outcome = machine::on_core(Some(CLIENT_CORE), drive)??;
             row.add(&outcome);
-            let (name, rate) = (&row.server, outcome.operations_per_s() / 1e3);
-            bench.step(format_args!("{scenario:?} {at}/{of}: {name} {rate:.0} k/s"));
+            let (name, rate) = (&row.server, per_second(outcome.operations_per_s()));
+            bench.step(scenario, repetition, format_args!("{name}, {rate}"));
         }
         let nothing = || trivial.closed(&plan);
         ceiling.add(&machine::on_core(Some(CLIENT_CORE), nothing)??);
-        bench.step(format_args!("{scenario:?} {at}/{of}: {}", ceiling.server));
+        bench.step(scenario, repetition, &ceiling.server);
     }
     Ok(Comparison {
         scenario: shape.scenario,

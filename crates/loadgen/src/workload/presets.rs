@@ -1,6 +1,7 @@
 //! Workloads with names: data sets of the papers, Facebook's ETC pool as Minos models it, and YCSB's core workloads.
 
 use super::{Law, Mix, Sizes, Workload};
+use crate::notation;
 
 /// Names that [`Workload::preset`] knows, each with a line of explanation.
 pub const PRESETS: [(&str, &str); 9] = [
@@ -17,8 +18,8 @@ pub const PRESETS: [(&str, &str); 9] = [
         "128-byte keys, 1024-byte values, 95% reads, Zipf 0.99",
     ),
     (
-        "etc[:P[:MAX]]",
-        "Facebook's ETC as Minos §5.2 has it: P percent (0.125) of the requests are for values of 1500 to MAX (500000) bytes",
+        "etc[:SHARE[:MAX]]",
+        "Facebook's ETC as Minos §5.2 has it: a share of the requests (0.00125) is for values of 1500 to MAX (500000) bytes",
     ),
     (
         "ycsb-a",
@@ -44,7 +45,7 @@ const YCSB_VALUE_BYTES: u32 = 1000;
 /// Minos §5.2: 8-byte keys, one key in 1600 large.
 const ETC_KEY_BYTES: usize = 8;
 const ETC_KEYS_PER_LARGE: u64 = 1600;
-const ETC_LARGE_PERCENT: f64 = 0.125;
+const ETC_LARGE_SHARE: f64 = 0.00125;
 const ETC_LARGE_MAX: u32 = 500_000;
 
 impl Default for Workload {
@@ -107,7 +108,7 @@ impl Workload {
     }
 }
 
-/// `etc`, `etc:PERCENT` or `etc:PERCENT:MAX`.
+/// `etc`, `etc:SHARE` or `etc:SHARE:MAX`.
 fn etc(name: &str, keys: u64) -> Result<Workload, String> {
     let mut parts = name.split(':');
     let unknown = || {
@@ -120,16 +121,11 @@ fn etc(name: &str, keys: u64) -> Result<Workload, String> {
     if parts.next() != Some("etc") {
         return Err(unknown());
     }
-    let percent = parts.next().map_or(Ok(ETC_LARGE_PERCENT), |text| {
-        text.parse().map_err(|_| unknown())
-    })?;
-    let large_max = parts.next().map_or(Ok(ETC_LARGE_MAX), |text| {
-        text.parse().map_err(|_| unknown())
-    })?;
-    if parts.next().is_some()
-        || !(0.0..=100.0).contains(&percent)
-        || !(1500..=super::VALUE_BYTES_MAX).contains(&large_max)
-    {
+    let within = 1500..=u64::from(super::VALUE_BYTES_MAX);
+    let bytes = notation::within::<u32>(notation::bytes, within);
+    let large_share = parts.next().map_or(Ok(ETC_LARGE_SHARE), notation::share)?;
+    let large_max = parts.next().map_or(Ok(ETC_LARGE_MAX), bytes)?;
+    if parts.next().is_some() {
         return Err(unknown());
     }
     let large_keys = keys.div_ceil(ETC_KEYS_PER_LARGE).min(keys - 1);
@@ -138,7 +134,7 @@ fn etc(name: &str, keys: u64) -> Result<Workload, String> {
         law: Law::Trimodal {
             exponent: EXPONENT,
             large_keys,
-            large_share: percent / 100.0,
+            large_share,
         },
         key_bytes: ETC_KEY_BYTES,
         sizes: Sizes::Trimodal {
@@ -171,9 +167,9 @@ mod tests {
             "",
             "etcetera",
             "etc:x",
-            "etc:101",
-            "etc:1:10",
-            "etc:1:5000:3",
+            "etc:1.25",
+            "etc:0.1:10",
+            "etc:0.1:5000:3",
         ] {
             assert!(Workload::preset(wrong, None).is_err(), "{wrong}");
         }
@@ -181,7 +177,7 @@ mod tests {
 
     #[test]
     fn etc_has_minoss_share_of_large_keys() {
-        let etc = Workload::preset("etc:0.75:1000000", Some(16_000_000)).unwrap();
+        let etc = Workload::preset("etc:0.0075:1000000", Some(16_000_000)).unwrap();
         let Law::Trimodal {
             large_keys,
             large_share,

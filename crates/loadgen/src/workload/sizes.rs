@@ -2,6 +2,8 @@
 
 use std::{fmt, fs, path::Path, str::FromStr, sync::Arc};
 
+use crate::notation;
+
 /// Longest value in bytes that the load generator writes.
 pub const VALUE_BYTES_MAX: u32 = 64 << 20;
 
@@ -173,10 +175,7 @@ impl FromStr for Sizes {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Sizes, String> {
-        let bytes = |text: &str| match text.parse::<u32>() {
-            Ok(bytes) if bytes <= VALUE_BYTES_MAX => Ok(bytes),
-            _ => Err(format!("a length in bytes is from 0 to {VALUE_BYTES_MAX}")),
-        };
+        let bytes = notation::within::<u32>(notation::bytes, 0..=u64::from(VALUE_BYTES_MAX));
         if let Some(file) = text.strip_prefix("empirical:") {
             return Ok(Sizes::Empirical(Empirical::read(Path::new(file))?));
         }
@@ -190,7 +189,7 @@ impl FromStr for Sizes {
             Some(_) => Err("uniform:MIN:MAX".to_owned()),
             None => bytes(text)
                 .map(Sizes::Fixed)
-                .map_err(|error| format!("{error}, uniform:MIN:MAX or empirical:FILE")),
+                .map_err(|error| format!("{error}; or uniform:MIN:MAX, or empirical:FILE")),
         }
     }
 }
@@ -258,6 +257,7 @@ mod tests {
         for text in ["64", "uniform:1:1024"] {
             assert_eq!(text.parse::<Sizes>().unwrap().to_string(), text);
         }
+        assert_eq!("uniform:1k:2k".parse(), Ok(Sizes::Uniform(1024, 2048)));
         for wrong in [
             "",
             "x",

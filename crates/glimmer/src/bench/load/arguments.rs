@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, ValueEnum};
 use glimmer_loadgen::{
-    driver::{Address, Dialect},
+    driver::Dialect,
     load::sweep::Slo,
+    notation,
     workload::{Law, Sizes, Ttl, trace::Format},
 };
+
+use crate::vocabulary::{self, ServerAddress, above_zero};
 
 /// Load any memcached or Redis, and measure its throughput and its latency
 ///
@@ -24,36 +27,35 @@ use glimmer_loadgen::{
 /// key and version; a wrong byte ends the run.
 ///
 /// Workloads: tiny (8-byte keys and values), small (16/64), large (128/1024),
-/// etc[:PERCENT[:MAX]] (Facebook's ETC as Minos models it: so many percent of
-/// the requests for values of up to MAX bytes), ycsb-a, ycsb-b, ycsb-c, ycsb-d,
+/// etc[:SHARE[:MAX]] (Facebook's ETC as Minos models it: a share of the requests
+/// is for values of up to MAX bytes), ycsb-a, ycsb-b, ycsb-c, ycsb-d,
 /// ycsb-f. Single options override what a workload says.
 ///
 /// Examples:
 ///
-///   glimmer bench load --server 127.0.0.1:11211
+///   glimmer bench load
 ///
-///   glimmer bench load --server 127.0.0.1:11211 --pipeline 32 --threads 2
+///   glimmer bench load --pipeline 32 --threads 2
 ///
-///   glimmer bench load --server 127.0.0.1:11211 --rate 50000 --seconds 30 --hdr-log run.hlog
+///   glimmer bench load --rate 50000 --seconds 30 --hdr-log run.hlog
 ///
-///   glimmer bench load --server 127.0.0.1:6379 --protocol resp --workload ycsb-b --sweep --slo p99=1ms
+///   glimmer bench load 127.0.0.1:6379 --protocol resp --workload ycsb-b --sweep --slo p99=1ms
 ///
-///   glimmer bench load --server unix:/run/memcached.sock --protocol meta --workload etc:0.25
+///   glimmer bench load unix:/run/memcached.sock --protocol meta --workload etc:0.0025
 ///
-///   glimmer bench load --server udp:127.0.0.1:11211 --protocol binary --gets 1 --connections 8
+///   glimmer bench load udp:127.0.0.1:11211 --protocol binary --gets 1 --connections 8
 ///
-///   glimmer bench load --server 127.0.0.1:11300 --protocol native --workload tiny --connections 4 --pipeline 512
+///   glimmer bench load 127.0.0.1:11300 --protocol native --workload tiny --connections 4 --pipeline 512
 ///
-///   glimmer bench load --server 127.0.0.1:11211 --trace cluster52.csv --speed 10
+///   glimmer bench load --trace cluster52.csv --speed 10
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 #[command(group = ArgGroup::new("pace").args(["rate", "pipeline", "speed"]))]
 pub struct Arguments {
-    /// Where the server is: HOST:PORT, udp:HOST:PORT (with memcached's frames) or unix:PATH
-    #[arg(long, short, value_name = "ADDRESS")]
-    pub server: Address,
+    #[command(flatten)]
+    pub server: ServerAddress,
     /// What it speaks
-    #[arg(long, short, default_value = "text")]
+    #[arg(long, short = 'B', default_value = "text")]
     pub protocol: Protocol,
 
     /// A workload with a name
@@ -65,8 +67,8 @@ pub struct Arguments {
         help_heading = "What is asked"
     )]
     pub workload: String,
-    /// Keys [default: 1000000]
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..), help_heading = "What is asked")]
+    /// Keys, such as 10k or 1m [default: 1m]
+    #[arg(long, value_parser = vocabulary::count, help_heading = "What is asked")]
     pub keys: Option<u64>,
     /// Key popularity: uniform, zipf[:EXPONENT], hotspot[:KEYS:REQUESTS] (shares), latest[:EXPONENT], sequential
     #[arg(long, value_name = "LAW", help_heading = "What is asked")]
@@ -78,13 +80,13 @@ pub struct Arguments {
     #[arg(long, value_name = "SIZES", help_heading = "What is asked")]
     pub value_bytes: Option<Sizes>,
     /// Share of reads, from 0 to 1
-    #[arg(long, value_parser = share, value_name = "SHARE", help_heading = "What is asked")]
+    #[arg(long, value_parser = notation::share, value_name = "SHARE", help_heading = "What is asked")]
     pub gets: Option<f64>,
     /// Share of deletes, from 0 to 1; what is neither read nor deleted is written
-    #[arg(long, value_parser = share, value_name = "SHARE", help_heading = "What is asked")]
+    #[arg(long, value_parser = notation::share, value_name = "SHARE", help_heading = "What is asked")]
     pub deletes: Option<f64>,
     /// Keys of one read
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000), value_name = "KEYS", help_heading = "What is asked")]
+    #[arg(long, default_value_t = 1, value_parser = notation::within::<u32>(notation::count, 1..=1000), value_name = "KEYS", help_heading = "What is asked")]
     pub multi_get: u32,
     /// Write what a read did not find, as an application in front of a database does
     #[arg(long, help_heading = "What is asked")]
@@ -108,12 +110,12 @@ pub struct Arguments {
     pub no_fill: bool,
 
     /// Open loop: requests per second (reads of several keys count once)
-    #[arg(long, short, value_parser = positive, help_heading = "How fast")]
+    #[arg(long, short, value_parser = above_zero, help_heading = "How fast")]
     pub rate: Option<f64>,
     /// Open loop: find the highest rate that the server bears, beginning at --rate [default: 5000]
     #[arg(long, conflicts_with_all = ["pipeline", "speed", "hdr_log"], help_heading = "How fast")]
     pub sweep: bool,
-    /// What "bears" means in a sweep: p99=1ms, p99.9=500us, ...; without one, that the server answers what arrives
+    /// What "bears" means in a sweep: p99=1ms, p99.9=500µs, ...; without one, that the server answers what arrives
     #[arg(
         long,
         requires = "sweep",
@@ -122,10 +124,10 @@ pub struct Arguments {
     )]
     pub slo: Option<Slo>,
     /// Open loop: replay the trace by its own clock, so many times as fast
-    #[arg(long, requires = "trace", value_parser = positive, value_name = "FACTOR", help_heading = "How fast")]
+    #[arg(long, requires = "trace", value_parser = above_zero, value_name = "FACTOR", help_heading = "How fast")]
     pub speed: Option<f64>,
     /// Closed loop: requests in flight on every connection
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000), value_name = "REQUESTS", help_heading = "How fast")]
+    #[arg(long, default_value_t = 1, value_parser = notation::within::<u32>(notation::count, 1..=10_000), value_name = "REQUESTS", help_heading = "How fast")]
     pub pipeline: u32,
     /// Open loop: independent requests, or requests at equal distances
     #[arg(long, default_value = "poisson", help_heading = "How fast")]
@@ -135,7 +137,7 @@ pub struct Arguments {
     pub sleep: bool,
 
     /// Connections of all threads together
-    #[arg(long, short, default_value_t = 50, value_parser = clap::value_parser!(u16).range(1..), help_heading = "The client")]
+    #[arg(long, short, default_value_t = 50, value_parser = notation::within::<u16>(notation::count, 1..), help_heading = "The client")]
     pub connections: u16,
     /// Client threads
     #[arg(long, short, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=512), help_heading = "The client")]
@@ -144,13 +146,13 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', help_heading = "The client")]
     pub cores: Vec<usize>,
     /// Seconds that count [default: 10; with a trace, all of it]
-    #[arg(long, value_parser = positive, help_heading = "The client")]
+    #[arg(long, value_parser = above_zero, help_heading = "The client")]
     pub seconds: Option<f64>,
     /// Seconds that go before and are not counted, or `steady`: until rate and hit ratio no longer move [default: 1]
     #[arg(long, value_name = "SECONDS|steady", help_heading = "The client")]
     pub warm_up: Option<Length>,
     /// Longest warm-up in seconds until all is steady
-    #[arg(long, default_value_t = 60.0, value_parser = positive, value_name = "SECONDS", help_heading = "The client")]
+    #[arg(long, default_value_t = 60.0, value_parser = above_zero, value_name = "SECONDS", help_heading = "The client")]
     pub warm_up_max: f64,
     /// Seed of everything that is drawn
     #[arg(long, default_value_t = 1, help_heading = "The client")]
@@ -168,6 +170,7 @@ pub struct Arguments {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Protocol {
     /// memcached's classic text protocol
+    #[value(alias = "ascii")]
     Text,
     /// memcached's meta commands
     Meta,
@@ -248,19 +251,5 @@ impl std::str::FromStr for Length {
             _ if text == "steady" => Ok(Length::Steady),
             _ => Err("a number of seconds, or `steady`".to_owned()),
         }
-    }
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    match text.parse() {
-        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
-        _ => Err("from 0 to 1".to_owned()),
-    }
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(figure) if figure > 0.0 && figure <= 1e12 => Ok(figure),
-        _ => Err("a number above 0".to_owned()),
     }
 }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use glimmer_loadgen::load::{Progress, show};
+use glimmer_loadgen::{load::Progress, notation};
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Somebody watches.
@@ -55,15 +55,15 @@ impl Watch {
                 None,
                 format!(
                     "warming up for {seconds:.1} s: {}",
-                    show::per_second(*operations_per_s)
+                    notation::per_second(*operations_per_s)
                 ),
             ),
             Progress::Measured { second, .. } => {
                 let (rate, p99) = (second.tally.operations() as f64, second.latency.p99_us);
                 let line = format!(
                     "{}, p99 {}",
-                    show::per_second(rate),
-                    show::microseconds(p99)
+                    notation::per_second(rate),
+                    notation::microseconds(p99)
                 );
                 (Some(second.at_s + 1), line)
             }

@@ -1,6 +1,6 @@
 //! Which mirrors there are, and how one is made.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use anyhow::{Result, bail, ensure};
 use glimmer_store::memory::PagePolicy;
@@ -67,6 +67,32 @@ pub struct Kind {
     pub locks: LockKind,
     /// Whether arena and index are to lie on huge pages.
     pub huge_pages: bool,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self.index {
+            IndexKind::Chaining => "chaining",
+            IndexKind::ChainingByWords => "chaining, keys compared by words",
+            IndexKind::Cuckoo => "cuckoo",
+            IndexKind::CuckooTags => "cuckoo with tags",
+        })?;
+        out.write_str(match self.replacement {
+            ReplacementKind::None => "",
+            ReplacementKind::Lru => ", strict LRU",
+            ReplacementKind::Clock => ", CLOCK",
+        })?;
+        out.write_str(match self.locks {
+            LockKind::None => ", no lock",
+            LockKind::Global => ", one lock",
+            LockKind::Bucket => ", a lock for each bucket",
+            LockKind::Optimistic => ", optimistic readers",
+        })?;
+        match self.huge_pages {
+            true => out.write_str(", huge pages"),
+            false => Ok(()),
+        }
+    }
 }
 
 impl Kind {
