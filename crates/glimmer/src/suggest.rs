@@ -70,10 +70,14 @@ fn knows(command: &Command, option: &str) -> bool {
 /// The shortest option that begins with the one that was given, as `--memory-limit` does with `--memory`.
 fn longer(command: &Command, wrong: &str) -> Option<String> {
     let wrong = wrong.strip_prefix("--").filter(|wrong| wrong.len() > 2)?;
-    let shown = command.get_arguments().filter(|argument| !argument.is_hide_set());
+    let shown = command
+        .get_arguments()
+        .filter(|argument| !argument.is_hide_set());
     let begins = |long: &&str| long.starts_with(wrong);
     let found = shown.filter_map(clap::Arg::get_long).filter(begins);
-    found.min_by_key(|long| long.len()).map(|long| format!("--{long}"))
+    found
+        .min_by_key(|long| long.len())
+        .map(|long| format!("--{long}"))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::Result;
 
-use link::Target;
+use crate::vocabulary::{self, ServerAddress};
 use watch::Watch;
 
 /// Watch a running server live in the terminal
@@ -25,7 +25,11 @@ use watch::Watch;
 /// small request that this command sends now and then itself (`version`, which
 /// touches no item). Of a memcached it shows what memcached's `stats` tell.
 /// `q` ends it. Where the output is no terminal it prints a line for every
-/// interval instead.
+/// interval instead. A server that goes away is looked for again every
+/// interval. What does not fit into a small terminal is left out.
+///
+/// The memory bar counts everything that the limit counts: of this server
+/// items, index and buffers, of memcached its items.
 ///
 /// Examples:
 ///
@@ -37,9 +41,8 @@ use watch::Watch;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
-    /// The server
-    #[arg(value_name = "HOST:PORT|unix:PATH", default_value = "127.0.0.1:11211")]
-    target: Target,
+    #[command(flatten)]
+    server: ServerAddress,
     /// Seconds between two looks at the server
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     interval: f64,
@@ -49,8 +52,8 @@ pub struct Arguments {
     /// Print everything about one interval, and end
     #[arg(long, conflicts_with = "plain")]
     once: bool,
-    /// With --plain: end after so many lines
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    /// With --plain: end after this many intervals
+    #[arg(long, value_parser = vocabulary::count)]
     count: Option<u64>,
 }
 
@@ -62,16 +65,16 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl Arguments {
-    /// Watches until the user has seen enough or the server is gone.
+    /// Watches until the user has seen enough.
     pub fn run(&self) -> Result<()> {
         let interval = Duration::from_secs_f64(self.interval);
-        let mut watch = Watch::start(self.target.clone(), interval)?;
+        let mut watch = Watch::start(self.server.location(), interval)?;
         if self.once {
             plain::once(&mut watch)
         } else if self.plain || self.count.is_some() || !stdout().is_terminal() {
             plain::lines(&mut watch, self.count)
         } else {
-            screen::live(&mut watch)
+            screen::live(watch)
         }
     }
 }

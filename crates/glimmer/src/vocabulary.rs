@@ -97,14 +97,21 @@ mod tests {
         let mut known: BTreeMap<String, (String, Option<char>, Option<String>)> = BTreeMap::new();
         for (path, command) in &all {
             for argument in command.get_arguments() {
-                let Some(long) = argument.get_long() else { continue };
+                let Some(long) = argument.get_long() else {
+                    continue;
+                };
                 let value = argument.get_value_names().and_then(|names| names.first());
                 let value = value.map(ToString::to_string);
                 // The name of a threshold's or a rate's value may differ, that of memory or a server may not.
                 let value = value.filter(|_| ["memory-limit", "server", "gets"].contains(&long));
                 let this = (path.clone(), argument.get_short(), value);
                 let first = known.entry(long.to_owned()).or_insert(this.clone());
-                assert_eq!((first.1, &first.2), (this.1, &this.2), "--{long}: {} and {path}", first.0);
+                assert_eq!(
+                    (first.1, &first.2),
+                    (this.1, &this.2),
+                    "--{long}: {} and {path}",
+                    first.0
+                );
             }
             for gone in ["memory", "in-flight", "maxmemory"] {
                 let is_gone = |argument: &clap::Arg| argument.get_long() == Some(gone);
@@ -138,9 +145,15 @@ mod tests {
 
     #[test]
     fn a_percentage_where_a_share_is_meant_is_told() {
-        for line in ["bench store --gets 95", "bench native --gets 50", "bench hit-ratio --capacity 10"] {
+        for line in [
+            "bench store --gets 95",
+            "bench native --gets 50",
+            "bench hit-ratio --capacity 10",
+        ] {
             let words = std::iter::once("glimmer").chain(line.split(' '));
-            let error = Arguments::try_parse_from(words).expect_err(line).to_string();
+            let error = Arguments::try_parse_from(words)
+                .expect_err(line)
+                .to_string();
             assert!(error.contains("% is 0."), "{line}: {error}");
         }
     }
@@ -167,7 +180,10 @@ mod tests {
 
     #[test]
     fn shares_in_hundredths() {
-        assert_eq!(["0.95", "0.29", "1"].map(share_percent), [95, 29, 100].map(Ok));
+        assert_eq!(
+            ["0.95", "0.29", "1"].map(share_percent),
+            [95, 29, 100].map(Ok)
+        );
         assert!(share_percent("0.005").is_err() && share_percent("0").is_err());
     }
 }

@@ -40,7 +40,14 @@ fn memory_counts_what_our_server_keeps() {
 
 #[test]
 fn hit_ratio_prints_a_table_of_every_rule() {
-    let small = ["--keys", "10000", "--requests", "20000", "--capacity", "0.1"];
+    let small = [
+        "--keys",
+        "10000",
+        "--requests",
+        "20000",
+        "--capacity",
+        "0.1",
+    ];
     let table = bench(&[&["hit-ratio", "--trace", "zipf"][..], &small].concat());
     for rule in ["**fifo**", "**s3fifo**", "SIEVE", "strict LRU"] {
         assert!(table.contains(rule), "{table}");
@@ -208,7 +215,14 @@ fn versus_goes_through_every_scenario() {
         return;
     }
     let small = ["--seconds", "0.1", "--repeat", "1", "--keys", "10000"];
-    let alone = ["--peers", "none", "--memory-limit", "64", "--connections", "4"];
+    let alone = [
+        "--peers",
+        "none",
+        "--memory-limit",
+        "64",
+        "--connections",
+        "4",
+    ];
     let table = bench(&[&["versus"][..], &small, &alone].concat());
     for row in [
         "| pipeline 32, 95% reads",

@@ -99,7 +99,7 @@ fn ours_is_shown_in_full() {
     );
     assert_eq!(value(&report, "items"), "1");
     assert!(
-        value(&report, "memory").ends_with("of 64Mi bytes"),
+        value(&report, "memory").ends_with(" MiB of 64 MiB"),
         "{report}"
     );
     assert!(value(&report, "worker 0").contains("% busy"), "{report}");
@@ -176,6 +176,49 @@ fn memcached_is_shown_as_far_as_it_tells() {
         !report.contains("worker") && !report.contains("hot key"),
         "{report}"
     );
+}
+
+#[test]
+fn a_server_that_went_away_is_watched_again_when_it_is_back() {
+    let (address, port) = free_address();
+    let arguments = [
+        "serve",
+        "-l",
+        "127.0.0.1",
+        "-p",
+        &port,
+        "-t",
+        "1",
+        "-m",
+        "64",
+    ];
+    let program = env!("CARGO_BIN_EXE_glimmer");
+    let server = start(program, &arguments, &address);
+    let top = Command::new(program)
+        .args(["top", &address, "--plain", "--interval", "0.1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut top = Server(top.unwrap());
+    let mut rows = BufReader::new(top.0.stdout.take().unwrap()).lines();
+    let mut complaints = BufReader::new(top.0.stderr.take().unwrap()).lines();
+    let mut row = || rows.next().expect("top goes on").unwrap();
+    let mut complaint = || complaints.next().expect("top goes on").unwrap();
+    assert!(row().contains("req/s"));
+    row();
+    drop(server);
+    let gone = complaint();
+    assert!(gone.ends_with("; trying again"), "{gone}");
+    let _server = start(program, &arguments, &address);
+    let back = complaint();
+    assert!(
+        back.contains(&address) && back.contains("answers again"),
+        "{back}"
+    );
+    // Those that were printed before the server went are among them.
+    for _ in 0..20 {
+        row();
+    }
 }
 
 /// A server that knows these answers to `stats` and a word, and is no more than that.

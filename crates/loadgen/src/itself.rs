@@ -12,8 +12,8 @@ use serde::Serialize;
 
 use crate::{
     client::closed::{Burst, Plan},
-    notation::per_second,
     machine::{self, CLIENT_CORE, SERVER_CORE},
+    notation::per_second,
     report::Table,
     stats::Spread,
     trivial::Trivial,

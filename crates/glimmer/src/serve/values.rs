@@ -155,7 +155,14 @@ mod tests {
             assert_eq!(memory_limit(text), Ok(64 << 20), "{text}");
         }
         assert_eq!(memory_limit("1g"), Ok(1 << 30));
-        for wrong in ["", "0", "-1", "64k", "99999999999999999999", "99999999999999g"] {
+        for wrong in [
+            "",
+            "0",
+            "-1",
+            "64k",
+            "99999999999999999999",
+            "99999999999999g",
+        ] {
             assert!(memory_limit(wrong).is_err(), "{wrong}");
         }
     }

@@ -5,10 +5,11 @@ use std::{
     io::{self, Write as _, stdout},
 };
 
-use anyhow::Result;
+use anyhow::{Result, bail};
+use glimmer_loadgen::notation::{memory, microseconds};
 
 use super::{
-    text::{bytes, count, latency, percent, time},
+    text::{count, latency, percent},
     watch::{View, Watch},
 };
 
@@ -17,16 +18,32 @@ const HEAD_EVERY: u64 = 20;
 
 /// Prints everything about one interval.
 pub fn once(watch: &mut Watch) -> Result<()> {
-    print(&report(&watch.view()?))?;
+    let view = watch.view();
+    if let Some(why) = &view.gone {
+        bail!("{why}");
+    }
+    print(&report(&view))?;
     Ok(())
 }
 
-/// Prints a line for every interval, `most` of them if that is given.
+/// Prints a line for every interval, `most` of them if that is given. While there is no server, it says so once.
 pub fn lines(watch: &mut Watch, most: Option<u64>) -> Result<()> {
-    for number in 0..most.unwrap_or(u64::MAX) {
-        let view = watch.view()?;
-        let head = number.is_multiple_of(HEAD_EVERY).then(head);
+    let mut was_gone = false;
+    let mut printed = 0;
+    for _ in 0..most.unwrap_or(u64::MAX) {
+        let view = watch.view();
+        match &view.gone {
+            Some(why) if !was_gone => eprintln!("glimmer: {why}; trying again"),
+            None if was_gone => eprintln!("glimmer: {} answers again", view.server),
+            _ => {}
+        }
+        was_gone = view.gone.is_some();
+        if was_gone {
+            continue;
+        }
+        let head = u64::is_multiple_of(printed, HEAD_EVERY).then(head);
         let text = head.unwrap_or_default() + &line(&view);
+        printed += 1;
         if !print(&text)? {
             break;
         }
@@ -43,6 +60,7 @@ fn print(text: &str) -> io::Result<bool> {
     }
 }
 
+/// Width of a column: as wide as the longest cell, `1023 KiB`.
 const WIDTH: usize = 8;
 const HEADS: [&str; 12] = [
     "req/s", "get/s", "set/s", "hits", "items", "memory", "evict/s", "conns", "in/s", "out/s",
@@ -65,18 +83,18 @@ fn line(view: &View) -> String {
         count(found.map_or(0.0, |(_, rate)| *rate))
     };
     let [received, sent] = interval.traffic_bytes_per_s;
-    let round_trip = |us: Option<u64>| us.map_or("-".to_owned(), time);
+    let round_trip = |us: Option<u64>| us.map_or("-".to_owned(), |us| microseconds(us as f64));
     row(&[
         count(interval.requests_per_s),
         kind("get"),
         kind("set"),
         percent(interval.hit_ratio[0]),
         count(interval.items as f64),
-        bytes(interval.memory_bytes[0] as f64),
+        memory(interval.memory.used as f64),
         count(interval.evictions.0),
         interval.connections.to_string(),
-        bytes(received),
-        bytes(sent),
+        memory(received),
+        memory(sent),
         round_trip(view.latency.map(|latency| latency.p50_us)),
         round_trip(view.latency.map(|latency| latency.p99_us)),
     ])
@@ -84,7 +102,7 @@ fn line(view: &View) -> String {
 
 fn report(view: &View) -> String {
     let interval = &view.interval;
-    let mut out = format!("{}: {}\n", view.target, interval.title);
+    let mut out = format!("{}: {}\n", view.server, interval.about.join(", "));
     let mut say = |name: &str, value: String| {
         let _ = writeln!(out, "{name:<14} {value}");
     };
@@ -102,19 +120,20 @@ fn report(view: &View) -> String {
         ),
     );
     say("items", interval.items.to_string());
-    let [used, limit] = interval.memory_bytes.map(|value| bytes(value as f64));
-    say("memory", format!("{used} of {limit} bytes"));
+    let [used, limit] = [interval.memory.used, interval.memory.limit];
+    let [used, limit] = [used, limit].map(|bytes| memory(bytes as f64));
+    say("memory", format!("{used} of {limit}"));
+    for (part, bytes) in &interval.memory.parts {
+        say(&format!("  {part}"), memory(*bytes as f64));
+    }
     let (per_s, total) = interval.evictions;
     say(
         "evictions/s",
         format!("{} ({total} since the counters began)", count(per_s)),
     );
     say("connections", interval.connections.to_string());
-    let [received, sent] = interval.traffic_bytes_per_s.map(bytes);
-    say(
-        "traffic",
-        format!("{received} bytes/s in, {sent} bytes/s out"),
-    );
+    let [received, sent] = interval.traffic_bytes_per_s.map(memory);
+    say("traffic", format!("{received}/s in, {sent}/s out"));
     if let Some(cores) = interval.cores_busy {
         say("cores busy", format!("{cores:.2}"));
     }
@@ -127,7 +146,7 @@ fn report(view: &View) -> String {
         );
         say(&format!("  worker {number}"), value);
     }
-    say("round trip", latency(view.latency));
+    say("round trip", latency(view.latency).join(", "));
     for (key, times) in &interval.hot {
         say("  hot key", format!("{key} {times}"));
     }
@@ -150,14 +169,14 @@ mod tests {
             },
             ..View::default()
         };
-        let cells = |line: String| {
-            line.split_whitespace()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        };
-        let (head, line) = (cells(head()), cells(line(&view)));
-        assert_eq!(head.len(), line.len(), "{line:?}");
-        assert_eq!(line[..4], ["12k", "12k", "345", "90.0%"]);
+        let (head, line) = (head(), line(&view));
+        assert_eq!(head.chars().count(), line.chars().count(), "{line:?}");
+        assert_eq!(
+            head.trim_end().chars().count(),
+            HEADS.len() * (WIDTH + 1) - 1
+        );
+        let cells: Vec<&str> = line.split_whitespace().take(4).collect();
+        assert_eq!(cells, ["12k", "12k", "345", "90.0%"]);
     }
 
     #[test]

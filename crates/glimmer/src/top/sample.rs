@@ -47,11 +47,22 @@ pub struct Worker {
     pub connections: u64,
 }
 
+/// How a server's memory is used, in bytes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Memory {
+    /// The limit.
+    pub limit: u64,
+    /// What is taken of it: at the limit nothing more fits, and something has to leave.
+    pub used: u64,
+    /// The same by what takes it, in so far as the server says.
+    pub parts: Vec<(&'static str, u64)>,
+}
+
 /// What happened between two moments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Interval {
-    /// Name and version of the server, its process and how long it has been running.
-    pub title: String,
+    /// What the server is, its version, its process and how long it has been running.
+    pub about: Vec<String>,
     /// Requests per second.
     pub requests_per_s: f64,
     /// The same by kind; kinds that have never been asked for are left out.
@@ -60,8 +71,8 @@ pub struct Interval {
     pub hit_ratio: [Option<f64>; 2],
     /// Items now.
     pub items: u64,
-    /// Bytes of items now, and the limit.
-    pub memory_bytes: [u64; 2],
+    /// What of the limit is taken now.
+    pub memory: Memory,
     /// Evictions per second, and since the counters began.
     pub evictions: (f64, u64),
     /// Connections now.
@@ -138,8 +149,9 @@ impl Sample {
         };
         let now = |name| self.number(name).unwrap_or(0);
         Interval {
-            title: self.title(),
-            requests_per_s: whole.map(|(_, rate)| rate).sum(),
+            about: self.about(),
+            // From a positive zero: the sum of no numbers is a negative one.
+            requests_per_s: whole.fold(0.0, |sum, (_, rate)| sum + rate),
             kinds: kinds.clone(),
             hit_ratio: [
                 ratio(
@@ -149,7 +161,7 @@ impl Sample {
                 ratio(hits, all),
             ],
             items: now("curr_items"),
-            memory_bytes: [now("bytes"), now("limit_maxbytes")],
+            memory: self.memory(),
             evictions: (per_s(&["evictions"]), now("evictions")),
             connections: now("curr_connections"),
             traffic_bytes_per_s: [per_s(&["bytes_read"]), per_s(&["bytes_written"])],
@@ -161,23 +173,48 @@ impl Sample {
         }
     }
 
-    fn title(&self) -> String {
+    /// What memcached bounds are its items. This server bounds items, index and buffers together, sets memory aside for buffers from the
+    /// start, and takes the index out of the items' part; what it still has for items is what its logs hold beyond them.
+    fn memory(&self) -> Memory {
+        let items = self.number("bytes").unwrap_or(0);
+        let limit = self.number("limit_maxbytes").unwrap_or(0);
+        let for_items = self.own.get("log_bytes");
+        let for_items: Option<u64> = for_items.and_then(|bytes| bytes.parse().ok());
+        let index = self.number("hash_bytes");
+        let Some((for_items, index)) = for_items.zip(index) else {
+            return Memory {
+                limit,
+                used: items,
+                parts: vec![("items", items)],
+            };
+        };
+        Memory {
+            limit,
+            used: limit.saturating_sub(for_items.saturating_sub(items)),
+            parts: vec![
+                ("items", items),
+                ("index", index),
+                ("buffers", limit.saturating_sub(for_items + index)),
+            ],
+        }
+    }
+
+    fn about(&self) -> Vec<String> {
         let text = |name: &str| self.general.get(name).map_or("?", String::as_str);
         let up = Duration::from_secs(self.number("uptime").unwrap_or(0));
-        let mut title = format!(
-            "version {}, process {}, up {}",
-            text("version"),
-            text("pid"),
-            humantime::format_duration(up)
-        );
+        let mut about = vec![
+            format!("version {}", text("version")),
+            format!("process {}", text("pid")),
+            format!("up {}", humantime::format_duration(up)),
+        ];
         if let (Some(access), Some(evict)) = (self.own.get("access"), self.own.get("evict")) {
             let full = match evict.as_str() {
                 "none" => "store",
                 rule => rule,
             };
-            title = format!("glimmer {access} {full}, {title}");
+            about.insert(0, format!("glimmer {access} {full}"));
         }
-        title
+        about
     }
 
     fn workers(&self, earlier: &Sample, passed_s: f64) -> Vec<Worker> {
@@ -244,7 +281,8 @@ pub mod tests {
         assert_eq!(interval.kinds, [("get", 100.0), ("set", 10.0)]);
         assert_eq!(interval.hit_ratio, [Some(0.75), Some(0.8)]);
         assert_eq!(interval.evictions, (2.0, 9));
-        assert_eq!((interval.items, interval.memory_bytes), (7, [512, 1024]));
+        assert_eq!((interval.items, interval.memory.used), (7, 512));
+        assert_eq!(interval.memory.limit, 1024);
         assert_eq!(interval.cores_busy, Some(0.5));
         assert_eq!(interval.traffic_bytes_per_s, [2048.0, 0.0]);
         let worker = Worker {
@@ -253,7 +291,7 @@ pub mod tests {
             connections: 4,
         };
         assert_eq!(interval.workers, [worker]);
-        assert!(interval.title.ends_with("up 1m 1s"), "{}", interval.title);
+        assert_eq!(interval.about.last().unwrap(), "up 1m 1s");
     }
 
     #[test]
@@ -263,6 +301,35 @@ pub mod tests {
         assert!(!sample(first, 1, "pid=2, cmd_get=200", "").follows(&before));
         assert!(!sample(first, 1, "pid=1, cmd_get=0", "").follows(&before));
         assert!(sample(first, 1, "pid=1, cmd_get=100", "").follows(&before));
+    }
+
+    #[test]
+    fn memory_is_full_when_its_items_part_is() {
+        let first = Instant::now();
+        let general = |items: u64| {
+            format!("pid=1, bytes={items}, hash_bytes=8656256, limit_maxbytes=67108864")
+        };
+        let memory = |items| {
+            let mut sample = sample(first, 0, &general(items), "");
+            sample.own = BTreeMap::from([("log_bytes".to_owned(), "51616384".to_owned())]);
+            sample.memory()
+        };
+        let full = memory(51_310_600);
+        assert!(full.used as f64 > 0.99 * full.limit as f64, "{full:?}");
+        assert_eq!(full.parts[0], ("items", 51_310_600));
+        let sum = |memory: &Memory| memory.parts.iter().map(|(_, bytes)| bytes).sum::<u64>();
+        assert_eq!(full.used, sum(&full));
+        let empty = memory(0);
+        assert_eq!(empty.used, 67_108_864 - 51_616_384);
+        assert_eq!(empty.used, sum(&empty));
+    }
+
+    #[test]
+    fn nothing_asked_for_is_no_negative_rate() {
+        let first = Instant::now();
+        let before = sample(first, 0, "pid=1", "");
+        let interval = sample(first, 1000, "pid=1", "").since(&before);
+        assert!(interval.requests_per_s.is_sign_positive());
     }
 
     #[test]

@@ -1,26 +1,15 @@
 //! Numbers as they are shown.
 
+use glimmer_loadgen::notation::microseconds;
+
 use super::latency::Latency;
 
 /// A number with a unit's letter: `950`, `1.2k`, `34M`.
 pub fn count(value: f64) -> String {
-    let units = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
-    scaled(value, &units)
-}
-
-/// Bytes: `512`, `1.0Ki`, `64Mi`.
-pub fn bytes(value: f64) -> String {
-    let units = [
-        (f64::from(1u32 << 30) * 1024.0, "Ti"),
-        (f64::from(1u32 << 30), "Gi"),
-        (f64::from(1u32 << 20), "Mi"),
-        (f64::from(1u32 << 10), "Ki"),
-    ];
-    scaled(value, &units)
-}
-
-fn scaled(value: f64, units: &[(f64, &str)]) -> String {
-    match units.iter().find(|(unit, _)| value >= *unit) {
+    const UNITS: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+    // Adding zero makes a negative zero, the sum of nothing, a positive one.
+    let value = value + 0.0;
+    match UNITS.iter().find(|(unit, _)| value >= *unit) {
         Some((unit, name)) if value < 10.0 * unit => format!("{:.1}{name}", value / unit),
         Some((unit, name)) => format!("{:.0}{name}", value / unit),
         None => format!("{value:.0}"),
@@ -32,29 +21,43 @@ pub fn percent(part: Option<f64>) -> String {
     part.map_or("-".to_owned(), |part| format!("{:.1}%", part * 100.0))
 }
 
-/// Microseconds, or milliseconds from ten of them on.
-pub fn time(us: u64) -> String {
-    match us {
-        0..10_000 => format!("{us} µs"),
-        _ => format!("{:.1} ms", us as f64 / 1e3),
-    }
+/// Percentiles, one after another.
+pub fn latency(latency: Option<Latency>) -> Vec<String> {
+    let Some(latency) = latency else {
+        return vec!["-".to_owned()];
+    };
+    let time = |us: u64| microseconds(us as f64);
+    vec![
+        format!("p50 {}", time(latency.p50_us)),
+        format!("p99 {}", time(latency.p99_us)),
+        format!("longest {}", time(latency.max_us)),
+        format!("of {}", latency.count),
+    ]
 }
 
-/// Percentiles in a line.
-pub fn latency(latency: Option<Latency>) -> String {
-    match latency {
-        Some(Latency {
-            p50_us,
-            p99_us,
-            max_us,
-            count,
-        }) => format!(
-            "p50 {}, p99 {}, longest {} of {count}",
-            time(p50_us),
-            time(p99_us),
-            time(max_us)
-        ),
-        None => "-".to_owned(),
+/// The first of these fields, as many as fit into `width` side by side. A field that does not fit whole is left out, and so are
+/// those after it: half a number is a wrong number.
+pub fn fit(fields: &[String], between: &str, width: usize) -> String {
+    let mut line = String::new();
+    for field in fields {
+        let joined = match line.is_empty() {
+            true => field.clone(),
+            false => format!("{line}{between}{field}"),
+        };
+        if joined.chars().count() > width {
+            break;
+        }
+        line = joined;
+    }
+    line
+}
+
+/// A name that is cut where it does not fit, and shows that it is.
+pub fn cut(name: &str, width: usize) -> String {
+    match name.chars().count() <= width {
+        true => name.to_owned(),
+        false if width == 0 => String::new(),
+        false => name.chars().take(width - 1).chain(['…']).collect(),
     }
 }
 
@@ -65,17 +68,23 @@ mod tests {
     #[test]
     fn numbers_are_short() {
         assert_eq!(
-            [0.0, 950.0, 1234.0, 56_789.0, 3.4e6].map(count),
-            ["0", "950", "1.2k", "57k", "3.4M"]
-        );
-        assert_eq!(
-            [512.0, 1024.0, 67_108_864.0].map(bytes),
-            ["512", "1.0Ki", "64Mi"]
+            [-0.0, 0.0, 950.0, 1234.0, 56_789.0, 3.4e6].map(count),
+            ["0", "0", "950", "1.2k", "57k", "3.4M"]
         );
         assert_eq!([Some(0.905), None].map(percent), ["90.5%", "-"]);
+    }
+
+    #[test]
+    fn fields_are_whole_or_not_there() {
+        let fields = ["version 1", "process 29684", "up 5s"].map(str::to_owned);
+        assert_eq!(fit(&fields, ", ", 100), "version 1, process 29684, up 5s");
+        assert_eq!(fit(&fields, ", ", 24), "version 1, process 29684");
+        assert_eq!(fit(&fields, ", ", 23), "version 1");
+        assert_eq!(fit(&fields, ", ", 8), "");
         assert_eq!(
-            [80, 9999, 12_345].map(time),
-            ["80 µs", "9999 µs", "12.3 ms"]
+            ["user:17", "user:1"].map(|key| cut(key, 6)),
+            ["user:…", "user:1"]
         );
+        assert_eq!(cut("x", 0), "");
     }
 }

@@ -1,4 +1,5 @@
-//! Looks at the server every interval, and sends it a small request in between to see how long it takes.
+//! Looks at the server every interval, and sends it a small request in between to see how long it takes. A server that goes away is
+//! looked for again every interval.
 
 use std::{
     collections::VecDeque,
@@ -6,10 +7,11 @@ use std::{
 };
 
 use anyhow::Result;
+use glimmer_loadgen::driver::Location;
 
 use super::{
     latency::{Latency, Probes},
-    link::{Link, Target},
+    link::Link,
     sample::{Interval, Sample},
 };
 
@@ -22,96 +24,140 @@ const HISTORY: usize = 512;
 #[derive(Clone, Debug, Default)]
 pub struct View {
     /// The server's address.
-    pub target: String,
-    /// The last interval.
+    pub server: String,
+    /// The last interval in which there was a server.
     pub interval: Interval,
-    /// Requests per second of the intervals so far, the newest last.
-    pub history: VecDeque<u64>,
+    /// Length of an interval in seconds.
+    pub interval_s: f64,
+    /// Requests per second of the intervals so far, the newest last; nothing for those in which there was no server.
+    pub history: VecDeque<Option<u64>>,
     /// Round trips of the last minute or so.
     pub latency: Option<Latency>,
+    /// Why there is no server now.
+    pub gone: Option<String>,
 }
 
-/// A server that is watched.
-pub struct Watch {
-    target: Target,
-    interval: Duration,
+/// What is known of a server that answers.
+struct Session {
+    link: Link,
     /// Its own connection, so that a long answer to `stats` is not taken for the latency of a request.
     probe: Link,
-    link: Link,
     last: Sample,
-    next: Instant,
-    next_probe: Instant,
-    probes: Probes,
-    history: VecDeque<u64>,
 }
 
-impl Watch {
-    /// Connects and takes the first look.
-    pub fn start(target: Target, interval: Duration) -> Result<Watch> {
-        let mut link = Link::open(&target)?;
-        let probe = Link::open(&target)?;
+impl Session {
+    fn start(server: &Location) -> Result<Session> {
+        let mut link = Link::open(server)?;
+        let probe = Link::open(server)?;
         let last = Sample::take(&mut link)?;
-        let now = Instant::now();
-        Ok(Watch {
-            target,
-            interval,
-            probe,
-            link,
-            last,
-            next: now + interval,
-            next_probe: now,
-            probes: Probes::default(),
-            history: VecDeque::new(),
-        })
+        Ok(Session { link, probe, last })
     }
 
-    /// Does what is due, and says how long nothing more will be.
-    pub fn turn(&mut self) -> Result<(Option<View>, Duration)> {
-        let now = Instant::now();
-        if now >= self.next_probe {
-            self.probes.add(self.probe.round_trip()?);
-            self.next_probe = now + PROBE_EVERY;
-        }
-        let mut view = None;
-        if now >= self.next {
-            view = Some(self.look()?);
-            self.next = (self.next + self.interval).max(now);
-        }
-        let due = self.next.min(self.next_probe);
-        Ok((view, due.saturating_duration_since(Instant::now())))
-    }
-
-    /// Waits for the end of an interval.
-    pub fn view(&mut self) -> Result<View> {
-        loop {
-            let (view, idle) = self.turn()?;
-            if let Some(view) = view {
-                return Ok(view);
-            }
-            std::thread::sleep(idle);
-        }
-    }
-
-    fn look(&mut self) -> Result<View> {
+    fn look(&mut self) -> Result<Interval> {
         let sample = Sample::take(&mut self.link)?;
-        // After a restart or a reset of the counters the first interval says nothing.
+        // After a reset of the counters the first interval says nothing.
         let earlier = match sample.follows(&self.last) {
             true => &self.last,
             false => &sample,
         };
         let interval = sample.since(earlier);
         self.last = sample;
-        if self.history.len() == HISTORY {
-            self.history.pop_front();
-        }
-        self.history.push_back(interval.requests_per_s as u64);
+        Ok(interval)
+    }
+}
+
+/// A server that is watched.
+pub struct Watch {
+    server: Location,
+    interval: Duration,
+    session: Option<Session>,
+    next: Instant,
+    next_probe: Instant,
+    probes: Probes,
+    view: View,
+}
+
+impl Watch {
+    /// Connects and takes the first look.
+    pub fn start(server: Location, interval: Duration) -> Result<Watch> {
+        let session = Session::start(&server)?;
+        let now = Instant::now();
         let view = View {
-            target: self.target.to_string(),
-            interval,
-            history: self.history.clone(),
-            latency: self.probes.latency(),
+            server: server.to_string(),
+            interval_s: interval.as_secs_f64(),
+            ..View::default()
         };
+        Ok(Watch {
+            server,
+            interval,
+            session: Some(session),
+            next: now + interval,
+            next_probe: now,
+            probes: Probes::default(),
+            view,
+        })
+    }
+
+    /// Waits for the end of an interval, whether or not there is a server.
+    pub fn view(&mut self) -> View {
+        loop {
+            let now = Instant::now();
+            if now >= self.next_probe {
+                self.next_probe = now + PROBE_EVERY;
+                self.probe();
+            }
+            if now >= self.next {
+                self.look();
+                self.next = (self.next + self.interval).max(now);
+                return self.view.clone();
+            }
+            let due = self.next.min(self.next_probe);
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        }
+    }
+
+    fn probe(&mut self) {
+        let Some(session) = &mut self.session else {
+            return;
+        };
+        match session.probe.round_trip() {
+            Ok(round_trip) => self.probes.add(round_trip),
+            Err(error) => self.lost(&error),
+        }
+    }
+
+    fn look(&mut self) {
+        let seen = match &mut self.session {
+            Some(session) => session.look().map(Some),
+            None => Session::start(&self.server).map(|session| {
+                self.session = Some(session);
+                self.view.gone = None;
+                None
+            }),
+        };
+        let requests_per_s = match seen {
+            Ok(Some(interval)) => {
+                self.view.interval = interval;
+                Some(self.view.interval.requests_per_s as u64)
+            }
+            // There is a server again; what it did in this interval is not known.
+            Ok(None) => None,
+            Err(error) => {
+                self.lost(&error);
+                None
+            }
+        };
+        let history = &mut self.view.history;
+        if history.len() == HISTORY {
+            history.pop_front();
+        }
+        history.push_back(requests_per_s);
+        self.view.latency = self.probes.latency();
         self.probes.next_interval();
-        Ok(view)
+    }
+
+    fn lost(&mut self, error: &anyhow::Error) {
+        self.session = None;
+        self.view.gone = Some(format!("{error:#}"));
     }
 }

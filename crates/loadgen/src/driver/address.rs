@@ -1,11 +1,6 @@
 //! Where a server is, and what it speaks.
 
-use std::{
-    fmt,
-    net::SocketAddr,
-    os::fd::AsFd,
-    path::PathBuf,
-};
+use std::{fmt, net::SocketAddr, os::fd::AsFd, path::PathBuf};
 
 use anyhow::{Result, bail};
 use serde::{Serialize, Serializer};

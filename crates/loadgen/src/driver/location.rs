@@ -122,7 +122,15 @@ mod tests {
             assert_eq!(whole.parse(), Ok(location), "{whole}");
         }
         assert_eq!(Location::default().to_string(), "127.0.0.1:11211");
-        for wrong in ["", ":1", "cache:port", "cache:0", "cache:70000", "unix:", "udp:"] {
+        for wrong in [
+            "",
+            ":1",
+            "cache:port",
+            "cache:0",
+            "cache:70000",
+            "unix:",
+            "udp:",
+        ] {
             assert!(wrong.parse::<Location>().is_err(), "{wrong}");
         }
     }
@@ -134,6 +142,9 @@ mod tests {
         assert_eq!(address, Address::Udp("127.0.0.1:5".parse().unwrap()));
         assert_eq!(resolve("unix:/a").unwrap(), Address::Unix("/a".into()));
         let error = resolve("no-such-host.invalid:1").unwrap_err();
-        assert!(error.to_string().contains("no-such-host.invalid"), "{error:#}");
+        assert!(
+            error.to_string().contains("no-such-host.invalid"),
+            "{error:#}"
+        );
     }
 }

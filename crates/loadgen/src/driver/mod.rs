@@ -20,8 +20,8 @@ use anyhow::Result;
 
 pub use address::{Address, Dialect, Job, Target};
 pub use binary::Binary;
-pub use location::{Location, PORT_DEFAULT};
 pub use datagrams::Datagrams;
+pub use location::{Location, PORT_DEFAULT};
 pub use meta::Meta;
 pub use native::{Native, Way};
 pub use poll::Poll;
