@@ -7,7 +7,7 @@ use crate::{Columns, Data, Point, Row, Shape};
 
 /// The only panel.
 pub const PANEL: &str = "";
-const P99: &str = "p99, us";
+const P99: &str = "p99, µs";
 /// A latency up to so many times another is similar to it.
 const SIMILAR: f64 = 2.0;
 
@@ -16,7 +16,7 @@ pub const COLUMNS: Columns = Columns {
     panel: "panel",
     series: "system",
     x: "offered requests per s",
-    y: "median latency, us",
+    y: "median latency, µs",
 };
 
 /// Requests that arrive one by one, whatever became of those before; the client spins until the next is due.

@@ -22,7 +22,8 @@ $ glimmer figure all --docs
 
 For each figure: what the paper concludes from it, our picture, the paper's numbers beside ours, and a verdict on every claim. A claim that does not hold
 fails the command. What it is held against stands behind the verdict: less than the paper's number where the machine, the other end or the question is another. Absolute numbers are those of the machine named below each figure; what is compared with the papers is the shape: who wins, by
-roughly what factor, and where a curve bends. Bars are medians, with the range of the repetitions. `glimmer figure NAME` measures one of them,
+roughly what factor, and where a curve bends. Hollow marks are numbers that the paper's text or tables state, never read off its plots; below each picture stands
+which, and what its error bars are. `glimmer figure NAME` measures one of them,
 `glimmer figure list` names them all.
 ";
 

@@ -6,7 +6,10 @@ use glimmer_loadgen::{
     stalling::{CONNECTIONS, Loop, SECOND_NS, SERVICE_NS, STALL_NS, observe, predicted_ns},
 };
 
-use crate::{Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec, plot::Plot};
+use crate::{
+    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    plot::{Plot, Unit},
+};
 
 /// Requests per second of the open loop, by panel.
 const RATES: [(f64, &str); 2] = [
@@ -35,7 +38,7 @@ impl Figure for CoordinatedOmission {
             source: "no paper's figure: why latencies are taken from an open loop here",
             claim: "Requests arrive whether the server stalls or not. A closed loop waits for each reply before it sends on, so that a stall stops it from sending: it sees each \
                     stall once per connection, and a percentile hides that.",
-            here: "A model of a server that does nothing in the first tenth of every second and otherwise one request in 10 us, under the loops that measure real servers, in time that is \
+            here: "A model of a server that does nothing in the first tenth of every second and otherwise one request in 10 µs, under the loops that measure real servers, in time that is \
                    counted and not waited for. Eight connections; Poisson arrivals in the open loop.",
             kind: Kind::Exact,
             needs: Needs {
@@ -50,7 +53,8 @@ impl Figure for CoordinatedOmission {
                 x: "one request in so many is slower",
                 y: "latency, ms",
             },
-            plot: Plot::lines("one request in so many is slower", "latency, ms")
+            plot: Plot::lines("one request in so many is slower", "latency")
+                .unit(Unit::Milliseconds)
                 .log_x()
                 .log_y(),
         }

@@ -9,7 +9,9 @@ use glimmer_loadgen::store_alone::{
 };
 
 use crate::{
-    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec, plot::Plot, workload::Mix,
+    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    plot::{Mark, Plot},
+    workload::Mix,
 };
 
 /// The paper's cache sizes in MB.
@@ -68,6 +70,44 @@ const fn mirror(index: IndexKind, replacement: ReplacementKind, locks: LockKind)
     }
 }
 
+/// MemC3's Table 3, by size of the cache: million items stored, and GETs missed in percent.
+const PAPER: [(&str, [f64; 6], [f64; 6]); 4] = [
+    (
+        CHAINING_LRU,
+        [0.60, 1.20, 2.40, 4.79, 9.59, 19.17],
+        [36.34, 31.91, 27.27, 22.30, 16.80, 10.44],
+    ),
+    (
+        CUCKOO_LRU,
+        [0.65, 1.29, 2.58, 5.16, 10.32, 20.65],
+        [35.87, 31.42, 26.76, 21.74, 16.16, 9.80],
+    ),
+    (
+        CHAINING_CLOCK,
+        [0.76, 1.53, 3.05, 6.10, 12.20, 24.41],
+        [37.07, 32.51, 27.63, 22.20, 15.96, 8.54],
+    ),
+    (
+        CUCKOO_CLOCK,
+        [0.84, 1.68, 3.35, 6.71, 13.42, 26.84],
+        [36.46, 31.86, 26.92, 21.38, 14.68, 7.89],
+    ),
+];
+/// Caches and requests are this much smaller than the paper's.
+const SCALE: u32 = 32;
+
+fn paper() -> Vec<Mark> {
+    let mut marks = Vec::new();
+    for (cache, stored, missed) in PAPER {
+        for (size, (stored, missed)) in SIZES_MB.into_iter().zip(stored.into_iter().zip(missed)) {
+            let stored = stored * 1e6 / f64::from(SCALE);
+            marks.push(Mark::point(STORED, cache, size, stored));
+            marks.push(Mark::point(MISSED, cache, size, missed));
+        }
+    }
+    marks
+}
+
 /// The figure.
 pub struct MissRatio;
 
@@ -97,12 +137,15 @@ impl Figure for MissRatio {
                 x: "the paper's cache size, MB",
                 y: "value",
             },
-            plot: Plot::lines("the paper's cache size, MB", "").log_x(),
+            plot: Plot::lines("the paper's cache size, MB", "").log_x().paper(
+                "MemC3, Table 3; items over 32, as the caches here are that much smaller",
+                paper(),
+            ),
         }
     }
 
     fn measure(&self, run: &mut Run<'_>) -> Result<()> {
-        let scale = run.pick(32, 2_048);
+        let scale = run.pick(SCALE, 2_048);
         let keys = REQUESTS / scale;
         let mut lists = None;
         for size_mb in SIZES_MB {

@@ -7,7 +7,7 @@ use glimmer_loadgen::load::{Arrivals, Idle, Pace};
 
 use crate::{
     Columns, Data, Figure, Kind, Needs, Point, Row, Run, Shape, Spec,
-    plot::Plot,
+    plot::{Mark, Plot},
     systems::{Items, Running, System},
     workload::Mix,
 };
@@ -88,7 +88,14 @@ impl Figure for Bursts {
             },
             plot: Plot::lines("requests per second of the core", "")
                 .log_x()
-                .log_y(),
+                .log_y()
+                .paper(
+                    "MICA §5.2: packets per I/O of the most loaded core at the highest rate, 10.2 uniform and 17.3 skewed",
+                    vec![
+                        Mark::end(BURSTS, "uniform, most loaded core", 10.2),
+                        Mark::end(BURSTS, "skewed, most loaded core", 17.3),
+                    ],
+                ),
         }
     }
 

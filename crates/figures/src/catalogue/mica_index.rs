@@ -11,7 +11,10 @@ use glimmer_store::{
     memory::{PagePolicy, ZeroedSlice},
 };
 
-use crate::{Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec, plot::Plot};
+use crate::{
+    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    plot::{Mark, Plot},
+};
 
 const SPARES_PERCENT: [usize; 6] = [1, 2, 5, 10, 20, 50];
 /// The paper's share of spare buckets.
@@ -92,7 +95,12 @@ impl Figure for BulkChaining {
                 x: "spare buckets, % of the main buckets",
                 y: "percent",
             },
-            plot: Plot::lines("spare buckets, % of the main buckets", "%").log_x(),
+            plot: Plot::lines("spare buckets, % of the main buckets", "%")
+                .log_x()
+                .paper(
+                    "MICA §4.3.3: main buckets store about 95% of the items",
+                    vec![Mark::point(PANEL, MAIN, JUDGED_PERCENT, 95.0)],
+                ),
         }
     }
 

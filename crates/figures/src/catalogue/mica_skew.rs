@@ -6,7 +6,10 @@ use anyhow::Result;
 use glimmer_base::Seed;
 use glimmer_loadgen::machine;
 
-use crate::{Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec, plot::Plot};
+use crate::{
+    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    plot::{Mark, Plot},
+};
 
 /// Keys of the paper's population.
 const KEYS: u64 = 192 << 20;
@@ -57,7 +60,10 @@ impl Figure for PartitionSkew {
                 x: "partition or quantile",
                 y: "load over the average partition's",
             },
-            plot: Plot::bars("", "times the average partition"),
+            plot: Plot::bars("", "times the average partition").paper(
+                "MICA §4.1.1: the most popular of 16 partitions is 53% above the average",
+                vec![Mark::bar(LOADS, KEYHASH, "1", 1.53)],
+            ),
         }
     }
 

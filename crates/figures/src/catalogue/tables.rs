@@ -154,7 +154,7 @@ impl Figure for Tables {
                 x: "load",
                 y: "operations per s",
             },
-            plot: Plot::bars("", "operations per second").columns(1),
+            plot: Plot::ranks("operations per second").columns(1),
         }
     }
 

@@ -1,87 +1,110 @@
 //! Groups of bars, one group for each word of the horizontal axis, one colour for each series.
 
 use anyhow::Result;
-use plotters::{coord::Shift, prelude::*};
+use plotters::prelude::*;
 
-use super::{Plot, scale, style};
-use crate::Data;
+use super::{
+    Panel,
+    axis::Axis,
+    paper::At,
+    sheet::{self, Place, Sheet},
+    style,
+};
+use crate::data::X;
 
 /// Part of a group's place that its bars fill.
 const FILLED: f64 = 0.8;
+/// Lines that the word below a group may take.
+const WORD_LINES: i32 = 3;
+/// Height of such a line.
+const WORD_LINE: i32 = 14;
 
-/// Draws one panel. `shared` is the largest value of all panels if they share their vertical scale.
-pub fn draw<DB: DrawingBackend>(
-    area: &DrawingArea<DB, Shift>,
-    plot: &Plot,
-    data: &Data,
-    panel: &str,
-    series: &[&str],
-    shared: Option<f64>,
-) -> Result<()>
-where
-    DB::ErrorType: 'static,
-{
-    let places = data.places(panel);
-    let rows = data.rows.iter().filter(|row| row.panel == panel);
-    let largest = rows.map(|row| row.whiskers().1).fold(0.0, f64::max);
-    let top = scale::top(shared.unwrap_or(largest));
+/// Least width of the panel at which no word below a group touches the next, and none has to be broken within itself.
+pub fn width(panel: &Panel<'_>) -> i32 {
+    let places = panel.data.places(panel.name);
+    let longest = |place: &&X| {
+        let text = place.to_string();
+        let words = text.split(' ').map(style::text_width);
+        // What has three words or more is broken into as many lines.
+        words
+            .max()
+            .unwrap_or(0)
+            .max(style::text_width(&text) / WORD_LINES)
+    };
+    let word = places.iter().map(longest).max().unwrap_or(0) + 8;
+    word * places.len() as i32 + 80
+}
 
-    let mut chart = ChartBuilder::on(area);
-    chart.margin(10).x_label_area_size(40).y_label_area_size(58);
-    if !panel.is_empty() {
-        chart.caption(panel, style::text());
-    }
-    let mut chart = chart.build_cartesian_2d(0.0..places.len().max(1) as f64, 0.0..top)?;
-    chart
-        .configure_mesh()
-        .disable_x_mesh()
-        .x_labels(0)
-        .light_line_style(WHITE)
-        .bold_line_style(BLACK.mix(0.12))
-        .axis_style(BLACK.mix(0.6))
-        .label_style(style::text())
-        .axis_desc_style(style::text())
-        .x_desc(&plot.x)
-        .y_desc(&plot.y)
-        .y_labels(6)
-        .y_label_formatter(&|value| scale::label(*value))
-        .draw()?;
+/// Draws one panel. `largest` is the largest value of its scale.
+pub fn draw(sheet: &Sheet<'_>, whole: Place, panel: &Panel<'_>, values: &[f64]) -> Result<()> {
+    let data = panel.data;
+    let places = data.places(panel.name);
+    let axis = Axis::linear(values, panel.plot.unit);
+    let plot = whole.within([
+        sheet::room_for(&axis),
+        sheet::ABOVE,
+        sheet::RIGHT,
+        sheet::BELOW + 8,
+    ]);
+    sheet::heads(sheet, whole, plot, panel.name, &panel.plot.y)?;
+    sheet::vertical(sheet, plot, &axis)?;
+    sheet::line(
+        sheet,
+        (plot.left, plot.bottom()),
+        (plot.right(), plot.bottom()),
+        style::FRAME,
+    )?;
+    sheet::write(
+        sheet,
+        &panel.plot.x,
+        (plot.x(0.5), whole.bottom() - 8),
+        style::centred(),
+    )?;
 
     // A series that this panel lacks leaves no gap in its groups.
-    let here: Vec<(usize, &str)> = series
+    let here: Vec<(usize, &str)> = panel
+        .series
         .iter()
         .enumerate()
-        .filter(|(_, series)| data.line(panel, series).next().is_some())
+        .filter(|(_, series)| data.line(panel.name, series).next().is_some())
         .map(|(place, series)| (place, *series))
         .collect();
-    let width = FILLED / here.len().max(1) as f64;
+    let group_width = 1.0 / places.len().max(1) as f64;
+    let width = FILLED * group_width / here.len().max(1) as f64;
+    let y = |value: f64| plot.y(axis.part(value));
     for (group, place) in places.iter().enumerate() {
-        let start = group as f64 + (1.0 - FILLED) / 2.0;
+        let start = (group as f64 + (1.0 - FILLED) / 2.0) * group_width;
         for (bar, (colour, series)) in here.iter().enumerate() {
-            let Some(row) = data.row(panel, series, (*place).clone()) else {
-                continue;
-            };
             let (left, right) = (
                 start + bar as f64 * width,
                 start + (bar as f64 + 0.9) * width,
             );
-            let median = row.spread().median;
-            let colour = style::colour(*colour).filled();
-            chart.draw_series([Rectangle::new([(left, 0.0), (right, median)], colour)])?;
-            let (low, high) = row.whiskers();
-            if low < high {
-                let middle = (left + right) / 2.0;
-                let thin = BLACK.mix(0.7).stroke_width(1);
-                chart.draw_series([PathElement::new([(middle, low), (middle, high)], thin)])?;
+            let (left, right) = (plot.x(left), plot.x(right));
+            let middle = (left + right) / 2;
+            if let Some(row) = data.row(panel.name, series, (*place).clone()) {
+                let corners = [(left, y(row.spread().median)), (right, plot.bottom())];
+                sheet.draw(&Rectangle::new(corners, style::colour(*colour).filled()))?;
+                let (low, high) = row.whiskers();
+                if low < high {
+                    sheet::line(sheet, (middle, y(low)), (middle, y(high)), style::THIN)?;
+                }
+            }
+            for mark in panel.marks(series) {
+                let is_here =
+                    matches!((mark.at, place), (At::Word(word), X::Word(here)) if word == here);
+                if is_here {
+                    let ys = (y(mark.range.0), y(mark.range.1));
+                    sheet::hollow(sheet, middle, ys, style::PAPER)?;
+                }
             }
         }
-        let (x, y) = chart.backend_coord(&(group as f64 + 0.5, 0.0));
-        let (left, upper) = area.get_base_pixel();
-        area.draw(&Text::new(
-            place.to_string(),
-            (x - left, y - upper + 11),
-            style::centred(),
-        ))?;
+        let room = (f64::from(plot.width) * group_width) as i32 - 6;
+        let middle = plot.x((group as f64 + 0.5) * group_width);
+        let lines = sheet::broken(&place.to_string(), room);
+        for (row, text) in lines.iter().enumerate() {
+            let below = plot.bottom() + 12 + row as i32 * WORD_LINE;
+            sheet::write(sheet, text, (middle, below), style::centred())?;
+        }
     }
     Ok(())
 }

@@ -1,76 +1,128 @@
-//! The names of all series below the picture, each with its colour.
+//! Below the picture: the names of all series, each with its colour and shape, and what error bars and hollow marks mean.
 
 use anyhow::Result;
-use plotters::{coord::Shift, prelude::*};
+use plotters::prelude::*;
 
-use super::{Form, style};
+use super::{
+    Form, Plot, lines,
+    sheet::{self, Place, Sheet},
+    style,
+};
+use crate::Data;
 
-const ROW_HEIGHT: u32 = 20;
-const MARGIN: u32 = 8;
-const MARK_WIDTH: i32 = 18;
+const ROW: i32 = 20;
+const MARGIN: i32 = 8;
+const MARK_WIDTH: i32 = 22;
 const GAP: i32 = 22;
 
-/// Places of all entries, and the number of rows they take.
-fn places(series: &[&str], width: u32) -> (Vec<(i32, i32)>, u32) {
-    let (mut places, mut x, mut row) = (Vec::new(), GAP, 0);
-    for name in series {
-        let wide = text_width(name) + MARK_WIDTH + GAP;
-        if x + wide > width as i32 && x > GAP {
-            (x, row) = (GAP, row + 1);
-        }
-        places.push((x, (row * ROW_HEIGHT + ROW_HEIGHT / 2) as i32));
-        x += wide;
-    }
-    (places, row + 1)
+/// Everything that stands below a picture.
+pub struct Legend<'a> {
+    plot: &'a Plot,
+    series: &'a [&'a str],
+    /// Places of the series' names, from the upper left corner.
+    places: Vec<(i32, i32)>,
+    /// What the picture's signs mean, broken into lines; the first line of what hollow marks mean is marked so.
+    notes: Vec<(bool, String)>,
+    /// The height of all of it.
+    pub height: i32,
 }
 
-fn text_width(text: &str) -> i32 {
-    let size = style::text().font.box_size(text);
-    // Without metrics, an average width serves.
-    size.map_or(text.chars().count() as i32 * 7, |(width, _)| width as i32)
-}
-
-/// Height of the legend in pixels. One series alone needs none.
-pub fn height(series: &[&str], width: u32) -> u32 {
-    if series.len() < 2 {
-        return MARGIN;
-    }
-    places(series, width).1 * ROW_HEIGHT + MARGIN
-}
-
-/// Draws it.
-pub fn draw<DB: DrawingBackend>(
-    area: &DrawingArea<DB, Shift>,
-    form: Form,
-    series: &[&str],
-) -> Result<()>
-where
-    DB::ErrorType: 'static,
-{
-    if series.len() < 2 {
-        return Ok(());
-    }
-    let (places, _) = places(series, area.dim_in_pixel().0);
-    for (place, (name, (x, y))) in series.iter().zip(places).enumerate() {
-        let colour = style::colour(place);
-        match form {
-            Form::Bars => area.draw(&Rectangle::new(
-                [(x, y - 6), (x + 12, y + 6)],
-                colour.filled(),
-            ))?,
-            Form::Lines => {
-                area.draw(&PathElement::new(
-                    [(x - 2, y), (x + 14, y)],
-                    colour.stroke_width(2),
-                ))?;
-                area.draw(&Circle::new((x + 6, y), 3, colour.filled()))?;
+impl<'a> Legend<'a> {
+    /// The legend of a picture of this width.
+    pub fn new(plot: &'a Plot, data: &Data, series: &'a [&'a str], width: i32) -> Legend<'a> {
+        let (mut places, mut x, mut row) = (Vec::new(), GAP, 0);
+        // One series alone needs no name, and named bars have theirs.
+        let is_named = plot.form != Form::Ranks && series.len() > 1;
+        for name in series.iter().filter(|_| is_named) {
+            let wide = style::text_width(name) + MARK_WIDTH + GAP;
+            if x + wide > width && x > GAP {
+                (x, row) = (GAP, row + 1);
             }
+            places.push((x, row * ROW + ROW / 2));
+            x += wide;
         }
-        area.draw(&Text::new(
-            (*name).to_owned(),
-            (x + MARK_WIDTH, y - 6),
-            style::text(),
-        ))?;
+        let rows = if is_named { row + 1 } else { 0 };
+        let room = width - 2 * GAP - MARK_WIDTH;
+        let mut notes = Vec::new();
+        for (is_paper, text) in [
+            (false, error_bars(plot, data)),
+            (
+                true,
+                plot.paper
+                    .as_ref()
+                    .map(|paper| format!("hollow: {}", paper.source)),
+            ),
+        ] {
+            let lines = text.iter().flat_map(|text| sheet::broken(text, room));
+            notes.extend(
+                lines
+                    .enumerate()
+                    .map(|(at, line)| (is_paper && at == 0, line)),
+            );
+        }
+        Legend {
+            plot,
+            series,
+            places,
+            height: (rows + notes.len() as i32) * ROW + MARGIN,
+            notes,
+        }
     }
-    Ok(())
+
+    /// Draws it.
+    pub fn draw(&self, sheet: &Sheet<'_>, at: Place) -> Result<()> {
+        let mut below = at.top;
+        for (place, (name, &(x, y))) in self.series.iter().zip(&self.places).enumerate() {
+            let (x, y) = (at.left + x, at.top + y);
+            let colour = style::colour(place);
+            match self.plot.form {
+                Form::Lines => {
+                    sheet::line(sheet, (x - 2, y), (x + 16, y), colour.stroke_width(2))?;
+                    lines::draw_point(sheet, place, (x + 7, y))?;
+                }
+                Form::Bars | Form::Ranks => {
+                    let corners = [(x, y - 6), (x + 12, y + 6)];
+                    sheet.draw(&Rectangle::new(corners, colour.filled()))?;
+                }
+            }
+            sheet::write(sheet, name, (x + MARK_WIDTH, y), style::left())?;
+            below = y + ROW / 2;
+        }
+        for (row, (is_hollow, text)) in self.notes.iter().enumerate() {
+            let y = below + row as i32 * ROW + ROW / 2;
+            if *is_hollow {
+                sheet::hollow(sheet, at.left + GAP + 7, (y, y), style::PAPER)?;
+            }
+            sheet::write(sheet, text, (at.left + GAP + MARK_WIDTH, y), style::left())?;
+        }
+        Ok(())
+    }
+}
+
+/// What the error bars of a picture mean, if it has any.
+pub fn error_bars(plot: &Plot, data: &Data) -> Option<String> {
+    let of = match plot.form {
+        Form::Lines => "points",
+        Form::Bars | Form::Ranks => "bars",
+    };
+    let drawn = data.rows.iter().filter(|row| {
+        let (low, high) = row.whiskers();
+        low < high
+    });
+    let repetitions: Vec<usize> = drawn.map(|row| row.samples.len()).collect();
+    let (least, most) = (repetitions.iter().min()?, repetitions.iter().max()?);
+    let given = data
+        .rows
+        .iter()
+        .any(|row| row.also(crate::Row::LOW).is_some());
+    let count = match least == most {
+        true => most.to_string(),
+        false => format!("{least} to {most}"),
+    };
+    Some(match given {
+        true => format!("{of}: medians; thin lines: from the 5th to the 95th percentile"),
+        false => format!(
+            "{of}: medians of {count} repetitions; thin lines: from the smallest to the largest of them"
+        ),
+    })
 }

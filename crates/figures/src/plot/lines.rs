@@ -1,129 +1,106 @@
-//! Lines over a scale, each point with its bar of error.
+//! Lines over a scale, each point with its error bar.
 
 use anyhow::Result;
-use plotters::{
-    coord::{
-        Shift,
-        ranged1d::{AsRangedCoord, ValueFormatter},
-    },
-    prelude::*,
+use plotters::prelude::*;
+
+use super::{
+    Panel,
+    axis::{Axis, Unit},
+    paper::At,
+    sheet::{self, Place, Sheet},
+    style,
 };
 
-use super::{Plot, scale, style};
-use crate::Data;
+/// A logarithmic scale with at most this many different values has a mark at each of them.
+const VALUES_MARKED_MAX: usize = 8;
+/// Half the width of an error bar's ends, in pixels.
+const END_HALF: i32 = 4;
 
-/// Marks on the horizontal scale, at most.
-const MARKS_MAX: usize = 8;
-
-/// Draws one panel. `shared` is the largest value of all panels if they share their vertical scale.
-pub fn draw<DB: DrawingBackend>(
-    area: &DrawingArea<DB, Shift>,
-    plot: &Plot,
-    data: &Data,
-    panel: &str,
-    series: &[&str],
-    shared: Option<f64>,
-) -> Result<()>
-where
-    DB::ErrorType: 'static,
-{
-    let rows: Vec<_> = data.rows.iter().filter(|row| row.panel == panel).collect();
-    let (left, right) = scale::ends(rows.iter().filter_map(|row| row.across()), plot.log_x);
-    let ends = rows.iter().map(|row| row.whiskers());
-    let heights = ends
-        .flat_map(|(low, high)| [low, high])
-        .chain(shared)
-        .collect::<Vec<_>>();
-    let (bottom, top) = scale::ends(heights.into_iter(), plot.log_y);
-    let marks = match plot.whole_x {
-        true => (right.floor() as usize + 1).min(MARKS_MAX),
-        false => MARKS_MAX,
-    };
-    let panel = Panel {
-        marks,
-        area,
-        plot,
-        data,
-        panel,
-        series,
-    };
-    match (plot.log_x, plot.log_y) {
-        (false, false) => panel.draw(left..right, bottom..top),
-        (true, false) => panel.draw((left..right).log_scale(), bottom..top),
-        (false, true) => panel.draw(left..right, (bottom..top).log_scale()),
-        (true, true) => panel.draw((left..right).log_scale(), (bottom..top).log_scale()),
+/// The horizontal scale.
+fn across(panel: &Panel<'_>) -> Axis {
+    let rows = || panel.data.rows.iter().filter(|row| row.panel == panel.name);
+    let mut values: Vec<f64> = rows().filter_map(crate::Row::across).collect();
+    let aimed = rows().all(|row| row.also(crate::Row::ACROSS).is_none());
+    let papers = panel.plot.paper.iter().flat_map(|paper| &paper.marks);
+    let papers = papers.filter(|mark| mark.panel == panel.name);
+    values.extend(papers.filter_map(|mark| match mark.at {
+        At::Number(number) => Some(number),
+        At::Word(_) | At::End => None,
+    }));
+    let mut distinct = values.clone();
+    distinct.sort_by(f64::total_cmp);
+    distinct.dedup();
+    let is_few = aimed && distinct.len() <= VALUES_MARKED_MAX;
+    match (panel.plot.log_x, panel.plot.whole_x && is_few) {
+        (true, _) => Axis::log(&values, Unit::Count, is_few.then_some(distinct)),
+        (false, true) => Axis::whole(&values),
+        (false, false) => Axis::linear(&values, Unit::Count),
     }
 }
 
-struct Panel<'a, DB: DrawingBackend> {
-    marks: usize,
-    area: &'a DrawingArea<DB, Shift>,
-    plot: &'a Plot,
-    data: &'a Data,
-    panel: &'a str,
-    series: &'a [&'a str],
-}
-
-impl<DB: DrawingBackend> Panel<'_, DB>
-where
-    DB::ErrorType: 'static,
-{
-    fn draw<X, Y>(&self, x: X, y: Y) -> Result<()>
-    where
-        X: AsRangedCoord<Value = f64, CoordDescType: ValueFormatter<f64>>,
-        Y: AsRangedCoord<Value = f64, CoordDescType: ValueFormatter<f64>>,
-    {
-        let mut chart = ChartBuilder::on(self.area);
-        chart.margin(10).x_label_area_size(40).y_label_area_size(58);
-        if !self.panel.is_empty() {
-            chart.caption(self.panel, style::text());
-        }
-        let mut chart = chart.build_cartesian_2d(x, y)?;
-        chart
-            .configure_mesh()
-            .light_line_style(WHITE)
-            .bold_line_style(BLACK.mix(0.12))
-            .axis_style(BLACK.mix(0.6))
-            .label_style(style::text())
-            .axis_desc_style(style::text())
-            .x_desc(&self.plot.x)
-            .y_desc(&self.plot.y)
-            .x_labels(self.marks)
-            .y_labels(6)
-            .x_label_formatter(&|value| scale::label(*value))
-            .y_label_formatter(&|value| scale::label(*value))
-            .draw()?;
-        for (place, series) in self.series.iter().enumerate() {
-            let colour = style::colour(place);
-            let rows: Vec<_> = self.data.line(self.panel, series).collect();
-            let points = rows
-                .iter()
-                .filter_map(|row| Some((row.across()?, row.spread().median)));
-            let points: Vec<(f64, f64)> = points.collect();
-            chart.draw_series(LineSeries::new(
-                points.iter().copied(),
-                colour.stroke_width(2),
-            ))?;
-            for row in &rows {
-                let Some(x) = row.across() else { continue };
-                let (low, high) = row.whiskers();
-                if low < high {
-                    let bar = ErrorBar::new_vertical(
-                        x,
-                        low,
-                        row.spread().median,
-                        high,
-                        colour.stroke_width(1),
-                        7,
-                    );
-                    chart.draw_series([bar])?;
+/// Draws one panel, whose vertical scale holds these values.
+pub fn draw(sheet: &Sheet<'_>, whole: Place, panel: &Panel<'_>, values: &[f64]) -> Result<()> {
+    let across = across(panel);
+    let up = match panel.plot.log_y {
+        true => Axis::log(values, panel.plot.unit, None),
+        false => Axis::linear(values, panel.plot.unit),
+    };
+    let plot = whole.within([
+        sheet::room_for(&up),
+        sheet::ABOVE,
+        sheet::RIGHT,
+        sheet::BELOW,
+    ]);
+    sheet::heads(sheet, whole, plot, panel.name, &panel.plot.y)?;
+    sheet::vertical(sheet, plot, &up)?;
+    sheet::horizontal(sheet, plot, &across, &panel.plot.x)?;
+    let (x, y) = (
+        |value| plot.x(across.part(value)),
+        |value| plot.y(up.part(value)),
+    );
+    for (place, series) in panel.series.iter().enumerate() {
+        let colour = style::colour(place);
+        let rows: Vec<_> = panel.data.line(panel.name, series).collect();
+        let points = rows
+            .iter()
+            .filter_map(|row| Some((x(row.across()?), y(row.spread().median))));
+        let points: Vec<(i32, i32)> = points.collect();
+        sheet.draw(&PathElement::new(points.clone(), colour.stroke_width(2)))?;
+        for (row, &(x, _)) in rows
+            .iter()
+            .filter(|row| row.across().is_some())
+            .zip(&points)
+        {
+            let (low, high) = row.whiskers();
+            if low < high {
+                let (low, high) = (y(low), y(high));
+                sheet::line(sheet, (x, low), (x, high), colour)?;
+                for end in [low, high] {
+                    sheet::line(sheet, (x - END_HALF, end), (x + END_HALF, end), colour)?;
                 }
             }
-            let dots = points
-                .iter()
-                .map(|&point| Circle::new(point, 3, colour.filled()));
-            chart.draw_series(dots)?;
         }
-        Ok(())
+        for &point in &points {
+            draw_point(sheet, place, point)?;
+        }
+        for mark in panel.marks(series) {
+            let x = match mark.at {
+                At::Number(number) => x(number),
+                At::End => points.last().map_or(plot.right(), |point| point.0),
+                At::Word(_) => continue,
+            };
+            sheet::hollow(sheet, x, (y(mark.range.0), y(mark.range.1)), colour)?;
+        }
     }
+    Ok(())
+}
+
+/// Draws a point of a series.
+pub fn draw_point(sheet: &Sheet<'_>, place: usize, point: (i32, i32)) -> Result<()> {
+    let filled = style::colour(place).filled();
+    match style::point(place, point) {
+        None => sheet.draw(&Circle::new(point, 4, filled))?,
+        Some(corners) => sheet.draw(&Polygon::new(corners, filled))?,
+    }
+    Ok(())
 }

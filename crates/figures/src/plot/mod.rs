@@ -1,18 +1,26 @@
-//! Pictures: one panel beside another, lines or bars in each, one legend below.
+//! Pictures: one panel beside another, lines or bars in each, and below what its signs mean.
 
+mod axis;
 mod bars;
 mod legend;
 mod lines;
+mod paper;
 mod png;
-mod scale;
+mod ranks;
+mod sheet;
 mod style;
+#[cfg(test)]
+mod tests;
 
 use anyhow::Result;
 use plotters::prelude::*;
 
 use crate::{Data, Spec};
-use style::{PANEL_HEIGHT, PANEL_WIDTH};
+use legend::Legend;
+use sheet::Place;
 
+pub use axis::Unit;
+pub use paper::{At, Mark, Paper};
 pub use png::png;
 
 /// How a figure is drawn.
@@ -21,17 +29,21 @@ pub struct Plot {
     form: Form,
     x: String,
     y: String,
+    unit: Unit,
     log_x: bool,
     log_y: bool,
     whole_x: bool,
     columns: usize,
     shared_y: bool,
+    ours: &'static str,
+    paper: Option<Paper>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Lines,
     Bars,
+    Ranks,
 }
 
 impl Plot {
@@ -40,11 +52,14 @@ impl Plot {
             form,
             x: x.to_owned(),
             y: y.to_owned(),
+            unit: Unit::Count,
             log_x: false,
             log_y: false,
             whole_x: false,
             columns: 2,
             shared_y: false,
+            ours: "glimmer",
+            paper: None,
         }
     }
 
@@ -53,9 +68,20 @@ impl Plot {
         Plot::new(Form::Lines, x, y)
     }
 
-    /// Groups of bars, with these words at the axes.
+    /// Groups of bars, with these words at the axes: for at most as many series as there are colours.
     pub fn bars(x: &str, y: &str) -> Plot {
         Plot::new(Form::Bars, x, y)
+    }
+
+    /// A row for each series with its name and its number, best first: for any number of series. Those that are ours stand out.
+    pub fn ranks(y: &str) -> Plot {
+        Plot::new(Form::Ranks, "", y)
+    }
+
+    /// What the vertical scale counts.
+    pub fn unit(mut self, unit: Unit) -> Plot {
+        self.unit = unit;
+        self
     }
 
     /// A logarithmic horizontal scale, for lines.
@@ -70,13 +96,13 @@ impl Plot {
         self
     }
 
-    /// Marks at whole numbers only on the horizontal scale, for lines over cores or threads.
+    /// Marks at the measured numbers only on the horizontal scale, for lines over cores or threads.
     pub fn whole_x(mut self) -> Plot {
         self.whole_x = true;
         self
     }
 
-    /// So many panels side by side, unless there are fewer.
+    /// At most this many panels side by side.
     pub fn columns(mut self, columns: usize) -> Plot {
         self.columns = columns.max(1);
         self
@@ -87,146 +113,131 @@ impl Plot {
         self.shared_y = true;
         self
     }
+
+    /// The paper's own numbers, drawn as hollow marks.
+    pub fn paper(mut self, source: &'static str, marks: Vec<Mark>) -> Plot {
+        self.paper = Some(Paper { source, marks });
+        self
+    }
+
+    fn is_ours(&self, series: &str) -> bool {
+        series.starts_with(self.ours)
+    }
+}
+
+/// One panel of a picture.
+struct Panel<'a> {
+    plot: &'a Plot,
+    data: &'a Data,
+    name: &'a str,
+    series: &'a [&'a str],
+}
+
+impl Panel<'_> {
+    /// The paper's numbers beside a series.
+    fn marks<'b>(&'b self, series: &'b str) -> impl Iterator<Item = &'b Mark> {
+        let all = self.plot.paper.iter().flat_map(|paper| &paper.marks);
+        all.filter(move |mark| mark.panel == self.name && mark.series == series)
+    }
+
+    /// Everything that the vertical scale has to hold: points, error bars and the paper's numbers.
+    fn values(&self) -> Vec<f64> {
+        let rows = self.data.rows.iter().filter(|row| row.panel == self.name);
+        let ends = rows.map(|row| (row.whiskers(), row.spread().median));
+        let mut values: Vec<f64> = ends
+            .flat_map(|((low, high), median)| [low, high, median])
+            .collect();
+        for series in self.series {
+            values.extend(
+                self.marks(series)
+                    .flat_map(|mark| [mark.range.0, mark.range.1]),
+            );
+        }
+        values
+    }
+
+    fn width(&self) -> i32 {
+        let least = match self.plot.form {
+            Form::Lines => 0,
+            Form::Bars => bars::width(self),
+            Form::Ranks => ranks::width(self),
+        };
+        least.max(style::PANEL_WIDTH)
+    }
+
+    fn height(&self) -> i32 {
+        match self.plot.form {
+            Form::Lines | Form::Bars => style::PANEL_HEIGHT,
+            Form::Ranks => ranks::height(self),
+        }
+    }
 }
 
 /// Draws a figure as SVG.
 pub fn svg(spec: &Spec, data: &Data) -> Result<String> {
     style::register_font()?;
-    let (plot, panels, series) = (&spec.plot, data.panels(), data.series());
+    let (plot, names, series) = (&spec.plot, data.panels(), data.series());
+    let panels: Vec<Panel<'_>> = names
+        .iter()
+        .map(|name| Panel {
+            plot,
+            data,
+            name,
+            series: &series,
+        })
+        .collect();
     let columns = plot.columns.min(panels.len()).max(1);
-    let lines = panels.len().div_ceil(columns).max(1);
-    let width = PANEL_WIDTH * columns as u32;
-    let legend_height = legend::height(&series, width);
-    let height = style::TITLE_HEIGHT + PANEL_HEIGHT * lines as u32 + legend_height;
+    let widest = panels.iter().map(Panel::width).max();
+    let widest = widest.unwrap_or(style::PANEL_WIDTH);
+    let width = (widest * columns as i32).max(style::title_width(spec.title) + 2 * sheet::RIGHT);
+    let heights = panels
+        .chunks(columns)
+        .map(|row| row.iter().map(Panel::height).max());
+    let heights: Vec<i32> = heights.map(Option::unwrap_or_default).collect();
+    let body: i32 = heights.iter().sum();
+    let legend = Legend::new(plot, data, &series, width);
+    let height = style::TITLE_HEIGHT + body + legend.height;
 
+    let all: Vec<f64> = panels.iter().flat_map(Panel::values).collect();
     let mut svg = String::new();
     {
-        let root = SVGBackend::with_string(&mut svg, (width, height)).into_drawing_area();
+        let root = SVGBackend::with_string(&mut svg, (width as u32, height as u32));
+        let root = root.into_drawing_area();
         root.fill(&WHITE)?;
-        let (title, rest) = root.split_vertically(style::TITLE_HEIGHT);
-        let middle = (width as i32 / 2, style::TITLE_HEIGHT as i32 / 2);
-        title.draw(&Text::new(spec.title, middle, style::title()))?;
-        let (body, foot) = rest.split_vertically(PANEL_HEIGHT * lines as u32);
-        let shared = data.rows.iter().map(|row| row.whiskers().1);
-        let shared = plot.shared_y.then(|| shared.fold(0.0, f64::max));
-        for (area, panel) in body.split_evenly((lines, columns)).iter().zip(&panels) {
-            match plot.form {
-                Form::Lines => lines::draw(area, plot, data, panel, &series, shared)?,
-                Form::Bars => bars::draw(area, plot, data, panel, &series, shared)?,
+        let middle = (width / 2, style::TITLE_HEIGHT / 2);
+        sheet::write(&root, spec.title, middle, style::title())?;
+        let mut top = style::TITLE_HEIGHT;
+        for (row, &height) in panels.chunks(columns).zip(&heights) {
+            let width = width / columns as i32;
+            for (column, panel) in row.iter().enumerate() {
+                let place = Place {
+                    left: column as i32 * width,
+                    top,
+                    width,
+                    height,
+                };
+                let values = match plot.shared_y {
+                    true => all.clone(),
+                    false => panel.values(),
+                };
+                match plot.form {
+                    Form::Lines => lines::draw(&root, place, panel, &values)?,
+                    Form::Bars => bars::draw(&root, place, panel, &values)?,
+                    Form::Ranks => ranks::draw(&root, place, panel, &values)?,
+                }
             }
+            top += height;
         }
-        legend::draw(&foot, plot.form, &series)?;
+        legend.draw(
+            &root,
+            Place {
+                left: 0,
+                top,
+                width,
+                height: legend.height,
+            },
+        )?;
         root.present()?;
     }
     Ok(svg)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{Columns, Kind, Needs, Point};
-
-    fn spec(plot: Plot) -> Spec {
-        Spec {
-            name: "test",
-            title: "A title & more",
-            source: "",
-            claim: "",
-            here: "",
-            kind: Kind::Exact,
-            needs: Needs {
-                cores: 1,
-                cores_of_paper: 1,
-                memory_mib: 0,
-                peers: &[],
-            },
-            columns: Columns {
-                panel: "panel",
-                series: "series",
-                x: "x",
-                y: "y",
-            },
-            plot,
-        }
-    }
-
-    /// Every text in the picture.
-    fn texts(svg: &str) -> Vec<String> {
-        let tree = resvg::usvg::roxmltree::Document::parse(svg).unwrap();
-        let texts = tree.descendants().filter(|node| node.has_tag_name("text"));
-        texts
-            .filter_map(|node| Some(node.text()?.trim().to_owned()))
-            .collect()
-    }
-
-    #[test]
-    fn bars_show_every_group_and_every_series() {
-        let mut data = Data::default();
-        for panel in ["tiny", "large"] {
-            for (series, y) in [("ours", 3e6), ("theirs", 5e5)] {
-                for x in ["50% GET", "95% GET"] {
-                    data.add(Point::new(panel, series, x, y));
-                    data.add(Point::new(panel, series, x, y * 1.1));
-                }
-            }
-        }
-        let svg = svg(&spec(Plot::bars("load", "operations/s")), &data).unwrap();
-        let texts = texts(&svg);
-        for text in [
-            "A title & more",
-            "tiny",
-            "large",
-            "ours",
-            "theirs",
-            "50% GET",
-            "3 M",
-        ] {
-            assert!(
-                texts.iter().any(|other| other == text),
-                "{text} in {texts:?}"
-            );
-        }
-        let bars = svg.matches("<rect").count();
-        assert!(bars >= 8 + 2, "{bars} rectangles");
-    }
-
-    #[test]
-    fn lines_bend_on_either_kind_of_scale() {
-        let mut data = Data::default();
-        for x in [1.0, 10.0, 100.0, 1000.0] {
-            data.add(Point::new("", "line", x, x * x));
-        }
-        for plot in [
-            Plot::lines("x", "y"),
-            Plot::lines("x", "y").log_x(),
-            Plot::lines("x", "y").log_x().log_y(),
-            Plot::lines("x", "y").log_y(),
-        ] {
-            let svg = svg(&spec(plot), &data).unwrap();
-            assert_eq!(svg.matches("<circle").count(), 4, "points");
-        }
-    }
-
-    #[test]
-    fn the_png_has_the_pictures_size_twice_and_is_not_blank() {
-        let mut data = Data::default();
-        data.add(Point::new("", "line", "word", 1.0));
-        let svg = svg(&spec(Plot::bars("x", "y")), &data).unwrap();
-        let png = png(&svg).unwrap();
-        let picture = resvg::tiny_skia::Pixmap::decode_png(&png).unwrap();
-        assert_eq!(picture.width(), 2 * PANEL_WIDTH);
-        // The title is text: without a font the upper rows would be white.
-        let title_rows = 2 * style::TITLE_HEIGHT * picture.width();
-        let inked = picture.pixels()[..title_rows as usize]
-            .iter()
-            .filter(|pixel| pixel.red() < 128)
-            .count();
-        assert!(inked > 100, "{inked} dark pixels in the title");
-    }
-
-    #[test]
-    fn a_figure_without_data_is_drawn_empty() {
-        let picture = svg(&spec(Plot::lines("x", "y")), &Data::default()).unwrap();
-        assert!(picture.starts_with("<svg"));
-    }
 }

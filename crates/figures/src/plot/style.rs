@@ -1,4 +1,4 @@
-//! Sizes, colours, and the font, which comes with the executable so that no system font is needed.
+//! Sizes, colours, marks, and the font, which comes with the executable so that no system font is needed.
 
 use std::sync::OnceLock;
 
@@ -11,20 +11,33 @@ use plotters::{
     },
 };
 
-/// Width of a panel in pixels.
-pub const PANEL_WIDTH: u32 = 460;
-/// Height of a panel in pixels.
-pub const PANEL_HEIGHT: u32 = 300;
+/// Least width of a panel in pixels.
+pub const PANEL_WIDTH: i32 = 460;
+/// Height of a panel of lines or bars in pixels.
+pub const PANEL_HEIGHT: i32 = 310;
 /// Height of the line with the title in pixels.
-pub const TITLE_HEIGHT: u32 = 36;
+pub const TITLE_HEIGHT: i32 = 36;
 /// Name of the font in the pictures: what a reader's own machine calls its plain one.
 pub const FONT: &str = "sans-serif";
-const FONT_PIXELS: u32 = 12;
-const TITLE_PIXELS: u32 = 16;
+/// Height of a text in pixels.
+pub const FONT_PIXELS: i32 = 12;
+const TITLE_PIXELS: i32 = 16;
 const INK: RGBColor = RGBColor(40, 40, 40);
+/// Lines behind the data.
+pub const GRID: RGBColor = RGBColor(228, 228, 228);
+/// Lines of the scales.
+pub const FRAME: RGBColor = RGBColor(110, 110, 110);
+/// Error bars of bars.
+pub const THIN: RGBColor = RGBColor(60, 60, 60);
+/// The paper's numbers beside bars, which have colours of their own.
+pub const PAPER: RGBColor = RGBColor(0, 0, 0);
+/// Bars of ours where others stand beside them, and those of the others.
+pub const OURS: RGBColor = RGBColor(0, 114, 178);
+/// See [`OURS`].
+pub const OTHERS: RGBColor = RGBColor(175, 175, 175);
 
 /// Colours that people with any kind of colour vision can tell apart (Okabe and Ito).
-const COLOURS: [RGBColor; 8] = [
+const COLOURS: [RGBColor; SERIES_MAX] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
     RGBColor(0, 158, 115),
@@ -35,32 +48,84 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(240, 228, 66),
 ];
 
-/// The colour of a line by its place in the legend.
+/// Series that one picture can tell apart by colour; a picture of more names each bar.
+pub const SERIES_MAX: usize = 8;
+
+/// The colour of a series by its place in the legend.
 pub fn colour(place: usize) -> RGBColor {
     COLOURS[place % COLOURS.len()]
 }
 
-/// Plain text, grown from its upper left corner.
-pub fn text() -> TextStyle<'static> {
-    TextStyle::from((FONT, FONT_PIXELS)).color(&INK)
+/// The shape of a point, which differs from series to series as its colour does: a circle, or a polygon around it.
+pub fn point(place: usize, (x, y): (i32, i32)) -> Option<Vec<(i32, i32)>> {
+    let corners: &[(i32, i32)] = match place % 4 {
+        0 => return None,
+        1 => &[(-4, -4), (4, -4), (4, 4), (-4, 4)],
+        2 => &[(0, -5), (5, 4), (-5, 4)],
+        _ => &[(0, 5), (5, -4), (-5, -4)],
+    };
+    Some(corners.iter().map(|(dx, dy)| (x + dx, y + dy)).collect())
 }
 
-/// Plain text around a middle.
+fn at(horizontal: HPos) -> TextStyle<'static> {
+    TextStyle::from((FONT, FONT_PIXELS))
+        .color(&INK)
+        .pos(Pos::new(horizontal, VPos::Center))
+}
+
+/// Plain text that begins at its place.
+pub fn left() -> TextStyle<'static> {
+    at(HPos::Left)
+}
+
+/// Plain text that ends at its place.
+pub fn right() -> TextStyle<'static> {
+    at(HPos::Right)
+}
+
+/// Plain text around its place.
 pub fn centred() -> TextStyle<'static> {
-    text().pos(Pos::new(HPos::Center, VPos::Center))
+    at(HPos::Center)
 }
 
-/// The title, around a middle.
+/// The name of a panel.
+pub fn bold_centred() -> TextStyle<'static> {
+    let font = (FONT, FONT_PIXELS).into_font().style(FontStyle::Bold);
+    TextStyle::from(font)
+        .color(&INK)
+        .pos(Pos::new(HPos::Center, VPos::Center))
+}
+
+/// The title.
 pub fn title() -> TextStyle<'static> {
     TextStyle::from((FONT, TITLE_PIXELS))
         .color(&INK)
         .pos(Pos::new(HPos::Center, VPos::Center))
 }
 
+/// Width of a plain text in pixels.
+pub fn text_width(text: &str) -> i32 {
+    width(&left(), text)
+}
+
+/// Width of a title in pixels.
+pub fn title_width(text: &str) -> i32 {
+    width(&title(), text)
+}
+
+fn width(style: &TextStyle<'_>, text: &str) -> i32 {
+    let size = style.font.box_size(text);
+    // Without metrics, an average width serves.
+    size.map_or(text.chars().count() as i32 * 7, |(width, _)| width as i32)
+}
+
 /// Makes the font known to the measuring of text, once.
 pub fn register_font() -> Result<()> {
     static DONE: OnceLock<bool> = OnceLock::new();
-    let font = || register(FONT, FontStyle::Normal, dejavu::sans::regular()).is_ok();
+    let font = || {
+        let plain = register(FONT, FontStyle::Normal, dejavu::sans::regular()).is_ok();
+        plain && register(FONT, FontStyle::Bold, dejavu::sans::bold()).is_ok()
+    };
     DONE.get_or_init(font)
         .then_some(())
         .ok_or_else(|| anyhow!("the font of the figures cannot be read"))
