@@ -8,6 +8,11 @@ fn priority() -> Option<String> {
 }
 
 fn bench(arguments: &[&str]) -> String {
+    told(arguments).0
+}
+
+/// What it prints, and what it tells while it runs.
+fn told(arguments: &[&str]) -> (String, String) {
     let before = priority();
     let output = Command::new(env!("CARGO_BIN_EXE_glimmer"))
         .args(["bench", "--keep-priority"])
@@ -17,7 +22,88 @@ fn bench(arguments: &[&str]) -> String {
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{arguments:?}: {errors}");
     assert_eq!(priority(), before, "{arguments:?} changed the priority");
-    String::from_utf8(output.stdout).unwrap()
+    let errors = errors.into_owned();
+    (String::from_utf8(output.stdout).unwrap(), errors)
+}
+
+/// The complaint of a benchmark where no other server is installed.
+fn without_peers(arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_glimmer"))
+        .args(["bench", "--keep-priority"])
+        .args(arguments)
+        .env("PATH", "/nowhere")
+        .output()
+        .unwrap();
+    assert!(!output.status.success(), "{arguments:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn peers_are_looked_for_before_anything_is_measured() {
+    for (arguments, hint) in [
+        (
+            &["memory", "--items", "1000"][..],
+            "apt-get install memcached",
+        ),
+        (
+            &["native", "--redis", "--keys", "1k"],
+            "apt-get install redis-server",
+        ),
+        (&["versus", "--keys", "1k"], "apt-get install memcached"),
+        (
+            &["versus", "--peers", "valkey"],
+            "apt-get install valkey-server",
+        ),
+    ] {
+        let complaint = without_peers(arguments);
+        assert!(complaint.contains(hint), "{arguments:?}: {complaint}");
+        assert!(!complaint.contains("storing"), "{arguments:?}: {complaint}");
+    }
+}
+
+#[test]
+fn keys_that_do_not_fit_are_told() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("socket");
+    let server = Command::new(env!("CARGO_BIN_EXE_glimmer"))
+        .args([
+            "serve",
+            "-m",
+            "8",
+            "-t",
+            "1",
+            "-s",
+            socket.to_str().unwrap(),
+        ])
+        .stdout(std::process::Stdio::null())
+        .spawn();
+    let mut server = server.unwrap();
+    let begin = std::time::Instant::now();
+    while std::os::unix::net::UnixStream::connect(&socket).is_err() {
+        assert!(
+            begin.elapsed().as_secs() < 20,
+            "the server accepts no connections"
+        );
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let address = format!("unix:{}", socket.display());
+    let load = |keys| {
+        bench(&[
+            "load",
+            &address,
+            "--keys",
+            keys,
+            "--seconds",
+            "0.3",
+            "--warm-up",
+            "0",
+        ])
+    };
+    let (few, many) = (load("1k"), load("200k"));
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(!few.contains("DO NOT FIT"), "{few}");
+    assert!(many.contains("THE KEYS DO NOT FIT: all 200000"), "{many}");
 }
 
 #[test]
@@ -223,7 +309,19 @@ fn versus_goes_through_every_scenario() {
         "--connections",
         "4",
     ];
-    let table = bench(&[&["versus"][..], &small, &alone].concat());
+    let (table, progress) = told(&[&["versus"][..], &small, &alone].concat());
+    for line in progress.lines().filter(|line| line.contains("repetition")) {
+        // As on the command line, and not as in the source.
+        assert!(
+            line.chars()
+                .all(|letter| !letter.is_ascii_uppercase() || "M".contains(letter)),
+            "{line}"
+        );
+    }
+    assert!(
+        progress.contains(": pipeline32, repetition 1 of 1: glimmer, "),
+        "{progress}"
+    );
     for row in [
         "| pipeline 32, 95% reads",
         "| pipeline 1, 95% reads",

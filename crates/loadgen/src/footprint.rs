@@ -53,9 +53,9 @@ pub struct Report {
 
 /// Fills each server in turn and counts what it kept. `progress` is told in a line what happens.
 pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
+    Kind::all_are_there(options.servers.iter().copied())?;
     let mut rows = Vec::new();
     for &kind in &options.servers {
-        kind.version()?;
         let limit = format!("{}mb", options.memory_mib);
         let arguments = match kind {
             Kind::Glimmer => options.glimmer_arguments.clone(),
@@ -102,7 +102,7 @@ fn measure(options: &Options, server: &Server, progress: &dyn Fn(&str)) -> Resul
         server.pass(pass, numbers, |done| {
             if done / 5_000_000 > told {
                 told = done / 5_000_000;
-                progress(&format!("{name}: {done}"));
+                progress(&format!("{name}: {what}, {done} items done"));
             }
         })
     };

@@ -108,6 +108,7 @@ struct Case<'a> {
 
 /// Runs the measurement. `progress` is told in a line what happens.
 pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
+    Kind::all_are_there(options.with_redis.then_some(Kind::Redis))?;
     let cores = machine::cores();
     let core = |wanted: usize| wanted.min(cores - 1);
     let (server_core, client_core) = (core(SERVER_CORE), core(CLIENT_CORE));

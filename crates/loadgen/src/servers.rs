@@ -76,6 +76,25 @@ impl Kind {
         })
     }
 
+    /// What to say where it cannot be started.
+    fn missing(self) -> &'static str {
+        match self {
+            Kind::Glimmer => "this executable cannot be run again",
+            Kind::Memcached => "memcached is missing: apt-get install memcached",
+            Kind::Redis => "redis-server is missing: apt-get install redis-server",
+            Kind::Valkey => {
+                "valkey-server is missing: apt-get install valkey-server (Debian 13 and newer)"
+            }
+        }
+    }
+
+    /// Fails with the way to install it if one of these is missing, so that nothing is measured in vain before.
+    pub fn all_are_there(kinds: impl IntoIterator<Item = Kind>) -> Result<()> {
+        kinds
+            .into_iter()
+            .try_for_each(|kind| kind.version().map(drop))
+    }
+
     /// How the first line of its version command reads, or how to install it.
     pub fn version(self) -> Result<String> {
         let program = self.program()?;
@@ -84,12 +103,7 @@ impl Kind {
             Kind::Glimmer | Kind::Redis | Kind::Valkey => "--version",
         };
         let output = Command::new(&program).arg(flag).output();
-        let output = output.with_context(|| match self {
-            Kind::Glimmer => "this executable cannot be run again".to_owned(),
-            Kind::Memcached => "memcached is missing: apt-get install memcached".to_owned(),
-            Kind::Redis => "redis-server is missing: apt-get install redis-server".to_owned(),
-            Kind::Valkey => "valkey-server is missing: apt-get install valkey-server".to_owned(),
-        })?;
+        let output = output.with_context(|| self.missing())?;
         Ok(String::from_utf8_lossy(&output.stdout)
             .lines()
             .next()

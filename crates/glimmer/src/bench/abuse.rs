@@ -6,11 +6,13 @@ use anyhow::bail;
 use clap::{ValueEnum, builder::PossibleValue};
 use glimmer_loadgen::{
     abuse::{self, Options, SCENARIOS},
-    driver::Address,
+    driver::Location,
+    notation,
     servers::Kind,
 };
 
-use super::versus::{Peer, seconds};
+use super::versus::Peer;
+use crate::vocabulary::{memory_mib, seconds};
 
 /// Let hostile clients at a server, and see what its other clients notice
 ///
@@ -41,13 +43,13 @@ pub struct Arguments {
     /// stands for it
     #[arg(long)]
     all_cases: bool,
-    /// Abuse a server that is running: HOST:PORT
+    /// Abuse a server that is running: HOST, HOST:PORT or unix:PATH
     ///
     /// Its memory is looked at if it runs on this machine. As many hostile connections are opened
     /// as it says that it allows, less 64. Do not do this to a server that somebody needs.
-    #[arg(long, value_name = "ADDRESS")]
-    #[arg(conflicts_with_all = ["peers", "without_glimmer", "memory", "threads", "glimmer_args"])]
-    server: Option<Address>,
+    #[arg(long, short, value_name = "SERVER")]
+    #[arg(conflicts_with_all = ["peers", "without_glimmer", "memory_limit", "threads", "glimmer_args"])]
+    server: Option<Location>,
     /// Servers to compare with
     #[arg(long, value_delimiter = ',', default_value = "memcached")]
     peers: Vec<Peer>,
@@ -55,10 +57,10 @@ pub struct Arguments {
     #[arg(long)]
     without_glimmer: bool,
     /// The servers' memory limit in MiB, instead of each case's own
-    #[arg(short = 'm', long)]
-    memory: Option<usize>,
+    #[arg(short, long, value_name = "MIB", value_parser = memory_mib)]
+    memory_limit: Option<usize>,
     /// Hostile connections, instead of each case's own
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=60_000))]
+    #[arg(short, long, value_parser = notation::within::<u32>(notation::count, 1..=60_000))]
     connections: Option<u32>,
     /// Worker threads of each server
     #[arg(short, long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
@@ -111,12 +113,13 @@ impl ValueEnum for Wanted {
 impl Arguments {
     /// Runs the scenarios and prints the table.
     pub fn run(&self) -> anyhow::Result<()> {
+        let running = self.server.as_ref().map(Location::resolve).transpose()?;
         let options = Options {
             scenarios: self.scenarios(),
             every_case: self.all_cases,
             servers: self.servers()?,
-            running: self.server.clone(),
-            memory_mib: self.memory,
+            running: running.clone(),
+            memory_mib: self.memory_limit,
             connections: self.connections.map(|connections| connections as usize),
             threads: usize::from(self.threads),
             quiet: Duration::from_secs_f64(self.quiet_seconds),
@@ -128,7 +131,7 @@ impl Arguments {
         if let Some(file) = &self.json {
             super::write_json(file, &report)?;
         }
-        let judged = match &self.server {
+        let judged = match &running {
             Some(address) => address.to_string(),
             None => Kind::Glimmer.name().to_owned(),
         };

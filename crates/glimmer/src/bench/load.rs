@@ -11,7 +11,7 @@ use glimmer_loadgen::{
     load::{self, Arrivals, Idle, Pace, Pass, Plan, Requests, Summary, WarmUp, sweep},
     notation,
     report::Table,
-    workload::{Mix, Workload, trace::Trace},
+    workload::{Mix, Ttl, Workload, trace::Trace},
 };
 use serde::Serialize;
 
@@ -21,6 +21,9 @@ use watch::Watch;
 
 /// A sweep begins at this many requests per second.
 const SWEEP_FIRST_PER_S: f64 = 5_000.0;
+
+/// What an item takes beside key and value, about.
+const ITEM_BYTES: u64 = 32;
 
 /// What is written for machines.
 #[derive(Serialize)]
@@ -43,11 +46,13 @@ impl Arguments {
         };
         let plan = self.plan()?;
         plan.check().map_err(|error| anyhow!(error))?;
-        if let Requests::Drawn(workload) = &plan.requests
-            && !self.no_fill
-        {
-            self.fill(&target, workload)?;
-        }
+        let filled = match &plan.requests {
+            Requests::Drawn(workload) if !self.no_fill => {
+                self.fill(&target, workload)?;
+                Some(workload)
+            }
+            _ => None,
+        };
         let (result, probes) = match self.sweep {
             true => {
                 let (result, probes) = self.sweep(&target, &plan)?;
@@ -57,6 +62,9 @@ impl Arguments {
         };
         if let Some(summary) = &result {
             print!("{summary}");
+            if let Some(advice) = filled.and_then(|workload| does_not_fit(workload, summary)) {
+                println!("\n{advice}");
+            }
         }
         match &self.json {
             Some(file) => super::write_json(
@@ -255,6 +263,28 @@ impl Arguments {
         }
         Ok((best.map(|(_, summary)| summary), probes))
     }
+}
+
+/// Reads that may miss although all keys were stored: a lossy index forgets a few.
+const MISSED_MAX: f64 = 0.001;
+
+/// What to say where every key was stored and reads miss all the same. A workload whose keys leave by themselves, or are yet to come, misses by
+/// its nature.
+fn does_not_fit(workload: &Workload, summary: &Summary) -> Option<String> {
+    let mix = &workload.mix;
+    let all_stay = mix.delete == 0.0 && mix.insert == 0.0 && mix.ttl == Ttl::Never;
+    let reads = summary.tally.hits + summary.tally.misses;
+    let missed = summary.tally.misses as f64 / reads.max(1) as f64;
+    (all_stay && missed > MISSED_MAX).then(|| {
+        let item_bytes = workload.key_bytes as u64 + u64::from(workload.sizes.max()) + ITEM_BYTES;
+        let needed_mib = (workload.keys * item_bytes * 5 / 4).div_ceil(1 << 20);
+        format!(
+            "THE KEYS DO NOT FIT: all {} were stored first, and {:.1}% of the reads missed, as the server has no room for all.\n\
+             Give it more memory (about -m {needed_mib}; glimmer serve and memcached have -m 64 unless told), or ask for fewer --keys.",
+            workload.keys,
+            missed * 100.0
+        )
+    })
 }
 
 impl ArrivalLaw {

@@ -159,7 +159,7 @@ mod tests {
     fn promises_are_read_and_written() {
         let slo: Slo = "p99.9=1.5ms".parse().unwrap();
         assert!((slo.quantile - 0.999).abs() < 1e-12 && slo.latency_us == 1500.0);
-        assert_eq!(slo.to_string(), "p99.9=1500us");
+        assert_eq!(slo.to_string(), "p99.9=1500µs");
         for wrong in [
             "", "p99", "p0=1ms", "p100=1ms", "99=1ms", "p99=1", "p99=-1ms", "p99=xms",
         ] {

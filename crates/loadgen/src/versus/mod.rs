@@ -293,3 +293,20 @@ impl fmt::Display for Report {
         write!(out, "{}", self.noise)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scenarios_are_named_as_on_the_command_line() {
+        for scenario in Scenario::ALL {
+            let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+            let name = scenario.name();
+            assert!(
+                name.chars().all(|letter| is_plain(letter) || letter == '-'),
+                "{name}"
+            );
+        }
+    }
+}

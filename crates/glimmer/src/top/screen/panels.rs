@@ -77,11 +77,11 @@ pub fn now(frame: &mut Frame<'_>, area: Rect, view: &View) {
     frame.render_widget(Paragraph::new(lines.to_vec()).block(block), area);
 }
 
-/// The next number of the form 1, 2 or 5 times a power of ten.
+/// The next number of the form 1, 2, 4, 6 or 8 times a power of ten.
 fn round_up(largest: u64) -> u64 {
     let mut power = 1u64;
     loop {
-        for step in [1, 2, 5] {
+        for step in [1, 2, 4, 6, 8] {
             match power.checked_mul(step) {
                 Some(round) if round < largest => {}
                 round => return round.unwrap_or(u64::MAX),
@@ -274,7 +274,7 @@ mod tests {
     fn scales_end_at_round_numbers() {
         assert_eq!(
             [0, 1, 3, 50, 51, 110_000, u64::MAX].map(round_up),
-            [1, 1, 5, 50, 100, 200_000, u64::MAX]
+            [1, 1, 4, 60, 60, 200_000, u64::MAX]
         );
         assert_eq!(
             [59.0, 240.0, 7200.0].map(ago),

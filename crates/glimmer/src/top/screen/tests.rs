@@ -178,7 +178,7 @@ fn the_chart_has_a_scale() {
         .iter()
         .take_while(|row| !row.contains('└'))
         .collect();
-    assert!(chart[0].contains("50k "), "{chart:?}");
+    assert!(chart[0].contains("60k "), "{chart:?}");
     assert!(chart[chart.len() - 2].contains(" 0 "), "{chart:?}");
     let times = chart.last().unwrap();
     assert!(
