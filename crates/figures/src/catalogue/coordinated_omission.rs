@@ -50,10 +50,10 @@ impl Figure for CoordinatedOmission {
             columns: Columns {
                 panel: "rate",
                 series: "loop",
-                x: "one request in so many is slower",
+                x: "one request in N is slower",
                 y: "latency, ms",
             },
-            plot: Plot::lines("one request in so many is slower", "latency")
+            plot: Plot::lines("one request in N is slower", "latency")
                 .unit(Unit::Milliseconds)
                 .log_x()
                 .log_y(),

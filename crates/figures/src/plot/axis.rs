@@ -8,6 +8,8 @@ const MARKS: f64 = 5.0;
 const MARKS_MIN: usize = 4;
 /// More marks than this crowd it.
 const MARKS_MAX: usize = 9;
+/// Counts take a letter from here on.
+const LETTERS_FROM: f64 = 10_000.0;
 /// Room between the largest value and the end of a scale.
 const ROOM: f64 = 1.08;
 /// The same for a logarithmic scale, where it is a factor at both ends.
@@ -28,11 +30,18 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// A number as it stands at a scale: `0`, `250`, `1.5 k`, `20 ms`.
+    /// A number by itself: `0`, `250`, `1.5 k`, `20 ms`.
     pub fn label(self, value: f64) -> String {
+        self.label_beside(value, value)
+    }
+
+    /// A number of a scale of which this is the largest: counts take a letter only where one of them has five digits.
+    fn label_beside(self, value: f64, largest: f64) -> String {
         const LETTERS: [(f64, &str); 4] = [(1e9, " G"), (1e6, " M"), (1e3, " k"), (1.0, "")];
+        const NO_LETTERS: [(f64, &str); 4] = [(1.0, ""); 4];
         const TIMES: [(f64, &str); 4] = [(1e9, " s"), (1e6, " ms"), (1e3, " µs"), (1.0, " ns")];
         let (value, units) = match self {
+            Unit::Count if largest < LETTERS_FROM => (value, NO_LETTERS),
             Unit::Count => (value, LETTERS),
             Unit::Nanoseconds => (value, TIMES),
             Unit::Microseconds => (value * 1e3, TIMES),
@@ -104,7 +113,9 @@ impl Axis {
     }
 
     fn new(low: f64, high: f64, is_log: bool, marks: Vec<f64>, unit: Unit) -> Axis {
-        let marks = marks.into_iter().map(|mark| (mark, unit.label(mark)));
+        let largest = marks.iter().copied().fold(0.0, f64::max);
+        let label = |mark| (mark, unit.label_beside(mark, largest));
+        let marks = marks.into_iter().map(label);
         Axis {
             low,
             high,
@@ -123,12 +134,13 @@ impl Axis {
     }
 }
 
-/// Marks at equal distances, which are 1, 2 or 5 times a power of ten.
+/// Marks at equal distances, which are 1, 2, 2.5 or 5 times a power of ten.
 fn steps(low: f64, high: f64) -> Vec<f64> {
     let rough = (high - low) / MARKS;
     let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].map(|factor| factor * power);
-    let step = step.into_iter().find(|step| *step >= rough * 0.999);
+    let step = [1.0, 2.0, 2.5, 5.0, 10.0].map(|factor| factor * power);
+    // A few marks more are better than too few.
+    let step = step.into_iter().find(|step| *step >= rough * 0.75);
     let step = step.unwrap_or(power * 10.0);
     let first = (low / step).ceil() as i64;
     let last = (high / step).floor() as i64;
@@ -161,21 +173,21 @@ fn decades(low: f64, high: f64) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    fn labels(axis: &Axis) -> Vec<&str> {
+    fn labels_of(axis: &Axis) -> Vec<&str> {
         axis.marks.iter().map(|(_, label)| label.as_str()).collect()
     }
 
     #[test]
     fn labels_are_short() {
         let labels = [
-            0.0, 0.25, 1.0, 999.0, 1000.0, 2500.0, 3e6, 1.25e9, -500.0, 0.002,
+            0.0, 0.25, 1.0, 999.0, 1024.0, 12_500.0, 3e6, 1.25e9, -500.0, 0.002,
         ];
-        assert_eq!(
-            labels.map(|value| Unit::Count.label(value)),
-            [
-                "0", "0.25", "1", "999", "1 k", "2.5 k", "3 M", "1.25 G", "-500", "0.002"
-            ]
-        );
+        let expected = [
+            "0", "0.25", "1", "999", "1024", "12.5 k", "3 M", "1.25 G", "-500", "0.002",
+        ];
+        assert_eq!(labels.map(|value| Unit::Count.label(value)), expected);
+        let axis = Axis::linear(&[9000.0, 14_000.0], Unit::Count);
+        assert_eq!(labels_of(&axis)[1], "2.5 k", "{axis:?}");
     }
 
     #[test]
@@ -189,19 +201,19 @@ mod tests {
     #[test]
     fn a_linear_scale_begins_at_zero() {
         let axis = Axis::linear(&[2.0, 8.0], Unit::Count);
-        assert_eq!(labels(&axis), ["0", "2", "4", "6", "8"]);
+        assert_eq!(labels_of(&axis), ["0", "2", "4", "6", "8"]);
         assert!(axis.part(0.0) == 0.0 && axis.part(8.0) < 1.0);
         assert_eq!(
-            labels(&Axis::linear(&[], Unit::Count)),
+            labels_of(&Axis::linear(&[], Unit::Count)),
             ["0", "0.2", "0.4", "0.6", "0.8", "1"]
         );
-        assert!(labels(&Axis::linear(&[-3.0, 5.0], Unit::Count)).contains(&"-2"));
+        assert!(labels_of(&Axis::linear(&[-3.0, 5.0], Unit::Count)).contains(&"-2"));
     }
 
     #[test]
     fn cores_begin_with_the_first_one() {
         let axis = Axis::whole(&[1.0, 2.0, 1.0]);
-        assert_eq!(labels(&axis), ["1", "2"]);
+        assert_eq!(labels_of(&axis), ["1", "2"]);
         assert_eq!((axis.part(1.0), axis.part(2.0)), (0.25, 0.75));
     }
 
@@ -225,11 +237,11 @@ mod tests {
             assert!(axis.part(smallest) > 0.0 && axis.part(largest) < 1.0);
         }
         assert_eq!(
-            labels(&Axis::log(&[12.0, 300.0], Unit::Microseconds, None)),
+            labels_of(&Axis::log(&[12.0, 300.0], Unit::Microseconds, None)),
             ["10 µs", "30 µs", "100 µs", "300 µs"]
         );
         let each = Axis::log(&[64.0, 128.0], Unit::Count, Some(vec![64.0, 128.0]));
-        assert_eq!(labels(&each), ["64", "128"]);
+        assert_eq!(labels_of(&each), ["64", "128"]);
         assert!(Axis::log(&[0.0], Unit::Count, None).part(0.5) > 0.0);
     }
 }

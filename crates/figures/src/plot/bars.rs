@@ -94,7 +94,7 @@ pub fn draw(sheet: &Sheet<'_>, whole: Place, panel: &Panel<'_>, values: &[f64]) 
                     matches!((mark.at, place), (At::Word(word), X::Word(here)) if word == here);
                 if is_here {
                     let ys = (y(mark.range.0), y(mark.range.1));
-                    sheet::hollow(sheet, middle, ys, style::PAPER)?;
+                    sheet::hollow(sheet, middle, ys, style::PAPER, true)?;
                 }
             }
         }

@@ -91,7 +91,7 @@ impl<'a> Legend<'a> {
         for (row, (is_hollow, text)) in self.notes.iter().enumerate() {
             let y = below + row as i32 * ROW + ROW / 2;
             if *is_hollow {
-                sheet::hollow(sheet, at.left + GAP + 7, (y, y), style::PAPER)?;
+                sheet::hollow(sheet, at.left + GAP + 7, (y, y), style::PAPER, true)?;
             }
             sheet::write(sheet, text, (at.left + GAP + MARK_WIDTH, y), style::left())?;
         }
@@ -121,8 +121,6 @@ pub fn error_bars(plot: &Plot, data: &Data) -> Option<String> {
     };
     Some(match given {
         true => format!("{of}: medians; thin lines: from the 5th to the 95th percentile"),
-        false => format!(
-            "{of}: medians of {count} repetitions; thin lines: from the smallest to the largest of them"
-        ),
+        false => format!("{of}: medians of {count} repetitions; thin lines: their range"),
     })
 }

@@ -89,7 +89,7 @@ pub fn draw(sheet: &Sheet<'_>, whole: Place, panel: &Panel<'_>, values: &[f64]) 
                 At::End => points.last().map_or(plot.right(), |point| point.0),
                 At::Word(_) => continue,
             };
-            sheet::hollow(sheet, x, (y(mark.range.0), y(mark.range.1)), colour)?;
+            sheet::hollow(sheet, x, (y(mark.range.0), y(mark.range.1)), colour, false)?;
         }
     }
     Ok(())

@@ -15,6 +15,7 @@ const SCALE: u32 = 2;
 pub fn png(svg: &str) -> Result<Vec<u8>> {
     let mut fonts = Database::new();
     fonts.load_font_data(dejavu::sans::regular().to_vec());
+    fonts.load_font_data(dejavu::sans::bold().to_vec());
     fonts.set_sans_serif_family("DejaVu Sans");
     let options = Options {
         fontdb: Arc::new(fonts),

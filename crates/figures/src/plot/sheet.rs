@@ -163,20 +163,26 @@ pub fn broken(text: &str, width: i32) -> Vec<String> {
     lines
 }
 
-/// Draws a number of the paper: a hollow diamond, or two that are joined if it is a range.
-pub fn hollow(sheet: &Sheet<'_>, x: i32, ys: (i32, i32), colour: RGBColor) -> Result<()> {
-    const HALF: i32 = 6;
+/// Draws a number of the paper: a hollow diamond, or two that are joined if it is a range. On a bar it is white inside.
+pub fn hollow(
+    sheet: &Sheet<'_>,
+    x: i32,
+    ys: (i32, i32),
+    colour: RGBColor,
+    is_on_bar: bool,
+) -> Result<()> {
+    const HALF: i32 = 7;
     if ys.0 != ys.1 {
         line(sheet, (x, ys.0), (x, ys.1), colour.stroke_width(2))?;
     }
     for y in [ys.0, ys.1] {
         let corners = vec![(x, y - HALF), (x + HALF, y), (x, y + HALF), (x - HALF, y)];
-        sheet.draw(&Polygon::new(corners.clone(), WHITE.filled()))?;
+        if is_on_bar {
+            sheet.draw(&Polygon::new(corners.clone(), WHITE.filled()))?;
+        }
         let around = corners.iter().chain(&corners[..2]).copied();
-        sheet.draw(&PathElement::new(
-            around.collect::<Vec<_>>(),
-            colour.stroke_width(2),
-        ))?;
+        let around = around.collect::<Vec<_>>();
+        sheet.draw(&PathElement::new(around, colour.stroke_width(2)))?;
         if ys.0 == ys.1 {
             break;
         }
