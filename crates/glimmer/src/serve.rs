@@ -225,9 +225,10 @@ pub struct Arguments {
 
     /// Pages to use: auto, hugetlb, transparent or off
     ///
-    /// Huge pages save a page-table walk on nearly every access to a large store. auto takes reserved ones
-    /// (/proc/sys/vm/nr_hugepages), else transparent ones, else 4 KiB pages; hugetlb refuses to start without
-    /// reserved ones. `stats memory` shows what the kernel really gave.
+    /// Huge pages save a page-table walk on nearly every access to a large store. auto (and transparent, its
+    /// other name) takes transparent ones, else 4 KiB pages, and leaves reserved pages to the programs that
+    /// they were reserved for. hugetlb takes reserved ones (/proc/sys/vm/nr_hugepages), all of them at the start,
+    /// and refuses to start without. `stats memory` shows what the kernel really gave.
     #[arg(long, value_name = "POLICY", default_value_t = HugepagePolicy::Auto, help_heading = MEMORY)]
     hugepages: HugepagePolicy,
 

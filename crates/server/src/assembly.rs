@@ -137,9 +137,8 @@ impl Store<'_> {
 
     fn pages(&self) -> PagePolicy {
         match self.config.hugepages {
-            HugepagePolicy::Auto => PagePolicy::Auto,
+            HugepagePolicy::Auto | HugepagePolicy::Transparent => PagePolicy::Transparent,
             HugepagePolicy::Hugetlb => PagePolicy::Hugetlb,
-            HugepagePolicy::Transparent => PagePolicy::Transparent,
             HugepagePolicy::Off => PagePolicy::Small,
         }
     }

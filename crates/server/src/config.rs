@@ -298,11 +298,11 @@ pub enum EvictionRule {
 /// Which pages hold the log and the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HugepagePolicy {
-    /// Reserved huge pages, else transparent ones, else 4 KiB pages.
+    /// Transparent huge pages, else 4 KiB pages. Reserved pages are left to those who reserved them.
     Auto,
-    /// Reserved huge pages, or the server does not start.
+    /// Reserved huge pages, all of them taken at the start, or the server does not start.
     Hugetlb,
-    /// Transparent huge pages, else 4 KiB pages.
+    /// The same as `Auto`.
     Transparent,
     /// 4 KiB pages.
     Off,

@@ -35,7 +35,7 @@ pub enum ServeError {
     Store(#[from] StoreError),
     /// Reserved huge pages were insisted on and cannot be had.
     #[error(
-        "--hugepages hugetlb: {0}; reserve more of them (/proc/sys/vm/nr_hugepages) or use --hugepages auto"
+        "--hugepages hugetlb: {0}; reserve more of them (/proc/sys/vm/nr_hugepages), raise the cgroup's limit (hugetlb.2MB.max), or use --hugepages auto"
     )]
     Hugetlb(StoreError),
     /// An address cannot be listened on, or a worker cannot be started.

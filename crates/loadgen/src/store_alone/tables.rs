@@ -132,7 +132,7 @@ pub fn memc3_cache(memory_bytes: usize, workers: usize) -> Result<Box<dyn Rig>> 
         memory_bytes,
         page_bytes: memc3::Memc3Config::page_bytes_for(memory_bytes),
         item_bytes_max: sizing::ITEM_BYTES_MAX,
-        pages: PagePolicy::Auto,
+        pages: PagePolicy::default(),
         numa_node: None,
         seed: SEED,
     };

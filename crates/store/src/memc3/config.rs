@@ -166,7 +166,7 @@ impl Default for Memc3Config {
             memory_bytes: 64 << 20,
             page_bytes: Self::PAGE_BYTES,
             item_bytes_max: glimmer_base::limits::ITEM_BYTES_DEFAULT,
-            pages: PagePolicy::Auto,
+            pages: PagePolicy::default(),
             numa_node: None,
             seed: Seed(0),
         }

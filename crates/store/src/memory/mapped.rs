@@ -1,6 +1,7 @@
 //! Memory mapped from the kernel: zeroed slices on the largest pages to be had.
 
 use super::{HUGE_PAGE, PagePolicy, ZeroAtomics, prefetch_line};
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ffi::c_void;
 use std::io;
@@ -107,6 +108,22 @@ impl Reservation {
         }
     }
 
+    /// Takes the pages now. The kernel counts reserved huge pages against the limits of a cgroup
+    /// when they are touched, and raises SIGBUS if there are none: here that is an error.
+    fn populate(&self) -> io::Result<()> {
+        // SAFETY: the memory is ours (R), and the call changes no byte of it.
+        let populated = unsafe { madvise(self.base.cast(), self.len, Advice::LinuxPopulateWrite) };
+        match populated {
+            // Linux before 5.14 does not know the advice. It takes the pages when they are touched.
+            Ok(()) | Err(Errno::INVAL) => Ok(()),
+            Err(error) => {
+                let error = io::Error::from(error);
+                let story = format!("the kernel gives no huge page when one is touched ({error})");
+                Err(io::Error::other(story))
+            }
+        }
+    }
+
     fn addresses(&self) -> Range<usize> {
         self.base.addr()..self.base.addr() + self.len
     }
@@ -144,35 +161,19 @@ impl Kind {
     }
 }
 
-/// The kinds of pages to try under a policy, best first.
-fn kinds(policy: PagePolicy) -> &'static [Kind] {
+fn kind_of(policy: PagePolicy) -> Kind {
     match policy {
-        PagePolicy::Auto => &[Kind::Hugetlb, Kind::Transparent],
-        PagePolicy::Hugetlb => &[Kind::Hugetlb],
-        PagePolicy::Transparent => &[Kind::Transparent],
-        PagePolicy::Small => &[Kind::Small],
+        PagePolicy::Hugetlb => Kind::Hugetlb,
+        PagePolicy::Transparent => Kind::Transparent,
+        PagePolicy::Small => Kind::Small,
     }
-}
-
-fn first_that_works<T>(
-    policy: PagePolicy,
-    mut make: impl FnMut(Kind) -> io::Result<T>,
-) -> io::Result<T> {
-    let mut last = Err(io::ErrorKind::Unsupported.into());
-    for &kind in kinds(policy) {
-        last = make(kind);
-        if last.is_ok() {
-            break;
-        }
-    }
-    last
 }
 
 fn read_write() -> ProtFlags {
     ProtFlags::READ | ProtFlags::WRITE
 }
 
-/// A slice of zeroed atomics on the largest pages to be had. A clone is the same memory.
+/// A slice of zeroed atomics on pages of the kind that is asked for. A clone is the same memory.
 pub struct ZeroedSlice<T> {
     memory: Arc<Reservation>,
     /// Where the memory begins, so that nobody goes through the `Arc` for it.
@@ -190,32 +191,34 @@ impl<T> Clone for ZeroedSlice<T> {
 }
 
 impl<T: ZeroAtomics> ZeroedSlice<T> {
-    /// `len` zero values. No page is touched.
+    /// `len` zero values. Reserved huge pages are taken at once, others when they are touched.
     pub fn new(len: usize, policy: PagePolicy, node: Option<u32>) -> io::Result<Self> {
         assert!(align_of::<T>() <= HUGE_PAGE);
-        first_that_works(policy, |kind| {
-            let unit = kind.page_bytes();
-            let bytes = (len * size_of::<T>()).next_multiple_of(unit).max(unit);
-            Self::map(len, bytes, kind, node)
-        })
+        let kind = kind_of(policy);
+        let unit = kind.page_bytes();
+        let bytes = (len * size_of::<T>()).next_multiple_of(unit).max(unit);
+        Self::map(len, bytes, kind, node)
     }
 
-    /// As many zero values as whole pages of the kind that is used hold, and `len` at most. No page is touched.
+    /// As many zero values as whole pages of the kind that is used hold, and `len` at most. Reserved
+    /// huge pages are taken at once, others when they are touched.
     pub fn within(len: usize, policy: PagePolicy, node: Option<u32>) -> io::Result<Self> {
-        first_that_works(policy, |kind| {
-            let unit = kind.page_bytes();
-            let bytes = len * size_of::<T>() / unit * unit;
-            if bytes == 0 {
-                return Err(io::ErrorKind::InvalidInput.into());
-            }
-            Self::map(bytes / size_of::<T>(), bytes, kind, node)
-        })
+        let kind = kind_of(policy);
+        let unit = kind.page_bytes();
+        let bytes = len * size_of::<T>() / unit * unit;
+        if bytes == 0 {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        Self::map(bytes / size_of::<T>(), bytes, kind, node)
     }
 
     fn map(len: usize, bytes: usize, kind: Kind, node: Option<u32>) -> io::Result<Self> {
         let mut memory = Reservation::new(bytes)?;
         memory.map_anonymous(0, bytes, kind)?;
         memory.prefer_node(node);
+        if kind == Kind::Hugetlb {
+            memory.populate()?;
+        }
         Ok(ZeroedSlice {
             first: memory.base.cast(),
             memory: Arc::new(memory),
@@ -287,7 +290,7 @@ mod tests {
 
     #[test]
     fn untouched_memory_is_not_resident_and_touched_memory_is_reported() {
-        let words = words(32 << 17, PagePolicy::Auto, Some(0));
+        let words = words(32 << 17, PagePolicy::default(), Some(0));
         assert_eq!(PageReport::of(&[words.addresses()]), PageReport::default());
         words[16 << 17].store(1, Relaxed);
         let report = PageReport::of(&[words.addresses()]);

@@ -5,12 +5,10 @@ use std::ops::Range;
 /// What kind of pages to ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PagePolicy {
-    /// Reserved huge pages if there are enough, else transparent huge pages, else small ones.
-    #[default]
-    Auto,
-    /// Reserved huge pages (`vm.nr_hugepages`), or an error.
+    /// Reserved huge pages (`vm.nr_hugepages`), taken at once, or an error.
     Hugetlb,
-    /// Transparent huge pages, or small ones.
+    /// Transparent huge pages, or small ones where there are none.
+    #[default]
     Transparent,
     /// Small pages.
     Small,

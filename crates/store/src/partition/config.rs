@@ -161,7 +161,7 @@ impl Default for PartitionConfig {
             index_follows: false,
             item_bytes_max: glimmer_base::limits::ITEM_BYTES_DEFAULT,
             offset_bits: Geometry::OFFSET_BITS_MAX,
-            pages: PagePolicy::Auto,
+            pages: PagePolicy::default(),
             numa_node: None,
             seed: Seed(0),
         }

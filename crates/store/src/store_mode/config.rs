@@ -48,7 +48,6 @@ impl StoreConfig {
         let unit = match self.pages {
             _ if cfg!(any(loom, miri)) => 8 * BUCKET_WORDS,
             PagePolicy::Hugetlb => HUGE_PAGE,
-            PagePolicy::Auto if bytes >= 16 * HUGE_PAGE => HUGE_PAGE,
             _ => 4 << 10,
         };
         let words = bytes / unit * unit / 8;
@@ -89,7 +88,7 @@ impl Default for StoreConfig {
             roots: None,
             spare_percent: Self::SPARE_PERCENT_DEFAULT,
             item_bytes_max: ITEM_BYTES_DEFAULT,
-            pages: PagePolicy::Auto,
+            pages: PagePolicy::default(),
             numa_node: None,
             seed: Seed(0),
         }
