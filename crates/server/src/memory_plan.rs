@@ -44,8 +44,13 @@ const CRCW_PARTITIONS_PER_WORKER: usize = 8;
 const BUFFER_SHARE_MIN: usize = 64;
 /// and at most this part, whatever the largest item is: beyond it the item limit is lowered.
 const BUFFER_SHARE_MAX: usize = 3;
-/// Where `-m` is so small that this is more, buffers may take this much, and what is beyond their part comes out of the process's own 32 MiB.
+/// Bytes of buffers that may come out of the process's own 32 MiB instead of `-m`, so that the items
+/// of a small store keep most of it.
 const BUFFER_OVERDRAFT_BYTES: usize = 8 << 20;
+/// Buffers take no more than this part of `-m` while the rest of them fits the overdraft.
+const BUFFER_SHARE_BEFORE_OVERDRAFT: usize = 16;
+const _: () = assert!(BUFFER_SHARE_MAX < BUFFER_SHARE_BEFORE_OVERDRAFT);
+const _: () = assert!(BUFFER_SHARE_BEFORE_OVERDRAFT < BUFFER_SHARE_MIN);
 /// The smallest store that is worth starting.
 const STORE_BYTES_MIN: usize = 256 << 10;
 
@@ -130,10 +135,8 @@ impl MemoryPlan {
         let item_bytes_max = needs.item_bytes_max.min(item_bytes_bufferable(needs)?);
         let buffer_bytes_per_worker = buffer_bytes_min(item_bytes_max)
             .max(needs.memory_bytes / BUFFER_SHARE_MIN / needs.workers);
-        let buffer_bytes =
-            (buffer_bytes_per_worker * needs.workers).min(needs.memory_bytes / BUFFER_SHARE_MAX);
-
-        let store_bytes = needs.memory_bytes - buffer_bytes;
+        let buffer_bytes = buffer_bytes_per_worker * needs.workers;
+        let store_bytes = needs.memory_bytes - buffer_bytes_counted(needs, buffer_bytes);
         if store_bytes < STORE_BYTES_MIN {
             return None;
         }
@@ -178,7 +181,8 @@ impl MemoryPlan {
         (1..=needs.workers).rev().find(keeps_limit).unwrap_or(1)
     }
 
-    /// Everything together: at most `-m`, but for up to 8 MiB of buffers more where `-m` is below 24 MiB.
+    /// Everything together: at most `-m`, but for up to 8 MiB of buffers where they would take more
+    /// than a sixteenth of it.
     pub fn total_bytes(&self, workers: usize) -> usize {
         self.partitions * self.partition_bytes() + workers * self.buffer_bytes_per_worker
     }
@@ -238,6 +242,13 @@ fn partitions(needs: Needs, item_bytes_max: usize, log_bytes: usize) -> usize {
         }
     };
     partitions.min(limits::PARTITIONS_MAX)
+}
+
+/// The part of all buffers that `-m` pays for; the rest is overdraft.
+fn buffer_bytes_counted(needs: Needs, buffer_bytes: usize) -> usize {
+    let share = needs.memory_bytes / BUFFER_SHARE_BEFORE_OVERDRAFT;
+    let beyond_overdraft = buffer_bytes.saturating_sub(BUFFER_OVERDRAFT_BYTES);
+    buffer_bytes.min(share.max(beyond_overdraft))
 }
 
 /// What a worker cannot do without.
@@ -358,6 +369,19 @@ mod tests {
     }
 
     #[test]
+    fn a_small_store_keeps_most_of_its_memory_for_items() {
+        for &access in AccessMode::ALL {
+            for mib in [16, 24, 32, 64, 128, 1024] {
+                let plan = MemoryPlan::make(needs(mib, 2, access)).unwrap();
+                let store_bytes = plan.partitions * plan.partition_bytes();
+                let share = store_bytes as f64 / (mib * MIB) as f64;
+                assert!(share > 0.92, "{access} -m {mib}: {share} of {plan:?}");
+                assert_eq!(plan.item_bytes_max, limits::ITEM_BYTES_DEFAULT);
+            }
+        }
+    }
+
+    #[test]
     fn too_small_says_what_would_do() {
         let error = MemoryPlan::make(needs(1, 200, AccessMode::Crcw)).unwrap_err();
         assert!(MemoryPlan::make(needs(error.needed_mib, 200, AccessMode::Crcw)).is_ok());
@@ -402,8 +426,11 @@ mod tests {
                     prop_assert!(MemoryPlan::make(enough).is_ok());
                 }
                 Ok(plan) => {
-                    let overdraft = if needs.memory_bytes < 64 * MIB { BUFFER_OVERDRAFT_BYTES } else { 0 };
-                    prop_assert!(plan.total_bytes(needs.workers) <= needs.memory_bytes + overdraft, "{plan:?}");
+                    let total_bytes = plan.total_bytes(needs.workers);
+                    let buffer_bytes = plan.buffer_bytes_per_worker * needs.workers;
+                    let share = needs.memory_bytes / BUFFER_SHARE_BEFORE_OVERDRAFT;
+                    let overdraft = buffer_bytes.saturating_sub(share).min(BUFFER_OVERDRAFT_BYTES);
+                    prop_assert!(total_bytes <= needs.memory_bytes + overdraft, "{plan:?}");
                     prop_assert!(plan.total_bytes(needs.workers) >= needs.memory_bytes / 10 * 9, "{plan:?}");
                     prop_assert!((1..=limits::PARTITIONS_MAX).contains(&plan.partitions));
                     prop_assert!(plan.log_bytes > 0 && plan.log_bytes % PAGE_BYTES == 0);
