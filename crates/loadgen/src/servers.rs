@@ -291,10 +291,13 @@ impl Server {
             .with_context(|| format!("measuring {}", self.kind.name()))
     }
 
-    /// The same over UDP, if it was started with it.
-    pub fn udp_target(&self) -> Target {
+    /// The same over UDP, if it was started with it, in trains or in plain datagrams.
+    pub fn udp_target(&self, in_trains: bool) -> Target {
         Target {
-            address: Address::Udp(self.address),
+            address: match in_trains {
+                true => Address::UdpTrains(self.address),
+                false => Address::Udp(self.address),
+            },
             ..self.target()
         }
     }

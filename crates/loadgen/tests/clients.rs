@@ -58,7 +58,7 @@ fn a_closed_loop_reads_and_writes_in_the_share_asked_for() {
 
 #[test]
 fn datagrams_are_answered_many_at_a_time() {
-    let server = Trivial::start_udp(64, None).unwrap();
+    let server = Trivial::start_udp(64, None, false).unwrap();
     let burst = Burst::Single {
         requests: 32,
         get_share: 0.95,
@@ -66,7 +66,7 @@ fn datagrams_are_answered_many_at_a_time() {
     let tally = closed(&server, burst);
     assert!(tally.writes > 10, "{tally:?}");
     assert_eq!((tally.misses, tally.refused), (0, 0));
-    let server = Trivial::start_udp(8, None).unwrap();
+    let server = Trivial::start_udp(8, None, true).unwrap();
     let tally = closed(&server, Burst::MultiGet { keys: 50 });
     assert_eq!(tally.misses, 0, "{tally:?}");
 }

@@ -113,7 +113,7 @@ fn plan(requests: Requests, pace: Pace) -> Plan {
 
 fn drive(address: Address, dialect: Dialect) {
     let (target, loses) = (Target { address, dialect }, 0.02);
-    let udp = matches!(target.address, Address::Udp(_));
+    let udp = matches!(target.address, Address::Udp(_) | Address::UdpTrains(_));
     let what = format!("{} over {}", dialect.name(), target.address);
     let all = workload(Mix::reads(1.0));
     let written = load::pass(&target, &all, Pass::Write, 0..KEYS, &mut |_| {}).expect(&what);
@@ -193,6 +193,7 @@ fn udp() {
     };
     for dialect in [Dialect::Text, Dialect::Meta, Dialect::Binary] {
         drive(Address::Udp(memcached.address()), dialect);
+        drive(Address::UdpTrains(memcached.address()), dialect);
     }
 }
 

@@ -44,7 +44,8 @@ pub struct Arguments {
     /// Measure the peers alone
     #[arg(long)]
     without_glimmer: bool,
-    /// How to load them: pipelined with 32 requests in flight on each connection, with one, reads of 50 keys at a time, memcached's three protocols, UDP, a fixed rate of
+    /// How to load them: pipelined with 32 requests in flight on each connection, with one, reads of 50 keys at a time, memcached's three protocols, UDP
+    /// in plain datagrams (as existing clients send them) and in trains (UDP_SEGMENT), a fixed rate of
     /// independent requests with their latencies, or the CPU time that a second server thread costs
     #[arg(long, value_delimiter = ',', default_value = "all")]
     scenario: Vec<Load>,

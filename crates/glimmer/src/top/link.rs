@@ -27,7 +27,9 @@ impl Link {
     /// Connects.
     pub fn open(server: &Location) -> Result<Link> {
         let stream: Box<dyn Stream> = match server {
-            Location::Udp(..) => bail!("a server is watched over TCP or a Unix socket"),
+            Location::Udp(..) | Location::UdpTrains(..) => {
+                bail!("a server is watched over TCP or a Unix socket")
+            }
             Location::Tcp(host, port) => {
                 let addresses = (host.as_str(), *port).to_socket_addrs();
                 let mut last = None;

@@ -5,6 +5,7 @@ use std::{fmt, net::SocketAddr, os::fd::AsFd, path::PathBuf};
 use anyhow::{Result, bail};
 use serde::{Serialize, Serializer};
 
+use super::datagrams::Sending;
 use super::{Binary, Datagrams, Link, Meta, Native, Protocol, Resp, Stream, Text, Way};
 
 /// Where a server is, with its name looked up.
@@ -12,8 +13,11 @@ use super::{Binary, Datagrams, Link, Meta, Native, Protocol, Resp, Stream, Text,
 pub enum Address {
     /// TCP.
     Tcp(SocketAddr),
-    /// UDP with memcached's frames.
+    /// UDP with memcached's frames, in plain datagrams: each goes through the kernel by itself, as
+    /// those of memcached's clients do.
     Udp(SocketAddr),
+    /// The same, but datagrams of one length go through the kernel as one train (`UDP_SEGMENT`).
+    UdpTrains(SocketAddr),
     /// A Unix socket.
     Unix(PathBuf),
 }
@@ -23,6 +27,7 @@ impl fmt::Display for Address {
         match self {
             Address::Tcp(address) => write!(out, "{address}"),
             Address::Udp(address) => write!(out, "udp:{address}"),
+            Address::UdpTrains(address) => write!(out, "udp-trains:{address}"),
             Address::Unix(path) => write!(out, "unix:{}", path.display()),
         }
     }
@@ -135,7 +140,9 @@ impl Target {
     }
 
     fn open_native<J: Job>(&self, connections: usize, way: Way, job: J) -> Result<J::Output> {
-        let (Address::Tcp(address) | Address::Udp(address)) = self.address else {
+        let (Address::Tcp(address) | Address::Udp(address) | Address::UdpTrains(address)) =
+            self.address
+        else {
             bail!("the native protocol goes over UDP: give the server's native port");
         };
         let links = (0..connections).map(|_| Native::open(address, way));
@@ -149,7 +156,14 @@ impl Target {
         match &self.address {
             Address::Tcp(address) => job.run(all(connections, || Stream::<P>::tcp(*address))?),
             Address::Unix(path) => job.run(all(connections, || Stream::<P>::unix(path))?),
-            Address::Udp(address) => job.run(all(connections, || Datagrams::<P>::open(*address))?),
+            Address::Udp(address) => {
+                let open = || Datagrams::<P>::open(*address, Sending::Plain);
+                job.run(all(connections, open)?)
+            }
+            Address::UdpTrains(address) => {
+                let open = || Datagrams::<P>::open(*address, Sending::Trains);
+                job.run(all(connections, open)?)
+            }
         }
     }
 }

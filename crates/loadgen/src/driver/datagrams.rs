@@ -30,9 +30,19 @@ struct Flight {
     ended: bool,
 }
 
+/// How requests that leave with one system call go through the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sending {
+    /// Each by itself.
+    Plain,
+    /// Those of one length as one (`UDP_SEGMENT`).
+    Trains,
+}
+
 /// A connected UDP socket with requests under way.
 pub struct Datagrams<P> {
     socket: Socket,
+    sending: Sending,
     protocol: P,
     /// Requests that have not been sent, one behind the other.
     out: Vec<u8>,
@@ -50,8 +60,9 @@ pub struct Datagrams<P> {
 
 impl<P: Protocol> Datagrams<P> {
     /// A socket that talks to one server.
-    pub fn open(address: SocketAddr) -> Result<Datagrams<P>> {
+    pub fn open(address: SocketAddr, sending: Sending) -> Result<Datagrams<P>> {
         Ok(Datagrams {
+            sending,
             socket: Socket::connect(address)
                 .with_context(|| format!("a UDP socket to {address}"))?,
             protocol: P::default(),
@@ -165,7 +176,11 @@ impl<P: Protocol> Link for Datagrams<P> {
                     }
                 });
             let outgoing: ArrayVec<_, DATAGRAMS_MAX> = outgoing.collect();
-            match self.socket.try_send(&outgoing) {
+            let sent = match self.sending {
+                Sending::Plain => self.socket.try_send_apart(&outgoing),
+                Sending::Trains => self.socket.try_send(&outgoing),
+            };
+            match sent {
                 Ok(count) => {
                     if let Some((_, end)) = self.unsent.drain(..count).next_back() {
                         self.written = end;
@@ -221,5 +236,46 @@ impl<P: Protocol> Link for Datagrams<P> {
 
     fn under_way(&self) -> usize {
         self.under_way
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::Text;
+    use crate::workload::{Key, Verb};
+    use glimmer_transport::udp::Trains;
+
+    /// Sends eight requests with one system call. Returns how many datagrams arrive in each train.
+    fn arrives(sending: Sending) -> Vec<usize> {
+        let server = Socket::bind_alone(([127, 0, 0, 1], 0).into()).unwrap();
+        let address = server.address().unwrap();
+        let mut link = Datagrams::<Text>::open(address, sending).unwrap();
+        for number in 0..8 {
+            let mut ask = Ask::default();
+            ask.one(Verb::Get, Key::new(number, 16));
+            link.ask(&ask, number);
+        }
+        link.send().unwrap();
+        let mut trains = Trains::default();
+        let mut lengths = Vec::new();
+        while lengths.iter().sum::<usize>() < 8 {
+            for train in 0..server.receive_trains(&mut trains) {
+                let (bytes, stride) = (trains.bytes(train).len(), trains.stride(train));
+                lengths.push(bytes.div_ceil(stride));
+            }
+            std::thread::yield_now();
+        }
+        lengths
+    }
+
+    #[test]
+    fn plain_datagrams_travel_each_by_itself() {
+        assert_eq!(arrives(Sending::Plain), [1; 8]);
+    }
+
+    #[test]
+    fn datagrams_of_one_length_travel_as_one_train_if_that_is_asked_for() {
+        assert_eq!(arrives(Sending::Trains), [8]);
     }
 }

@@ -14,8 +14,10 @@ pub const PORT_DEFAULT: u16 = 11211;
 pub enum Location {
     /// TCP, with a host by name or address, and a port.
     Tcp(String, u16),
-    /// UDP.
+    /// UDP in plain datagrams, see [`Address::Udp`].
     Udp(String, u16),
+    /// UDP in trains, see [`Address::UdpTrains`].
+    UdpTrains(String, u16),
     /// A Unix socket.
     Unix(PathBuf),
 }
@@ -31,7 +33,9 @@ impl Location {
     /// Looks the name up.
     pub fn resolve(&self) -> Result<Address> {
         let (host, port) = match self {
-            Location::Tcp(host, port) | Location::Udp(host, port) => (host.as_str(), *port),
+            Location::Tcp(host, port)
+            | Location::Udp(host, port)
+            | Location::UdpTrains(host, port) => (host.as_str(), *port),
             Location::Unix(path) => return Ok(Address::Unix(path.clone())),
         };
         let mut found = (host, port)
@@ -41,6 +45,7 @@ impl Location {
         let address = address.with_context(|| format!("{host} has no address"))?;
         Ok(match self {
             Location::Udp(..) => Address::Udp(address),
+            Location::UdpTrains(..) => Address::UdpTrains(address),
             _ => Address::Tcp(address),
         })
     }
@@ -56,10 +61,16 @@ impl FromStr for Location {
                 path => Ok(Location::Unix(path.into())),
             };
         }
-        let (is_udp, rest) = match text.strip_prefix("udp:") {
-            Some(rest) => (true, rest),
-            None => (false, text.strip_prefix("tcp:").unwrap_or(text)),
-        };
+        type Make = fn(String, u16) -> Location;
+        const SCHEMES: [(&str, Make); 3] = [
+            ("udp:", Location::Udp),
+            ("udp-trains:", Location::UdpTrains),
+            ("tcp:", Location::Tcp),
+        ];
+        let with_scheme = SCHEMES
+            .iter()
+            .find_map(|(scheme, make)| Some((*make, text.strip_prefix(scheme)?)));
+        let (make, rest) = with_scheme.unwrap_or((Location::Tcp, text));
         // An IPv6 address has colons of its own: with a port it stands in brackets.
         let is_bare_v6 = rest.matches(':').count() > 1 && !rest.contains('[');
         let (host, port) = match rest.rsplit_once(':') {
@@ -77,10 +88,11 @@ impl FromStr for Location {
             .and_then(|host| host.strip_suffix(']'))
             .unwrap_or(host)
             .to_owned();
+        let forms =
+            "an address is HOST, HOST:PORT, udp:HOST:PORT, udp-trains:HOST:PORT or unix:PATH";
         match host.is_empty() {
-            true => Err("an address is HOST, HOST:PORT, udp:HOST:PORT or unix:PATH".to_owned()),
-            false if is_udp => Ok(Location::Udp(host, port)),
-            false => Ok(Location::Tcp(host, port)),
+            true => Err(forms.to_owned()),
+            false => Ok(make(host, port)),
         }
     }
 }
@@ -90,6 +102,7 @@ impl fmt::Display for Location {
         let (scheme, host, port) = match self {
             Location::Tcp(host, port) => ("", host, port),
             Location::Udp(host, port) => ("udp:", host, port),
+            Location::UdpTrains(host, port) => ("udp-trains:", host, port),
             Location::Unix(path) => return write!(out, "unix:{}", path.display()),
         };
         match host.contains(':') {
@@ -115,6 +128,7 @@ mod tests {
             ("tcp:cache:1", "cache:1"),
             ("udp:cache", "udp:cache:11211"),
             ("udp:[::1]:5", "udp:[::1]:5"),
+            ("udp-trains:cache:5", "udp-trains:cache:5"),
             ("unix:/run/c.sock", "unix:/run/c.sock"),
         ] {
             let location: Location = text.parse().expect(text);
@@ -140,6 +154,8 @@ mod tests {
         let resolve = |text: &str| text.parse::<Location>().unwrap().resolve();
         let address = resolve("udp:127.0.0.1:5").unwrap();
         assert_eq!(address, Address::Udp("127.0.0.1:5".parse().unwrap()));
+        let address = resolve("udp-trains:127.0.0.1:5").unwrap();
+        assert_eq!(address, Address::UdpTrains("127.0.0.1:5".parse().unwrap()));
         assert_eq!(resolve("unix:/a").unwrap(), Address::Unix("/a".into()));
         let error = resolve("no-such-host.invalid:1").unwrap_err();
         assert!(

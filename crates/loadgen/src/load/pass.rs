@@ -95,7 +95,7 @@ pub fn pass(
     progress: &mut dyn FnMut(u64),
 ) -> Result<Tally> {
     let burst = match target.address {
-        Address::Udp(_) if !target.dialect.is_native() => BURST_UDP,
+        Address::Udp(_) | Address::UdpTrains(_) if !target.dialect.is_native() => BURST_UDP,
         _ => BURST,
     };
     let (keys_per_get, in_flight) = match pass {

@@ -82,9 +82,12 @@ impl Trivial {
     }
 
     /// The same over UDP, with memcached's frames; replies are one datagram.
-    pub fn start_udp(value_bytes: usize, core: Option<usize>) -> Result<Trivial> {
+    pub fn start_udp(value_bytes: usize, core: Option<usize>, in_trains: bool) -> Result<Trivial> {
         let socket = Socket::bind((Ipv4Addr::LOCALHOST, 0).into()).context("binding a port")?;
-        let address = Address::Udp(socket.address()?);
+        let address = match in_trains {
+            true => Address::UdpTrains(socket.address()?),
+            false => Address::Udp(socket.address()?),
+        };
         Trivial::run(address, value_bytes, core, move |answers, life| {
             let datagrams = Datagrams {
                 socket,

@@ -34,7 +34,8 @@ pub enum Scenario {
     Multiget50,
     /// Closed loop, 32 reads in flight on every connection, in each of memcached's protocols.
     Protocols,
-    /// Closed loop over UDP, one read to a datagram, 32 in flight on every socket.
+    /// Closed loop over UDP, one read to a datagram, 32 in flight on every socket: in plain
+    /// datagrams, as existing clients send them, and in trains (`UDP_SEGMENT`).
     Udp,
     /// Poisson arrivals at 70% of what memcached can do at most with one request in flight on every connection.
     OpenLoop,
@@ -96,10 +97,13 @@ pub struct Options {
 impl Options {
     /// Measurements that will be made, each a step of the progress.
     fn steps(&self) -> usize {
-        let of = |scenario: &Scenario| match (throughput::Shape::of(*scenario), scenario) {
-            (Some(shape), _) => shape.cases(&self.servers),
-            (None, Scenario::CpuScaling) => scaling::cases(&self.servers),
-            (None, _) => self.servers.len(),
+        let of = |scenario: &Scenario| match scenario {
+            Scenario::CpuScaling => scaling::cases(&self.servers),
+            Scenario::OpenLoop => self.servers.len(),
+            closed => {
+                let shapes = throughput::Shape::of(*closed).into_iter();
+                shapes.map(|shape| shape.cases(&self.servers)).sum()
+            }
         };
         self.repeat * self.scenarios.iter().map(of).sum::<usize>()
     }
@@ -151,7 +155,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     }
     let mut throughput = Vec::new();
     for &scenario in &options.scenarios {
-        if let Some(shape) = throughput::Shape::of(scenario) {
+        for shape in throughput::Shape::of(scenario) {
             throughput.push(throughput::compare(&mut bench, shape)?);
         }
     }

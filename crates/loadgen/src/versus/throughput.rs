@@ -28,14 +28,30 @@ pub struct Shape {
     scenario: Scenario,
     title: &'static str,
     burst: Burst,
+    udp: Option<Udp>,
+}
+
+/// How datagrams of the UDP client travel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Udp {
+    /// Each by itself, as existing clients send them.
+    Plain,
+    /// Those of one length as one.
+    Trains,
 }
 
 impl Shape {
-    /// The bursts of a scenario, if it is a closed loop on the loaded servers.
-    pub fn of(scenario: Scenario) -> Option<Shape> {
+    /// The bursts of a scenario; none if it is not a closed loop on the loaded servers.
+    pub fn of(scenario: Scenario) -> Vec<Shape> {
         let singles = |requests, get_share| Burst::Single {
             requests,
             get_share,
+        };
+        let one = |title, burst, udp| Shape {
+            scenario,
+            title,
+            burst,
+            udp,
         };
         let (title, burst) = match scenario {
             Scenario::Pipeline32 => ("pipeline 32, 95% reads", singles(32, GET_SHARE)),
@@ -45,14 +61,18 @@ impl Shape {
                 Burst::MultiGet { keys: 50 },
             ),
             Scenario::Protocols => ("by protocol, pipeline 32, reads only", singles(32, 1.0)),
-            Scenario::Udp => ("UDP, one read to a datagram", singles(32, 1.0)),
-            Scenario::OpenLoop | Scenario::CpuScaling => return None,
+            Scenario::Udp => {
+                let reads = singles(32, 1.0);
+                let plain = "UDP, plain datagrams of one read, as existing clients send them";
+                let trains = "UDP, the same from a client that sends them in trains (UDP_SEGMENT)";
+                return vec![
+                    one(plain, reads, Some(Udp::Plain)),
+                    one(trains, reads, Some(Udp::Trains)),
+                ];
+            }
+            Scenario::OpenLoop | Scenario::CpuScaling => return Vec::new(),
         };
-        Some(Shape {
-            scenario,
-            title,
-            burst,
-        })
+        vec![one(title, burst, None)]
     }
 
     /// The ways in which a server is driven, with a name for each: none if it does not know any of them.
@@ -68,7 +88,10 @@ impl Shape {
                 PROTOCOLS.map(way).into()
             }
             Scenario::Udp if !speaks_memcached => vec![],
-            Scenario::Udp => vec![(kind.name().to_owned(), Way::Udp)],
+            Scenario::Udp => {
+                let in_trains = self.udp == Some(Udp::Trains);
+                vec![(kind.name().to_owned(), Way::Udp { in_trains })]
+            }
             _ => vec![(kind.name().to_owned(), Way::Usual)],
         }
     }
@@ -85,7 +108,7 @@ impl Shape {
 enum Way {
     Usual,
     Speaking(Dialect),
-    Udp,
+    Udp { in_trains: bool },
 }
 
 impl Way {
@@ -96,7 +119,7 @@ impl Way {
                 dialect,
                 ..server.target()
             },
-            Way::Udp => server.udp_target(),
+            Way::Udp { in_trains } => server.udp_target(in_trains),
         }
     }
 }
@@ -160,19 +183,17 @@ pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
         });
     let mut cases: Vec<(usize, Way, Row)> = ways.collect();
     let mut ceiling = Row::new("no store at all");
-    let is_udp = shape.scenario == Scenario::Udp;
     let (value_bytes, core) = (options.value_bytes, Some(SERVER_CORE));
-    let trivial = match is_udp {
-        true => Trivial::start_udp(value_bytes, core)?,
-        false => Trivial::start(value_bytes, core, None)?,
+    let trivial = match shape.udp {
+        Some(udp) => Trivial::start_udp(value_bytes, core, udp == Udp::Trains)?,
+        None => Trivial::start(value_bytes, core, None)?,
     };
     for repetition in 0..options.repeat {
         bench.look_at_machine()?;
         let plan = Plan {
-            connections: if is_udp {
-                UDP_SOCKETS
-            } else {
-                options.connections
+            connections: match shape.udp {
+                Some(_) => UDP_SOCKETS,
+                None => options.connections,
             },
             burst: shape.burst,
             popularity: options.popularity,

@@ -202,6 +202,11 @@ pub fn send(socket: BorrowedFd<'_>, datagrams: &[Outgoing<'_>]) -> io::Result<us
     }
 }
 
+/// As [`send`], each datagram by itself (plain `sendmmsg`).
+pub fn send_apart(socket: BorrowedFd<'_>, datagrams: &[Outgoing<'_>]) -> io::Result<usize> {
+    send_by(socket, datagrams, |_| 1)
+}
+
 /// Sends datagrams, as many of them at a time as `length` says of those that are left.
 #[inline(always)]
 fn send_by(

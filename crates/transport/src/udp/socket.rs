@@ -137,6 +137,13 @@ impl Socket {
         mmsg::send(self.0.as_fd(), datagrams)
     }
 
+    /// As [`Socket::try_send`], but each datagram goes through the kernel by itself, as programs
+    /// send that do not use segmentation (`UDP_SEGMENT`).
+    #[inline]
+    pub fn try_send_apart(&self, datagrams: &[Outgoing<'_>]) -> io::Result<usize> {
+        mmsg::send_apart(self.0.as_fd(), datagrams)
+    }
+
     /// Sends datagrams. Those that cannot be sent now are lost, as datagrams may be. Returns how many were sent.
     #[inline]
     pub fn send(&self, datagrams: &[Outgoing<'_>]) -> usize {
