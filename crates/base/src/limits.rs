@@ -177,12 +177,16 @@ pub const SASL_BYTES_MAX: usize = 8 << 10;
 pub const NATIVE_MUTATIONS_KEPT: u32 = 1 << 10;
 
 /// Mutations of one native client that a worker remembers at least.
-pub const NATIVE_MUTATIONS_KEPT_MIN: u32 = 1 << 4;
+pub const NATIVE_MUTATIONS_KEPT_MIN: u32 = 1 << 1;
 
-/// Native clients whose mutations a worker remembers at most; fewer where `-m` is small and they have many mutations under way. One more, or a client that has
-/// more under way than there is room for, is refused with `Overloaded` unless another has been silent for [`NATIVE_CLIENT_IDLE_MS`], or clients of another
-/// address (of IPv6: network of 64 bits) have more than those of its own would have; of these the one that was heard of longest ago gives way.
-pub const NATIVE_CLIENTS_MAX: usize = 1 << 10;
+/// Native clients whose mutations a worker remembers at most, however much memory there is. Mostly
+/// `-m` sets the bound: a client with one mutation under way takes some 220 bytes, and they all
+/// share a part of the worker's buffers. When there is no room for another client, one gives way
+/// that has been silent for [`NATIVE_CLIENT_IDLE_MS`], or one of the address (of IPv6: the network
+/// of 64 bits) that has the most, or else one of the newcomer's own address. If none may, the
+/// newcomer is refused with `TooManyWriters`. A client that has more mutations under way than there
+/// is room for is refused these with `Overloaded`.
+pub const NATIVE_CLIENTS_MAX: usize = 1 << 16;
 
 /// A native client that has sent no mutation for so long may be forgotten, in milliseconds. A datagram that arrives later than that may be executed again.
 pub const NATIVE_CLIENT_IDLE_MS: u64 = 30_000;

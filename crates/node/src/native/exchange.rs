@@ -111,6 +111,7 @@ impl Exchange {
     /// Gives up requests that have stopped arriving.
     pub fn expire(&mut self, now: Moment) {
         self.intake.assemblies.expire(now.ms);
+        self.intake.ledger.expire(now.ms);
     }
 
     /// Executes what the trains ask for, and hands the answers to `send`. `ports` are those of all workers, at the address where the trains came in.
@@ -374,6 +375,7 @@ impl Exchange {
             figures: &mut self.figures,
         };
         let (mut batch, mut jobs) = (Batch::default(), Jobs::new());
+        self.intake.ledger.begin_batch();
         if !(self.intake).judge(
             whole.sender(trains.peer(letter.spot.train())),
             &record,

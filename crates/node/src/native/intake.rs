@@ -212,6 +212,7 @@ impl Intake {
         jobs: &mut Jobs<'a>,
         tools: &mut Judging<'_>,
     ) {
+        self.ledger.begin_batch();
         batch.letters.clear();
         batch.entries.clear();
         batch.answers.clear();
@@ -431,7 +432,8 @@ impl Intake {
                 return batch.settle(Status::Superseded);
             }
             Verdict::Forgotten => return batch.settle(Status::Forgotten),
-            Verdict::Full => return batch.settle(Status::TooManyWriters),
+            Verdict::Full => return batch.settle(Status::Overloaded),
+            Verdict::TooManyWriters => return batch.settle(Status::TooManyWriters),
         };
         batch.entries.push(Entry::Job { slot, offset: 0 });
         jobs.push(Job {

@@ -1,49 +1,137 @@
 //! What each network has of what all clients may have.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
 
-/// Places and bytes.
-type Amounts = (usize, usize);
+/// Bytes that a network takes beside its clients.
+pub const NETWORK_BYTES: usize = 112;
+
+/// The clients of one network form a ring, in the order in which they came.
+#[derive(Clone, Copy, Debug, Default)]
+struct Links {
+    next: u32,
+    previous: u32,
+}
+
+/// What one network has.
+struct Holding {
+    bytes: usize,
+    /// When a client of it last came or left, by the count of such changes.
+    changed: u64,
+    /// The place of the client that is looked at first.
+    first: u32,
+}
 
 /// By network.
 #[derive(Default)]
 pub struct Holdings {
-    of: HashMap<u64, Amounts>,
+    of: HashMap<u64, Holding>,
+    /// Bytes, change and network. The heaviest network comes last, and of several that are equally
+    /// heavy the one that has been left alone longest.
+    order: BTreeSet<(usize, Reverse<u64>, u64)>,
+    changes: u64,
+    /// By client's place.
+    links: Vec<Links>,
 }
 
 impl Holdings {
-    /// A network has taken so much.
-    pub fn add(&mut self, network: u64, places: usize, bytes: usize) {
-        let (its_places, its_bytes) = self.of.entry(network).or_default();
-        *its_places += places;
-        *its_bytes += bytes;
+    /// Bytes that a network has.
+    pub fn bytes_of(&self, network: u64) -> usize {
+        self.of.get(&network).map_or(0, |holding| holding.bytes)
     }
 
-    /// A network has given so much back.
-    pub fn remove(&mut self, network: u64, places: usize, bytes: usize) {
-        if let Some((its_places, its_bytes)) = self.of.get_mut(&network) {
-            *its_places -= places;
-            *its_bytes -= bytes;
-            if *its_places == 0 {
-                self.of.remove(&network);
-            }
+    /// Bytes that a client's network takes if the client comes: none if others of it are here.
+    pub fn bytes_to_join(&self, network: u64) -> usize {
+        match self.of.contains_key(&network) {
+            true => 0,
+            false => NETWORK_BYTES,
         }
     }
 
-    /// The network that has the greatest part of what all may have, if it has a greater one than `network` would with what it needs.
-    pub fn heavier_than(&self, network: u64, needed: Amounts, of_all: Amounts) -> Option<u64> {
-        let (places, bytes) = self.of.get(&network).copied().unwrap_or_default();
-        let with_needed = part((places + needed.0, bytes + needed.1), of_all);
-        let parts = self
-            .of
-            .iter()
-            .map(|(&network, &has)| (part(has, of_all), network));
-        let (most, heaviest) = parts.max()?;
-        (heaviest != network && most > with_needed).then_some(heaviest)
+    /// The network that comes after `rank` others from the heaviest on, and its bytes.
+    pub fn heaviest(&self, rank: usize) -> Option<(u64, usize)> {
+        let &(bytes, _, network) = self.order.iter().nth_back(rank)?;
+        Some((network, bytes))
     }
-}
 
-/// The part of the places or of the bytes, whichever is greater, in thousandths.
-fn part((places, bytes): Amounts, (places_max, bytes_max): Amounts) -> usize {
-    (1000 * places / places_max).max(1000 * bytes / bytes_max)
+    /// The client of a network that is looked at first.
+    pub fn first(&self, network: u64) -> Option<u32> {
+        self.of.get(&network).map(|holding| holding.first)
+    }
+
+    /// Has another client of a network be looked at first.
+    pub fn set_first(&mut self, network: u64, place: u32) {
+        if let Some(holding) = self.of.get_mut(&network) {
+            holding.first = place;
+        }
+    }
+
+    /// The place of the client that comes after another of its network.
+    pub fn next(&self, place: u32) -> u32 {
+        self.links[place as usize].next
+    }
+
+    /// A client has come, and is the last of its network to be looked at.
+    pub fn join(&mut self, network: u64, place: u32, bytes: usize) {
+        if self.links.len() <= place as usize {
+            self.links.resize_with(place as usize + 1, Links::default);
+        }
+        let next = self.first(network).unwrap_or(place);
+        let previous = match next == place {
+            true => place,
+            false => self.links[next as usize].previous,
+        };
+        self.links[place as usize] = Links { next, previous };
+        self.links[previous as usize].next = place;
+        self.links[next as usize].previous = place;
+        let bytes = bytes + self.bytes_to_join(network);
+        self.change(network, next, |holds| holds + bytes);
+    }
+
+    /// A client has got more.
+    pub fn grow(&mut self, network: u64, bytes: usize) {
+        if let Some(first) = self.first(network) {
+            self.change(network, first, |holds| holds + bytes);
+        }
+    }
+
+    /// A client has left.
+    pub fn leave(&mut self, network: u64, place: u32, bytes: usize) {
+        let Some(first) = self.first(network) else {
+            return;
+        };
+        let Links { next, previous } = self.links[place as usize];
+        if next == place {
+            if let Some(Holding { bytes, changed, .. }) = self.of.remove(&network) {
+                self.order.remove(&(bytes, Reverse(changed), network));
+            }
+            return;
+        }
+        self.links[previous as usize].next = next;
+        self.links[next as usize].previous = previous;
+        let first = if first == place { next } else { first };
+        self.change(network, first, |holds| holds - bytes);
+    }
+
+    fn change(&mut self, network: u64, first: u32, bytes: impl FnOnce(usize) -> usize) {
+        self.changes += 1;
+        let holding = self.of.entry(network).or_insert(Holding {
+            bytes: 0,
+            changed: 0,
+            first,
+        });
+        let Holding {
+            bytes: had,
+            changed,
+            ..
+        } = *holding;
+        *holding = Holding {
+            bytes: bytes(had),
+            changed: self.changes,
+            first,
+        };
+        self.order.remove(&(had, Reverse(changed), network));
+        let key = (holding.bytes, Reverse(holding.changed), network);
+        self.order.insert(key);
+    }
 }
