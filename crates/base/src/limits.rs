@@ -191,6 +191,14 @@ pub const NATIVE_CLIENTS_MAX: usize = 1 << 16;
 /// A native client that has sent no mutation for so long may be forgotten, in milliseconds. A datagram that arrives later than that may be executed again.
 pub const NATIVE_CLIENT_IDLE_MS: u64 = 30_000;
 
+/// Digests of long native replies that a worker remembers, so that a value is hashed once although
+/// its reply leaves in many windows. Of one that it does not remember, it copies and hashes the
+/// whole reply again.
+pub const NATIVE_DIGESTS_MAX: usize = 256;
+
+/// A worker remembers such a digest for this many milliseconds.
+pub const NATIVE_DIGEST_MS: u64 = 1_000;
+
 /// Requests in fragments that a worker puts together at a time; another is refused with `Overloaded`, unless another address has more of them, or of their
 /// bytes, than its own would have.
 pub const NATIVE_ASSEMBLIES_MAX: usize = 64;

@@ -4,7 +4,7 @@ use super::Context;
 use super::count::Failure;
 use super::meta;
 use glimmer_proto::binary::{self, Status};
-use glimmer_proto::native::reply::{self, Status as Native};
+use glimmer_proto::native::reply::{self, Long, Status as Native};
 use glimmer_proto::text::{self, lines};
 use glimmer_proto::{Form, Refusal, Request, StoreMode, Verb, native};
 use glimmer_store::heap::Item;
@@ -70,11 +70,36 @@ pub fn value(
         Form::Meta(flags) => return meta::read_value(out, request.key, flags, item, context.now),
         Form::Native(form) => {
             let cas = form.shows_cas.then(|| item.cas());
-            reply::found_head(out, item.flags(), cas, value.len());
-            value.append_to(out);
+            let flags = item.flags();
+            let bytes = reply::found_head_bytes(flags, cas) + value.len();
+            if bytes > form.extent.short_bytes_max as usize {
+                native_long(out, form, item, bytes);
+            } else {
+                reply::found_head(out, flags, cas, value.len());
+                value.append_to(out);
+            }
         }
     }
     Told::All
+}
+
+/// Appends what is wanted of a reply that is longer than a datagram.
+#[cold]
+fn native_long(out: &mut Vec<u8>, form: native::Form, item: &Item<'_>, bytes: usize) {
+    let (first, end) = Long::range(form.extent.long, bytes);
+    out.reserve(Long::HEAD_BYTES + end - first + size_of::<u64>());
+    Long::write_head(out, bytes, item.cas());
+    if first == end {
+        return;
+    }
+    let value = item.value();
+    let cas = form.shows_cas.then(|| item.cas());
+    let head_bytes = bytes - value.len();
+    if first == 0 {
+        reply::head_of_found(out, item.flags(), cas, value.len());
+    }
+    let from = first.saturating_sub(head_bytes);
+    value.part(from, end - head_bytes - from).append_to(out);
 }
 
 /// Appends what a read that found nothing is answered with.

@@ -2,17 +2,21 @@
 
 use super::Rules;
 use super::assemblies::{Assemblies, request_bytes_max};
+use super::digests::{Digests, Name};
 use super::intake::{Batch, Entry, Intake, Jobs, Judging, Letter, Spot, Whole};
 use super::ledger::{Answer, Ledger, Slot};
-use super::outbox::{Outbox, Send};
+use super::outbox::{Outbox, Piece, Send};
 use glimmer_base::Moment;
 use glimmer_base::limits::{
     BATCH_MAX, BUFFER_BYTES_KEPT_MAX, NATIVE_MUTATIONS_KEPT, NATIVE_TOKEN_S,
 };
 use glimmer_engine::{Done, Engine, Job, Status as Executed};
+use glimmer_proto::native::reply::Long;
 use glimmer_proto::native::{
-    DATAGRAM_BYTES_MAX, Directory, Kind, Record, ReplyHeader, Status, reply,
+    self, DATAGRAM_BYTES_MAX, Directory, Extent, Kind, Record, ReplyHeader, RequestHeader, Status,
+    Wanted, fragment, reply,
 };
+use glimmer_proto::{Form, Request, Verb};
 use glimmer_transport::udp::Trains;
 use std::ops::Range;
 
@@ -37,6 +41,10 @@ pub struct Figures {
     pub in_place: u64,
     /// Replies that were longer than their requests.
     pub aside: u64,
+    /// Bytes that the engine has written for replies.
+    pub written: u64,
+    /// Long replies that were copied and hashed whole.
+    pub hashed: u64,
 }
 
 /// One worker's side of the native protocol, without its sockets.
@@ -47,6 +55,7 @@ pub struct Exchange {
     out: Vec<u8>,
     /// The reply that is being put together.
     reply: Vec<u8>,
+    digests: Digests,
     /// The last batch, for its memory.
     settled: Box<Settled>,
     figures: Figures,
@@ -89,6 +98,7 @@ impl Exchange {
             outbox: Outbox::new(),
             out: Vec::new(),
             reply: Vec::new(),
+            digests: Digests::new(),
             settled: Box::default(),
             figures: Figures::default(),
         }
@@ -105,7 +115,7 @@ impl Exchange {
 
     /// Bytes that are kept of what clients have sent.
     pub fn bytes(&self) -> usize {
-        self.intake.ledger.bytes() + self.intake.assemblies.bytes()
+        self.intake.ledger.bytes() + self.intake.assemblies.bytes() + Digests::BYTES
     }
 
     /// Gives up requests that have stopped arriving.
@@ -173,6 +183,7 @@ impl Exchange {
             tools.engine.run(tools.now, jobs, outs, done);
             self.figures.batches += 1;
             self.figures.requests += jobs.len() as u64;
+            self.figures.written += self.out.len() as u64;
         }
     }
 
@@ -245,7 +256,7 @@ impl Exchange {
                     let end = done.next().expect("a job has its end").end;
                     let answer = start..end;
                     start = end;
-                    self.reply_to_job(trains, letter, (slot, offset), answer, tools);
+                    self.reply_to_job(trains, letter, None, (slot, offset), answer, tools);
                 } else {
                     let answers = &settled.batch.answers;
                     self.reply_at_once(trains, letter, entry, answers, tools);
@@ -274,7 +285,9 @@ impl Exchange {
                         unreachable!("these are their datagrams' only entries")
                     }
                 };
-                if answer.len() <= room {
+                if Long::read(answer).is_some() && !letter.is_proven {
+                    reply::status(&mut reply, Status::NoToken);
+                } else if Long::read(answer).is_none() && answer.len() <= room {
                     reply.extend_from_slice(answer);
                 } else {
                     reply::status(&mut reply, Status::AskAlone);
@@ -290,31 +303,114 @@ impl Exchange {
         }
     }
 
-    /// Replies to the only request of a datagram, which the engine executed: its ledger's slot, the offset that it asked for, and where its answer is.
+    /// Replies to the only request of a datagram, which the engine executed: the request's bytes
+    /// if they are not in the datagram, its ledger's slot, the offset that it asked for, and where
+    /// its answer is.
     #[inline(always)]
     fn reply_to_job(
         &mut self,
         trains: &mut Trains,
         letter: &Letter,
+        message: Option<&[u8]>,
         (slot, offset): (Option<Slot>, u32),
         answer: Range<usize>,
         tools: &mut Tools<'_>,
     ) {
         let header = self.header(letter, Kind::Replies);
-        let answer = &self.out[answer];
-        self.intake.note(slot, answer);
-        let is_short = ReplyHeader::BYTES + answer.len() <= DATAGRAM_BYTES_MAX;
-        if is_short {
-            if (self.outbox).put(trains, letter, &header, answer, tools.send) {
-                return;
-            }
-        } else if letter.is_proven {
-            let peer = trains.peer(letter.spot.train());
-            let outbox = &mut self.outbox;
-            outbox.send_fragments(peer, &header, answer, offset as usize, tools.send);
-            return;
+        let bytes = &self.out[answer.clone()];
+        if Long::read(bytes).is_some() {
+            return self.reply_long(trains, letter, message, offset, answer, tools);
         }
-        self.put_status(trains, letter, Status::NoToken, tools);
+        self.intake.note(slot, bytes);
+        if !(self.outbox).put(trains, letter, &header, bytes, tools.send) {
+            self.put_status(trains, letter, Status::NoToken, tools);
+        }
+    }
+
+    /// Replies with a window of a reply that is longer than a datagram.
+    #[cold]
+    fn reply_long(
+        &mut self,
+        trains: &mut Trains,
+        letter: &Letter,
+        message: Option<&[u8]>,
+        offset: u32,
+        answer: Range<usize>,
+        tools: &mut Tools<'_>,
+    ) {
+        if !letter.is_proven {
+            return self.put_status(trains, letter, Status::NoToken, tools);
+        }
+        // The datagram is still as it came: only those before it have been written over.
+        let datagram = &trains.bytes(letter.spot.train())[letter.spot.offset as usize..];
+        let message = message.unwrap_or(&datagram[RequestHeader::BYTES..]);
+        let header = self.header(letter, Kind::FragmentReply);
+        let peer = trains.peer(letter.spot.train());
+        let (Some((record, _)), Some(long)) =
+            (Record::read(message), Long::read(&self.out[answer]))
+        else {
+            return;
+        };
+        let name = Name {
+            keyhash: self.intake.rules.seed.keyhash(record.key).0,
+            unique: long.unique,
+            shows_cas: record.shows_cas,
+            message_bytes: long.message_bytes,
+        };
+        if let Some(digest) = self.digests.get(&name, tools.now.ms) {
+            let piece = Piece {
+                message_bytes: long.message_bytes,
+                digest,
+                first: Long::range(Wanted::Window(offset), long.message_bytes as usize).0,
+                bytes: long.part,
+            };
+            return (self.outbox).send_fragments(peer, &header, &piece, tools.send);
+        }
+        // Its digest is that of all of it. The value may be another one by now.
+        let mut whole = Vec::new();
+        let mut done = [SKIPPED];
+        let job = Job {
+            keyhash: record.keyhash,
+            request: Request {
+                key: record.key,
+                verb: Verb::Get,
+                form: Form::Native(native::Form {
+                    shows_cas: record.shows_cas,
+                    extent: Extent {
+                        short_bytes_max: (DATAGRAM_BYTES_MAX - ReplyHeader::BYTES) as u32,
+                        long: Wanted::All,
+                    },
+                }),
+            },
+            out: 0,
+        };
+        let outs = std::slice::from_mut(&mut whole);
+        tools.engine.run(tools.now, &[job], outs, &mut done);
+        self.figures.written += whole.len() as u64;
+        if !is_done(&done[0]) {
+            return self.put_status(trains, letter, Status::AskOwner, tools);
+        }
+        let Some(long) = Long::read(&whole) else {
+            let header = self.header(letter, Kind::Replies);
+            (self.outbox).put(trains, letter, &header, &whole, tools.send);
+            return;
+        };
+        let digest = fragment::digest(long.part);
+        self.figures.hashed += 1;
+        let name = Name {
+            unique: long.unique,
+            message_bytes: long.message_bytes,
+            ..name
+        };
+        self.digests.put(name, digest, tools.now.ms);
+        let (first, end) = Long::range(Wanted::Window(offset), long.part.len());
+        let piece = Piece {
+            message_bytes: long.message_bytes,
+            digest,
+            first,
+            bytes: &long.part[first..end],
+        };
+        (self.outbox).send_fragments(peer, &header, &piece, tools.send);
     }
 
     /// Replies to the only request of a datagram, which was answered without the engine.
@@ -390,7 +486,8 @@ impl Exchange {
         let [Done { status, end }] = done;
         match batch.entries[0] {
             Entry::Job { slot, offset } if status == Executed::Done => {
-                self.reply_to_job(trains, letter, (slot, offset), 0..end, tools);
+                let message = Some(&message[..]);
+                self.reply_to_job(trains, letter, message, (slot, offset), 0..end, tools);
             }
             unexecuted @ Entry::Job { .. } => {
                 self.intake.withdraw(&[unexecuted]);

@@ -11,9 +11,10 @@ use glimmer_engine::Job;
 use glimmer_proto::native::directory::{Access, Direction};
 use glimmer_proto::native::request::Action;
 use glimmer_proto::native::{
-    DATAGRAM_BYTES_MAX, Fragment, Kind, REQUESTS_MAX, Record, RequestHeader, Status, directory,
+    self, DATAGRAM_BYTES_MAX, Extent, Fragment, Kind, REQUESTS_MAX, Record, ReplyHeader,
+    RequestHeader, Status, Wanted, directory, reply,
 };
-use glimmer_proto::{Request, Verb};
+use glimmer_proto::{Form, Request, Verb};
 use glimmer_transport::udp::{Peer, Trains};
 
 /// Datagrams that are answered together at most.
@@ -67,6 +68,15 @@ impl Opened {
             directory: self.header.directory,
             is_proven: self.is_proven,
             requests: self.header.count,
+            short_bytes_max: {
+                let others = usize::from(self.header.count).saturating_sub(1);
+                let taken = ReplyHeader::BYTES + others * reply::RECORD_BYTES;
+                let bytes = match self.is_proven {
+                    true => DATAGRAM_BYTES_MAX,
+                    false => self.bytes as usize,
+                };
+                bytes.saturating_sub(taken) as u32
+            },
         }
     }
 }
@@ -80,6 +90,25 @@ pub struct Sender<'p> {
     pub is_proven: bool,
     /// Requests of its datagram; 0 if it came in fragments.
     pub requests: u8,
+    /// Bytes of a reply that leaves room for the others in the datagram, and is not longer than
+    /// the client may be sent.
+    pub short_bytes_max: u32,
+}
+
+impl Sender<'_> {
+    /// How much is wanted of the reply to a read. A long one goes to a client that has shown its
+    /// address and asked for nothing else; all others are told so, and nothing is copied for them.
+    #[inline(always)]
+    fn extent(&self, offset: u32) -> Extent {
+        let may_be_long = self.is_proven && self.requests <= 1;
+        Extent {
+            short_bytes_max: self.short_bytes_max,
+            long: match may_be_long {
+                true => Wanted::Window(offset),
+                false => Wanted::Nothing,
+            },
+        }
+    }
 }
 
 /// What becomes of one request of a batch.
@@ -155,6 +184,7 @@ impl Whole {
             directory: self.directory,
             is_proven: self.letter.is_proven,
             requests: 0,
+            short_bytes_max: (DATAGRAM_BYTES_MAX - ReplyHeader::BYTES) as u32,
         }
     }
 }
@@ -377,7 +407,10 @@ impl Intake {
             request: Request {
                 key: record.key,
                 verb: Verb::Get,
-                form: record.form(),
+                form: Form::Native(native::Form {
+                    shows_cas: record.shows_cas,
+                    extent: sender.extent(offset),
+                }),
             },
             out: 0,
         });

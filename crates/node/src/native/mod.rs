@@ -11,11 +11,13 @@
 //!    about its length, to clients that have shown that they own their address (`guard.rs`), and in fragments if it is longer than a datagram.
 //! 5. One `sendmmsg` sends all of it, every train as one.
 //!
-//! What comes in fragments is put together first (`assemblies.rs`). Nothing of this knows of a socket but `serve.rs`, so that tests drive an exchange
+//! Of a reply that is longer than a datagram the engine writes one window of fragments, not all of it; its digest is remembered
+//! (`digests.rs`). What comes in fragments is put together first (`assemblies.rs`). Nothing of this knows of a socket but `serve.rs`, so that tests drive an exchange
 //! with faults of their own choosing. Where the server directs requests, `handover.rs` first gives away what other workers own.
 
 mod assemblies;
 mod bundle;
+mod digests;
 mod exchange;
 mod guard;
 mod handover;

@@ -39,6 +39,18 @@ struct Run {
     end: usize,
 }
 
+/// A window of a message.
+pub struct Piece<'a> {
+    /// Bytes of the whole message.
+    pub message_bytes: u32,
+    /// Its digest.
+    pub digest: u64,
+    /// Where in it the window begins: where a fragment does.
+    pub first: usize,
+    /// The window.
+    pub bytes: &'a [u8],
+}
+
 /// The replies to the trains of one system call.
 pub struct Outbox {
     written: [Written; DATAGRAMS_MAX],
@@ -140,28 +152,29 @@ impl Outbox {
         self.aside += 1;
     }
 
-    /// Sends a window of a message that is longer than a datagram, from `offset` on, in fragments.
+    /// Sends a window of a message that is longer than a datagram, in fragments.
     pub fn send_fragments(
         &mut self,
         peer: &Peer,
         header: &ReplyHeader,
-        message: &[u8],
-        offset: usize,
+        piece: &Piece<'_>,
         send: &mut Send<'_>,
     ) {
-        let digest = fragment::digest(message);
         let header = ReplyHeader {
             kind: Kind::FragmentReply,
             ..*header
         };
         self.fragments.clear();
-        // A message that has become shorter begins again.
-        let first = offset - offset % fragment::DATA_BYTES;
-        let first = if first < message.len() { first } else { 0 };
-        let offsets = (first..message.len()).step_by(fragment::DATA_BYTES);
-        for offset in offsets.take(fragment::WINDOW) {
+        let offsets = (piece.first..).step_by(fragment::DATA_BYTES);
+        for (offset, data) in offsets.zip(piece.bytes.chunks(fragment::DATA_BYTES)) {
             self.fragments.extend_from_slice(&header.bytes());
-            Fragment::of(message, digest, offset).write(&mut self.fragments);
+            let fragment = Fragment {
+                message_bytes: piece.message_bytes,
+                offset: offset as u32,
+                digest: piece.digest,
+                data,
+            };
+            fragment.write(&mut self.fragments);
         }
         send(&[Train {
             peer,

@@ -40,6 +40,38 @@ pub const REQUESTS_MAX: usize = 32;
 pub struct Form {
     /// The reply shows the item's CAS unique.
     pub shows_cas: bool,
+    /// How much of the reply to a read is wanted.
+    pub extent: Extent,
+}
+
+/// How much of the reply to a read is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// A reply of at most this many bytes is written whole. A longer one is *long*, and is written
+    /// as [`reply::Long`].
+    pub short_bytes_max: u32,
+    /// What is wanted of a long one.
+    pub long: Wanted,
+}
+
+/// What is wanted of a long reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// Nothing but that it is long.
+    Nothing,
+    /// What one window of fragments carries, from the fragment with this byte on; from the first
+    /// one on if the reply ends before that byte.
+    Window(u32),
+    /// All of it.
+    All,
+}
+
+impl Extent {
+    /// Everything, and no reply is long.
+    pub const ALL: Extent = Extent {
+        short_bytes_max: u32::MAX,
+        long: Wanted::All,
+    };
 }
 
 #[inline(always)]

@@ -11,7 +11,8 @@
 //!
 //! Key, opcode and keyhash are not repeated: the client finds them by the sequence number. Client flags of zero are left out.
 
-use super::{u32_at, u64_at};
+use super::fragment::{DATA_BYTES, WINDOW};
+use super::{Wanted, u32_at, u64_at};
 
 /// Bytes of a reply without fields and value.
 pub const RECORD_BYTES: usize = 8;
@@ -240,10 +241,79 @@ fn head(
     out.truncate(end);
 }
 
+/// Bytes of the head of an item that was read.
+#[inline]
+pub fn found_head_bytes(flags: u32, cas: Option<u64>) -> usize {
+    let flags_bytes = if flags == 0 { 0 } else { 4 };
+    let cas_bytes = if cas.is_none() { 0 } else { 8 };
+    RECORD_BYTES + flags_bytes + cas_bytes
+}
+
+/// First byte of a [`Long`]: the status of no reply.
+const LONG: u8 = 0xFF;
+
+/// What the engine writes in place of a reply that is longer than a datagram. It does not leave the
+/// server: fragments are made of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Long<'a> {
+    /// Bytes of the whole reply.
+    pub message_bytes: u32,
+    /// The item's CAS unique, whether the reply shows it or not: another value has another one.
+    pub unique: u64,
+    /// The part that was wanted.
+    pub part: &'a [u8],
+}
+
+impl<'a> Long<'a> {
+    /// Bytes in front of the part.
+    pub const HEAD_BYTES: usize = 16;
+
+    /// Reads it. None if the reply is an ordinary one.
+    #[inline(always)]
+    pub fn read(reply: &'a [u8]) -> Option<Long<'a>> {
+        if reply.first() != Some(&LONG) {
+            return None;
+        }
+        let (head, part) = reply.split_first_chunk::<{ Long::HEAD_BYTES }>()?;
+        Some(Long {
+            message_bytes: u32_at(head, 4)?,
+            unique: u64_at(head, 8)?,
+            part,
+        })
+    }
+
+    /// Appends what comes before the part.
+    pub fn write_head(out: &mut Vec<u8>, message_bytes: usize, unique: u64) {
+        out.extend_from_slice(&[LONG, 0, 0, 0]);
+        out.extend_from_slice(&(message_bytes as u32).to_le_bytes());
+        out.extend_from_slice(&unique.to_le_bytes());
+    }
+
+    /// The bytes of a reply that are wanted: where they begin and where they end.
+    pub fn range(wanted: Wanted, message_bytes: usize) -> (usize, usize) {
+        match wanted {
+            Wanted::Nothing => (0, 0),
+            Wanted::All => (0, message_bytes),
+            Wanted::Window(offset) => {
+                let offset = offset as usize;
+                let first = offset - offset % DATA_BYTES;
+                let first = if first < message_bytes { first } else { 0 };
+                (first, message_bytes.min(first + WINDOW * DATA_BYTES))
+            }
+        }
+    }
+}
+
 /// Appends the head of an item that was read; its value of `value_bytes` belongs behind it.
 #[inline]
 pub fn found_head(out: &mut Vec<u8>, flags: u32, cas: Option<u64>, value_bytes: usize) {
     out.reserve(RECORD_BYTES + FIELDS_BYTES_MAX + value_bytes);
+    head_of_found(out, flags, cas, value_bytes);
+}
+
+/// [`found_head`], for a caller that appends less than the value, and has made room.
+#[inline]
+pub fn head_of_found(out: &mut Vec<u8>, flags: u32, cas: Option<u64>, value_bytes: usize) {
     head(out, Status::Found, flags, cas, None, value_bytes);
 }
 
@@ -276,3 +346,8 @@ pub fn stored(out: &mut Vec<u8>, cas: Option<u64>) {
 pub fn counted(out: &mut Vec<u8>, number: u64, cas: Option<u64>) {
     head(out, Status::Counted, 0, cas, Some(number), 0);
 }
+
+const _: () = assert!(
+    RECORD_BYTES + FIELDS_BYTES_MAX < DATA_BYTES,
+    "the head of a long reply is in its first fragment"
+);

@@ -360,6 +360,7 @@ impl<'a> Record<'a> {
     pub fn form(&self) -> crate::Form<'a> {
         crate::Form::Native(Form {
             shows_cas: self.shows_cas,
+            extent: super::Extent::ALL,
         })
     }
 }

@@ -438,6 +438,16 @@ impl<'a> Value<'a> {
         self.len == 0
     }
 
+    /// Of the value, the bytes from `from` on, `bytes` of them, as far as there are as many.
+    pub fn part(&self, from: usize, bytes: usize) -> Value<'a> {
+        let from = from.min(self.len);
+        Value {
+            first_byte: self.first_byte + from,
+            len: bytes.min(self.len - from),
+            ..*self
+        }
+    }
+
     /// Appends the value to `out`. Words are stored as they come and overlap, so that nothing has
     /// to be shifted.
     #[inline]
