@@ -7,8 +7,9 @@ use glimmer_loadgen::{driver::Location, notation};
 pub struct ServerAddress {
     /// The server: HOST, HOST:PORT, udp:HOST:PORT (with memcached's frames), udp-trains:HOST:PORT or unix:PATH [default: 127.0.0.1:11211]
     ///
-    /// Without a port it is 11211. --server may be left out. A load generator sends plain datagrams
-    /// to udp:, as existing clients do, and trains of datagrams (UDP_SEGMENT) to udp-trains:.
+    /// Without a port it is 11211. It may also be given as --server (-s). A load generator sends
+    /// plain datagrams to udp:, as existing clients do, and trains of datagrams (UDP_SEGMENT) to
+    /// udp-trains:.
     #[arg(value_name = "SERVER", conflicts_with = "server")]
     alone: Option<Location>,
     #[arg(long, short, value_name = "SERVER", hide = true)]

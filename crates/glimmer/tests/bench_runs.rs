@@ -61,20 +61,13 @@ fn peers_are_looked_for_before_anything_is_measured() {
     }
 }
 
-#[test]
-fn keys_that_do_not_fit_are_told() {
+/// What `bench load` prints of this many keys and a server with this much memory.
+fn load_of(keys: &str, memory_mib: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("socket");
+    let path = socket.to_str().unwrap();
     let server = Command::new(env!("CARGO_BIN_EXE_glimmer"))
-        .args([
-            "serve",
-            "-m",
-            "8",
-            "-t",
-            "1",
-            "-s",
-            socket.to_str().unwrap(),
-        ])
+        .args(["serve", "-m", memory_mib, "-t", "1", "-s", path])
         .stdout(std::process::Stdio::null())
         .spawn();
     let mut server = server.unwrap();
@@ -86,24 +79,30 @@ fn keys_that_do_not_fit_are_told() {
         );
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    let address = format!("unix:{}", socket.display());
-    let load = |keys| {
-        bench(&[
-            "load",
-            &address,
-            "--keys",
-            keys,
-            "--seconds",
-            "0.3",
-            "--warm-up",
-            "0",
-        ])
-    };
-    let (few, many) = (load("1k"), load("200k"));
+    let address = format!("unix:{path}");
+    let how = ["--keys", keys, "--seconds", "0.3", "--warm-up", "0"];
+    let printed = bench(&[&["load", &address][..], &how].concat());
     server.kill().unwrap();
     server.wait().unwrap();
-    assert!(!few.contains("DO NOT FIT"), "{few}");
-    assert!(many.contains("THE KEYS DO NOT FIT: all 200000"), "{many}");
+    printed
+}
+
+#[test]
+fn keys_that_do_not_fit_are_told_and_the_advice_helps() {
+    let printed = load_of("1k", "8");
+    assert!(!printed.contains("DO NOT FIT"), "{printed}");
+    let printed = load_of("200k", "8");
+    assert!(
+        printed.contains("THE KEYS DO NOT FIT: all 200000"),
+        "{printed}"
+    );
+    let (_, advice) = printed.split_once("about -m ").unwrap();
+    let (memory_mib, _) = advice.split_once(';').unwrap();
+    let printed = load_of("200k", memory_mib);
+    assert!(
+        !printed.contains("DO NOT FIT"),
+        "-m {memory_mib}: {printed}"
+    );
 }
 
 #[test]
