@@ -17,7 +17,7 @@ const VALUES_MARKED_MAX: usize = 8;
 const END_HALF: i32 = 4;
 
 /// The horizontal scale.
-fn across(panel: &Panel<'_>) -> Axis {
+pub fn across(panel: &Panel<'_>) -> Axis {
     let rows = || panel.data.rows.iter().filter(|row| row.panel == panel.name);
     let mut values: Vec<f64> = rows().filter_map(crate::Row::across).collect();
     let aimed = rows().all(|row| row.also(crate::Row::ACROSS).is_none());
@@ -38,13 +38,18 @@ fn across(panel: &Panel<'_>) -> Axis {
     }
 }
 
+/// The vertical scale, which holds these values.
+pub fn up(panel: &Panel<'_>, values: &[f64]) -> Axis {
+    match panel.plot.log_y {
+        true => Axis::log(values, panel.plot.unit, None),
+        false => Axis::linear(values, panel.plot.unit),
+    }
+}
+
 /// Draws one panel, whose vertical scale holds these values.
 pub fn draw(sheet: &Sheet<'_>, whole: Place, panel: &Panel<'_>, values: &[f64]) -> Result<()> {
     let across = across(panel);
-    let up = match panel.plot.log_y {
-        true => Axis::log(values, panel.plot.unit, None),
-        false => Axis::linear(values, panel.plot.unit),
-    };
+    let up = up(panel, values);
     let plot = whole.within([
         sheet::room_for(&up),
         sheet::ABOVE,

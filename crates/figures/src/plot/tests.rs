@@ -151,6 +151,32 @@ fn every_series_of_a_committed_picture_can_be_told_apart() {
 }
 
 #[test]
+fn scales_of_cores_mark_what_was_measured_and_others_have_marks_enough() {
+    for (spec, data, _) in committed() {
+        let (names, series) = (data.panels(), data.series());
+        for name in names.iter().filter(|_| spec.plot.form == Form::Lines) {
+            let panel = Panel {
+                plot: &spec.plot,
+                data: &data,
+                name,
+                series: &series,
+            };
+            let across = lines::across(&panel).marks;
+            let rows = data.rows.iter().filter(|row| row.panel == *name);
+            let measured: Vec<f64> = rows.filter_map(crate::Row::across).collect();
+            if spec.plot.whole_x {
+                let is_measured = |(mark, _): &(f64, String)| measured.contains(mark);
+                assert!(across.iter().all(is_measured), "{}: {across:?}", spec.name);
+            } else {
+                assert!(across.len() >= 3, "{}: {across:?}", spec.name);
+            }
+            let up = lines::up(&panel, &panel.values()).marks;
+            assert!(up.len() >= 3, "{}: {up:?}", spec.name);
+        }
+    }
+}
+
+#[test]
 fn no_committed_picture_has_a_letter_before_a_unit_of_time() {
     for (spec, _, picture) in committed() {
         for text in texts(&picture) {
