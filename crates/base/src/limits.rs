@@ -129,6 +129,10 @@ pub const DRAIN_MS_MAX: u64 = 5_000;
 /// How often an optimistic reader tries before it asks the owner (CREW) or takes the lock (CRCW).
 pub const OPTIMISTIC_TRIES_MAX: u32 = 64;
 
+/// Bytes of values that an optimistic reader may copy in vain before it asks the owner (CREW) or takes the lock (CRCW). The copy that
+/// crosses the mark is finished, so one value more may be copied.
+pub const OPTIMISTIC_BYTES_MAX: usize = 64 << 10;
+
 /// Live items that one request may spare while it makes room, whatever the eviction rule says of them. The next one leaves even if
 /// the rule would keep it.
 pub const SPARED_ITEMS_MAX: usize = 256;

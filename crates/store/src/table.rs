@@ -6,7 +6,7 @@
 use crate::access::Access;
 use crate::heap::{CasSequence, History, Item, NewItem};
 use crate::partition::{Ages, Counts, Stored};
-use glimmer_base::limits::OPTIMISTIC_TRIES_MAX;
+use glimmer_base::limits::{OPTIMISTIC_BYTES_MAX, OPTIMISTIC_TRIES_MAX};
 use glimmer_base::sync::spin_loop;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use std::ops::Range;
@@ -169,12 +169,19 @@ pub trait TableWriter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;
 
-/// Tries until a try has met no writer, but not for ever.
+/// Tries until a try has met no writer, but not for ever: neither too often, nor on after too many bytes have been copied in vain.
+/// `attempt` adds the bytes of the values that it copies to the number that it is given.
 #[inline(always)]
-pub(crate) fn optimistically<T>(mut attempt: impl FnMut() -> Option<T>) -> Result<T, Busy> {
+pub(crate) fn optimistically<T>(
+    mut attempt: impl FnMut(&mut usize) -> Option<T>,
+) -> Result<T, Busy> {
+    let mut bytes_copied = 0;
     for _ in 0..OPTIMISTIC_TRIES_MAX {
-        if let Some(outcome) = attempt() {
+        if let Some(outcome) = attempt(&mut bytes_copied) {
             return Ok(outcome);
+        }
+        if bytes_copied >= OPTIMISTIC_BYTES_MAX {
+            break;
         }
         spin_loop();
     }

@@ -84,11 +84,15 @@ impl TableReader for Reader {
         mut take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<T>, Busy> {
         let shared = &*self.shared;
-        let found = optimistically(|| {
+        let found = optimistically(|bytes_copied| {
             if shared.flushes.load(Acquire) != flushes {
                 return Some(Err(Busy));
             }
-            (shared.try_read(keyhash, key, now, flushes, &mut take)).map(Ok)
+            let take = |item: &Item<'_>| {
+                *bytes_copied += item.value().len();
+                take(item)
+            };
+            (shared.try_read(keyhash, key, now, flushes, take)).map(Ok)
         })??;
         Ok(found.map(|(taken, at, slot)| {
             shared.line(at).mark_read(at.bucket, at.place, slot);
@@ -129,7 +133,7 @@ impl Shared {
         key: &[u8],
         now: Moment,
         flushes: u64,
-        take: &mut impl FnMut(&Item<'_>) -> T,
+        take: impl FnOnce(&Item<'_>) -> T,
     ) -> Option<Taken<T>> {
         let home = self.directory.home(keyhash);
         let segment = self.directory.segment(&self.pool, &home);

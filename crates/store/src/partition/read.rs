@@ -75,7 +75,13 @@ impl TableReader for Reader {
         if self.shared.flushes.load(Acquire) != flushes {
             return Err(Busy);
         }
-        let found = optimistically(|| self.shared.try_read(keyhash, key, now, &mut take))?;
+        let found = optimistically(|bytes_copied| {
+            let take = |item: &Item<'_>| {
+                *bytes_copied += item.value().len();
+                take(item)
+            };
+            self.shared.try_read(keyhash, key, now, take)
+        })?;
         Ok(found.map(|(taken, Mark { slot, entry })| {
             let index = &self.shared.index;
             index.count_read(slot, entry, self.reads_counted);
@@ -113,7 +119,7 @@ impl Shared {
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
-        take: &mut impl FnMut(&Item<'_>) -> T,
+        take: impl FnOnce(&Item<'_>) -> T,
     ) -> Option<Option<(T, Mark)>> {
         let taken = self.index.try_read(keyhash, |home| {
             let found = self.find(home, keyhash, key)?;

@@ -55,7 +55,13 @@ impl TableReader for Reader {
         if self.shared.flushes.load(Acquire) != flushes {
             return Err(Busy);
         }
-        let found = optimistically(|| self.shared.try_read(keyhash, key, now, &mut take))?;
+        let found = optimistically(|bytes_copied| {
+            let take = |item: &Item<'_>| {
+                *bytes_copied += item.value().len();
+                take(item)
+            };
+            self.shared.try_read(keyhash, key, now, take)
+        })?;
         Ok(found.map(|(taken, slot, entry)| {
             self.shared.index.count_read(slot, entry, READS_COUNTED);
             taken
@@ -92,7 +98,7 @@ impl Shared {
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
-        take: &mut impl FnMut(&Item<'_>) -> T,
+        take: impl FnOnce(&Item<'_>) -> T,
     ) -> Option<Option<(T, Slot, Entry)>> {
         let generation = self.generation();
         let taken = self.index.try_read(keyhash, |home| {

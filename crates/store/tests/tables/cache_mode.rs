@@ -2,7 +2,7 @@
 
 use crate::oracle::{self, Load, Outcome};
 use crate::stress;
-use crate::{crawl, departures, flush};
+use crate::{busy, crawl, departures, flush};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use glimmer_store::memory::PagePolicy;
@@ -272,8 +272,17 @@ fn leaving<A: Access>() {
     run::<A, _>(S3Fifo);
 }
 
+fn a_busy_key<A: Access>() {
+    let config = PartitionConfig {
+        item_bytes_max: 310_000,
+        ..sizes(8 << 20, 16, 2)
+    };
+    busy::copies_are_bounded(Owner::<A, _>::new(&config, Fifo).unwrap());
+}
+
 in_modes! {
     leaving: Erew Crew Crcw;
+    a_busy_key: Crew Crcw;
     racing_fifo: Crew Crcw;
     racing_lru: Crew Crcw;
     racing_s3fifo: Crew Crcw;

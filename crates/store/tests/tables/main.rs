@@ -3,6 +3,7 @@
 
 #![cfg(not(loom))]
 
+mod busy;
 mod crawl;
 mod departures;
 mod flush;

@@ -3,7 +3,7 @@
 
 use crate::oracle::{self, Load};
 use crate::stress;
-use crate::{crawl, departures, flush};
+use crate::{busy, crawl, departures, flush};
 use glimmer_store::access::Access;
 use glimmer_store::memc3::{Memc3Config, Owner};
 use glimmer_store::memory::PagePolicy;
@@ -75,8 +75,13 @@ fn leaving<A: Access>() {
     departures::are_all_counted(table::<A>(256 << 10, 1 << 10, 200));
 }
 
+fn a_busy_key<A: Access>() {
+    busy::copies_are_bounded(table::<A>(8 << 20, 16 << 10, 310_000));
+}
+
 in_modes! {
     leaving: Erew Crew Crcw;
+    a_busy_key: Crew Crcw;
     many_sizes: Erew Crew Crcw;
     a_growing_index: Erew Crew Crcw;
     an_index_at_its_limit: Erew Crew Crcw;
