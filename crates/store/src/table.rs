@@ -102,9 +102,13 @@ pub trait TableWriter {
     /// The CAS unique stays: touching is no mutation.
     fn touch(&mut self, keyhash: Keyhash, key: &[u8], expiry: Expiry, now: Moment) -> bool;
 
+    /// Stores an item whose value is the one that its key has now, with the first part of the item's value in front of it and the second
+    /// part after it. The value is copied from where it lies to where it is to lie, and nowhere else. None if there is no such item, or if the
+    /// table had to give it up to make room.
+    fn extend(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Option<Stored>;
+
     /// Gives the key's item another expiry and another history, of which the CAS unique stays if it names none; value and flags stay.
-    /// Says whether that was done: there may be no such item, or no room for what it has to carry. Does not count as a read. A table that can
-    /// do it where the item lies had better.
+    /// Says whether that was done: there may be no such item, or no room for what it has to carry. Does not count as a read.
     fn amend(
         &mut self,
         keyhash: Keyhash,
@@ -112,22 +116,7 @@ pub trait TableWriter {
         expiry: Expiry,
         history: History,
         now: Moment,
-    ) -> bool {
-        let Some(item) = self.find(keyhash, key, now) else {
-            return false;
-        };
-        let (mut value, flags) = (Vec::new(), item.flags());
-        let cas = history.cas.or(Some(item.cas()));
-        item.value().append_to(&mut value);
-        let again = NewItem {
-            key,
-            value: [&value, &[]],
-            flags,
-            expiry,
-            history: History { cas, ..history },
-        };
-        matches!(self.put(keyhash, &again, now), Stored::Yes(_))
-    }
+    ) -> bool;
 
     /// Shows `visit` the items of the chain (bucket, set) with this number that have not expired, each with what [`TableWriter::was_read`] says of it. Returns the number of the next; none if there is
     /// none. A table that cannot be walked shows nothing. The walk begins with 0 and may span any number of visits to the table: items that are there

@@ -40,8 +40,6 @@ pub struct Executor<T: Table> {
     flushes: Arc<FlushClock>,
     tally: Arc<LiveTally>,
     figures: Arc<WorkerFigures>,
-    /// Holds a value while its item is written anew.
-    value: Vec<u8>,
     uniques: Uniques,
 }
 
@@ -60,7 +58,6 @@ struct Context<'a> {
     /// Flushes that are due.
     flushes: u64,
     tally: &'a LiveTally,
-    value: &'a mut Vec<u8>,
     uniques: Uniques,
 }
 
@@ -83,7 +80,6 @@ impl<T: Table> Executor<T> {
             flushes,
             tally,
             figures,
-            value: Vec::new(),
             uniques,
         }
     }
@@ -107,7 +103,6 @@ impl<T: Table> Engine for Executor<T> {
             now,
             flushes: self.flushes.due(now),
             tally: &self.tally,
-            value: &mut self.value,
             uniques: self.uniques,
         };
         // Which buffers have come to a halt, and why.
@@ -138,7 +133,6 @@ impl<T: Table> Engine for Executor<T> {
                 };
             },
         );
-        context.give_back_value();
     }
 
     fn flush(&mut self, now: Moment, at_ms: u64) {
@@ -299,14 +293,6 @@ impl Context<'_> {
         History {
             cas: self.unique(wanted.cas),
             ..wanted
-        }
-    }
-
-    /// Gives the buffer's memory back if it has grown for a rare large value.
-    fn give_back_value(&mut self) {
-        const KEPT_BYTES: usize = 16 << 10;
-        if self.value.capacity() > KEPT_BYTES {
-            *self.value = Vec::new();
         }
     }
 }

@@ -147,14 +147,11 @@ fn join<W: TableWriter>(
         return (Stored::Exists, more.len());
     }
     let unique_wanted = context.unique(write.history.cas);
-    // The old value is copied out: its place in the log may be what has to make room.
-    context.value.clear();
-    old_item.value().append_to(context.value);
-    let old: &[u8] = context.value;
+    let old_bytes = old_item.value().len();
     let key_mark = old_item.marks().only(Marks::BINARY_KEY);
     let item = NewItem {
         key,
-        value: if append { [old, more] } else { [more, old] },
+        value: if append { [&[], more] } else { [more, &[]] },
         flags: old_item.flags(),
         expiry: old_item.expiry(),
         history: History {
@@ -163,15 +160,17 @@ fn join<W: TableWriter>(
             ..write.history
         },
     };
-    match writer.put(keyhash, &item, now) {
-        Put::Yes(cas) => (Stored::Yes(cas), old.len() + more.len()),
-        Put::TooLarge => {
+    match writer.extend(keyhash, &item, now) {
+        Some(Put::Yes(cas)) => (Stored::Yes(cas), old_bytes + more.len()),
+        Some(Put::TooLarge) => {
             context.tally.store_too_large.add(1);
             (Stored::No, more.len())
         }
-        Put::OutOfMemory => {
+        Some(Put::OutOfMemory) => {
             context.tally.store_no_memory.add(1);
             (Stored::OutOfMemory, more.len())
         }
+        // It was evicted to make room for what it was to become.
+        None => (Stored::No, more.len()),
     }
 }

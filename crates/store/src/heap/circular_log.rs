@@ -101,19 +101,12 @@ impl CircularLog {
         Words::of(&self.words[at..end])
     }
 
-    /// Appends `count` words from a position to `buffer`.
-    pub fn copy_out(&self, at: usize, count: usize, buffer: &mut Vec<u64>) {
-        buffer.extend(
-            self.words[at..at + count]
-                .iter()
-                .map(|word| word.load(Relaxed)),
-        );
-    }
-
-    /// Writes words to a position whose space is reserved for them.
-    pub fn copy_in(&self, at: usize, words: &[u64]) {
-        for (space, &word) in self.words[at..].iter().zip(words) {
-            space.store(word, Relaxed);
+    /// Copies `count` words to a position of this log or another whose space is reserved for them. The two places may overlap if the
+    /// new one begins before the old one.
+    pub fn copy(&self, at: usize, count: usize, (to_log, to): (&CircularLog, usize)) {
+        let (old, new) = (&self.words[at..at + count], &to_log.words[to..to + count]);
+        for (old, new) in old.iter().zip(new) {
+            new.store(old.load(Relaxed), Relaxed);
         }
     }
 

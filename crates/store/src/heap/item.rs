@@ -143,17 +143,17 @@ pub struct Layout {
 
 impl Layout {
     #[inline(always)]
-    fn key_at(self) -> usize {
+    pub(super) fn key_at(self) -> usize {
         if self.value_len >= 256 { 16 } else { 8 }
     }
 
     #[inline(always)]
-    fn value_at(self) -> usize {
+    pub(super) fn value_at(self) -> usize {
         self.key_at() + self.key_len
     }
 
     #[inline(always)]
-    fn flags_at(self) -> usize {
+    pub(super) fn flags_at(self) -> usize {
         self.value_at() + self.value_len
     }
 

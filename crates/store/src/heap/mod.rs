@@ -1,6 +1,7 @@
 //! Where items' bytes live: the circular log, the layout of an entry in it, and the offsets that
 //! name entries.
 
+mod bytes;
 mod cas_sequence;
 mod circular_log;
 mod item;
@@ -15,4 +16,4 @@ pub(crate) use item::Header;
 pub use item::{CAS_MAX, History, Item, Layout, Marks, Value};
 pub use offset::{Geometry, Offset};
 pub use write::NewItem;
-pub(crate) use write::{Measured, can_amend, write_amended, write_filler, write_item};
+pub(crate) use write::{Measured, can_amend, write_amended, write_filler, write_item, write_over};

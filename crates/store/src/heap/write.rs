@@ -1,11 +1,13 @@
 //! Writing items into a heap, as [`item`](super::item) lays them out: whole words with relaxed stores,
 //! so that an optimistic reader may be looking.
 
+use super::bytes;
 use super::item::{
     CAS_MAX, EXPIRY, EXPIRY_BYTES, EXTRA, EXTRA_BYTES, FLAGS, FLAGS_BYTES, History, Item, Layout,
     WIDE, partial_word, words_of,
 };
 use crate::memory::Words;
+use crate::work;
 use glimmer_base::Expiry;
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
@@ -36,6 +38,16 @@ pub(crate) struct Measured<'a> {
     pub words_with_all: usize,
     /// Whether the item is a header, a key and a value in one part of less than 256 bytes, as most are.
     is_plain: bool,
+    /// Bytes of the value that the key has now, if that stays, with the parts of the item's on either side of it.
+    kept: Option<usize>,
+}
+
+impl Measured<'_> {
+    /// Whether the value that the key has now stays.
+    #[inline(always)]
+    pub fn keeps_value(&self) -> bool {
+        self.kept.is_some()
+    }
 }
 
 impl NewItem<'_> {
@@ -57,6 +69,7 @@ impl NewItem<'_> {
                 words,
                 words_with_all: words + ALL_BYTES / 8,
                 is_plain,
+                kept: None,
             };
         }
         let layout = self.layout();
@@ -65,6 +78,27 @@ impl NewItem<'_> {
             words: layout.words(),
             words_with_all: layout.words_with_all(),
             is_plain,
+            kept: None,
+        }
+    }
+
+    /// The item with what it takes if its value is put around the `kept` bytes of the one that its key has now.
+    pub(crate) fn measured_around(&self, kept: usize) -> Measured<'_> {
+        let layout = self.layout_around(kept);
+        Measured {
+            item: self,
+            words: layout.words(),
+            words_with_all: layout.words_with_all(),
+            is_plain: false,
+            kept: Some(kept),
+        }
+    }
+
+    fn layout_around(&self, kept: usize) -> Layout {
+        let layout = self.layout();
+        Layout {
+            value_len: layout.value_len + kept,
+            ..layout
         }
     }
 
@@ -100,6 +134,51 @@ pub(crate) fn write_item(place: Words<'_>, new: Measured<'_>, cas: u64) {
     sink.bytes(item.key);
     sink.bytes(item.value[0]);
     sink.finish();
+}
+
+/// [`write_item`] where the key has an item now, whose value the new one may keep. The place may be the old item's own, or overlap it.
+#[inline(always)]
+pub(crate) fn write_over(place: Words<'_>, new: Measured<'_>, cas: u64, old: &Item<'_>) {
+    match new.kept {
+        None => write_item(place, new, cas),
+        Some(_) => write_around(place, new, cas, old),
+    }
+}
+
+/// Writes an item around the value of the old one.
+#[inline(never)]
+fn write_around(place: Words<'_>, new: Measured<'_>, cas: u64, old: &Item<'_>) {
+    let (item, kept) = (new.item, old.layout.value_len);
+    debug_assert_eq!(new.kept, Some(kept));
+    let layout = item.layout_around(kept);
+    let [before, after] = item.value;
+    let (first, place) = (layout.value_at(), Words::of(place.range(0, new.words)));
+    let kept_at = first + before.len();
+    // Before anything else is written, as that may lie where the old value does.
+    bytes::shift((old.place, old.layout.value_at()), (place, kept_at), kept);
+    work::copied(kept / 8);
+    let header = header_of(layout, item.history.marks.bits(), cas);
+    place.word(0).store(header, Relaxed);
+    if layout.value_len >= 256 {
+        place.word(1).store(layout.value_len as u64, Relaxed);
+    }
+    bytes::store(place, layout.key_at(), item.key);
+    bytes::store(place, first, before);
+    bytes::store(place, kept_at + kept, after);
+    if layout.flags {
+        bytes::store(place, layout.flags_at(), &item.flags.to_le_bytes());
+    }
+    if layout.expiry {
+        let expiry = item.expiry.ms().to_le_bytes();
+        bytes::store(place, layout.expiry_at(), &expiry[..EXPIRY_BYTES]);
+    }
+    if layout.extra {
+        let history = History {
+            cas: Some(cas),
+            ..item.history
+        };
+        bytes::store(place, layout.extra_at(), &history.extra());
+    }
 }
 
 /// [`write_item`] for whatever fields the item has.
@@ -157,29 +236,15 @@ pub(crate) fn write_amended(item: &Item<'_>, expiry: Expiry, history: &History) 
         header.load(Relaxed) & 0xFFFF00 | header.load(Relaxed) & (WIDE | FLAGS | EXPIRY | EXTRA);
     header.store((cas & CAS_MAX) << 24 | kept | history.marks.bits(), Relaxed);
     if item.layout.expiry {
-        write_bytes(
-            item,
-            item.layout.expiry_at(),
-            &expiry.ms().to_le_bytes()[..EXPIRY_BYTES],
-        );
+        let expiry = expiry.ms().to_le_bytes();
+        bytes::store(item.place, item.layout.expiry_at(), &expiry[..EXPIRY_BYTES]);
     }
     if item.layout.extra {
         let history = History {
             cas: Some(cas),
             ..*history
         };
-        write_bytes(item, item.layout.extra_at(), &history.extra());
-    }
-}
-
-/// Overwrites bytes of an item.
-fn write_bytes(item: &Item<'_>, first: usize, bytes: &[u8]) {
-    for (i, byte) in bytes.iter().enumerate() {
-        let (word, shift) = (item.place.word((first + i) / 8), 8 * ((first + i) % 8));
-        word.store(
-            word.load(Relaxed) & !(0xFF << shift) | u64::from(*byte) << shift,
-            Relaxed,
-        );
+        bytes::store(item.place, item.layout.extra_at(), &history.extra());
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::{Found, Writer};
 use crate::access::Access;
-use crate::heap::{Measured, NewItem, write_item};
+use crate::heap::{Measured, NewItem, write_item, write_over};
 use crate::index::cuckoo::{Slot, SlotAt};
 use crate::partition::Stored;
 use glimmer_base::{Keyhash, Moment};
@@ -24,10 +24,27 @@ impl<A: Access> Writer<'_, A> {
         Stored::Yes(cas)
     }
 
+    /// Stores an item whose value is the one that its key has now, with the parts of the item's on either side of it. None if there is
+    /// no such item, or if it had to leave to make room.
+    pub fn extend(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Option<Stored> {
+        let found = self.find(keyhash, item.key, now)?;
+        let new = item.measured_around(found.item.value().len());
+        if new.words_with_all > self.shared.item_words_max {
+            return Some(Stored::TooLarge);
+        }
+        // Writing over an item is a use; CLOCK is to know of it before room is made.
+        let line = self.shared.line(found.at);
+        line.set_recent(found.at.bucket, found.at.place, true);
+        let cas = item.history.cas.unwrap_or_else(|| self.next_cas());
+        self.put_as(keyhash, new, cas, now)
+            .then_some(Stored::Yes(cas))
+    }
+
     /// Stores an item that is within the limit with a given CAS unique, which is its history's if
-    /// that has one.
+    /// that has one. Says whether it was stored: an item whose value was to stay may have left to make
+    /// room.
     #[inline]
-    fn put_as(&mut self, keyhash: Keyhash, new: Measured<'_>, cas: u64, now: Moment) {
+    fn put_as(&mut self, keyhash: Keyhash, new: Measured<'_>, cas: u64, now: Moment) -> bool {
         let (shared, words) = (self.shared, new.words);
         shared.counters.stored.add(1);
         self.learn_size(words as u64);
@@ -36,7 +53,7 @@ impl<A: Access> Writer<'_, A> {
             Some(found) if self.class_of(&found) == class => self.overwrite(&found, new, cas),
             Some(_) => {
                 let at = self.allocate(class, now);
-                self.replace(keyhash, new, cas, at);
+                return self.replace(keyhash, new, cas, at);
             }
             None => {
                 // The slot first: what makes room in the index may give up slabs, and would not
@@ -47,6 +64,7 @@ impl<A: Access> Writer<'_, A> {
                 self.link(keyhash, at, words);
             }
         }
+        true
     }
 
     #[inline(always)]
@@ -62,7 +80,8 @@ impl<A: Access> Writer<'_, A> {
         let (old_words, words) = (found.item.words(), new.words);
         let line = shared.line(found.at);
         line.write_begin(A::SHARED_READS);
-        write_item(shared.pool.place(found.slot.offset(), words), new, cas);
+        let place = shared.pool.place(found.slot.offset(), words);
+        write_over(place, new, cas, &found.item);
         line.set_written_over(found.at.bucket, found.at.place);
         line.write_end(A::SHARED_READS);
         shared.counters.in_place_updates.add(1);
@@ -71,20 +90,28 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// Writes an item to a chunk of another class than its old one's, which it replaces unless
-    /// making room has just evicted it.
-    fn replace(&mut self, keyhash: Keyhash, new: Measured<'_>, cas: u64, at: usize) {
+    /// making room has just evicted it. Says whether that was done: an item whose value was to stay is gone then.
+    fn replace(&mut self, keyhash: Keyhash, new: Measured<'_>, cas: u64, at: usize) -> bool {
         let shared = self.shared;
         let home = shared.directory.home(keyhash);
         let words = new.words;
         let old = shared.find(&home, new.item.key);
-        write_item(shared.pool.place(at, words), new, cas);
+        let place = shared.pool.place(at, words);
         let Some(old) = old else {
+            if new.keeps_value() {
+                self.state.slabs.free(&shared.pool, at);
+                return false;
+            }
+            write_item(place, new, cas);
             // Its slot is empty now.
-            return self.link(keyhash, at, words);
+            self.link(keyhash, at, words);
+            return true;
         };
+        write_over(place, new, cas, &old.item);
         shared.counters.gone(&old.item);
         self.set_slot(old.at, home.tag, Slot::new(at).with_recent(true), words);
         self.state.slabs.free(&shared.pool, old.slot.offset());
+        true
     }
 
     /// Makes the index name an item that has just been written; one of its buckets has an empty

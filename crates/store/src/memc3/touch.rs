@@ -4,11 +4,13 @@
 use super::{Found, Writer};
 use crate::access::Access;
 use crate::heap::{History, Marks, NewItem, can_amend, write_amended};
+use crate::partition::Stored;
 use glimmer_base::{Expiry, Keyhash, Moment};
 
 impl<A: Access> Writer<'_, A> {
-    /// Changes when the key's item expires; says whether there was one. Counts as a use. The CAS
-    /// unique stays: touching is no mutation.
+    /// Changes when the key's item expires. Says whether that was done: there may be no such item, or
+    /// it had to leave to make room for its expiry. Counts as a use. The CAS unique stays: touching is
+    /// no mutation.
     pub fn touch(&mut self, keyhash: Keyhash, key: &[u8], expiry: Expiry, now: Moment) -> bool {
         let Some(found) = self.find(keyhash, key, now) else {
             return false;
@@ -19,7 +21,7 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// Gives the key's item another expiry and another history, of which the CAS unique stays if it
-    /// names none. Says whether there was an item. Does not count as a use.
+    /// names none. Says whether that was done, as [`touch`](Self::touch) does. Does not count as a use.
     pub fn amend(
         &mut self,
         keyhash: Keyhash,
@@ -37,23 +39,20 @@ impl<A: Access> Writer<'_, A> {
             self.amend_in_place(&found, expiry, &history);
             return true;
         }
-        let (mut value, flags) = (Vec::new(), found.item.flags());
         // The slot of the copy does not know whether the item was fetched, so the item has to.
         let marks = match found.slot.is_fetched() {
             true => history.marks.with(Marks::FETCHED),
             false => history.marks,
         };
         let history = History { marks, ..history };
-        found.item.value().append_to(&mut value);
         let again = NewItem {
             key,
-            value: [&value, &[]],
-            flags,
+            value: [&[], &[]],
+            flags: found.item.flags(),
             expiry,
             history,
         };
-        self.put(keyhash, &again, now);
-        true
+        matches!(self.extend(keyhash, &again, now), Some(Stored::Yes(_)))
     }
 
     fn amend_in_place(&self, found: &Found<'_>, expiry: Expiry, history: &History) {

@@ -21,6 +21,11 @@ impl<'a> Words<'a> {
         self.0.len()
     }
 
+    /// Where the first word lies in memory.
+    pub(crate) fn address(self) -> usize {
+        self.0.as_ptr().addr()
+    }
+
     /// The word at a place below [`len`](Words::len).
     #[inline(always)]
     pub fn word(self, at: usize) -> &'a AtomicU64 {

@@ -152,14 +152,17 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             return None;
         }
         let words = item.words() as u64;
+        let has_room = self.position(id, self.tail(id)) + words <= self.limit(id);
+        let in_use = self.state.in_use == Some((id, entry.offset()));
+        if in_use && has_room && budget.spare_item(words) {
+            return Some((id, entry.reads()));
+        }
         let room = id == LogId::Small && entry.reads() == 0 && self.main_has_room(words, now);
         if let AtHead::Keep { log, reads } = self.rule.at_head(id, entry.reads(), room) {
             if log != id {
                 return Some((log, reads));
             }
-            if self.position(id, self.tail(id)) + words <= self.limit(id)
-                && budget.spare_item(words)
-            {
+            if has_room && budget.spare_item(words) {
                 return Some((log, reads));
             }
         }
@@ -178,20 +181,18 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         let shared = self.shared;
         let (from_log, to_log) = (shared.log(id), shared.log(to));
         let words = self.geometry(id).distance(head, after);
-        // The space at the tail may be the item's own, so it is copied out before the head is
-        // published, and the chain stays locked while it is in neither place.
-        let mut scratch = std::mem::take(&mut self.state.scratch);
-        scratch.clear();
-        from_log.copy_out(
-            from_log.geometry().position(head),
-            words as usize,
-            &mut scratch,
-        );
+        // The space at the tail may be the item's own: in one log the tail lies before the head, so that the words are copied in their
+        // order. The head is published first, and the chain stays locked while the item is in neither place.
         let home = shared.index.bucket(self.home(keyhash));
         home.write_begin(A::SHARED_READS);
         self.set_head(id, after);
         let tail = self.tail(to);
-        to_log.copy_in(to_log.geometry().position(tail), &scratch);
+        let to_at = to_log.geometry().position(tail);
+        from_log.copy(
+            from_log.geometry().position(head),
+            words as usize,
+            (to_log, to_at),
+        );
         let moved = Entry::new(entry.tag(), to, tail, reads).with_fetched(entry.is_fetched());
         shared
             .index
@@ -199,7 +200,9 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             .set_entry(slot.entry, moved);
         home.write_end(A::SHARED_READS);
         self.state.tails[to as usize] = self.geometry(to).advance(tail, words);
-        self.give_back_scratch(scratch);
+        if self.state.in_use == Some((id, head)) {
+            self.state.in_use = Some((to, tail));
+        }
         shared.counters.reinsertions.add(1);
         work::moved(words as usize);
     }
@@ -248,16 +251,14 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             return;
         };
         let words = item.words();
-        let mut scratch = std::mem::take(&mut self.state.scratch);
-        scratch.clear();
-        log.copy_out(at, words, &mut scratch);
         // The item itself may be next at the head when room is made; counted as read, it is kept
         // there, and there is nothing left to do here.
         shared.index.count_read(slot, entry, E::READS_COUNTED);
         let tail = self.claim(id, words as u64, now);
         let still_there = shared.index.get(slot).same_item(entry) && log.is_live(entry.offset());
         if still_there {
-            log.copy_in(log.geometry().position(tail), &scratch);
+            // The head has not come to it, so what was claimed is another place.
+            log.copy(at, words, (log, log.geometry().position(tail)));
             let home = shared.index.bucket(self.home(keyhash));
             home.write_begin(A::SHARED_READS);
             shared.index.bucket(slot.bucket).set_entry(
@@ -269,15 +270,6 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             shared.counters.reinsertions.add(1);
             work::moved(words);
             self.scan_after(id, words as u64);
-        }
-        self.give_back_scratch(scratch);
-    }
-
-    /// Keeps the buffer for the next time, unless it has grown for a rare large item.
-    fn give_back_scratch(&mut self, scratch: Vec<u64>) {
-        const KEPT_WORDS: usize = 1 << 10;
-        if scratch.capacity() <= KEPT_WORDS {
-            self.state.scratch = scratch;
         }
     }
 }

@@ -102,8 +102,8 @@ struct State {
     /// Stores in a row that have found no spare bucket by scanning for one.
     scanned_in_vain: u32,
     growth: growth::Growth,
-    /// Holds an item while its place in the log is given up.
-    scratch: Vec<u64>,
+    /// Where the item lies whose value a request is about to copy: it stays until that is done.
+    in_use: Option<(LogId, Offset)>,
     /// When items were appended, by [`LogId`].
     calendars: [Calendar; 2],
     /// The log that an item was evicted from most recently, if one was since ages were last shown.
@@ -150,7 +150,7 @@ impl<A: Access, E: Evict> Owner<A, E> {
             spares: FreeList::default(),
             scanned_in_vain: 0,
             growth: growth::Growth::new(config.index_follows),
-            scratch: Vec::new(),
+            in_use: None,
             calendars: Default::default(),
             evicted_from: None,
         };

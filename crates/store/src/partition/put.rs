@@ -4,7 +4,7 @@
 use super::{Found, Writer};
 use crate::access::Access;
 use crate::evict::Evict;
-use crate::heap::{Header, Measured, NewItem, Offset, write_filler, write_item};
+use crate::heap::{Header, Measured, NewItem, Offset, write_filler, write_item, write_over};
 use crate::index::{Entry, LogId, Slot};
 use crate::work;
 use glimmer_base::{Keyhash, Moment};
@@ -44,9 +44,23 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         Stored::Yes(cas)
     }
 
-    /// Stores an item that is within the limit with a given CAS unique, which is its history's if that has one.
+    /// Stores an item whose value is the one that its key has now, with the parts of the item's on either side of it. None if there is
+    /// no such item, or if it had to leave to make room.
+    pub fn extend(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Option<Stored> {
+        let found = self.find(keyhash, item.key, now)?;
+        let new = item.measured_around(found.item.value().len());
+        if new.words_with_all > self.log(LogId::Main).item_words_max() {
+            return Some(Stored::TooLarge);
+        }
+        let cas = item.history.cas.unwrap_or_else(|| self.next_cas());
+        self.put_as(keyhash, new, cas, now)
+            .then_some(Stored::Yes(cas))
+    }
+
+    /// Stores an item that is within the limit with a given CAS unique, which is its history's if that has one. Says whether it was stored:
+    /// an item whose value was to stay may have left to make room.
     #[inline]
-    fn put_as(&mut self, keyhash: Keyhash, new: Measured<'_>, cas: u64, now: Moment) {
+    fn put_as(&mut self, keyhash: Keyhash, new: Measured<'_>, cas: u64, now: Moment) -> bool {
         let shared = self.shared;
         let words = new.words as u64;
         shared.counters.stored.add(1);
@@ -56,11 +70,11 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             && let Some(extent) = self.extent_for_update(found, words)
         {
             self.update_in_place(home, found, extent, new, cas);
-            return;
+            return true;
         }
         let id = self.choose_log(home, keyhash, &old, words);
         let old = old.map(|found| (found.slot, found.entry, found.item.words() as u64));
-        self.append(keyhash, new, cas, id, old, now);
+        self.append(keyhash, new, cas, id, old, now)
     }
 
     /// Stores an item at the tail of a log, and makes the index name it.
@@ -72,13 +86,26 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         id: LogId,
         old: Option<(Slot, Entry, u64)>,
         now: Moment,
-    ) {
+    ) -> bool {
         let (shared, words) = (self.shared, new.words as u64);
+        if new.keeps_value() {
+            self.state.in_use = old.map(|(_, entry, _)| (entry.log(), entry.offset()));
+        }
         let (log, tail) = (shared.log(id), self.claim(id, words, now));
+        let place = log.place(log.geometry().position(tail));
+        if new.keeps_value() {
+            self.state.in_use = None;
+            // Making room may have moved it.
+            let Some(kept) = shared.find(self.home(keyhash), keyhash, new.item.key) else {
+                return false;
+            };
+            write_over(place, new, cas, &kept.item);
+        } else {
+            write_item(place, new, cas);
+        }
         if self.state.calendars[id as usize].note(tail, now) {
             self.show_ages(now);
         }
-        write_item(log.place(log.geometry().position(tail)), new, cas);
         self.state.tails[id as usize] = self.geometry(id).advance(tail, words);
         self.index_item(
             keyhash,
@@ -90,6 +117,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         );
         self.scan_after(id, words);
         self.learn_size(words);
+        true
     }
 
     /// Follows the usual size of items, by which the pipeline knows how much of one to fetch.
@@ -165,7 +193,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         if let Some(main) = chain {
             main.write_begin(true);
         }
-        write_item(found.item.place(), new, cas);
+        write_over(found.item.place(), new, cas, &found.item);
         if extent > words {
             // At a place of its own: the item's ends where the largest item would.
             let log = self.shared.log(found.entry.log());

@@ -4,12 +4,14 @@
 use super::{Found, Mark, Writer};
 use crate::access::Access;
 use crate::evict::Evict;
-use crate::heap::{History, Item, Marks, NewItem, can_amend, write_amended};
+use crate::heap::{History, Marks, NewItem, can_amend, write_amended};
+use crate::partition::Stored;
 use glimmer_base::{Expiry, Keyhash, Moment};
 
 impl<A: Access, E: Evict> Writer<'_, A, E> {
-    /// Changes when the key's item expires; says whether there was one. Counts as a read. The CAS
-    /// unique stays: touching is no mutation.
+    /// Changes when the key's item expires. Says whether that was done: there may be no such item, or
+    /// it had to leave to make room for its expiry. Counts as a read. The CAS unique stays: touching is
+    /// no mutation.
     pub fn touch(&mut self, keyhash: Keyhash, key: &[u8], expiry: Expiry, now: Moment) -> bool {
         let Some(found) = self.find(keyhash, key, now) else {
             return false;
@@ -20,18 +22,16 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                 self.amend_in_place(keyhash, &found, expiry, &history);
             }
             self.count_read(keyhash, Mark { slot, entry }, now);
-        } else {
-            let copy = copied(&found.item);
-            // The new entry does not know that this was a fetch, so the item has to.
-            let marks = history.marks.with(Marks::FETCHED);
-            let history = History { marks, ..history };
-            self.write_anew(keyhash, key, copy, (expiry, history), now);
+            return true;
         }
-        true
+        // The new entry does not know that this was a fetch, so the item has to.
+        let marks = history.marks.with(Marks::FETCHED);
+        let history = History { marks, ..history };
+        self.write_anew(keyhash, key, item.flags(), (expiry, history), now)
     }
 
-    /// Gives the key's item another expiry and another history, of which the CAS unique stays if it names none. Says whether there was an
-    /// item. Does not count as a read.
+    /// Gives the key's item another expiry and another history, of which the CAS unique stays if it names none. Says whether that was
+    /// done, as [`touch`](Self::touch) does. Does not count as a read.
     pub fn amend(
         &mut self,
         keyhash: Keyhash,
@@ -47,16 +47,14 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         let history = History { cas, ..history };
         if can_amend(&found.item, expiry, &history) {
             self.amend_in_place(keyhash, &found, expiry, &history);
-        } else {
-            let copy = copied(&found.item);
-            let marks = match found.entry.is_fetched() {
-                true => history.marks.with(Marks::FETCHED),
-                false => history.marks,
-            };
-            let history = History { marks, ..history };
-            self.write_anew(keyhash, key, copy, (expiry, history), now);
+            return true;
         }
-        true
+        let marks = match found.entry.is_fetched() {
+            true => history.marks.with(Marks::FETCHED),
+            false => history.marks,
+        };
+        let history = History { marks, ..history };
+        self.write_anew(keyhash, key, found.item.flags(), (expiry, history), now)
     }
 
     fn amend_in_place(
@@ -73,29 +71,22 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         home.write_end(A::SHARED_READS);
     }
 
-    /// Stores a copy of the item, with the CAS unique that the history names.
+    /// Stores the item anew with its value, and with the CAS unique that the history names. Says whether that was done.
     fn write_anew(
         &mut self,
         keyhash: Keyhash,
         key: &[u8],
-        (value, flags): (Vec<u8>, u32),
+        flags: u32,
         (expiry, history): (Expiry, History),
         now: Moment,
-    ) {
+    ) -> bool {
         let again = NewItem {
             key,
-            value: [&value, &[]],
+            value: [&[], &[]],
             flags,
             expiry,
             history,
         };
-        self.put(keyhash, &again, now);
+        matches!(self.extend(keyhash, &again, now), Some(Stored::Yes(_)))
     }
-}
-
-/// An item's value and flags.
-fn copied(item: &Item<'_>) -> (Vec<u8>, u32) {
-    let mut value = Vec::new();
-    item.value().append_to(&mut value);
-    (value, item.flags())
 }

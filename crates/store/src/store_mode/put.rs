@@ -5,7 +5,7 @@ use super::name::Name;
 use super::room::Wanting;
 use super::{Shared, Writer};
 use crate::access::Access;
-use crate::heap::{Measured, NewItem, write_item};
+use crate::heap::{Measured, NewItem, write_item, write_over};
 use crate::index::{CHAIN_BUCKETS_MAX, Slot};
 use crate::partition::{Stored, expired};
 use glimmer_base::{Expiry, Keyhash, Moment};
@@ -25,6 +25,20 @@ impl<A: Access> Writer<'_, A> {
         } else {
             Stored::OutOfMemory
         }
+    }
+
+    /// Stores an item whose value is the one that its key has now, with the parts of the item's on either side of it. None if there is
+    /// no such item. If there is no room the old one stays.
+    pub fn extend(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Option<Stored> {
+        let new = item.measured_around(self.find(keyhash, item.key, now)?.value().len());
+        if new.words_with_all > self.shared.space.item_words_max() {
+            return Some(Stored::TooLarge);
+        }
+        let cas = item.history.cas.unwrap_or_else(|| self.next_cas());
+        Some(match self.put_as(keyhash, new, cas, now) {
+            true => Stored::Yes(cas),
+            false => Stored::OutOfMemory,
+        })
     }
 
     /// Stores an item that is within the limit with a given CAS unique; says whether there was
@@ -69,6 +83,7 @@ impl<A: Access> Writer<'_, A> {
         cas: u64,
         now: Moment,
     ) -> Result<(), Wanting> {
+        debug_assert!(!new.keeps_value(), "an item whose value stays is there");
         let (shared, words) = (self.shared, new.words);
         let at = self.allocate(words).ok_or(Wanting::Words)?;
         let (slot, link_from) = match self.free_slot(home) {
@@ -109,7 +124,7 @@ impl<A: Access> Writer<'_, A> {
         let entry_at = |at| shared.name(at, new.item).entry(keyhash.tag());
         if words <= old_words {
             main.write_begin(A::SHARED_READS);
-            write_item(old.item.place(), new, cas);
+            write_over(old.item.place(), new, cas, &old.item);
             // Whether the old item was fetched says nothing about the new one.
             let entry = shared.index.get(old.slot);
             shared.index.change(old.slot, entry, entry_at(old_at));
@@ -143,7 +158,7 @@ impl<A: Access> Writer<'_, A> {
         let Some(at) = self.allocate(words) else {
             return self.overwrite_within_its_own_room(home, keyhash, old, new, cas);
         };
-        write_item(shared.space.place(at), new, cas);
+        write_over(shared.space.place(at), new, cas, &old.item);
         let main = shared.index.bucket(home);
         main.write_begin(A::SHARED_READS);
         let entry = shared.name(at, new.item).entry(keyhash.tag());
@@ -173,11 +188,10 @@ impl<A: Access> Writer<'_, A> {
         }
         let main = shared.index.bucket(home);
         main.write_begin(A::SHARED_READS);
-        fits.free(&shared.space, place.0, place.1);
-        let at = fits
-            .allocate(&shared.space, words, border)
-            .expect("it was seen that there is room");
-        write_item(shared.space.place(at), new, cas);
+        let joined = fits.absorb(&shared.space, place);
+        let at = joined.start;
+        write_over(shared.space.place(at), new, cas, &old.item);
+        fits.settle(&shared.space, joined, words);
         let entry = shared.name(at, new.item).entry(keyhash.tag());
         shared.index.set(old.slot, entry);
         main.write_end(A::SHARED_READS);

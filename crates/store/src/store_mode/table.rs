@@ -79,6 +79,10 @@ impl<A: Access> TableWriter for Writer<'_, A> {
         Writer::put(self, keyhash, item, now)
     }
 
+    fn extend(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Option<Stored> {
+        Writer::extend(self, keyhash, item, now)
+    }
+
     #[inline(always)]
     fn remove(&mut self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {
         Writer::remove(self, keyhash, key, now)

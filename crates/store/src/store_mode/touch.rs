@@ -72,15 +72,13 @@ impl<A: Access> Writer<'_, A> {
             },
             false => history,
         };
-        let mut value = Vec::new();
-        item.value().append_to(&mut value);
         let again = NewItem {
             key,
-            value: [&value, &[]],
+            value: [&[], &[]],
             flags: item.flags(),
             expiry,
             history,
         };
-        matches!(self.put(keyhash, &again, now), Stored::Yes(_))
+        matches!(self.extend(keyhash, &again, now), Some(Stored::Yes(_)))
     }
 }

@@ -21,10 +21,20 @@ pub(crate) struct Work {
 }
 
 #[cfg(test)]
-thread_local! {
-    static DONE: std::cell::Cell<Work> = const {
-        std::cell::Cell::new(Work { examined: 0, moved: 0, words_copied: 0, splits: 0, page_steps: 0 })
+impl Work {
+    /// No work.
+    const NONE: Work = Work {
+        examined: 0,
+        moved: 0,
+        words_copied: 0,
+        splits: 0,
+        page_steps: 0,
     };
+}
+
+#[cfg(test)]
+thread_local! {
+    static DONE: std::cell::Cell<Work> = const { std::cell::Cell::new(Work::NONE) };
 }
 
 /// Takes what this thread has counted, and begins again at zero.

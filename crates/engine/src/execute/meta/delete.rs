@@ -52,15 +52,11 @@ fn code<W: TableWriter>(
         true => Marks::FETCHED,
         false => Marks::NONE,
     };
-    context.value.clear();
-    if !empties {
-        item.value().append_to(context.value);
-    }
     let (flags, expiry) = kept(&item, options, empties, context);
     let history = item.history();
     let new = NewItem {
         key,
-        value: [context.value, &[]],
+        value: [&[], &[]],
         flags,
         expiry,
         history: History {
@@ -70,9 +66,14 @@ fn code<W: TableWriter>(
             accessed_s: if empties { 0 } else { history.accessed_s },
         },
     };
-    match writer.put(keyhash, &new, now) {
-        Stored::Yes(_) => "HD",
-        Stored::TooLarge | Stored::OutOfMemory => "NS",
+    let stored = match empties {
+        true => Some(writer.put(keyhash, &new, now)),
+        false => writer.extend(keyhash, &new, now),
+    };
+    match stored {
+        Some(Stored::Yes(_)) => "HD",
+        Some(Stored::TooLarge | Stored::OutOfMemory) => "NS",
+        None => "NF",
     }
 }
 

@@ -209,6 +209,35 @@ impl SegregatedFits {
         self.free(space, at + kept, words - kept);
     }
 
+    /// Takes what is free on either side of a place in use, and says from where to where nothing else is in use now. Nothing is written:
+    /// what lies there may be moved within. [`settle`](Self::settle) has to follow.
+    pub fn absorb(&mut self, space: &Space, (at, words): (usize, usize)) -> Range<usize> {
+        let (start, end) = self.joined(space, at, words);
+        if start < at {
+            self.unlink(space, start, at - start);
+        }
+        if end > at + words {
+            self.unlink(space, at + words, end - at - words);
+            self.free_ends.clear(end);
+        }
+        if start < self.cursor && self.cursor <= end {
+            self.cursor = start;
+        }
+        start..end
+    }
+
+    /// Ends what [`absorb`](Self::absorb) has begun: the first `words` words are in use, the others are free. Only the last of the heap may
+    /// take more than was absorbed, as far as [`would_hold`](Self::would_hold) has said.
+    pub fn settle(&mut self, space: &Space, joined: Range<usize>, words: usize) {
+        let end = joined.start + words;
+        self.free_ends.clear(end);
+        if joined.end == self.top {
+            self.top = end;
+        } else if end < joined.end {
+            self.put(space, end, joined.end - end);
+        }
+    }
+
     /// From where to where there would be nothing in use if the place were freed.
     #[inline(always)]
     fn joined(&self, space: &Space, at: usize, words: usize) -> (usize, usize) {
