@@ -3,6 +3,7 @@
 mod coordinated_omission;
 mod eviction;
 mod formica;
+mod longest_request;
 mod memc3_fig4;
 mod memc3_fig5;
 mod memc3_fig6;
@@ -46,6 +47,7 @@ pub fn all() -> Vec<&'static dyn Figure> {
         &memc3_fig9::FullSystem,
         &formica::PlainTables,
         &tables::Tables,
+        &longest_request::LongestRequest,
         &eviction::HitRatio,
         &coordinated_omission::CoordinatedOmission,
     ]

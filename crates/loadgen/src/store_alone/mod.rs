@@ -4,6 +4,7 @@
 mod candidate;
 mod heap_pages;
 mod items;
+mod longest;
 pub mod mirror;
 pub mod peers;
 mod report;
@@ -20,6 +21,7 @@ use crate::{ceiling::Region, machine, popularity::Popularity};
 pub use candidate::{Candidate, Mode};
 pub use heap_pages::HeapPages;
 use heap_pages::Resident;
+pub use longest::{Longest, Times, longest};
 pub use report::Report;
 use report::{Ceiling, Row};
 pub use rig::Rig;

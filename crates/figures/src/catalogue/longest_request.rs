@@ -1,0 +1,122 @@
+//! The longest single request of each table: no figure of a paper, but what this project promises.
+
+use std::fmt;
+
+use anyhow::Result;
+use glimmer_loadgen::store_alone::{Ours, Times, longest};
+
+use crate::{Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec, plot::Plot};
+
+const MEMORY_BYTES: usize = 1 << 30;
+const REQUESTS: u32 = 10_000_000;
+/// No request of any table may take longer, in milliseconds.
+const BOUND_MS: f64 = 5.0;
+/// What a request should take at most.
+const AIM_MS: f64 = 2.0;
+const PANEL: &str = "longest request among 10 million";
+const SET: &str = "set";
+const GET: &str = "get";
+const WALL: &str = "by the clock, ms";
+const TABLES: [Ours; 5] = [
+    Ours::Fifo,
+    Ours::Lru,
+    Ours::S3Fifo,
+    Ours::Store,
+    Ours::Memc3,
+];
+
+/// The figure.
+pub struct LongestRequest;
+
+/// A table that is made anew for every repetition.
+struct Case(Ours);
+
+impl fmt::Display for Case {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(self.0.name())
+    }
+}
+
+impl Figure for LongestRequest {
+    fn spec(&self) -> Spec {
+        Spec {
+            name: "longest-request",
+            title: "Longest single set and get",
+            source: "no paper: what this project promises",
+            claim: "Whatever was asked before, no single request stops a worker for long: 2 ms is the aim, and no table takes more than 5 ms.",
+            here: "One partition of 1 GiB, without sockets and protocol. It is filled with items of 16-byte keys and 32-byte values until \
+                   one has to leave or is refused, and every item is read once, so that an eviction rule finds all of them in use. Then \
+                   10 million requests are timed one by one: sets of new keys and gets of random ones, in turn. What is shown is CPU time of \
+                   the thread, so that what else the machine does meanwhile does not count; the time by the clock is in the data. Median of \
+                   five runs, each of which takes the longest request.",
+            kind: Kind::Timing,
+            needs: Needs {
+                cores: 1,
+                cores_of_paper: 1,
+                memory_mib: 1536,
+                peers: &[],
+            },
+            columns: Columns {
+                panel: "panel",
+                series: "request",
+                x: "table",
+                y: "longest, ms of CPU time",
+            },
+            plot: Plot::bars("", "ms"),
+        }
+    }
+
+    fn measure(&self, run: &mut Run<'_>) -> Result<()> {
+        let memory_bytes = run.pick(MEMORY_BYTES, 4 << 20);
+        let requests = run.pick(REQUESTS, 20_000);
+        let repeat = run.repeat(5);
+        let mut cases = TABLES.map(Case);
+        run.rounds_of_many(repeat, &mut cases, |case, run, repetition| {
+            let say = |line: &str| run.say(format!("{case}: {line}"));
+            let found = longest(case.0, memory_bytes, requests, repetition, &say)?;
+            let point = |request, times: Times| {
+                let ms = |time: std::time::Duration| time.as_secs_f64() * 1e3;
+                let point = Point::new(PANEL, request, case.0.name(), ms(times.cpu));
+                point.also(WALL, ms(times.wall))
+            };
+            Ok(vec![point(SET, found.set), point(GET, found.get)])
+        })
+    }
+
+    fn judge(&self, data: &Data, shape: &mut Shape) {
+        for table in TABLES {
+            for request in [SET, GET] {
+                let found = data.median(PANEL, request, table.name());
+                shape.at_most(
+                    &format!("{}: the longest {request}, ms", table.name()),
+                    &format!("aim: {AIM_MS}"),
+                    found,
+                    BOUND_MS,
+                );
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn judged_by_the_longest_of_each_table() {
+        let failures = |memc3_ms: f64| {
+            let mut data = Data::default();
+            for table in TABLES {
+                let set_ms = if table == Ours::Memc3 { memc3_ms } else { 0.5 };
+                data.add(Point::new(PANEL, SET, table.name(), set_ms));
+                data.add(Point::new(PANEL, GET, table.name(), 0.1));
+            }
+            let mut shape = Shape::default();
+            LongestRequest.judge(&data, &mut shape);
+            assert_eq!(shape.findings.len(), 10);
+            shape.failures().count()
+        };
+        assert_eq!(failures(1.5), 0);
+        assert_eq!(failures(98.0), 1);
+    }
+}
