@@ -8,6 +8,7 @@ mod control_datagrams;
 mod control_replies;
 mod crowd;
 mod manners;
+mod read_everything;
 mod report;
 mod resident;
 mod scenario;
@@ -47,6 +48,7 @@ pub const SCENARIOS: &[&dyn Scenario] = &[
     &slow_senders::SlowSenders,
     &slow_readers::SlowReaders,
     &slow_mixture::SlowMixture,
+    &read_everything::ReadEverything,
 ];
 
 /// Connections of a server beyond the hostile ones.
