@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 
-use super::Stream;
+use super::{Liveness, Stream};
 
 /// A listening socket. Several may listen on one address: the kernel spreads the connections over them by a hash of the
 /// peer's address, unevenly.
@@ -24,7 +24,19 @@ impl Listener {
     /// Listens on an address together with whoever else of this process does. A port of 0 is replaced by a free one. At most `backlog`
     /// connections wait to be accepted (the kernel lowers it to `net.core.somaxconn`).
     pub fn bind(address: SocketAddr, backlog: i32) -> io::Result<Listener> {
+        Listener::bind_with(address, backlog, Liveness::default())
+    }
+
+    /// The same, and says when the kernel gives up the connections whose peers have vanished. They
+    /// inherit the listener's options, so that accepting one costs no further system call. A kernel
+    /// that lacks an option gives them up later.
+    pub fn bind_with(
+        address: SocketAddr,
+        backlog: i32,
+        liveness: Liveness,
+    ) -> io::Result<Listener> {
         let socket = bound_socket(address, true)?;
+        let _ = liveness.set(socket.as_fd());
         net::listen(&socket, backlog)?;
         Ok(Listener(socket))
     }

@@ -1,7 +1,9 @@
 //! Streams over TCP: a listener of which every worker has its own, and connections that never block.
 
 mod listener;
+mod liveness;
 mod stream;
 
 pub use listener::{Listener, probe};
+pub use liveness::Liveness;
 pub use stream::{Received, Sent, Stream};
