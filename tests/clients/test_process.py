@@ -2,6 +2,7 @@
 
 import os
 import pwd
+import resource
 import signal
 import socket
 import subprocess
@@ -121,6 +122,68 @@ def test_it_becomes_the_user(ours):
         for thread in os.listdir(f"/proc/{server.pid}/task"):
             uids = next(line for line in open(f"/proc/{server.pid}/task/{thread}/status") if line.startswith("Uid:"))
             assert "0" not in uids.split()[1:], "no thread stays root"
+
+
+def uids(pid):
+    """The user ids of all threads, saved and effective ones included."""
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/status") as status:
+            yield from next(line for line in status if line.startswith("Uid:")).split()[1:]
+
+
+def test_nobody_is_served_by_root(ours, tmp_path):
+    """Clients that connect while the server starts wait until it has given up root.
+
+    The file with the ports is a pipe here: writing it holds up the server with its addresses bound.
+    """
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    path = tmp_path / "ports"
+    pipe = tmp_path / "ports.lck"
+    os.mkfifo(pipe)
+    port = free_port()
+    process = subprocess.Popen(
+        command(server_binary(), "-u", "nobody", "-t", 2, port=port),
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "MEMCACHED_PORT_FILENAME": str(path)},
+    )
+    try:
+        deadline = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                client = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+                break
+            except OSError:
+                assert process.poll() is None and time.monotonic() < deadline
+                time.sleep(0.01)
+        with client:
+            client.sendall(b"mn\r\n")
+            client.settimeout(0.5)
+            try:
+                reply = client.recv(4)
+                assert "0" not in uids(process.pid), "root answered"
+            except TimeoutError:
+                reply = b""
+            assert "TCP INET" in pipe.read_text()
+            client.settimeout(PATIENCE_S)
+            assert reply + client.recv(4) == b"MN\r\n"
+            assert "0" not in uids(process.pid)
+    finally:
+        process.terminate()
+        assert process.wait(PATIENCE_S) == 0
+
+
+def test_locked_memory_outlasts_root(ours):
+    """A user who may lock little memory still gets what the server needs."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (1 << 16, limit[1]))
+    try:
+        with Server("-k", "-u", "nobody", "-t", 4) as server, server.wire() as wire:
+            wire.exchange(store(bytes(100_000)), STORED)
+    finally:
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, limit)
 
 
 def test_a_unix_socket_is_the_users(ours, tmp_path):

@@ -93,6 +93,10 @@ pub const TURN_REQUESTS_MAX: u32 = 256;
 /// Readiness reports fetched from the kernel at once.
 pub const POLL_EVENTS_MAX: usize = 256;
 
+/// Longest `--tcp-keepalive` and `--tcp-user-timeout` in seconds: the kernel takes no more for the
+/// former. A longer one is refused.
+pub const TCP_TIMEOUT_S_MAX: u64 = 32_767;
+
 /// Connections accepted before those that are open are served again.
 pub const ACCEPTS_PER_TURN_MAX: usize = 64;
 

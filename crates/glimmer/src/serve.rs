@@ -9,14 +9,17 @@ use extended::Extended;
 use glimmer_base::limits;
 use glimmer_server::config::{
     BACKLOG_DEFAULT, CONNECTIONS_DEFAULT, ITEM_BYTES_HINT_DEFAULT, LRU_THRESHOLD_DEFAULT,
-    MEMORY_MIB_DEFAULT, PORT_DEFAULT, PREFIX_DELIMITER_DEFAULT,
+    MEMORY_MIB_DEFAULT, PORT_DEFAULT, PREFIX_DELIMITER_DEFAULT, TCP_KEEPALIVE_S_DEFAULT,
+    TCP_USER_TIMEOUT_S_DEFAULT,
 };
 use glimmer_server::memory_plan::Needs;
 use glimmer_server::{
-    AccessMode, Config, Direction, EvictionRule, HugepagePolicy, MemoryPlan, Mode, Permits,
-    Protocol, TableKind, UnixSocket,
+    AccessMode, Config, Direction, EvictionRule, HugepagePolicy, Liveness, MemoryPlan, Mode,
+    Permits, Protocol, TableKind, UnixSocket,
 };
+use listen::Listeners;
 use std::path::PathBuf;
+use std::time::Duration;
 use values::Port;
 
 /// Serve memcached clients until SIGTERM or SIGINT
@@ -81,6 +84,19 @@ pub struct Arguments {
     /// A client beyond that is told `ERROR Too many open connections` and disconnected; with -o no_maxconns_fast it waits.
     #[arg(short, long, value_name = "NUM", default_value_t = CONNECTIONS_DEFAULT, allow_negative_numbers = true, value_parser = values::connections, help_heading = NETWORK)]
     conn_limit: usize,
+
+    /// Seconds of silence after which the kernel probes whether a client is still there; 0: never
+    ///
+    /// It probes three times, at intervals of a third of this time. A client that answers no probe has vanished, and its connection is closed
+    /// after --tcp-user-timeout, or after the third probe if that is 0. memcached probes after what the kernel is set to, two hours as a rule.
+    #[arg(long, value_name = "SECONDS", default_value_t = TCP_KEEPALIVE_S_DEFAULT, value_parser = seconds(), hide_short_help = true, help_heading = NETWORK)]
+    tcp_keepalive: u64,
+
+    /// Seconds after which the kernel closes a connection whose client takes no reply; 0: the kernel's own, about a quarter of an hour
+    ///
+    /// This is for clients that vanished while replies to them were under way, and for clients that stay but stop reading.
+    #[arg(long, value_name = "SECONDS", default_value_t = TCP_USER_TIMEOUT_S_DEFAULT, value_parser = seconds(), hide_short_help = true, help_heading = NETWORK)]
+    tcp_user_timeout: u64,
 
     /// Connections that the kernel holds until they are accepted, for each worker
     #[arg(short = 'b', long, value_name = "NUM", default_value_t = BACKLOG_DEFAULT, value_parser = values::backlog, help_heading = NETWORK)]
@@ -382,13 +398,12 @@ impl Arguments {
         };
         let is_local = self.unix_socket.is_some();
         let listeners = |port| match port {
-            _ if is_local => Ok(Vec::new()),
+            _ if is_local => Ok(Listeners::default()),
             port => listen::addresses(&self.listen, port),
         };
-        let (tcp, asked_for): (_, Vec<_>) = listeners(tcp_port)?.into_iter().unzip();
-        let udp = listeners(self.udp_port)?.into_iter();
-        let native = listeners(self.native_port)?.into_iter();
-        let native = native.map(|(address, _)| address).collect();
+        let tcp = listeners(tcp_port)?;
+        let udp = listeners(self.udp_port)?;
+        let native = listeners(self.native_port)?.addresses;
         let default_protocol = match (&self.auth_file, self.enable_sasl) {
             (_, true) => Protocol::Binary,
             (Some(_), false) => Protocol::Ascii,
@@ -399,7 +414,7 @@ impl Arguments {
             None => default_protocol,
         };
         let only_text = self.auth_file.is_some() && !self.enable_sasl;
-        if only_text && asked_for.contains(&Some(Protocol::Binary)) {
+        if only_text && tcp.protocols.contains(&Some(Protocol::Binary)) {
             const REASON: &str = "Cannot use binary protocol when ascii authentication enabled";
             return Err(Refused {
                 exit_code: listen::OS_ERROR,
@@ -412,9 +427,15 @@ impl Arguments {
             asked_for => asked_for.unwrap_or(protocol),
         };
         let mut config = Config {
-            tcp,
-            tcp_protocols: asked_for.into_iter().map(tcp_protocol).collect(),
-            udp: udp.map(|(address, _)| address).collect(),
+            tcp: tcp.addresses,
+            tcp_protocols: tcp.protocols.into_iter().map(tcp_protocol).collect(),
+            tcp_names: tcp.names,
+            liveness: Liveness {
+                keepalive: unless_0(self.tcp_keepalive),
+                user_timeout: unless_0(self.tcp_user_timeout),
+            },
+            udp: udp.addresses,
+            udp_names: udp.names,
             native: listen::at_port(native, self.native_port),
             native_checks_reads: self.native_check_keyhash,
             native_direction: self.native_direction,
@@ -478,6 +499,15 @@ impl Arguments {
         }
         Ok(config)
     }
+}
+
+/// A number of seconds that the kernel takes for a timeout of TCP.
+fn seconds() -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(0..=limits::TCP_TIMEOUT_S_MAX)
+}
+
+fn unless_0(seconds: u64) -> Option<Duration> {
+    (seconds > 0).then(|| Duration::from_secs(seconds))
 }
 
 const LICENSE: &str = include_str!("../../../LICENSE");

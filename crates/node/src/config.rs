@@ -11,6 +11,7 @@ use glimmer_base::Seed;
 use glimmer_base::limits::{BUFFER_BYTES, BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH};
 use glimmer_engine::Departures;
 use glimmer_proto::{Accepts, Limits};
+use glimmer_transport::tcp::Liveness;
 
 use crate::clock::Clock;
 use crate::native::NativeConfig;
@@ -43,12 +44,19 @@ impl fmt::Display for Address {
 pub struct NodeConfig {
     /// Where to listen; nowhere is allowed.
     pub listen: Vec<Address>,
+    /// The name that each address of `listen` stands for: of the addresses of one name, those that
+    /// are in use are passed over if another one is free. Empty: each is a name of its own.
+    pub listen_names: Vec<usize>,
     /// Addresses to listen on for UDP; port 0 is replaced by a free one.
     pub udp: Vec<SocketAddr>,
+    /// The same for the addresses of `udp`.
+    pub udp_names: Vec<usize>,
     /// The native protocol, if it is served.
     pub native: Option<NativeConfig>,
     /// Workers never sleep.
     pub busy_poll: bool,
+    /// When the kernel gives up a connection whose client has vanished.
+    pub liveness: Liveness,
     /// Connections that may wait to be accepted, per worker and address.
     pub backlog: i32,
     /// Connections that may be open.
@@ -112,14 +120,6 @@ impl Permits {
 }
 
 impl NodeConfig {
-    /// Which protocols the connections may speak that come in by the address with this number.
-    pub(crate) fn accepts_at(&self, address: usize) -> Accepts {
-        self.accepts_at
-            .get(address)
-            .copied()
-            .unwrap_or(self.accepts)
-    }
-
     /// The least that `buffer_bytes` can be: a full burst of ordinary buffers, one largest item being received and one
     /// being sent.
     pub fn buffer_bytes_min(limits: &Limits) -> usize {

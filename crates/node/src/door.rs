@@ -32,7 +32,7 @@ impl Worker {
     pub fn enter_doors(&self) {
         let now_ms = self.now.ms;
         let listeners = self.listeners.iter();
-        let listeners = listeners.map(|listener| Guest::listening(listener, false, now_ms));
+        let listeners = listeners.map(|door| Guest::listening(&door.listener, false, now_ms));
         let sockets = self.sockets.iter();
         let sockets = sockets.map(|door| Guest::listening(&door.socket, true, now_ms));
         let native = self.native_doors().iter();
@@ -44,9 +44,9 @@ impl Worker {
 
     fn watch_listeners(&self) -> std::io::Result<()> {
         let mut token = BELL;
-        for listener in &self.listeners {
+        for door in &self.listeners {
             token -= 1;
-            self.poller.watch_level(listener, token)?;
+            self.poller.watch_level(&door.listener, token)?;
         }
         Ok(())
     }
@@ -129,7 +129,7 @@ impl Worker {
         }
     }
 
-    fn accept_some(&mut self, listener: usize) {
+    fn accept_some(&mut self, door: usize) {
         for _ in 0..ACCEPTS_PER_TURN_MAX {
             if self.is_full() {
                 // Those that wait are taken when a connection is closed here, or with the next tick if it is closed elsewhere.
@@ -140,9 +140,9 @@ impl Worker {
                 self.stop_listening();
                 return;
             }
-            match self.listeners[listener].accept() {
+            match self.listeners[door].listener.accept() {
                 Ok(Some(stream)) => {
-                    let accepts = self.shared.config.accepts_at(listener);
+                    let accepts = self.listeners[door].accepts;
                     self.receive_guest(stream, accepts);
                 }
                 Ok(None) => return,
@@ -156,7 +156,7 @@ impl Worker {
         }
     }
 
-    fn receive_guest(&mut self, stream: Stream, accepts: Accepts) {
+    pub fn receive_guest(&mut self, stream: Stream, accepts: Accepts) {
         match self.shared.roster.assign(self.me) {
             Some(worker) if worker == self.me => self.seat(stream, accepts),
             Some(worker) => self.shared.hand_over(worker, stream, accepts),
@@ -198,6 +198,11 @@ impl Worker {
         }
         self.tally.total_connections += 1;
         self.show_figures();
+        if self.drain_until_ms.is_some() {
+            // It gets one look at what has already arrived, as those that were open got.
+            self.connections[key].readable = true;
+            self.settle(key);
+        }
         if let Some(guest) = self.connections[key].guest() {
             let shared = &self.shared;
             (shared.observers).show_connection(guest, None, &shared.doorbells);
@@ -205,21 +210,21 @@ impl Worker {
     }
 
     /// Whether those who come now have to wait.
-    fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         !self.shared.config.rejects_beyond_max && self.shared.roster.is_full()
     }
 
-    fn stop_listening(&mut self) {
-        for listener in &self.listeners {
+    pub fn stop_listening(&mut self) {
+        for door in &self.listeners {
             // A listener that is not watched need not be forgotten.
-            let _ = self.poller.forget(listener);
+            let _ = self.poller.forget(&door.listener);
         }
         self.deaf = true;
     }
 
     /// Has the listeners watched again, if they are not.
     pub fn listen_again(&mut self) {
-        if self.deaf && !self.is_full() {
+        if self.deaf && self.drain_until_ms.is_none() && !self.is_full() {
             self.deaf = self.watch_listeners().is_err();
             if let Some(since_ms) = self.full_since_ms.take() {
                 self.tally.listen_disabled_ms += self.now.ms - since_ms;

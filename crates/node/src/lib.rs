@@ -16,14 +16,17 @@
 //! | `errand` | listing all items |
 //! | `login` | clients that have yet to authenticate |
 //! | `observe`, `watch` | showing clients what happens |
-//! | `upkeep` | timers, and how a worker leaves |
+//! | `upkeep` | timers, and what happens when memory is short |
+//! | `drain` | how a worker leaves |
 //! | `roster`, `guestbook` | who serves whom, and who is connected |
-//! | `node` | threads and their handle |
+//! | `bind`, `node` | addresses, then threads and their handle |
 
 pub mod mesh;
 
 #[cfg(not(loom))]
 mod administer;
+#[cfg(not(loom))]
+mod bind;
 #[cfg(not(loom))]
 mod burst;
 #[cfg(not(loom))]
@@ -36,6 +39,8 @@ mod connection;
 mod datagrams;
 #[cfg(not(loom))]
 mod door;
+#[cfg(not(loom))]
+mod drain;
 #[cfg(not(loom))]
 mod errand;
 #[cfg(not(loom))]
@@ -78,6 +83,7 @@ mod worker;
 
 #[cfg(not(loom))]
 pub use {
+    bind::{Bound, PassedOver},
     clock::Clock,
     config::{Address, Error, NodeConfig, Permits},
     frontdesk::Frontdesk,

@@ -6,12 +6,13 @@ use std::os::fd::RawFd;
 use std::sync::{Arc, Weak, mpsc};
 use std::thread::JoinHandle;
 
-use glimmer_base::limits::{POLL_EVENTS_MAX, WORKERS_MAX};
+use glimmer_base::limits::POLL_EVENTS_MAX;
 use glimmer_base::sync::Ordering;
 use glimmer_engine::Engine;
-use glimmer_transport::{Bell, Listener, Poller, pin_to, tcp, udp, unix};
+use glimmer_transport::{Bell, Poller, pin_to, udp};
 use slotmap::SlotMap;
 
+use crate::bind::{Bound, Doors};
 use crate::burst::Burst;
 use crate::config::{Address, Error, NodeConfig};
 use crate::datagrams::{DatagramDoor, Watch};
@@ -19,7 +20,7 @@ use crate::frontdesk::Frontdesk;
 use crate::guestbook::GuestView;
 use crate::mesh::doorbell::Doorbell;
 use crate::mesh::port::{self, Port};
-use crate::native::{self, NativeConfig, NativeDesk, NativeDoor};
+use crate::native::{NativeConfig, NativeDesk};
 use crate::observe::WatchFigures;
 use crate::pool::{Budget, Pool};
 use crate::shared::Shared;
@@ -29,13 +30,6 @@ use crate::worker::Worker;
 
 /// Share of a worker's buffers that native clients may have it keep for longer than a turn.
 const NATIVE_BUFFER_SHARE: usize = 2;
-
-/// What comes in to one worker, and where.
-struct Doors {
-    listeners: Vec<Listener>,
-    sockets: Vec<udp::Socket>,
-    native: Vec<NativeDoor>,
-}
 
 /// A running node. Dropping it stops it and waits for its threads.
 pub struct Node {
@@ -115,42 +109,23 @@ impl Node {
         engines: Vec<Box<dyn Engine>>,
         frontdesk: Arc<dyn Frontdesk>,
     ) -> Result<Node, Error> {
+        Bound::bind(config, engines.len())?.serve(engines, frontdesk)
+    }
+
+    pub(crate) fn serve(
+        bound: Bound,
+        engines: Vec<Box<dyn Engine>>,
+        frontdesk: Arc<dyn Frontdesk>,
+    ) -> Result<Node, Error> {
         let workers = engines.len();
-        assert!(
-            (1..=WORKERS_MAX).contains(&workers),
-            "1 to {WORKERS_MAX} workers"
-        );
-        let mut sockets: Vec<Vec<udp::Socket>> = (0..workers).map(|_| Vec::new()).collect();
-        let mut udp = Vec::new();
-        for &address in &config.udp {
-            let fail = |source| Error::Udp { address, source };
-            udp.push(listen_udp(address, &mut sockets).map_err(fail)?);
-        }
-        let mut native_doors: Vec<Vec<NativeDoor>> = (0..workers).map(|_| Vec::new()).collect();
-        let mut native_ports = Vec::new();
-        for &address in config.native.iter().flat_map(|native| &native.listen) {
-            let fail = |(address, source)| Error::Udp { address, source };
-            let ports = native::listen(address, &mut native_doors).map_err(fail)?;
-            native_ports.push((address.ip(), ports));
-        }
-        // Last, so that a client that can connect finds the other sockets open.
-        let mut listeners: Vec<Vec<Listener>> = (0..workers).map(|_| Vec::new()).collect();
-        let mut addresses = Vec::new();
-        for address in &config.listen {
-            let fail = |source| Error::Listen {
-                address: address.clone(),
-                source,
-            };
-            addresses.push(listen(address, config.backlog, &mut listeners).map_err(fail)?);
-        }
         let bells = (0..workers).map(|_| Ok(Arc::new(Doorbell::new(EventBell(Bell::new()?)))));
         let doorbells = bells.collect::<Result<Vec<_>, std::io::Error>>()?;
         let ports = port::connect(&doorbells);
         let mut node = Node {
-            shared: Arc::new(Shared::new(config, frontdesk, doorbells)),
-            addresses,
-            udp,
-            native_ports,
+            shared: Arc::new(Shared::new(bound.config, frontdesk, doorbells)),
+            addresses: bound.addresses,
+            udp: bound.udp,
+            native_ports: bound.native_ports,
             threads: Vec::new(),
         };
         let shared = &node.shared;
@@ -158,13 +133,8 @@ impl Node {
         if let Some(native) = &shared.config.native {
             (shared.frontdesk).open_native(&node.native_ports, &native.rules);
         }
-        let doors = listeners.into_iter().zip(sockets).zip(native_doors);
-        let doors = doors.map(|((listeners, sockets), native)| Doors {
-            listeners,
-            sockets,
-            native,
-        });
-        for (me, ((engine, port), doors)) in engines.into_iter().zip(ports).zip(doors).enumerate() {
+        let workers = engines.into_iter().zip(ports).zip(bound.doors);
+        for (me, ((engine, port), doors)) in workers.enumerate() {
             node.spawn(me, engine, port, doors)?;
         }
         Ok(node)
@@ -260,46 +230,6 @@ impl Drop for Node {
     }
 }
 
-/// Gives every worker a listener on one address, or one worker a listener on one path, which the kernel does not let them share; whose the
-/// connections are is decided when they are accepted. Returns the address with its port.
-fn listen(
-    address: &Address,
-    backlog: i32,
-    listeners: &mut [Vec<Listener>],
-) -> std::io::Result<Address> {
-    match address {
-        Address::Tcp(address) => {
-            tcp::probe(*address)?;
-            let mut chosen = *address;
-            for listeners in listeners {
-                let listener = Listener::bind(chosen, backlog)?;
-                chosen = listener.address()?;
-                listeners.push(listener);
-            }
-            Ok(Address::Tcp(chosen))
-        }
-        Address::Unix { path, mode } => {
-            listeners[0].push(unix::listen(path, *mode, backlog)?);
-            Ok(address.clone())
-        }
-    }
-}
-
-/// Gives every worker a UDP socket on one address, and returns the address with its port.
-fn listen_udp(
-    address: SocketAddr,
-    sockets: &mut [Vec<udp::Socket>],
-) -> std::io::Result<SocketAddr> {
-    udp::probe(address)?;
-    let mut chosen = address;
-    for sockets in sockets {
-        let socket = udp::Socket::bind(chosen)?;
-        chosen = socket.address()?;
-        sockets.push(socket);
-    }
-    Ok(chosen)
-}
-
 fn pin(config: &NodeConfig, worker: usize) -> Result<(), Error> {
     match config.cores.get(worker) {
         Some(&core) => pin_to(core).map_err(|source| Error::Core { core, source }),
@@ -364,6 +294,7 @@ fn new_worker(
         now,
         ticked_ms: now.ms,
         drain_until_ms: None,
+        has_closed_doors: false,
         has_drained: false,
         shared,
     };

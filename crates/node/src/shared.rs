@@ -34,6 +34,9 @@ pub(crate) struct Shared {
     errands: Vec<Mailbox<Box<Errand>>>,
     /// The server has been told to stop.
     pub stopping: AtomicBool,
+    /// Workers that accept no more connections, after that. Released by each of them after the
+    /// last connection that it handed over: who sees all of them here sees those connections, too.
+    closed_doors: AtomicUsize,
     /// Workers that have no connections left, after that.
     drained: AtomicUsize,
 }
@@ -92,6 +95,7 @@ impl Shared {
             guests: Mailbox::for_each(workers),
             errands: Mailbox::for_each(workers),
             stopping: AtomicBool::new(false),
+            closed_doors: AtomicUsize::new(0),
             drained: AtomicUsize::new(0),
         }
     }
@@ -139,6 +143,22 @@ impl Shared {
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
         self.wake_all();
+    }
+
+    /// Whether a connection was given to a worker that it has not taken yet.
+    pub fn has_guests(&self, worker: usize) -> bool {
+        !self.guests[worker].is_empty()
+    }
+
+    /// A worker accepts no more connections.
+    pub fn note_closed_doors(&self) {
+        self.closed_doors.fetch_add(1, Ordering::Release);
+        self.wake_all();
+    }
+
+    /// Whether no worker accepts connections any more.
+    pub fn all_closed_doors(&self) -> bool {
+        self.closed_doors.load(Ordering::Acquire) == self.doorbells.len()
     }
 
     /// A worker has no connections left.

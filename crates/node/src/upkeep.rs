@@ -1,13 +1,9 @@
-//! What a worker does once a second, and how it leaves.
+//! What a worker does once a second, and when memory is short.
 
-use glimmer_base::limits::{
-    BUFFER_BYTES, DRAIN_MS_MAX, DUMP_CHAINS_PER_TURN, REPLY_BYTES_HIGH, SHORT_TICK_MS,
-};
-use glimmer_base::sync::Ordering;
+use glimmer_base::limits::{BUFFER_BYTES, DUMP_CHAINS_PER_TURN, REPLY_BYTES_HIGH, SHORT_TICK_MS};
 use glimmer_engine::{ListCursor, ListScope};
 
 use crate::connection::{Connection, ConnectionKey};
-use crate::errand::Outing;
 use crate::mesh::parcel::Ticket;
 use crate::observe::CloseReason;
 use crate::worker::Worker;
@@ -130,7 +126,11 @@ impl Worker {
         others_starve || (self.port.has_unfinished() && others_wait())
     }
 
-    fn close_where(&mut self, reason: CloseReason, mut condition: impl FnMut(&Connection) -> bool) {
+    pub fn close_where(
+        &mut self,
+        reason: CloseReason,
+        mut condition: impl FnMut(&Connection) -> bool,
+    ) {
         let chosen: Vec<ConnectionKey> = self
             .connections
             .iter()
@@ -142,48 +142,5 @@ impl Worker {
             self.tally.idle_kicks += u64::from(reason == CloseReason::IdleTimeout);
             self.close(key);
         }
-    }
-
-    /// Begins to stop: no more connections, and one more look at each that is open for what has already arrived.
-    pub fn begin_to_drain(&mut self) {
-        self.forget_sockets();
-        self.listeners.clear();
-        self.deaf = false;
-        self.drain_until_ms = Some(self.now.ms + DRAIN_MS_MAX);
-        let keys: Vec<ConnectionKey> = self.connections.keys().collect();
-        for key in keys {
-            let connection = &mut self.connections[key];
-            // A listing of all items ends here; a long reply is made to its end.
-            if let Some(Outing::Home(_) | Outing::Away) = connection.outing {
-                connection.outing = None;
-                connection.closing = true;
-            }
-            connection.readable |= !connection.ended;
-            self.settle(key);
-        }
-    }
-
-    /// Closes what has nothing left to be done, and says whether the worker can go: when no worker has a connection any more, because until then
-    /// others may send requests across, or when clients have had time enough.
-    pub fn may_leave(&mut self) -> bool {
-        self.close_where(CloseReason::Shutdown, |c| {
-            c.is_settled() && !c.is_runnable()
-        });
-        let is_late = self
-            .drain_until_ms
-            .is_some_and(|until_ms| self.now.ms >= until_ms);
-        if is_late {
-            self.close_where(CloseReason::Shutdown, |_| true);
-        }
-        if self.connections.is_empty() && !self.has_drained {
-            self.has_drained = true;
-            self.shared.note_drained();
-        }
-        is_late || (self.has_drained && self.shared.all_drained())
-    }
-
-    /// Whether the server has been told to stop and this worker has yet to begin.
-    pub fn is_told_to_stop(&self) -> bool {
-        self.drain_until_ms.is_none() && self.shared.stopping.load(Ordering::Relaxed)
     }
 }

@@ -10,9 +10,10 @@ use std::time::Duration;
 use glimmer_base::Moment;
 use glimmer_base::limits::{BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH, SHORT_TICK_MS};
 use glimmer_engine::{Engine, ListCursor};
-use glimmer_transport::{Listener, Poller, udp};
+use glimmer_transport::{Poller, udp};
 use slotmap::SlotMap;
 
+use crate::bind::StreamDoor;
 use crate::burst::Burst;
 use crate::connection::{Connection, ConnectionKey};
 use crate::datagrams::DatagramDoor;
@@ -30,7 +31,7 @@ pub(crate) struct Worker {
     pub engine: Box<dyn Engine>,
     pub port: Port,
     pub poller: Poller,
-    pub listeners: Vec<Listener>,
+    pub listeners: Vec<StreamDoor>,
     pub sockets: Vec<DatagramDoor>,
     /// Datagrams being answered.
     pub inbox: udp::Inbox,
@@ -74,6 +75,8 @@ pub(crate) struct Worker {
     pub ticked_ms: u64,
     /// When to stop waiting for clients, once the server is told to stop.
     pub drain_until_ms: Option<u64>,
+    /// This worker accepts no more connections, and has said so.
+    pub has_closed_doors: bool,
     /// This worker has said that it has no connections left.
     pub has_drained: bool,
 }
@@ -149,7 +152,10 @@ impl Worker {
 
     /// Whether connections wait to be served, or datagrams may.
     fn is_busy(&self) -> bool {
-        !self.ready.is_empty() || self.crawl.is_some() || self.watches_datagrams()
+        !self.ready.is_empty()
+            || self.crawl.is_some()
+            || self.watches_datagrams()
+            || (self.has_more_to_accept() && !self.deaf)
     }
 
     /// Whether another thread has put something where this one looks.
@@ -158,6 +164,7 @@ impl Worker {
             || self.shared.has_mail(self.me)
             || self.is_told_to_stop()
             || self.crawls != self.shared.switches.crawls()
+            || self.has_just_drained()
             || (self.has_drained && self.shared.all_drained())
     }
 
@@ -165,7 +172,7 @@ impl Worker {
     fn timer(&self) -> Option<Duration> {
         let watches_idlers =
             self.shared.config.idle_timeout.is_some() && !self.connections.is_empty();
-        if self.is_short {
+        if self.is_short || self.has_more_to_accept() {
             Some(SHORT_TICK)
         } else if self.deaf
             || self.drain_until_ms.is_some()

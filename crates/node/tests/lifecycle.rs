@@ -4,13 +4,17 @@ mod support;
 
 use std::collections::HashSet;
 use std::net::{Shutdown, UdpSocket};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use support::{Client, Habits, config, start, start_with};
 
-use glimmer_node::{Address, Error, Node};
+use glimmer_base::Moment;
+use glimmer_node::{Address, Error, Frontdesk, Node};
+use glimmer_proto::text;
 
 #[test]
 fn a_port_in_use_is_an_error() {
@@ -178,6 +182,74 @@ fn stopping_answers_what_has_arrived() {
             std::net::TcpStream::connect(address).is_err(),
             "nobody listens any more"
         );
+    }
+}
+
+/// A desk that answers `stats` when it is told to, and says when it was asked.
+struct Gate {
+    asked: Sender<()>,
+    told: Mutex<Receiver<()>>,
+}
+
+impl Frontdesk for Gate {
+    fn stats(&self, _: &[u8], _: u64, _: Moment, out: &mut Vec<u8>) -> Option<u64> {
+        self.asked.send(()).unwrap();
+        self.told.lock().unwrap().recv().unwrap();
+        out.extend_from_slice(b"END\r\n");
+        None
+    }
+
+    fn admits(&self, _: &[u8], _: &[u8]) -> bool {
+        false
+    }
+
+    fn verbosity(&self, _: u32) {}
+
+    fn shutdown(&self, _: text::Shutdown, _: &mut Vec<u8>) -> bool {
+        false
+    }
+}
+
+/// Connections that wait in the backlog when the server is told to stop are served, not reset.
+#[test]
+fn stopping_serves_the_connections_that_wait_to_be_accepted() {
+    for workers in [1, 3] {
+        let (asked, is_asked) = mpsc::channel();
+        let (tell, told) = mpsc::channel();
+        let gate = Gate {
+            asked,
+            told: Mutex::new(told),
+        };
+        let engines = support::engines(workers, Habits::EREW);
+        let node = Node::start(config(), engines, Arc::new(gate)).unwrap();
+        // One client per worker holds that worker up.
+        let mut holders: Vec<Client> = (0..workers).map(|_| Client::connect(&node)).collect();
+        for holder in &mut holders {
+            holder.expect("mn\r\n", "MN\r\n");
+        }
+        for holder in &mut holders {
+            holder.send("stats\r\n");
+        }
+        for _ in 0..workers {
+            is_asked.recv_timeout(support::PATIENCE).unwrap();
+        }
+        // More than a worker accepts in one turn.
+        let mut waiting: Vec<Client> = (0..100).map(|_| Client::connect(&node)).collect();
+        for (index, client) in waiting.iter_mut().enumerate() {
+            client.send(format!("set k{index} 0 0 1\r\nx\r\nget k{index}\r\n"));
+        }
+        node.stop();
+        for _ in 0..workers {
+            tell.send(()).unwrap();
+        }
+        for holder in &mut holders {
+            assert_eq!(holder.rest(), b"END\r\n");
+        }
+        for (index, client) in waiting.iter_mut().enumerate() {
+            let expected = format!("STORED\r\nVALUE k{index} 0 1\r\nx\r\nEND\r\n");
+            assert_eq!(String::from_utf8_lossy(&client.rest()), expected);
+        }
+        node.join();
     }
 }
 

@@ -3,6 +3,7 @@
 use glimmer_base::limits;
 use glimmer_node::Permits;
 use glimmer_store::evict::ApproxLru;
+use glimmer_transport::tcp::Liveness;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,8 +17,16 @@ pub struct Config {
     pub tcp: Vec<SocketAddr>,
     /// The protocol of the connections that come in by each of them (`-l proto[...]:`).
     pub tcp_protocols: Vec<Protocol>,
+    /// The name of `-l` that each address of `tcp` stands for: of the addresses of one name, those
+    /// in use are passed over if another one is free. Empty: each is a name of its own.
+    pub tcp_names: Vec<usize>,
+    /// When the kernel gives up a connection whose client has vanished (`--tcp-keepalive`,
+    /// `--tcp-user-timeout`).
+    pub liveness: Liveness,
     /// Addresses to listen on for UDP, likewise.
     pub udp: Vec<SocketAddr>,
+    /// The same for the addresses of `udp`.
+    pub udp_names: Vec<usize>,
     /// Addresses of the first worker's port for native clients, likewise (`--native-port`).
     pub native: Vec<SocketAddr>,
     /// Whether the keyhash of a native read is computed anew (`--native-check-keyhash`).
@@ -109,6 +118,11 @@ pub struct UnixSocket {
 pub const UNIX_MODE_DEFAULT: u32 = 0o700;
 /// Default of `-b`, as memcached's.
 pub const BACKLOG_DEFAULT: i32 = 1024;
+/// Default of `--tcp-keepalive` in seconds. A probe per minute costs nothing, and is more frequent
+/// than the timeouts by which firewalls and load balancers forget a silent connection.
+pub const TCP_KEEPALIVE_S_DEFAULT: u64 = 60;
+/// Default of `--tcp-user-timeout` in seconds.
+pub const TCP_USER_TIMEOUT_S_DEFAULT: u64 = 300;
 /// Default of `-D`, as memcached's.
 pub const PREFIX_DELIMITER_DEFAULT: u8 = b':';
 
@@ -359,7 +373,10 @@ mod tests {
         Config {
             tcp: vec![SocketAddr::from(([127, 0, 0, 1], PORT_DEFAULT))],
             tcp_protocols: vec![Protocol::Auto],
+            tcp_names: Vec::new(),
+            liveness: Liveness::default(),
             udp: Vec::new(),
+            udp_names: Vec::new(),
             native: Vec::new(),
             native_checks_reads: false,
             native_direction: Direction::Client,

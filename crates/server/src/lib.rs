@@ -29,6 +29,7 @@ pub use config::{
 };
 pub use glimmer_node::Permits;
 pub use glimmer_proto::text::lines::VERSION_NUMBER;
+pub use glimmer_transport::tcp::Liveness;
 pub use memory_plan::{MemoryPlan, PlanError};
 pub use process::ProcessError;
 pub use serve::{ServeError, serve};

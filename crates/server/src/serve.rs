@@ -8,9 +8,9 @@ use crate::process::{self, PidFile, ProcessError};
 use crate::stats::Desk;
 use crate::{assembly, cores, log};
 use glimmer_base::Seed;
-use glimmer_engine::Departures;
+use glimmer_engine::{Departures, Engine};
 use glimmer_node::native::{NativeConfig, Rules, Secret};
-use glimmer_node::{Address, Clock, Node, NodeConfig};
+use glimmer_node::{Address, Bound, Clock, Node, NodeConfig, PassedOver};
 use glimmer_proto::native::directory;
 use glimmer_proto::{Accepts, Limits};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
@@ -97,9 +97,14 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         tracing::warn!("-k: memory cannot be locked: {error}");
     }
 
-    let (node, desk) = start(&config, &plan, auth, set_verbosity)?;
+    // What takes long, or may fail for want of memory, comes first: clients begin to wait with the
+    // first address that is bound. They are served by a process that has given up root for good.
+    let seed = Seed(rand::random());
+    let store = build(&config, &plan, seed)?;
+    let node = node_config(&config, &plan, &store, seed);
+    let bound = Bound::bind(node, config.workers)?;
     if config.unix.is_none() {
-        process::port_file::write_if_wanted(&node.local_addrs(), node.udp_addresses()).map_err(
+        process::port_file::write_if_wanted(&bound.local_addrs(), bound.udp_addresses()).map_err(
             |error| io::Error::new(error.kind(), format!("MEMCACHED_PORT_FILENAME: {error}")),
         )?;
     }
@@ -108,7 +113,20 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         let socket = config.unix.as_ref().map(|unix| &*unix.path);
         process::become_user(user, socket)?;
     }
+    let passed_over: Vec<String> = bound.passed_over().iter().map(pass_over).collect();
+    let tables = store.engines.iter().map(|engine| engine.figures());
+    let desk = Arc::new(Desk::new(
+        config.clone(),
+        plan,
+        auth,
+        tables.collect(),
+        set_verbosity,
+    ));
+    let node = bound.serve(store.engines, desk.clone())?;
     announce(&config, &plan, &node);
+    for line in passed_over {
+        tracing::warn!("{line}");
+    }
     if let Some(birth) = birth {
         birth.announce(config.verbosity > 0)?;
     }
@@ -128,19 +146,20 @@ fn accepts(protocol: Protocol) -> Accepts {
     }
 }
 
-/// Builds the store, and starts the workers that serve it.
-fn start(
-    config: &Config,
-    plan: &MemoryPlan,
-    auth: Option<AuthFile>,
-    set_verbosity: Box<dyn Fn(u32) + Send + Sync>,
-) -> Result<(Node, Arc<Desk>), ServeError> {
+/// The store, and what the workers that serve it are given.
+struct Store {
+    engines: Vec<Box<dyn Engine>>,
+    departures: Arc<Departures>,
+    /// The core that each worker is bound to; empty: none is.
+    cores: Vec<usize>,
+}
+
+fn build(config: &Config, plan: &MemoryPlan, seed: Seed) -> Result<Store, ServeError> {
     let cores = if config.pin {
         cores::for_workers(config.workers)?
     } else {
         Vec::new()
     };
-    let seed = Seed(rand::random());
     let numa_nodes = cores::numa_nodes(&cores);
     let departures = Arc::new(Departures::default());
     let engines = assembly::engines(config, plan, seed, numa_nodes, &departures).map_err(
@@ -149,23 +168,28 @@ fn start(
             _ => error.into(),
         },
     )?;
-    let auth_is_wanted = auth.is_some();
-    let tables = engines.iter().map(|engine| engine.figures()).collect();
-    let desk = Arc::new(Desk::new(
-        config.clone(),
-        *plan,
-        auth,
-        tables,
-        set_verbosity,
-    ));
+    Ok(Store {
+        engines,
+        departures,
+        cores,
+    })
+}
+
+fn node_config(config: &Config, plan: &MemoryPlan, store: &Store, seed: Seed) -> NodeConfig {
     let unix = config.unix.iter().map(|unix| Address::Unix {
         path: unix.path.clone(),
         mode: unix.mode,
     });
     let tcp = config.tcp.iter().copied().map(Address::Tcp);
-    let node = NodeConfig {
+    NodeConfig {
         listen: unix.chain(tcp).collect(),
+        listen_names: match config.unix {
+            Some(_) => Vec::new(),
+            None => config.tcp_names.clone(),
+        },
+        liveness: config.liveness,
         udp: config.udp.clone(),
+        udp_names: config.udp_names.clone(),
         native: native(config, plan, seed),
         busy_poll: config.busy_poll,
         backlog: config.backlog,
@@ -183,17 +207,21 @@ fn start(
             item_bytes_max: plan.item_bytes_max,
         },
         permits: config.permits,
-        departures,
+        departures: store.departures.clone(),
         prefix_delimiter: config.prefix_delimiter,
         detail: config.detail,
         crawler: config.crawler,
-        locked: auth_is_wanted,
+        locked: config.auth_file.is_some(),
         seed,
-        cores,
+        cores: store.cores.clone(),
         clock: Clock::start(),
-    };
-    let node = Node::start(node, engines, desk.clone())?;
-    Ok((node, desk))
+    }
+}
+
+/// Says why a server that was asked to listen on an address does without it.
+fn pass_over(address: &PassedOver) -> String {
+    let PassedOver { address, source } = address;
+    format!("not listening on {address}: {source}")
 }
 
 /// How native clients are served, if they are.

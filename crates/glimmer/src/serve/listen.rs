@@ -10,32 +10,53 @@ pub const OS_ERROR: u8 = 71;
 /// Where to listen, and which protocol is spoken there if the name says so.
 type Listener = (SocketAddr, Option<Protocol>);
 
+/// Addresses to listen on.
+#[derive(Debug, Default)]
+pub struct Listeners {
+    /// The addresses, each with its port.
+    pub addresses: Vec<SocketAddr>,
+    /// The protocol that the name of each address asks for.
+    pub protocols: Vec<Option<Protocol>>,
+    /// The name that each address stands for; all interfaces are one name.
+    pub names: Vec<usize>,
+}
+
 /// Every address that the names stand for, or all interfaces if none is given; nothing if the port says so.
-pub fn addresses(listen: &[String], port: Port) -> anyhow::Result<Vec<Listener>> {
+pub fn addresses(listen: &[String], port: Port) -> anyhow::Result<Listeners> {
     let port = match port {
-        Port::None => return Ok(Vec::new()),
+        Port::None => return Ok(Listeners::default()),
         Port::Any => 0,
         Port::Number(port) => port,
     };
+    let mut listeners = Listeners::default();
     if listen.is_empty() {
-        let every = every_interface(port).into_iter();
-        return Ok(every.map(|address| (address, None)).collect());
+        for address in every_interface(port) {
+            listeners.add(0, (address, None));
+        }
+        return Ok(listeners);
     }
-    let mut listeners: Vec<Listener> = Vec::new();
     let names = listen.iter().flat_map(|names| names.split([',', ';']));
-    for name in names {
+    for (number, name) in names.enumerate() {
         let found = listeners_of(name.trim(), port).map_err(|reason| Refused {
             exit_code: OS_ERROR,
             message: format!("-l {name}: not an address to listen on: {reason}"),
         })?;
-        for (address, protocol) in found {
-            // Two free ports on one address are two addresses.
-            if address.port() == 0 || listeners.iter().all(|(other, _)| *other != address) {
-                listeners.push((address, protocol));
-            }
+        for listener in found {
+            listeners.add(number, listener);
         }
     }
     Ok(listeners)
+}
+
+impl Listeners {
+    fn add(&mut self, name: usize, (address, protocol): Listener) {
+        // Two free ports on one address are two addresses.
+        if address.port() == 0 || !self.addresses.contains(&address) {
+            self.addresses.push(address);
+            self.protocols.push(protocol);
+            self.names.push(name);
+        }
+    }
 }
 
 /// What one name stands for: `proto[NAME]:`, then `tag[NAME]:`, then an address, of which only the last has to be there.
@@ -143,11 +164,16 @@ mod tests {
     fn found(listen: &[&str], port: Port) -> Vec<String> {
         let listen: Vec<String> = listen.iter().map(ToString::to_string).collect();
         let found = addresses(&listen, port).unwrap();
-        let name = |(address, protocol): &Listener| match protocol {
+        let name = |(address, protocol): (&SocketAddr, &Option<Protocol>)| match protocol {
             None => address.to_string(),
             Some(protocol) => format!("{protocol} {address}"),
         };
-        found.iter().map(name).collect()
+        found
+            .addresses
+            .iter()
+            .zip(&found.protocols)
+            .map(name)
+            .collect()
     }
 
     #[test]
@@ -162,9 +188,8 @@ mod tests {
     #[test]
     fn native_clients_have_a_port_of_their_own() {
         let listen = ["127.0.0.1:3,127.0.0.1:4,127.0.0.2".to_owned()];
-        let found = addresses(&listen, Port::Number(7)).unwrap().into_iter();
-        let found = found.map(|(address, _)| address).collect();
-        let found = at_port(found, Port::Number(7));
+        let found = addresses(&listen, Port::Number(7)).unwrap();
+        let found = at_port(found.addresses, Port::Number(7));
         let found: Vec<String> = found.iter().map(SocketAddr::to_string).collect();
         assert_eq!(found, ["127.0.0.1:7", "127.0.0.2:7"]);
     }
@@ -203,11 +228,23 @@ mod tests {
     #[test]
     fn localhost_is_looked_up() {
         let found = addresses(&["localhost".into()], Port::Number(7)).unwrap();
+        let is_local = |address: &SocketAddr| address.ip().is_loopback() && address.port() == 7;
+        assert!(found.addresses.iter().all(is_local));
         assert!(
-            found
-                .iter()
-                .all(|(address, _)| address.ip().is_loopback() && address.port() == 7)
+            found.names.iter().all(|&name| name == 0),
+            "they are one name's"
         );
+    }
+
+    #[test]
+    fn each_name_has_a_number() {
+        let names = |listen: &[&str]| {
+            let listen: Vec<String> = listen.iter().map(ToString::to_string).collect();
+            addresses(&listen, Port::Number(2)).unwrap().names
+        };
+        assert_eq!(names(&["127.0.0.1,127.0.0.2", "::1"]), [0, 1, 2]);
+        assert!(names(&[]).iter().all(|&name| name == 0));
+        assert!(names(&["*"]).iter().all(|&name| name == 0));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use glimmer_engine::{Done, Engine, Figures, Glimpse, Job, ListCursor, Listed, Pl
 use glimmer_node::{Address, Clock, Frontdesk, Node, NodeConfig, Permits};
 use glimmer_proto::text::{Limits, Shutdown, emit, lines};
 use glimmer_proto::{Accepts, Form, Request, StoreMode, Verb};
+use glimmer_transport::tcp::Liveness;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
 /// Who may touch a partition.
@@ -227,7 +228,10 @@ impl Frontdesk for Desk {
 pub fn config() -> NodeConfig {
     NodeConfig {
         listen: vec![Address::Tcp("127.0.0.1:0".parse().unwrap())],
+        listen_names: Vec::new(),
         udp: Vec::new(),
+        udp_names: Vec::new(),
+        liveness: Liveness::default(),
         native: None,
         busy_poll: false,
         rejects_beyond_max: true,

@@ -89,6 +89,11 @@ pub fn allow_core_files() -> Result<(), ProcessError> {
 
 /// Keeps all memory, present and future, from being paged out (`-k`).
 pub fn lock_memory() -> io::Result<()> {
+    if is_root() {
+        // The limit holds for the user that root becomes: without this, the memory that the process
+        // asks for after that, such as the stacks of its threads, would be refused.
+        setrlimit(Resource::RLIMIT_MEMLOCK, RLIM_INFINITY, RLIM_INFINITY)?;
+    }
     Ok(mlockall(
         MlockAllFlags::MCL_CURRENT | MlockAllFlags::MCL_FUTURE,
     )?)

@@ -8,6 +8,7 @@ use crate::config::{Protocol, UNIX_MODE_DEFAULT};
 use glimmer_base::limits::WATCH_BYTES_MAX;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Bytes of the number that clients store with each item.
 const CLIENT_FLAGS_BYTES: usize = size_of::<u32>();
@@ -159,6 +160,10 @@ fn own(desk: &Desk, lines: &mut Lines<'_>) {
     lines.put("client_flags_size", CLIENT_FLAGS_BYTES);
     lines.put("glimmer_version", env!("CARGO_PKG_VERSION"));
     lines.put("glimmer_mode", config.mode);
+    let seconds = |time: Option<Duration>| time.map_or(0, |time| time.as_secs());
+    lines.put("glimmer_tcp_keepalive", seconds(config.liveness.keepalive));
+    let user_timeout = seconds(config.liveness.user_timeout);
+    lines.put("glimmer_tcp_user_timeout", user_timeout);
     lines.put("glimmer_access", config.access);
     lines.put("glimmer_table", config.table);
     lines.put("glimmer_evict", config.eviction());

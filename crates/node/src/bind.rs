@@ -1,0 +1,274 @@
+//! Binding addresses, before anybody is served at them.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use glimmer_base::limits::WORKERS_MAX;
+use glimmer_engine::Engine;
+use glimmer_proto::Accepts;
+use glimmer_transport::{Listener, tcp, udp, unix};
+
+use crate::config::{Address, Error, NodeConfig};
+use crate::frontdesk::Frontdesk;
+use crate::native::{self, NativeDoor};
+use crate::node::Node;
+
+/// A listener, and which protocols the connections may speak that come in by it.
+pub(crate) struct StreamDoor {
+    pub listener: Listener,
+    pub accepts: Accepts,
+}
+
+/// What comes in to one worker, and where.
+#[derive(Default)]
+pub(crate) struct Doors {
+    pub listeners: Vec<StreamDoor>,
+    pub sockets: Vec<udp::Socket>,
+    pub native: Vec<NativeDoor>,
+}
+
+/// An address that was passed over, because another one of its name is free.
+#[derive(Debug)]
+pub struct PassedOver {
+    /// The address, and the transport if it is UDP.
+    pub address: String,
+    /// Why it cannot be bound.
+    pub source: io::Error,
+}
+
+/// A node whose addresses are bound and that has no workers yet. Clients connect already, and wait.
+pub struct Bound {
+    pub(crate) config: NodeConfig,
+    pub(crate) doors: Vec<Doors>,
+    pub(crate) addresses: Vec<Address>,
+    pub(crate) udp: Vec<SocketAddr>,
+    pub(crate) native_ports: Vec<(IpAddr, Arc<[u16]>)>,
+    passed_over: Vec<PassedOver>,
+}
+
+impl Bound {
+    /// Binds the addresses, for `workers` workers.
+    pub fn bind(config: NodeConfig, workers: usize) -> Result<Bound, Error> {
+        assert!(
+            (1..=WORKERS_MAX).contains(&workers),
+            "1 to {WORKERS_MAX} workers"
+        );
+        let mut doors: Vec<Doors> = (0..workers).map(|_| Doors::default()).collect();
+        let mut passed_over = Vec::new();
+
+        let bind = |index: usize| listen_udp(config.udp[index], &mut doors);
+        let bound = bind_names(config.udp.len(), &config.udp_names, bind);
+        let (udp, in_use) = bound.map_err(|(index, source)| Error::Udp {
+            address: config.udp[index],
+            source,
+        })?;
+        passed_over.extend(in_use.into_iter().map(|(index, source)| PassedOver {
+            address: format!("{} for UDP", config.udp[index]),
+            source,
+        }));
+
+        let mut native_doors: Vec<Vec<NativeDoor>> = (0..workers).map(|_| Vec::new()).collect();
+        let mut native_ports = Vec::new();
+        for &address in config.native.iter().flat_map(|native| &native.listen) {
+            let fail = |(address, source)| Error::Udp { address, source };
+            let ports = native::listen(address, &mut native_doors).map_err(fail)?;
+            native_ports.push((address.ip(), ports));
+        }
+        for (doors, native) in doors.iter_mut().zip(native_doors) {
+            doors.native = native;
+        }
+
+        // Last, so that a client that can connect finds the other sockets open.
+        let bind = |index: usize| {
+            let accepts = config.accepts_at.get(index).copied();
+            let accepts = accepts.unwrap_or(config.accepts);
+            listen(&config.listen[index], accepts, &config, &mut doors)
+        };
+        let bound = bind_names(config.listen.len(), &config.listen_names, bind);
+        let (addresses, in_use) = bound.map_err(|(index, source)| Error::Listen {
+            address: config.listen[index].clone(),
+            source,
+        })?;
+        passed_over.extend(in_use.into_iter().map(|(index, source)| PassedOver {
+            address: config.listen[index].to_string(),
+            source,
+        }));
+        Ok(Bound {
+            config,
+            doors,
+            addresses,
+            udp,
+            native_ports,
+            passed_over,
+        })
+    }
+
+    /// Starts one worker thread per engine. When it returns, connections are accepted.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many engines as workers that the addresses were bound for.
+    pub fn serve(
+        self,
+        engines: Vec<Box<dyn Engine>>,
+        frontdesk: Arc<dyn Frontdesk>,
+    ) -> Result<Node, Error> {
+        assert_eq!(engines.len(), self.doors.len(), "one engine per worker");
+        Node::serve(self, engines, frontdesk)
+    }
+
+    /// Where connections come in, with the ports that were chosen.
+    pub fn addresses(&self) -> &[Address] {
+        &self.addresses
+    }
+
+    /// The IP addresses among them.
+    pub fn local_addrs(&self) -> Vec<SocketAddr> {
+        let address = |address: &Address| match *address {
+            Address::Tcp(address) => Some(address),
+            Address::Unix { .. } => None,
+        };
+        self.addresses.iter().filter_map(address).collect()
+    }
+
+    /// The addresses of UDP sockets, with the ports that were chosen.
+    pub fn udp_addresses(&self) -> &[SocketAddr] {
+        &self.udp
+    }
+
+    /// The addresses at which this node does not listen, although it was asked to.
+    pub fn passed_over(&self) -> &[PassedOver] {
+        &self.passed_over
+    }
+}
+
+/// What was bound of the addresses of several names, and what was passed over.
+type BoundNames<T> = (Vec<T>, Vec<(usize, io::Error)>);
+
+/// Binds addresses as memcached does: of the addresses that one name stands for, those in use are
+/// passed over if at least one can be bound, and so are those of a family that this machine lacks.
+/// Every other error ends it. `names` has the name of each address; each one without is a name of
+/// its own. Fails with the number of an address.
+fn bind_names<T>(
+    addresses: usize,
+    names: &[usize],
+    mut bind: impl FnMut(usize) -> io::Result<T>,
+) -> Result<BoundNames<T>, (usize, io::Error)> {
+    // Names are numbered from 0, so that these are nobody's.
+    let name_of = |index: usize| names.get(index).copied().unwrap_or(usize::MAX - index);
+    let mut bound = Vec::new();
+    let mut names_bound = Vec::new();
+    let mut passed_over = Vec::new();
+    for index in 0..addresses {
+        match bind(index) {
+            Ok(address) => {
+                bound.push(address);
+                names_bound.push(name_of(index));
+            }
+            Err(error) if may_be_passed_over(&error) => passed_over.push((index, error)),
+            Err(error) => return Err((index, error)),
+        }
+    }
+    let is_missing = |(index, _): &(usize, _)| !names_bound.contains(&name_of(*index));
+    match passed_over.iter().position(is_missing) {
+        Some(first) => Err(passed_over.swap_remove(first)),
+        None => Ok((bound, passed_over)),
+    }
+}
+
+fn may_be_passed_over(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::ADDRINUSE | Errno::AFNOSUPPORT)
+    )
+}
+
+/// Gives every worker a listener on one address, or one worker a listener on one path, which the kernel does not let them share; whose the
+/// connections are is decided when they are accepted. Returns the address with its port.
+fn listen(
+    address: &Address,
+    accepts: Accepts,
+    config: &NodeConfig,
+    doors: &mut [Doors],
+) -> io::Result<Address> {
+    match address {
+        Address::Tcp(address) => {
+            tcp::probe(*address)?;
+            let mut chosen = *address;
+            for doors in doors {
+                let listener = Listener::bind_with(chosen, config.backlog, config.liveness)?;
+                chosen = listener.address()?;
+                doors.listeners.push(StreamDoor { listener, accepts });
+            }
+            Ok(Address::Tcp(chosen))
+        }
+        Address::Unix { path, mode } => {
+            let listener = unix::listen(path, *mode, config.backlog)?;
+            doors[0].listeners.push(StreamDoor { listener, accepts });
+            Ok(address.clone())
+        }
+    }
+}
+
+/// Gives every worker a UDP socket on one address, and returns the address with its port.
+fn listen_udp(address: SocketAddr, doors: &mut [Doors]) -> io::Result<SocketAddr> {
+    udp::probe(address)?;
+    let mut chosen = address;
+    for doors in doors {
+        let socket = udp::Socket::bind(chosen)?;
+        chosen = socket.address()?;
+        doors.sockets.push(socket);
+    }
+    Ok(chosen)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::Errno;
+
+    /// Which of several addresses are bound or passed over, where these fail with these errors.
+    fn outcome(
+        names: &[usize],
+        errors: &[(usize, Errno)],
+    ) -> Result<(Vec<usize>, Vec<usize>), usize> {
+        let bind = |index: usize| match errors.iter().find(|(failing, _)| *failing == index) {
+            Some(&(_, error)) => Err(error.into()),
+            None => Ok(index),
+        };
+        let bound = bind_names(names.len(), names, bind);
+        let numbers = |passed_over: Vec<(usize, io::Error)>| {
+            passed_over.into_iter().map(|(index, _)| index).collect()
+        };
+        bound
+            .map(|(bound, passed_over)| (bound, numbers(passed_over)))
+            .map_err(|(index, _)| index)
+    }
+
+    #[test]
+    fn an_address_in_use_is_passed_over_where_its_name_has_another() {
+        let all = &[0, 0, 1];
+        assert_eq!(outcome(all, &[]), Ok((vec![0, 1, 2], vec![])));
+        for error in [Errno::ADDRINUSE, Errno::AFNOSUPPORT] {
+            assert_eq!(outcome(all, &[(0, error)]), Ok((vec![1, 2], vec![0])));
+            assert_eq!(outcome(all, &[(1, error)]), Ok((vec![0, 2], vec![1])));
+            assert_eq!(outcome(all, &[(2, error)]), Err(2));
+            assert_eq!(outcome(all, &[(0, error), (1, error)]), Err(0));
+        }
+        for error in [Errno::ADDRNOTAVAIL, Errno::ACCESS, Errno::MFILE] {
+            assert_eq!(outcome(all, &[(1, error)]), Err(1));
+        }
+    }
+
+    #[test]
+    fn an_address_without_a_name_is_one_of_its_own() {
+        let bind = |index: usize| match index {
+            1 => Err(Errno::ADDRINUSE.into()),
+            _ => Ok(index),
+        };
+        let (index, error) = bind_names(3, &[], bind).unwrap_err();
+        assert_eq!((index, error.kind()), (1, io::ErrorKind::AddrInUse));
+    }
+}
