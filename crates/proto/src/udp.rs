@@ -7,6 +7,8 @@
 //! | 4–5 | datagrams of the message |
 //! | 6–7 | reserved, zero |
 
+use crate::binary;
+
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 8;
 /// Bytes of a reply's datagram, header included, as memcached's.
@@ -14,13 +16,21 @@ pub const DATAGRAM_BYTES: usize = 1400;
 /// Bytes of a reply that fit into one datagram.
 pub const PAYLOAD_BYTES: usize = DATAGRAM_BYTES - HEADER_BYTES;
 
-/// The request id and the request in a datagram; nothing if the datagram is too short, or one of several.
+/// The request id and the request in a datagram; nothing if the datagram is too short, or one of
+/// several, or if what it holds cannot be a request.
+///
+/// Every text command begins with a lower-case letter, and every binary one with its magic byte. No
+/// reply does: text replies begin with capitals or digits, binary ones with another magic byte. So a
+/// datagram with a forged sender cannot make two servers, or a server and itself, answer each other
+/// for ever: the first reply that arrives as a request is dropped. memcached answers it.
 #[inline]
 pub fn request(datagram: &[u8]) -> Option<(u16, &[u8])> {
     let &[id_high, id_low, _, _, 0, 1, _, _, ref request @ ..] = datagram else {
         return None;
     };
-    (!request.is_empty()).then(|| (u16::from_be_bytes([id_high, id_low]), request))
+    let is_request = |first: &u8| first.is_ascii_lowercase() || *first == binary::MAGIC_REQUEST;
+    let may_be_one = request.first().is_some_and(is_request);
+    may_be_one.then(|| (u16::from_be_bytes([id_high, id_low]), request))
 }
 
 /// Divides a reply to request `id` into datagrams. The reply has at most [`PAYLOAD_BYTES`] for each of 65,535 datagrams.
@@ -56,6 +66,39 @@ mod tests {
         ] {
             assert_eq!(request(wrong), None, "{wrong:?}");
         }
+    }
+
+    #[test]
+    fn a_reply_is_no_request() {
+        let mut binary = Vec::new();
+        let header = binary::Header {
+            opcode: binary::opcode::GET,
+            opaque: [1, 2, 3, 4],
+        };
+        binary::emit::error(&mut binary, header, binary::Status::UnknownCommand);
+        for reply in [
+            &b"ERROR\r\n"[..],
+            b"CLIENT_ERROR bad data chunk\r\n",
+            b"SERVER_ERROR reply too large for UDP\r\n",
+            b"VALUE a 0 1\r\nx\r\nEND\r\n",
+            b"END\r\n",
+            b"STORED\r\n",
+            b"OK\r\n",
+            b"12\r\n",
+            b"VERSION 1.6.45\r\n",
+            b"STAT pid 1\r\nEND\r\n",
+            b"HD\r\n",
+            b"VA 1 t0\r\nx\r\n",
+            b"EN\r\n",
+            b"MN\r\n",
+            b"\r\n",
+            &binary,
+        ] {
+            let datagram = [b"\0\0\0\0\0\x01\0\0", reply].concat();
+            assert_eq!(request(&datagram), None, "{}", reply.escape_ascii());
+        }
+        let packet = b"\0\0\0\0\0\x01\0\0\x80\x0a";
+        assert!(request(packet).is_some());
     }
 
     #[test]
