@@ -41,6 +41,24 @@ def test_what_has_arrived_is_answered_before_the_end(ours):
     assert server.ended() == 0
 
 
+def test_connections_that_wait_are_served_before_the_end(ours):
+    """Connections that are yet to be accepted when the server is told to stop are served, not reset."""
+    server = Server("-t", 2)
+    with server.wire() as wire:
+        wire.exchange(store(b"1"), STORED)
+    os.kill(server.pid, signal.SIGSTOP)
+    waiting = [server.wire() for _ in range(300)]
+    for wire in waiting:
+        wire.send(b"get a\r\n")
+    os.kill(server.pid, signal.SIGTERM)
+    os.kill(server.pid, signal.SIGCONT)
+    for wire in waiting:
+        wire.expect(value(b"a", b"1") + END)
+        wire.expect_closed()
+        wire.close()
+    assert server.ended() == 0
+
+
 def test_a_hang_up_does_no_harm(ours):
     with Server("-t", 1) as server:
         os.kill(server.pid, signal.SIGHUP)

@@ -5,10 +5,12 @@ import socket
 import struct
 import time
 
+import binary
 import pytest
 from conftest import MODES
-from harness import PATIENCE_S, Server, free_port
+from harness import PATIENCE_S, Server, Wire, free_port, server_binary
 from clauses_text import END, STORED, store, value
+from test_network import Running
 
 PAYLOAD = 1392
 
@@ -104,6 +106,85 @@ def test_what_is_no_request_is_dropped(ours, udp_server):
         deadline = time.monotonic() + PATIENCE_S
         while int(udp_server.stats("glimmer")["datagrams_dropped"]) < before + 5:
             assert time.monotonic() < deadline
+
+
+REPLIES = [
+    b"ERROR\r\n",
+    b"CLIENT_ERROR bad data chunk\r\n",
+    b"SERVER_ERROR out of memory\r\n",
+    b"END\r\n",
+    b"VALUE a 0 1\r\nx\r\nEND\r\n",
+    b"STORED\r\n",
+    b"OK\r\n",
+    b"7\r\n",
+    b"VERSION 1.6.45\r\n",
+    b"STAT pid 1\r\nEND\r\n",
+    b"HD\r\n",
+    b"EN\r\n",
+    b"VA 1 t0\r\nx\r\n",
+    b"MN\r\n",
+    b"\r\n",
+    binary.response(binary.NOOP),
+    binary.refusal(binary.GET, binary.UNKNOWN),
+]
+
+
+def test_replies_are_not_answered(ours, udp_server):
+    """Otherwise one datagram with a forged sender has two servers answer each other for ever."""
+    with Udp(udp_server.udp_port) as udp:
+        for reply in REPLIES:
+            udp.send(reply)
+            # The next datagram that comes is the answer to this, and not to the reply.
+            assert udp.ask(b"mn\r\n") == b"MN\r\n"
+
+
+@pytest.mark.parametrize("protocol", ["ascii", "binary", "auto"])
+def test_two_servers_do_not_answer_each_other(ours, protocol):
+    """Each is sent a request and a reply in the other's name."""
+    ports = [free_port(), free_port()]
+    try:
+        raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
+    except PermissionError:
+        pytest.skip("forged senders need root")
+    flags = [("-t", 1, "-B", protocol, "-U", port) for port in ports]
+    with raw, Server(*flags[0]) as one, Server(*flags[1]) as other:
+        servers = (one, other)
+        requests = [b"nonsense\r\n", b"mn\r\n", binary.request(0x70), binary.request(binary.NOOP), *REPLIES]
+        for sender, receiver in (ports, reversed(ports)):
+            for request in requests:
+                payload = struct.pack(">HHHH", 1, 0, 1, 0) + request
+                datagram = struct.pack(">HHHH", sender, receiver, 8 + len(payload), 0) + payload
+                raw.sendto(datagram, ("127.0.0.1", 0))
+
+        def received(server):
+            with Wire(server.port) as wire:
+                if protocol == "binary":
+                    wire.send(binary.request(binary.STAT, b"glimmer"))
+                    figures = {}
+                    while True:
+                        head = wire.receive(24)
+                        body = wire.receive(int.from_bytes(head[8:12], "big"))
+                        key_bytes = int.from_bytes(head[2:4], "big")
+                        if key_bytes == 0:
+                            return int(figures[b"datagrams_received"])
+                        figures[body[:key_bytes]] = body[key_bytes:]
+            return int(server.stats("glimmer")["datagrams_received"])
+
+        # Every datagram is answered at most once, and no answer is.
+        deadline = time.monotonic() + PATIENCE_S
+        counts = None
+        while counts != (counts := [received(server) for server in servers]) or min(counts) < len(requests):
+            assert time.monotonic() < deadline, f"they go on: {counts}"
+            time.sleep(0.2)
+        assert max(counts) <= 2 * len(requests), counts
+
+
+def test_an_open_udp_port_is_warned_of(ours):
+    for address, is_open in (("127.0.0.1", False), ("0.0.0.0", True)):
+        port = free_port()
+        with Running(server_binary(), "-l", address, "-p", port, "-U", port) as server:
+            server.wait_for(("127.0.0.1", port))
+            assert ("have this server flood a third party" in server.end()) == is_open
 
 
 def test_a_reply_that_is_too_large_says_so(ours, udp_server):

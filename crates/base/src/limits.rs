@@ -97,6 +97,13 @@ pub const POLL_EVENTS_MAX: usize = 256;
 /// former. A longer one is refused.
 pub const TCP_TIMEOUT_S_MAX: u64 = 32_767;
 
+/// Of failures that no client is told of, each kind is logged at most once in this many
+/// milliseconds, with their number.
+pub const ALARM_MS: u64 = 10_000;
+
+/// Lines that wait to be logged while stderr takes none; further ones are lost and counted.
+pub const LOG_LINES_MAX: usize = 1 << 10;
+
 /// Connections accepted before those that are open are served again.
 pub const ACCEPTS_PER_TURN_MAX: usize = 64;
 

@@ -7,8 +7,9 @@ use glimmer_base::limits::{
 };
 use glimmer_proto::Parser;
 use glimmer_proto::udp::{self as frame, HEADER_BYTES, PAYLOAD_BYTES};
-use glimmer_transport::udp::{DATAGRAMS_MAX, Outgoing, Socket};
+use glimmer_transport::udp::{DATAGRAMS_MAX, Departed, Outgoing, Socket};
 
+use crate::alarm::Failure;
 use crate::burst::{Member, Source, Stop};
 use crate::connection::{Answer, Connection, Link};
 use crate::worker::Worker;
@@ -26,6 +27,8 @@ const _: () = assert!(REPLY_DATAGRAMS_MAX <= u16::MAX as usize);
 pub(crate) struct DatagramDoor {
     pub socket: Socket,
     pub watched_by: Watch,
+    /// The kernel's count of datagrams that it dropped, as last told.
+    pub drops: u32,
 }
 
 /// Who looks whether datagrams have come.
@@ -48,6 +51,9 @@ impl Worker {
         while bursts < DATAGRAM_BURSTS_PER_TURN_MAX {
             let received = self.sockets[door].socket.receive(&mut self.inbox);
             if received > 0 {
+                if let Some(drops) = self.inbox.drops() {
+                    self.note_drops(door, drops);
+                }
                 self.answer_inbox(door);
             }
             if received < DATAGRAMS_MAX {
@@ -58,6 +64,15 @@ impl Worker {
             }
             bursts += 1;
             self.watch_by(door, Watch::Worker);
+        }
+    }
+
+    #[cold]
+    fn note_drops(&mut self, door: usize, drops: u32) {
+        let before = std::mem::replace(&mut self.sockets[door].drops, drops);
+        if drops != before {
+            let dropped = drops.wrapping_sub(before);
+            self.note_failure(Failure::Overflow, dropped.into(), None);
         }
     }
 
@@ -78,7 +93,9 @@ impl Worker {
 
     /// Leaves it to somebody else to watch a socket. If the kernel refuses, all stays as it is until the next time.
     fn watch_by(&mut self, door: usize, who: Watch) {
-        let DatagramDoor { socket, watched_by } = &self.sockets[door];
+        let DatagramDoor {
+            socket, watched_by, ..
+        } = &self.sockets[door];
         if *watched_by == who {
             return;
         }
@@ -145,7 +162,6 @@ impl Worker {
             burst,
             inbox,
             sockets,
-            tally,
             ..
         } = self;
         let mut outgoing = Departure::new(&sockets[door].socket);
@@ -164,9 +180,16 @@ impl Worker {
                 }
             }
         }
-        let (datagrams, bytes) = outgoing.finish();
-        tally.datagrams_sent += datagrams;
-        tally.bytes_written += bytes;
+        let departed = outgoing.finish();
+        self.count_departed(departed);
+    }
+
+    fn count_departed(&mut self, (departed, unsent): (Departed, u64)) {
+        self.tally.datagrams_sent += departed.datagrams;
+        self.tally.bytes_written += departed.bytes;
+        if unsent > 0 {
+            self.note_failure(Failure::Send, unsent, None);
+        }
     }
 
     /// Makes a connection of a datagram whose next request has to cross over.
@@ -208,9 +231,8 @@ impl Worker {
                 payload,
             });
         }
-        let (datagrams, bytes) = outgoing.finish();
-        self.tally.datagrams_sent += datagrams;
-        self.tally.bytes_written += bytes;
+        let departed = outgoing.finish();
+        self.count_departed(departed);
     }
 }
 
@@ -227,12 +249,13 @@ fn bounded(reply: &[u8]) -> &[u8] {
     }
 }
 
-/// Datagrams that leave with one system call.
+/// Datagrams that leave with one system call. Once the socket is full, the rest is lost without
+/// another one.
 struct Departure<'a> {
     socket: &'a Socket,
     datagrams: ArrayVec<Outgoing<'a>, DATAGRAMS_MAX>,
-    sent: u64,
-    bytes: u64,
+    departed: Departed,
+    all: u64,
 }
 
 impl<'a> Departure<'a> {
@@ -240,14 +263,17 @@ impl<'a> Departure<'a> {
         Departure {
             socket,
             datagrams: ArrayVec::new(),
-            sent: 0,
-            bytes: 0,
+            departed: Departed::default(),
+            all: 0,
         }
     }
 
     #[inline]
     fn push(&mut self, datagram: Outgoing<'a>) {
-        self.bytes += (datagram.header.len() + datagram.payload.len()) as u64;
+        self.all += 1;
+        if self.departed.is_full {
+            return;
+        }
         self.datagrams.push(datagram);
         if self.datagrams.is_full() {
             self.leave();
@@ -255,15 +281,18 @@ impl<'a> Departure<'a> {
     }
 
     fn leave(&mut self) {
-        self.sent += self.socket.send(&self.datagrams) as u64;
+        let departed = self.socket.send(&self.datagrams);
+        self.departed.datagrams += departed.datagrams;
+        self.departed.bytes += departed.bytes;
+        self.departed.is_full = departed.is_full;
         self.datagrams.clear();
     }
 
-    /// Sends the rest. Returns how many datagrams were sent, and the bytes of all that there were.
-    fn finish(mut self) -> (u64, u64) {
+    /// Sends the rest. Returns what left, and how many datagrams did not.
+    fn finish(mut self) -> (Departed, u64) {
         if !self.datagrams.is_empty() {
             self.leave();
         }
-        (self.sent, self.bytes)
+        (self.departed, self.all - self.departed.datagrams)
     }
 }

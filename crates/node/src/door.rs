@@ -8,6 +8,7 @@ use glimmer_proto::{Accepts, Parser};
 use glimmer_transport::{Readiness, Stream};
 use slotmap::{Key, KeyData};
 
+use crate::alarm::Failure;
 use crate::connection::{Connection, ConnectionKey, Link};
 use crate::guestbook::Guest;
 use crate::worker::Worker;
@@ -146,7 +147,8 @@ impl Worker {
                     self.receive_guest(stream, accepts);
                 }
                 Ok(None) => return,
-                Err(_) => {
+                Err(error) => {
+                    self.note_failure(Failure::Accept, 1, error.raw_os_error());
                     // Descriptors or kernel memory ran out. The listeners would be reported for ever; a closed connection, or the next tick, has them
                     // watched again.
                     self.stop_listening();
@@ -192,7 +194,8 @@ impl Worker {
             unreachable!("it was made of a stream");
         };
         let token = key.data().as_ffi();
-        if self.poller.watch_edges(stream, token).is_err() {
+        if let Err(error) = self.poller.watch_edges(stream, token) {
+            self.note_failure(Failure::Accept, 1, error.raw_os_error());
             self.close(key);
             return;
         }

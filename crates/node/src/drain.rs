@@ -8,6 +8,7 @@
 use glimmer_base::limits::{ACCEPTS_PER_TURN_MAX, DRAIN_MS_MAX};
 use glimmer_base::sync::Ordering;
 
+use crate::alarm::Failure;
 use crate::connection::ConnectionKey;
 use crate::errand::Outing;
 use crate::observe::CloseReason;
@@ -84,7 +85,8 @@ impl Worker {
                     self.listeners.pop();
                 }
                 // Descriptors ran out: connections that are closed give theirs back.
-                Err(_) => {
+                Err(error) => {
+                    self.note_failure(Failure::Accept, 1, error.raw_os_error());
                     self.deaf = true;
                     return;
                 }

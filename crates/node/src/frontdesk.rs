@@ -6,6 +6,7 @@ use std::sync::Arc;
 use glimmer_base::Moment;
 use glimmer_proto::text::Shutdown;
 
+use crate::alarm::Alarm;
 use crate::config::Address;
 use crate::native::Rules;
 use crate::node::NodeFigures;
@@ -44,6 +45,11 @@ pub trait Frontdesk: Send + Sync {
 
     /// Sets how much is logged.
     fn verbosity(&self, level: u32);
+
+    /// Something failed that no client is told of. Must not block: workers call it.
+    fn alarm(&self, alarm: Alarm) {
+        let _ = alarm;
+    }
 
     /// A client asks the server to stop: begins to, or appends the line that says why not. Returns whether the connection is to be closed.
     fn shutdown(&self, how: Shutdown, out: &mut Vec<u8>) -> bool;

@@ -18,6 +18,7 @@
 //! | `observe`, `watch` | showing clients what happens |
 //! | `upkeep` | timers, and what happens when memory is short |
 //! | `drain` | how a worker leaves |
+//! | `alarm` | failures that no client is told of |
 //! | `roster`, `guestbook` | who serves whom, and who is connected |
 //! | `bind`, `node` | addresses, then threads and their handle |
 
@@ -25,6 +26,8 @@ pub mod mesh;
 
 #[cfg(not(loom))]
 mod administer;
+#[cfg(not(loom))]
+mod alarm;
 #[cfg(not(loom))]
 mod bind;
 #[cfg(not(loom))]
@@ -83,6 +86,7 @@ mod worker;
 
 #[cfg(not(loom))]
 pub use {
+    alarm::{Alarm, Failure},
     bind::{Bound, PassedOver},
     clock::Clock,
     config::{Address, Error, NodeConfig, Permits},

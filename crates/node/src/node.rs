@@ -257,6 +257,7 @@ fn new_worker(
     let sockets = sockets.into_iter().map(|socket| DatagramDoor {
         socket,
         watched_by: Watch::Poller,
+        drops: 0,
     });
     let desk = |native_config: &NativeConfig| {
         let bytes_max = bytes / NATIVE_BUFFER_SHARE;
@@ -293,6 +294,7 @@ fn new_worker(
         tally: Tally::default(),
         now,
         ticked_ms: now.ms,
+        is_alarmed: false,
         drain_until_ms: None,
         has_closed_doors: false,
         has_drained: false,

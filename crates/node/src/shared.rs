@@ -7,6 +7,7 @@ use glimmer_base::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, lock};
 use glimmer_proto::Accepts;
 use glimmer_transport::Stream;
 
+use crate::alarm::Alarms;
 use crate::config::NodeConfig;
 use crate::errand::Errand;
 use crate::frontdesk::Frontdesk;
@@ -28,6 +29,7 @@ pub(crate) struct Shared {
     pub doorbells: Vec<Arc<Doorbell<EventBell>>>,
     pub switches: Switches,
     pub observers: Observers,
+    pub alarms: Alarms,
     /// Connections accepted by one worker for another.
     guests: Vec<Mailbox<(Stream, Accepts)>>,
     /// Walks over all items that one worker does for another.
@@ -88,6 +90,7 @@ impl Shared {
             observers: Observers::new(workers, &config),
             guestbook: Guestbook::default(),
             switches: Switches::new(config.crawler, workers),
+            alarms: Alarms::default(),
             config,
             frontdesk,
             stats: (0..workers).map(|_| WorkerStats::default()).collect(),

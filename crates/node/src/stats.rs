@@ -51,10 +51,16 @@ counters! {
     stalled_kicks,
     /// Values refused for lack of buffer memory.
     values_refused,
+    /// Times that a connection could not be accepted.
+    accept_failures,
     /// Datagrams received.
     datagrams_received,
     /// Datagrams sent.
     datagrams_sent,
+    /// Datagrams that could not be sent.
+    datagrams_unsent,
+    /// Datagrams that the kernel dropped before they were received.
+    datagrams_overflowed,
     /// Datagrams that were no request, and had no answer.
     datagrams_dropped,
     /// Datagrams received from native clients; [`Tally::datagrams_received`] has them, too.

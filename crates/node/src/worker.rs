@@ -73,6 +73,8 @@ pub(crate) struct Worker {
     pub now: Moment,
     /// When timers were last looked at, in milliseconds since the epoch.
     pub ticked_ms: u64,
+    /// Failures wait to be told to the front desk.
+    pub is_alarmed: bool,
     /// When to stop waiting for clients, once the server is told to stop.
     pub drain_until_ms: Option<u64>,
     /// This worker accepts no more connections, and has said so.
@@ -146,6 +148,9 @@ impl Worker {
         (shared.observers).show_departures(&shared.doorbells);
         self.serve_watchers();
         self.crawl_on();
+        if self.is_alarmed {
+            self.raise_alarms();
+        }
         self.tally.turns += 1;
         self.show_figures();
     }
@@ -172,16 +177,15 @@ impl Worker {
     fn timer(&self) -> Option<Duration> {
         let watches_idlers =
             self.shared.config.idle_timeout.is_some() && !self.connections.is_empty();
+        let has_tick = self.deaf
+            || self.drain_until_ms.is_some()
+            || self.is_alarmed
+            || watches_idlers
+            || self.pool.has_freed();
         if self.is_short || self.has_more_to_accept() {
             Some(SHORT_TICK)
-        } else if self.deaf
-            || self.drain_until_ms.is_some()
-            || watches_idlers
-            || self.pool.has_freed()
-        {
-            Some(TICK)
         } else {
-            None
+            has_tick.then_some(TICK)
         }
     }
 

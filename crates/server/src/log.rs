@@ -1,9 +1,19 @@
 //! Log lines on stderr: warnings always, more with `-v` and `verbosity`. Nothing is ever logged per request.
+//!
+//! Lines go to a thread that writes them. Nobody else ever waits for stderr: if it takes no lines, a
+//! bounded number of them waits, and further ones are lost and counted.
 
-use tracing_subscriber::filter::LevelFilter;
-use tracing_subscriber::fmt::time::Uptime;
+use glimmer_base::limits::LOG_LINES_MAX;
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+use tracing_subscriber::filter::{LevelFilter, dynamic_filter_fn};
+use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::prelude::*;
-use tracing_subscriber::{fmt, registry, reload};
+use tracing_subscriber::{fmt, registry};
 
 /// What this many `-v` let through.
 fn level(verbosity: u32) -> LevelFilter {
@@ -14,17 +24,193 @@ fn level(verbosity: u32) -> LevelFilter {
     }
 }
 
-/// Starts logging; what is returned changes the verbosity later.
-pub fn start(verbosity: u32) -> Box<dyn Fn(u32) + Send + Sync> {
-    let (filter, handle) = reload::Layer::new(level(verbosity));
+/// The log, as those see it who write lines or change what is logged. Clones are the same log.
+#[derive(Clone)]
+pub struct Log(Arc<Shared>);
+
+struct Shared {
+    lines: SyncSender<Vec<u8>>,
+    lost: AtomicU64,
+    /// Lines handed to the thread, and lines that it is done with.
+    handed: AtomicU64,
+    done: AtomicU64,
+    verbosity: AtomicU32,
+}
+
+/// How long [`Log::flush`] waits at most.
+const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
+/// How long [`Log::flush`] waits between looks.
+const FLUSH_LOOK: Duration = Duration::from_millis(1);
+
+impl Log {
+    /// A log that writes to `to`, on a thread of its own.
+    fn to(mut to: impl Write + Send + 'static, verbosity: u32) -> io::Result<Log> {
+        let (lines, waiting): (_, Receiver<Vec<u8>>) = sync_channel(LOG_LINES_MAX);
+        let log = Log(Arc::new(Shared {
+            lines,
+            lost: AtomicU64::new(0),
+            handed: AtomicU64::new(0),
+            done: AtomicU64::new(0),
+            verbosity: AtomicU32::new(verbosity),
+        }));
+        // The thread must not keep the log alive: it ends when nobody can write a line any more.
+        let shared = Arc::downgrade(&log.0);
+        thread::Builder::new().name("log".into()).spawn(move || {
+            for line in waiting {
+                // Nobody can be told that stderr is closed.
+                let _ = to.write_all(&line).and_then(|()| to.flush());
+                if let Some(shared) = shared.upgrade() {
+                    shared.done.fetch_add(1, Ordering::Release);
+                }
+            }
+        })?;
+        Ok(log)
+    }
+
+    /// Hands a whole line, its end included, to the thread. Never blocks.
+    pub fn line(&self, line: Vec<u8>) {
+        match self.0.lines.try_send(line) {
+            Ok(()) => self.0.handed.fetch_add(1, Ordering::Relaxed),
+            Err(_) => self.0.lost.fetch_add(1, Ordering::Relaxed),
+        };
+    }
+
+    /// Lines that were lost because stderr took none.
+    pub fn lost(&self) -> u64 {
+        self.0.lost.load(Ordering::Relaxed)
+    }
+
+    /// Logs as much as this many `-v` ask for.
+    pub fn set_verbosity(&self, verbosity: u32) {
+        self.0.verbosity.store(verbosity, Ordering::Relaxed);
+    }
+
+    /// Waits until all lines so far are written, but not for ever: stderr may take none at all.
+    /// Never called by a worker.
+    pub fn flush(&self) {
+        let until = Instant::now() + FLUSH_PATIENCE;
+        let handed = self.0.handed.load(Ordering::Relaxed);
+        while self.0.done.load(Ordering::Acquire) < handed && Instant::now() < until {
+            thread::sleep(FLUSH_LOOK);
+        }
+    }
+
+    /// Flushes the log when it is dropped, however the server ends.
+    pub fn flushed_at_end(&self) -> Flushed {
+        Flushed(self.clone())
+    }
+}
+
+/// Flushes the log when it is dropped.
+pub struct Flushed(Log);
+
+impl Drop for Flushed {
+    fn drop(&mut self) {
+        self.0.flush();
+    }
+}
+
+/// One line, as it is being written.
+pub struct Line<'a> {
+    log: &'a Log,
+    bytes: Vec<u8>,
+}
+
+impl Write for Line<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Line<'_> {
+    fn drop(&mut self) {
+        self.log.line(std::mem::take(&mut self.bytes));
+    }
+}
+
+impl<'a> MakeWriter<'a> for Log {
+    type Writer = Line<'a>;
+
+    fn make_writer(&'a self) -> Line<'a> {
+        Line {
+            log: self,
+            bytes: Vec::new(),
+        }
+    }
+}
+
+/// Starts logging to stderr. Lines begin with the time of day, in UTC.
+pub fn start(verbosity: u32) -> io::Result<Log> {
+    let log = Log::to(io::stderr(), verbosity)?;
+    let shared = log.0.clone();
+    // An atomic rather than a filter that is exchanged under a lock, which whoever writes a line
+    // would hold meanwhile.
+    let filter = dynamic_filter_fn(move |metadata, _| {
+        *metadata.level() <= level(shared.verbosity.load(Ordering::Relaxed))
+    });
+    let filter = filter.with_max_level_hint(LevelFilter::DEBUG);
     let lines = fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_timer(Uptime::default())
+        .with_writer(log.clone())
+        .with_ansi(false)
         .with_target(false);
     // A program that has set up its own logging keeps it.
-    let _ = registry().with(filter).with(lines).try_init();
-    Box::new(move |verbosity| {
-        // Fails only when the subscriber is gone, and with it the log.
-        let _ = handle.reload(level(verbosity));
-    })
+    let _ = registry().with(lines.with_filter(filter)).try_init();
+    Ok(log)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::{Sender, channel};
+
+    /// Writes what it is given into a channel, once it is told that it may.
+    struct Gate {
+        may: Receiver<()>,
+        written: Sender<Vec<u8>>,
+    }
+
+    impl Write for Gate {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.may.recv().map_err(io::Error::other)?;
+            self.written
+                .send(bytes.to_vec())
+                .map_err(io::Error::other)?;
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn lines_are_lost_and_counted_rather_than_waited_for() {
+        let (let_write, may) = channel();
+        let (written, is_written) = channel();
+        let log = Log::to(Gate { may, written }, 0).unwrap();
+        // All of these return, although nothing is written.
+        let lines = LOG_LINES_MAX + 100;
+        for number in 0..lines {
+            log.line(format!("{number}\n").into_bytes());
+        }
+        let lost = log.lost();
+        // One more may be with the thread.
+        assert!((99..=100).contains(&lost), "{lost}");
+        for _ in 0..lines {
+            let_write.send(()).unwrap();
+        }
+        for number in 0..lines as u64 - lost {
+            assert_eq!(
+                is_written.recv().unwrap(),
+                format!("{number}\n").into_bytes()
+            );
+        }
+        log.line(b"more\n".to_vec());
+        assert_eq!(is_written.recv().unwrap(), b"more\n");
+    }
 }

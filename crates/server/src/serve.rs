@@ -3,6 +3,7 @@
 use crate::assembly::StoreError;
 use crate::auth::{AuthError, AuthFile};
 use crate::config::{AccessMode, Config, ConfigError, Direction, HugepagePolicy, Mode, Protocol};
+use crate::log::Log;
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
 use crate::process::{self, PidFile, ProcessError};
 use crate::stats::Desk;
@@ -80,13 +81,15 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         .as_deref()
         .map(AuthFile::load)
         .transpose()?;
-    let set_verbosity = log::start(config.verbosity.into());
     let birth = config
         .daemon
         .then(process::daemon::to_background)
         .transpose()?;
     // Before any thread is started, so that every thread leaves these signals to this one.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1])?;
+    // A thread of a process that forks would stay behind, so the log begins after `-d` took effect.
+    let log = log::start(config.verbosity.into())?;
+    let _flushed = log.flushed_at_end();
     process::raise_descriptor_limit(config.connections_max, config.workers)?;
     if config.core_files {
         process::allow_core_files()?;
@@ -120,14 +123,15 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         plan,
         auth,
         tables.collect(),
-        set_verbosity,
+        log.clone(),
     ));
     let node = bound.serve(store.engines, desk.clone())?;
-    announce(&config, &plan, &node);
+    announce(&config, &plan, &node, &log);
     for line in passed_over {
         tracing::warn!("{line}");
     }
     if let Some(birth) = birth {
+        log.flush();
         birth.announce(config.verbosity > 0)?;
     }
     wait_for_the_end(&mut signals, &desk);
@@ -268,7 +272,7 @@ impl Needs {
 }
 
 /// Says what is running: one line, and with `-v` how the memory is laid out.
-fn announce(config: &Config, plan: &MemoryPlan, node: &Node) {
+fn announce(config: &Config, plan: &MemoryPlan, node: &Node, log: &Log) {
     let addresses = node.addresses().iter().map(Address::to_string);
     let native = node.native_ports().iter().map(|(ip, ports)| {
         let first = SocketAddr::new(*ip, ports[0]);
@@ -284,14 +288,25 @@ fn announce(config: &Config, plan: &MemoryPlan, node: &Node) {
         Mode::Cache => config.eviction(),
         Mode::Store => "store mode",
     };
-    eprintln!(
-        "glimmer {} ready on {}: {} MiB, {} {workers}, {}, {full}",
+    let ready = format!(
+        "glimmer {} ready on {}: {} MiB, {} {workers}, {}, {full}\n",
         env!("CARGO_PKG_VERSION"),
         addresses.join(" and "),
         config.memory_bytes >> 20,
         config.workers,
         config.access,
     );
+    log.line(ready.into_bytes());
+    for address in node
+        .udp_addresses()
+        .iter()
+        .filter(|udp| !udp.ip().is_loopback())
+    {
+        tracing::warn!(
+            "-U: whoever reaches {address} can have this server flood a third party, by requests with \
+             a forged sender; keep UDP behind a firewall, or on this machine with -l 127.0.0.1"
+        );
+    }
     if config.user.is_none() && process::is_root() {
         tracing::warn!("running as root; -u USER gives that up");
     }

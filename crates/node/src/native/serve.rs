@@ -11,6 +11,7 @@ use std::sync::Arc;
 use super::bundle::Bundle;
 use super::handover::Handover;
 use super::{Exchange, Figures, Rules};
+use crate::alarm::Failure;
 use crate::pool::{Budget, Charge};
 use crate::stats::Tally;
 use crate::worker::Worker;
@@ -23,6 +24,8 @@ pub(crate) struct NativeDoor {
     pub socket: Arc<Socket>,
     /// The ports of all workers at this address.
     pub ports: Arc<[u16]>,
+    /// The kernel's count of datagrams that it dropped, as last told.
+    pub drops: u32,
 }
 
 /// What a worker serves native clients with.
@@ -101,7 +104,12 @@ impl Worker {
         let Some(desk) = native.as_mut() else {
             return;
         };
-        let NativeDoor { socket, ports } = &desk.doors[door];
+        let NativeDoor {
+            socket,
+            ports,
+            drops,
+        } = &mut desk.doors[door];
+        let mut lost = Lost::default();
         for _ in 0..DATAGRAM_BURSTS_PER_TURN_MAX {
             let received = socket.receive_trains(&mut desk.trains);
             let mut datagrams = 0;
@@ -109,6 +117,10 @@ impl Worker {
                 let (bytes, stride) = (desk.trains.bytes(train).len(), desk.trains.stride(train));
                 datagrams += bytes.div_ceil(stride) as u64;
                 tally.bytes_read += bytes as u64;
+            }
+            if let Some(told) = desk.trains.drops() {
+                lost.overflowed += u64::from(told.wrapping_sub(*drops));
+                *drops = told;
             }
             tally.native_receives += u64::from(received > 0);
             tally.native_datagrams += datagrams;
@@ -118,7 +130,7 @@ impl Worker {
             }
             let at = (&**socket, &**ports);
             let (trains, engine) = (&mut desk.trains, &mut **engine);
-            answer(&mut desk.exchange, trains, at, engine, *now, tally);
+            lost.unsent += answer(&mut desk.exchange, trains, at, engine, *now, tally);
             if received < DATAGRAMS_MAX {
                 break;
             }
@@ -126,6 +138,16 @@ impl Worker {
         desk.publish(tally);
         desk.charge(budget);
         self.idle_turns_left = NATIVE_IDLE_TURNS_MAX;
+        self.note_lost(lost);
+    }
+
+    fn note_lost(&mut self, lost: Lost) {
+        if lost.overflowed > 0 {
+            self.note_failure(Failure::Overflow, lost.overflowed, None);
+        }
+        if lost.unsent > 0 {
+            self.note_failure(Failure::Send, lost.unsent, None);
+        }
     }
 
     /// Answers what other workers have handed over, and takes home its own boxes.
@@ -147,6 +169,7 @@ impl Worker {
             return;
         };
         let mut any = false;
+        let mut lost = Lost::default();
         while let Some((from, mut bundle)) = port.next_bundle() {
             if bundle.home() == *me {
                 handover.welcome(from, bundle);
@@ -159,7 +182,7 @@ impl Worker {
                 ..
             } = &mut *bundle;
             let (exchange, at) = (&mut desk.exchange, (&**socket, &**ports));
-            answer(exchange, trains, at, &mut **engine, *now, tally);
+            lost.unsent += answer(exchange, trains, at, &mut **engine, *now, tally);
             port.send_bundle(from, bundle);
             any = true;
         }
@@ -167,6 +190,7 @@ impl Worker {
             desk.publish(tally);
             desk.charge(budget);
             self.idle_turns_left = NATIVE_IDLE_TURNS_MAX;
+            self.note_lost(lost);
         }
     }
 
@@ -192,7 +216,15 @@ impl Worker {
     }
 }
 
-/// Answers trains by the socket at which they came in; beside it are the ports of all workers at its address.
+/// Datagrams that did not reach the worker, or a client.
+#[derive(Default)]
+struct Lost {
+    overflowed: u64,
+    unsent: u64,
+}
+
+/// Answers trains by the socket at which they came in; beside it are the ports of all workers at its address. Returns the number of datagrams that the
+/// socket did not take.
 fn answer(
     exchange: &mut Exchange,
     trains: &mut Trains,
@@ -200,16 +232,17 @@ fn answer(
     engine: &mut dyn Engine,
     now: Moment,
     tally: &mut Tally,
-) {
-    let (sent, written) = (&mut tally.datagrams_sent, &mut tally.bytes_written);
+) -> u64 {
+    let mut unsent = 0;
     let mut send = |trains: &[Train<'_>]| {
-        socket.send_trains(trains);
-        for train in trains {
-            *sent += train.bytes.len().div_ceil(train.stride) as u64;
-            *written += train.bytes.len() as u64;
-        }
+        let departed = socket.send_trains(trains);
+        tally.datagrams_sent += departed.datagrams;
+        tally.bytes_written += departed.bytes;
+        let datagrams = |train: &Train<'_>| train.bytes.len().div_ceil(train.stride) as u64;
+        unsent += trains.iter().map(datagrams).sum::<u64>() - departed.datagrams;
     };
     exchange.answer(trains, engine, now, ports, &mut send);
+    unsent
 }
 
 /// Gives every worker a socket of its own at one address: its port and those that follow, or any that are free if it is 0. Returns the ports.
@@ -237,7 +270,11 @@ pub(crate) fn listen(
     let ports: Arc<[u16]> = ports.into();
     for (doors, socket) in doors.iter_mut().zip(sockets) {
         let (socket, ports) = (Arc::new(socket), ports.clone());
-        doors.push(NativeDoor { socket, ports });
+        doors.push(NativeDoor {
+            socket,
+            ports,
+            drops: 0,
+        });
     }
     Ok(ports)
 }

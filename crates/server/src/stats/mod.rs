@@ -2,6 +2,7 @@
 //! out, never made up; this server's own have commands of their own: `stats glimmer`, `stats memory`,
 //! `stats native` and `stats workers`.
 
+mod alarms;
 mod conns;
 mod general;
 mod items;
@@ -14,11 +15,12 @@ mod workers;
 
 use crate::auth::AuthFile;
 use crate::config::{Config, Mode};
+use crate::log::Log;
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Moment;
 use glimmer_engine::{Figures, PageReport, TableStats};
 use glimmer_node::native::Rules;
-use glimmer_node::{Address, Frontdesk, GuestView, NodeFigures, Tally, WatchFigures};
+use glimmer_node::{Address, Alarm, Frontdesk, GuestView, NodeFigures, Tally, WatchFigures};
 use glimmer_proto::text::{Shutdown, lines as replies};
 use lines::Lines;
 use signal_hook::consts::{SIGINT, SIGUSR1};
@@ -38,7 +40,7 @@ pub struct Desk {
     /// The counts at the last `stats reset`.
     at_reset: Mutex<Counts>,
     verbosity: AtomicU32,
-    set_verbosity: Box<dyn Fn(u32) + Send + Sync>,
+    log: Log,
 }
 
 /// What is known once the node runs.
@@ -71,13 +73,13 @@ struct Snapshot<'a> {
 }
 
 impl Desk {
-    /// A desk for a store whose workers' figures these are. `set_verbosity` is told what clients ask for with `verbosity`.
+    /// A desk for a store whose workers' figures these are. `log` is told what clients ask for with `verbosity`.
     pub fn new(
         config: Config,
         plan: MemoryPlan,
         auth: Option<AuthFile>,
         tables: Vec<Arc<dyn Figures>>,
-        set_verbosity: Box<dyn Fn(u32) + Send + Sync>,
+        log: Log,
     ) -> Desk {
         Desk {
             verbosity: AtomicU32::new(config.verbosity.into()),
@@ -88,7 +90,7 @@ impl Desk {
             node: OnceLock::new(),
             native: OnceLock::new(),
             at_reset: Mutex::default(),
-            set_verbosity,
+            log,
         }
     }
 
@@ -279,7 +281,11 @@ impl Frontdesk for Desk {
 
     fn verbosity(&self, level: u32) {
         self.verbosity.store(level, Ordering::Relaxed);
-        (self.set_verbosity)(level);
+        self.log.set_verbosity(level);
+    }
+
+    fn alarm(&self, alarm: Alarm) {
+        alarms::log(alarm);
     }
 
     fn shutdown(&self, how: Shutdown, out: &mut Vec<u8>) -> bool {

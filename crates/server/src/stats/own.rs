@@ -71,6 +71,13 @@ pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
             "datagrams_dropped",
             count!(snapshot, node.datagrams_dropped),
         ),
+        ("datagrams_unsent", count!(snapshot, node.datagrams_unsent)),
+        (
+            "datagrams_overflowed",
+            count!(snapshot, node.datagrams_overflowed),
+        ),
+        ("accept_failures", count!(snapshot, node.accept_failures)),
+        ("log_lines_lost", desk.log.lost()),
     ] {
         lines.put(name, figure);
     }

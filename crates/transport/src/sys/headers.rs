@@ -160,6 +160,61 @@ pub unsafe fn send(
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
+/// Has the kernel tell with each datagram how many it has dropped on the socket, once it has dropped
+/// any: because the socket's receive buffer was full, or because a checksum was wrong.
+pub fn tell_drops(socket: BorrowedFd<'_>) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: the option's value is borrowed for the call and as long as stated.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_RXQ_OVFL,
+            (&raw const on).cast(),
+            size_of::<libc::c_int>() as libc::socklen_t,
+        )
+    };
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// How many datagrams the kernel had dropped on the socket when what was received arrived, if any.
+///
+/// # Safety
+///
+/// As for [`number_told`].
+#[inline]
+pub unsafe fn drops_told(header: &libc::msghdr) -> Option<u32> {
+    // SAFETY: as the caller promises.
+    unsafe { number_told(header, libc::SOL_SOCKET, libc::SO_RXQ_OVFL) }
+}
+
+/// The number in the control message of this kind, if there is one.
+///
+/// # Safety
+///
+/// The header's control buffer is initialised as far as its length says.
+#[inline]
+pub unsafe fn number_told(
+    header: &libc::msghdr,
+    level: libc::c_int,
+    kind: libc::c_int,
+) -> Option<u32> {
+    // SAFETY: as the caller promises; the macros' functions stay within the control buffer, and the messages that are asked for hold 32 bits.
+    unsafe {
+        let mut control = libc::CMSG_FIRSTHDR(header);
+        while !control.is_null() {
+            if ((*control).cmsg_level, (*control).cmsg_type) == (level, kind) {
+                return Some(libc::CMSG_DATA(control).cast::<u32>().read_unaligned());
+            }
+            control = libc::CMSG_NXTHDR(header, control);
+        }
+    }
+    None
+}
+
 /// Whether what was received fitted its parts.
 pub fn is_whole(header: &libc::mmsghdr) -> bool {
     header.msg_hdr.msg_flags & libc::MSG_TRUNC == 0

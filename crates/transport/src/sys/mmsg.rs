@@ -78,7 +78,7 @@ impl Peer {
 
     /// Whether both are the same.
     #[inline]
-    fn is(&self, other: &Peer) -> bool {
+    pub fn is(&self, other: &Peer) -> bool {
         std::ptr::eq(self, other) || self.as_bytes() == other.as_bytes()
     }
 
@@ -155,30 +155,39 @@ pub struct Outgoing<'a> {
 }
 
 /// Receives up to [`DATAGRAMS_MAX`] datagrams that wait, each into one of `slots`; notes their senders and lengths. A datagram that is longer than
-/// its slot has its length noted as 0. Returns how many there were; none is no error.
+/// its slot has its length noted as 0. Returns how many there were; none is no error. The second
+/// number is the kernel's count of datagrams that it dropped on this socket, where it told of any.
 pub fn receive(
     socket: BorrowedFd<'_>,
     slots: &mut [&mut [u8]],
     peers: &mut [Peer],
     lengths: &mut [usize],
-) -> io::Result<usize> {
+) -> io::Result<(usize, Option<u32>)> {
     let count = slots.len();
     assert!(count <= DATAGRAMS_MAX && count == peers.len() && count == lengths.len());
     let mut parts = headers::room::<[libc::iovec; 1]>();
+    let mut controls = headers::room::<Control>();
     let mut headers = headers::room();
     for (index, slot) in slots.iter_mut().enumerate() {
         let parts = parts[index].write([headers::part_to_fill(slot)]);
-        headers[index].write(headers::header(peers[index].as_mut_name(), parts));
+        let mut header = headers::header(peers[index].as_mut_name(), parts);
+        header.msg_hdr.msg_control = controls[index].as_mut_ptr().cast();
+        header.msg_hdr.msg_controllen = size_of::<Control>() as _;
+        headers[index].write(header);
     }
-    // SAFETY: the first `count` headers are initialised, and each points at a name, a buffer list of one and a buffer that are borrowed exclusively
-    // until this function returns.
+    // SAFETY: the first `count` headers are initialised, and each points at a name, a buffer list of one, a buffer and a control buffer that are
+    // borrowed exclusively until this function returns.
     let received = unsafe { headers::receive(socket, &mut headers[..count]) }?;
     for (index, header) in received.iter().enumerate() {
         peers[index].set_name_bytes(header.msg_hdr.msg_namelen);
         let bytes = header.msg_len as usize;
         lengths[index] = if headers::is_whole(header) { bytes } else { 0 };
     }
-    Ok(received.len())
+    // SAFETY: the kernel filled the header in, and wrote the control buffer that it points at as far as it says.
+    let drops = received
+        .last()
+        .and_then(|last| unsafe { headers::drops_told(&last.msg_hdr) });
+    Ok((received.len(), drops))
 }
 
 impl Outgoing<'_> {

@@ -54,13 +54,14 @@ pub fn join_received(socket: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// Receives up to [`DATAGRAMS_MAX`] trains that wait, each into one of `slots`. A train that is longer than its slot has no bytes. Returns how many
-/// there were; none is no error.
+/// there were; none is no error. The second number is the kernel's count of datagrams that it dropped
+/// on this socket, where it told of any.
 pub fn receive(
     socket: BorrowedFd<'_>,
     slots: &mut [&mut [u8]],
     peers: &mut [Peer],
     arrivals: &mut [Arrival],
-) -> io::Result<usize> {
+) -> io::Result<(usize, Option<u32>)> {
     let count = slots.len();
     assert!(count <= DATAGRAMS_MAX && count == peers.len() && count == arrivals.len());
     let mut parts = headers::room::<[libc::iovec; 1]>();
@@ -81,36 +82,18 @@ pub fn receive(
         let all = header.msg_len as usize;
         let bytes = if headers::is_whole(header) { all } else { 0 };
         // SAFETY: the header was filled in by the kernel, and the control buffer that it points at is still there.
-        let stride = unsafe { stride_told(&header.msg_hdr) };
+        let stride = unsafe { headers::number_told(&header.msg_hdr, libc::SOL_UDP, libc::UDP_GRO) };
+        let stride = stride.map_or(bytes, |stride| stride as usize);
         arrivals[index] = Arrival {
             bytes,
-            stride: stride.unwrap_or(bytes).clamp(1, bytes.max(1)),
+            stride: stride.clamp(1, bytes.max(1)),
         };
     }
-    Ok(received.len())
-}
-
-/// The length of the datagrams that were put together, if any were.
-///
-/// # Safety
-///
-/// The header's control buffer is initialised as far as its length says.
-unsafe fn stride_told(header: &libc::msghdr) -> Option<usize> {
-    // SAFETY: as the caller promises; the macros' functions stay within the control buffer.
-    unsafe {
-        let mut control = libc::CMSG_FIRSTHDR(header);
-        while !control.is_null() {
-            let (level, kind) = ((*control).cmsg_level, (*control).cmsg_type);
-            if level == libc::SOL_UDP && kind == libc::UDP_GRO {
-                let stride = libc::CMSG_DATA(control)
-                    .cast::<libc::c_int>()
-                    .read_unaligned();
-                return usize::try_from(stride).ok();
-            }
-            control = libc::CMSG_NXTHDR(header, control);
-        }
-    }
-    None
+    // SAFETY: as above.
+    let drops = received
+        .last()
+        .and_then(|last| unsafe { headers::drops_told(&last.msg_hdr) });
+    Ok((received.len(), drops))
 }
 
 /// Sends up to [`DATAGRAMS_MAX`] trains. Returns how many of them, from the front, were taken; an error concerns the first.

@@ -17,6 +17,7 @@ pub struct Inbox {
     peers: [Peer; DATAGRAMS_MAX],
     lengths: [usize; DATAGRAMS_MAX],
     count: usize,
+    drops: Option<u32>,
 }
 
 impl Default for Inbox {
@@ -26,6 +27,7 @@ impl Default for Inbox {
             peers: [Peer::nobody(); DATAGRAMS_MAX],
             lengths: [0; DATAGRAMS_MAX],
             count: 0,
+            drops: None,
         }
     }
 }
@@ -50,6 +52,13 @@ impl Inbox {
         &self.peers[index]
     }
 
+    /// The kernel's count of datagrams that it dropped on the socket, as of the last one received;
+    /// `None` where it told of none. The count wraps around.
+    #[inline]
+    pub fn drops(&self) -> Option<u32> {
+        self.drops
+    }
+
     /// Replaces what is in it by what waits.
     pub(super) fn receive(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
         let mut slots: ArrayVec<&mut [u8], DATAGRAMS_MAX> = self
@@ -57,8 +66,9 @@ impl Inbox {
             .chunks_mut(STRIDE)
             .map(|slot| &mut slot[..DATAGRAM_BYTES_MAX])
             .collect();
-        self.count = 0;
-        self.count = mmsg::receive(socket, &mut slots, &mut self.peers, &mut self.lengths)?;
+        (self.count, self.drops) = (0, None);
+        (self.count, self.drops) =
+            mmsg::receive(socket, &mut slots, &mut self.peers, &mut self.lengths)?;
         Ok(())
     }
 }

@@ -6,9 +6,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 
+use super::departure::{self, Departed};
 use super::{Inbox, Trains};
-use crate::sys::headers::refuses_trains;
-use crate::sys::mmsg::{self, DATAGRAMS_MAX, Outgoing, Peer};
+use crate::sys::headers::{refuses_trains, tell_drops};
+use crate::sys::mmsg::{self, Outgoing, Peer};
 use crate::sys::refusals;
 use crate::sys::train::{self, Train};
 
@@ -27,7 +28,10 @@ pub fn probe(address: SocketAddr) -> io::Result<()> {
 impl Socket {
     /// Binds an address together with whoever else of this process does. A port of 0 is replaced by a free one.
     pub fn bind(address: SocketAddr) -> io::Result<Socket> {
-        Ok(with_buffers(bound(address, true)?))
+        let socket = with_buffers(bound(address, true)?);
+        // A kernel that cannot does not tell of what it dropped.
+        let _ = tell_drops(socket.as_fd());
+        Ok(socket)
     }
 
     /// A socket on a free port that talks to one address alone: whatever it sends goes there, whoever it is addressed to.
@@ -47,6 +51,8 @@ impl Socket {
         let socket = with_buffers(bound(address, false)?);
         // A kernel that cannot delivers every datagram by itself.
         let _ = train::join_received(socket.as_fd());
+        // One that cannot do this does not tell of what it dropped.
+        let _ = tell_drops(socket.as_fd());
         Ok(socket)
     }
 
@@ -77,25 +83,14 @@ impl Socket {
         trains.count()
     }
 
-    /// Sends trains. What cannot be sent now is lost, as datagrams may be. Returns how many were sent whole.
-    pub fn send_trains(&self, trains: &[Train<'_>]) -> usize {
-        let mut sent = 0;
-        for some in trains.chunks(DATAGRAMS_MAX) {
-            let mut rest = some;
-            while let Some((first, others)) = rest.split_first() {
-                match train::send(self.0.as_fd(), rest) {
-                    Ok(taken) => {
-                        sent += taken;
-                        rest = &rest[taken..];
-                    }
-                    Err(error) => {
-                        sent += usize::from(self.send_apart(first, &error));
-                        rest = others;
-                    }
-                }
-            }
-        }
-        sent
+    /// Sends trains. What cannot be sent now is lost, as datagrams may be.
+    pub fn send_trains(&self, trains: &[Train<'_>]) -> Departed {
+        departure::send_all(trains, |trains| {
+            train::send(self.0.as_fd(), trains).or_else(|error| {
+                let is_sent = self.send_apart(&trains[0], &error);
+                if is_sent { Ok(1) } else { Err(error) }
+            })
+        })
     }
 
     /// Sends the datagrams of a train one by one, if the way to its peer takes no trains.
@@ -131,7 +126,7 @@ impl Socket {
         Ok(inbox.count())
     }
 
-    /// Sends the first of these datagrams, [`DATAGRAMS_MAX`] at most, and returns how many went; an error concerns the first of them.
+    /// Sends the first of these datagrams, [`DATAGRAMS_MAX`](super::DATAGRAMS_MAX) at most, and returns how many went; an error concerns the first of them.
     #[inline]
     pub fn try_send(&self, datagrams: &[Outgoing<'_>]) -> io::Result<usize> {
         mmsg::send(self.0.as_fd(), datagrams)
@@ -144,24 +139,10 @@ impl Socket {
         mmsg::send_apart(self.0.as_fd(), datagrams)
     }
 
-    /// Sends datagrams. Those that cannot be sent now are lost, as datagrams may be. Returns how many were sent.
+    /// Sends datagrams. Those that cannot be sent now are lost, as datagrams may be.
     #[inline]
-    pub fn send(&self, datagrams: &[Outgoing<'_>]) -> usize {
-        let mut sent = 0;
-        for some in datagrams.chunks(DATAGRAMS_MAX) {
-            let mut rest = some;
-            while !rest.is_empty() {
-                match self.try_send(rest) {
-                    Ok(taken) => {
-                        sent += taken;
-                        rest = &rest[taken..];
-                    }
-                    // The first cannot be sent; the next may go to somebody else.
-                    Err(_) => rest = &rest[1..],
-                }
-            }
-        }
-        sent
+    pub fn send(&self, datagrams: &[Outgoing<'_>]) -> Departed {
+        departure::send_all(datagrams, |datagrams| self.try_send(datagrams))
     }
 }
 
@@ -199,6 +180,7 @@ fn bound(address: SocketAddr, shared: bool) -> io::Result<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::udp::DATAGRAMS_MAX;
     use std::net::UdpSocket;
     use std::time::Duration;
 
@@ -247,7 +229,7 @@ mod tests {
                 payload,
             })
             .collect();
-        assert_eq!(socket.send(&datagrams), 70);
+        assert_eq!(socket.send(&datagrams).datagrams, 70);
         let mut buffer = [0; 2000];
         for payload in &payloads {
             let bytes = client.recv(&mut buffer).unwrap();
@@ -316,6 +298,37 @@ mod tests {
     }
 
     #[test]
+    fn the_kernel_tells_how_many_datagrams_it_dropped() {
+        for alone in [false, true] {
+            let any = ANY.parse().unwrap();
+            let bind = if alone {
+                Socket::bind_alone
+            } else {
+                Socket::bind
+            };
+            let socket = bind(any).unwrap();
+            let client = client(&socket);
+            let (mut inbox, mut trains) = (Inbox::default(), Trains::default());
+            let mut receive = || match alone {
+                true => (socket.receive_trains(&mut trains), trains.drops()),
+                false => (socket.receive(&mut inbox), inbox.drops()),
+            };
+            client.send(b"first").unwrap();
+            assert_eq!(receive(), (1, None));
+            // More than any receive buffer holds.
+            for _ in 0..20_000 {
+                client.send(&[7; 1400]).unwrap();
+            }
+            while receive().0 > 0 {}
+            // What comes after a loss brings the news of it.
+            client.send(b"last").unwrap();
+            let (count, drops) = receive();
+            assert_eq!(count, 1);
+            assert!((1..20_000).contains(&drops.unwrap()), "{drops:?}");
+        }
+    }
+
+    #[test]
     fn trains_come_and_go() {
         let server = Socket::bind_alone(ANY.parse().unwrap()).unwrap();
         let client = Socket::bind_alone(ANY.parse().unwrap()).unwrap();
@@ -339,7 +352,7 @@ mod tests {
                 stride: 30,
             },
         ];
-        assert_eq!(client.send_trains(&trains), 3);
+        assert_eq!(client.send_trains(&trains).datagrams, 64 + 3 + 1);
         let mut inbox = Trains::default();
         let mut datagrams: Vec<Vec<u8>> = Vec::new();
         while datagrams.len() < 64 + 3 + 1 {

@@ -20,6 +20,7 @@ pub struct Trains {
     peers: [Peer; DATAGRAMS_MAX],
     arrivals: [Arrival; DATAGRAMS_MAX],
     count: usize,
+    drops: Option<u32>,
 }
 
 impl Default for Trains {
@@ -38,6 +39,7 @@ impl Trains {
             peers: [Peer::nobody(); DATAGRAMS_MAX],
             arrivals: [Arrival::default(); DATAGRAMS_MAX],
             count: 0,
+            drops: None,
         }
     }
 
@@ -137,6 +139,13 @@ impl Trains {
         self.distance - BETWEEN_BYTES
     }
 
+    /// The kernel's count of datagrams that it dropped on the socket, as of the last one received;
+    /// `None` where it told of none. The count wraps around.
+    #[inline]
+    pub fn drops(&self) -> Option<u32> {
+        self.drops
+    }
+
     /// Replaces what is in it by what waits.
     pub(super) fn receive(&mut self, socket: BorrowedFd<'_>) -> io::Result<()> {
         let slot_bytes = self.slot_bytes();
@@ -145,8 +154,9 @@ impl Trains {
             .chunks_mut(self.distance)
             .map(|slot| &mut slot[..slot_bytes])
             .collect();
-        self.count = 0;
-        self.count = train::receive(socket, &mut slots, &mut self.peers, &mut self.arrivals)?;
+        (self.count, self.drops) = (0, None);
+        (self.count, self.drops) =
+            train::receive(socket, &mut slots, &mut self.peers, &mut self.arrivals)?;
         Ok(())
     }
 }

@@ -1,0 +1,111 @@
+"""What a client is not told of is counted and logged, and a log that nobody reads holds nobody up."""
+
+import os
+import re
+import resource
+import signal
+import socket
+import struct
+import time
+
+import pytest
+from clauses_text import END, STORED, store, value
+from harness import PATIENCE_S, Server, free_port
+from test_udp import Udp
+
+LINE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z +WARN ")
+
+
+def wait_until(holds, what):
+    deadline = time.monotonic() + PATIENCE_S
+    while not holds():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.01)
+
+
+def figure(server, name, *argument):
+    return int(server.stats(*argument)[name])
+
+
+def logged(server, words):
+    """The lines of a server that has ended that have these words in them; each begins with the time of day."""
+    lines = [line for line in server.errors.splitlines() if words in line]
+    assert all(LINE.match(line) for line in lines), lines
+    return lines
+
+
+def test_connections_that_cannot_be_accepted(ours):
+    with Server("-t", 1) as server:
+        with server.wire() as wire:
+            wire.exchange(store(b"1"), STORED)
+            limits = resource.prlimit(server.pid, resource.RLIMIT_NOFILE)
+            used = len(os.listdir(f"/proc/{server.pid}/fd"))
+            resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (used, limits[1]))
+            with server.wire() as waiting:
+                waiting.send(b"get a\r\n")
+
+                def has_failed():
+                    wire.send(b"stats glimmer\r\n")
+                    figures = dict(line.split()[1:] for line in iter(wire.line, END))
+                    return int(figures[b"accept_failures"]) > 0
+
+                wait_until(has_failed, "the failure is not counted")
+                resource.prlimit(server.pid, resource.RLIMIT_NOFILE, limits)
+                waiting.expect(value(b"a", b"1") + END)
+    assert any("Too many open files" in line for line in logged(server, "accept a connection failed"))
+
+
+@pytest.mark.parametrize("flag", ["-U", "--native-port"])
+def test_datagrams_that_the_kernel_drops(ours, flag):
+    port = free_port()
+    with Server("-t", 1, flag, port) as server, Udp(port) as udp:
+        os.kill(server.pid, signal.SIGSTOP)
+        # More than any receive buffer holds; all of it is dropped by the server, too.
+        for _ in range(20_000):
+            udp.socket.send(bytes(1400))
+        os.kill(server.pid, signal.SIGCONT)
+
+        def is_counted():
+            # What comes after a loss brings the news of it.
+            udp.socket.send(bytes(8))
+            return figure(server, "datagrams_overflowed", "glimmer") > 0
+
+        wait_until(is_counted, "the loss is not counted")
+    assert logged(server, "the kernel dropped")
+
+
+def test_datagrams_that_cannot_be_sent(ours):
+    """A request whose sender has port 0, which nothing can be sent to."""
+    port = free_port()
+    try:
+        raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
+    except PermissionError:
+        pytest.skip("raw sockets need root")
+    with raw, Server("-t", 1, "-U", port) as server, Udp(port) as udp:
+        payload = struct.pack(">HHHH", 1, 0, 1, 0) + b"mn\r\n"
+        raw.sendto(struct.pack(">HHHH", 0, port, 8 + len(payload), 0) + payload, ("127.0.0.1", 0))
+        wait_until(lambda: figure(server, "datagrams_unsent", "glimmer") == 1, "the loss is not counted")
+        assert udp.ask(b"mn\r\n") == b"MN\r\n"
+    assert logged(server, "could not be sent")
+
+
+def test_a_blocked_log_holds_nobody_up(ours):
+    """Nobody reads stderr here. A client that asks for more lines than the pipe and the log hold is served all the same."""
+    server = Server("-t", 1)
+    with server.wire() as wire, server.wire() as other:
+        for _ in range(50):
+            wire.send(b"verbosity 9\r\n" + b"stats no-such-thing\r\n" * 500)
+            wire.expect(b"OK\r\n" + b"ERROR\r\n" * 500)
+            other.exchange(store(b"1"), STORED)
+        wait_until(lambda: figure(server, "log_lines_lost", "glimmer") > 0, "no line was lost")
+    os.kill(server.pid, signal.SIGTERM)
+    assert server.process.wait(PATIENCE_S) == 0
+    server.stop()
+
+
+def test_log_lines_have_the_time_of_day(ours):
+    server = Server("-t", 1, "-f", "1.1")
+    assert server.stop() == 0
+    (line,) = logged(server, "-f has no effect")
+    written = time.strptime(line[:19], "%Y-%m-%dT%H:%M:%S")
+    assert written.tm_year >= 2024
