@@ -87,3 +87,96 @@ def test_a_file_that_is_none(ours, tmp_path, content, named):
     code, lines = start_badly("-Y", str(path))
     assert (code, len(lines)) == (1, 1)
     assert named in lines[0]
+
+
+WRONG = b"CLIENT_ERROR authentication failure\r\n"
+# What a wrong login has to wait for its answer, in seconds, less what clocks may differ by.
+DELAY_S = 0.9
+
+
+def promptly(attempt):
+    """Tries until an attempt took less than a wrong login has to wait, however busy the machine is; returns what came of it."""
+    deadline = time.monotonic() + 2 * PATIENCE_S
+    while True:
+        begun = time.monotonic()
+        result = attempt()
+        if time.monotonic() - begun < DELAY_S:
+            return result
+        assert time.monotonic() < deadline
+
+
+def test_a_wrong_login_waits_and_nobody_else_does(ours, users):
+    with Server("-Y", users, "-t", 1) as server, server.wire() as other:
+        other.send(login(b"foo bar"))
+        other.expect(STORED)
+
+        def attempt():
+            with server.wire() as wire:
+                wire.send(login(b"foo wrong") + login(b"foo bar"))
+                for _ in range(10):
+                    other.exchange(store(b"1"), STORED)
+                wire.socket.setblocking(False)
+                try:
+                    return wire.socket.recv(1)
+                except BlockingIOError:
+                    return None
+
+        assert promptly(attempt) is None
+        with server.wire() as wire:
+            wire.send(login(b"foo wrong") + login(b"foo bar") + b"get none\r\n")
+            wire.expect(WRONG + STORED + END)
+
+
+def test_a_client_that_does_not_wait_keeps_its_place(ours, users):
+    with Server("-Y", users, "-t", 1) as server, server.wire() as other:
+        other.send(login(b"foo bar"))
+        other.expect(STORED)
+
+        def connections():
+            other.send(b"stats\r\n")
+            figures = dict(line.split()[1:] for line in iter(other.line, END))
+            return int(figures[b"curr_connections"]), int(figures[b"auth_errors"])
+
+        before = connections()[1]
+
+        def attempt():
+            with server.wire() as wire:
+                wire.send(login(b"foo wrong"))
+            while (now := connections())[1] == before:
+                pass
+            return now[0]
+
+        assert promptly(attempt) > 1
+        deadline = time.monotonic() + PATIENCE_S
+        while connections()[0] > 1:
+            assert time.monotonic() < deadline
+
+
+def test_wrong_logins_end_the_connection(ours, users):
+    server = Server("-Y", users, "-t", 1)
+    with server.wire() as wire:
+        wire.send(login(b"foo wrong") * 10)
+        wire.expect(WRONG * 4)
+        wire.expect_closed()
+    assert server.stop() == 0
+    assert "refused: wrong user or password" in server.errors
+
+
+def test_a_server_that_stops_does_not_wait_for_wrong_logins(ours, users):
+    with Server("-Y", users, "-t", 1) as server, server.wire() as other:
+        other.send(login(b"foo bar"))
+        other.expect(STORED)
+        wire = server.wire()
+        wire.send(login(b"foo wrong"))
+        deadline = time.monotonic() + PATIENCE_S
+        while b"STAT auth_errors 1\r\n" not in (lines := figures_of(other)):
+            assert time.monotonic() < deadline, lines
+        assert server.stop() == 0
+        wire.expect(WRONG)
+        wire.expect_closed()
+        wire.close()
+
+
+def figures_of(wire):
+    wire.send(b"stats\r\n")
+    return list(iter(wire.line, END))

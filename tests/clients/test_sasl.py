@@ -105,3 +105,10 @@ def test_without_it_nobody_needs_to_say_who_it_is(ours):
         for opcode in (binary.SASL_LIST, binary.SASL_AUTH, binary.SASL_STEP):
             body = b"" if opcode == binary.SASL_LIST else PLAIN
             says(wire, binary.request(opcode, body), binary.refusal(opcode, binary.UNKNOWN))
+
+
+def test_wrong_credentials_end_the_connection(server):
+    with server.wire() as wire:
+        wire.send(authenticate(b"\0foo\0wrong") * 10)
+        wire.expect(REFUSED * 4)
+        wire.expect_closed()

@@ -104,6 +104,14 @@ pub const ALARM_MS: u64 = 10_000;
 /// Lines that wait to be logged while stderr takes none; further ones are lost and counted.
 pub const LOG_LINES_MAX: usize = 1 << 10;
 
+/// Wrong logins of one connection, after which it is closed.
+pub const LOGIN_FAILURES_MAX: u32 = 4;
+
+/// The answer to a wrong login is held back for this many milliseconds, and the connection is not
+/// read meanwhile. It keeps its place among the connections (`-c`) even if the client leaves, which
+/// bounds how many passwords can be tried.
+pub const LOGIN_DELAY_MS: u64 = 1_000;
+
 /// Connections accepted before those that are open are served again.
 pub const ACCEPTS_PER_TURN_MAX: usize = 64;
 
@@ -254,6 +262,10 @@ const _: () = assert!(
 const _: () = assert!(
     CUCKOO_HOPS_MAX >= 8,
     "a search of a thousand buckets of four items comes to paths of five hops and more"
+);
+const _: () = assert!(
+    LOGIN_DELAY_MS < DRAIN_MS_MAX,
+    "a server that is told to stop need not wait for a login"
 );
 const _: () = assert!(
     NATIVE_MUTATIONS_KEPT.is_power_of_two()

@@ -54,6 +54,8 @@ pub(crate) enum Stop {
     Report,
     /// It is to be shown what happens.
     Watch(u32),
+    /// Its last login was wrong, and the answer has to wait.
+    Withheld,
     /// It is to be closed, because it broke the protocol.
     Broken,
     /// It is to be closed.

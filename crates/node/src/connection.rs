@@ -37,6 +37,10 @@ pub(crate) struct Connection {
     pub window: Option<Box<Window>>,
     /// The client has yet to authenticate.
     pub locked: bool,
+    /// Wrong logins so far.
+    pub login_failures: u32,
+    /// The answer to a wrong login, until it may be sent; nothing is received or parsed meanwhile.
+    pub withheld: Option<Vec<u8>>,
     /// All items are being listed for it, or the rest of a long reply is to be made; it is not
     /// parsed meanwhile.
     pub outing: Option<Outing>,
@@ -104,6 +108,8 @@ impl Connection {
             tx: Vec::new(),
             tx_sent: 0,
             window: None,
+            login_failures: 0,
+            withheld: None,
             outing: None,
             feed: None,
             reason: CloseReason::Normal,
@@ -140,7 +146,10 @@ impl Connection {
     /// Whether everything that was asked has been answered and sent.
     #[inline]
     pub fn is_settled(&self) -> bool {
-        self.window.is_none() && self.outing.is_none() && self.tx.is_empty()
+        self.window.is_none()
+            && self.outing.is_none()
+            && self.tx.is_empty()
+            && self.withheld.is_none()
     }
 
     /// Whether this hole of its window is the next to be filled, and what is in front of it has been taken, or is too little to be sent without
@@ -315,9 +324,10 @@ impl Connection {
             Link::Stream(..) => 0,
             Link::Datagram(answer) => answer.reply.capacity(),
         };
+        let withheld = self.withheld.as_ref().map_or(0, Vec::capacity);
         let (rx, tx) = (self.rx.capacity(), self.tx.capacity());
         Charge {
-            bytes: rx + tx + window + kept,
+            bytes: rx + tx + window + kept + withheld,
             buffers: usize::from(rx > 0) + usize::from(tx > 0),
         }
     }

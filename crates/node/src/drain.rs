@@ -29,6 +29,7 @@ impl Worker {
         self.forget_sockets();
         self.stop_listening();
         self.drain_until_ms = Some(self.now.ms + DRAIN_MS_MAX);
+        self.send_withheld(u64::MAX);
         let keys: Vec<ConnectionKey> = self.connections.keys().collect();
         for key in keys {
             let connection = &mut self.connections[key];

@@ -279,6 +279,7 @@ fn new_worker(
         connections: SlotMap::with_key(),
         ready: VecDeque::new(),
         starved: VecDeque::new(),
+        withheld: VecDeque::new(),
         boxless: Vec::new(),
         watchers: Vec::new(),
         crawl: None,

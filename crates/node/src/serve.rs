@@ -184,7 +184,11 @@ impl Worker {
                 if let Some(window) = unused {
                     self.burst.recycle(window);
                 }
-                connection.tx = replies;
+                if stop == Stop::Withheld {
+                    self.withhold(key, replies);
+                } else {
+                    connection.tx = replies;
+                }
             }
         }
         match stop {

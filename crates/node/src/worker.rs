@@ -48,6 +48,9 @@ pub(crate) struct Worker {
     pub ready: VecDeque<ConnectionKey>,
     /// Connections that wait for memory, with the bytes they want.
     pub starved: VecDeque<(ConnectionKey, usize)>,
+    /// Connections whose answers are withheld, each until a time in milliseconds since the epoch, in
+    /// the order of these times; some may be closed.
+    pub withheld: VecDeque<(u64, ConnectionKey)>,
     /// Connections that wait for a box for requests to other workers.
     pub boxless: Vec<ConnectionKey>,
     /// Connections that are shown what happens; some may be closed.
@@ -148,6 +151,9 @@ impl Worker {
         (shared.observers).show_departures(&shared.doorbells);
         self.serve_watchers();
         self.crawl_on();
+        if !self.withheld.is_empty() {
+            self.send_withheld(self.now.ms);
+        }
         if self.is_alarmed {
             self.raise_alarms();
         }
@@ -182,11 +188,16 @@ impl Worker {
             || self.is_alarmed
             || watches_idlers
             || self.pool.has_freed();
-        if self.is_short || self.has_more_to_accept() {
+        let tick = if self.is_short || self.has_more_to_accept() {
             Some(SHORT_TICK)
         } else {
             has_tick.then_some(TICK)
-        }
+        };
+        let answer = self.withheld.front().map(|&(until_ms, _)| {
+            // Not at all would be a turn for nothing.
+            Duration::from_millis(until_ms.saturating_sub(self.now.ms).max(1))
+        });
+        tick.into_iter().chain(answer).min()
     }
 
     /// Bytes of buffers that may still be used.

@@ -54,18 +54,17 @@ pub(crate) fn administer(
                     .is_some_and(|(name, password)| tools.frontdesk.admits(name, password));
             *locked = !is_admitted;
             tools.tally.auth_cmds += 1;
-            tools.tally.auth_errors += u64::from(!is_admitted);
-            if is_admitted {
-                emit::success_with(out, header, b"Authenticated");
-            } else {
+            if !is_admitted {
                 emit::error(out, header, Status::AuthError);
+                return Outcome::Done(Stop::Withheld);
             }
+            emit::success_with(out, header, b"Authenticated");
         }
         // The mechanism has one step, and it was taken.
         Command::SaslStep { .. } => {
             tools.tally.auth_cmds += 1;
-            tools.tally.auth_errors += 1;
             emit::error(out, header, Status::AuthError);
+            return Outcome::Done(Stop::Withheld);
         }
     }
     Outcome::Done(Stop::Live)
