@@ -391,6 +391,17 @@ impl Arguments {
                 notices.push(format!("{flag} has no effect: {reason}"));
             }
         }
+        if self.unix_socket.is_some() {
+            if self.native_port != Port::None {
+                return Err(Refused::usage(
+                    "--native-port: -s listens on no network; leave one of them out",
+                ));
+            }
+            // memcached ignores it as well, without a word.
+            if self.udp_port != Port::None {
+                notices.push("-U has no effect: -s listens on no network".into());
+            }
+        }
         let tcp_port = match (self.port, self.udp_port) {
             (Some(port), _) => port,
             (None, Port::None) => Port::Number(PORT_DEFAULT),

@@ -106,6 +106,30 @@ fn ports_as_memcached_reads_them() {
     assert!(parse("-p 0").unwrap().tcp.is_empty());
     let config = parse("-s /tmp/socket -p 1 -U 2").unwrap();
     assert!(config.tcp.is_empty() && config.udp.is_empty());
+    assert_eq!(config.notices.len(), 1, "{:?}", config.notices);
+    assert!(config.notices[0].starts_with("-U"));
+    assert!(parse("-s /tmp/socket -p 1").unwrap().notices.is_empty());
+}
+
+#[test]
+fn vanished_clients_are_looked_for() {
+    let liveness = |line| {
+        let Liveness {
+            keepalive,
+            user_timeout,
+        } = parse(line).unwrap().liveness;
+        let seconds = |time: Option<Duration>| time.map(|time| time.as_secs());
+        (seconds(keepalive), seconds(user_timeout))
+    };
+    assert_eq!(liveness(""), (Some(60), Some(300)));
+    assert_eq!(
+        liveness("--tcp-keepalive 0 --tcp-user-timeout 7"),
+        (None, Some(7))
+    );
+    assert_eq!(
+        liveness("--tcp-keepalive 9 --tcp-user-timeout 0"),
+        (Some(9), None)
+    );
 }
 
 #[test]
@@ -168,6 +192,9 @@ fn what_is_wrong_is_named() {
         ("-B http", "auto, binary, or ascii"),
         ("--mode none", "cache, store"),
         ("-M --mode cache", "-M is --mode store"),
+        ("-s /tmp/s --native-port 9", "--native-port"),
+        ("--tcp-keepalive 99999", "--tcp-keepalive"),
+        ("--tcp-user-timeout x", "--tcp-user-timeout"),
         ("-M --evict lru", "evicts nothing"),
         ("--mode store --evict s3fifo", "evicts nothing"),
         ("--table memc3 --evict lru", "CLOCK"),
