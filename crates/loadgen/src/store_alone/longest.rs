@@ -84,7 +84,11 @@ pub fn longest(
             ..PartitionConfig::default()
         }
     };
-    let run = (requests, seed, progress);
+    let run = Run {
+        requests,
+        seed,
+        progress,
+    };
     match table {
         Ours::Fifo => measure(Owner::<Crew, _>::new(&cache(), Fifo)?, run),
         Ours::Lru => {
@@ -114,10 +118,19 @@ pub fn longest(
     }
 }
 
-fn measure<T: Table>(
-    mut table: T,
-    (requests, seed, progress): (u32, u64, &dyn Fn(&str)),
-) -> Result<Longest> {
+/// How one table is measured, whichever it is.
+struct Run<'a> {
+    requests: u32,
+    seed: u64,
+    progress: &'a dyn Fn(&str),
+}
+
+fn measure<T: Table>(mut table: T, run: Run<'_>) -> Result<Longest> {
+    let Run {
+        requests,
+        seed,
+        progress,
+    } = run;
     let figures = table.figures();
     let mut stored = 0;
     progress("storing items until the memory is full");
