@@ -73,6 +73,7 @@ fn command(mut arguments: Vec<OsString>) -> Result<Command, clap::Error> {
         Some("memcached-debug") => arguments.insert(1, "--debug-commands".into()),
         _ => return Arguments::try_parse_from(arguments).map(|arguments| arguments.command),
     }
+    refuse_tls_first(&mut arguments);
     // As `version` answers, by which scripts know what is installed. They look at `-V`, or at the first line of `-h`.
     let version = glimmer_server::VERSION_NUMBER;
     let name_and_version = format!("memcached {version}");
@@ -83,6 +84,15 @@ fn command(mut arguments: Vec<OsString>) -> Result<Command, clap::Error> {
     let matches = memcached.try_get_matches_from(arguments)?;
     let Memcached { arguments } = Memcached::from_arg_matches(&matches)?;
     Ok(Command::Serve(Box::new(arguments)))
+}
+
+/// memcached refuses TLS as soon as it comes to `-Z`. Clients ask with `--enable-ssl --version` whether it is there, so a version or help
+/// that is asked for after `-Z` is not shown.
+fn refuse_tls_first(arguments: &mut Vec<OsString>) {
+    let is_tls = |argument: &OsString| argument == "-Z" || argument == "--enable-ssl";
+    if let Some(first) = arguments.iter().position(is_tls) {
+        arguments.truncate(first + 1);
+    }
 }
 
 /// An error and what it came of, each said once: many messages end with their cause.
@@ -151,6 +161,19 @@ mod tests {
             assert!(matches!(parse(line), Ok(Command::Serve(_))), "{line}");
         }
         assert!(parse("glimmer -m 64").is_err() && parse("memcached serve").is_err());
+    }
+
+    #[test]
+    fn called_memcached_it_refuses_tls_before_it_says_what_it_is() {
+        for line in ["memcached --enable-ssl --version", "memcached -Z -h"] {
+            let Ok(Command::Serve(arguments)) = parse(line) else {
+                panic!("{line}: only serving refuses TLS");
+            };
+            let refusal = arguments.run().unwrap_err();
+            assert_eq!(serve::exit_code(&refusal), Some(64), "{refusal}");
+        }
+        let version = parse("memcached -V -Z").unwrap_err().to_string();
+        assert!(version.starts_with("memcached 1.6."), "{version}");
     }
 
     #[test]
