@@ -9,6 +9,7 @@ mod memcached_tests;
 mod process;
 mod soak;
 mod stages;
+mod suites;
 
 use clap::{Parser, Subcommand};
 
@@ -80,6 +81,14 @@ enum Chore {
         #[arg(default_value = "")]
         name: String,
     },
+    /// Run the test suites of memcached's clients against the server and against memcached
+    ///
+    /// Fetches each from its package, runs it with either server, and writes the table in docs/client-suites.md. It takes long, and is no part
+    /// of the test suite. It fails if a test fails with our server alone and tests/suites/suites.toml does not say why.
+    Suites {
+        /// Only these, such as `pymemcache`
+        names: Vec<String>,
+    },
     /// What continuous integration runs: formatting, lints, documentation, floors, and all tests
     Ci,
 }
@@ -112,6 +121,7 @@ fn run() -> anyhow::Result<()> {
             names,
         } => memcached_tests::check(&source, server, &names),
         Chore::Fuzz { seconds, targets } => fuzz::check(seconds, &targets),
+        Chore::Suites { names } => suites::check(&names),
         Chore::Floors => floors::check(),
         Chore::Soak {
             rounds,

@@ -50,8 +50,33 @@ pub fn run(command: &mut Command) -> anyhow::Result<()> {
 
 /// Whether the program is found on the search path.
 pub fn exists(name: &str) -> bool {
+    find(name).is_some()
+}
+
+/// Where the search path has the program.
+pub fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|folder| folder.join(name).is_file())
+    let mut folders = std::env::split_paths(&path);
+    folders.find_map(|folder| Some(folder.join(name)).filter(|file| file.is_file()))
+}
+
+/// Installs Debian packages. An error where that is not possible.
+pub fn apt_install(packages: &[&str]) -> anyhow::Result<()> {
+    if !exists("apt-get") || !is_root()? {
+        bail!("that takes root and apt-get");
+    }
+    run(&mut program("apt-get", &["update", "-q"]))?;
+    run(program(
+        "apt-get",
+        &["install", "-q", "-y", "--no-install-recommends"],
+    )
+    .args(packages)
+    .env("DEBIAN_FRONTEND", "noninteractive"))
+}
+
+fn is_root() -> anyhow::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    Ok(std::fs::metadata("/proc/self")?.uid() == 0)
 }
 
 /// The name of the machine that cargo compiles for unless told otherwise, such as `x86_64-unknown-linux-gnu`.

@@ -1,7 +1,6 @@
 //! Programs and libraries of the machine that client tests need: looked for, installed in one go where that is possible, and named where not.
 
-use crate::process::{exists, program, run};
-use anyhow::bail;
+use crate::process::{apt_install, exists, program};
 use std::process::Stdio;
 
 /// Something that some client test needs.
@@ -104,22 +103,4 @@ pub fn install() {
             tool.packages.join(" ")
         );
     }
-}
-
-fn apt_install(packages: &[&str]) -> anyhow::Result<()> {
-    if !exists("apt-get") || !is_root()? {
-        bail!("that takes root and apt-get");
-    }
-    run(&mut program("apt-get", &["update", "-q"]))?;
-    run(program(
-        "apt-get",
-        &["install", "-q", "-y", "--no-install-recommends"],
-    )
-    .args(packages)
-    .env("DEBIAN_FRONTEND", "noninteractive"))
-}
-
-fn is_root() -> anyhow::Result<bool> {
-    use std::os::unix::fs::MetadataExt;
-    Ok(std::fs::metadata("/proc/self")?.uid() == 0)
 }

@@ -1,0 +1,127 @@
+//! A server for a suite, under memcached's name and on a port of its own.
+
+use super::BUILT;
+use crate::process;
+use anyhow::{Context, bail};
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{self, Permissions};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Where servers listen unless an entry says otherwise.
+pub const HOST: &str = "127.0.0.1";
+/// A server listens within this time.
+const START_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Which server.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Ours.
+    Glimmer,
+    /// The memcached on the search path, or the one that `GLIMMER_MEMCACHED` names.
+    Memcached,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Glimmer => "glimmer",
+            Kind::Memcached => "memcached",
+        })
+    }
+}
+
+/// A running server. Dropping it ends it.
+pub struct Server {
+    process: Child,
+    folder: PathBuf,
+    port: u16,
+}
+
+impl Server {
+    /// Starts a server with these flags besides its port.
+    pub fn start(kind: Kind, flags: &[String]) -> anyhow::Result<Server> {
+        let folder = folder(kind)?;
+        let port = TcpListener::bind((HOST, 0))?.local_addr()?.port();
+        let mut command = process::program(folder.join("memcached"), &["-p", &port.to_string()]);
+        if !flags.iter().any(|flag| flag == "-l") {
+            command.args(["-l", HOST]);
+        }
+        let process = command
+            .args(flags)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| format!("cannot start {kind}"))?;
+        let mut server = Server {
+            process,
+            folder,
+            port,
+        };
+        let deadline = Instant::now() + START_PATIENCE;
+        while TcpStream::connect((HOST, port)).is_err() {
+            if let Some(status) = server.process.try_wait()? {
+                bail!("{kind} does not start: {status}");
+            }
+            if Instant::now() > deadline {
+                bail!("{kind} does not listen on port {port}");
+            }
+            sleep(Duration::from_millis(20));
+        }
+        Ok(server)
+    }
+
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// A search path on which `memcached` is this server's executable, for suites that start servers.
+    pub fn path(&self) -> OsString {
+        let mut path = OsString::from(&self.folder);
+        path.push(":");
+        path.push(std::env::var_os("PATH").unwrap_or_default());
+        path
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A folder with an executable called `memcached`.
+fn folder(kind: Kind) -> anyhow::Result<PathBuf> {
+    let folder = std::path::absolute(Path::new(BUILT).join("bin").join(kind.to_string()))?;
+    let executable = folder.join("memcached");
+    fs::create_dir_all(&folder)?;
+    let _ = fs::remove_file(&executable);
+    match kind {
+        Kind::Glimmer => {
+            let ours = process::target_dir().join("debug/glimmer");
+            symlink(std::path::absolute(ours)?, &executable)?;
+        }
+        Kind::Memcached => {
+            let theirs = std::env::var("GLIMMER_MEMCACHED").unwrap_or_else(|_| {
+                let found = process::find("memcached");
+                found.map_or_else(|| "memcached".into(), |path| path.display().to_string())
+            });
+            // Root has to name a user.
+            let script = format!(
+                "#!/bin/sh\n[ \"$(id -u)\" != 0 ] || set -- -u root \"$@\"\nexec {theirs} \"$@\"\n"
+            );
+            fs::write(&executable, script)?;
+            fs::set_permissions(&executable, Permissions::from_mode(0o755))?;
+        }
+    }
+    Ok(folder)
+}
