@@ -8,6 +8,8 @@ mod control_datagrams;
 mod control_replies;
 mod crowd;
 mod manners;
+mod native_large_reads;
+mod native_writers;
 mod read_everything;
 mod report;
 mod resident;
@@ -49,6 +51,9 @@ pub const SCENARIOS: &[&dyn Scenario] = &[
     &slow_readers::SlowReaders,
     &slow_mixture::SlowMixture,
     &read_everything::ReadEverything,
+    &native_writers::ONE_ADDRESS,
+    &native_writers::MANY_ADDRESSES,
+    &native_large_reads::NativeLargeReads,
 ];
 
 /// Connections of a server beyond the hostile ones.
