@@ -364,7 +364,8 @@ impl Ledger {
 
     /// The client that is to be displaced, and why.
     fn choose(&mut self, network: u64, bytes: usize, kept: Option<u32>) -> Option<(u32, Why)> {
-        let wanted = self.holdings.bytes_of(network) + bytes;
+        let joins = self.holdings.bytes_to_join(network);
+        let wanted = self.holdings.bytes_of(network) + joins + bytes;
         // More than one is only looked at if clients of the first have mutations in this batch.
         for rank in 0..LOOKS {
             let Some((heavy, holds)) = self.holdings.heaviest(rank) else {

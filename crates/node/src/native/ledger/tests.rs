@@ -330,6 +330,31 @@ fn a_network_that_invents_clients_harms_itself_only() {
     assert!(known.next().is_some());
 }
 
+/// Many machines invent large clients, and all have as much. They take turns as long as there are
+/// notes for turns; the others are left to newcomers that want less.
+#[test]
+fn networks_that_take_turns_leave_room_for_lighter_newcomers() {
+    let mut ledger = Ledger::new(BYTES);
+    let mut refused = 0;
+    for client in 0..40_000 {
+        let origin = Origin {
+            client,
+            network: client % 200,
+        };
+        let mutation = (1, Reach::UNKNOWN);
+        refused += u32::from(!is_executed(write_far(&mut ledger, origin, mutation, 1)));
+    }
+    assert!(refused > 30_000);
+    for client in 100_000..101_000 {
+        let origin = Origin {
+            client,
+            network: client,
+        };
+        let verdict = write(&mut ledger, origin, 1, 2);
+        assert!(is_executed(verdict), "{client}: {verdict:?}");
+    }
+}
+
 /// A client that had to give way comes back. What it sent before is not executed again.
 #[test]
 fn a_displaced_client_goes_on_where_it_was() {
