@@ -44,7 +44,7 @@ pub struct Arguments {
     #[command(flatten)]
     server: ServerAddress,
     /// Seconds between two looks at the server
-    #[arg(long, default_value_t = 1.0, value_parser = seconds)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     interval: f64,
     /// Print a line for every interval, also on a terminal
     #[arg(long)]
