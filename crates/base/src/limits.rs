@@ -62,6 +62,10 @@ pub const DUMP_CHAINS_PER_TURN: usize = 1 << 10;
 /// time. The next ones follow when the client has taken these, and others have had their turn.
 pub const REPORT_BYTES_HIGH: usize = 32 << 10;
 
+/// Bytes that a long reply to a control command may take over UDP. One that takes more is replaced by
+/// a line that says so: who asks need not be who is answered.
+pub const REPORT_DATAGRAM_BYTES_MAX: usize = 64 << 10;
+
 /// Bytes of key prefixes that `stats detail` counts; a further prefix is not counted. They are
 /// shown in one piece, so this bounds that piece.
 pub const PREFIXES_BYTES_MAX: usize = 128 << 10;
@@ -131,16 +135,32 @@ pub const MESH_BOXES_PER_TURN_MAX: usize = 32;
 /// mark still goes in.
 pub const PARCEL_BYTES_HIGH: usize = 256 << 10;
 
-/// A connection that holds a large buffer and has neither sent nor taken a byte for so long is
-/// closed while others lack memory.
-pub const STALLED_MS_MAX: u64 = 1_000;
+/// A connection that holds buffers and has been stalled for this many milliseconds is closed while
+/// another one waits for memory, the longest-stalled first. Where more of them wait the time is
+/// shorter: this, divided by one more than wait, so that all of them have their turn.
+pub const STALLED_MS_MAX: u64 = 500;
 
-/// How often a worker that lacks memory looks for such connections, in milliseconds.
-pub const SHORT_TICK_MS: u64 = 50;
+/// The time of [`STALLED_MS_MAX`] is never shorter than this.
+pub const STALLED_MS_MIN: u64 = 5;
 
-/// A connection that has held a large buffer for so long is closed while others lack memory,
-/// headway or not.
+/// A connection that sends or takes this many bytes makes up for a millisecond. One that is slower
+/// is stalled for the difference: a byte now and then is no progress.
+pub const PROGRESS_BYTES_PER_MS: u64 = 16;
+
+/// A connection that has held buffers for this many milliseconds counts as stalled from then on,
+/// however fast it is.
 pub const HELD_MS_MAX: u64 = 30_000;
+
+/// A connection that has waited for memory for this many milliseconds has the value that it sends
+/// refused. If it is no value that is too long, the connection is closed. Values of the newest are
+/// refused before, where those who wait hold so much that none of them could go on.
+pub const MEMORY_WAIT_MS_MAX: u64 = 750;
+
+/// How often a worker that lacks memory looks for stalled connections, in milliseconds.
+pub const SHORT_TICK_MS: u64 = 20;
+
+/// Windows that a worker keeps for connections whose requests cross over; further ones are freed.
+pub const WINDOWS_KEPT_MAX: usize = BURST_CONNECTIONS_MAX;
 
 /// A server that is told to stop waits so long for clients to take their replies.
 pub const DRAIN_MS_MAX: u64 = 5_000;
@@ -292,6 +312,10 @@ const _: () = assert!(
 const _: () = assert!(
     BUFFER_BYTES > COMMAND_LINE_BYTES_MAX && BUFFER_BYTES <= BUFFER_BYTES_KEPT_MAX,
     "an ordinary buffer holds any line but a long multi-get, and is kept"
+);
+const _: () = assert!(
+    STALLED_MS_MIN < STALLED_MS_MAX && STALLED_MS_MAX < MEMORY_WAIT_MS_MAX,
+    "the stalled are closed before those who wait give up"
 );
 const _: () = assert!(
     2 * REPORT_BYTES_HIGH <= BUFFER_BYTES_KEPT_MAX && REPORT_BYTES_HIGH <= REPLY_BYTES_HIGH,

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use arrayvec::ArrayVec;
 use glimmer_base::limits::{
-    BATCH_MAX, BUFFER_BYTES, BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH, WINDOW_MAX,
+    BATCH_MAX, BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH, REPORT_DATAGRAM_BYTES_MAX, WINDOW_MAX,
+    WINDOWS_KEPT_MAX,
 };
 use glimmer_base::{Keyhash, Moment, Seed};
 use glimmer_engine::{Done, Engine, Job, Place, Status};
@@ -18,7 +19,6 @@ use glimmer_proto::{Admin, After, Form, Parser, Request, Step, binary};
 use crate::administer::{Outcome, administer, begin_dump, begin_watch, binary_admin};
 use crate::config::Permits;
 use crate::connection::{Connection, ConnectionKey};
-use crate::datagrams::is_too_large;
 use crate::errand::Permit;
 use crate::frontdesk::Frontdesk;
 use crate::mesh::doorbell::Doorbell;
@@ -30,6 +30,9 @@ use crate::stats::Tally;
 use crate::switches::Switches;
 use crate::wake::EventBell;
 use crate::window::Window;
+
+/// Bytes of early replies that an unused window keeps room for.
+const WINDOW_BYTES_KEPT: usize = 4 << 10;
 
 /// Why a connection's requests are not parsed any further in this burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,8 +206,10 @@ impl Burst {
 
     /// Takes back a window that is no longer needed.
     pub fn recycle(&mut self, mut window: Box<Window>) {
-        window.reset(BUFFER_BYTES);
-        self.windows.push(window);
+        if self.windows.len() < WINDOWS_KEPT_MAX {
+            window.reset(WINDOW_BYTES_KEPT);
+            self.windows.push(window);
+        }
     }
 
     /// Parses one batch from the members that are live, executes it and settles what became of it. Returns how many requests were
@@ -567,7 +572,7 @@ impl Member {
                 self.report = Some(Box::new(report));
                 return Stop::Report;
             }
-            if is_too_large(out) || out.len() - begin >= tools.room {
+            if out.len() - begin >= REPORT_DATAGRAM_BYTES_MAX.min(tools.room) {
                 return Stop::Full;
             }
         }

@@ -120,10 +120,15 @@ impl Permits {
 }
 
 impl NodeConfig {
-    /// The least that `buffer_bytes` can be: a full burst of ordinary buffers, one largest item being received and one
-    /// being sent.
+    /// The least that `buffer_bytes` can be: what a turn takes, replies up to the mark that one
+    /// connection has waiting, and one largest item being received.
     pub fn buffer_bytes_min(limits: &Limits) -> usize {
-        2 * BURST_CONNECTIONS_MAX * BUFFER_BYTES + REPLY_BYTES_HIGH + 2 * limits.item_bytes_max
+        Self::turn_bytes(limits) + REPLY_BYTES_HIGH + limits.item_bytes_max
+    }
+
+    /// What a turn takes of it: a full burst of ordinary buffers, and one largest item being sent.
+    pub(crate) fn turn_bytes(limits: &Limits) -> usize {
+        2 * BURST_CONNECTIONS_MAX * BUFFER_BYTES + limits.item_bytes_max
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use glimmer_base::limits::{BUFFER_BYTES, HELD_MS_MAX, REPLY_BYTES_HIGH, STALLED_MS_MAX};
+use glimmer_base::limits::{
+    BUFFER_BYTES, HELD_MS_MAX, MEMORY_WAIT_MS_MAX, PROGRESS_BYTES_PER_MS, REPLY_BYTES_HIGH,
+};
 use glimmer_proto::Parser;
 use glimmer_transport::udp::Peer;
 use glimmer_transport::{Received, Sent, Stream};
@@ -11,7 +13,7 @@ use crate::datagrams::is_too_large;
 use crate::errand::Outing;
 use crate::guestbook::Guest;
 use crate::observe::{CloseReason, Feed};
-use crate::pool::{Charge, Pool};
+use crate::pool::{Budget, Charge, Pool};
 use crate::window::Window;
 
 slotmap::new_key_type! {
@@ -57,6 +59,8 @@ pub(crate) struct Connection {
     /// To be closed once everything is sent.
     pub closing: bool,
     pub queued: bool,
+    /// It is a member of the burst that is being served.
+    pub is_served: bool,
     /// The next request goes to its owner: a read here met too many writers.
     pub ask_owner: bool,
     /// Bytes of its replies of late, each, as a guess at the next ones; unknown before its first.
@@ -65,8 +69,13 @@ pub(crate) struct Connection {
     pub counted: Charge,
     /// When a byte was last received or sent, in milliseconds since the epoch.
     pub progress_ms: u64,
-    /// Since when it has held more than ordinary buffers, in milliseconds since the epoch.
-    pub large_since_ms: Option<u64>,
+    /// Since when it has held memory, in milliseconds since the epoch.
+    pub held_since_ms: Option<u64>,
+    /// When it stopped making enough progress: each byte that it sends or takes moves this on
+    /// towards now. In milliseconds since the epoch, and meaningless while it holds nothing.
+    pace_ms: u64,
+    /// Since when it has waited for memory.
+    waits_since_ms: Option<u64>,
 }
 
 /// What a connection's bytes go through.
@@ -120,11 +129,14 @@ impl Connection {
             ended: false,
             closing: false,
             queued: false,
+            is_served: false,
             ask_owner: false,
             reply_bytes_guess: None,
             counted: Charge::default(),
             progress_ms: now_ms,
-            large_since_ms: None,
+            held_since_ms: None,
+            pace_ms: now_ms,
+            waits_since_ms: None,
         }
     }
 
@@ -178,10 +190,11 @@ impl Connection {
         self.is_settled() && (self.closing || (self.ended && !self.has_input()))
     }
 
-    /// Makes room to receive into, given `free` bytes of budget. Bytes that arrive make the buffer grow, not bytes that are
+    /// Makes room to receive into. An ordinary buffer is there for every turn; one that grows takes
+    /// of the `room` for what connections hold. Bytes that arrive make it grow, not bytes that are
     /// announced: it doubles when it is full.
     #[inline]
-    pub fn make_room(&mut self, pool: &mut Pool, free: usize) -> Room {
+    pub fn make_room(&mut self, pool: &mut Pool, room: usize) -> Room {
         if self.rx_start == self.rx.len() {
             self.rx.clear();
             self.rx_start = 0;
@@ -190,14 +203,11 @@ impl Connection {
         if self.rx_start == 0 && spare > 0 && self.rx.capacity() >= BUFFER_BYTES {
             return Room::Made;
         }
-        self.make_more_room(pool, free)
+        self.make_more_room(pool, room)
     }
 
-    fn make_more_room(&mut self, pool: &mut Pool, free: usize) -> Room {
+    fn make_more_room(&mut self, pool: &mut Pool, room: usize) -> Room {
         if self.rx.capacity() < BUFFER_BYTES {
-            if free < BUFFER_BYTES && pool.bytes() == 0 {
-                return Room::Missing(BUFFER_BYTES);
-            }
             let mut rx = pool.take();
             rx.extend_from_slice(&self.rx[self.rx_start..]);
             self.rx = rx;
@@ -213,12 +223,12 @@ impl Connection {
             return Room::Made;
         }
         let doubled = capacity * 2;
-        let wanted = if self.need > capacity + capacity / 4 {
+        let wanted = if self.awaits_value() {
             doubled.min(self.need)
         } else {
             doubled
         };
-        if free < wanted - capacity {
+        if room < wanted - capacity {
             return Room::Missing(wanted - capacity);
         }
         self.rx.reserve_exact(wanted - self.rx.len());
@@ -254,10 +264,16 @@ impl Connection {
                 0
             }
         };
+        self.note_progress(bytes, now_ms);
+        bytes
+    }
+
+    fn note_progress(&mut self, bytes: usize, now_ms: u64) {
         if bytes > 0 {
             self.progress_ms = now_ms;
+            let made_up_ms = bytes as u64 / PROGRESS_BYTES_PER_MS;
+            self.pace_ms = now_ms.min(self.pace_ms + made_up_ms);
         }
-        bytes
     }
 
     /// Receives once, into a buffer that is not its own.
@@ -286,33 +302,47 @@ impl Connection {
             Sent::All => {
                 pool.give(std::mem::take(&mut self.tx));
                 self.tx_sent = 0;
-                self.progress_ms = now_ms;
+                self.note_progress(waiting, now_ms);
                 Some(waiting)
             }
             Sent::Part(bytes) => {
                 self.tx_sent += bytes;
-                if bytes > 0 {
-                    self.progress_ms = now_ms;
-                }
+                self.note_progress(bytes, now_ms);
                 Some(bytes)
             }
             Sent::Failed => None,
         }
     }
 
-    /// Gives back the memory of an empty receive buffer; a small rest moves out of a large buffer if memory is `scarce`.
+    /// Gives back the memory of an empty receive buffer.
     #[inline]
-    pub fn trim(&mut self, pool: &mut Pool, scarce: bool) {
+    pub fn trim(&mut self, pool: &mut Pool) {
         let rest = self.rx.len() - self.rx_start;
         if rest == 0 {
             if self.rx.capacity() > 0 {
                 pool.give(std::mem::take(&mut self.rx));
             }
             self.rx_start = 0;
-        } else if scarce && rest < BUFFER_BYTES / 8 && self.rx.capacity() >= BUFFER_BYTES {
+        }
+    }
+
+    /// Moves what it holds into buffers of its size, where they are at least twice as large. What
+    /// is in them is copied, so that this is for when memory is scarce.
+    #[cold]
+    pub fn compact(&mut self, pool: &mut Pool) {
+        let rest = self.rx.len() - self.rx_start;
+        if rest <= BUFFER_BYTES / 2 && self.rx.capacity() >= BUFFER_BYTES {
             let small = self.rx[self.rx_start..].to_vec();
             pool.give(std::mem::replace(&mut self.rx, small));
             self.rx_start = 0;
+        }
+        let waiting = self.tx.len() - self.tx_sent;
+        if waiting > 0 && waiting <= self.tx.capacity() / 2 {
+            let small = self.tx[self.tx_sent..].to_vec();
+            pool.give(std::mem::replace(&mut self.tx, small));
+            self.tx_sent = 0;
+        } else if self.tx.capacity() > BUFFER_BYTES {
+            self.tx.shrink_to_fit();
         }
     }
 
@@ -339,10 +369,58 @@ impl Connection {
         self.reply_bytes_guess = Some(each.max(guess - guess / 4));
     }
 
-    /// Whether it holds a large buffer and has made no headway for too long to be let off while others starve.
-    pub fn is_stalled(&self, now_ms: u64) -> bool {
-        self.large_since_ms.is_some_and(|since_ms| {
-            now_ms - self.progress_ms >= STALLED_MS_MAX || now_ms - since_ms >= HELD_MS_MAX
-        })
+    /// Brings the budget up to date with the memory behind the connection.
+    #[inline]
+    pub fn recharge(&mut self, budget: &mut Budget) {
+        let charge = self.charge();
+        budget.recharge_held(self.counted, charge);
+        self.counted = charge;
+    }
+
+    /// Notes that it has got an answer, or everything that it was to be sent: what it holds from
+    /// here on it holds for something else.
+    #[inline]
+    pub fn end_hold(&mut self) {
+        self.held_since_ms = None;
+    }
+
+    /// Notes whether it holds memory, and from when on.
+    #[inline]
+    pub fn note_held(&mut self, now_ms: u64) {
+        if self.counted.bytes == 0 {
+            self.held_since_ms = None;
+        } else if self.held_since_ms.is_none() {
+            self.held_since_ms = Some(now_ms);
+            self.pace_ms = now_ms;
+        }
+    }
+
+    /// For how long it has held memory without enough progress, if it waits for its client: to
+    /// send the rest of a request, or to take replies. Nothing if it waits for this server.
+    pub fn stalled_ms(&self, now_ms: u64) -> Option<u64> {
+        let held_ms = now_ms.saturating_sub(self.held_since_ms?);
+        let has_unsent = !self.tx.is_empty();
+        let awaits_client = has_unsent || (self.window.is_none() && self.outing.is_none());
+        let stalled_ms = now_ms.saturating_sub(self.pace_ms);
+        let stalled_ms = stalled_ms.max(held_ms.saturating_sub(HELD_MS_MAX));
+        let is_idle = !self.queued && !self.is_served;
+        (awaits_client && is_idle).then_some(stalled_ms)
+    }
+
+    /// Notes that it has to wait for memory.
+    pub fn note_wait(&mut self, now_ms: u64) {
+        self.waits_since_ms.get_or_insert(now_ms);
+    }
+
+    /// Notes that it has the memory that it waited for, or waits no longer.
+    #[inline]
+    pub fn end_wait(&mut self) {
+        self.waits_since_ms = None;
+    }
+
+    /// Whether it has waited for memory for too long.
+    pub fn has_waited_enough(&self, now_ms: u64) -> bool {
+        let waited = |since_ms| now_ms.saturating_sub(since_ms) >= MEMORY_WAIT_MS_MAX;
+        self.waits_since_ms.is_some_and(waited)
     }
 }

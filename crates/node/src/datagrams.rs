@@ -3,7 +3,7 @@
 
 use arrayvec::ArrayVec;
 use glimmer_base::limits::{
-    BURST_CONNECTIONS_MAX, DATAGRAM_BURSTS_PER_TURN_MAX, REPLY_DATAGRAMS_MAX,
+    BUFFER_BYTES, BURST_CONNECTIONS_MAX, DATAGRAM_BURSTS_PER_TURN_MAX, REPLY_DATAGRAMS_MAX,
 };
 use glimmer_proto::Parser;
 use glimmer_proto::udp::{self as frame, HEADER_BYTES, PAYLOAD_BYTES};
@@ -204,6 +204,12 @@ impl Worker {
         let Some((id, _)) = frame::request(datagram) else {
             return;
         };
+        let rest = &datagram[member.at..];
+        if self.room() < rest.len() + BUFFER_BYTES {
+            self.burst.outs[index].clear();
+            self.burst.outs[index].extend_from_slice(TOO_LARGE);
+            return;
+        }
         let answer = Answer {
             door,
             peer: *self.inbox.peer(slot),
@@ -212,11 +218,11 @@ impl Worker {
         };
         let link = Link::Datagram(Box::new(answer));
         let mut connection = Connection::new(link, member.parser, self.now.ms);
-        connection.rx = self.pool.take();
-        connection.rx.extend_from_slice(&datagram[member.at..]);
+        connection.rx = rest.to_vec();
         connection.ended = true;
         connection.ask_owner = member.ask_owner;
         connection.queued = true;
+        connection.recharge(&mut self.budget);
         let key = self.connections.insert(connection);
         self.ready.push_back(key);
     }

@@ -63,6 +63,7 @@ mod owners;
 #[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
+mod relief;
 mod report;
 mod roster;
 #[cfg(not(loom))]

@@ -2,6 +2,9 @@
 
 use glimmer_base::limits::{BUFFER_BYTES, BUFFER_BYTES_KEPT_MAX, FREED_BYTES_HIGH};
 
+/// The turn has at least this part of the budget.
+const TURN_SHARE: usize = 2;
+
 /// Empty buffers. The one given back last is the next to be taken: it is still in the core's cache.
 pub(crate) struct Pool {
     buffers: Vec<Vec<u8>>,
@@ -81,8 +84,18 @@ impl Pool {
 }
 
 /// Bytes that a worker's buffers take, against what they may.
+///
+/// A part of the limit is kept for the turn: the buffers of one burst, and one reply of the largest
+/// item. Only the rest can be *held*, that is, stay with a connection from one turn to another
+/// because its client has yet to send or to take something. So however much is held, a client that
+/// sends a request at once and takes its reply at once is served at once.
 pub(crate) struct Budget {
     limit: usize,
+    /// What may be held.
+    held_max: usize,
+    /// Bytes that connections hold.
+    held: usize,
+    /// These, and what is kept of native clients.
     connections: Charge,
 }
 
@@ -95,11 +108,43 @@ pub(crate) struct Charge {
 }
 
 impl Budget {
-    pub fn new(limit: usize) -> Budget {
+    /// A budget of `limit` bytes, of which at least `turn_bytes` are for the turn.
+    pub fn new(limit: usize, turn_bytes: usize) -> Budget {
         Budget {
             limit,
+            held_max: limit - turn_bytes.max(limit / TURN_SHARE).min(limit),
+            held: 0,
             connections: Charge::default(),
         }
+    }
+
+    /// Brings the total up to date with a connection that held `before` and holds `after` now.
+    #[inline]
+    pub fn recharge_held(&mut self, before: Charge, after: Charge) {
+        self.held = self.held + after.bytes - before.bytes;
+        self.recharge(before, after);
+    }
+
+    /// Bytes that are held.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Bytes that may be held.
+    pub fn held_max(&self) -> usize {
+        self.held_max
+    }
+
+    /// Bytes that may still be held.
+    #[inline]
+    pub fn room(&self) -> usize {
+        self.held_max.saturating_sub(self.held)
+    }
+
+    /// Bytes that are held beyond what may be.
+    #[inline]
+    pub fn excess(&self) -> usize {
+        self.held.saturating_sub(self.held_max)
     }
 
     /// Brings the total up to date with one of them that took `before` and takes `after` now.
@@ -121,10 +166,10 @@ impl Budget {
         self.connections.bytes + elsewhere
     }
 
-    /// Whether less than half is free.
+    /// Whether more than half of what may be held is.
     #[inline]
-    pub fn is_scarce(&self, elsewhere: usize) -> bool {
-        self.used(elsewhere) > self.limit / 2
+    pub fn is_scarce(&self) -> bool {
+        self.held > self.held_max / 2
     }
 
     /// Bytes that are free when unused buffers and boxes take `elsewhere`.
@@ -137,6 +182,20 @@ impl Budget {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_the_budget_cannot_be_held() {
+        let mut budget = Budget::new(1000, 600);
+        assert_eq!(budget.room(), 400);
+        let held = Charge {
+            bytes: 450,
+            buffers: 1,
+        };
+        budget.recharge_held(Charge::default(), held);
+        assert_eq!((budget.room(), budget.excess()), (0, 50));
+        assert_eq!(budget.free(0), 550);
+        assert_eq!(Budget::new(1000, 10).held_max(), 500);
+    }
 
     #[test]
     fn a_pool_keeps_ordinary_buffers_up_to_its_bound() {

@@ -1,6 +1,6 @@
 //! Serving connections: receive, run the burst, send, and decide what each connection waits for next.
 
-use glimmer_base::limits::{BATCH_MAX, BUFFER_BYTES, BUFFER_BYTES_KEPT_MAX, BURST_CONNECTIONS_MAX};
+use glimmer_base::limits::{BATCH_MAX, BUFFER_BYTES, BURST_CONNECTIONS_MAX};
 
 use crate::burst::{Member, Source, Stop, Tools};
 use crate::connection::{ConnectionKey, Link, Room};
@@ -14,10 +14,18 @@ impl Worker {
     /// Serves the connections that have been ready for longest: receives from those that have nothing complete, executes what is complete, and
     /// sends once per connection.
     pub fn serve_burst(&mut self) {
+        let mut free = self.bytes_free();
         for _ in 0..BURST_CONNECTIONS_MAX {
-            let Some(key) = self.ready.pop_front() else {
+            let Some(&key) = self.ready.front() else {
                 break;
             };
+            // What cannot be executed in this burst is better left with the kernel.
+            let guess = self.guess_of(key);
+            if guess > free && !self.burst.members.is_empty() {
+                break;
+            }
+            free = free.saturating_sub(guess);
+            self.ready.pop_front();
             self.admit(key);
         }
         self.run_batches();
@@ -26,6 +34,16 @@ impl Worker {
         }
         self.burst.members.clear();
         self.burst.outs.clear();
+        self.bound_held();
+    }
+
+    /// Bytes that a connection's next reply is guessed to take.
+    #[inline]
+    fn guess_of(&self, key: ConnectionKey) -> usize {
+        let connection = self.connections.get(key);
+        connection.map_or(0, |connection| {
+            (connection.reply_bytes_guess).unwrap_or(self.reply_bytes_guess)
+        })
     }
 
     /// Executes what the burst's members have, until none is live any more.
@@ -38,7 +56,7 @@ impl Worker {
 
     /// Receives, if there is nothing to parse, and takes the connection into the burst if there is.
     fn admit(&mut self, key: ConnectionKey) {
-        let free = self.bytes_free();
+        let room = self.room();
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
@@ -51,33 +69,19 @@ impl Worker {
             self.settle(key);
             return;
         }
-        let guess = connection
-            .reply_bytes_guess
-            .unwrap_or(self.reply_bytes_guess);
-        let wanted = if guess > BUFFER_BYTES {
-            guess + self.reserve_bytes
-        } else {
-            guess
-        };
-        if free < wanted {
-            self.starve(key, wanted);
+        // One whose replies have been large waits until there is room for one more. Others do not
+        // wait: a turn has room for a reply of any size.
+        let guess = connection.reply_bytes_guess.unwrap_or(0);
+        let is_patient = guess > BUFFER_BYTES && !connection.has_waited_enough(self.now.ms);
+        if is_patient && room < guess && !self.claim(key, guess) {
+            self.starve(key, guess);
             return;
         }
-        if !connection.has_input() {
-            match connection.make_room(&mut self.pool, free) {
-                Room::Made => {}
-                Room::Missing(_) if connection.awaits_value() => {
-                    connection.refuse_value();
-                    self.is_short = true;
-                    self.tally.values_refused += 1;
-                }
-                Room::Missing(bytes) => {
-                    self.starve(key, bytes);
-                    return;
-                }
-            }
+        if !self.connections[key].has_input() && !self.make_room(key) {
+            return;
         }
         let connection = &mut self.connections[key];
+        connection.end_wait();
         if !connection.has_input() {
             self.tally.bytes_read += connection.receive(self.now.ms) as u64;
         }
@@ -85,6 +89,7 @@ impl Worker {
             if let Some(guest) = connection.guest() {
                 guest.note_input(self.now.ms);
             }
+            connection.is_served = true;
             let tx = std::mem::take(&mut connection.tx);
             self.burst.members.push(Member::new(key, connection));
             self.burst.outs.push(if tx.capacity() > 0 {
@@ -93,16 +98,50 @@ impl Worker {
                 self.pool.take()
             });
         } else {
-            let scarce = self.is_scarce();
-            self.connections[key].trim(&mut self.pool, scarce);
+            connection.trim(&mut self.pool);
             self.settle(key);
         }
+    }
+
+    /// Makes room for a connection to receive into. If there is none it waits for it, or it has
+    /// waited enough: then the value that it sends is refused, or it is closed. Returns whether it
+    /// goes on.
+    fn make_room(&mut self, key: ConnectionKey) -> bool {
+        let room = self.room();
+        let connection = &mut self.connections[key];
+        let Room::Missing(bytes) = connection.make_room(&mut self.pool, room) else {
+            if connection.rx.capacity() > BUFFER_BYTES {
+                // Others of the burst may want to grow as well.
+                connection.recharge(&mut self.budget);
+            }
+            return true;
+        };
+        if self.claim(key, bytes) {
+            let room = self.room();
+            let connection = &mut self.connections[key];
+            connection.make_room(&mut self.pool, room);
+            connection.recharge(&mut self.budget);
+            return true;
+        }
+        let connection = &mut self.connections[key];
+        if !connection.has_waited_enough(self.now.ms) {
+            self.starve(key, bytes);
+            return false;
+        }
+        if connection.awaits_value() {
+            connection.refuse_value();
+            self.tally.values_refused += 1;
+            return true;
+        }
+        self.tally.stalled_kicks += 1;
+        self.close(key);
+        false
     }
 
     /// Runs one batch of requests whose replies are guessed to take `guess` bytes each at most. Takes and returns the bytes of replies in the burst.
     fn run_batch(&mut self, guess: usize, reply_bytes_before: usize) -> usize {
         let free = self.bytes_free().saturating_sub(reply_bytes_before);
-        if free < guess {
+        if free < guess && reply_bytes_before > 0 {
             self.burst.stop_above(free, self.reply_bytes_guess);
             return reply_bytes_before;
         }
@@ -144,13 +183,13 @@ impl Worker {
 
     /// Puts a member's state back into its connection, and sends its replies.
     fn dismiss(&mut self, index: usize) {
-        let scarce = self.is_scarce();
         let member = &mut self.burst.members[index];
         let Source::Connection(key) = member.source else {
             unreachable!("datagrams have bursts of their own");
         };
         let (stop, report) = (member.stop, member.report.take());
         let connection = &mut self.connections[key];
+        connection.is_served = false;
         connection.parser = member.parser;
         connection.rx_start = member.at;
         connection.ask_owner = member.ask_owner;
@@ -172,7 +211,10 @@ impl Worker {
         if let Some(guest) = connection.guest() {
             guest.note(activity);
         }
-        connection.trim(&mut self.pool, scarce);
+        connection.trim(&mut self.pool);
+        if member.requests > 0 {
+            connection.end_hold();
+        }
         let replies = std::mem::take(&mut self.burst.outs[index]);
         connection.note_reply_bytes(replies.len() / (member.requests as usize).max(1));
         match member.window.take() {
@@ -236,6 +278,7 @@ impl Worker {
 
     /// Decides what a connection waits for: its next turn, the poller, a window, or nothing any more.
     pub fn settle(&mut self, key: ConnectionKey) {
+        let is_scarce = self.budget.is_scarce();
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
@@ -247,20 +290,20 @@ impl Worker {
             connection.queued = true;
             self.ready.push_back(key);
         }
-        let charge = connection.charge();
-        self.budget.recharge(connection.counted, charge);
-        connection.counted = charge;
-        // Unsent replies count as large however few: they stay until the client takes them.
-        let is_large = charge.bytes > BUFFER_BYTES_KEPT_MAX || !connection.tx.is_empty();
-        connection.large_since_ms =
-            is_large.then(|| connection.large_since_ms.unwrap_or(self.now.ms));
+        if is_scarce && !connection.queued {
+            connection.compact(&mut self.pool);
+        }
+        connection.recharge(&mut self.budget);
+        connection.note_held(self.now.ms);
     }
 
     /// Sets a connection aside until so many bytes of memory are free.
     fn starve(&mut self, key: ConnectionKey, bytes: usize) {
         self.pool.clear();
         self.is_short = true;
-        self.connections[key].queued = true;
+        let connection = &mut self.connections[key];
+        connection.queued = true;
+        connection.note_wait(self.now.ms);
         self.starved.push_back((key, bytes));
     }
 
@@ -269,7 +312,7 @@ impl Worker {
         let Some(connection) = self.connections.remove(key) else {
             return;
         };
-        self.budget.recharge(connection.counted, Charge::default());
+        (self.budget).recharge_held(connection.counted, Charge::default());
         self.pool.give(connection.rx);
         self.pool.give(connection.tx);
         match &connection.link {
@@ -296,9 +339,5 @@ impl Worker {
             self.burst.recycle(window);
         }
         self.listen_again();
-    }
-
-    fn is_scarce(&self) -> bool {
-        self.budget.is_scarce(self.pool.bytes() + self.port.bytes)
     }
 }

@@ -66,12 +66,12 @@ pub(crate) struct Worker {
     pub budget: Budget,
     /// Bytes of the largest replies of late, on average over a batch: a guess at the next ones.
     pub reply_bytes_guess: usize,
-    /// Bytes of the budget that are left to connections whose replies are small.
-    pub reserve_bytes: usize,
     /// Somebody goes without memory.
     pub is_short: bool,
     /// When it was last looked for somebody who holds memory without headway, in milliseconds since the epoch.
     pub searched_ms: u64,
+    /// When it was last looked in vain for somebody to close because too much was held.
+    pub shed_ms: u64,
     pub tally: Tally,
     pub now: Moment,
     /// When timers were last looked at, in milliseconds since the epoch.
@@ -144,6 +144,7 @@ impl Worker {
         self.port.ship();
         self.port.wake_peers();
         self.serve_boxless();
+        self.bound_held();
         if self.now.ms - self.ticked_ms >= TICK.as_millis() as u64 {
             self.tick();
         }
@@ -167,6 +168,7 @@ impl Worker {
             || self.crawl.is_some()
             || self.watches_datagrams()
             || (self.has_more_to_accept() && !self.deaf)
+            || self.can_relieve()
     }
 
     /// Whether another thread has put something where this one looks.
@@ -205,6 +207,11 @@ impl Worker {
         self.budget.free(self.pool.bytes() + self.port.bytes)
     }
 
+    /// Bytes that connections may still hold.
+    pub fn room(&self) -> usize {
+        self.budget.room()
+    }
+
     /// Takes what came over the mesh: executes others' requests and joins the replies to its own.
     fn take_parcels(&mut self) {
         if self.shared.is_alone() {
@@ -215,6 +222,7 @@ impl Worker {
             engine,
             connections,
             pool,
+            budget,
             moved,
             now,
             shared,
@@ -243,6 +251,7 @@ impl Worker {
                 if window.is_complete() || connection.tx.len() >= REPLY_BYTES_HIGH {
                     moved.push(ticket.connection);
                 }
+                connection.recharge(budget);
             }
         });
         self.port.wake_peers();

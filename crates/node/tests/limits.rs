@@ -188,35 +188,33 @@ fn a_length_of_two_gigabytes_costs_nothing() {
     assert!(total(&node).buffer_bytes < 600_000);
 }
 
-/// More values announced than the budget has room for: some are refused with memcached's line, none is lost silently, and all of the refused
-/// ones' bytes are swallowed.
+/// More values announced than the budget has room for: some are stored, others are refused with memcached's line, or their clients are closed because they hold
+/// memory and do not go on. All of the refused ones' bytes are swallowed.
 #[test]
-fn values_beyond_the_budget_are_refused() {
+fn values_beyond_the_budget_are_refused_or_give_way() {
     let node = start(1, Habits::EREW);
     let value = vec![b'x'; VALUE_BYTES];
     let mut clients: Vec<Client> = (0..40)
         .map(|index| {
             let mut client = Client::connect(&node);
             client.send(format!("set key{index} 0 0 {VALUE_BYTES}\r\n"));
-            client.send(&value[..VALUE_BYTES - 1]);
+            // It may be closed meanwhile.
+            let _ = client.stream.write_all(&value[..VALUE_BYTES - 1]);
             client
         })
         .collect();
-    let (mut stored, mut refused) = (0, 0);
+    let (mut stored, mut refused, mut closed) = (0, 0, 0);
     // The last byte of each value comes only when all but the last of every value were sent.
     for client in &mut clients {
         match client.try_ask("x\r\n").as_str() {
             "STORED\r\n" => stored += 1,
             "SERVER_ERROR out of memory storing object\r\n" => refused += 1,
-            // Held a large buffer too long while others starved.
-            "" => {}
+            "" => closed += 1,
             other => panic!("{other:?}"),
         }
     }
-    assert!(
-        stored > 0 && refused > 0,
-        "{stored} stored, {refused} refused"
-    );
+    assert!(stored > 0, "{refused} refused, {closed} closed");
+    assert!(refused + closed > 0, "{stored} stored");
     clients.retain_mut(|client| client.try_ask("mn\r\n") == "MN\r\n");
     assert!(
         clients.len() >= stored + refused,
