@@ -123,6 +123,51 @@ fn memory_counts_what_our_server_keeps() {
     assert!(figure("rss_peak_bytes") < (32 + 32) << 20, "{row}");
 }
 
+/// Four times as many blocks as fit, so that each server answers some reads and not all.
+#[test]
+fn hit_ratio_replays_a_trace_of_block_storage_against_servers() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("blocks.csv");
+    let file = file.to_str().unwrap();
+    let table = bench(&[
+        "hit-ratio",
+        "--trace-file",
+        file,
+        "--block-storage",
+        "--requests",
+        "5k",
+        "-m",
+        "16",
+        "--peers",
+        "none",
+    ]);
+    let row = table
+        .lines()
+        .find(|line| line.contains("glimmer 0"))
+        .unwrap();
+    let share = row
+        .split('|')
+        .nth(2)
+        .and_then(|cell| cell.split('%').next());
+    let share: f64 = share.unwrap().trim().parse().unwrap();
+    assert!(share > 2.0 && share < 50.0, "{table}");
+    assert!(table.contains("5000 reads"), "{table}");
+    // The same trace again, as a recorded one.
+    let again = bench(&[
+        "hit-ratio",
+        "--trace-file",
+        file,
+        "-m",
+        "64",
+        "--peers",
+        "none",
+    ]);
+    assert!(
+        again.contains("-m 64") && again.contains("5000 reads"),
+        "{again}"
+    );
+}
+
 #[test]
 fn hit_ratio_prints_a_table_of_every_rule() {
     let small = [

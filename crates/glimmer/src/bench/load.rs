@@ -15,7 +15,7 @@ use glimmer_loadgen::{
 };
 use serde::Serialize;
 
-pub use arguments::Arguments;
+pub use arguments::{Arguments, TraceFormat};
 use arguments::{ArrivalLaw, Length};
 use watch::Watch;
 

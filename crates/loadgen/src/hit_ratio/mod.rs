@@ -2,6 +2,7 @@
 
 pub mod ours;
 pub mod reference;
+pub mod replayed;
 pub mod trace;
 
 use std::{

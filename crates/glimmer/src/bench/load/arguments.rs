@@ -212,6 +212,10 @@ pub enum TraceFormat {
     OracleGeneral,
     /// libCacheSim's CSV: time,object,size
     Csv,
+    /// Alibaba's block traces: device,R or W,offset,length,microseconds
+    Alibaba,
+    /// MSR Cambridge's block traces: time,host,disk,Read or Write,offset,length,response
+    Msr,
 }
 
 impl From<TraceFormat> for Format {
@@ -220,6 +224,8 @@ impl From<TraceFormat> for Format {
             TraceFormat::Twitter => Format::Twitter,
             TraceFormat::OracleGeneral => Format::OracleGeneral,
             TraceFormat::Csv => Format::Csv,
+            TraceFormat::Alibaba => Format::Alibaba,
+            TraceFormat::Msr => Format::Msr,
         }
     }
 }

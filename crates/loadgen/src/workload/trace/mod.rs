@@ -1,5 +1,6 @@
 //! Recorded requests: files as they are published, read as a stream.
 
+mod block_storage;
 mod libcachesim;
 mod replay;
 mod twitter;
@@ -13,9 +14,11 @@ use std::{
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+pub use block_storage::BlockStorage;
 pub use replay::Replay;
 
 use super::Verb;
+use block_storage::{ALIBABA, MSR};
 
 /// Bytes read from a file at a time.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -47,10 +50,15 @@ pub enum Format {
     OracleGeneral,
     /// libCacheSim's CSV: time, object, size and perhaps more; a header line may name and order the columns.
     Csv,
+    /// Alibaba's block traces (Li et al., IISWC 2020): `device,R or W,offset,length,microseconds` on each line.
+    Alibaba,
+    /// MSR Cambridge's block traces (Narayanan et al., FAST 2008): `time,host,disk,Read or Write,offset,length,response` on each line.
+    Msr,
 }
 
 impl Format {
-    /// What the file's name says: `.csv` may be either text form and is told apart by its number of fields.
+    /// What the file's name and its first line say. The text forms are told apart by their number of
+    /// fields, and those of block storage by the field that says whether a block is read or written.
     pub fn guess(file: &Path) -> Result<Format> {
         let name = file
             .file_name()
@@ -81,16 +89,22 @@ impl Format {
             "{}: no line with commas; say --trace-format",
             file.display()
         );
-        let commas = line.iter().filter(|&&byte| byte == b',').count();
-        Ok(if commas >= 6 {
-            Format::Twitter
-        } else {
-            Format::Csv
+        let fields: Vec<&[u8]> = line.split(|&byte| byte == b',').collect();
+        let is_access = |place: usize| {
+            let field = fields.get(place).map(|field| field.trim_ascii());
+            field.is_some_and(|field| matches!(field, b"R" | b"W" | b"Read" | b"Write"))
+        };
+        Ok(match fields.len() {
+            5 if is_access(1) => Format::Alibaba,
+            7 if is_access(3) => Format::Msr,
+            7.. => Format::Twitter,
+            _ => Format::Csv,
         })
     }
 
-    /// Whether the trace holds reads alone, and misses are to be written by whoever replays it.
-    pub fn reads_only(self) -> bool {
+    /// Whether what a read misses is to be written by the replay. Twitter's traces have the writes that
+    /// followed; a disk has every block.
+    pub fn sets_on_miss(self) -> bool {
         self != Format::Twitter
     }
 }
@@ -114,7 +128,7 @@ fn open(file: &Path) -> Result<File> {
 }
 
 impl Trace {
-    /// A trace in a file. Formats that record reads alone are replayed with a write of what was missed.
+    /// A trace in a file. Formats without the writes that follow misses are replayed with them.
     pub fn new(file: PathBuf, format: Option<Format>) -> Result<Trace> {
         let format = match format {
             Some(format) => format,
@@ -123,7 +137,7 @@ impl Trace {
         Ok(Trace {
             file,
             format,
-            set_on_miss: format.reads_only(),
+            set_on_miss: format.sets_on_miss(),
         })
     }
 
@@ -135,6 +149,8 @@ impl Trace {
             Format::Twitter => Box::new(twitter::records(input, name)),
             Format::OracleGeneral => Box::new(libcachesim::binary(input, name)),
             Format::Csv => Box::new(libcachesim::text(input, name)?),
+            Format::Alibaba => Box::new(block_storage::records(input, name, ALIBABA)),
+            Format::Msr => Box::new(block_storage::records(input, name, MSR)),
         })
     }
 }
@@ -145,4 +161,31 @@ fn number(key: &[u8]) -> u64 {
         .ok()
         .and_then(|key| key.parse().ok());
     digits.unwrap_or_else(|| glimmer_base::Seed(0).keyhash(key).0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_format_is_known_by_its_first_line() {
+        let directory = tempfile::tempdir().unwrap();
+        for (line, format) in [
+            ("0,q:q:1,17,213,4,get,0", Format::Twitter),
+            ("1,42,4096", Format::Csv),
+            ("time,object,size", Format::Csv),
+            ("1,42,4096,-1,7", Format::Csv),
+            ("419,W,8792731648,16384,1577808144360767", Format::Alibaba),
+            (
+                "128166372003061629,hm,0,Read,383496192,32768,413",
+                Format::Msr,
+            ),
+        ] {
+            let file = directory.path().join("trace.csv");
+            std::fs::write(&file, format!("{line}\n")).unwrap();
+            assert_eq!(Format::guess(&file).unwrap(), format, "{line}");
+            let trace = Trace::new(file, None).unwrap();
+            assert_eq!(trace.set_on_miss, format != Format::Twitter);
+        }
+    }
 }
