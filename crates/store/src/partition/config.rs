@@ -78,8 +78,10 @@ impl std::error::Error for ConfigError {}
 const LOG_UNIT_WORDS: usize = if cfg!(any(loom, miri)) { 1 } else { 512 };
 /// A log that holds nothing: a page, or as many words as an item has at least.
 const UNUSED_LOG_WORDS: usize = if cfg!(any(loom, miri)) { 2 } else { 512 };
-/// The small log takes only items of which it can hold this many.
-const SMALL_LOG_ITEMS_MIN: usize = 16;
+/// The small log takes only items of which it can hold this many; larger ones go to the main log,
+/// where those that are asked for once push out what is read. With 8, a log of 10 MiB, as partitions
+/// of small stores have them, takes values up to 128 KiB.
+const SMALL_LOG_ITEMS_MIN: usize = 8;
 /// Below this many words a small log is not worth having.
 const SMALL_LOG_WORDS_MIN: usize = if cfg!(any(loom, miri)) {
     16
