@@ -20,9 +20,11 @@ use crate::servers::Kind;
 
 /// Addresses that hostile clients come from, where they come from many.
 const ADDRESSES: usize = 200;
-/// Clients that write before their answers are taken.
-const WRITES: usize = 64;
-/// Between two such bursts of one address.
+/// Clients of one address that write before their answers are taken.
+const WRITES: usize = 16;
+/// Addresses between two pauses. More would drown the server in datagrams, which is another attack.
+const ADDRESSES_AT_ONCE: usize = 4;
+/// A pause.
 const PAUSE: Duration = Duration::from_millis(2);
 /// Visits of a well-behaved client that does not stay.
 const VISITS: u64 = 50;
@@ -99,10 +101,13 @@ impl Scenario for NativeWriters {
             .map(|number| Writers::open(server, number))
             .collect::<Result<Vec<_>>>()?;
         while !stop.load(Relaxed) {
-            for writers in &mut writers {
-                writers.write()?;
+            for some in writers.chunks_mut(ADDRESSES_AT_ONCE) {
+                some.iter_mut().try_for_each(Writers::write)?;
+                std::thread::sleep(PAUSE);
+                if stop.load(Relaxed) {
+                    break;
+                }
             }
-            std::thread::sleep(PAUSE);
         }
         let sum = |of: fn(&Writers) -> u64| writers.iter().map(of).sum::<u64>();
         Ok(format!(

@@ -79,6 +79,11 @@ impl Digests {
     }
 }
 
+const _: () = assert!(
+    NATIVE_DIGESTS_MAX.is_multiple_of(WAYS) && NATIVE_DIGESTS_MAX >= WAYS,
+    "there are whole sets"
+);
+
 #[cfg(test)]
 mod tests {
     use super::*;
