@@ -47,8 +47,8 @@ impl Figure for LongestRequest {
             here: "One partition of 1 GiB, without sockets and protocol. It is filled with items of 16-byte keys and 32-byte values until \
                    one has to leave or is refused, and every item is read once, so that an eviction rule finds all of them in use. Then \
                    10 million requests are timed one by one: sets of new keys and gets of random ones, in turn. What is shown is CPU time of \
-                   the thread, so that what else the machine does meanwhile does not count; the time by the clock is in the data. Median of \
-                   five runs, each of which takes the longest request.",
+                   the thread, so that what else the machine does meanwhile does not count; the time by the clock is in the data. Each run \
+                   takes the longest request, and of several runs the median counts; interrupts that come in the middle of a request are in it.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 1,
