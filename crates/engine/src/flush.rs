@@ -1,14 +1,27 @@
 //! `flush_all`: one clock that every worker looks at before each batch.
 //!
-//! A flush is not carried to the partitions. It raises a number; whoever next works on a partition
-//! finds that the partition has seen fewer flushes and catches up first
+//! A flush is not carried to the partitions. It raises a number. A worker that enters a partition
+//! which has seen fewer flushes has it catch up first
 //! ([`Owner::enter`](glimmer_store::partition::Owner::enter)). A reader on another core that finds
 //! the same asks the owner. So a flush costs nothing until a partition is used, and no request that
 //! arrives after the flush was acknowledged sees an older item: the number was raised before.
+//!
+//! # A delayed flush is counted by every worker that looks after it is due
+//!
+//! Otherwise a worker could store an item, acknowledge it, and have the flush take it away. A flush
+//! that comes due moves from one word to the other: it stops being pending, and it is counted. All
+//! changes are made under one lock, and a flush is counted before it stops being pending, with a
+//! release store. A worker loads the pending flush first, with acquire:
+//!
+//! - If the flush is there and due, the worker takes the lock and records it, if nobody else has.
+//! - If the flush is gone, the load synchronises with the store that took it away, and the worker's
+//!   load of the number sees the flush counted.
+//!
+//! A worker takes the lock only when a flush is due. `tests/loom_flush.rs` checks this.
 
 use glimmer_base::Moment;
-use glimmer_base::sync::AtomicU64;
-use glimmer_base::sync::Ordering::SeqCst;
+use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
+use glimmer_base::sync::{AtomicU64, Mutex, lock, weakened};
 
 /// When flushes are due.
 #[derive(Default)]
@@ -18,44 +31,75 @@ pub struct FlushClock {
     /// When the next one is due, in milliseconds since the epoch; zero for never. A new one
     /// replaces it, as in memcached.
     pending_ms: AtomicU64,
+    /// Held by the one thread that changes these words.
+    changing: Mutex<()>,
 }
 
 impl FlushClock {
     /// Makes a flush due at a time; at once if that is not in the future.
     pub fn set(&self, now: Moment, at_ms: u64) {
-        // One that has come due but that nobody has looked for yet is not undone by a new one.
-        self.due(now);
+        let changing = lock(&self.changing);
+        // A flush that has come due, and that no worker has looked for yet, still happens.
+        self.record(now);
         if at_ms <= now.ms {
-            self.pending_ms.store(0, SeqCst);
-            self.done.fetch_add(1, SeqCst);
+            self.count();
+            self.pending_ms.store(0, Release);
         } else {
-            self.pending_ms.store(at_ms, SeqCst);
+            self.pending_ms.store(at_ms, Release);
         }
+        drop(changing);
     }
 
     /// How many flushes are due by now.
     #[inline]
     pub fn due(&self, now: Moment) -> u64 {
-        let pending = self.pending_ms.load(SeqCst);
-        if pending != 0
-            && pending <= now.ms
-            && self
-                .pending_ms
-                .compare_exchange(pending, 0, SeqCst, SeqCst)
-                .is_ok()
-        {
-            self.done.fetch_add(1, SeqCst);
+        let weak = weakened("flush_acquire_load");
+        let pending_ms = self.pending_ms.load(if weak { Relaxed } else { Acquire });
+        if is_due(pending_ms, now) {
+            self.come_due(now);
         }
-        self.done.load(SeqCst)
+        self.done.load(Relaxed)
+    }
+
+    #[cold]
+    fn come_due(&self, now: Moment) {
+        let changing = lock(&self.changing);
+        self.record(now);
+        drop(changing);
+    }
+
+    /// Counts the pending flush if it is due. The caller has the lock.
+    fn record(&self, now: Moment) {
+        if !is_due(self.pending_ms.load(Relaxed), now) {
+            return;
+        }
+        if weakened("flush_counted_first") {
+            self.pending_ms.store(0, Release);
+            self.count();
+        } else {
+            self.count();
+            let weak = weakened("flush_release_store");
+            self.pending_ms
+                .store(0, if weak { Relaxed } else { Release });
+        }
+    }
+
+    /// Counts a flush. The caller has the lock.
+    fn count(&self) {
+        self.done.store(self.done.load(Relaxed) + 1, Relaxed);
     }
 
     /// How many flushes have been carried out or begun; for figures, which have no time.
     pub fn done(&self) -> u64 {
-        self.done.load(SeqCst)
+        self.done.load(Relaxed)
     }
 }
 
-#[cfg(test)]
+fn is_due(pending_ms: u64, now: Moment) -> bool {
+    pending_ms != 0 && pending_ms <= now.ms
+}
+
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

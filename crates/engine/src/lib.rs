@@ -22,6 +22,7 @@ mod tally;
 
 pub use build::{Spread, build, partitions};
 pub use execute::Uniques;
+pub use flush::FlushClock;
 pub use glimmer_store::partition::{Departed, Departures};
 pub use job::{
     Counts, Done, Engine, Figures, Glimpse, Job, ListCursor, ListScope, Listed, PageReport, Place,
