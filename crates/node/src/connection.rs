@@ -424,3 +424,45 @@ impl Connection {
         self.waits_since_ms.is_some_and(waited)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glimmer_proto::{Accepts, Limits};
+    use std::net::SocketAddr;
+
+    /// One that has held memory since 1,000 ms.
+    fn holder() -> Connection {
+        let peer: SocketAddr = "127.0.0.1:1".parse().unwrap();
+        let answer = Answer {
+            door: 0,
+            peer: peer.into(),
+            id: 0,
+            reply: Vec::new(),
+        };
+        let limits = Limits {
+            item_bytes_max: 1 << 20,
+        };
+        let parser = Parser::accepting(Accepts::Any, limits);
+        let mut holder = Connection::new(Link::Datagram(Box::new(answer)), parser, 0);
+        holder.counted.bytes = 100;
+        holder.note_held(1_000);
+        holder
+    }
+
+    #[test]
+    fn a_byte_now_and_then_is_no_progress() {
+        let (mut slow, mut fast) = (holder(), holder());
+        for ms in 1_001..=10_000 {
+            if ms % 1_000 == 0 {
+                slow.note_progress(1, ms);
+            }
+            fast.note_progress(PROGRESS_BYTES_PER_MS as usize, ms);
+        }
+        assert_eq!(slow.stalled_ms(10_000), Some(9_000));
+        assert_eq!(fast.stalled_ms(10_000), Some(0));
+        assert_eq!(fast.stalled_ms(10_007), Some(7));
+        fast.queued = true;
+        assert_eq!(fast.stalled_ms(10_007), None, "it waits for this server");
+    }
+}

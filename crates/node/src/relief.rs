@@ -111,6 +111,11 @@ impl Worker {
     pub fn relieve(&mut self) {
         let is_due = self.now.ms - self.searched_ms >= self.patience_ms().min(SHORT_TICK_MS);
         let (wanted, room) = (self.bytes_wanted(), self.room());
+        // Parcels need memory of the turn, which boxes and what is held share.
+        let room = match self.port.has_unfinished() {
+            true => room.min(self.bytes_free()),
+            false => room,
+        };
         if room < wanted && is_due {
             let patience_ms = self.patience_ms();
             self.searched_ms = self.now.ms;

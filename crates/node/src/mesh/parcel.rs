@@ -242,6 +242,11 @@ impl Parcel {
         sights
     }
 
+    /// Frees the memory of this trip's replies, which have been unpacked.
+    pub fn free_replies(&mut self) {
+        self.replies = Vec::new();
+    }
+
     /// Makes the box ready for other requests; keeps at most `bytes_kept` of each buffer.
     pub fn reset(&mut self, bytes_kept: usize) {
         self.crossings.clear();

@@ -273,6 +273,7 @@ impl Port {
             self.peer(worker).free.push(parcel);
             self.has_freed = true;
         } else {
+            parcel.free_replies();
             parcel.recharge(&mut self.bytes);
             self.unfinished.push_back((worker, parcel));
         }
