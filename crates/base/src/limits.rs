@@ -205,7 +205,8 @@ pub const BUCKETS_ADDED_PER_STORE_MAX: usize = 4;
 /// The same in store mode, where a store that finds no slot is refused.
 pub const BUCKETS_ADDED_FOR_ROOM_MAX: usize = 32;
 
-/// Partitions of one store at most: the keyhash gives 16 bits to the partition.
+/// Partitions of one store at most: the keyhash gives 16 bits to the partition. With the most that
+/// one partition can address, this bounds `-m`; a server that is given more does not start.
 pub const PARTITIONS_MAX: usize = 1 << 12;
 
 /// Worker threads at most.

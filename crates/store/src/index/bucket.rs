@@ -40,6 +40,14 @@ pub const BUCKET_ENTRIES: usize = if cfg!(loom) { 5 } else { 15 };
 /// The part of a bucket's first word that is the version.
 const VERSION: u64 = u32::MAX as u64;
 
+/// Most buckets of one index. A bucket keeps the number of another one, plus one, in half a word.
+pub const BUCKETS_MAX: usize = u32::MAX as usize;
+
+const _: () = assert!(
+    BUCKETS_MAX as u64 == VERSION,
+    "the largest number, plus one, fits in the half of the head that the version leaves"
+);
+
 /// See the module's text. Under EREW versions are not touched.
 #[cfg_attr(not(any(loom, miri)), repr(C, align(128)))]
 #[cfg_attr(any(loom, miri), repr(C))]

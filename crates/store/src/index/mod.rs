@@ -7,7 +7,7 @@ pub mod cuckoo;
 mod entry;
 mod tags;
 
-pub use bucket::{BUCKET_ENTRIES, Bucket};
+pub use bucket::{BUCKET_ENTRIES, BUCKETS_MAX, Bucket};
 pub use entry::{Entry, LogId};
 
 use glimmer_base::sync::AtomicU64;

@@ -61,7 +61,7 @@ impl fmt::Display for ConfigError {
             ),
             ConfigError::TooLarge { memory_bytes } => write!(
                 f,
-                "a table of {memory_bytes} bytes is larger than the {} bytes that its index reaches: more workers (-t) make more tables",
+                "a table of {memory_bytes} bytes is larger than the {} bytes that its index can address: split it into more tables",
                 Memc3Config::MEMORY_BYTES_MAX
             ),
             ConfigError::Memory(error) => {

@@ -4,6 +4,7 @@ use super::Shared;
 use super::ages::SharedAges;
 use crate::evict::Evict;
 use crate::heap::{CircularLog, Geometry};
+use crate::index::BUCKETS_MAX;
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::memory::{HUGE_PAGE, PagePolicy, ZeroedSlice};
 use crossbeam_utils::CachePadded;
@@ -48,6 +49,13 @@ pub enum ConfigError {
         /// Bytes of the largest item.
         item_bytes_max: usize,
     },
+    /// The memory is larger than the index can address.
+    TooLarge {
+        /// Bytes of the memory.
+        memory_bytes: usize,
+        /// Most bytes of one partition.
+        most: usize,
+    },
     /// There is no bucket.
     NoBuckets,
     /// The kernel refused.
@@ -63,6 +71,10 @@ impl fmt::Display for ConfigError {
             } => write!(
                 f,
                 "a log of {log_bytes} bytes cannot hold two items of {item_bytes_max} bytes: more memory (-m) or a smaller item limit (-I) is needed"
+            ),
+            ConfigError::TooLarge { memory_bytes, most } => write!(
+                f,
+                "a partition of {memory_bytes} bytes is larger than the {most} bytes that its index can address: split it into more partitions"
             ),
             ConfigError::NoBuckets => write!(f, "an index needs at least one bucket"),
             ConfigError::Memory(error) => {
@@ -90,9 +102,22 @@ const SMALL_LOG_WORDS_MIN: usize = if cfg!(any(loom, miri)) {
 };
 
 impl PartitionConfig {
+    /// Most bytes of one partition, log and index together: all of them could be buckets.
+    pub const MEMORY_BYTES_MAX: usize = BUCKETS_MAX * 8 * BUCKET_WORDS;
+
     pub(super) fn build<E: Evict>(&self) -> Result<Shared, ConfigError> {
         if self.main_buckets == 0 {
             return Err(ConfigError::NoBuckets);
+        }
+        let spares = self.spare_buckets.min(self.main_buckets);
+        let index_bytes =
+            (self.main_buckets.saturating_add(spares)).saturating_mul(8 * BUCKET_WORDS);
+        let memory_bytes = self.log_bytes.saturating_add(index_bytes);
+        if memory_bytes > Self::MEMORY_BYTES_MAX {
+            return Err(ConfigError::TooLarge {
+                memory_bytes,
+                most: Self::MEMORY_BYTES_MAX,
+            });
         }
         let words = self.log_bytes / 8 / LOG_UNIT_WORDS * LOG_UNIT_WORDS;
         let small_words =
@@ -107,8 +132,7 @@ impl PartitionConfig {
             true => self.item_bytes_max / 8,
             false => self.item_bytes_max.max(KEY_BYTES_MAX + 32).div_ceil(8),
         };
-        let spares = self.spare_buckets.min(self.main_buckets);
-        let index_words = (self.main_buckets + spares) * BUCKET_WORDS;
+        let index_words = index_bytes / 8;
         let words = |words: usize, pages: PagePolicy| {
             ZeroedSlice::within(words, pages, self.numa_node).map_err(ConfigError::Memory)
         };
@@ -153,6 +177,12 @@ impl PartitionConfig {
     }
 }
 
+const _: () = assert!(
+    (PartitionConfig::MEMORY_BYTES_MAX as u64 / 8 + 1).next_power_of_two()
+        <= (1 << Geometry::OFFSET_BITS_MAX) / Geometry::LAPS_MIN,
+    "the offsets of the longest log have room for the laps"
+);
+
 impl Default for PartitionConfig {
     /// 64 MiB of log with an index for items of about 64 bytes.
     fn default() -> Self {
@@ -166,6 +196,38 @@ impl Default for PartitionConfig {
             pages: PagePolicy::default(),
             numa_node: None,
             seed: Seed(0),
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, miri))))]
+mod tests {
+    use super::*;
+    use crate::evict::{Fifo, S3Fifo};
+
+    #[test]
+    fn a_partition_that_its_index_cannot_address_is_refused_before_it_is_allocated() {
+        let most = PartitionConfig::MEMORY_BYTES_MAX;
+        let index = |main_buckets, spare_buckets| PartitionConfig {
+            main_buckets,
+            spare_buckets,
+            ..PartitionConfig::default()
+        };
+        let default = PartitionConfig::default();
+        let buckets = default.main_buckets + default.spare_buckets;
+        let log = PartitionConfig {
+            log_bytes: most - buckets * 8 * BUCKET_WORDS + 1,
+            ..default
+        };
+        for config in [
+            log,
+            index(1 << 32, 0),
+            index(1 << 31, 1 << 31),
+            index(usize::MAX, 1),
+        ] {
+            let refused = |error| matches!(error, Some(ConfigError::TooLarge { .. }));
+            assert!(refused(config.build::<Fifo>().err()), "{config:?}");
+            assert!(refused(config.build::<S3Fifo>().err()), "{config:?}");
         }
     }
 }

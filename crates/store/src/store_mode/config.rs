@@ -2,6 +2,7 @@
 
 use super::Shared;
 use crate::heap::segregated_fits::{HEAP_WORDS_MAX, Space};
+use crate::index::BUCKETS_MAX;
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::memory::{HUGE_PAGE, PagePolicy, ZeroedSlice};
 use crate::partition::ConfigError;
@@ -35,7 +36,8 @@ impl StoreConfig {
     /// The paper's share of spare buckets.
     pub const SPARE_PERCENT_DEFAULT: usize = 10;
     /// Most bytes of one partition.
-    pub const BYTES_MAX: usize = HEAP_WORDS_MAX / 64 * 65 * 8;
+    pub const BYTES_MAX: usize =
+        HEAP_WORDS_MAX / Self::WORDS_PER_NOTE * (Self::WORDS_PER_NOTE + 1) * 8;
 
     /// The writer notes a bit for every word of the heap.
     const WORDS_PER_NOTE: usize = 64;
@@ -44,6 +46,12 @@ impl StoreConfig {
     const ROOTS_SHARE: usize = 256;
 
     pub(super) fn build(&self) -> Result<Shared, ConfigError> {
+        if self.bytes > Self::BYTES_MAX {
+            return Err(ConfigError::TooLarge {
+                memory_bytes: self.bytes,
+                most: Self::BYTES_MAX,
+            });
+        }
         let bytes = self.bytes / (Self::WORDS_PER_NOTE + 1) * Self::WORDS_PER_NOTE;
         let unit = match self.pages {
             _ if cfg!(any(loom, miri)) => 8 * BUCKET_WORDS,
@@ -80,6 +88,11 @@ impl StoreConfig {
     }
 }
 
+const _: () = assert!(
+    HEAP_WORDS_MAX / BUCKET_WORDS <= BUCKETS_MAX,
+    "the index of the largest heap can address all of its memory"
+);
+
 impl Default for StoreConfig {
     /// 64 MiB.
     fn default() -> Self {
@@ -91,6 +104,23 @@ impl Default for StoreConfig {
             pages: PagePolicy::default(),
             numa_node: None,
             seed: Seed(0),
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, miri))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_partition_that_its_names_cannot_address_is_refused_before_it_is_allocated() {
+        for bytes in [StoreConfig::BYTES_MAX + 1, usize::MAX] {
+            let config = StoreConfig {
+                bytes,
+                ..StoreConfig::default()
+            };
+            let refused = config.build().err();
+            assert!(matches!(refused, Some(ConfigError::TooLarge { .. })));
         }
     }
 }

@@ -11,6 +11,7 @@
 //! part says whether the item has an expiry, so that the scan reads no others.
 
 use crate::heap::Offset;
+use crate::heap::segregated_fits::HEAP_WORDS_MAX;
 use crate::index::{Entry, LogId};
 
 const POSITION_BITS: u32 = 32;
@@ -73,6 +74,10 @@ impl Name {
     }
 }
 
+const _: () = assert!(
+    HEAP_WORDS_MAX <= 1 << POSITION_BITS,
+    "a name can say every position of the largest heap"
+);
 const _: () = assert!(GENERATION_BITS + POSITION_BITS <= crate::heap::Geometry::OFFSET_BITS_MAX);
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ mod spares;
 pub use spares::FreeList;
 
 use super::tags::Matches;
-use super::{Bucket, CHAIN_BUCKETS_MAX, Entry, Slot};
+use super::{BUCKETS_MAX, Bucket, CHAIN_BUCKETS_MAX, Entry, Slot};
 use crate::memory::ZeroedSlice;
 use crossbeam_utils::CachePadded;
 use glimmer_base::Keyhash;
@@ -57,6 +57,11 @@ const _: () = assert!(align_of::<Bucket>() == 8 * BUCKET_WORDS);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape(u64);
+
+const _: () = assert!(
+    BUCKETS_MAX <= u32::MAX as usize,
+    "a shape keeps the number of main buckets in 32 bits"
+);
 
 impl Shape {
     /// Number of main buckets.
@@ -93,7 +98,8 @@ impl ChainedIndex {
     ///
     /// # Panics
     ///
-    /// If there is no root or the memory does not hold them.
+    /// If there is no root, the memory does not hold them, or it holds more than [`BUCKETS_MAX`]
+    /// buckets.
     pub fn new(
         memory: ZeroedSlice<AtomicU64>,
         roots: usize,
@@ -106,6 +112,7 @@ impl ChainedIndex {
             spare_share: ((spares.min(mains) as u64) << 32).div_ceil(mains as u64),
             shape: CachePadded::new(AtomicU64::new(roots as u64)),
         };
+        assert!(index.capacity <= BUCKETS_MAX);
         assert!(roots >= 1 && index.number_of(roots) <= index.capacity);
         assert!(index.memory.as_ptr().cast::<Bucket>().is_aligned());
         index

@@ -71,7 +71,7 @@ impl Slot {
     /// What a read sets.
     const READ: u32 = Self::RECENT | Self::FETCHED;
     /// Offsets are smaller than this many words.
-    pub const OFFSETS: usize = 1 << 30;
+    pub const OFFSETS: usize = 1 << Self::READ.trailing_zeros();
 
     /// A slot for the item at a word offset, not used so far.
     #[inline(always)]
