@@ -46,10 +46,12 @@ pub fn mebibytes(text: &str) -> Result<u64, String> {
         "g" | "gb" | "gi" | "gib" => Some(1 << 10),
         _ => None,
     };
-    let number = digits.parse::<u64>().ok().zip(mebibytes);
-    let (number, mebibytes) =
-        number.ok_or_else(|| format!("{text:?} is not in MiB, such as 1024, 1024m or 1g"))?;
-    match number.checked_mul(mebibytes) {
+    let mebibytes = mebibytes.filter(|_| digits_end > 0);
+    let mebibytes =
+        mebibytes.ok_or_else(|| format!("{text:?} is not in MiB, such as 1024, 1024m or 1g"))?;
+    // Digits alone fail to be a number only if there are too many of them.
+    let number = digits.parse::<u64>().ok();
+    match number.and_then(|number| number.checked_mul(mebibytes)) {
         Some(limit @ 1..) => Ok(limit),
         Some(0) => Err("a memory limit is at least 1 MiB".to_owned()),
         None => Err(format!("{text} is too large")),
@@ -182,6 +184,10 @@ mod tests {
         assert_eq!(["1g", "4GiB"].map(mebibytes), [Ok(1024), Ok(4096)]);
         for wrong in ["", "m", "0", "-1", "1k", "1.5m", "64 m", "1t"] {
             assert!(mebibytes(wrong).is_err(), "{wrong}");
+        }
+        for large in ["18446744073709551616", "18014398509481984g"] {
+            let error = mebibytes(large).unwrap_err();
+            assert!(error.contains("too large"), "{error}");
         }
     }
 

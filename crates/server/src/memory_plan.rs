@@ -1,11 +1,15 @@
 //! How `-m` is spent: a pure function from what was asked for to the size of every part, all of it decided before the first
 //! byte is allocated, and in sum never more than `-m`.
 
-use crate::config::{AccessMode, Mode};
+mod largest;
+
+pub use largest::memory_mib_max;
+
+use crate::config::{AccessMode, Mode, TableKind};
 use glimmer_base::limits;
 use glimmer_node::NodeConfig;
 use glimmer_proto::text::Limits;
-use glimmer_store::store_mode::StoreConfig;
+use largest::enough_partitions;
 
 /// Bytes of a log entry beside key and value; the whole is rounded up to 8 bytes.
 const ENTRY_HEADER_BYTES: usize = 8;
@@ -63,6 +67,8 @@ pub struct Needs {
     pub workers: usize,
     /// Whether items leave when the memory is full.
     pub mode: Mode,
+    /// What partitions are made of.
+    pub table: TableKind,
     /// Who may touch a partition.
     pub access: AccessMode,
     /// Largest item asked for, in bytes.
@@ -99,24 +105,55 @@ pub struct FirstSizes {
     pub spare_buckets: usize,
 }
 
-/// `-m` is too small for what was asked.
+/// Why there is no plan for an `-m`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "-m {given_mib} is too small for one partition and {workers} worker threads: give at least -m {needed_mib}, or fewer threads with -t"
-)]
-pub struct PlanError {
-    /// What was given.
-    pub given_mib: usize,
-    /// The worker threads that were asked for.
-    pub workers: usize,
-    /// The least that works with as many.
-    pub needed_mib: usize,
+pub enum PlanError {
+    /// It is too small for what was asked.
+    #[error(
+        "-m {given_mib} is too small for one partition and {workers} worker threads: give at least -m {needed_mib}, or fewer threads with -t"
+    )]
+    TooSmall {
+        /// What was given.
+        given_mib: usize,
+        /// The worker threads that were asked for.
+        workers: usize,
+        /// The least that works with as many.
+        needed_mib: usize,
+    },
+    /// It is more than the largest number of the largest partitions takes.
+    #[error(
+        "-m {given_mib} is too large for {table}: give at most -m {largest_mib}, or {alternative}"
+    )]
+    TooLarge {
+        /// What was given.
+        given_mib: usize,
+        /// What was asked for.
+        table: &'static str,
+        /// The most that works.
+        largest_mib: usize,
+        /// What can be done instead.
+        alternative: &'static str,
+    },
 }
 
 impl MemoryPlan {
     /// Makes the plan.
     pub fn make(needs: Needs) -> Result<MemoryPlan, PlanError> {
-        Self::try_make(needs).ok_or_else(|| PlanError {
+        let largest_mib = memory_mib_max(needs.mode, needs.table);
+        if needs.memory_bytes > largest_mib << 20 {
+            let (table, alternative) = match (needs.mode, needs.table) {
+                (Mode::Store, _) => ("--mode store", "use --mode cache"),
+                (Mode::Cache, TableKind::Memc3) => ("--table memc3", "use --table mica"),
+                (Mode::Cache, TableKind::Mica) => ("--table mica", "run several servers"),
+            };
+            return Err(PlanError::TooLarge {
+                given_mib: needs.memory_bytes >> 20,
+                table,
+                largest_mib,
+                alternative,
+            });
+        }
+        Self::try_make(needs).ok_or_else(|| PlanError::TooSmall {
             given_mib: needs.memory_bytes >> 20,
             workers: needs.workers,
             needed_mib: (1..)
@@ -142,11 +179,7 @@ impl MemoryPlan {
         }
         if needs.mode == Mode::Store {
             let partitions = partitions(needs, item_bytes_max, store_bytes);
-            let fewest = store_bytes.div_ceil(StoreConfig::BYTES_MAX);
-            let partitions = match partitions >= fewest {
-                true => partitions,
-                false => fewest.next_multiple_of(needs.workers),
-            };
+            let partitions = enough_partitions(needs, partitions, store_bytes);
             let log_bytes = store_bytes / partitions / PAGE_BYTES * PAGE_BYTES;
             return Some(MemoryPlan {
                 partitions,
@@ -158,16 +191,22 @@ impl MemoryPlan {
             });
         }
         let partitions = partitions(needs, item_bytes_max, log_share(store_bytes, needs));
+        let partitions = enough_partitions(needs, partitions, store_bytes);
         let partition_bytes = store_bytes / partitions;
         let log_bytes = log_share(partition_bytes, needs) / PAGE_BYTES * PAGE_BYTES;
         let buckets = (partition_bytes - log_bytes) / BUCKET_BYTES;
         let main_buckets = (buckets * 100 / (100 + SPARE_PERCENT)).max(1);
+        // MemC3 has items on all of its memory: it divides log and index in its own way.
+        let items_bytes = match needs.table {
+            TableKind::Mica => log_bytes,
+            TableKind::Memc3 => log_bytes + buckets * BUCKET_BYTES,
+        };
         Some(MemoryPlan {
             partitions,
             log_bytes,
             main_buckets,
             spare_buckets: buckets - main_buckets,
-            item_bytes_max: item_bytes_max.min(log_bytes / LARGEST_ITEMS_IN_ONLY_LOG),
+            item_bytes_max: item_bytes_max.min(items_bytes / LARGEST_ITEMS_IN_ONLY_LOG),
             buffer_bytes_per_worker,
         })
     }
@@ -259,7 +298,7 @@ fn buffer_bytes_min(item_bytes_max: usize) -> usize {
 /// The largest item for which every worker's buffers can be had; none if not even the smallest permitted one.
 fn item_bytes_bufferable(needs: Needs) -> Option<usize> {
     let bytes = (needs.memory_bytes / BUFFER_SHARE_MAX)
-        .max(BUFFER_OVERDRAFT_BYTES.min(needs.memory_bytes * 8));
+        .max(BUFFER_OVERDRAFT_BYTES.min(needs.memory_bytes.saturating_mul(8)));
     let bytes = bytes / needs.workers;
     let fits = |&item_bytes: &usize| buffer_bytes_min(item_bytes) <= bytes;
     // The need grows with the item, so the largest that fits is found by halving.
@@ -290,6 +329,7 @@ mod tests {
             memory_bytes: mib * MIB,
             workers,
             mode: Mode::Cache,
+            table: TableKind::Mica,
             access,
             item_bytes_max: limits::ITEM_BYTES_DEFAULT,
             item_bytes_hint: crate::config::ITEM_BYTES_HINT_DEFAULT,
@@ -384,14 +424,22 @@ mod tests {
     #[test]
     fn too_small_says_what_would_do() {
         let error = MemoryPlan::make(needs(1, 200, AccessMode::Crcw)).unwrap_err();
-        assert!(MemoryPlan::make(needs(error.needed_mib, 200, AccessMode::Crcw)).is_ok());
-        assert!(MemoryPlan::make(needs(error.needed_mib - 1, 200, AccessMode::Crcw)).is_err());
+        let needed_mib = needed_mib(error);
+        assert!(MemoryPlan::make(needs(needed_mib, 200, AccessMode::Crcw)).is_ok());
+        assert!(MemoryPlan::make(needs(needed_mib - 1, 200, AccessMode::Crcw)).is_err());
         assert!(
             error.to_string().starts_with("-m 1 is too small"),
             "{error}"
         );
         assert!(MemoryPlan::make(needs(0, 1, AccessMode::Crcw)).is_err());
         assert!(MemoryPlan::make(needs(1, 1, AccessMode::Crcw)).is_ok());
+    }
+
+    fn needed_mib(error: PlanError) -> usize {
+        match error {
+            PlanError::TooSmall { needed_mib, .. } => needed_mib,
+            PlanError::TooLarge { .. } => panic!("{error}"),
+        }
     }
 
     fn any_needs() -> impl Strategy<Value = Needs> {
@@ -410,6 +458,7 @@ mod tests {
                 memory_bytes: mib * MIB,
                 workers,
                 mode,
+                table: TableKind::Mica,
                 access,
                 item_bytes_max,
                 item_bytes_hint: hint.min(item_bytes_max),
@@ -421,8 +470,9 @@ mod tests {
         fn every_plan_holds_together(needs in any_needs()) {
             match MemoryPlan::make(needs) {
                 Err(error) => {
-                    prop_assert!(error.needed_mib > needs.memory_bytes / MIB);
-                    let enough = Needs { memory_bytes: error.needed_mib * MIB, ..needs };
+                    let needed_mib = needed_mib(error);
+                    prop_assert!(needed_mib > needs.memory_bytes / MIB);
+                    let enough = Needs { memory_bytes: needed_mib * MIB, ..needs };
                     prop_assert!(MemoryPlan::make(enough).is_ok());
                 }
                 Ok(plan) => {

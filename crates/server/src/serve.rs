@@ -28,7 +28,7 @@ pub enum ServeError {
     /// The settings make no sense.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The memory is too small.
+    /// The memory is too small or too large.
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The memory cannot be had.
@@ -264,6 +264,7 @@ impl Needs {
             memory_bytes: config.memory_bytes,
             workers: config.workers,
             mode: config.mode,
+            table: config.table,
             access: config.access,
             item_bytes_max: config.item_bytes_max,
             item_bytes_hint: config.item_bytes_hint,

@@ -171,6 +171,42 @@ fn refusing_instead_of_evicting() {
     assert_eq!(parse("--table memc3").unwrap().eviction(), "clock");
 }
 
+/// The message that a server with this command line ends with before it allocates anything.
+fn plan_error(line: &str) -> String {
+    let config = parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
+    let error = glimmer_server::serve(config).unwrap_err();
+    assert_eq!(error.exit_code(), 1, "{error}");
+    error.to_string()
+}
+
+#[test]
+fn memory_that_a_table_cannot_use_is_refused_with_the_most_that_it_can() {
+    for (line, says) in [
+        (
+            "-m 32769g --table memc3",
+            "at most -m 33554432, or use --table mica",
+        ),
+        ("-m 99999999 --table memc3 -t 4", "at most -m 33554432"),
+        (
+            "-m 133120g --mode store",
+            "at most -m 136314877, or use --mode cache",
+        ),
+        ("-m 99999999g -M -t 4", "at most -m 136314877"),
+        (
+            "-m 2147483648",
+            "at most -m 2147483647, or run several servers",
+        ),
+        ("-m 99999999g", "at most -m 2147483647"),
+        ("-m 17592186044415 -t 4", "at most -m 2147483647"),
+    ] {
+        let error = plan_error(line);
+        assert!(error.contains(says), "{line}: {error}");
+    }
+    assert_eq!(parse("-m 16777216").unwrap().memory_bytes, 1 << 44);
+    let error = parse("-m 18446744073709551615").unwrap_err();
+    assert!(error.contains("more than 2147483647 MiB"), "{error}");
+}
+
 #[test]
 fn what_is_wrong_is_named() {
     for (line, names) in [

@@ -1,7 +1,8 @@
 //! Values of flags as memcached writes them.
 
 use glimmer_loadgen::notation;
-use glimmer_server::Protocol;
+use glimmer_server::memory_plan::memory_mib_max;
+use glimmer_server::{Mode, Protocol, TableKind};
 
 /// `-p` and `-U`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,7 +107,10 @@ pub fn memory_limit(text: &str) -> Result<usize, String> {
     let mebibytes = notation::mebibytes(text.trim_start())?;
     let bytes = usize::try_from(mebibytes).ok();
     let bytes = bytes.and_then(|mebibytes| mebibytes.checked_mul(1 << 20));
-    bytes.ok_or_else(|| format!("-m {text} is more than the address space has"))
+    bytes.ok_or_else(|| {
+        let largest_mib = memory_mib_max(Mode::Cache, TableKind::Mica);
+        format!("{text} is too large: no table takes more than {largest_mib} MiB")
+    })
 }
 
 /// `-I` and `--item-size-hint`: bytes, or with `k` or `m` after the number.
@@ -155,15 +159,25 @@ mod tests {
             assert_eq!(memory_limit(text), Ok(64 << 20), "{text}");
         }
         assert_eq!(memory_limit("1g"), Ok(1 << 30));
-        for wrong in [
-            "",
-            "0",
-            "-1",
-            "64k",
+        for wrong in ["", "0", "-1", "64k"] {
+            assert!(memory_limit(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn memory_of_any_number_of_digits_is_a_number_or_too_large() {
+        assert_eq!(memory_limit("16777216"), Ok(1 << 44));
+        assert_eq!(memory_limit("99999999g"), Ok(99_999_999 << 30));
+        for large in [
+            "17592186044416",
+            "18446744073709551615",
+            "18446744073709551616",
             "99999999999999999999",
             "99999999999999g",
+            "99999999999999999999g",
         ] {
-            assert!(memory_limit(wrong).is_err(), "{wrong}");
+            let error = memory_limit(large).unwrap_err();
+            assert!(error.contains("too large"), "{large}: {error}");
         }
     }
 
