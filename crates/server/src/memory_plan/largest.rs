@@ -23,7 +23,7 @@ pub(super) const fn partition_bytes_max(mode: Mode, table: TableKind) -> usize {
 /// The largest `-m` in MiB: as many partitions as there may be, each as large as it may be. A
 /// server that is given more does not start.
 pub const fn memory_mib_max(mode: Mode, table: TableKind) -> usize {
-    PARTITIONS_MAX * partition_bytes_max(mode, table) >> 20
+    (PARTITIONS_MAX * partition_bytes_max(mode, table)) >> 20
 }
 
 const TIB_IN_MIB: usize = 1 << 20;
