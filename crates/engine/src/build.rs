@@ -6,6 +6,7 @@ use crate::partitions_of::Handle;
 use crate::{Engine, Partitions};
 use glimmer_base::limits::{PARTITIONS_MAX, WORKERS_MAX};
 use glimmer_store::access::Access;
+use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::CasSequence;
 use glimmer_store::table::{Table, TableWriter};
 use std::sync::Arc;
@@ -40,16 +41,18 @@ pub fn build<T: Table, X>(
     Ok(workers
         .into_iter()
         .enumerate()
-        .map(|(worker, partitions)| {
+        .map(|(worker, (partitions, participant))| {
             let owned = (0..spread.partitions)
                 .filter(|p| p % spread.workers == worker)
                 .collect();
-            Box::new(Executor::new(partitions, owned, flushes.clone(), uniques)) as Box<dyn Engine>
+            let executor = Executor::new(partitions, participant, owned, flushes.clone(), uniques);
+            Box::new(executor) as Box<dyn Engine>
         })
         .collect())
 }
 
-/// Each worker's handles to the partitions, for those who drive the store without requests.
+/// Each worker's handles to the partitions, and its place among the batches in which it reads beside
+/// others, for those who drive the store without requests.
 ///
 /// # Errors
 ///
@@ -61,21 +64,23 @@ pub fn build<T: Table, X>(
 pub fn partitions<T: Table, X>(
     spread: &Spread,
     mut make: impl FnMut(Option<u32>) -> Result<T, X>,
-) -> Result<Vec<Partitions<T>>, X> {
+) -> Result<Vec<(Partitions<T>, Participant)>, X> {
     assert!(
         (1..=PARTITIONS_MAX).contains(&spread.partitions)
             && (1..=WORKERS_MAX).contains(&spread.workers)
     );
+    let (batches, participants) = Batches::new(spread.workers);
     let mut handles: Vec<Vec<Handle<T>>> = (0..spread.workers).map(|_| Vec::new()).collect();
     for partition in 0..spread.partitions {
         let owner_worker = partition % spread.workers;
         let mut owner = make(spread.numa_nodes.get(owner_worker).copied())?;
+        owner.join(&batches, owner_worker);
         // So that no two items have a CAS unique in common, as in memcached.
         let sequence = CasSequence::new(partition as u64 + 1, spread.partitions as u64);
         owner.enter(0).draw_cas_from(sequence);
         for worker in (0..spread.workers).filter(|&worker| worker != owner_worker) {
             handles[worker].push(Handle {
-                owner: owner.share(),
+                owner: owner.share(worker),
                 reader: owner.reader(),
             });
         }
@@ -89,5 +94,6 @@ pub fn partitions<T: Table, X>(
         .into_iter()
         .enumerate()
         .map(|(worker, handles)| Partitions::new(handles, spread.workers, worker))
+        .zip(participants)
         .collect())
 }

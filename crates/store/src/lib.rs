@@ -21,6 +21,7 @@
 //! ```
 
 pub mod access;
+pub mod batches;
 pub mod evict;
 pub mod heap;
 pub mod index;

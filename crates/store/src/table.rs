@@ -4,10 +4,11 @@
 //! gives a [`TableWriter`]. Where the access mode lets other cores read beside the writer, they do so through a [`TableReader`].
 
 use crate::access::Access;
+use crate::batches::{Batch, Batches};
 use crate::heap::{CasSequence, History, Item, NewItem};
 use crate::partition::{Ages, Counts, Stored};
 use glimmer_base::limits::{OPTIMISTIC_BYTES_MAX, OPTIMISTIC_TRIES_MAX};
-use glimmer_base::sync::spin_loop;
+use glimmer_base::sync::{Arc, spin_loop};
 use glimmer_base::{Expiry, Keyhash, Moment};
 use std::ops::Range;
 
@@ -31,8 +32,13 @@ pub trait Table: Send + Sized + 'static {
     /// A handle for reading beside the writer, if the access mode allows that.
     fn reader(&self) -> Option<Self::Reader>;
 
-    /// A second writing side, if the access mode allows that.
-    fn share(&self) -> Option<Self>;
+    /// A second writing side, for another worker, if the access mode allows that.
+    fn share(&self, worker: usize) -> Option<Self>;
+
+    /// Has the table wait for these batches before it gives memory that readers write to another
+    /// owner, and says which worker has this handle. Only before the table is shared. Readers read
+    /// in these batches only.
+    fn join(&mut self, batches: &Arc<Batches>, worker: usize);
 
     /// Where the key's bucket is now. It may be elsewhere in the next moment: the place is good for fetching, and for nothing else.
     fn place(&self, keyhash: Keyhash) -> Self::Place;
@@ -182,7 +188,7 @@ pub trait TableReader: Clone + Send {
     /// See [`Table::Place`].
     type Place: Copy + Default;
 
-    /// Reads an item beside the writer. `take` may run several times, each time on what may turn out to be nonsense (of sane size):
+    /// Reads an item beside the writer, in a batch of those that the table [waits for](Table::join). `take` may run several times, each time on what may turn out to be nonsense (of sane size):
     /// it must undo what it did the last time, and the caller must undo the last run unless the answer is an item.
     ///
     /// # Errors
@@ -190,6 +196,7 @@ pub trait TableReader: Clone + Send {
     /// [`Busy`] if the read met writers again and again, or at once if `flushes` (see [`Table::enter`]) is news to the partition.
     fn read<T>(
         &self,
+        batch: &Batch<'_>,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,

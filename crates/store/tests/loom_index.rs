@@ -5,8 +5,9 @@
 use glimmer_base::Keyhash;
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
+use glimmer_store::batches::{Batches, Participant, Seat};
 use glimmer_store::heap::Offset;
-use glimmer_store::index::chained::{BUCKET_WORDS, ChainedIndex, FreeList};
+use glimmer_store::index::chained::{BUCKET_WORDS, Border, ChainedIndex, FreeList};
 use glimmer_store::index::{Entry, LogId, Slot};
 use glimmer_store::memory::{PagePolicy, ZeroedSlice};
 use loom::thread;
@@ -17,8 +18,13 @@ const STAYS: u16 = 2;
 const GOES: u16 = 3;
 
 fn explore(test: impl Fn() + Sync + Send + 'static) {
+    explore_within(2, test);
+}
+
+/// For long tests, with a bound on preemptions of their own.
+fn explore_within(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = model.preemption_bound.or(Some(2));
+    model.preemption_bound = model.preemption_bound.or(Some(preemptions));
     model.max_branches = 100_000;
     model.check(test);
 }
@@ -67,7 +73,8 @@ fn entries_are_found_while_their_bucket_is_split() {
     }
 }
 
-/// What is written where the bucket was looks like an entry with the tag.
+/// A bucket is merged into another one. Its memory becomes an item of which every word looks like the
+/// entry that the reader has found. The reader finds the right entry, and notes its read in no item.
 #[test]
 fn entries_are_found_while_their_bucket_is_merged_and_overwritten() {
     for tag in [STAYS, GOES] {
@@ -75,15 +82,63 @@ fn entries_are_found_while_their_bucket_is_merged_and_overwritten() {
             let (index, memory) = index();
             let mut spares = FreeList::default();
             index.grow(0, &mut spares, |_| true, true).unwrap();
-            let border = index.border();
-            let reading = reader(&index, tag);
+            let mut border = Border::of(&index);
+            let before = border.open();
+            let (batches, mut participants) = Batches::new(1);
+            let (seat, participant) = (Seat::new(&batches, 1), participants.remove(0));
+            let reading = marking_reader(&index, participant, tag);
             let freed = index.shrink(&mut spares, |_| true, true);
             assert_eq!(freed, Some(0));
-            assert!(index.border() > border);
-            for word in &memory[border..index.border()] {
-                word.store(entry(tag, 77).raw(), Relaxed);
+            border.follow(&index, &seat);
+            let opened = before..border.open();
+            for word in &memory[opened.clone()] {
+                word.store(entry(tag, tag.into()).raw(), Relaxed);
             }
+            reading.join().unwrap();
+            for word in &memory[opened] {
+                let word = word.load(Relaxed);
+                assert_eq!(word, entry(tag, tag.into()).raw(), "an item was changed");
+            }
+            border.follow(&index, &seat);
+            assert_eq!(border.open(), index.border());
+        });
+    }
+}
+
+/// A bucket is merged into another one, and at once that is split again. Memory that the index takes
+/// again waits for no reader: one that knows of the bucket from before finds its entry, or learns
+/// that the shape has changed.
+#[test]
+fn entries_are_found_while_their_bucket_is_merged_and_split_again() {
+    for tag in [STAYS, GOES] {
+        explore_within(1, move || {
+            let (index, _) = index();
+            let mut spares = FreeList::default();
+            index.grow(0, &mut spares, |_| true, true).unwrap();
+            let reading = reader(&index, tag);
+            assert_eq!(index.shrink(&mut spares, |_| true, true), Some(0));
+            assert_eq!(index.grow(0, &mut spares, |_| true, true), Some(0));
             reading.join().unwrap();
         });
     }
+}
+
+/// A reader as above, which notes its read in the entry that it has found.
+fn marking_reader(
+    index: &Arc<ChainedIndex>,
+    mut participant: Participant,
+    tag: u16,
+) -> thread::JoinHandle<()> {
+    let index = index.clone();
+    thread::spawn(move || {
+        let _batch = participant.begin();
+        let found = index.try_read(Keyhash(tag.into()), |home| {
+            index.candidates(home, tag).next()
+        });
+        if let Some(found) = found {
+            let (slot, seen) = found.expect("the entry is never absent");
+            assert!(seen.same_item(entry(tag, tag.into())));
+            index.count_read(slot, seen, 0);
+        }
+    })
 }

@@ -8,6 +8,8 @@
 
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
 use glimmer_store::access::{Access, Crcw, Crew};
+use glimmer_store::batches::{Batches, Participant};
+use glimmer_store::heap::slab::Slabs;
 use glimmer_store::heap::{History, Item, NewItem};
 use glimmer_store::index::cuckoo::{point, spread};
 use glimmer_store::memc3::{Memc3Config, Owner, Reader};
@@ -32,19 +34,28 @@ const PAGE_ITEMS: usize = 5;
 type Key = [u8; 2];
 
 fn explore(test: impl Fn() + Sync + Send + 'static) {
+    explore_within(2, test);
+}
+
+/// For long tests, with a bound on preemptions of their own.
+fn explore_within(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = model.preemption_bound.or(Some(2));
+    model.preemption_bound = model.preemption_bound.or(Some(preemptions));
     model.max_branches = 100_000;
     model.check(test);
 }
 
-/// A table of so many pages, one of them the index's at first.
+/// A table of this many pages. The index has one of them at first.
 fn table<A: Access>(pages: usize) -> Owner<A> {
+    table_for(pages, 8 * 6)
+}
+
+fn table_for<A: Access>(pages: usize, item_bytes_max: usize) -> Owner<A> {
     let config = Memc3Config {
         // What the writer knows of a page counts as well.
-        memory_bytes: pages * (PAGE_BYTES + 40),
+        memory_bytes: pages * (PAGE_BYTES + Slabs::BYTES_PER_PAGE),
         page_bytes: PAGE_BYTES,
-        item_bytes_max: 8 * 6,
+        item_bytes_max,
         pages: PagePolicy::Small,
         numa_node: None,
         seed: SEED,
@@ -62,15 +73,34 @@ fn key(n: usize) -> Key {
 }
 
 fn put<A: Access>(owner: &mut Owner<A>, flushes: u64, key: Key, fill: u8) {
-    let value = [fill; 8];
+    put_value(owner, flushes, key, &[fill; 8]);
+}
+
+fn put_value<A: Access>(owner: &mut Owner<A>, flushes: u64, key: Key, value: &[u8]) {
     let item = NewItem {
         key: &key,
-        value: [&value, &[]],
+        value: [value, &[]],
         flags: 0,
         expiry: Expiry::NEVER,
         history: History::NEW,
     };
     owner.enter(flushes).put(hash(key), &item, NOW);
+}
+
+/// A reader, with what it begins its batches by.
+struct Looker {
+    reader: Reader,
+    participant: Participant,
+}
+
+/// A reader on worker 0. Worker 1 has the table.
+fn looker<A: Access>(owner: &mut Owner<A>) -> Looker {
+    let (batches, mut participants) = Batches::new(1);
+    owner.join(&batches, 1);
+    Looker {
+        reader: owner.reader().unwrap(),
+        participant: participants.remove(0),
+    }
 }
 
 /// What a read sees: the CAS unique and the value's bytes.
@@ -80,8 +110,12 @@ fn seen(item: &Item<'_>) -> (u64, Vec<u8>) {
     (item.cas(), value)
 }
 
-fn get(reader: &Reader, key: Key) -> Result<Option<(u64, Vec<u8>)>, ()> {
-    reader.read(hash(key), &key, NOW, 0, seen).map_err(|_| ())
+fn get(looker: &mut Looker, key: Key) -> Result<Option<(u64, Vec<u8>)>, ()> {
+    let batch = looker.participant.begin();
+    looker
+        .reader
+        .read(&batch, hash(key), &key, NOW, 0, seen)
+        .map_err(|_| ())
 }
 
 /// The n-th store of a test writes n's: value and CAS unique must belong together.
@@ -94,10 +128,10 @@ fn assert_whole(found: &(u64, Vec<u8>)) {
 fn in_place_updates_are_not_torn() {
     explore(|| {
         let mut owner = table::<Crew>(PAGES_MIN);
-        let reader = owner.reader().unwrap();
+        let mut reader = looker(&mut owner);
         put(&mut owner, 0, key(0), 1);
         let reading = thread::spawn(move || {
-            if let Ok(found) = get(&reader, key(0)) {
+            if let Ok(found) = get(&mut reader, key(0)) {
                 assert_whole(&found.expect("the key is never absent"));
             }
         });
@@ -112,14 +146,14 @@ fn in_place_updates_are_not_torn() {
 fn items_whose_memory_is_given_away_are_not_torn() {
     explore(|| {
         let mut owner = table::<Crew>(PAGES_MIN);
-        let reader = owner.reader().unwrap();
+        let mut reader = looker(&mut owner);
         let full = PAGE_ITEMS * (PAGES_MIN - 1);
         for n in 0..full {
             put(&mut owner, 0, key(n), 1 + n as u8);
         }
         assert_eq!(Owner::figures(&owner).counts(0).evictions, 0);
         let reading = thread::spawn(move || {
-            if let Ok(Some(found)) = get(&reader, key(0)) {
+            if let Ok(Some(found)) = get(&mut reader, key(0)) {
                 assert_whole(&found);
                 assert_eq!(found.0, 1, "another item's value");
             }
@@ -135,14 +169,14 @@ fn items_whose_memory_is_given_away_are_not_torn() {
 fn acknowledged_writes_are_seen() {
     explore(|| {
         let mut owner = table::<Crew>(PAGES_MIN);
-        let reader = owner.reader().unwrap();
+        let mut reader = looker(&mut owner);
         put(&mut owner, 0, key(0), 1);
         let acknowledged = Arc::new(AtomicBool::new(false));
         let reading = {
             let acknowledged = acknowledged.clone();
             thread::spawn(move || {
                 let after = acknowledged.load(Ordering::Acquire);
-                if let Ok(found) = get(&reader, key(0)) {
+                if let Ok(found) = get(&mut reader, key(0)) {
                     let found = found.expect("the key is never absent");
                     assert_whole(&found);
                     assert!(!after || found.0 == 2, "stale after it was acknowledged");
@@ -160,14 +194,14 @@ fn acknowledged_writes_are_seen() {
 fn deletes_are_seen() {
     explore(|| {
         let mut owner = table::<Crew>(PAGES_MIN);
-        let reader = owner.reader().unwrap();
+        let mut reader = looker(&mut owner);
         put(&mut owner, 0, key(0), 1);
         let acknowledged = Arc::new(AtomicBool::new(false));
         let reading = {
             let acknowledged = acknowledged.clone();
             thread::spawn(move || {
                 let after = acknowledged.load(Ordering::Acquire);
-                if let Ok(found) = get(&reader, key(0)) {
+                if let Ok(found) = get(&mut reader, key(0)) {
                     assert!(!after || found.is_none());
                     if let Some(found) = &found {
                         assert_whole(found);
@@ -197,7 +231,7 @@ fn keys_at(first: u32, other: impl Fn(u32) -> bool) -> impl Iterator<Item = Key>
 fn items_that_are_moved_are_never_absent() {
     explore(|| {
         let mut owner = table::<Crew>(PAGES_MIN);
-        let reader = owner.reader().unwrap();
+        let mut reader = looker(&mut owner);
         // The first item of bucket 0 is the one that a shortest path moves.
         let moved: Vec<Key> = keys_at(0, |other| other == 5).take(4).collect();
         let others: Vec<Key> = keys_at(1, |other| other == 4).take(4).collect();
@@ -206,7 +240,7 @@ fn items_that_are_moved_are_never_absent() {
             put(&mut owner, 0, key, 1 + n as u8);
         }
         let reading = thread::spawn(move || {
-            if let Ok(found) = get(&reader, moved[0]) {
+            if let Ok(found) = get(&mut reader, moved[0]) {
                 let found = found.expect("an item that is moved is never absent");
                 assert_whole(&found);
                 assert_eq!(found.0, 1);
@@ -255,12 +289,12 @@ fn items_of_a_segment_that_is_split_are_never_absent() {
     let n = keys_before_split();
     explore(move || {
         let mut owner = table::<Crew>(PAGES_TO_SPLIT);
-        let reader = owner.reader().unwrap();
+        let mut reader = looker(&mut owner);
         for n in 0..n {
             put(&mut owner, 0, key(n), 1 + n as u8);
         }
         let reading = thread::spawn(move || {
-            if let Ok(found) = get(&reader, some_key(n, true)) {
+            if let Ok(found) = get(&mut reader, some_key(n, true)) {
                 let found = found.expect("an item that goes to a new segment is never absent");
                 assert_whole(&found);
             }
@@ -277,7 +311,7 @@ fn items_that_are_flushed_are_not_torn() {
     let n = keys_before_split() + 1;
     explore(move || {
         let mut owner = table::<Crew>(PAGES_TO_SPLIT);
-        let reader = owner.reader().unwrap();
+        let mut reader = looker(&mut owner);
         for n in 0..n {
             put(&mut owner, 0, key(n), 1 + n as u8);
         }
@@ -288,7 +322,7 @@ fn items_that_are_flushed_are_not_torn() {
             "choose a seed by which the first key moves"
         );
         let reading = thread::spawn(move || {
-            if let Ok(Some(found)) = get(&reader, first) {
+            if let Ok(Some(found)) = get(&mut reader, first) {
                 assert_whole(&found);
                 assert_eq!(found.0, 1, "another item's value");
             }
@@ -298,18 +332,52 @@ fn items_that_are_flushed_are_not_torn() {
     });
 }
 
+/// A flush leaves a page of the index, and an item takes it. A reader that has found its item in the
+/// page before the flush may note its read there. Each half of a word of the new item looks like the
+/// slot that the reader has found, and none is changed.
+#[test]
+fn a_page_that_a_flush_leaves_is_not_marked_as_an_item() {
+    let n = keys_before_split() + 1;
+    explore_within(1, move || {
+        let mut owner = table_for::<Crew>(PAGES_TO_SPLIT, 3 * PAGE_BYTES);
+        let mut reader = looker(&mut owner);
+        for n in 0..n {
+            put(&mut owner, 0, key(n), 1 + n as u8);
+        }
+        // The first item lies at the first word, so its slot is zero before it is read.
+        let first = key(0);
+        assert!(
+            is_moved(first),
+            "choose a seed by which the first key moves"
+        );
+        let reading = thread::spawn(move || {
+            let _ = get(&mut reader, first);
+        });
+        // Of seven pages two items take three each. The last item needs one page more than there is.
+        let in_three_pages = [1; 2 * PAGE_BYTES + 8];
+        put_value(&mut owner, 1, key(n), &in_three_pages);
+        put_value(&mut owner, 1, key(n + 1), &in_three_pages);
+        let zeros = [0; 2 * PAGE_BYTES - 32];
+        put_value(&mut owner, 1, key(n + 2), &zeros);
+        reading.join().unwrap();
+        let last = key(n + 2);
+        let found = owner.enter(1).read(hash(last), &last, NOW, seen);
+        assert!(found.unwrap().1 == zeros, "an item was changed");
+    });
+}
+
 /// Two writers and a reader under CRCW: writers exclude one another, and nothing is lost.
 #[test]
 fn writers_exclude_one_another() {
     explore(|| {
         let mut owner = table::<Crcw>(PAGES_MIN);
-        let mut other = owner.share().unwrap();
-        let reader = owner.reader().unwrap();
+        let mut reader = looker(&mut owner);
+        let mut other = owner.share(2).unwrap();
         let writer = thread::spawn(move || put(&mut other, 0, key(0), 7));
         put(&mut owner, 0, key(1), 7);
         writer.join().unwrap();
         let mut found: Vec<_> = [key(0), key(1)]
-            .map(|key| get(&reader, key).unwrap().unwrap().0)
+            .map(|key| get(&mut reader, key).unwrap().unwrap().0)
             .into();
         found.sort_unstable();
         assert_eq!(found, [1, 2], "each store has a CAS unique of its own");
@@ -323,7 +391,7 @@ fn writers_exclude_one_another() {
 fn a_chunk_given_up_by_one_writer_and_taken_by_another_is_not_torn() {
     explore(|| {
         let mut owner = table::<Crcw>(PAGES_MIN);
-        let (reader, mut other) = (owner.reader().unwrap(), owner.share().unwrap());
+        let (mut reader, mut other) = (looker(&mut owner), owner.share(2).unwrap());
         // The second key's slot is on another line, so its store changes no version that the
         // reader looks at.
         let [first, second] = two_keys_on_different_lines();
@@ -332,7 +400,7 @@ fn a_chunk_given_up_by_one_writer_and_taken_by_another_is_not_torn() {
             assert!(owner.enter(0).remove(hash(first), &first, NOW));
         });
         let taker = thread::spawn(move || put(&mut other, 0, second, 2));
-        if let Ok(Some(found)) = get(&reader, first) {
+        if let Ok(Some(found)) = get(&mut reader, first) {
             assert_whole(&found);
             assert_eq!(found.0, 1, "another item's value");
         }

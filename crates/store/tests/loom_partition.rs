@@ -10,6 +10,7 @@
 
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
 use glimmer_store::access::{Access, Crcw, Crew};
+use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::evict::{Evict, Fifo, S3Fifo};
 use glimmer_store::heap::{History, Item, NewItem};
 use glimmer_store::memory::PagePolicy;
@@ -83,6 +84,22 @@ fn put_value<A: Access, E: Evict>(
     assert!(matches!(stored, Stored::Yes(_)));
 }
 
+/// A reader, with what it begins its batches by.
+struct Looker {
+    reader: Reader,
+    participant: Participant,
+}
+
+/// A reader on worker 0. Worker 1 has the table.
+fn looker<A: Access, E: Evict>(owner: &mut Owner<A, E>) -> Looker {
+    let (batches, mut participants) = Batches::new(1);
+    owner.join(&batches, 1);
+    Looker {
+        reader: owner.reader().unwrap(),
+        participant: participants.remove(0),
+    }
+}
+
 /// What a read sees: the CAS unique and the value's bytes.
 fn seen(item: &Item<'_>) -> (u64, Vec<u8>) {
     let mut value = Vec::new();
@@ -90,8 +107,15 @@ fn seen(item: &Item<'_>) -> (u64, Vec<u8>) {
     (item.cas(), value)
 }
 
-fn get(reader: &Reader, (key, keyhash): ([u8; 1], Keyhash)) -> Result<Option<(u64, Vec<u8>)>, ()> {
-    reader.read(keyhash, &key, NOW, 0, seen).map_err(|_| ())
+fn get(
+    looker: &mut Looker,
+    (key, keyhash): ([u8; 1], Keyhash),
+) -> Result<Option<(u64, Vec<u8>)>, ()> {
+    let batch = looker.participant.begin();
+    looker
+        .reader
+        .read(&batch, keyhash, &key, NOW, 0, seen)
+        .map_err(|_| ())
 }
 
 /// The n-th store of a test writes n's: value and CAS unique must belong together.
@@ -104,10 +128,10 @@ fn assert_whole(found: &(u64, Vec<u8>)) {
 fn in_place_updates_are_not_torn() {
     explore(|| {
         let mut owner = partition::<Crew, _>(4, Fifo);
-        let reader = owner.reader().unwrap();
+        let mut reader = looker(&mut owner);
         put(&mut owner, key(0, 0), 1);
         let reading = thread::spawn(move || {
-            if let Ok(found) = get(&reader, key(0, 0)) {
+            if let Ok(found) = get(&mut reader, key(0, 0)) {
                 assert_whole(&found.expect("the key is never absent"));
             }
         });
@@ -122,12 +146,12 @@ fn in_place_updates_are_not_torn() {
 fn items_overwritten_by_the_tail_are_not_torn() {
     explore(|| {
         let mut owner = partition::<Crew, _>(4, Fifo);
-        let reader = owner.reader().unwrap();
+        let mut reader = looker(&mut owner);
         for n in 0..4 {
             put(&mut owner, key(0, n), 1 + n as u8);
         }
         let reading = thread::spawn(move || {
-            if let Ok(Some(found)) = get(&reader, key(0, 0)) {
+            if let Ok(Some(found)) = get(&mut reader, key(0, 0)) {
                 assert_whole(&found);
                 assert_eq!(found.0, 1, "another item's value");
             }
@@ -142,14 +166,14 @@ fn items_overwritten_by_the_tail_are_not_torn() {
 fn acknowledged_writes_are_seen() {
     explore(|| {
         let mut owner = partition::<Crew, _>(4, Fifo);
-        let reader = owner.reader().unwrap();
+        let mut reader = looker(&mut owner);
         put(&mut owner, key(0, 0), 1);
         let acknowledged = Arc::new(AtomicBool::new(false));
         let reading = {
             let acknowledged = acknowledged.clone();
             thread::spawn(move || {
                 let after = acknowledged.load(Ordering::Acquire);
-                if let Ok(found) = get(&reader, key(0, 0)) {
+                if let Ok(found) = get(&mut reader, key(0, 0)) {
                     let found = found.expect("the key is never absent");
                     assert_whole(&found);
                     assert!(!after || found.0 == 2, "stale after it was acknowledged");
@@ -168,13 +192,13 @@ fn acknowledged_writes_are_seen() {
 fn items_kept_at_the_head_are_never_absent() {
     explore(|| {
         let mut owner = partition::<Crew, _>(4, S3Fifo);
-        let reader = owner.reader().unwrap();
+        let mut reader = looker(&mut owner);
         for n in 0..4 {
             put(&mut owner, key(0, n), 1 + n as u8);
         }
-        assert!(get(&reader, key(0, 0)).unwrap().is_some());
+        assert!(get(&mut reader, key(0, 0)).unwrap().is_some());
         let reading = thread::spawn(move || {
-            if let Ok(found) = get(&reader, key(0, 0)) {
+            if let Ok(found) = get(&mut reader, key(0, 0)) {
                 let found = found.expect("an item that was read is kept");
                 assert_whole(&found);
                 assert_eq!(found.0, 1);
@@ -190,14 +214,14 @@ fn items_kept_at_the_head_are_never_absent() {
 fn deletes_are_seen() {
     explore(|| {
         let mut owner = partition::<Crew, _>(4, Fifo);
-        let reader = owner.reader().unwrap();
+        let mut reader = looker(&mut owner);
         put(&mut owner, key(0, 0), 1);
         let acknowledged = Arc::new(AtomicBool::new(false));
         let reading = {
             let acknowledged = acknowledged.clone();
             thread::spawn(move || {
                 let after = acknowledged.load(Ordering::Acquire);
-                if let Ok(found) = get(&reader, key(0, 0)) {
+                if let Ok(found) = get(&mut reader, key(0, 0)) {
                     assert!(!after || found.is_none());
                     found.iter().for_each(assert_whole);
                 }
@@ -215,13 +239,13 @@ fn deletes_are_seen() {
 fn writers_exclude_one_another() {
     explore(|| {
         let mut owner = partition::<Crcw, _>(4, Fifo);
-        let mut other = owner.share().unwrap();
-        let reader = owner.reader().unwrap();
+        let mut reader = looker(&mut owner);
+        let mut other = owner.share(2).unwrap();
         let writer = thread::spawn(move || put(&mut other, key(0, 0), 7));
         put(&mut owner, key(0, 1), 7);
         writer.join().unwrap();
         let mut found: Vec<_> = [key(0, 0), key(0, 1)]
-            .map(|key| get(&reader, key).unwrap().unwrap().0)
+            .map(|key| get(&mut reader, key).unwrap().unwrap().0)
             .into();
         found.sort_unstable();
         assert_eq!(found, [1, 2], "each store has a CAS unique of its own");
@@ -236,14 +260,14 @@ fn writers_exclude_one_another() {
 fn a_place_given_up_by_one_writer_and_taken_by_another_is_not_torn() {
     explore(|| {
         let mut owner = partition_for::<Crcw, _>(8 * 9, 6, Fifo);
-        let (reader, mut other) = (owner.reader().unwrap(), owner.share().unwrap());
+        let (mut reader, mut other) = (looker(&mut owner), owner.share(2).unwrap());
         put_value(&mut owner, key(0, 0), &[1; 32]);
         for n in 1..5 {
             put(&mut owner, key(0, n), 1 + n as u8);
         }
         let first = thread::spawn(move || put(&mut owner, key(1, 0), 6));
         let second = thread::spawn(move || put(&mut other, key(1, 1), 7));
-        if let Ok(Some(found)) = get(&reader, key(0, 0)) {
+        if let Ok(Some(found)) = get(&mut reader, key(0, 0)) {
             assert_eq!(found, (1, vec![1; 32]), "torn, or another item's value");
         }
         first.join().unwrap();

@@ -3,6 +3,7 @@
 
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
 use glimmer_store::access::{Access, Crcw, Crew};
+use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::{History, Item, NewItem};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::partition::Stored;
@@ -69,15 +70,38 @@ fn put<A: Access>(
     assert!(matches!(stored, Stored::Yes(_)));
 }
 
+/// A reader, with what it begins its batches by.
+struct Looker {
+    reader: Reader,
+    participant: Participant,
+}
+
+/// A reader on worker 0. Worker 1 has the table.
+fn looker<A: Access>(owner: &mut Owner<A>) -> Looker {
+    let (batches, mut participants) = Batches::new(1);
+    owner.join(&batches, 1);
+    Looker {
+        reader: owner.reader().unwrap(),
+        participant: participants.remove(0),
+    }
+}
+
 /// What a read at flush number 0 sees: the CAS unique and the value's bytes. Errs if the reader has
 /// to ask the owner.
-fn get(reader: &Reader, (key, keyhash): ([u8; 1], Keyhash)) -> Result<Option<(u64, Vec<u8>)>, ()> {
+fn get(
+    looker: &mut Looker,
+    (key, keyhash): ([u8; 1], Keyhash),
+) -> Result<Option<(u64, Vec<u8>)>, ()> {
     let seen = |item: &Item<'_>| {
         let mut value = Vec::new();
         item.value().append_to(&mut value);
         (item.cas(), value)
     };
-    reader.read(keyhash, &key, NOW, 0, seen).map_err(|_| ())
+    let batch = looker.participant.begin();
+    looker
+        .reader
+        .read(&batch, keyhash, &key, NOW, 0, seen)
+        .map_err(|_| ())
 }
 
 /// The value that was stored as `fill`, whole, or one of the others that are named.
@@ -91,10 +115,10 @@ fn assert_is(found: &(u64, Vec<u8>), fills: &[u64]) {
 fn in_place_updates_are_not_torn() {
     explore(|| {
         let mut owner = partition::<Crew>();
-        let reader = owner.reader().unwrap();
+        let mut reader = looker(&mut owner);
         put(&mut owner, 0, key(0, 0), 1);
         let writer = thread::spawn(move || put(&mut owner, 0, key(0, 0), 2));
-        if let Ok(found) = get(&reader, key(0, 0)) {
+        if let Ok(found) = get(&mut reader, key(0, 0)) {
             assert_is(&found.expect("the key is never absent"), &[1, 2]);
         }
         writer.join().unwrap();
@@ -106,14 +130,14 @@ fn in_place_updates_are_not_torn() {
 fn a_place_given_to_another_item_is_not_torn() {
     explore(|| {
         let mut owner = partition::<Crew>();
-        let reader = owner.reader().unwrap();
+        let mut reader = looker(&mut owner);
         put(&mut owner, 0, key(0, 0), 1);
         let writer = thread::spawn(move || {
             let (key_bytes, keyhash) = key(0, 0);
             assert!(owner.enter(0).remove(keyhash, &key_bytes, NOW));
             put(&mut owner, 0, key(1, 0), 2);
         });
-        if let Ok(Some(found)) = get(&reader, key(0, 0)) {
+        if let Ok(Some(found)) = get(&mut reader, key(0, 0)) {
             assert_is(&found, &[1]);
         }
         writer.join().unwrap();
@@ -125,14 +149,14 @@ fn a_place_given_to_another_item_is_not_torn() {
 fn a_place_given_up_by_one_writer_and_taken_by_another_is_not_torn() {
     explore(|| {
         let mut owner = partition::<Crcw>();
-        let (reader, mut other) = (owner.reader().unwrap(), owner.share().unwrap());
+        let (mut reader, mut other) = (looker(&mut owner), owner.share(2).unwrap());
         put(&mut owner, 0, key(0, 0), 1);
         let remover = thread::spawn(move || {
             let (key_bytes, keyhash) = key(0, 0);
             assert!(owner.enter(0).remove(keyhash, &key_bytes, NOW));
         });
         let taker = thread::spawn(move || put(&mut other, 0, key(1, 0), 2));
-        if let Ok(Some(found)) = get(&reader, key(0, 0)) {
+        if let Ok(Some(found)) = get(&mut reader, key(0, 0)) {
             assert_is(&found, &[1]);
         }
         remover.join().unwrap();
@@ -146,10 +170,10 @@ fn a_place_given_up_by_one_writer_and_taken_by_another_is_not_torn() {
 fn a_flush_beside_a_reader_is_noticed() {
     explore(|| {
         let mut owner = partition::<Crew>();
-        let reader = owner.reader().unwrap();
+        let mut reader = looker(&mut owner);
         put(&mut owner, 0, key(1, 0), 1);
         let reading = thread::spawn(move || {
-            if let Ok(Some(found)) = get(&reader, key(1, 0)) {
+            if let Ok(Some(found)) = get(&mut reader, key(1, 0)) {
                 assert_is(&found, &[1]);
             }
         });
@@ -167,12 +191,12 @@ fn items_are_found_while_their_bucket_is_split() {
     let looked_for = (0..full).find(goes).expect("one of the items goes");
     explore(move || {
         let mut owner = partition::<Crew>();
-        let reader = owner.reader().unwrap();
+        let mut reader = looker(&mut owner);
         for n in 0..full {
             put(&mut owner, 0, key(0, n), 1 + n as u8);
         }
         let reading = thread::spawn(move || {
-            if let Ok(found) = get(&reader, key(0, looked_for)) {
+            if let Ok(found) = get(&mut reader, key(0, looked_for)) {
                 let found = found.expect("the key is never absent");
                 assert_is(&found, &[1 + looked_for as u64]);
             }

@@ -5,12 +5,14 @@ use crate::job::{Glimpse, Job, ListCursor, ListScope, Listed};
 use crate::partitions_of::Handle;
 use glimmer_base::Moment;
 use glimmer_base::limits::KEY_BYTES_MAX;
+use glimmer_store::batches::Batch;
 use glimmer_store::heap::{Item, Marks};
 use glimmer_store::table::{Table, TableReader, TableWriter};
 
 /// See [`Engine::glimpse`](crate::Engine::glimpse).
 pub fn glimpse<T: Table>(
     handle: &mut Handle<T>,
+    batch: &Batch<'_>,
     now: Moment,
     flushes: u64,
     job: &Job<'_>,
@@ -28,7 +30,10 @@ pub fn glimpse<T: Table>(
                 .find(keyhash, key, now)
                 .as_ref()
                 .map(look),
-            (None, Some(reader)) => reader.read(keyhash, key, now, flushes, look).ok().flatten(),
+            (None, Some(reader)) => reader
+                .read(batch, keyhash, key, now, flushes, look)
+                .ok()
+                .flatten(),
             (None, None) => None,
         })
 }

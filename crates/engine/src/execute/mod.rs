@@ -30,6 +30,8 @@ use glimmer_base::limits::{BATCH_MAX, REPLY_BYTES_HIGH};
 use glimmer_base::{Keyhash, Moment};
 use glimmer_proto::meta::base64;
 use glimmer_proto::{Form, Refusal, Request, Verb};
+use glimmer_store::access::Access;
+use glimmer_store::batches::{Batch, Participant};
 use glimmer_store::heap::History;
 use glimmer_store::table::{Busy, Table, TableFigures, TableWriter};
 use std::sync::Arc;
@@ -37,6 +39,7 @@ use std::sync::Arc;
 /// One worker's engine.
 pub struct Executor<T: Table> {
     partitions: Partitions<T>,
+    participant: Participant,
     flushes: Arc<FlushClock>,
     tally: Arc<LiveTally>,
     figures: Arc<WorkerFigures>,
@@ -54,6 +57,8 @@ pub enum Uniques {
 
 /// What a job is executed with.
 struct Context<'a> {
+    /// What reads beside writers are a part of, where there are any.
+    batch: Option<Batch<'a>>,
     now: Moment,
     /// Flushes that are due.
     flushes: u64,
@@ -65,6 +70,7 @@ impl<T: Table> Executor<T> {
     /// An engine over one worker's handles, of which `owned` are its own partitions.
     pub fn new(
         mut partitions: Partitions<T>,
+        participant: Participant,
         owned: Vec<usize>,
         flushes: Arc<FlushClock>,
         uniques: Uniques,
@@ -77,6 +83,7 @@ impl<T: Table> Executor<T> {
         });
         Executor {
             partitions,
+            participant,
             flushes,
             tally,
             figures,
@@ -100,6 +107,7 @@ impl<T: Table> Engine for Executor<T> {
     fn run(&mut self, now: Moment, jobs: &[Job<'_>], outs: &mut [Vec<u8>], done: &mut [Done]) {
         assert!(jobs.len() <= BATCH_MAX && jobs.len() == done.len());
         let mut context = Context {
+            batch: T::Access::SHARED_READS.then(|| self.participant.begin()),
             now,
             flushes: self.flushes.due(now),
             tally: &self.tally,
@@ -142,7 +150,7 @@ impl<T: Table> Engine for Executor<T> {
     fn glimpse(&mut self, now: Moment, job: &Job<'_>) -> Option<Glimpse> {
         let flushes = self.flushes.due(now);
         let handle = self.partitions.handle(job.keyhash);
-        list::glimpse(handle, now, flushes, job)
+        list::glimpse(handle, &self.participant.begin(), now, flushes, job)
     }
 
     fn list(

@@ -17,10 +17,11 @@ pub fn get<T: Table>(
     out: &mut Vec<u8>,
 ) -> Result<(), Busy> {
     let (request, start) = (&job.request, out.len());
-    if let Some(reader) = &handle.reader {
+    if let (Some(reader), Some(batch)) = (&handle.reader, &context.batch) {
         // Each try begins where the last one began: a reply that was made of bytes that changed
         // under it is cut off again.
         let read = reader.read(
+            batch,
             job.keyhash,
             request.key,
             context.now,

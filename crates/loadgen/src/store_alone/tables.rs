@@ -5,6 +5,7 @@ use glimmer_base::{Expiry, Keyhash, Moment, limits::BATCH_MAX};
 use glimmer_engine::{Partitions, Spread, partitions, staged};
 use glimmer_store::{
     access::{Access, Crcw, Crew, Erew},
+    batches::{Batch, Participant},
     evict::{ApproxLru, Evict, Fifo, S3Fifo},
     heap::{History, Item, NewItem},
     memc3,
@@ -178,8 +179,9 @@ fn team<T: Table, X, const K: usize, const V: usize>(
     })?;
     let mut workers: Vec<_> = handles
         .into_iter()
-        .map(|partitions| Ourselves {
+        .map(|(partitions, participant)| Ourselves {
             partitions,
+            participant,
             figures: Vec::new(),
             scratch: Vec::with_capacity(V),
         })
@@ -199,6 +201,7 @@ fn team<T: Table, X, const K: usize, const V: usize>(
 /// One worker's handles.
 struct Ourselves<T: Table, const K: usize, const V: usize> {
     partitions: Partitions<T>,
+    participant: Participant,
     /// Of all partitions, at the first worker.
     figures: Vec<Box<dyn TableFigures>>,
     scratch: Vec<u8>,
@@ -214,6 +217,7 @@ impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
         let hashed = &hashed[..batch.len()];
         let (mut found, mut wrong, mut reads) = (0, 0, 0);
         let scratch = &mut self.scratch;
+        let reading = T::Access::SHARED_READS.then(|| self.participant.begin());
         staged(
             &mut self.partitions,
             hashed,
@@ -226,7 +230,7 @@ impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
                     return;
                 }
                 reads += 1;
-                match get::<T, K, V>(partitions, place, keyhash, number, scratch) {
+                match get::<T, K, V>(partitions, &reading, place, keyhash, number, scratch) {
                     Some(value) => {
                         found += 1;
                         wrong += u64::from(!items::is_value(&value, number));
@@ -272,6 +276,7 @@ fn put<T: Table, const K: usize, const V: usize>(
 #[inline(always)]
 fn get<T: Table, const K: usize, const V: usize>(
     partitions: &mut Partitions<T>,
+    reading: &Option<Batch<'_>>,
     place: T::Place,
     keyhash: Keyhash,
     number: u32,
@@ -280,10 +285,10 @@ fn get<T: Table, const K: usize, const V: usize>(
     let key = key::<K>(number);
     // A value of another length is no value of ours, and counts as wrong.
     let mut bytes = |item: &Item<'_>| copy::<V>(item, scratch).unwrap_or([0xFF; V]);
-    if let Some(reader) = partitions.reader(keyhash) {
+    if let (Some(reader), Some(batch)) = (partitions.reader(keyhash), reading) {
         // A read that met a writer every time would go to the owner; here it is tried again.
         loop {
-            if let Ok(read) = reader.read(keyhash, &key, NOW, 0, &mut bytes) {
+            if let Ok(read) = reader.read(batch, keyhash, &key, NOW, 0, &mut bytes) {
                 return read;
             }
         }

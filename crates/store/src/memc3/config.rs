@@ -135,7 +135,7 @@ impl Memc3Config {
             usual_words_64: 0,
             segments: 1,
             segments_max,
-            unused_since_ms: None,
+            unused: None,
             slab_items: Vec::new(),
             slab_slots: Vec::new(),
             leaving: Vec::new(),

@@ -31,6 +31,7 @@ pub use config::{ConfigError, Memc3Config};
 pub use find::Found;
 
 use crate::access::{self, Access, CatchUp, Gate};
+use crate::batches::{GracePeriod, Seat};
 use crate::heap::slab::Slabs;
 use crate::heap::{CasSequence, Item};
 use crate::index::cuckoo::{Breadth, Directory, SlotAt, Step};
@@ -40,7 +41,7 @@ use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::Ordering::{Relaxed, Release};
-use glimmer_base::sync::{Arc, AtomicU64, fence, weakened};
+use glimmer_base::sync::{Arc, AtomicU64};
 use glimmer_base::{Keyhash, Seed};
 
 /// What every core may see of a table.
@@ -72,8 +73,8 @@ struct State {
     /// Pages of the index that hold a segment; the others of its pages are from before a flush.
     segments: usize,
     segments_max: usize,
-    /// Since when the others are known of, in milliseconds; `u64::MAX` from the flush until the next slab is wanted.
-    unused_since_ms: Option<u64>,
+    /// What is waited for before the others are given to items.
+    unused: Option<GracePeriod>,
     /// Holds what is in a slab while it is emptied.
     slab_items: Vec<(Keyhash, usize)>,
     slab_slots: Vec<SlotAt>,
@@ -85,18 +86,21 @@ struct State {
 pub struct Owner<A: Access> {
     shared: Arc<Shared>,
     gate: A::Gate<State>,
+    seat: Seat,
 }
 
 /// The reading side of a table, for cores that do not own it.
 #[derive(Clone)]
 pub struct Reader {
     shared: Arc<Shared>,
+    seat: Seat,
 }
 
 /// A writer at work: the owner with its gate passed. Requests are executed on this.
 pub struct Writer<'a, A: Access> {
     shared: &'a Shared,
     state: <A::Gate<State> as Gate<State>>::Guard<'a>,
+    seat: &'a Seat,
 }
 
 impl<A: Access> Owner<A> {
@@ -110,6 +114,7 @@ impl<A: Access> Owner<A> {
         Ok(Owner {
             shared: Arc::new(shared),
             gate: Gate::new(state),
+            seat: Seat::alone(),
         })
     }
 
@@ -127,8 +132,13 @@ impl<A: Access> Owner<A> {
     /// with them first.
     #[inline(always)]
     pub fn enter(&mut self, flushes: u64) -> Writer<'_, A> {
-        let shared = &self.shared;
-        access::enter::<A, _, _>(&mut self.gate, |state| Writer { shared, state }, flushes)
+        let (shared, seat) = (&self.shared, &self.seat);
+        let writer = |state| Writer {
+            shared,
+            state,
+            seat,
+        };
+        access::enter::<A, _, _>(&mut self.gate, writer, flushes)
     }
 
     /// The table's figures, for any thread.
@@ -142,6 +152,7 @@ impl<A: Access> Owner<A> {
     pub fn reader(&self) -> Option<Reader> {
         A::SHARED_READS.then(|| Reader {
             shared: self.shared.clone(),
+            seat: self.seat.clone(),
         })
     }
 }
@@ -162,14 +173,12 @@ impl<A: Access> CatchUp for Writer<'_, A> {
         }
         shared.directory.assign_all(root);
         self.state.segments = 1;
-        self.state.unused_since_ms = Some(u64::MAX);
-        // Only now is the memory of items and of old segments given to others: a reader that meets
-        // a byte of what comes next sees this number too. And one that begins with this number
-        // sees the directory as well.
+        // A reader that begins with this number sees the directory as well.
         shared.flushes.store(flushes, Release);
-        if A::SHARED_READS && !weakened("memc3_flush_fence") {
-            fence(Release);
-        }
+        // Only now is the memory of items given to others. The grace period begins with a fence, so a
+        // reader that meets a byte of what comes next sees the number too. The memory of segments is
+        // given away when it is over.
+        self.state.unused = Some(self.seat.grace_period());
         self.state.slabs.clear();
         shared.counters.emptied();
     }
@@ -190,6 +199,9 @@ impl Shared {
         self.pool.pages() - 1
     }
 }
+
+#[cfg(all(test, not(any(loom, miri))))]
+mod tests;
 
 /// Reads a table's figures, from any thread.
 #[derive(Clone)]

@@ -2,6 +2,7 @@
 
 use super::{Found, Reader, Shared, Writer, expired};
 use crate::access::Access;
+use crate::batches::Batch;
 use crate::heap::Item;
 use crate::index::cuckoo::{Home, Slot, SlotAt, line_at};
 use crate::table::{Absence, Busy, TableReader, optimistically};
@@ -77,6 +78,7 @@ impl TableReader for Reader {
     #[inline(always)]
     fn read<T>(
         &self,
+        batch: &Batch<'_>,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
@@ -84,6 +86,7 @@ impl TableReader for Reader {
         mut take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<T>, Busy> {
         let shared = &*self.shared;
+        debug_assert!(self.seat.knows(batch));
         let found = optimistically(|bytes_copied| {
             if shared.flushes.load(Acquire) != flushes {
                 return Some(Err(Busy));

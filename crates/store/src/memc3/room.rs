@@ -10,14 +10,11 @@ use crate::heap::{Item, Marks};
 use crate::index::cuckoo::{Slot, SlotAt};
 use crate::work;
 use glimmer_base::limits::MOVED_SLAB_BYTES_MAX;
-use glimmer_base::sync::Ordering::Release;
-use glimmer_base::sync::fence;
+use glimmer_base::sync::weakened;
 use glimmer_base::{Expiry, Moment};
 
 /// How many chunks ahead of the hand keys are hashed and their buckets fetched.
 const AHEAD: usize = 8;
-/// A reader that was interrupted goes on within so many milliseconds.
-const MARKING_MS_MAX: u64 = 1_000;
 
 impl<A: Access> Writer<'_, A> {
     /// A chunk of a class, which no slot names. Never fails: there are pages for two of the largest
@@ -33,16 +30,13 @@ impl<A: Access> Writer<'_, A> {
 
     fn evict_for(&mut self, class: ClassId, now: Moment) -> usize {
         let shared = self.shared;
-        if self.state.unused_since_ms == Some(u64::MAX) {
-            self.state.unused_since_ms = Some(now.ms);
-        }
         let mut budget = Budget::for_words(self.state.slabs.chunk_words(class) as u64);
         loop {
             // An item of the class may have been freed with its slab on the way.
             if let Some(at) = self.state.slabs.take(&shared.pool, class) {
                 return at;
             }
-            if self.state.slabs.add_slab(class) || self.take_unused_index_pages(now) {
+            if self.state.slabs.add_slab(class) || self.take_unused_index_pages() {
                 continue;
             }
             let Some((chunk, begins_slab)) = self.state.slabs.at_hand(&shared.pool, class) else {
@@ -67,26 +61,22 @@ impl<A: Access> Writer<'_, A> {
 
     /// Gives the pages that the index had before a flush and has not taken again to the items; says whether there were any.
     ///
-    /// Readers that still look at them learn of the flush before they believe what they read. But one that has read already
-    /// may be about to mark the slot that it has seen, and would mark an item whose bytes are the same: so this waits for
-    /// longer than that takes.
+    /// Readers that still look at them learn of the flush before they believe what they read. But one
+    /// that has read already may be about to mark the slot that it has seen. So this waits until
+    /// every worker has finished the batch in which it may do so: see [`batches`](crate::batches).
     #[cold]
-    fn take_unused_index_pages(&mut self, now: Moment) -> bool {
+    pub(super) fn take_unused_index_pages(&mut self) -> bool {
         let shared = self.shared;
-        let Some(since_ms) = self.state.unused_since_ms else {
+        let Some(grace) = &mut self.state.unused else {
             return false;
         };
-        if now.ms < since_ms.saturating_add(MARKING_MS_MAX) {
+        if !grace.is_over(self.seat) && !weakened("memc3_pages_withheld") {
             return false;
         }
-        self.state.unused_since_ms = None;
+        self.state.unused = None;
         let index_begins = shared.pool.pages() - self.state.segments;
         if self.state.slabs.item_pages() == index_begins {
             return false;
-        }
-        if A::SHARED_READS {
-            // It may have been another writer who announced the flush.
-            fence(Release);
         }
         self.state.slabs.take_back(index_begins);
         shared.index_pages.set(self.state.segments as u64);

@@ -10,7 +10,8 @@
 //! pays for it. When the tail comes to the goal nothing lives beyond, and the index may have it.
 //!
 //! *Shrinking.* When the buckets have become nearly empty (items that are larger, or gone) the scan merges them, and the log's next lap goes as far as
-//! the border then lies.
+//! the border then lies. Until no reader may write to the buckets any more, it goes no further than before
+//! ([`Border`](crate::index::chained::Border)).
 
 use super::{Shared, Writer};
 use crate::access::Access;
@@ -122,8 +123,11 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         }
     }
 
+    /// Lets the log go as far as it may by now.
     fn border_moved(&mut self) {
-        let border = self.shared.index.border() as u64;
+        let (shared, border) = (self.shared, &mut self.state.border);
+        border.follow(&shared.index, self.seat);
+        let border = border.open() as u64;
         let goal = self.state.growth.goal.map_or(border, |goal| goal.to);
         self.state.limits[LogId::Main as usize] = border.min(goal);
     }
@@ -186,6 +190,9 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     /// Merges the last bucket with the one it was split from, if buckets are idle.
     pub(super) fn shrink(&mut self) {
         let shared = self.shared;
+        if self.state.border.is_withheld() {
+            self.border_moved();
+        }
         let Growth {
             follows, was_idle, ..
         } = self.state.growth;

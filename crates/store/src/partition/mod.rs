@@ -39,9 +39,10 @@ pub use put::Stored;
 use read::Mark;
 
 use crate::access::{self, Access, CatchUp, Gate};
+use crate::batches::Seat;
 use crate::evict::Evict;
 use crate::heap::{CasSequence, CircularLog, Geometry, Offset};
-use crate::index::chained::{ChainedIndex, FreeList};
+use crate::index::chained::{Border, ChainedIndex, FreeList};
 use crate::index::{Entry, LogId};
 use ages::SharedAges;
 use calendar::Calendar;
@@ -99,6 +100,7 @@ struct State {
     usual_words_64: u64,
     scan: scan::Cursor,
     spares: FreeList,
+    border: Border,
     /// Stores in a row that have found no spare bucket by scanning for one.
     scanned_in_vain: u32,
     growth: growth::Growth,
@@ -114,6 +116,7 @@ struct State {
 pub struct Owner<A: Access, E: Evict> {
     shared: Arc<Shared>,
     gate: A::Gate<State>,
+    seat: Seat,
     rule: E,
 }
 
@@ -121,6 +124,7 @@ pub struct Owner<A: Access, E: Evict> {
 #[derive(Clone)]
 pub struct Reader {
     shared: Arc<Shared>,
+    seat: Seat,
     reads_counted: u8,
 }
 
@@ -128,6 +132,7 @@ pub struct Reader {
 pub struct Writer<'a, A: Access, E: Evict> {
     shared: &'a Shared,
     state: <A::Gate<State> as Gate<State>>::Guard<'a>,
+    seat: &'a Seat,
     rule: &'a E,
 }
 
@@ -148,6 +153,7 @@ impl<A: Access, E: Evict> Owner<A, E> {
             usual_words_64: 0,
             scan: scan::Cursor::default(),
             spares: FreeList::default(),
+            border: Border::of(&shared.index),
             scanned_in_vain: 0,
             growth: growth::Growth::new(config.index_follows),
             in_use: None,
@@ -157,6 +163,7 @@ impl<A: Access, E: Evict> Owner<A, E> {
         Ok(Owner {
             shared: Arc::new(shared),
             gate: Gate::new(state),
+            seat: Seat::alone(),
             rule,
         })
     }
@@ -175,10 +182,11 @@ impl<A: Access, E: Evict> Owner<A, E> {
     /// catches up with them first.
     #[inline(always)]
     pub fn enter(&mut self, flushes: u64) -> Writer<'_, A, E> {
-        let (shared, rule) = (&self.shared, &self.rule);
+        let (shared, seat, rule) = (&self.shared, &self.seat, &self.rule);
         let writer = |state| Writer {
             shared,
             state,
+            seat,
             rule,
         };
         access::enter::<A, _, _>(&mut self.gate, writer, flushes)
@@ -197,6 +205,7 @@ impl<A: Access, E: Evict> Owner<A, E> {
     pub fn reader(&self) -> Option<Reader> {
         A::SHARED_READS.then(|| Reader {
             shared: self.shared.clone(),
+            seat: self.seat.clone(),
             reads_counted: E::READS_COUNTED,
         })
     }

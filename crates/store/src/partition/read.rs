@@ -2,6 +2,7 @@
 
 use super::{Reader, Shared, Writer, expired};
 use crate::access::Access;
+use crate::batches::Batch;
 use crate::evict::Evict;
 use crate::heap::Item;
 use crate::index::{Entry, Slot};
@@ -66,12 +67,14 @@ impl TableReader for Reader {
     #[inline(always)]
     fn read<T>(
         &self,
+        batch: &Batch<'_>,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
         flushes: u64,
         mut take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<T>, Busy> {
+        debug_assert!(self.seat.knows(batch));
         if self.shared.flushes.load(Acquire) != flushes {
             return Err(Busy);
         }

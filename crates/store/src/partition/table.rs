@@ -2,10 +2,12 @@
 
 use super::{Ages, Counts, Figures, Owner, Reader, Stored, Writer};
 use crate::access::{Access, Gate};
+use crate::batches::{Batches, Seat};
 use crate::evict::Evict;
 use crate::heap::{CasSequence, CircularLog, History, Item, NewItem};
 use crate::index::LogId;
 use crate::table::{Absence, Table, TableFigures, TableWriter};
+use glimmer_base::sync::Arc;
 use glimmer_base::sync::Ordering::Acquire;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use std::ops::Range;
@@ -25,12 +27,17 @@ impl<A: Access, E: Evict> Table for Owner<A, E> {
         Owner::reader(self)
     }
 
-    fn share(&self) -> Option<Self> {
+    fn share(&self, worker: usize) -> Option<Self> {
         Some(Owner {
             shared: self.shared.clone(),
             gate: self.gate.share()?,
+            seat: self.seat.of_worker(worker),
             rule: self.rule.clone(),
         })
+    }
+
+    fn join(&mut self, batches: &Arc<Batches>, worker: usize) {
+        self.seat = Seat::new(batches, worker);
     }
 
     #[inline(always)]

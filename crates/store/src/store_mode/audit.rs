@@ -18,7 +18,8 @@ impl<A: Access> Writer<'_, A> {
     pub fn audit(&mut self) -> Usage {
         let shared = self.shared;
         let (index, shape) = (&shared.index, shared.index.shape());
-        assert!(self.state.fits.top() <= index.border());
+        let border = self.state.border.open();
+        assert!(self.state.fits.top() <= border && border <= index.border());
         let usage = self.state.fits.audit(&shared.space);
         let (mut buckets, mut named) = (BTreeSet::new(), BTreeSet::new());
         let mut spares_used = 0;

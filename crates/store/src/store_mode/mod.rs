@@ -43,9 +43,10 @@ mod touch;
 pub use config::StoreConfig;
 
 use crate::access::{self, Access, CatchUp, Gate};
+use crate::batches::Seat;
 use crate::heap::CasSequence;
 use crate::heap::segregated_fits::{SegregatedFits, Space};
-use crate::index::chained::{ChainedIndex, FreeList};
+use crate::index::chained::{Border, ChainedIndex, FreeList};
 use crate::partition::ConfigError;
 use crate::partition::counters::Counters;
 use crossbeam_utils::CachePadded;
@@ -74,6 +75,7 @@ struct Shared {
 struct State {
     fits: SegregatedFits,
     spares: FreeList,
+    border: Border,
     cas: CasSequence,
     /// [`Shared::usual_words`] in 64ths.
     usual_words_64: u64,
@@ -85,18 +87,21 @@ struct State {
 pub struct Owner<A: Access> {
     shared: Arc<Shared>,
     gate: A::Gate<State>,
+    seat: Seat,
 }
 
 /// The reading side of a partition, for cores that do not own it.
 #[derive(Clone)]
 pub struct Reader {
     shared: Arc<Shared>,
+    seat: Seat,
 }
 
 /// A writer at work: the owner with its gate passed. Requests are executed on this.
 pub struct Writer<'a, A: Access> {
     shared: &'a Shared,
     state: <A::Gate<State> as Gate<State>>::Guard<'a>,
+    seat: &'a Seat,
 }
 
 /// Reads a partition's figures, from any thread.
@@ -116,6 +121,7 @@ impl<A: Access> Owner<A> {
         let state = State {
             fits: SegregatedFits::new(&shared.space),
             spares: FreeList::default(),
+            border: Border::of(&shared.index),
             cas: CasSequence::default(),
             usual_words_64: 0,
             scan: scan::Cursor::default(),
@@ -124,6 +130,7 @@ impl<A: Access> Owner<A> {
         Ok(Owner {
             shared: Arc::new(shared),
             gate: Gate::new(state),
+            seat: Seat::alone(),
         })
     }
 
@@ -131,14 +138,20 @@ impl<A: Access> Owner<A> {
     /// catches up with them first.
     #[inline(always)]
     pub fn enter(&mut self, flushes: u64) -> Writer<'_, A> {
-        let shared = &self.shared;
-        access::enter::<A, _, _>(&mut self.gate, |state| Writer { shared, state }, flushes)
+        let (shared, seat) = (&self.shared, &self.seat);
+        let writer = |state| Writer {
+            shared,
+            state,
+            seat,
+        };
+        access::enter::<A, _, _>(&mut self.gate, writer, flushes)
     }
 
     /// A handle for reading from another core, if the access mode allows that.
     pub fn reader(&self) -> Option<Reader> {
         A::SHARED_READS.then(|| Reader {
             shared: self.shared.clone(),
+            seat: self.seat.clone(),
         })
     }
 

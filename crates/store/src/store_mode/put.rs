@@ -181,7 +181,7 @@ impl<A: Access> Writer<'_, A> {
         cas: u64,
     ) -> Result<(), Wanting> {
         let (shared, words) = (self.shared, new.words);
-        let (border, fits) = (shared.index.border(), &mut self.state.fits);
+        let (border, fits) = (self.state.border.open(), &mut self.state.fits);
         let place = (old.at, old.words());
         if !fits.would_hold(&shared.space, place, words, border) {
             return Err(Wanting::Words);
@@ -200,7 +200,7 @@ impl<A: Access> Writer<'_, A> {
 
     #[inline(always)]
     fn allocate(&mut self, words: usize) -> Option<usize> {
-        let border = self.shared.index.border();
+        let border = self.state.border.open();
         self.state.fits.allocate(&self.shared.space, words, border)
     }
 

@@ -3,6 +3,7 @@
 use super::find::Found;
 use super::{Reader, Shared, Writer};
 use crate::access::Access;
+use crate::batches::Batch;
 use crate::heap::Item;
 use crate::index::{Entry, Slot};
 use crate::partition::expired;
@@ -46,12 +47,14 @@ impl TableReader for Reader {
     #[inline(always)]
     fn read<T>(
         &self,
+        batch: &Batch<'_>,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
         flushes: u64,
         mut take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<T>, Busy> {
+        debug_assert!(self.seat.knows(batch));
         if self.shared.flushes.load(Acquire) != flushes {
             return Err(Busy);
         }

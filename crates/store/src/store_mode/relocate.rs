@@ -70,7 +70,7 @@ impl<A: Access> Writer<'_, A> {
         now: Moment,
     ) -> bool {
         let shared = self.shared;
-        let (space, limit) = (&shared.space, shared.index.border());
+        let (space, limit) = (&shared.space, self.state.border.open());
         let allowed = effort.left() / SEARCH_SHARE;
         let mut search = Effort::new(allowed);
         let fits = &mut self.state.fits;

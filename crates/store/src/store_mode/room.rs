@@ -54,6 +54,9 @@ impl<A: Access> Writer<'_, A> {
     ) -> bool {
         let mut effort = Effort::new(EFFORT_MAX);
         let mut growth_left = BUCKETS_ADDED_FOR_ROOM_MAX;
+        if self.state.border.is_withheld() {
+            self.follow_border();
+        }
         while let Err(wanting) = self.try_put(keyhash, new, cas, now) {
             let is_worth_another_try = !effort.is_spent()
                 && match wanting {
@@ -140,13 +143,13 @@ impl<A: Access> Writer<'_, A> {
 
     /// Whether the heap has a place for so many words.
     pub(super) fn has_room(&self, words: usize) -> bool {
-        let border = self.shared.index.border();
+        let border = self.state.border.open();
         self.state.fits.has_room(&self.shared.space, words, border)
     }
 
     /// Words of the heap that are free, together or not.
     pub(super) fn free_words(&self) -> usize {
-        self.state.fits.free_words(self.shared.index.border())
+        self.state.fits.free_words(self.state.border.open())
     }
 
     /// Adds one main bucket, if there is memory between heap and index and the request may still do so.
@@ -167,19 +170,28 @@ impl<A: Access> Writer<'_, A> {
         effort.spend(ADDING);
         shared.counters.spares_used.sub(spares_freed as u64);
         shared.counters.buckets_added.add(1);
+        self.follow_border();
         true
     }
 
-    /// Merges idle buckets until there is room for so many words between heap and index; says whether there is. What has been merged stays
-    /// so.
+    /// Lets the heap go as far as it may by now.
+    pub(super) fn follow_border(&mut self) {
+        let shared = self.shared;
+        (self.state.border).follow(&shared.index, self.seat);
+    }
+
+    /// Merges idle buckets until there is room for this many words between heap and index. Says
+    /// whether the heap may have it already: memory that is withheld is for a later request. What
+    /// has been merged stays so.
     fn take_from_index(&mut self, words: usize, effort: &mut Effort) -> bool {
-        while effort.left() > KEPT_BY_MERGES && self.shrink_index() {
-            effort.spend(MERGING);
-            if self.state.fits.top() + words <= self.shared.index.border() {
-                return true;
+        let end = self.state.fits.top() + words;
+        while end > self.shared.index.border() {
+            if effort.left() <= KEPT_BY_MERGES || !self.shrink_index() {
+                return false;
             }
+            effort.spend(MERGING);
         }
-        false
+        end <= self.state.border.open()
     }
 
     /// Merges the last main bucket with the one that it was split from, if buckets are idle; says whether that was done.
@@ -198,6 +210,7 @@ impl<A: Access> Writer<'_, A> {
         };
         shared.counters.spares_used.sub(spares_freed as u64);
         shared.counters.buckets_merged.add(1);
+        self.follow_border();
         self.state.scan.soonest.spoil_round();
         true
     }

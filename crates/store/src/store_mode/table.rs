@@ -2,9 +2,11 @@
 
 use super::{Figures, Owner, Reader, Writer};
 use crate::access::{Access, Gate};
+use crate::batches::{Batches, Seat};
 use crate::heap::{CasSequence, History, Item, NewItem};
 use crate::partition::{Counts, Stored, expired};
 use crate::table::{Absence, Table, TableFigures, TableWriter};
+use glimmer_base::sync::Arc;
 use glimmer_base::sync::Ordering::Acquire;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use std::ops::Range;
@@ -24,11 +26,16 @@ impl<A: Access> Table for Owner<A> {
         Owner::reader(self)
     }
 
-    fn share(&self) -> Option<Self> {
+    fn share(&self, worker: usize) -> Option<Self> {
         Some(Owner {
             shared: self.shared.clone(),
             gate: self.gate.share()?,
+            seat: self.seat.of_worker(worker),
         })
+    }
+
+    fn join(&mut self, batches: &Arc<Batches>, worker: usize) {
+        self.seat = Seat::new(batches, worker);
     }
 
     #[inline(always)]

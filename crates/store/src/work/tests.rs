@@ -3,6 +3,7 @@
 
 use super::{Work, take};
 use crate::access::Crew;
+use crate::batches::Batches;
 use crate::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use crate::heap::{History, NewItem};
 use crate::index::cuckoo::point;
@@ -186,9 +187,13 @@ impl<T: Table> Driver<T> {
 
     /// Every item is read by another core, which leaves marks and moves nothing; says how many there are.
     fn read_all(&mut self) -> u32 {
+        let (batches, mut participants) = Batches::new(1);
+        self.owner.join(&batches, 1);
         let reader = self.owner.reader().expect("readers beside the writer");
+        let batch = participants[0].begin();
         let is_there = |number: u32| {
             let read = reader.read(
+                &batch,
                 keyhash(number),
                 &key(number),
                 self.now,

@@ -3,6 +3,7 @@
 use crate::oracle::SEED;
 use glimmer_base::limits::{OPTIMISTIC_BYTES_MAX, OPTIMISTIC_TRIES_MAX};
 use glimmer_base::{Expiry, Moment};
+use glimmer_store::batches::Batches;
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::partition::Stored;
 use glimmer_store::table::{Busy, Table, TableReader, TableWriter};
@@ -29,9 +30,12 @@ fn put<T: Table>(owner: &mut T, value: &[u8]) {
 fn copies<T: Table>(owner: &mut T, value_bytes: usize) -> usize {
     let value = vec![7; value_bytes];
     put(owner, &value);
+    let (batches, mut participants) = Batches::new(1);
+    owner.join(&batches, 1);
     let reader = owner.reader().unwrap();
+    let batch = participants[0].begin();
     let mut copies = 0;
-    let read = reader.read(SEED.keyhash(KEY), KEY, NOW, 0, |item| {
+    let read = reader.read(&batch, SEED.keyhash(KEY), KEY, NOW, 0, |item| {
         assert_eq!(item.value().len(), value_bytes);
         copies += 1;
         put(owner, &value);

@@ -7,6 +7,7 @@
 
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
 use glimmer_store::access::Access;
+use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::partition::{Counts, Stored};
 use glimmer_store::table::{Table, TableReader, TableWriter};
@@ -96,6 +97,7 @@ fn key(n: u32) -> Vec<u8> {
 struct Run<T: Table> {
     owner: T,
     reader: Option<T::Reader>,
+    participant: Participant,
     oracle: HashMap<u32, Item>,
     now: Moment,
     flushes: u64,
@@ -104,7 +106,9 @@ struct Run<T: Table> {
 }
 
 impl<T: Table> Run<T> {
-    fn new(owner: T, load: Load, seed: u64) -> Self {
+    fn new(mut owner: T, load: Load, seed: u64) -> Self {
+        let (batches, mut participants) = Batches::new(1);
+        owner.join(&batches, 0);
         let reader = owner.reader();
         assert_eq!(reader.is_some(), T::Access::SHARED_READS);
         let now = Moment {
@@ -114,6 +118,7 @@ impl<T: Table> Run<T> {
         Run {
             owner,
             reader,
+            participant: participants.remove(0),
             oracle: HashMap::new(),
             now,
             flushes: 0,
@@ -136,7 +141,8 @@ impl<T: Table> Run<T> {
         };
         match &self.reader {
             Some(reader) if self.rng.random_bool(0.5) => {
-                match reader.read(keyhash, key, self.now, self.flushes, take) {
+                let batch = self.participant.begin();
+                match reader.read(&batch, keyhash, key, self.now, self.flushes, take) {
                     Ok(found) => found,
                     // Only a flush that the owner has yet to see can make an undisturbed reader
                     // ask.

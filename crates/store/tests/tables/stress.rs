@@ -9,6 +9,7 @@
 use crate::oracle::SEED;
 use glimmer_base::{Expiry, Moment, Seed};
 use glimmer_store::access::Access;
+use glimmer_store::batches::Batches;
 use glimmer_store::heap::{History, Item, NewItem};
 use glimmer_store::partition::{Counts, Stored};
 use glimmer_store::table::{Table, TableReader, TableWriter};
@@ -124,6 +125,8 @@ pub fn run_keeping<T: Table>(kept: u32, mut owner: T) -> Counts {
         .and_then(|s| s.parse().ok())
         .unwrap_or_else(rand::random);
     println!("GLIMMER_SEED={seed}");
+    let (batches, participants) = Batches::new(READERS);
+    owner.join(&batches, READERS);
     let (reader, figures) = (owner.reader().unwrap(), owner.figures());
     for n in 0..kept {
         let (key, mut buffer) = (key(n), Vec::new());
@@ -150,13 +153,13 @@ pub fn run_keeping<T: Table>(kept: u32, mut owner: T) -> Counts {
         0
     };
     let mut owners: Vec<T> = others
-        .map(|_| owner.share().expect("all may write"))
+        .map(|worker| owner.share(READERS + 1 + worker).expect("all may write"))
         .collect();
     owners.push(owner);
     let parts = owners.len() as u32;
     let hits: u64 = thread::scope(|scope| {
-        let readers: Vec<_> = (0..READERS)
-            .map(|id| {
+        let readers: Vec<_> = (participants.into_iter().enumerate())
+            .map(|(id, mut participant)| {
                 let (reader, world) = (reader.clone(), &world);
                 scope.spawn(move || {
                     let mut rng = SmallRng::seed_from_u64(seed ^ id as u64);
@@ -170,7 +173,9 @@ pub fn run_keeping<T: Table>(kept: u32, mut owner: T) -> Counts {
                             item.value().append_to(&mut buffer);
                             item.flags()
                         };
-                        let found = reader.read(keyhash, &key, NOW, 0, take);
+                        let batch = participant.begin();
+                        let found = reader.read(&batch, keyhash, &key, NOW, 0, take);
+                        drop(batch);
                         assert!(n >= kept || !matches!(found, Ok(None)), "key {n} is absent");
                         if let Ok(Some(flags)) = found {
                             assert_eq!(flags, n, "foreign flags");

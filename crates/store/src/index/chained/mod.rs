@@ -17,16 +17,22 @@
 //! left, store mode refuses the item, and cache mode gives up the chain's oldest (§4.3.2).
 //!
 //! A reader finds its bucket by the [`Shape`], one word that says how many buckets there are. It
-//! loads the word before the bucket's version and once more after everything else: a bucket that was
-//! split or merged in between has another version, and memory that has since been given to the heap
-//! means another shape, which was published, with a fence behind, before the heap had it.
+//! loads the word before the bucket's version and once more after everything else. A bucket that was
+//! split or merged while the reader was in it has another version. One that was split or merged
+//! before the reader loaded its version has the new one, but then the load synchronises with the end
+//! of that change, and the last look at the shape sees the new shape. Items get memory that the index
+//! has left when no reader can be in it any more: see [`Border`]. The index itself may take it again at
+//! once. Between publishing the shape without that memory and writing to it lies a release fence, so a
+//! reader that meets what was written there sees the shape at its last look.
 //!
 //! [`roots`]: ChainedIndex::new
 
+mod border;
 mod rebuild;
 mod shrink;
 mod spares;
 
+pub use border::Border;
 pub use spares::FreeList;
 
 use super::tags::Matches;
@@ -271,9 +277,9 @@ impl ChainedIndex {
     }
 
     /// Notes a read in an entry, unless the entry has changed: that there was one, and how many, up
-    /// to `most`. Any thread may do this at any time: nothing else about the entry changes, and
-    /// versions need not move. Should the memory have become the heap's by now, the word there is
-    /// another one.
+    /// to `most`. Any thread may do this at any time in the batch in which it has found the entry:
+    /// nothing else about the entry changes, and versions need not move. If the bucket has left the
+    /// index by now, its memory is withheld until the batch is over (see [`Border`]).
     #[inline(always)]
     pub fn count_read(&self, slot: Slot, seen: Entry, most: u8) {
         let read = seen.read_again(most);

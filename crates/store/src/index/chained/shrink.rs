@@ -24,7 +24,7 @@ impl ChainedIndex {
     /// Removes the last main bucket and the spare one that came with it, if one did. Says how many fewer spare buckets are in use; none, and
     /// no entry has moved to another chain, if the index has no more than it began with, or if the entries would not fit.
     ///
-    /// The memory between the old border and the new is the caller's to overwrite at once.
+    /// The memory between the old border and the new is the caller's to overwrite once [`Border`] says so.
     pub fn shrink(
         &self,
         spares: &mut FreeList,
@@ -87,6 +87,8 @@ impl ChainedIndex {
         });
         self.publish(shape.with(removed, level));
         main.write_end(shared);
+        // Items wait for the memory, but the index itself may take it again at once. A reader that
+        // meets what it writes there sees the shape too.
         if shared && !weakened("shape_release_fence") {
             fence(Release);
         }

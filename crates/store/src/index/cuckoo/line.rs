@@ -47,8 +47,10 @@
 //! even versions, synchronise with the writer's last step, so everything acknowledged before the
 //! read began is seen.
 //!
-//! Noting a read in a slot, with its bits for CLOCK and FETCHED, is no change: any thread may do it at any
-//! time with [`mark_read`](Line::mark_read), and the writer may lose such bits when it stores a word.
+//! Noting a read in a slot, with its bits for CLOCK and FETCHED, is no change. Any thread may do it with
+//! [`mark_read`](Line::mark_read) at any time in the batch in which it has found the slot, and the writer
+//! may lose such bits when it stores a word. A line that leaves the index is not written by others
+//! before that batch is over: see [`batches`](crate::batches).
 
 use crate::index::store_if;
 use crate::memory::LINE_WORDS;
