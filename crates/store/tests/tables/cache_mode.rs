@@ -1,7 +1,7 @@
 //! Cache mode, under every eviction rule.
 
 use crate::oracle::{self, Load, Outcome};
-use crate::stress;
+use crate::stress::{self, Race};
 use crate::{busy, crawl, departures, flush};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
@@ -211,7 +211,7 @@ fn race<A: Access, E: Evict>(rule: E) {
         index_follows: true,
         ..sizes(96 << 10, 3, 1)
     };
-    let counts = stress::run(Owner::<A, E>::new(&config, rule).unwrap());
+    let counts = stress::run(Owner::<A, E>::new(&config, rule).unwrap(), Race::new());
     assert!(
         counts.evictions > 0 && counts.buckets_added > 0,
         "{counts:?}"

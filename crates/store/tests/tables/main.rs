@@ -29,3 +29,4 @@ macro_rules! in_modes {
 mod cache_mode;
 mod memc3;
 mod store_mode;
+mod tiny;

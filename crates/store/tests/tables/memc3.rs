@@ -2,7 +2,7 @@
 //! operations.
 
 use crate::oracle::{self, Load};
-use crate::stress;
+use crate::stress::{self, Race};
 use crate::{busy, crawl, departures, flush};
 use glimmer_store::access::Access;
 use glimmer_store::memc3::{Memc3Config, Owner};
@@ -59,7 +59,7 @@ fn an_index_at_its_limit<A: Access>() {
 
 /// Pages of two lines: items move, segments split and slabs change hands all the time.
 fn racing<A: Access>() {
-    let counts = stress::run(table::<A>(40 << 10, 128, 4_000));
+    let counts = stress::run(table::<A>(40 << 10, 128, 4_000), Race::new());
     assert!(counts.evictions > 0);
 }
 

@@ -46,7 +46,7 @@ pub struct Load {
 
 impl Load {
     /// 100,000 steps with these sizes.
-    pub fn of(keys: u32, value_max: usize) -> Load {
+    pub const fn of(keys: u32, value_max: usize) -> Load {
         Load {
             keys,
             value_max,
@@ -60,8 +60,10 @@ impl Load {
     }
 }
 
-/// After so many steps every key is looked for, and removed.
+/// After this many steps, or at the end of a shorter run, every key is looked for and removed.
 const AUDIT_STEPS: u32 = 20_000;
+/// The table is walked after this many steps, or five times in a shorter run.
+const WALK_STEPS: u32 = 1_999;
 
 /// How a run went.
 pub struct Outcome {
@@ -318,6 +320,8 @@ pub fn run<T: Table>(table: T, load: Load, walk: impl Fn(&mut T, u64)) -> Outcom
     let mut run = Run::new(table, load, seed);
     let all_keys = load.keys.max(load.later_keys);
     let (mut first, mut late) = (Counts::default(), Counts::default());
+    let audit_steps = AUDIT_STEPS.min(load.steps);
+    let walk_steps = WALK_STEPS.min(load.steps / 5);
     for step in 0..load.steps {
         if step == load.steps / 3 {
             run.load.keys = load.later_keys;
@@ -331,13 +335,13 @@ pub fn run<T: Table>(table: T, load: Load, walk: impl Fn(&mut T, u64)) -> Outcom
             late = run.owner.figures().counts(run.flushes);
         }
         run.step();
-        if step % 1_999 == 0 {
+        if step % walk_steps == 0 {
             walk(&mut run.owner, run.flushes);
         }
-        if step == AUDIT_STEPS - 1 {
+        if step == audit_steps - 1 {
             first = run.owner.figures().counts(run.flushes);
         }
-        if step % AUDIT_STEPS == AUDIT_STEPS - 1 {
+        if step % audit_steps == audit_steps - 1 {
             run.audit(all_keys);
         }
     }

@@ -1,7 +1,7 @@
 //! Store mode: nothing is lost, whatever is refused.
 
 use crate::oracle::{self, Load};
-use crate::stress;
+use crate::stress::{self, Race};
 use crate::{busy, crawl, flush};
 use glimmer_store::access::Access;
 use glimmer_store::memory::PagePolicy;
@@ -67,7 +67,18 @@ fn a_heap_that_wants_the_indexs_memory<A: Access>() {
 
 /// Writers that overwrite, grow and delete items in a heap for half of them, which slides what stays.
 fn racing<A: Access>() {
-    let counts = stress::run_keeping(60, table::<A>(64 << 10, 1, 4_000));
+    let race = Race {
+        kept: 60,
+        flush_every: None,
+        ..Race::new()
+    };
+    let counts = stress::run(table::<A>(64 << 10, 1, 4_000), race);
+    assert!(counts.refused > 0 && counts.moved > 0, "{counts:?}");
+}
+
+/// The same with flushes, which take everything.
+fn racing_with_flushes<A: Access>() {
+    let counts = stress::run(table::<A>(64 << 10, 1, 4_000), Race::new());
     assert!(counts.refused > 0 && counts.moved > 0, "{counts:?}");
 }
 
@@ -89,6 +100,7 @@ in_modes! {
     a_growing_index: Erew Crew Crcw;
     a_heap_that_wants_the_indexs_memory: Erew Crew Crcw;
     racing: Crew Crcw;
+    racing_with_flushes: Crew Crcw;
     a_crawl: Erew Crcw;
     a_flush: Erew Crew Crcw;
 }

@@ -1,0 +1,274 @@
+//! Real threads on one table. Writers overwrite, delete and evict as fast as they can. Others
+//! change expiries, remove what has expired, and flush. Readers check every byte they get.
+//!
+//! Every value carries its key, its version and a checksum, so a torn, foreign or half-old value
+//! cannot pass. A table of the last acknowledged version of each key catches stale ones: what a
+//! reader finds must be at least as new as what was acknowledged before it looked. It must also be
+//! newer than what a flush took that was asked for before it looked. Every expiry names its key,
+//! and nothing that is due is found. Where a table loses nothing, some keys are there from the
+//! start and never deleted: a reader that misses one fails.
+
+mod world;
+
+use glimmer_base::Expiry;
+use glimmer_store::access::Access;
+use glimmer_store::batches::{Batches, Participant};
+use glimmer_store::heap::{History, Item, NewItem};
+use glimmer_store::partition::{Counts, Stored};
+use glimmer_store::table::{Table, TableReader, TableWriter};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use std::thread;
+use world::{Found, World, key, keyhash, value};
+
+pub use world::Race;
+
+const READERS: usize = 2;
+const WRITERS: usize = 3;
+
+/// A thread that writes, in whatever way.
+struct Hand<'a, T> {
+    owner: T,
+    world: &'a World,
+    rng: SmallRng,
+    /// The next chain that it looks through for what has expired.
+    chain: usize,
+}
+
+impl<T: Table> Hand<'_, T> {
+    /// Stores, deletes and overwrites its own keys. Each key has one writer, so that its versions
+    /// rise. Under CRCW neighbours in bucket and log belong to different ones.
+    fn write(mut self, mine: impl Fn(u32) -> bool) {
+        let mut buffer = Vec::new();
+        for _ in 0..self.world.race.operations {
+            let n = self.rng.random_range(0..self.world.race.keys);
+            // Where it is the only one that may write, it also does what others do elsewhere.
+            if !T::Access::SHARED_WRITES && self.rng.random_bool(0.2) {
+                match self.rng.random_bool(0.5) {
+                    true => self.touch_one(),
+                    false => self.expire_one(),
+                }
+            }
+            if mine(n) {
+                self.world.count_operation();
+                self.write_one(n, &mut buffer);
+            }
+        }
+    }
+
+    fn write_one(&mut self, n: u32, buffer: &mut Vec<u8>) {
+        let (world, rng) = (self.world, &mut self.rng);
+        let (race, now, flushes) = (&world.race, world.now(), world.flushes());
+        let key = key(n);
+        if n >= race.kept && rng.random_bool(0.1) {
+            let mut writer = self.owner.enter(flushes);
+            writer.remove(keyhash(&key), &key, now);
+            return;
+        }
+        let version = world.next_version(n);
+        let filling = match rng.random_bool(0.05) {
+            true => rng.random_range(0..race.filling_max),
+            false => rng.random_range(0..race.filling_max.min(40)),
+        };
+        value(n, version, filling, buffer);
+        let cut = rng.random_range(0..=buffer.len());
+        let item = NewItem {
+            key: &key,
+            value: [&buffer[..cut], &buffer[cut..]],
+            flags: n,
+            expiry: match n >= race.kept && rng.random_bool(0.2) {
+                true => world.expiry(n, now, rng.random()),
+                false => Expiry::NEVER,
+            },
+            history: History::NEW,
+        };
+        match self.owner.enter(flushes).put(keyhash(&key), &item, now) {
+            Stored::Yes(_) => world.acknowledge(n, version),
+            Stored::OutOfMemory => {}
+            Stored::TooLarge => panic!("{filling} bytes are within the limit"),
+        }
+    }
+
+    /// Gives a key another expiry, or none.
+    fn touch_one(&mut self) {
+        let (world, rng) = (self.world, &mut self.rng);
+        let (now, flushes) = (world.now(), world.flushes());
+        let n = rng.random_range(0..world.race.keys);
+        let expiry = match n >= world.race.kept && rng.random_bool(0.5) {
+            true => world.expiry(n, now, rng.random()),
+            false => Expiry::NEVER,
+        };
+        let mut writer = self.owner.enter(flushes);
+        writer.touch(keyhash(&key(n)), &key(n), expiry, now);
+    }
+
+    /// Removes what has expired from one chain.
+    fn expire_one(&mut self) {
+        let (now, flushes) = (self.world.now(), self.world.flushes());
+        let (_, next) = self.owner.enter(flushes).expire(self.chain, now);
+        self.chain = next.unwrap_or(0);
+    }
+
+    /// Does the same thing until the writers are done.
+    fn repeat(mut self, one: impl Fn(&mut Self)) {
+        while !self.world.is_done() {
+            one(&mut self);
+            // The lock is for all: nobody is to have it all the time.
+            thread::yield_now();
+        }
+    }
+}
+
+/// Asks for a flush as often as the race wants one.
+fn flush(world: &World, every: u64) {
+    let mut due = every;
+    while !world.is_done() {
+        if world.operations() >= due {
+            world.flush();
+            due += every;
+        }
+        thread::yield_now();
+    }
+}
+
+/// Reads until the writers are done. Returns how often it found an item.
+fn read<T: Table>(
+    reader: &T::Reader,
+    mut participant: Participant,
+    world: &World,
+    mut rng: SmallRng,
+) -> u64 {
+    let (mut buffer, mut hits) = (Vec::new(), 0);
+    while !world.is_done() {
+        let n = rng.random_range(0..world.race.keys);
+        let key = key(n);
+        let before = world.before(n);
+        let take = |item: &Item<'_>| {
+            buffer.clear();
+            item.value().append_to(&mut buffer);
+            (item.flags(), item.expiry())
+        };
+        let batch = participant.begin();
+        let found = reader.read(
+            &batch,
+            keyhash(&key),
+            &key,
+            before.now,
+            before.flushes,
+            take,
+        );
+        drop(batch);
+        let may_miss = n >= world.race.kept || !matches!(found, Ok(None));
+        assert!(may_miss, "key {n} is absent");
+        if let Ok(Some((flags, expiry))) = found {
+            let found = Found {
+                value: &buffer,
+                flags,
+                expiry,
+            };
+            world.check(n, &before, &found);
+            hits += 1;
+        }
+        if cfg!(miri) {
+            thread::yield_now();
+        }
+    }
+    hits
+}
+
+/// Puts the keys there that a reader must always find.
+fn keep<T: Table>(owner: &mut T, world: &World) {
+    for n in 0..world.race.kept {
+        let (key, mut buffer) = (key(n), Vec::new());
+        value(n, 0, 10, &mut buffer);
+        let item = NewItem {
+            key: &key,
+            value: [&buffer, &[]],
+            flags: n,
+            expiry: Expiry::NEVER,
+            history: History::NEW,
+        };
+        let stored = owner.enter(0).put(keyhash(&key), &item, world.now());
+        assert!(matches!(stored, Stored::Yes(_)));
+    }
+}
+
+/// Runs a race on a table, with as many writers as the access mode allows. Returns the table's
+/// figures at the end.
+pub fn run<T: Table>(mut owner: T, race: Race) -> Counts {
+    assert!(
+        race.kept == 0 || race.flush_every.is_none(),
+        "a flush would take what is kept"
+    );
+    let seed: u64 = std::env::var("GLIMMER_SEED")
+        .ok()
+        .and_then(|s| s.parse().ok())
+        .unwrap_or_else(rand::random);
+    println!("GLIMMER_SEED={seed}");
+    let (batches, participants) = Batches::new(READERS);
+    owner.join(&batches, READERS);
+    let (reader, figures) = (owner.reader().unwrap(), owner.figures());
+    let world = &World::new(race);
+    keep(&mut owner, world);
+    let rng = |thread: u64| SmallRng::seed_from_u64(seed ^ thread);
+    let hand = |owner, thread| Hand {
+        owner,
+        world,
+        rng: rng(thread),
+        chain: 0,
+    };
+    let share = |worker: usize| {
+        let share = owner.share(READERS + worker);
+        share.expect("all may write")
+    };
+    let others = match T::Access::SHARED_WRITES {
+        true => (1..WRITERS).map(share).collect(),
+        false => Vec::new(),
+    };
+    // Touches and removes what has expired, beside the writers.
+    let beside = T::Access::SHARED_WRITES.then(|| (share(WRITERS), share(WRITERS + 1)));
+    let owners: Vec<T> = others.into_iter().chain([owner]).collect();
+    let parts = owners.len() as u32;
+    let hits: u64 = thread::scope(|scope| {
+        let readers: Vec<_> = (participants.into_iter().enumerate())
+            .map(|(id, participant)| {
+                let (reader, rng) = (reader.clone(), rng(100 + id as u64));
+                scope.spawn(move || read::<T>(&reader, participant, world, rng))
+            })
+            .collect();
+        let mut helpers = Vec::new();
+        if let Some(every) = race.flush_every {
+            helpers.push(scope.spawn(move || flush(world, every)));
+        }
+        if let Some((touching, expiring)) = beside {
+            let (touching, expiring) = (hand(touching, 200), hand(expiring, 201));
+            helpers.push(scope.spawn(|| touching.repeat(Hand::touch_one)));
+            helpers.push(scope.spawn(|| expiring.repeat(Hand::expire_one)));
+        }
+        let writers: Vec<_> = (0..parts)
+            .zip(owners)
+            .map(|(id, owner)| {
+                let hand = hand(owner, u64::from(id));
+                scope.spawn(move || hand.write(|n| n % parts == id))
+            })
+            .collect();
+        let outcomes: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+        world.finish();
+        assert!(outcomes.iter().all(Result::is_ok), "a writer failed");
+        helpers
+            .into_iter()
+            .for_each(|helper| helper.join().unwrap());
+        readers
+            .into_iter()
+            .map(|reader| reader.join().unwrap())
+            .sum()
+    });
+    let counts = figures.counts(world.flushes());
+    println!(
+        "{}: {hits} hits, {} flushes, {counts:?}",
+        T::Access::NAME,
+        world.flushes()
+    );
+    assert!(hits > 0 || race.is_short());
+    counts
+}

@@ -1,0 +1,140 @@
+//! Every table at sizes that Miri can take. `cargo xtask test --only miri` runs these tests with
+//! many seeds: the same operations beside a map ([`oracle`]) and the same races ([`stress`]) as
+//! elsewhere, in tables so small that everything happens within a few operations. A single short
+//! run under Miri need not fill its table.
+//!
+//! Logs and heaps consist of whole pages unless Miri runs them, so outside Miri they are larger.
+
+use crate::oracle::{self, Load, Outcome};
+use crate::stress::{self, Race};
+use glimmer_store::access::Access;
+use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
+use glimmer_store::memory::PagePolicy;
+use glimmer_store::{memc3, partition, store_mode};
+
+const LOAD: Load = Load {
+    keys: if cfg!(miri) { 16 } else { 400 },
+    steps: if cfg!(miri) { 60 } else { 20_000 },
+    flushes: if cfg!(miri) { 0.0 } else { 1.0 },
+    ..Load::of(0, 80)
+};
+/// The largest item of a race, which is smaller than the oracle's.
+const RACING_ITEM_BYTES_MAX: usize = 160;
+
+const fn load(loses_nothing: bool) -> Load {
+    Load {
+        later_keys: LOAD.keys,
+        loses_nothing,
+        ..LOAD
+    }
+}
+
+fn cache<A: Access, E: Evict>(rule: E, item_bytes_max: usize) -> partition::Owner<A, E> {
+    let config = partition::PartitionConfig {
+        log_bytes: if cfg!(miri) { 1_200 } else { 32 << 10 },
+        main_buckets: if cfg!(miri) { 1 } else { 20 },
+        spare_buckets: 1,
+        index_follows: true,
+        item_bytes_max,
+        pages: PagePolicy::Small,
+        seed: oracle::SEED,
+        ..partition::PartitionConfig::default()
+    };
+    partition::Owner::new(&config, rule).unwrap()
+}
+
+fn memc3<A: Access>(item_bytes_max: usize) -> memc3::Owner<A> {
+    let config = memc3::Memc3Config {
+        memory_bytes: if cfg!(miri) { 3_200 } else { 20 << 10 },
+        page_bytes: 128,
+        item_bytes_max,
+        pages: PagePolicy::Small,
+        seed: oracle::SEED,
+        ..memc3::Memc3Config::default()
+    };
+    memc3::Owner::new(&config).unwrap()
+}
+
+fn store<A: Access>(item_bytes_max: usize) -> store_mode::Owner<A> {
+    let config = store_mode::StoreConfig {
+        bytes: if cfg!(miri) { 2_400 } else { 16 << 10 },
+        roots: Some(1),
+        item_bytes_max,
+        pages: PagePolicy::Small,
+        seed: oracle::SEED,
+        ..store_mode::StoreConfig::default()
+    };
+    store_mode::Owner::new(&config).unwrap()
+}
+
+fn cache_mode<A: Access, E: Evict>(rule: E) {
+    let load = load(false);
+    let table = cache::<A, E>(rule, load.item_bytes_max);
+    let walk = |owner: &mut partition::Owner<A, E>, flushes| owner.enter(flushes).audit();
+    let Outcome { counts, .. } = oracle::run(table, load, walk);
+    let full = counts.evictions + counts.index_evictions > 0;
+    assert!(full || cfg!(miri), "{counts:?}");
+}
+
+fn fifo<A: Access>() {
+    cache_mode::<A, _>(Fifo);
+}
+
+fn lru<A: Access>() {
+    cache_mode::<A, _>(ApproxLru::new(0.5));
+}
+
+fn s3fifo<A: Access>() {
+    cache_mode::<A, _>(S3Fifo);
+}
+
+fn memc3_table<A: Access>() {
+    let load = load(false);
+    let table = memc3::<A>(load.item_bytes_max);
+    let counts = oracle::run(table, load, |_, _| {}).counts;
+    let full = counts.evictions + counts.index_evictions > 0;
+    assert!(full || cfg!(miri), "{counts:?}");
+}
+
+fn store_mode_table<A: Access>() {
+    let load = load(true);
+    let table = store::<A>(load.item_bytes_max);
+    let walk = |owner: &mut store_mode::Owner<A>, flushes| drop(owner.enter(flushes).audit());
+    let counts = oracle::run(table, load, walk).counts;
+    assert!(counts.refused > 0 || cfg!(miri), "{counts:?}");
+}
+
+fn racing_fifo<A: Access>() {
+    stress::run(cache::<A, _>(Fifo, RACING_ITEM_BYTES_MAX), Race::tiny());
+}
+
+fn racing_lru<A: Access>() {
+    let rule = ApproxLru::new(0.5);
+    stress::run(cache::<A, _>(rule, RACING_ITEM_BYTES_MAX), Race::tiny());
+}
+
+fn racing_s3fifo<A: Access>() {
+    stress::run(cache::<A, _>(S3Fifo, RACING_ITEM_BYTES_MAX), Race::tiny());
+}
+
+fn racing_memc3<A: Access>() {
+    stress::run(memc3::<A>(RACING_ITEM_BYTES_MAX), Race::tiny());
+}
+
+fn racing_store_mode<A: Access>() {
+    stress::run(store::<A>(RACING_ITEM_BYTES_MAX), Race::tiny());
+}
+
+// Each rule meets each access mode in the other tests. Here it meets one or two.
+in_modes! {
+    fifo: Erew;
+    lru: Crew;
+    s3fifo: Crcw;
+    memc3_table: Erew Crew Crcw;
+    store_mode_table: Erew Crew Crcw;
+    racing_fifo: Crew;
+    racing_lru: Crcw;
+    racing_s3fifo: Crew Crcw;
+    racing_memc3: Crew Crcw;
+    racing_store_mode: Crew Crcw;
+}
