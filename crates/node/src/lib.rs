@@ -64,7 +64,9 @@ mod owners;
 mod pool;
 #[cfg(not(loom))]
 mod relief;
+#[cfg(not(loom))]
 mod report;
+#[cfg(not(loom))]
 mod roster;
 #[cfg(not(loom))]
 mod serve;
