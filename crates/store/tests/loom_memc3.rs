@@ -332,6 +332,35 @@ fn items_that_are_flushed_are_not_torn() {
     });
 }
 
+/// Between two looks at an item comes a flush, and the same keys are stored again, so that page, lines
+/// and versions become what they were. Only the number of flushes tells the reader.
+#[test]
+fn items_that_are_flushed_and_stored_again_are_not_torn() {
+    let n = keys_before_split() + 1;
+    explore(move || {
+        let mut owner = table::<Crew>(PAGES_TO_SPLIT);
+        let Looker {
+            reader,
+            mut participant,
+        } = looker(&mut owner);
+        for n in 0..n {
+            put(&mut owner, 0, key(n), 1 + n as u8);
+        }
+        let (first, batch) = (some_key(n, true), participant.begin());
+        let mut looks = 0;
+        let read = reader.read(&batch, hash(first), &first, NOW, 0, |item| {
+            let cas = item.cas();
+            looks += 1;
+            for i in 0..n {
+                put(&mut owner, 1, key(i), 1 + (n + i) as u8);
+            }
+            (cas, seen(item).1)
+        });
+        assert!(read.is_err(), "the table has carried out another flush");
+        assert_eq!(looks, 1);
+    });
+}
+
 /// A flush leaves a page of the index, and an item takes it. A reader that has found its item in the
 /// page before the flush may note its read there. Each half of a word of the new item looks like the
 /// slot that the reader has found, and none is changed.
@@ -417,4 +446,26 @@ fn two_keys_on_different_lines() -> [Key; 2] {
         keys.find(both).expect("there are keys enough")
     };
     [on_line(0), on_line(1)]
+}
+
+/// A reader that knows of a flush never sees an item from before it: it asks the writer until the
+/// table has carried the flush out, and then there is none.
+#[test]
+fn what_was_flushed_is_not_read() {
+    explore(|| {
+        let mut owner = table::<Crew>(PAGES_MIN);
+        let mut looker = looker(&mut owner);
+        put(&mut owner, 0, key(0), 1);
+        let reading = thread::spawn(move || {
+            let Looker {
+                reader,
+                participant,
+            } = &mut looker;
+            let batch = participant.begin();
+            let found = reader.read(&batch, hash(key(0)), &key(0), NOW, 1, seen);
+            assert!(matches!(found, Err(_) | Ok(None)));
+        });
+        drop(owner.enter(1));
+        reading.join().unwrap();
+    });
 }

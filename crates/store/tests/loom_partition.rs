@@ -274,3 +274,26 @@ fn a_place_given_up_by_one_writer_and_taken_by_another_is_not_torn() {
         second.join().unwrap();
     });
 }
+
+/// A reader that knows of a flush never sees an item from before it: it asks the writer until the
+/// table has carried the flush out, and then there is none.
+#[test]
+fn what_was_flushed_is_not_read() {
+    explore(|| {
+        let mut owner = partition::<Crew, _>(4, Fifo);
+        let mut looker = looker(&mut owner);
+        put(&mut owner, key(0, 0), 1);
+        let reading = thread::spawn(move || {
+            let Looker {
+                reader,
+                participant,
+            } = &mut looker;
+            let (key, keyhash) = key(0, 0);
+            let batch = participant.begin();
+            let found = reader.read(&batch, keyhash, &key, NOW, 1, seen);
+            assert!(matches!(found, Err(_) | Ok(None)));
+        });
+        drop(owner.enter(1));
+        reading.join().unwrap();
+    });
+}

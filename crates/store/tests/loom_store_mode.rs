@@ -205,3 +205,26 @@ fn items_are_found_while_their_bucket_is_split() {
         reading.join().unwrap();
     });
 }
+
+/// A reader that knows of a flush never sees an item from before it: it asks the writer until the
+/// table has carried the flush out, and then there is none.
+#[test]
+fn what_was_flushed_is_not_read() {
+    explore(|| {
+        let mut owner = partition::<Crew>();
+        let mut looker = looker(&mut owner);
+        put(&mut owner, 0, key(0, 0), 1);
+        let reading = thread::spawn(move || {
+            let Looker {
+                reader,
+                participant,
+            } = &mut looker;
+            let (key, keyhash) = key(0, 0);
+            let batch = participant.begin();
+            let found = reader.read(&batch, keyhash, &key, NOW, 1, |item| item.cas());
+            assert!(matches!(found, Err(_) | Ok(None)));
+        });
+        drop(owner.enter(1));
+        reading.join().unwrap();
+    });
+}

@@ -9,7 +9,6 @@ use crossbeam_utils::CachePadded;
 use glimmer_base::Seed;
 use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
-use glimmer_base::sync::AtomicU64;
 use std::fmt;
 
 /// Sizes and choices for one table.
@@ -148,7 +147,7 @@ impl Memc3Config {
             directory: Directory::new(depth.min(Directory::DEPTH_MAX), root, page_words),
             pool,
             item_words_max,
-            flushes: CachePadded::new(AtomicU64::new(0)),
+            flushes: CachePadded::default(),
             usual_words: Counter::default(),
             index_pages,
             counters: CachePadded::default(),

@@ -32,6 +32,7 @@ pub use find::Found;
 
 use crate::access::{self, Access, CatchUp, Gate};
 use crate::batches::{GracePeriod, Seat};
+use crate::flushes::FlushCount;
 use crate::heap::slab::Slabs;
 use crate::heap::{CasSequence, Item};
 use crate::index::cuckoo::{Breadth, Directory, SlotAt, Step};
@@ -40,8 +41,7 @@ use crate::partition::{Counters, Departures, expired};
 use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
-use glimmer_base::sync::Ordering::{Relaxed, Release};
-use glimmer_base::sync::{Arc, AtomicU64};
+use glimmer_base::sync::Arc;
 use glimmer_base::{Keyhash, Seed};
 
 /// What every core may see of a table.
@@ -51,7 +51,7 @@ struct Shared {
     directory: Directory,
     item_words_max: usize,
     /// How many flushes the table has carried out.
-    flushes: CachePadded<AtomicU64>,
+    flushes: CachePadded<FlushCount>,
     /// Words of an item, as a moving average over what is stored.
     usual_words: Counter,
     /// Pages of the index.
@@ -160,7 +160,7 @@ impl<A: Access> Owner<A> {
 impl<A: Access> CatchUp for Writer<'_, A> {
     #[inline(always)]
     fn flushes(&self) -> u64 {
-        self.shared.flushes.load(Relaxed)
+        self.shared.flushes.get()
     }
 
     /// The index begins anew with one empty segment and all slabs are free.
@@ -174,7 +174,7 @@ impl<A: Access> CatchUp for Writer<'_, A> {
         shared.directory.assign_all(root);
         self.state.segments = 1;
         // A reader that begins with this number sees the directory as well.
-        shared.flushes.store(flushes, Release);
+        shared.flushes.announce(flushes);
         // Only now is the memory of items given to others. The grace period begins with a fence, so a
         // reader that meets a byte of what comes next sees the number too. The memory of segments is
         // given away when it is over.

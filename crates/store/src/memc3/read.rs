@@ -6,7 +6,7 @@ use crate::batches::Batch;
 use crate::heap::Item;
 use crate::index::cuckoo::{Home, Slot, SlotAt, line_at};
 use crate::table::{Absence, Busy, TableReader, optimistically};
-use glimmer_base::sync::Ordering::{Acquire, Relaxed};
+use glimmer_base::sync::Ordering::Acquire;
 use glimmer_base::sync::{fence, weakened};
 use glimmer_base::{Keyhash, Moment};
 
@@ -88,7 +88,7 @@ impl TableReader for Reader {
         let shared = &*self.shared;
         debug_assert!(self.seat.knows(batch));
         let found = optimistically(|bytes_copied| {
-            if shared.flushes.load(Acquire) != flushes {
+            if !shared.flushes.is_current(flushes) {
                 return Some(Err(Busy));
             }
             let take = |item: &Item<'_>| {
@@ -153,7 +153,7 @@ impl Shared {
         }
         let unchanged = weakened("cuckoo_version_recheck")
             || first.read_unchanged(versions.0) && second.read_unchanged(versions.1);
-        let same_life = self.flushes.load(Relaxed) == flushes;
+        let same_life = self.flushes.is_still(flushes);
         (unchanged && same_life && self.directory.unchanged(&home)).then_some(taken)
     }
 }

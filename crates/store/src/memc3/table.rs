@@ -8,7 +8,6 @@ use crate::index::cuckoo::Home;
 use crate::partition::{Counts, Stored};
 use crate::table::{Absence, Table, TableFigures, TableWriter};
 use glimmer_base::sync::Arc;
-use glimmer_base::sync::Ordering::Acquire;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use std::ops::Range;
 
@@ -149,7 +148,7 @@ impl<A: Access> TableWriter for Writer<'_, A> {
 impl TableFigures for Figures {
     fn counts(&self, flushes: u64) -> Counts {
         let mut counts = self.shared.counters.counts();
-        if self.shared.flushes.load(Acquire) < flushes {
+        if self.shared.flushes.seen() < flushes {
             counts.items = 0;
             counts.bytes = 0;
         }

@@ -11,7 +11,6 @@ use crossbeam_utils::CachePadded;
 use glimmer_base::Seed;
 use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
-use glimmer_base::sync::AtomicU64;
 use std::fmt;
 
 /// Sizes and choices for one partition.
@@ -165,7 +164,7 @@ impl PartitionConfig {
                 log(memory, item_words_max),
                 log(small, small_item_words_max),
             ],
-            flushes: AtomicU64::new(0),
+            flushes: Default::default(),
             flushed_from: Default::default(),
             flushed_to: Default::default(),
             usual_words: Counter::default(),

@@ -41,6 +41,7 @@ use read::Mark;
 use crate::access::{self, Access, CatchUp, Gate};
 use crate::batches::Seat;
 use crate::evict::Evict;
+use crate::flushes::FlushCount;
 use crate::heap::{CasSequence, CircularLog, Geometry, Offset};
 use crate::index::chained::{Border, ChainedIndex, FreeList};
 use crate::index::{Entry, LogId};
@@ -48,7 +49,7 @@ use ages::SharedAges;
 use calendar::Calendar;
 use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
-use glimmer_base::sync::Ordering::{Relaxed, Release};
+use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::{Arc, AtomicU64};
 use glimmer_base::{Moment, Seed};
 use lookahead::Lookahead;
@@ -60,7 +61,7 @@ struct Shared {
     /// By [`LogId`]. Under rules with one log the second holds no items.
     logs: [CircularLog; 2],
     /// How many flushes the partition has carried out.
-    flushes: AtomicU64,
+    flushes: FlushCount,
     /// Offsets between which the last flush found items, by [`LogId`].
     flushed_from: [AtomicU64; 2],
     /// See [`flushed_from`](Self::flushed_from).
@@ -214,7 +215,7 @@ impl<A: Access, E: Evict> Owner<A, E> {
 impl<A: Access, E: Evict> CatchUp for Writer<'_, A, E> {
     #[inline(always)]
     fn flushes(&self) -> u64 {
-        self.shared.flushes.load(Relaxed)
+        self.shared.flushes.get()
     }
 
     /// Everything that is stored lies behind the head, and is gone. Nothing is
@@ -231,7 +232,7 @@ impl<A: Access, E: Evict> CatchUp for Writer<'_, A, E> {
         self.restart_lap();
         self.shared.counters.emptied();
         // A reader that sees the number sees the heads as well.
-        self.shared.flushes.store(flushes, Release);
+        self.shared.flushes.announce(flushes);
     }
 }
 

@@ -7,7 +7,6 @@ use crate::evict::Evict;
 use crate::heap::Item;
 use crate::index::{Entry, Slot};
 use crate::table::{Absence, Busy, TableReader, optimistically};
-use glimmer_base::sync::Ordering::Acquire;
 use glimmer_base::sync::weakened;
 use glimmer_base::{Keyhash, Moment};
 
@@ -75,7 +74,7 @@ impl TableReader for Reader {
         mut take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<T>, Busy> {
         debug_assert!(self.seat.knows(batch));
-        if self.shared.flushes.load(Acquire) != flushes {
+        if !self.shared.flushes.is_current(flushes) {
             return Err(Busy);
         }
         let found = optimistically(|bytes_copied| {

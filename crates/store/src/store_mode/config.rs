@@ -80,7 +80,7 @@ impl StoreConfig {
             space: Space::new(memory.clone(), item_words_max),
             index: ChainedIndex::new(memory, roots, (self.spare_percent, 100)),
             generation: AtomicU64::new(0),
-            flushes: AtomicU64::new(0),
+            flushes: Default::default(),
             usual_words: Counter::default(),
             counters: CachePadded::default(),
             seed: self.seed,

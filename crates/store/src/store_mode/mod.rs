@@ -44,6 +44,7 @@ pub use config::StoreConfig;
 
 use crate::access::{self, Access, CatchUp, Gate};
 use crate::batches::Seat;
+use crate::flushes::FlushCount;
 use crate::heap::CasSequence;
 use crate::heap::segregated_fits::{SegregatedFits, Space};
 use crate::index::chained::{Border, ChainedIndex, FreeList};
@@ -63,7 +64,7 @@ struct Shared {
     /// Entries of another generation name nothing.
     generation: AtomicU64,
     /// How many flushes the partition has carried out.
-    flushes: AtomicU64,
+    flushes: FlushCount,
     /// Words of an item, as a moving average over what is stored.
     usual_words: Counter,
     /// Changed with every store, and so on lines of their own.
@@ -166,7 +167,7 @@ impl<A: Access> Owner<A> {
 impl<A: Access> CatchUp for Writer<'_, A> {
     #[inline(always)]
     fn flushes(&self) -> u64 {
-        self.shared.flushes.load(Relaxed)
+        self.shared.flushes.get()
     }
 
     /// Every entry is stale, and the heap is empty. Nothing is walked; the
@@ -184,7 +185,7 @@ impl<A: Access> CatchUp for Writer<'_, A> {
         shared.counters.emptied();
         self.scan_after_flush();
         // A reader that sees the number sees the generation as well.
-        shared.flushes.store(flushes, Release);
+        shared.flushes.announce(flushes);
     }
 }
 

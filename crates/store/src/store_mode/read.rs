@@ -8,7 +8,6 @@ use crate::heap::Item;
 use crate::index::{Entry, Slot};
 use crate::partition::expired;
 use crate::table::{Absence, Busy, TableReader, optimistically};
-use glimmer_base::sync::Ordering::Acquire;
 use glimmer_base::sync::weakened;
 use glimmer_base::{Keyhash, Moment};
 
@@ -55,7 +54,7 @@ impl TableReader for Reader {
         mut take: impl FnMut(&Item<'_>) -> T,
     ) -> Result<Option<T>, Busy> {
         debug_assert!(self.seat.knows(batch));
-        if self.shared.flushes.load(Acquire) != flushes {
+        if !self.shared.flushes.is_current(flushes) {
             return Err(Busy);
         }
         let found = optimistically(|bytes_copied| {

@@ -127,7 +127,8 @@ impl ChainedIndex {
     /// The shape now. What was changed before it was published is seen.
     #[inline(always)]
     pub fn shape(&self) -> Shape {
-        Shape(self.shape.load(Acquire))
+        let weak = weakened("shape_acquire_load");
+        Shape(self.shape.load(if weak { Relaxed } else { Acquire }))
     }
 
     /// Whether the shape is still this one: the last check of a reader, whose acquire fence comes

@@ -91,7 +91,8 @@ impl Directory {
     #[inline(always)]
     pub fn home(&self, keyhash: Keyhash) -> Home {
         let entry = self.entry(keyhash);
-        let page = self.segments[entry].load(Acquire);
+        let weak = weakened("cuckoo_directory_acquire");
+        let page = self.segments[entry].load(if weak { Relaxed } else { Acquire });
         let (buckets, tag) = spread(keyhash, self.buckets);
         Home {
             entry,
@@ -147,8 +148,10 @@ impl Directory {
 
     /// Gives prefixes to the segment on a page, which is filled.
     pub fn assign(&self, entries: Range<usize>, page: usize) {
+        let weak = weakened("cuckoo_directory_release");
+        let order = if weak { Relaxed } else { Release };
         for entry in &self.segments[entries] {
-            entry.store(page as u32, Release);
+            entry.store(page as u32, order);
         }
     }
 
