@@ -24,7 +24,8 @@ impl ChainedIndex {
     /// Removes the last main bucket and the spare one that came with it, if one did. Says how many fewer spare buckets are in use; none, and
     /// no entry has moved to another chain, if the index has no more than it began with, or if the entries would not fit.
     ///
-    /// The memory between the old border and the new is the caller's to overwrite once [`Border`] says so.
+    /// The memory between the old border and the new is the caller's to overwrite once
+    /// [`Border`](super::Border) says so.
     pub fn shrink(
         &self,
         spares: &mut FreeList,
