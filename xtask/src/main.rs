@@ -6,6 +6,7 @@ mod floors;
 mod fuzz;
 mod loom;
 mod memcached_tests;
+mod miri;
 mod process;
 mod soak;
 mod stages;
@@ -48,6 +49,14 @@ enum Chore {
         seconds: u32,
         /// Only these targets
         targets: Vec<String>,
+    },
+    /// Run oracles and races of tiny tables under Miri, which notices undefined behaviour
+    ///
+    /// Installs Miri with rustup where it is missing.
+    Miri {
+        /// Seeds; each gives other operations, another order of the threads and other stale values
+        #[arg(long, default_value_t = miri::SEEDS)]
+        seeds: u32,
     },
     /// Check that every crate depends on lower floors only
     Floors,
@@ -122,6 +131,7 @@ fn run() -> anyhow::Result<()> {
         } => memcached_tests::check(&source, server, &names),
         Chore::Fuzz { seconds, targets } => fuzz::check(seconds, &targets),
         Chore::Suites { names } => suites::check(&names),
+        Chore::Miri { seeds } => miri::check(seeds),
         Chore::Floors => floors::check(),
         Chore::Soak {
             rounds,

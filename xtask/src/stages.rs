@@ -1,6 +1,6 @@
 //! Stages of the test suite and of continuous integration, in order, each with its time, and a summary.
 
-use crate::{clients, floors, fuzz, loom, process};
+use crate::{clients, floors, fuzz, loom, miri, process};
 use anyhow::bail;
 use clap::ValueEnum;
 use std::time::{Duration, Instant};
@@ -17,6 +17,8 @@ pub enum Stage {
     Loom,
     /// The model checker again, with one fence or recheck removed at a time: each must be noticed
     Weakened,
+    /// The oracles and races of tiny tables under Miri
+    Miri,
     /// The fuzz targets, a few seconds each
     Fuzz,
     /// Real memcached clients against the running server
@@ -24,10 +26,11 @@ pub enum Stage {
 }
 
 impl Stage {
-    const ALL: [Stage; 5] = [
+    const ALL: [Stage; 6] = [
         Stage::Crates,
         Stage::Loom,
         Stage::Weakened,
+        Stage::Miri,
         Stage::Fuzz,
         Stage::Clients,
     ];
@@ -41,6 +44,7 @@ impl Stage {
             ])),
             Stage::Loom => loom::check(),
             Stage::Weakened => loom::check_weakened(None),
+            Stage::Miri => miri::check(miri::SEEDS),
             Stage::Fuzz => fuzz::check(FUZZ_SECONDS, &[]),
             Stage::Clients => clients::check(),
         }

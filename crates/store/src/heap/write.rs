@@ -325,7 +325,12 @@ mod tests {
         let value_lens = (0..34).chain([255, 256, 257, 300]);
         let cases = value_lens.flat_map(|value| (1..34).chain([249]).map(move |key| (key, value)));
         for (key_len, value_len) in cases {
-            for fields in 0..16u32 {
+            // Miri takes one set of fields for each pair of lengths, and few lengths.
+            if cfg!(miri) && (key_len % 16 != 1 || value_len % 16 != 1) {
+                continue;
+            }
+            let all = if cfg!(miri) { 15 } else { 0 };
+            for fields in all..16u32 {
                 let has = |bit: u32| fields >> bit & 1 == 1;
                 let (key, value) = (&bytes[..key_len], &bytes[300..300 + value_len]);
                 let middle = if has(3) { value_len / 2 } else { value_len };

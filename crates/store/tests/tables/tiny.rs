@@ -14,7 +14,7 @@ use glimmer_store::{memc3, partition, store_mode};
 
 const LOAD: Load = Load {
     keys: if cfg!(miri) { 16 } else { 400 },
-    steps: if cfg!(miri) { 60 } else { 20_000 },
+    steps: if cfg!(miri) { 40 } else { 20_000 },
     flushes: if cfg!(miri) { 0.0 } else { 1.0 },
     ..Load::of(0, 80)
 };

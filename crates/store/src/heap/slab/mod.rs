@@ -86,8 +86,8 @@ pub struct Slabs {
     stored: u64,
 }
 
-/// Up to this many words a table names the class.
-const TABLE_WORDS: usize = 1024;
+/// Up to this many words a table names the class. Miri takes long to fill it.
+const TABLE_WORDS: usize = if cfg!(miri) { 64 } else { 1024 };
 
 impl Slabs {
     /// For items of up to `item_words_max` words, in the pool's pages before `end`.

@@ -48,7 +48,7 @@ impl Race {
         Race {
             keys: 10,
             kept: 0,
-            operations: if cfg!(miri) { 20 } else { 20_000 },
+            operations: if cfg!(miri) { 15 } else { 20_000 },
             filling_max: 60,
             flush_every: Some(if cfg!(miri) { 30 } else { 1_000 }),
         }
