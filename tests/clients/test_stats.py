@@ -1,5 +1,6 @@
 """Figures that mean what memcached's mean."""
 
+import re
 import time
 
 import pytest
@@ -74,7 +75,9 @@ def test_names_and_their_order_are_memcacheds(server, ours, peer, subject):
     for each in (server, peer):
         with each.wire() as wire:
             wire.exchange(store(b"1"), STORED)
-    expected = list(peer.stats(*subject.split()))
+    # memcached has a class for each size of item, and keeps those that other tests have used.
+    other_class = re.compile(r"(items:)?(?!1:)\d+:")
+    expected = [name for name in peer.stats(*subject.split()) if not other_class.match(name)]
     names = list(server.stats(*subject.split()))
     assert [name for name in expected if name not in names] == []
     assert [name for name in names if name in expected] == expected

@@ -3,7 +3,7 @@
 
 use arrayvec::ArrayVec;
 use glimmer_base::limits::{
-    BUFFER_BYTES, BURST_CONNECTIONS_MAX, DATAGRAM_BURSTS_PER_TURN_MAX, REPLY_DATAGRAMS_MAX,
+    BURST_CONNECTIONS_MAX, DATAGRAM_BURSTS_PER_TURN_MAX, REPLY_DATAGRAMS_MAX,
 };
 use glimmer_proto::Parser;
 use glimmer_proto::udp::{self as frame, HEADER_BYTES, PAYLOAD_BYTES};
@@ -205,17 +205,21 @@ impl Worker {
             return;
         };
         let rest = &datagram[member.at..];
-        if self.room() < rest.len() + BUFFER_BYTES {
+        let made = &self.burst.outs[index];
+        if self.room() < rest.len() + made.len() {
             self.burst.outs[index].clear();
             self.burst.outs[index].extend_from_slice(TOO_LARGE);
             return;
         }
+        // The burst's buffer is far larger than most replies, and a flood of datagrams would keep one
+        // for each.
         let answer = Answer {
             door,
             peer: *self.inbox.peer(slot),
             id,
-            reply: std::mem::take(&mut self.burst.outs[index]),
+            reply: made.to_vec(),
         };
+        self.burst.outs[index].clear();
         let link = Link::Datagram(Box::new(answer));
         let mut connection = Connection::new(link, member.parser, self.now.ms);
         connection.rx = rest.to_vec();

@@ -219,7 +219,13 @@ impl Worker {
         connection.note_reply_bytes(replies.len() / (member.requests as usize).max(1));
         match member.window.take() {
             Some(mut window) if window.len() > 0 => {
-                window.close_with(replies);
+                // Where every request has crossed, no buffer is kept until the replies come.
+                if replies.is_empty() {
+                    self.pool.give(replies);
+                    window.close_with(Vec::new());
+                } else {
+                    window.close_with(replies);
+                }
                 connection.window = Some(window);
             }
             unused => {
