@@ -52,10 +52,22 @@ class Udp:
 
 @pytest.fixture(scope="module", params=MODES)
 def udp_server(request):
-    port = free_port()
-    with Server("-U", port, *MODES[request.param]) as server:
-        server.udp_port = port
+    with served_over_udp(MODES[request.param]) as server:
         yield server
+
+
+def served_over_udp(flags):
+    """A server with UDP. A port that is free for TCP may be taken for UDP: then it is another one."""
+    for attempts_left in (4, 3, 2, 1, 0):
+        port = free_port()
+        try:
+            server = Server("-U", port, *flags)
+        except RuntimeError as refusal:
+            if attempts_left == 0 or "in use" not in str(refusal):
+                raise
+        else:
+            server.udp_port = port
+            return server
 
 
 def test_every_kind_of_request(ours, udp_server):
