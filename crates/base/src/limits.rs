@@ -121,19 +121,19 @@ pub const ACCEPTS_PER_TURN_MAX: usize = 64;
 
 /// Requests of one connection that may be with other workers at a time; the next waits for all of
 /// them.
-pub const WINDOW_MAX: usize = 128;
+pub const REORDER_SLOTS_MAX: usize = 128;
 
-/// Boxes that a worker has for requests to each other worker. Requests beyond them stay unparsed
-/// until a box comes home.
-pub const PARCELS_PER_PEER: usize = 8;
+/// Forwarded batches that a worker has for each other worker: its credit. Requests beyond them stay
+/// unparsed until a batch comes back.
+pub const FORWARD_BATCHES_PER_PEER: usize = 8;
 
-/// Boxes from other workers that a worker takes in one turn, one from each worker in rotation. The
+/// Forwarded batches that a worker takes in one turn, one from each worker in rotation. The
 /// others stay in their rings until the worker has served its own connections.
-pub const MESH_BOXES_PER_TURN_MAX: usize = 32;
+pub const FORWARD_BATCHES_PER_TURN_MAX: usize = 32;
 
-/// A box is sent once it holds this many bytes of keys and values; the request that crosses the
+/// A forwarded batch is sent once it holds this many bytes of keys and values; the request that crosses the
 /// mark still goes in.
-pub const PARCEL_BYTES_HIGH: usize = 256 << 10;
+pub const FORWARD_BATCH_BYTES_HIGH: usize = 256 << 10;
 
 /// A connection that holds buffers and has been stalled for this many milliseconds is closed while
 /// another one waits for memory, the longest-stalled first. Where more of them wait the time is
@@ -159,8 +159,8 @@ pub const MEMORY_WAIT_MS_MAX: u64 = 750;
 /// How often a worker that lacks memory looks for stalled connections, in milliseconds.
 pub const SHORT_TICK_MS: u64 = 20;
 
-/// Windows that a worker keeps for connections whose requests cross over; further ones are freed.
-pub const WINDOWS_KEPT_MAX: usize = BURST_CONNECTIONS_MAX;
+/// Unused reorder buffers that a worker keeps; further ones are freed.
+pub const REORDER_BUFFERS_KEPT_MAX: usize = BURST_CONNECTIONS_MAX;
 
 /// A server that is told to stop waits so long for clients to take their replies.
 pub const DRAIN_MS_MAX: u64 = 5_000;
@@ -256,9 +256,10 @@ pub const NATIVE_ASSEMBLY_IDLE_MS: u64 = 2_000;
 /// Seconds for which a token by which a native client shows that it owns its address is good, at least; at most twice as long.
 pub const NATIVE_TOKEN_S: u32 = 3_600;
 
-/// Boxes that a worker has for native datagrams to each other worker, where the server directs requests (`--native-direction server`); fewer where `-m` is
-/// small. Requests beyond them are refused with `Overloaded` until a box comes home.
-pub const NATIVE_BUNDLES_PER_PEER: usize = 8;
+/// Batches of forwarded native datagrams that a worker has for each other worker, where the server
+/// directs requests (`--native-direction server`); fewer where `-m` is small. Requests beyond them
+/// are refused with `Overloaded` until a batch comes back.
+pub const FORWARD_DATAGRAM_BATCHES_PER_PEER: usize = 8;
 
 /// Turns in a row that find nothing to do before a worker that has served native clients sleeps again.
 pub const NATIVE_IDLE_TURNS_MAX: u32 = 64;
@@ -307,8 +308,8 @@ const _: () = assert!(
     "a batch notes its jobs in bytes"
 );
 const _: () = assert!(
-    WINDOW_MAX <= u16::MAX as usize && TURN_REQUESTS_MAX <= u16::MAX as u32,
-    "holes and steps are counted in 16 bits"
+    REORDER_SLOTS_MAX <= u16::MAX as usize && TURN_REQUESTS_MAX <= u16::MAX as u32,
+    "slots and steps are counted in 16 bits"
 );
 const _: () = assert!(
     BUFFER_BYTES > COMMAND_LINE_BYTES_MAX && BUFFER_BYTES <= BUFFER_BYTES_KEPT_MAX,

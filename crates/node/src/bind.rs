@@ -9,23 +9,23 @@ use glimmer_engine::Engine;
 use glimmer_proto::Accepts;
 use glimmer_transport::{Listener, tcp, udp, unix};
 
+use crate::admin::handler::AdminHandler;
 use crate::config::{Address, Error, NodeConfig};
-use crate::frontdesk::Frontdesk;
-use crate::native::{self, NativeDoor};
 use crate::node::Node;
+use crate::packet::native::{self, NativeSource};
 
 /// A listener, and which protocols the connections may speak that come in by it.
-pub(crate) struct StreamDoor {
+pub(crate) struct StreamSource {
     pub listener: Listener,
     pub accepts: Accepts,
 }
 
 /// What comes in to one worker, and where.
 #[derive(Default)]
-pub(crate) struct Doors {
-    pub listeners: Vec<StreamDoor>,
+pub(crate) struct Sources {
+    pub listeners: Vec<StreamSource>,
     pub sockets: Vec<udp::Socket>,
-    pub native: Vec<NativeDoor>,
+    pub native: Vec<NativeSource>,
 }
 
 /// An address that was passed over, because another one of its name is free.
@@ -40,7 +40,7 @@ pub struct PassedOver {
 /// A node whose addresses are bound and that has no workers yet. Clients connect already, and wait.
 pub struct Bound {
     pub(crate) config: NodeConfig,
-    pub(crate) doors: Vec<Doors>,
+    pub(crate) sources: Vec<Sources>,
     pub(crate) addresses: Vec<Address>,
     pub(crate) udp: Vec<SocketAddr>,
     pub(crate) native_ports: Vec<(IpAddr, Arc<[u16]>)>,
@@ -54,10 +54,10 @@ impl Bound {
             (1..=WORKERS_MAX).contains(&workers),
             "1 to {WORKERS_MAX} workers"
         );
-        let mut doors: Vec<Doors> = (0..workers).map(|_| Doors::default()).collect();
+        let mut sources: Vec<Sources> = (0..workers).map(|_| Sources::default()).collect();
         let mut passed_over = Vec::new();
 
-        let bind = |index: usize| listen_udp(config.udp[index], &mut doors);
+        let bind = |index: usize| listen_udp(config.udp[index], &mut sources);
         let bound = bind_names(config.udp.len(), &config.udp_names, bind);
         let (udp, in_use) = bound.map_err(|(index, source)| Error::Udp {
             address: config.udp[index],
@@ -68,22 +68,22 @@ impl Bound {
             source,
         }));
 
-        let mut native_doors: Vec<Vec<NativeDoor>> = (0..workers).map(|_| Vec::new()).collect();
+        let mut native_sources: Vec<Vec<NativeSource>> = (0..workers).map(|_| Vec::new()).collect();
         let mut native_ports = Vec::new();
         for &address in config.native.iter().flat_map(|native| &native.listen) {
             let fail = |(address, source)| Error::Udp { address, source };
-            let ports = native::listen(address, &mut native_doors).map_err(fail)?;
+            let ports = native::listen(address, &mut native_sources).map_err(fail)?;
             native_ports.push((address.ip(), ports));
         }
-        for (doors, native) in doors.iter_mut().zip(native_doors) {
-            doors.native = native;
+        for (sources, native) in sources.iter_mut().zip(native_sources) {
+            sources.native = native;
         }
 
         // Last, so that a client that can connect finds the other sockets open.
         let bind = |index: usize| {
             let accepts = config.accepts_at.get(index).copied();
             let accepts = accepts.unwrap_or(config.accepts);
-            listen(&config.listen[index], accepts, &config, &mut doors)
+            listen(&config.listen[index], accepts, &config, &mut sources)
         };
         let bound = bind_names(config.listen.len(), &config.listen_names, bind);
         let (addresses, in_use) = bound.map_err(|(index, source)| Error::Listen {
@@ -96,7 +96,7 @@ impl Bound {
         }));
         Ok(Bound {
             config,
-            doors,
+            sources,
             addresses,
             udp,
             native_ports,
@@ -112,10 +112,10 @@ impl Bound {
     pub fn serve(
         self,
         engines: Vec<Box<dyn Engine>>,
-        frontdesk: Arc<dyn Frontdesk>,
+        admin: Arc<dyn AdminHandler>,
     ) -> Result<Node, Error> {
-        assert_eq!(engines.len(), self.doors.len(), "one engine per worker");
-        Node::serve(self, engines, frontdesk)
+        assert_eq!(engines.len(), self.sources.len(), "one engine per worker");
+        Node::serve(self, engines, admin)
     }
 
     /// Where connections come in, with the ports that were chosen.
@@ -185,41 +185,44 @@ fn may_be_passed_over(error: &io::Error) -> bool {
     )
 }
 
-/// Gives every worker a listener on one address, or one worker a listener on one path, which the kernel does not let them share; whose the
-/// connections are is decided when they are accepted. Returns the address with its port.
+/// Gives every worker a listener on one address, or one worker a listener on one path, which the
+/// kernel does not let them share; whose the connections are is decided when they are accepted.
+/// Returns the address with its port.
 fn listen(
     address: &Address,
     accepts: Accepts,
     config: &NodeConfig,
-    doors: &mut [Doors],
+    sources: &mut [Sources],
 ) -> io::Result<Address> {
     match address {
         Address::Tcp(address) => {
             tcp::probe(*address)?;
             let mut chosen = *address;
-            for doors in doors {
+            for sources in sources {
                 let listener = Listener::bind_with(chosen, config.backlog, config.liveness)?;
                 chosen = listener.address()?;
-                doors.listeners.push(StreamDoor { listener, accepts });
+                sources.listeners.push(StreamSource { listener, accepts });
             }
             Ok(Address::Tcp(chosen))
         }
         Address::Unix { path, mode } => {
             let listener = unix::listen(path, *mode, config.backlog)?;
-            doors[0].listeners.push(StreamDoor { listener, accepts });
+            sources[0]
+                .listeners
+                .push(StreamSource { listener, accepts });
             Ok(address.clone())
         }
     }
 }
 
 /// Gives every worker a UDP socket on one address, and returns the address with its port.
-fn listen_udp(address: SocketAddr, doors: &mut [Doors]) -> io::Result<SocketAddr> {
+fn listen_udp(address: SocketAddr, sources: &mut [Sources]) -> io::Result<SocketAddr> {
     udp::probe(address)?;
     let mut chosen = address;
-    for doors in doors {
+    for sources in sources {
         let socket = udp::Socket::bind(chosen)?;
         chosen = socket.address()?;
-        doors.sockets.push(socket);
+        sources.sockets.push(socket);
     }
     Ok(chosen)
 }

@@ -5,10 +5,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use glimmer_base::Moment;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Counts milliseconds since the server's epoch. Coarse (a few milliseconds) and monotonic: setting the wall clock moves no expiry.
+/// Counts milliseconds since the server's epoch. Coarse (a few milliseconds) and monotonic: setting
+/// the wall clock moves no expiry.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// The monotonic clock at the server's epoch, in milliseconds; the epoch may lie before the machine's start.
+    /// The monotonic clock at the server's epoch, in milliseconds; the epoch may lie before the
+    /// machine's start.
     epoch_monotonic_ms: i64,
     epoch_unix_ms: u64,
 }

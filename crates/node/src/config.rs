@@ -14,7 +14,7 @@ use glimmer_proto::{Accepts, Limits};
 use glimmer_transport::tcp::Liveness;
 
 use crate::clock::Clock;
-use crate::native::NativeConfig;
+use crate::packet::native::NativeConfig;
 
 /// Where connections come in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,18 +61,21 @@ pub struct NodeConfig {
     pub backlog: i32,
     /// Connections that may be open.
     pub connections_max: usize,
-    /// Whether a connection beyond them is told so and closed. If not, it waits until another one is closed.
+    /// Whether a connection beyond them is told so and closed. If not, it waits until another one
+    /// is closed.
     pub rejects_beyond_max: bool,
-    /// Requests of one connection that are executed before the other connections have their turn; at most [`glimmer_base::limits::TURN_REQUESTS_MAX`].
+    /// Requests of one connection that are executed before the other connections have their turn;
+    /// at most [`glimmer_base::limits::TURN_REQUESTS_MAX`].
     pub turn_requests: u32,
     /// A connection that neither sends nor takes a byte for so long is closed; `None`: never.
     pub idle_timeout: Option<Duration>,
-    /// Bytes that each worker may use for what it receives, what it replies and what it sends across to other workers. Raised to
-    /// [`NodeConfig::buffer_bytes_min`].
+    /// Bytes that each worker may use for what it receives, what it replies and what it sends
+    /// across to other workers. Raised to [`NodeConfig::buffer_bytes_min`].
     pub buffer_bytes: usize,
     /// Which protocols connections and datagrams may speak.
     pub accepts: Accepts,
-    /// The same for the connections of each address of `listen`; `accepts` for those that are not named here.
+    /// The same for the connections of each address of `listen`; `accepts` for those that are not
+    /// named here.
     pub accepts_at: Vec<Accepts>,
     /// What the protocols accept.
     pub limits: Limits,

@@ -1,101 +1,51 @@
-//! Floor 3: workers and the mesh between them. One thread per core waits for its connections, receives, has the engine execute what
-//! was asked, and sends; requests for keys that another worker owns cross over to it and their replies come back.
+//! Floor 3: workers and the rings between them. One thread per core waits for its connections,
+//! receives, has the engine execute what was asked, and sends. A request for a key that another
+//! worker owns is forwarded to that worker, and its reply comes back.
 //!
-//! | file | idea |
+//! | module | idea |
 //! | --- | --- |
-//! | `worker` | one core's loop |
-//! | `door` | readiness and new connections |
-//! | `datagrams` | memcached's requests over UDP |
-//! | [`native`] | the native protocol |
-//! | `serve` | receive, execute, send: what each connection waits for next |
-//! | `burst` | from bytes to batches to replies, across connections |
-//! | `administer` | commands that name no key |
-//! | `window` | the order of replies while some are with other workers |
-//! | [`mesh`] | rings between workers, the parcels in them, and how a sleeping worker is woken |
-//! | `connection`, `pool` | what a client costs, and the budget it comes out of |
-//! | `errand` | listing all items |
-//! | `login` | clients that have yet to authenticate |
-//! | `observe`, `watch` | showing clients what happens |
-//! | `upkeep` | timers, and what happens when memory is short |
-//! | `drain` | how a worker leaves |
-//! | `alarm` | failures that no client is told of |
-//! | `roster`, `guestbook` | who serves whom, and who is connected |
+//! | `worker` | one core's loop, its events and its timers |
+//! | `stream` | connections: from bytes to batches to replies, in order |
+//! | `packet` | datagrams: memcached over UDP, and [`native`] |
+//! | [`forward`] | rings between workers, the batches in them, and how a sleeping worker is woken |
+//! | `admin` | commands without a key, listings, `watch`, statistics, login |
+//! | `budget` | buffers, and who gives memory up when it is short |
 //! | `bind`, `node` | addresses, then threads and their handle |
+//! | `shared` | what the workers share |
 
-pub mod mesh;
+pub mod forward;
 
 #[cfg(not(loom))]
-mod administer;
-#[cfg(not(loom))]
-mod alarm;
+mod admin;
 #[cfg(not(loom))]
 mod bind;
 #[cfg(not(loom))]
-mod burst;
+mod budget;
 #[cfg(not(loom))]
 mod clock;
 #[cfg(not(loom))]
 mod config;
 #[cfg(not(loom))]
-mod connection;
-#[cfg(not(loom))]
-mod datagrams;
-#[cfg(not(loom))]
-mod door;
-#[cfg(not(loom))]
-mod drain;
-#[cfg(not(loom))]
-mod errand;
-#[cfg(not(loom))]
-mod frontdesk;
-#[cfg(not(loom))]
-mod guestbook;
-#[cfg(not(loom))]
-mod login;
-#[cfg(not(loom))]
-pub mod native;
-#[cfg(not(loom))]
 mod node;
 #[cfg(not(loom))]
-mod observe;
-#[cfg(not(loom))]
-mod owners;
-#[cfg(not(loom))]
-mod pool;
-#[cfg(not(loom))]
-mod relief;
-#[cfg(not(loom))]
-mod report;
-#[cfg(not(loom))]
-mod roster;
-#[cfg(not(loom))]
-mod serve;
+mod packet;
 #[cfg(not(loom))]
 mod shared;
 #[cfg(not(loom))]
-mod stats;
-#[cfg(not(loom))]
-mod switches;
-#[cfg(not(loom))]
-mod upkeep;
-#[cfg(not(loom))]
-mod wake;
-#[cfg(not(loom))]
-mod watch;
-#[cfg(not(loom))]
-mod window;
+mod stream;
 #[cfg(not(loom))]
 mod worker;
 
 #[cfg(not(loom))]
 pub use {
-    alarm::{Alarm, Failure},
+    admin::alarm::{Alarm, Failure},
+    admin::handler::AdminHandler,
+    admin::observe::WatchFigures,
+    admin::stats::{Tally, WorkerStats},
     bind::{Bound, PassedOver},
     clock::Clock,
     config::{Address, Error, NodeConfig, Permits},
-    frontdesk::Frontdesk,
-    guestbook::GuestView,
     node::{Node, NodeFigures},
-    observe::WatchFigures,
-    stats::{Tally, WorkerStats},
+    packet::native,
+    stream::registry::SocketView,
 };

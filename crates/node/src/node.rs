@@ -1,4 +1,5 @@
-//! A running node: its workers' threads, and the handle by which the rest of the process knows them.
+//! A running node: its workers' threads, and the handle by which the rest of the process knows
+//! them.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -12,20 +13,20 @@ use glimmer_engine::Engine;
 use glimmer_transport::{Bell, Poller, pin_to, udp};
 use slotmap::SlotMap;
 
-use crate::bind::{Bound, Doors};
-use crate::burst::Burst;
+use crate::admin::handler::AdminHandler;
+use crate::admin::observe::WatchFigures;
+use crate::admin::stats::Tally;
+use crate::bind::{Bound, Sources};
+use crate::budget::pool::{Budget, Pool};
 use crate::config::{Address, Error, NodeConfig};
-use crate::datagrams::{DatagramDoor, Watch};
-use crate::frontdesk::Frontdesk;
-use crate::guestbook::GuestView;
-use crate::mesh::doorbell::Doorbell;
-use crate::mesh::port::{self, Port};
-use crate::native::{NativeConfig, NativeDesk};
-use crate::observe::WatchFigures;
-use crate::pool::{Budget, Pool};
+use crate::forward::bell::EventBell;
+use crate::forward::doorbell::Doorbell;
+use crate::forward::port::{self, Port};
+use crate::packet::memcached::{DatagramSource, Watch};
+use crate::packet::native::{NativeConfig, NativeServer};
 use crate::shared::Shared;
-use crate::stats::Tally;
-use crate::wake::EventBell;
+use crate::stream::burst::Burst;
+use crate::stream::registry::SocketView;
 use crate::worker::Worker;
 
 /// Share of a worker's buffers that native clients may have it keep for longer than a turn.
@@ -40,15 +41,16 @@ pub struct Node {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// A way to the workers' figures that does not keep the node alive: whoever answers `stats` is itself a part of the node.
+/// A way to the workers' figures that does not keep the node alive: whoever answers `stats` is
+/// itself a part of the node.
 #[derive(Clone)]
 pub struct NodeFigures(Weak<Shared>);
 
 impl NodeFigures {
     /// At most `most` sockets in the order of their descriptors, from descriptor `from` on.
-    pub fn guests(&self, from: RawFd, most: usize) -> Vec<GuestView> {
+    pub fn sockets(&self, from: RawFd, most: usize) -> Vec<SocketView> {
         let shared = self.0.upgrade();
-        shared.map_or_else(Vec::new, |shared| shared.guestbook.view(from, most))
+        shared.map_or_else(Vec::new, |shared| shared.registry.view(from, most))
     }
 
     /// What became of what watchers were shown.
@@ -85,7 +87,8 @@ impl NodeFigures {
         })
     }
 
-    /// When the most recent `flush_all` takes effect, in milliseconds since the epoch; 0 if there was none.
+    /// When the most recent `flush_all` takes effect, in milliseconds since the epoch; 0 if there
+    /// was none.
     pub fn flush_ms(&self) -> u64 {
         let shared = self.0.upgrade();
         shared.map_or(0, |shared| shared.switches.flush_ms())
@@ -107,35 +110,35 @@ impl Node {
     pub fn start(
         config: NodeConfig,
         engines: Vec<Box<dyn Engine>>,
-        frontdesk: Arc<dyn Frontdesk>,
+        admin: Arc<dyn AdminHandler>,
     ) -> Result<Node, Error> {
-        Bound::bind(config, engines.len())?.serve(engines, frontdesk)
+        Bound::bind(config, engines.len())?.serve(engines, admin)
     }
 
     pub(crate) fn serve(
         bound: Bound,
         engines: Vec<Box<dyn Engine>>,
-        frontdesk: Arc<dyn Frontdesk>,
+        admin: Arc<dyn AdminHandler>,
     ) -> Result<Node, Error> {
         let workers = engines.len();
         let bells = (0..workers).map(|_| Ok(Arc::new(Doorbell::new(EventBell(Bell::new()?)))));
         let doorbells = bells.collect::<Result<Vec<_>, std::io::Error>>()?;
         let ports = port::connect(&doorbells);
         let mut node = Node {
-            shared: Arc::new(Shared::new(bound.config, frontdesk, doorbells)),
+            shared: Arc::new(Shared::new(bound.config, admin, doorbells)),
             addresses: bound.addresses,
             udp: bound.udp,
             native_ports: bound.native_ports,
             threads: Vec::new(),
         };
         let shared = &node.shared;
-        (shared.frontdesk).open(&node.addresses, &node.udp, node.figures());
+        (shared.admin).open(&node.addresses, &node.udp, node.figures());
         if let Some(native) = &shared.config.native {
-            (shared.frontdesk).open_native(&node.native_ports, &native.rules);
+            (shared.admin).open_native(&node.native_ports, &native.rules);
         }
-        let workers = engines.into_iter().zip(ports).zip(bound.doors);
-        for (me, ((engine, port), doors)) in workers.enumerate() {
-            node.spawn(me, engine, port, doors)?;
+        let workers = engines.into_iter().zip(ports).zip(bound.sources);
+        for (me, ((engine, port), sources)) in workers.enumerate() {
+            node.spawn(me, engine, port, sources)?;
         }
         Ok(node)
     }
@@ -145,7 +148,7 @@ impl Node {
         me: usize,
         engine: Box<dyn Engine>,
         port: Port,
-        doors: Doors,
+        sources: Sources,
     ) -> Result<(), Error> {
         let shared = self.shared.clone();
         let (report, reported) = mpsc::channel();
@@ -154,7 +157,7 @@ impl Node {
             .spawn(move || {
                 // Made by its own thread, on its own core, so that its memory is near.
                 let worker = pin(&shared.config, me)
-                    .and_then(|()| Ok(new_worker(me, shared, engine, port, doors)?));
+                    .and_then(|()| Ok(new_worker(me, shared, engine, port, sources)?));
                 // The other end waits for this one message.
                 match worker {
                     Ok(worker) => {
@@ -201,8 +204,9 @@ impl Node {
         NodeFigures(Arc::downgrade(&self.shared))
     }
 
-    /// Tells the workers to stop: they accept no more, finish what has arrived, send what is to be sent for at most
-    /// [`glimmer_base::limits::DRAIN_MS_MAX`], and end. Returns at once; may be called from any thread, and again.
+    /// Tells the workers to stop: they accept no more, finish what has arrived, send what is to be
+    /// sent for at most [`glimmer_base::limits::DRAIN_MS_MAX`], and end. Returns at once; may be
+    /// called from any thread, and again.
     pub fn stop(&self) {
         self.shared.stop();
     }
@@ -242,28 +246,33 @@ fn new_worker(
     shared: Arc<Shared>,
     engine: Box<dyn Engine>,
     port: Port,
-    doors: Doors,
+    sources: Sources,
 ) -> std::io::Result<Worker> {
     let config = &shared.config;
     let bytes = config
         .buffer_bytes
         .max(NodeConfig::buffer_bytes_min(&config.limits));
     let now = config.clock.now();
-    let Doors {
+    let Sources {
         listeners,
         sockets,
         native,
-    } = doors;
-    let sockets = sockets.into_iter().map(|socket| DatagramDoor {
+    } = sources;
+    let sockets = sockets.into_iter().map(|socket| DatagramSource {
         socket,
         watched_by: Watch::Poller,
         drops: 0,
     });
-    let desk = |native_config: &NativeConfig| {
+    let server = |native_config: &NativeConfig| {
         let bytes_max = bytes / NATIVE_BUFFER_SHARE;
-        Box::new(NativeDesk::new(native, native_config.rules, me, bytes_max))
+        Box::new(NativeServer::new(
+            native,
+            native_config.rules,
+            me,
+            bytes_max,
+        ))
     };
-    let native = config.native.as_ref().map(desk);
+    let native = config.native.as_ref().map(server);
     let mut worker = Worker {
         me,
         engine,
@@ -280,7 +289,7 @@ fn new_worker(
         ready: VecDeque::new(),
         starved: VecDeque::new(),
         withheld: VecDeque::new(),
-        boxless: Vec::new(),
+        out_of_credit: Vec::new(),
         watchers: Vec::new(),
         crawl: None,
         crawls: 0,
@@ -297,11 +306,11 @@ fn new_worker(
         ticked_ms: now.ms,
         is_alarmed: false,
         drain_until_ms: None,
-        has_closed_doors: false,
+        has_closed_listeners: false,
         has_drained: false,
         shared,
     };
-    worker.open_doors()?;
-    worker.enter_doors();
+    worker.watch_sources()?;
+    worker.register_sources();
     Ok(worker)
 }

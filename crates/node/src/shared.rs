@@ -7,38 +7,39 @@ use glimmer_base::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, lock};
 use glimmer_proto::Accepts;
 use glimmer_transport::Stream;
 
-use crate::alarm::Alarms;
+use crate::admin::alarm::Alarms;
+use crate::admin::dump::DumpCursor;
+use crate::admin::handler::AdminHandler;
+use crate::admin::observe::Observers;
+use crate::admin::stats::WorkerStats;
+use crate::admin::switches::Switches;
 use crate::config::NodeConfig;
-use crate::errand::Errand;
-use crate::frontdesk::Frontdesk;
-use crate::guestbook::Guestbook;
-use crate::mesh::doorbell::Doorbell;
-use crate::observe::Observers;
-use crate::roster::Roster;
-use crate::stats::WorkerStats;
-use crate::switches::Switches;
-use crate::wake::EventBell;
+use crate::forward::bell::EventBell;
+use crate::forward::doorbell::Doorbell;
+use crate::stream::balancer::AcceptBalancer;
+use crate::stream::registry::ConnectionRegistry;
 
-/// What the workers share. Only connections that come and go, and the end of the server, pass through here.
+/// What the workers share. Only connections that come and go, and the end of the server, pass
+/// through here.
 pub(crate) struct Shared {
     pub config: NodeConfig,
-    pub frontdesk: Arc<dyn Frontdesk>,
-    pub roster: Roster,
-    pub guestbook: Guestbook,
+    pub admin: Arc<dyn AdminHandler>,
+    pub balancer: AcceptBalancer,
+    pub registry: ConnectionRegistry,
     pub stats: Vec<WorkerStats>,
     pub doorbells: Vec<Arc<Doorbell<EventBell>>>,
     pub switches: Switches,
     pub observers: Observers,
     pub alarms: Alarms,
     /// Connections accepted by one worker for another.
-    guests: Vec<Mailbox<(Stream, Accepts)>>,
+    accepted: Vec<Mailbox<(Stream, Accepts)>>,
     /// Walks over all items that one worker does for another.
-    errands: Vec<Mailbox<Box<Errand>>>,
+    dumps: Vec<Mailbox<Box<DumpCursor>>>,
     /// The server has been told to stop.
     pub stopping: AtomicBool,
     /// Workers that accept no more connections, after that. Released by each of them after the
     /// last connection that it handed over: who sees all of them here sees those connections, too.
-    closed_doors: AtomicUsize,
+    closed_listeners: AtomicUsize,
     /// Workers that have no connections left, after that.
     drained: AtomicUsize,
 }
@@ -46,7 +47,7 @@ pub(crate) struct Shared {
 /// What is left for one worker by others.
 struct Mailbox<T> {
     waiting: AtomicUsize,
-    letters: Mutex<VecDeque<T>>,
+    items: Mutex<VecDeque<T>>,
 }
 
 impl<T> Mailbox<T> {
@@ -54,13 +55,13 @@ impl<T> Mailbox<T> {
     fn for_each(workers: usize) -> Vec<Mailbox<T>> {
         let mailbox = |_| Mailbox {
             waiting: AtomicUsize::new(0),
-            letters: Mutex::new(VecDeque::new()),
+            items: Mutex::new(VecDeque::new()),
         };
         (0..workers).map(mailbox).collect()
     }
 
-    fn put(&self, letter: T) {
-        lock(&self.letters).push_back(letter);
+    fn put(&self, item: T) {
+        lock(&self.items).push_back(item);
         self.waiting.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -72,33 +73,33 @@ impl<T> Mailbox<T> {
         if self.is_empty() {
             return None;
         }
-        let letter = lock(&self.letters).pop_front()?;
+        let item = lock(&self.items).pop_front()?;
         self.waiting.fetch_sub(1, Ordering::Relaxed);
-        Some(letter)
+        Some(item)
     }
 }
 
 impl Shared {
     pub fn new(
         config: NodeConfig,
-        frontdesk: Arc<dyn Frontdesk>,
+        admin: Arc<dyn AdminHandler>,
         doorbells: Vec<Arc<Doorbell<EventBell>>>,
     ) -> Shared {
         let workers = doorbells.len();
         Shared {
-            roster: Roster::new(workers, config.connections_max),
+            balancer: AcceptBalancer::new(workers, config.connections_max),
             observers: Observers::new(workers, &config),
-            guestbook: Guestbook::default(),
+            registry: ConnectionRegistry::default(),
             switches: Switches::new(config.crawler, workers),
             alarms: Alarms::default(),
             config,
-            frontdesk,
+            admin,
             stats: (0..workers).map(|_| WorkerStats::default()).collect(),
             doorbells,
-            guests: Mailbox::for_each(workers),
-            errands: Mailbox::for_each(workers),
+            accepted: Mailbox::for_each(workers),
+            dumps: Mailbox::for_each(workers),
             stopping: AtomicBool::new(false),
-            closed_doors: AtomicUsize::new(0),
+            closed_listeners: AtomicUsize::new(0),
             drained: AtomicUsize::new(0),
         }
     }
@@ -115,31 +116,31 @@ impl Shared {
 
     /// Gives a connection, which may speak these protocols, to a worker.
     pub fn hand_over(&self, worker: usize, stream: Stream, accepts: Accepts) {
-        self.guests[worker].put((stream, accepts));
+        self.accepted[worker].put((stream, accepts));
         self.doorbells[worker].wake();
     }
 
-    /// Gives an errand to a worker.
-    pub fn send_errand(&self, worker: usize, errand: Box<Errand>) {
-        self.errands[worker].put(errand);
+    /// Gives a dump to a worker.
+    pub fn send_dump(&self, worker: usize, dump: Box<DumpCursor>) {
+        self.dumps[worker].put(dump);
         self.doorbells[worker].wake();
     }
 
-    /// The next errand that was given to a worker.
-    pub fn next_errand(&self, worker: usize) -> Option<Box<Errand>> {
-        self.errands[worker].take()
+    /// The next dump that was given to a worker.
+    pub fn next_dump(&self, worker: usize) -> Option<Box<DumpCursor>> {
+        self.dumps[worker].take()
     }
 
     /// Whether something was left for a worker.
     pub fn has_mail(&self, worker: usize) -> bool {
-        !self.guests[worker].is_empty()
-            || !self.errands[worker].is_empty()
+        !self.accepted[worker].is_empty()
+            || !self.dumps[worker].is_empty()
             || self.observers.has_pending(worker)
     }
 
     /// The next connection that was given to a worker.
-    pub fn next_guest(&self, worker: usize) -> Option<(Stream, Accepts)> {
-        self.guests[worker].take()
+    pub fn next_accepted(&self, worker: usize) -> Option<(Stream, Accepts)> {
+        self.accepted[worker].take()
     }
 
     /// Tells every worker to stop.
@@ -149,19 +150,19 @@ impl Shared {
     }
 
     /// Whether a connection was given to a worker that it has not taken yet.
-    pub fn has_guests(&self, worker: usize) -> bool {
-        !self.guests[worker].is_empty()
+    pub fn has_accepted(&self, worker: usize) -> bool {
+        !self.accepted[worker].is_empty()
     }
 
     /// A worker accepts no more connections.
-    pub fn note_closed_doors(&self) {
-        self.closed_doors.fetch_add(1, Ordering::Release);
+    pub fn note_closed_listeners(&self) {
+        self.closed_listeners.fetch_add(1, Ordering::Release);
         self.wake_all();
     }
 
     /// Whether no worker accepts connections any more.
-    pub fn all_closed_doors(&self) -> bool {
-        self.closed_doors.load(Ordering::Acquire) == self.doorbells.len()
+    pub fn all_closed_listeners(&self) -> bool {
+        self.closed_listeners.load(Ordering::Acquire) == self.doorbells.len()
     }
 
     /// A worker has no connections left.

@@ -1,4 +1,5 @@
-//! Connections come and go, also while their requests are with other workers; the server stops without losing what it was given.
+//! Connections come and go, also while their requests are with other workers; the server stops
+//! without losing what it was given.
 
 mod support;
 
@@ -13,7 +14,7 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 use support::{Client, Habits, config, start, start_with};
 
 use glimmer_base::Moment;
-use glimmer_node::{Address, Error, Frontdesk, Node};
+use glimmer_node::{Address, AdminHandler, Error, Node};
 use glimmer_proto::text;
 
 #[test]
@@ -24,7 +25,7 @@ fn a_port_in_use_is_an_error() {
     match Node::start(
         config,
         support::engines(1, Habits::EREW),
-        std::sync::Arc::new(support::Desk),
+        std::sync::Arc::new(support::Admin),
     ) {
         Err(Error::Listen { address, source }) => {
             assert_eq!(address, node.addresses()[0]);
@@ -51,7 +52,7 @@ fn streams_are_the_last_to_be_opened() {
     let result = Node::start(
         config,
         support::engines(1, Habits::EREW),
-        std::sync::Arc::new(support::Desk),
+        std::sync::Arc::new(support::Admin),
     );
     assert!(matches!(result, Err(Error::Udp { .. })));
     assert!(!path.exists(), "the stream socket was opened first");
@@ -64,7 +65,7 @@ fn an_address_that_is_not_ours_is_an_error() {
     let result = Node::start(
         config,
         support::engines(1, Habits::EREW),
-        std::sync::Arc::new(support::Desk),
+        std::sync::Arc::new(support::Admin),
     );
     let message = result
         .err()
@@ -83,7 +84,7 @@ fn a_worker_that_cannot_be_pinned_is_an_error() {
     let result = Node::start(
         config,
         support::engines(1, Habits::EREW),
-        std::sync::Arc::new(support::Desk),
+        std::sync::Arc::new(support::Admin),
     );
     let message = result
         .err()
@@ -92,7 +93,8 @@ fn a_worker_that_cannot_be_pinned_is_an_error() {
     assert!(message.contains("cannot run on core 1000000"), "{message}");
 }
 
-/// Connections that are closed while their requests are elsewhere, and new ones in their slots: nobody gets another's reply.
+/// Connections that are closed while their requests are elsewhere, and new ones in their slots:
+/// nobody gets another's reply.
 #[test]
 fn replies_of_a_dead_connection_reach_nobody() {
     for habits in [Habits::EREW, Habits::CREW] {
@@ -153,7 +155,8 @@ fn quit_closes_behind_the_last_reply() {
     assert_eq!(client.rest(), b"STORED\r\n".repeat(50));
 }
 
-/// What has arrived when the server is told to stop is executed and answered, then the connection is closed.
+/// What has arrived when the server is told to stop is executed and answered, then the connection
+/// is closed.
 #[test]
 fn stopping_answers_what_has_arrived() {
     for workers in [1, 3] {
@@ -185,13 +188,13 @@ fn stopping_answers_what_has_arrived() {
     }
 }
 
-/// A desk that answers `stats` when it is told to, and says when it was asked.
+/// A admin handler that answers `stats` when it is told to, and says when it was asked.
 struct Gate {
     asked: Sender<()>,
     told: Mutex<Receiver<()>>,
 }
 
-impl Frontdesk for Gate {
+impl AdminHandler for Gate {
     fn stats(&self, _: &[u8], _: u64, _: Moment, out: &mut Vec<u8>) -> Option<u64> {
         self.asked.send(()).unwrap();
         self.told.lock().unwrap().recv().unwrap();
@@ -260,7 +263,8 @@ fn connections_are_spread_evenly() {
     for client in &mut clients {
         client.expect("mn\r\n", "MN\r\n");
     }
-    // A worker shows its figures at the end of a turn, which may come after the reply: one more turn each.
+    // A worker shows its figures at the end of a turn, which may come after the reply: one more
+    // turn each.
     for client in &mut clients {
         client.expect("mn\r\n", "MN\r\n");
     }
@@ -275,7 +279,8 @@ fn connections_are_spread_evenly() {
     assert!(most - fewest <= 1, "{counts:?}");
 }
 
-/// A flood has the worker look for datagrams itself; afterwards it sleeps until the poller wakes it.
+/// A flood has the worker look for datagrams itself; afterwards it sleeps until the poller wakes
+/// it.
 #[test]
 fn floods_of_datagrams_and_lone_ones_are_answered_and_then_there_is_rest() {
     let mut config = config();

@@ -59,7 +59,7 @@ fn a_huge_multi_get_is_answered_key_by_key() {
         }
         assert_eq!(client.line(), "END\r\n");
         if workers == 1 {
-            // With more, what bounds a turn may be the window.
+            // With more, what bounds a turn may be the reorder buffer.
             wait_until(&node, "others had their turn meanwhile", |tally| {
                 tally.conn_yields > 0
             });
@@ -122,7 +122,8 @@ fn a_slow_reader_gets_everything() {
     }
 }
 
-/// Clients that ask for megabytes and never read fill the budget; the ones that do read go on, and the others are closed.
+/// Clients that ask for megabytes and never read fill the budget; the ones that do read go on, and
+/// the others are closed.
 #[test]
 fn clients_that_never_read_are_closed_when_memory_is_short() {
     for workers in [1, 2] {
@@ -152,8 +153,9 @@ fn clients_that_never_read_are_closed_when_memory_is_short() {
     }
 }
 
-/// A client that asks several workers for megabytes and takes its time lacks nobody's memory but its own: it is not closed, and replies that came
-/// home early never keep the one in front of them from being made.
+/// A client that asks several workers for megabytes and takes its time lacks nobody's memory but
+/// its own: it is not closed, and replies that came home early never keep the one in front of them
+/// from being made.
 #[test]
 fn a_slow_reader_that_is_alone_gets_everything() {
     let node = start(4, Habits::EREW);
@@ -188,8 +190,9 @@ fn a_length_of_two_gigabytes_costs_nothing() {
     assert!(total(&node).buffer_bytes < 600_000);
 }
 
-/// More values announced than the budget has room for: some are stored, others are refused with memcached's line, or their clients are closed because they hold
-/// memory and do not go on. All of the refused ones' bytes are swallowed.
+/// More values announced than the budget has room for: some are stored, others are refused with
+/// memcached's line, or their clients are closed because they hold memory and do not go on. All of
+/// the refused ones' bytes are swallowed.
 #[test]
 fn values_beyond_the_budget_are_refused_or_give_way() {
     let node = start(1, Habits::EREW);

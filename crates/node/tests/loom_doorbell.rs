@@ -1,8 +1,9 @@
-//! Falling asleep under the model checker: no interleaving of a sleeper with those who send to it leaves work lying.
+//! Falling asleep under the model checker: no interleaving of a sleeper with those who send to it
+//! leaves work lying.
 #![cfg(loom)]
 
-use glimmer_node::mesh::doorbell::{Doorbell, Ring};
-use glimmer_node::mesh::ring::{Consumer, ring};
+use glimmer_node::forward::doorbell::{Doorbell, Ring};
+use glimmer_node::forward::ring::{Consumer, ring};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 

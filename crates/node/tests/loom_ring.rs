@@ -1,7 +1,8 @@
-//! The ring between two workers under the model checker: every interleaving of a producer and a consumer over more laps than one.
+//! The ring between two workers under the model checker: every interleaving of a producer and a
+//! consumer over more laps than one.
 #![cfg(loom)]
 
-use glimmer_node::mesh::ring::ring;
+use glimmer_node::forward::ring::ring;
 use loom::thread;
 
 #[test]

@@ -1,5 +1,7 @@
-//! Several requests for one key under way at once, as tasks that share a client have them, over a network that loses, repeats and delays datagrams. Nobody
-//! is told of the others: every request is answered, every increment is counted once, and every read sees a value that was there while it waited.
+//! Several requests for one key under way at once, as tasks that share a client have them, over a
+//! network that loses, repeats and delays datagrams. Nobody is told of the others: every request is
+//! answered, every increment is counted once, and every read sees a value that was there while it
+//! waited.
 //!
 //! GLIMMER_SEED replays a run.
 
@@ -130,7 +132,8 @@ impl World {
         told
     }
 
-    /// Has requests asked, several for each key at once, until `make` has made all there are to be. `note` is told what was answered, and when it was asked.
+    /// Has requests asked, several for each key at once, until `make` has made all there are to be.
+    /// `note` is told what was answered, and when it was asked.
     fn run(
         &mut self,
         rng: &mut SmallRng,
@@ -228,7 +231,8 @@ struct Span {
     answered_us: u64,
 }
 
-/// Values of very different lengths: some travel in a train with others, some alone, some in fragments.
+/// Values of very different lengths: some travel in a train with others, some alone, some in
+/// fragments.
 const VALUE_BYTES: [usize; 5] = [10, 300, 900, 3_000, 20_000];
 
 #[test]

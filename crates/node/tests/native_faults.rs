@@ -1,5 +1,6 @@
-//! The client and the server with a network between them that loses, repeats, delays and cuts off datagrams, from a printed seed, in time that is a
-//! number. Whatever the network does, what the client is told agrees with a plain map to which every change was applied once, in order.
+//! The client and the server with a network between them that loses, repeats, delays and cuts off
+//! datagrams, from a printed seed, in time that is a number. Whatever the network does, what the
+//! client is told agrees with a plain map to which every change was applied once, in order.
 //!
 //! GLIMMER_SEED replays a run.
 
@@ -150,7 +151,8 @@ impl Told {
     }
 }
 
-/// All that a key's value may be. A change without an answer may be applied, once, at any time until a newer one has been.
+/// All that a key's value may be. A change without an answer may be applied, once, at any time
+/// until a newer one has been.
 #[derive(Clone, Debug)]
 struct Key {
     /// Values, and how many of the unanswered changes lie behind each.
@@ -218,7 +220,8 @@ impl Key {
     }
 }
 
-/// Runs a client against a server, and counts what was answered, what was not, and what was sent again.
+/// Runs a client against a server, and counts what was answered, what was not, and what was sent
+/// again.
 fn run(seed: u64, access: Access, faults: Faults, requests_per_datagram: usize) -> (u64, u64, u64) {
     run_directed(
         Direction::Client,
@@ -323,8 +326,8 @@ fn run_directed(
             keys[index].settle(answer, &context);
         }
     }
-    for exchange in &server.exchanges {
-        assert!(exchange.bytes() <= native::KEPT_BYTES_MAX);
+    for endpoint in &server.endpoints {
+        assert!(endpoint.bytes() <= native::KEPT_BYTES_MAX);
     }
     let figures = session.figures();
     assert_eq!(figures.shared > 0, requests_per_datagram > 1, "{context}");
@@ -386,7 +389,8 @@ fn losses_repetitions_delays_and_cuts_change_nothing() {
     }
 }
 
-/// Here requests go to every port in turn: what was sent to one port is counted together with what went to another.
+/// Here requests go to every port in turn: what was sent to one port is counted together with what
+/// went to another.
 #[test]
 fn whoever_directs_requests_nothing_is_executed_twice() {
     let faults = Faults {

@@ -1,4 +1,5 @@
-//! Datagrams that nobody should send, and datagrams that the network repeats: the server answers no more than it may, and stays.
+//! Datagrams that nobody should send, and datagrams that the network repeats: the server answers no
+//! more than it may, and stays.
 
 #[path = "support/native.rs"]
 mod native;
@@ -33,7 +34,7 @@ fn any_bytes_are_answered_with_no_more_bytes_and_leave_nothing_behind() {
     let proven = token(&server);
     let key = key_of(&server, 0);
     ask(&mut server, 0, proven, &[put(&key, 0, &[b'v'; 1300])]);
-    let (bytes_before, mut answered) = (server.exchanges[0].bytes(), 0);
+    let (bytes_before, mut answered) = (server.endpoints[0].bytes(), 0);
     for round in 0..3_000u64 {
         let mut trains = Vec::new();
         for _ in 0..rng.random_range(1..=8) {
@@ -73,7 +74,7 @@ fn any_bytes_are_answered_with_no_more_bytes_and_leave_nothing_behind() {
         answered > 1000,
         "{answered} answers: the datagrams are too odd"
     );
-    assert_eq!(server.exchanges[0].bytes(), bytes_before);
+    assert_eq!(server.endpoints[0].bytes(), bytes_before);
     let replies = ask(&mut server, 0, proven, &[get(&key)]);
     assert_eq!(replies, [(Status::Found, vec![b'v'; 1300])]);
 }
@@ -94,7 +95,8 @@ fn what_is_longer_than_a_datagram_may_be_is_dropped() {
     assert_eq!(statuses(&read(&replies[0].bytes)), [Status::NotFound]);
 }
 
-/// Answers to mutations that were executed before take as much room as when they were new, and have no more.
+/// Answers to mutations that were executed before take as much room as when they were new, and have
+/// no more.
 #[test]
 fn a_full_datagram_may_come_twice() {
     let mut server = Server::new(Access::Erew, 1);
@@ -119,7 +121,8 @@ fn a_full_datagram_may_come_twice() {
     }
 }
 
-/// Full datagrams of any requests with a good token, repeated, cut off, and with wrong bytes here and there.
+/// Full datagrams of any requests with a good token, repeated, cut off, and with wrong bytes here
+/// and there.
 #[test]
 fn what_clients_may_send_is_survived_however_often_it_arrives() {
     let mut rng = seeded();

@@ -102,11 +102,11 @@ fn a_long_value_is_hashed_once_and_each_window_copied_once() {
     for access in [Access::Erew, Access::Crew, Access::Crcw] {
         let mut server = Server::new(access, 1);
         store(&mut server, b"large", 1, &value(7));
-        let before = server.exchanges[0].figures();
+        let before = server.endpoints[0].figures();
         for _ in 0..10 {
             assert_eq!(fetch(&mut server, b"large"), value(7));
         }
-        let after = server.exchanges[0].figures();
+        let after = server.endpoints[0].figures();
         assert_eq!(after.hashed - before.hashed, 1);
         let written = (after.written - before.written) as usize;
         // Ten times what was sent, and once all of it for its hash.
@@ -120,7 +120,7 @@ fn a_long_reply_that_may_not_be_sent_is_not_copied() {
     let mut server = Server::new(Access::Erew, 1);
     store(&mut server, b"large", 1, &value(7));
     let proven = token(&server);
-    let before = server.exchanges[0].figures();
+    let before = server.endpoints[0].figures();
     let mut ask = |token, records: &[Record<'_>]| {
         let sent = alone(datagram(header(token, records.len() as u8), records));
         let replies = server.answer(0, here(), &[sent], 0);
@@ -136,7 +136,7 @@ fn a_long_reply_that_may_not_be_sent_is_not_copied() {
         ask(proven, &[get(b"large"), get(b"none"), get(b"large")]),
         [Status::AskAlone, Status::NotFound, Status::AskAlone]
     );
-    let after = server.exchanges[0].figures();
+    let after = server.endpoints[0].figures();
     assert_eq!(after.hashed, before.hashed);
     let written = after.written - before.written;
     assert!(written < 200, "{written} bytes for refusals");

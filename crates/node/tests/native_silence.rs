@@ -1,4 +1,5 @@
-//! A server that is silent, in time that is a number: what a client tells of it, when it stops waiting for it, and what brings it back.
+//! A server that is silent, in time that is a number: what a client tells of it, when it stops
+//! waiting for it, and what brings it back.
 
 #[path = "support/native.rs"]
 mod native;

@@ -1,4 +1,5 @@
-//! A node serves native clients over real sockets: directory, direction to several workers, trains, fragments.
+//! A node serves native clients over real sockets: directory, direction to several workers, trains,
+//! fragments.
 
 #[path = "support/native.rs"]
 mod native;
@@ -18,7 +19,7 @@ use glimmer_proto::native::{
     Directory, Kind, Reach, Record, Reply, ReplyHeader, RequestHeader, Status,
 };
 use native::Server;
-use support::{Desk, PATIENCE, config};
+use support::{Admin, PATIENCE, config};
 
 fn start(access: Access, workers: usize, busy_poll: bool) -> Node {
     start_directed(Direction::Client, access, workers, busy_poll)
@@ -33,7 +34,7 @@ fn start_directed(by: Direction, access: Access, workers: usize, busy_poll: bool
         listen: vec!["127.0.0.1:0".parse().unwrap()],
         rules: server.rules,
     });
-    Node::start(config, server.engines, Arc::new(Desk)).unwrap()
+    Node::start(config, server.engines, Arc::new(Admin)).unwrap()
 }
 
 fn address(node: &Node) -> String {
@@ -61,7 +62,8 @@ fn clients_read_what_they_wrote_in_every_access_mode() {
         (Direction::Server, Access::Crew, 2, false),
     ] {
         let node = start_directed(by, access, workers, busy_poll);
-        // One request to a datagram: several would seldom belong to one worker where the client does not look.
+        // One request to a datagram: several would seldom belong to one worker where the client
+        // does not look.
         let settings = Settings {
             round_robin: true,
             requests_per_datagram: 1,
@@ -92,11 +94,12 @@ fn clients_read_what_they_wrote_in_every_access_mode() {
         let mut other = Client::connect(address(&node)).unwrap();
         assert_eq!(other.get(b"of 1").unwrap().unwrap().value, [0]);
         let tally = tally(&node);
-        // Where the server directs requests, it refuses what it cannot hand over at once, and the client sends it again.
+        // Where the server directs requests, it refuses what it cannot hand over at once, and the
+        // client sends it again.
         if by == Direction::Client {
             assert_eq!(tally.native_misdirected, 0, "{access:?}");
         }
-        let is_handed_over = tally.native_handed_over > 0 && tally.native_bundles > 0;
+        let is_handed_over = tally.native_handed_over > 0 && tally.native_handover_batches > 0;
         assert_eq!(is_handed_over, by == Direction::Server, "{access:?}");
         assert!(tally.native_datagrams >= tally.native_receives && tally.native_receives > 0);
     }
@@ -118,7 +121,7 @@ fn a_client_finds_a_node_that_was_started_anew() {
             ..server.rules
         },
     });
-    let _second = Node::start(config, server.engines, Arc::new(Desk)).unwrap();
+    let _second = Node::start(config, server.engines, Arc::new(Admin)).unwrap();
     assert_eq!(client.get(b"key").unwrap(), None);
     client.put(b"key", b"another", 0, 0).unwrap();
     assert_eq!(client.get(b"key").unwrap().unwrap().value, b"another");
@@ -134,7 +137,7 @@ fn a_native_port_in_use_is_an_error() {
         listen: vec![([127, 0, 0, 1], port).into()],
         rules: server.rules,
     });
-    match Node::start(config, server.engines, Arc::new(Desk)) {
+    match Node::start(config, server.engines, Arc::new(Admin)) {
         Err(Error::Udp { address, source }) => {
             assert_eq!(address.port(), port);
             assert_eq!(source.kind(), std::io::ErrorKind::AddrInUse);
@@ -213,8 +216,9 @@ fn header(kind: Kind, count: u8, directory: u32, token: u64) -> RequestHeader {
     }
 }
 
-/// A change is counted by the worker that owns its key, by whatever port it comes: sent again to another port it is not made again, and when a newer one
-/// of its key came by another port it is not made at all.
+/// A change is counted by the worker that owns its key, by whatever port it comes: sent again to
+/// another port it is not made again, and when a newer one of its key came by another port it is
+/// not made at all.
 #[test]
 fn a_change_that_comes_by_two_ports_is_made_once() {
     for access in [Access::Erew, Access::Crew] {

@@ -7,7 +7,7 @@ mod requests;
 
 use std::net::SocketAddr;
 
-use glimmer_node::native::Exchange;
+use glimmer_node::native::NativeEndpoint;
 use glimmer_proto::native::directory::Access;
 use glimmer_proto::native::request::{Action, Change};
 use glimmer_proto::native::{Reach, Record, RequestHeader, Status};
@@ -38,7 +38,7 @@ fn own_address(client: u64) -> SocketAddr {
 impl World {
     fn new(address_of: fn(u64) -> SocketAddr) -> World {
         let mut server = Server::new(Access::Erew, 1);
-        server.exchanges[0] = Exchange::new(server.rules, 0, KEPT_BYTES_MAX);
+        server.endpoints[0] = NativeEndpoint::new(server.rules, 0, KEPT_BYTES_MAX);
         World {
             server,
             address_of,
@@ -48,8 +48,8 @@ impl World {
 
     fn request(&self, client: u64, record: &Record<'_>) -> Sent {
         let address = Peer::from((self.address_of)(client));
-        let secret = self.server.rules.secret;
-        let token = secret.token(&address, moment(self.now_ms).ms);
+        let token_key = self.server.rules.token_key;
+        let token = token_key.token(&address, moment(self.now_ms).ms);
         let header = RequestHeader {
             client,
             ..header(token, 1)
@@ -116,7 +116,7 @@ impl World {
                 };
                 let is_known = again == answer || again == Status::Forgotten;
                 assert!(is_known, "{before} of {other} again: {again:?}");
-                assert!(self.server.exchanges[0].bytes() <= KEPT_BYTES_MAX);
+                assert!(self.server.endpoints[0].bytes() <= KEPT_BYTES_MAX);
             }
         }
         for client in 0..WRITERS {

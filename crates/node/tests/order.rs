@@ -18,7 +18,7 @@ struct Oracle {
 }
 
 impl Oracle {
-    fn exchange(&mut self, request: &str, reply: &str) {
+    fn endpoint(&mut self, request: &str, reply: &str) {
         self.requests.extend_from_slice(request.as_bytes());
         self.replies.extend_from_slice(reply.as_bytes());
     }
@@ -36,7 +36,7 @@ impl Oracle {
             (false, true) => "STORED\r\n",
             (false, false) => "NOT_STORED\r\n",
         };
-        self.exchange(&request, reply);
+        self.endpoint(&request, reply);
         if stores {
             let old = self.items.entry(key.to_string()).or_default();
             if name != "append" {
@@ -53,7 +53,7 @@ impl Oracle {
                 reply += &format!("VALUE {key} 0 {}\r\n{value}\r\n", value.len());
             }
         }
-        self.exchange(&format!("get {}\r\n", keys.join(" ")), &(reply + "END\r\n"));
+        self.endpoint(&format!("get {}\r\n", keys.join(" ")), &(reply + "END\r\n"));
     }
 
     fn delete(&mut self, key: &str) {
@@ -63,7 +63,7 @@ impl Oracle {
         } else {
             "NOT_FOUND\r\n"
         };
-        self.exchange(&format!("delete {key}\r\n"), reply);
+        self.endpoint(&format!("delete {key}\r\n"), reply);
     }
 
     /// One random request for the keys of one client.
@@ -83,14 +83,15 @@ impl Oracle {
                 self.get(&keys);
             }
             88..94 => self.delete(&some_key),
-            94..97 => self.exchange("nonsense\r\n", "ERROR\r\n"),
-            97..99 => self.exchange("stats here\r\n", "STAT argument here\r\nEND\r\n"),
-            _ => self.exchange("verbosity 1\r\n", "OK\r\n"),
+            94..97 => self.endpoint("nonsense\r\n", "ERROR\r\n"),
+            97..99 => self.endpoint("stats here\r\n", "STAT argument here\r\nEND\r\n"),
+            _ => self.endpoint("verbosity 1\r\n", "OK\r\n"),
         }
     }
 }
 
-/// Several clients with pipelines of random lengths, cut into random pieces; every byte of every reply is compared.
+/// Several clients with pipelines of random lengths, cut into random pieces; every byte of every
+/// reply is compared.
 fn random_pipelines(workers: usize, habits: Habits, seed: u64) {
     println!("{workers} workers, {habits:?}, seed {seed}");
     let node = start(workers, habits);
@@ -173,7 +174,8 @@ fn crew_with_reads_that_ask_the_owner() {
     }
 }
 
-/// Reply buffers that are full after a few replies: requests are put back, and what crossed is taken back or resumed.
+/// Reply buffers that are full after a few replies: requests are put back, and what crossed is
+/// taken back or resumed.
 #[test]
 fn little_room() {
     for (seed, access) in [Access::Erew, Access::Crew].into_iter().enumerate() {

@@ -6,11 +6,11 @@ use crate::config::{AccessMode, Config, ConfigError, Direction, HugepagePolicy, 
 use crate::log::Log;
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
 use crate::process::{self, PidFile, ProcessError};
-use crate::stats::Desk;
+use crate::stats::ServerAdmin;
 use crate::{assembly, cores, log};
 use glimmer_base::Seed;
 use glimmer_engine::{Departures, Engine};
-use glimmer_node::native::{NativeConfig, Rules, Secret};
+use glimmer_node::native::{NativeConfig, Rules, TokenKey};
 use glimmer_node::{Address, Bound, Clock, Node, NodeConfig, PassedOver};
 use glimmer_proto::native::directory;
 use glimmer_proto::{Accepts, Limits};
@@ -118,14 +118,14 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     }
     let passed_over: Vec<String> = bound.passed_over().iter().map(pass_over).collect();
     let tables = store.engines.iter().map(|engine| engine.figures());
-    let desk = Arc::new(Desk::new(
+    let admin = Arc::new(ServerAdmin::new(
         config.clone(),
         plan,
         auth,
         tables.collect(),
         log.clone(),
     ));
-    let node = bound.serve(store.engines, desk.clone())?;
+    let node = bound.serve(store.engines, admin.clone())?;
     announce(&config, &plan, &node, &log);
     for line in passed_over {
         tracing::warn!("{line}");
@@ -134,7 +134,7 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         log.flush();
         birth.announce(config.verbosity > 0)?;
     }
-    wait_for_the_end(&mut signals, &desk);
+    wait_for_the_end(&mut signals, &admin);
     node.stop();
     node.join();
     drop(pid_file);
@@ -235,7 +235,7 @@ fn native(config: &Config, plan: &MemoryPlan, seed: Seed) -> Option<NativeConfig
         rules: Rules {
             seed,
             checks_reads: config.native_checks_reads,
-            secret: Secret(rand::random()),
+            token_key: TokenKey(rand::random()),
             directory_version: rand::random_range(1..=u32::MAX),
             partitions: plan.partitions,
             workers: config.workers,
@@ -341,10 +341,10 @@ fn announce(config: &Config, plan: &MemoryPlan, node: &Node, log: &Log) {
 }
 
 /// Returns at the first SIGTERM, SIGINT or SIGUSR1; a SIGTERM or SIGINT after it ends the process at once, whatever is unfinished.
-fn wait_for_the_end(signals: &mut Signals, desk: &Desk) {
+fn wait_for_the_end(signals: &mut Signals, admin: &ServerAdmin) {
     for signal in signals.forever() {
         if signal == SIGHUP {
-            desk.reload();
+            admin.reload();
             continue;
         }
         let again = Arc::new(AtomicBool::new(true));

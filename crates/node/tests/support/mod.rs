@@ -10,7 +10,7 @@ use std::time::Duration;
 use glimmer_base::limits::{REPLY_BYTES_HIGH, REPORT_BYTES_HIGH, TURN_REQUESTS_MAX};
 use glimmer_base::{Keyhash, Moment, Seed};
 use glimmer_engine::{Done, Engine, Figures, Glimpse, Job, ListCursor, Listed, Place, Status};
-use glimmer_node::{Address, Clock, Frontdesk, Node, NodeConfig, Permits};
+use glimmer_node::{Address, AdminHandler, Clock, Node, NodeConfig, Permits};
 use glimmer_proto::text::{Limits, Shutdown, emit, lines};
 use glimmer_proto::{Accepts, Form, Request, StoreMode, Verb};
 use glimmer_transport::tcp::Liveness;
@@ -27,7 +27,8 @@ pub enum Access {
 
 type Table = HashMap<Vec<u8>, (u32, Vec<u8>)>;
 
-/// One worker's view of a store of hash maps, one partition per worker. It checks that every request reaches a worker that may execute it.
+/// One worker's view of a store of hash maps, one partition per worker. It checks that every
+/// request reaches a worker that may execute it.
 pub struct MapEngine {
     me: usize,
     access: Access,
@@ -194,9 +195,9 @@ fn execute(table: &mut Table, request: &Request<'_>, out: &mut Vec<u8>) {
 }
 
 /// Answers `stats` with one figure.
-pub struct Desk;
+pub struct Admin;
 
-impl Frontdesk for Desk {
+impl AdminHandler for Admin {
     /// `stats long N` has N pieces, as long as pieces may be.
     fn stats(&self, argument: &[u8], from: u64, _: Moment, out: &mut Vec<u8>) -> Option<u64> {
         let argument = String::from_utf8_lossy(argument);
@@ -262,7 +263,7 @@ pub fn start(workers: usize, habits: Habits) -> Node {
 
 /// Starts a node of so many workers with a configuration.
 pub fn start_with(config: NodeConfig, workers: usize, habits: Habits) -> Node {
-    Node::start(config, engines(workers, habits), Arc::new(Desk)).unwrap()
+    Node::start(config, engines(workers, habits), Arc::new(Admin)).unwrap()
 }
 
 /// Engines of so many workers over one store.
@@ -323,7 +324,8 @@ impl Client {
     /// Reads until the server closes the connection.
     pub fn rest(&mut self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        // A connection that the server closed with bytes unread is reset; what came before is what counts.
+        // A connection that the server closed with bytes unread is reset; what came before is what
+        // counts.
         let _ = self.reader.read_to_end(&mut bytes);
         bytes
     }

@@ -1,11 +1,12 @@
-//! A server of native clients without sockets: real engines, and an exchange for each worker.
+//! A server of native clients without sockets: real engines, and an native endpoint for each
+//! worker.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 use std::net::SocketAddr;
 
 use glimmer_base::{Moment, Seed};
 use glimmer_engine::{Engine, Spread, Uniques, build};
-use glimmer_node::native::{Exchange, Rules, Secret};
+use glimmer_node::native::{NativeEndpoint, Rules, TokenKey};
 use glimmer_proto::native::directory::{Access as Told, Direction, Mode};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::S3Fifo;
@@ -27,7 +28,7 @@ pub struct Sent {
 
 pub struct Server {
     pub engines: Vec<Box<dyn Engine>>,
-    pub exchanges: Vec<Exchange>,
+    pub endpoints: Vec<NativeEndpoint>,
     pub ports: Vec<u16>,
     pub rules: Rules,
     trains: Trains,
@@ -66,7 +67,7 @@ impl Server {
         let rules = Rules {
             seed: SEED,
             checks_reads: false,
-            secret: Secret([5, 6]),
+            token_key: TokenKey([5, 6]),
             directory_version: VERSION,
             partitions: spread.partitions,
             workers,
@@ -77,8 +78,8 @@ impl Server {
         };
         Server {
             engines,
-            exchanges: (0..workers)
-                .map(|me| Exchange::new(rules, me, KEPT_BYTES_MAX))
+            endpoints: (0..workers)
+                .map(|me| NativeEndpoint::new(rules, me, KEPT_BYTES_MAX))
                 .collect(),
             ports: (0..workers).map(|worker| 4000 + worker as u16).collect(),
             rules,
@@ -86,8 +87,8 @@ impl Server {
         }
     }
 
-    /// What is answered to trains that arrive together at a worker. Where the server directs requests, datagrams cross to their owners as they do over
-    /// the mesh.
+    /// What is answered to trains that arrive together at a worker. Where the server directs
+    /// requests, datagrams cross to their owners as they do over the mesh.
     pub fn answer(
         &mut self,
         worker: usize,
@@ -143,8 +144,8 @@ impl Server {
                 });
             }
         };
-        let (exchange, engine) = (&mut self.exchanges[worker], &mut *self.engines[worker]);
-        exchange.answer(
+        let (endpoint, engine) = (&mut self.endpoints[worker], &mut *self.engines[worker]);
+        endpoint.answer(
             &mut self.trains,
             engine,
             moment(now_ms),

@@ -1,4 +1,5 @@
-//! A network between a client and the workers of a server, which loses, repeats, delays and cuts off datagrams, in time that is a number.
+//! A network between a client and the workers of a server, which loses, repeats, delays and cuts
+//! off datagrams, in time that is a number.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -8,11 +9,13 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 
 use crate::native::Sent;
 
-/// A tenth of the time is an outage, longer than the patience of the clients that are tested with it.
+/// A tenth of the time is an outage, longer than the patience of the clients that are tested with
+/// it.
 const OUTAGE_US: u64 = 400_000;
 const OUTAGE_EVERY_US: u64 = 4_000_000;
 
-/// A datagram under way: when it arrives, a number to keep order by, whither (none: to the client), and its bytes.
+/// A datagram under way: when it arrives, a number to keep order by, whither (none: to the client),
+/// and its bytes.
 type Packet = Reverse<(u64, u64, Option<usize>, Vec<u8>)>;
 
 /// What a network does to a datagram, in thousandths of them.
@@ -75,7 +78,8 @@ impl Network {
         (self.under_way.peek()).map_or(u64::MAX, |packet| packet.0.0)
     }
 
-    /// What has arrived by now: the client is told of each datagram of its own, and the workers' are returned.
+    /// What has arrived by now: the client is told of each datagram of its own, and the workers'
+    /// are returned.
     pub fn arrivals(
         &mut self,
         now_us: u64,

@@ -15,7 +15,10 @@ pub fn here() -> SocketAddr {
 }
 
 pub fn token(server: &Server) -> u64 {
-    server.rules.secret.token(&Peer::from(here()), moment(0).ms)
+    server
+        .rules
+        .token_key
+        .token(&Peer::from(here()), moment(0).ms)
 }
 
 pub fn header(token: u64, count: u8) -> RequestHeader {

@@ -50,7 +50,7 @@ fn seconds(time: TimeVal) -> String {
 }
 
 fn connections(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
-    let config = &snapshot.desk.config;
+    let config = &snapshot.admin.config;
     let node = &snapshot.now.node;
     lines.put("max_connections", config.connections_max);
     lines.put("curr_connections", node.curr_connections);
@@ -97,13 +97,13 @@ fn commands(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     requests!(store_too_large store_no_memory);
     lines.put("auth_cmds", count!(snapshot, node.auth_cmds));
     lines.put("auth_errors", count!(snapshot, node.auth_errors));
-    if snapshot.desk.config.idle_timeout.is_some() {
+    if snapshot.admin.config.idle_timeout.is_some() {
         lines.put("idle_kicks", count!(snapshot, node.idle_kicks));
     }
 }
 
 fn server(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
-    let config = &snapshot.desk.config;
+    let config = &snapshot.admin.config;
     let node = &snapshot.now.node;
     let table = &snapshot.now.table;
     lines.put("bytes_read", count!(snapshot, node.bytes_read));
@@ -153,7 +153,7 @@ fn slabs(lines: &mut Lines<'_>) {
 
 /// What memcached's crawler lists, this server lists.
 fn crawler(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
-    if let Some((is_running, starts)) = snapshot.desk.dumps() {
+    if let Some((is_running, starts)) = snapshot.admin.dumps() {
         lines.put("lru_crawler_running", u8::from(is_running));
         lines.put("lru_crawler_starts", starts);
     }
@@ -162,7 +162,7 @@ fn crawler(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
 }
 
 fn watchers(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
-    let watch = snapshot.desk.watch();
+    let watch = snapshot.admin.watch();
     // Workers write into the watchers' own buffers, so that nothing is lost on the way there.
     lines.put("log_worker_dropped", 0);
     lines.put("log_worker_written", watch.written);

@@ -119,5 +119,5 @@ pub(super) fn write_slabs(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
 fn is_full(snapshot: &Snapshot<'_>) -> bool {
     let store = &snapshot.now.table.store;
     let left = store.evictions + store.expired_reclaimed + store.reinsertions;
-    snapshot.desk.evicts() && left > 0
+    snapshot.admin.evicts() && left > 0
 }

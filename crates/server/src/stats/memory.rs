@@ -1,11 +1,11 @@
 //! `stats memory`, which memcached has not: how `-m` was planned, and on which pages logs and indexes really lie. Asks the kernel, which can
 //! take it milliseconds, and is therefore no part of `stats`.
 
-use super::Desk;
+use super::ServerAdmin;
 use super::lines::Lines;
 
-pub(super) fn write(desk: &Desk, lines: &mut Lines<'_>) {
-    let (config, plan) = (&desk.config, &desk.plan);
+pub(super) fn write(admin: &ServerAdmin, lines: &mut Lines<'_>) {
+    let (config, plan) = (&admin.config, &admin.plan);
     lines.put("limit_maxbytes", config.memory_bytes);
     lines.put("partitions", plan.partitions);
     lines.put("log_bytes_per_partition", plan.log_bytes);
@@ -13,7 +13,7 @@ pub(super) fn write(desk: &Desk, lines: &mut Lines<'_>) {
     lines.put("spare_buckets_per_partition", plan.spare_buckets);
     lines.put("buffer_bytes_per_worker", plan.buffer_bytes_per_worker);
     lines.put("item_size_max", plan.item_bytes_max);
-    let pages = desk.pages();
+    let pages = admin.pages();
     lines.put("hugetlb_bytes", pages.hugetlb_bytes);
     lines.put("transparent_huge_bytes", pages.transparent_huge_bytes);
     lines.put("small_page_bytes", pages.small_bytes);

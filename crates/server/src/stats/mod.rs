@@ -20,7 +20,7 @@ use crate::memory_plan::MemoryPlan;
 use glimmer_base::Moment;
 use glimmer_engine::{Figures, PageReport, TableStats};
 use glimmer_node::native::Rules;
-use glimmer_node::{Address, Alarm, Frontdesk, GuestView, NodeFigures, Tally, WatchFigures};
+use glimmer_node::{Address, AdminHandler, Alarm, NodeFigures, SocketView, Tally, WatchFigures};
 use glimmer_proto::text::{Shutdown, lines as replies};
 use lines::Lines;
 use signal_hook::consts::{SIGINT, SIGUSR1};
@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Answers what workers do not answer by themselves.
-pub struct Desk {
+pub struct ServerAdmin {
     config: Config,
     plan: MemoryPlan,
     auth: Option<AuthFile>,
@@ -66,22 +66,22 @@ struct Counts {
 
 /// All figures now, and those that count up as they were at the last reset.
 struct Snapshot<'a> {
-    desk: &'a Desk,
+    admin: &'a ServerAdmin,
     moment: Moment,
     now: Counts,
     at_reset: Counts,
 }
 
-impl Desk {
-    /// A desk for a store whose workers' figures these are. `log` is told what clients ask for with `verbosity`.
+impl ServerAdmin {
+    /// A admin for a store whose workers' figures these are. `log` is told what clients ask for with `verbosity`.
     pub fn new(
         config: Config,
         plan: MemoryPlan,
         auth: Option<AuthFile>,
         tables: Vec<Arc<dyn Figures>>,
         log: Log,
-    ) -> Desk {
-        Desk {
+    ) -> ServerAdmin {
+        ServerAdmin {
             verbosity: AtomicU32::new(config.verbosity.into()),
             config,
             plan,
@@ -122,7 +122,7 @@ impl Desk {
     fn snapshot(&self, moment: Moment) -> Snapshot<'_> {
         let at_reset = *self.at_reset.lock().unwrap_or_else(PoisonError::into_inner);
         Snapshot {
-            desk: self,
+            admin: self,
             moment,
             now: self.counts(),
             at_reset,
@@ -186,9 +186,9 @@ impl Desk {
     }
 
     /// At most `most` sockets, from descriptor `from` on.
-    fn guests(&self, from: RawFd, most: usize) -> Vec<GuestView> {
+    fn sockets(&self, from: RawFd, most: usize) -> Vec<SocketView> {
         let node = self.node.get();
-        node.map_or_else(Vec::new, |node| node.figures.guests(from, most))
+        node.map_or_else(Vec::new, |node| node.figures.sockets(from, most))
     }
 
     fn udp(&self) -> &[SocketAddr] {
@@ -211,9 +211,9 @@ macro_rules! count {
 }
 use count;
 
-impl Frontdesk for Desk {
+impl AdminHandler for ServerAdmin {
     fn open(&self, addresses: &[Address], udp: &[SocketAddr], figures: NodeFigures) {
-        // A desk belongs to one node, so this is the first time.
+        // A admin belongs to one node, so this is the first time.
         let _ = self.node.set(Opened {
             addresses: addresses.to_vec(),
             udp: udp.to_vec(),

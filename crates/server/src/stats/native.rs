@@ -6,17 +6,17 @@ use glimmer_base::limits::{NATIVE_MUTATIONS_KEPT, NATIVE_TOKEN_S};
 use glimmer_proto::native::{DATAGRAM_BYTES_MAX, REQUESTS_MAX, VERSION};
 
 pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
-    let desk = snapshot.desk;
-    let Some(native) = desk.native.get() else {
+    let admin = snapshot.admin;
+    let Some(native) = admin.native.get() else {
         return lines.put_yes_or_no("enabled", false);
     };
     let rules = &native.rules;
     lines.put_yes_or_no("enabled", true);
     lines.put("version", VERSION);
     lines.put("directory", rules.directory_version);
-    lines.put("mode", desk.config.mode);
-    lines.put("access", desk.config.access);
-    lines.put("direction", desk.config.native_direction);
+    lines.put("mode", admin.config.mode);
+    lines.put("access", admin.config.access);
+    lines.put("direction", admin.config.native_direction);
     lines.put("partitions", rules.partitions);
     lines.put("cores", rules.workers);
     lines.put("hash_seed", format_args!("{:016x}", rules.seed.0));
@@ -35,7 +35,10 @@ pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
         ("datagrams", count!(snapshot, node.native_datagrams)),
         ("receives", count!(snapshot, node.native_receives)),
         ("handed_over", count!(snapshot, node.native_handed_over)),
-        ("bundles", count!(snapshot, node.native_bundles)),
+        (
+            "handed_over_batches",
+            count!(snapshot, node.native_handover_batches),
+        ),
         ("requests", count!(snapshot, node.native_requests)),
         ("misdirected", count!(snapshot, node.native_misdirected)),
         ("unproven", count!(snapshot, node.native_unproven)),
@@ -46,7 +49,7 @@ pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
         lines.put(name, figure);
     }
     // As in `stats workers`, since the start whatever was reset.
-    let tallies = desk.node.get().map(|node| node.figures.tallies());
+    let tallies = admin.node.get().map(|node| node.figures.tallies());
     for (worker, tally) in tallies.into_iter().flatten().enumerate() {
         for (name, figure) in [
             ("requests", tally.native_requests),

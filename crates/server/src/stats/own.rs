@@ -4,12 +4,12 @@ use super::lines::Lines;
 use super::{Snapshot, count};
 
 pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
-    let (desk, now) = (snapshot.desk, &snapshot.now);
-    lines.put("mode", desk.config.mode);
-    lines.put("access", desk.config.access);
-    lines.put("table", desk.config.table);
-    lines.put("evict", desk.config.eviction());
-    lines.put("partitions", desk.plan.partitions);
+    let (admin, now) = (snapshot.admin, &snapshot.now);
+    lines.put("mode", admin.config.mode);
+    lines.put("access", admin.config.access);
+    lines.put("table", admin.config.table);
+    lines.put("evict", admin.config.eviction());
+    lines.put("partitions", admin.plan.partitions);
     lines.put("log_bytes", now.table.log_bytes);
     lines.put("buffer_bytes", now.node.buffer_bytes);
     lines.put(
@@ -57,7 +57,10 @@ pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
         );
     }
     lines.put("requests_crossed", count!(snapshot, node.requests_crossed));
-    lines.put("parcels_sent", count!(snapshot, node.parcels_sent));
+    lines.put(
+        "forwarded_batches",
+        count!(snapshot, node.forwarded_batches_sent),
+    );
     lines.put("values_refused", count!(snapshot, node.values_refused));
     lines.put("stalled_kicks", count!(snapshot, node.stalled_kicks));
     lines.put("turns", count!(snapshot, node.turns));
@@ -77,7 +80,7 @@ pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
             count!(snapshot, node.datagrams_overflowed),
         ),
         ("accept_failures", count!(snapshot, node.accept_failures)),
-        ("log_lines_lost", desk.log.lost()),
+        ("log_lines_lost", admin.log.lost()),
     ] {
         lines.put(name, figure);
     }

@@ -1,7 +1,7 @@
 //! `stats settings`: how the server was started. Names and order are memcached's. Settings of what does not exist here have the value by
 //! which memcached says that it is off.
 
-use super::Desk;
+use super::ServerAdmin;
 use super::items::CHUNK_BYTES;
 use super::lines::Lines;
 use crate::config::{Protocol, UNIX_MODE_DEFAULT};
@@ -15,29 +15,29 @@ const CLIENT_FLAGS_BYTES: usize = size_of::<u32>();
 /// A name that was not given.
 const UNNAMED: &str = "(null)";
 
-pub(super) fn write(desk: &Desk, lines: &mut Lines<'_>) {
-    network(desk, lines);
-    workers(desk, lines);
-    slabs(desk, lines);
-    crawler(desk, lines);
+pub(super) fn write(admin: &ServerAdmin, lines: &mut Lines<'_>) {
+    network(admin, lines);
+    workers(admin, lines);
+    slabs(admin, lines);
+    crawler(admin, lines);
     segments(lines);
-    buffers(desk, lines);
+    buffers(admin, lines);
     storage(lines);
     tls(lines);
-    own(desk, lines);
+    own(admin, lines);
 }
 
-fn network(desk: &Desk, lines: &mut Lines<'_>) {
-    let config = &desk.config;
+fn network(admin: &ServerAdmin, lines: &mut Lines<'_>) {
+    let config = &admin.config;
     lines.put("maxbytes", config.memory_bytes);
     lines.put("maxconns", config.connections_max);
     let port = |addresses: &[SocketAddr]| addresses.first().map_or(0, SocketAddr::port);
-    lines.put("tcpport", port(&desk.tcp()));
-    lines.put("udpport", port(desk.udp()));
+    lines.put("tcpport", port(&admin.tcp()));
+    lines.put("udpport", port(admin.udp()));
     lines.put("inter", config.interfaces.as_deref().unwrap_or("NULL"));
-    lines.put("verbosity", desk.verbosity.load(Ordering::Relaxed));
-    lines.put("oldest", desk.flush_s());
-    lines.put("evictions", if desk.evicts() { "on" } else { "off" });
+    lines.put("verbosity", admin.verbosity.load(Ordering::Relaxed));
+    lines.put("oldest", admin.flush_s());
+    lines.put("evictions", if admin.evicts() { "on" } else { "off" });
     let unix = config.unix.as_ref();
     match unix {
         Some(unix) => lines.put("domain_socket", unix.path.display()),
@@ -48,15 +48,15 @@ fn network(desk: &Desk, lines: &mut Lines<'_>) {
     lines.put_yes_or_no("shutdown_command", config.shutdown_command);
 }
 
-fn workers(desk: &Desk, lines: &mut Lines<'_>) {
-    let config = &desk.config;
+fn workers(admin: &ServerAdmin, lines: &mut Lines<'_>) {
+    let config = &admin.config;
     // Every item takes a multiple of the same few bytes.
     lines.put("growth_factor", "1.00");
     lines.put("chunk_size", CHUNK_BYTES);
     lines.put("num_threads", config.workers);
     lines.put("num_threads_per_udp", config.workers);
     lines.put("stat_key_prefix", char::from(config.prefix_delimiter));
-    lines.put_yes_or_no("detail_enabled", desk.has_detail());
+    lines.put_yes_or_no("detail_enabled", admin.has_detail());
     lines.put("reqs_per_event", config.turn_requests);
     lines.put_yes_or_no("cas_enabled", config.cas);
     lines.put("tcp_backlog", config.backlog);
@@ -70,27 +70,27 @@ fn workers(desk: &Desk, lines: &mut Lines<'_>) {
         Some(path) => lines.put("auth_enabled_ascii", path.display()),
         None => lines.put("auth_enabled_ascii", "no"),
     }
-    lines.put("item_size_max", desk.plan.item_bytes_max);
+    lines.put("item_size_max", admin.plan.item_bytes_max);
     lines.put_yes_or_no("maxconns_fast", config.rejects_beyond_max);
     lines.put("hashpower_init", 0);
 }
 
 /// Memory does not move between classes, as there is one, and items are not cut into chunks.
-fn slabs(desk: &Desk, lines: &mut Lines<'_>) {
+fn slabs(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     lines.put_yes_or_no("slab_reassign", false);
     lines.put("slab_automove", 0);
     lines.put("slab_automove_ratio", "0.00");
     lines.put("slab_automove_window", 0);
-    lines.put("slab_chunk_max", desk.plan.item_bytes_max);
+    lines.put("slab_chunk_max", admin.plan.item_bytes_max);
 }
 
-fn crawler(desk: &Desk, lines: &mut Lines<'_>) {
-    lines.put_yes_or_no("lru_crawler", desk.has_crawler());
+fn crawler(admin: &ServerAdmin, lines: &mut Lines<'_>) {
+    lines.put_yes_or_no("lru_crawler", admin.has_crawler());
     lines.put("lru_crawler_sleep", 0);
     lines.put("lru_crawler_tocrawl", 0);
     lines.put("tail_repair_time", 0);
-    lines.put_yes_or_no("flush_enabled", desk.config.permits.flush);
-    lines.put_yes_or_no("dump_enabled", desk.config.permits.dump);
+    lines.put_yes_or_no("flush_enabled", admin.config.permits.flush);
+    lines.put_yes_or_no("dump_enabled", admin.config.permits.dump);
     lines.put("hash_algorithm", "xxh3");
 }
 
@@ -106,14 +106,14 @@ fn segments(lines: &mut Lines<'_>) {
     lines.put("temporary_ttl", 0);
 }
 
-fn buffers(desk: &Desk, lines: &mut Lines<'_>) {
-    let config = &desk.config;
+fn buffers(admin: &ServerAdmin, lines: &mut Lines<'_>) {
+    let config = &admin.config;
     let idle_timeout_s = config.idle_timeout.map_or(0, |timeout| timeout.as_secs());
     lines.put("idle_timeout", idle_timeout_s);
     lines.put("watcher_logbuf_size", WATCH_BYTES_MAX);
     // Workers write into the watchers' buffers.
     lines.put("worker_logbuf_size", 0);
-    let buffer_bytes = config.workers * desk.plan.buffer_bytes_per_worker;
+    let buffer_bytes = config.workers * admin.plan.buffer_bytes_per_worker;
     lines.put("read_buf_mem_limit", buffer_bytes);
     lines.put_yes_or_no("track_sizes", false);
     lines.put_yes_or_no("inline_ascii_response", false);
@@ -153,8 +153,8 @@ fn tls(lines: &mut Lines<'_>) {
     lines.put("ssl_min_version", "none");
 }
 
-fn own(desk: &Desk, lines: &mut Lines<'_>) {
-    let config = &desk.config;
+fn own(admin: &ServerAdmin, lines: &mut Lines<'_>) {
+    let config = &admin.config;
     lines.put("num_napi_ids", UNNAMED);
     lines.put("memory_file", UNNAMED);
     lines.put("client_flags_size", CLIENT_FLAGS_BYTES);

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use super::Desk;
+use super::ServerAdmin;
 use super::lines::Lines;
 
-pub(super) fn write(desk: &Desk, lines: &mut Lines<'_>) {
-    let tallies = desk.node.get().map(|node| node.figures.tallies());
+pub(super) fn write(admin: &ServerAdmin, lines: &mut Lines<'_>) {
+    let tallies = admin.node.get().map(|node| node.figures.tallies());
     let threads = threads();
     for (worker, tally) in tallies.into_iter().flatten().enumerate() {
         let mut put = |name, figure| lines.put(&format!("worker:{worker}:{name}"), figure);

@@ -1,0 +1,158 @@
+//! Failures that no client is told of. Workers count them, and the admin handler hears of each kind
+//! at most once in [`ALARM_MS`], however often it happens.
+
+use glimmer_base::limits::ALARM_MS;
+use glimmer_base::sync::{AtomicU32, AtomicU64, Ordering};
+
+use crate::worker::Worker;
+
+/// What went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// A connection could not be accepted: descriptors or kernel memory ran out.
+    Accept,
+    /// A datagram with a reply could not be sent.
+    Send,
+    /// The kernel dropped a datagram before it was received.
+    Overflow,
+    /// A client gave a wrong user or password.
+    Login,
+}
+
+const FAILURES: [Failure; 4] = [
+    Failure::Accept,
+    Failure::Send,
+    Failure::Overflow,
+    Failure::Login,
+];
+
+/// Failures of one kind since the last alarm of that kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alarm {
+    /// What went wrong.
+    pub failure: Failure,
+    /// How often.
+    pub count: u64,
+    /// The kernel's error number, as of the last one; 0 if there is none.
+    pub errno: u32,
+}
+
+/// The failures of all workers. Nothing else depends on the order in which its numbers become
+/// visible, so relaxed accesses are enough.
+#[derive(Debug, Default)]
+pub(crate) struct Alarms {
+    kinds: [Kind; FAILURES.len()],
+}
+
+#[derive(Debug, Default)]
+struct Kind {
+    count: AtomicU64,
+    /// Of these, failures that the admin handler has heard of. Only who moved `due_ms` changes it.
+    told: AtomicU64,
+    /// When it may hear of more, in milliseconds since the epoch.
+    due_ms: AtomicU64,
+    errno: AtomicU32,
+}
+
+impl Kind {
+    fn is_told(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == self.told.load(Ordering::Relaxed)
+    }
+
+    /// The failures that are to be told now.
+    fn take(&self, now_ms: u64) -> Option<u64> {
+        let due_ms = self.due_ms.load(Ordering::Relaxed);
+        if self.is_told() || now_ms < due_ms {
+            return None;
+        }
+        let next_ms = now_ms + ALARM_MS;
+        let relaxed = Ordering::Relaxed;
+        let moved = (self.due_ms).compare_exchange(due_ms, next_ms, relaxed, relaxed);
+        moved.ok()?;
+        let count = self.count.load(relaxed);
+        let told = self.told.load(relaxed);
+        self.told.store(count, relaxed);
+        Some(count - told)
+    }
+}
+
+impl Alarms {
+    fn note(&self, failure: Failure, count: u64, errno: u32) {
+        let kind = &self.kinds[failure as usize];
+        kind.errno.store(errno, Ordering::Relaxed);
+        kind.count.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Hands what is due to `tell`. Returns whether something is left that is not due yet.
+    fn tell(&self, now_ms: u64, mut tell: impl FnMut(Alarm)) -> bool {
+        for (kind, failure) in self.kinds.iter().zip(FAILURES) {
+            if let Some(count) = kind.take(now_ms) {
+                let errno = kind.errno.load(Ordering::Relaxed);
+                tell(Alarm {
+                    failure,
+                    count,
+                    errno,
+                });
+            }
+        }
+        !self.kinds.iter().all(Kind::is_told)
+    }
+}
+
+impl Worker {
+    /// Something failed, this many times; `errno` is the kernel's reason if it gave one.
+    #[cold]
+    pub fn note_failure(&mut self, failure: Failure, count: u64, errno: Option<i32>) {
+        let tally = &mut self.tally;
+        *match failure {
+            Failure::Accept => &mut tally.accept_failures,
+            Failure::Send => &mut tally.datagrams_unsent,
+            Failure::Overflow => &mut tally.datagrams_overflowed,
+            Failure::Login => &mut tally.auth_errors,
+        } += count;
+        let errno = errno.unwrap_or(0).unsigned_abs();
+        self.shared.alarms.note(failure, count, errno);
+        self.is_alarmed = true;
+    }
+
+    /// Tells the admin handler of failures. While some are not due, the worker looks again with
+    /// every tick.
+    #[cold]
+    pub fn raise_alarms(&mut self) {
+        let admin = &self.shared.admin;
+        let tell = |alarm| admin.alarm(alarm);
+        self.is_alarmed = self.shared.alarms.tell(self.now.ms, tell);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_of_failure_is_told_at_most_once_in_a_while() {
+        let alarms = Alarms::default();
+        let told = |now_ms| {
+            let mut told = Vec::new();
+            let is_left = alarms.tell(now_ms, |alarm| told.push(alarm));
+            (told, is_left)
+        };
+        let alarm = |failure, count, errno| Alarm {
+            failure,
+            count,
+            errno,
+        };
+        assert_eq!(told(5), (vec![], false));
+        alarms.note(Failure::Accept, 1, 24);
+        assert_eq!(told(5), (vec![alarm(Failure::Accept, 1, 24)], false));
+        for _ in 0..100 {
+            alarms.note(Failure::Accept, 2, 24);
+        }
+        alarms.note(Failure::Login, 1, 0);
+        assert_eq!(told(6), (vec![alarm(Failure::Login, 1, 0)], true));
+        assert_eq!(told(5 + ALARM_MS - 1), (vec![], true));
+        let accept = alarm(Failure::Accept, 200, 24);
+        assert_eq!(told(5 + ALARM_MS), (vec![accept], false));
+        assert_eq!(told(10 * ALARM_MS), (vec![], false));
+    }
+}

@@ -1,0 +1,143 @@
+//! Counts by key prefix (`stats detail`).
+
+use std::collections::BTreeMap;
+use std::io::Write;
+
+use glimmer_base::limits::PREFIXES_BYTES_MAX;
+
+use super::sight::{Asked, Sight};
+
+/// Counts of requests for keys with a prefix: what stands before the delimiter. Keys without one
+/// are not counted, and of further prefixes beyond the most none is.
+pub(super) struct Prefixes {
+    delimiter: u8,
+    most: usize,
+    /// Bytes that further prefixes may have.
+    bytes_left: usize,
+    counts: BTreeMap<Box<[u8]>, Counts>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    gets: u64,
+    hits: u64,
+    sets: u64,
+    deletes: u64,
+}
+
+impl Prefixes {
+    pub fn new(delimiter: u8, most: usize) -> Prefixes {
+        Prefixes {
+            delimiter,
+            most,
+            bytes_left: PREFIXES_BYTES_MAX,
+            counts: BTreeMap::new(),
+        }
+    }
+
+    pub fn count(&mut self, sight: &Sight) {
+        let Some(end) = memchr::memchr(self.delimiter, &sight.key) else {
+            return;
+        };
+        let prefix = &sight.key[..end];
+        if !self.counts.contains_key(prefix) {
+            if self.counts.len() >= self.most || prefix.len() > self.bytes_left {
+                return;
+            }
+            self.bytes_left -= prefix.len();
+            self.counts.insert(prefix.into(), Counts::default());
+        }
+        let Some(counts) = self.counts.get_mut(prefix) else {
+            return;
+        };
+        match sight.asked {
+            Asked::Fetch => {
+                counts.gets += 1;
+                counts.hits += u64::from(sight.before.is_some());
+            }
+            Asked::Store(_) => counts.sets += 1,
+            Asked::Delete(_) => counts.deletes += 1,
+            Asked::Count | Asked::Refused(_) | Asked::Other => {}
+        }
+    }
+
+    pub fn clear(&mut self) {
+        self.counts.clear();
+        self.bytes_left = PREFIXES_BYTES_MAX;
+    }
+
+    pub fn dump(&self, out: &mut Vec<u8>) {
+        for (prefix, counts) in &self.counts {
+            let Counts {
+                gets,
+                hits,
+                sets,
+                deletes,
+            } = counts;
+            out.extend_from_slice(b"PREFIX ");
+            out.extend_from_slice(prefix);
+            write!(out, " get {gets} hit {hits} set {sets} del {deletes}\r\n")
+                .expect("memory takes every byte");
+        }
+        out.extend_from_slice(b"END\r\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glimmer_engine::Glimpse;
+
+    fn sight(key: &str, asked: Asked, is_there: bool) -> Sight {
+        let glimpse = Glimpse {
+            value_bytes: 1,
+            cas: 1,
+            expiry: glimmer_base::Expiry::NEVER,
+        };
+        Sight {
+            key: key.as_bytes().into(),
+            asked,
+            before: is_there.then_some(glimpse),
+            after: None,
+            ttl_s: 0,
+            value_bytes: 1,
+            fd: 0,
+        }
+    }
+
+    #[test]
+    fn prefixes_are_counted_within_bounds() {
+        let mut prefixes = Prefixes::new(b':', 2);
+        prefixes.count(&sight("a:1", Asked::Fetch, true));
+        prefixes.count(&sight("a:2", Asked::Fetch, false));
+        prefixes.count(&sight("b:", Asked::Store("set"), false));
+        prefixes.count(&sight("c:", Asked::Store("set"), false));
+        prefixes.count(&sight("none", Asked::Delete("delete"), false));
+        prefixes.count(&sight("b:x:y", Asked::Delete("delete"), true));
+        let mut out = Vec::new();
+        prefixes.dump(&mut out);
+        let expected =
+            "PREFIX a get 2 hit 1 set 0 del 0\r\nPREFIX b get 0 hit 0 set 1 del 1\r\nEND\r\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+
+    #[test]
+    fn long_prefixes_are_counted_within_bounds() {
+        let mut prefixes = Prefixes::new(b':', usize::MAX);
+        let count_all = |prefixes: &mut Prefixes| {
+            for number in 0..PREFIXES_BYTES_MAX / 100 {
+                let key = format!("{number:0200}:x");
+                prefixes.count(&sight(&key, Asked::Fetch, true));
+            }
+            prefixes
+                .counts
+                .keys()
+                .map(|prefix| prefix.len())
+                .sum::<usize>()
+        };
+        let bytes = count_all(&mut prefixes);
+        assert!((PREFIXES_BYTES_MAX - 200..=PREFIXES_BYTES_MAX).contains(&bytes));
+        prefixes.clear();
+        assert_eq!(count_all(&mut prefixes), bytes, "there is room again");
+    }
+}

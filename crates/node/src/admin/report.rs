@@ -1,0 +1,140 @@
+//! Replies that are made piece by piece, each when the client has taken the one before:
+//! `stats cachedump`, and `stats conns` of many connections.
+
+use glimmer_base::Moment;
+use glimmer_base::limits::{
+    CACHEDUMP_BYTES_MAX, CACHEDUMP_CHAINS_MAX, DUMP_CHAINS_PER_TURN, REPORT_BYTES_HIGH,
+};
+use glimmer_engine::{Engine, ListCursor, ListScope, Listed};
+use glimmer_proto::binary::Header;
+use glimmer_proto::text::{dump, lines};
+
+use crate::admin::commands::stat_packets;
+use crate::admin::dump::{Continuation, listing};
+use crate::admin::handler::AdminHandler;
+use crate::stream::connection::ConnectionKey;
+use crate::worker::Worker;
+
+/// What is left to be said of a long reply.
+pub(crate) enum Report {
+    /// `stats cachedump`.
+    Items(ItemsReport),
+    /// The answer to `stats` with an argument.
+    Figures(StatsReport),
+}
+
+/// Items of the partitions that a worker may write.
+pub(crate) struct ItemsReport {
+    cursor: ListCursor,
+    items_left: u32,
+    bytes_left: usize,
+    /// Chains of the index that may still be looked at.
+    chains_left: usize,
+}
+
+/// Figures that the admin handler answers with.
+pub(crate) struct StatsReport {
+    argument: Box<[u8]>,
+    /// Where the admin handler goes on.
+    from: u64,
+    /// The request's header, if it came by the binary protocol.
+    header: Option<Header>,
+}
+
+impl Report {
+    /// As many items as asked for (0: as many as may be), within bounds.
+    pub fn cachedump(items_max: u32) -> Report {
+        Report::Items(ItemsReport {
+            cursor: ListCursor::new(ListScope::Writable),
+            items_left: if items_max == 0 { u32::MAX } else { items_max },
+            bytes_left: CACHEDUMP_BYTES_MAX,
+            chains_left: CACHEDUMP_CHAINS_MAX,
+        })
+    }
+
+    /// What the admin handler answers to `stats` with an argument.
+    pub fn stats(argument: &[u8], header: Option<Header>) -> Report {
+        Report::Figures(StatsReport {
+            argument: argument.into(),
+            from: 0,
+            header,
+        })
+    }
+
+    /// Appends the next piece: at most [`REPORT_BYTES_HIGH`] bytes and a line. Returns whether
+    /// more is to follow.
+    pub fn advance(
+        &mut self,
+        engine: &mut dyn Engine,
+        admin: &dyn AdminHandler,
+        now: Moment,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        match self {
+            Report::Items(items) => items.advance(engine, now, out),
+            Report::Figures(figures) => figures.advance(admin, now, out),
+        }
+    }
+}
+
+impl ItemsReport {
+    fn advance(&mut self, engine: &mut dyn Engine, now: Moment, out: &mut Vec<u8>) -> bool {
+        let begin = out.len();
+        let chains = self.chains_left.min(DUMP_CHAINS_PER_TURN);
+        self.chains_left -= chains;
+        let (mut more, mut chains_now) = (true, chains);
+        while more && chains_now > 0 && self.items_left > 0 {
+            let made = out.len() - begin;
+            if made >= REPORT_BYTES_HIGH.min(self.bytes_left) {
+                break;
+            }
+            let visit = &mut |item: &Listed<'_>| {
+                if self.items_left > 0 && out.len() - begin < self.bytes_left {
+                    dump::cachedump(out, &listing(item, now));
+                    self.items_left -= 1;
+                }
+            };
+            more = engine.list(now, &mut self.cursor, 1, visit);
+            chains_now -= 1;
+        }
+        self.chains_left += chains_now;
+        self.bytes_left = self.bytes_left.saturating_sub(out.len() - begin);
+        more &= self.items_left > 0 && self.bytes_left > 0 && self.chains_left > 0;
+        if !more {
+            out.extend_from_slice(lines::END.as_bytes());
+        }
+        more
+    }
+}
+
+impl StatsReport {
+    fn advance(&mut self, admin: &dyn AdminHandler, now: Moment, out: &mut Vec<u8>) -> bool {
+        let Some(header) = self.header else {
+            let next = admin.stats(&self.argument, self.from, now, out);
+            self.from = next.unwrap_or(0);
+            return next.is_some();
+        };
+        let mut piece = Vec::new();
+        let next = admin.stats(&self.argument, self.from, now, &mut piece);
+        self.from = next.unwrap_or(0);
+        stat_packets(out, header, &piece, next.is_some());
+        next.is_some()
+    }
+}
+
+impl Worker {
+    /// Goes on with a connection's long reply: the client has taken what there was of it.
+    pub fn advance_report(&mut self, key: ConnectionKey, mut report: Box<Report>) {
+        let connection = &mut self.connections[key];
+        if !connection.closing {
+            if connection.tx.capacity() == 0 {
+                connection.tx = self.pool.take();
+            }
+            let (engine, admin) = (&mut *self.engine, &*self.shared.admin);
+            if report.advance(engine, admin, self.now, &mut connection.tx) {
+                connection.continuation = Some(Continuation::Report(report));
+            }
+        }
+        self.send_and_settle(key);
+    }
+}

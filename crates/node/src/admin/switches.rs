@@ -1,0 +1,102 @@
+//! What clients can switch while the server runs.
+
+use std::sync::Arc;
+
+use glimmer_base::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// What clients can switch while the server runs, for all workers.
+#[derive(Debug)]
+pub struct Switches {
+    crawler: AtomicBool,
+    /// Whether all items are being listed for somebody.
+    pub(crate) is_dumping: Arc<AtomicBool>,
+    /// Times that this began, or a crawl.
+    pub(crate) dumps: AtomicU64,
+    /// Crawls for expired items that were asked for.
+    crawls: AtomicU64,
+    /// Workers that have yet to finish the last.
+    crawling: AtomicUsize,
+    /// Milliseconds by which clients have put the clock forward.
+    ahead_ms: AtomicU64,
+    /// When the most recent `flush_all` takes effect, in milliseconds since the epoch; 0 if there
+    /// was none.
+    flush_ms: AtomicU64,
+    workers: usize,
+}
+
+impl Switches {
+    /// As they are at the start.
+    pub(crate) fn new(crawler: bool, workers: usize) -> Switches {
+        Switches {
+            crawler: AtomicBool::new(crawler),
+            is_dumping: Arc::new(AtomicBool::new(false)),
+            dumps: AtomicU64::new(0),
+            crawls: AtomicU64::new(0),
+            crawling: AtomicUsize::new(0),
+            ahead_ms: AtomicU64::new(0),
+            flush_ms: AtomicU64::new(0),
+            workers,
+        }
+    }
+
+    /// Whether all items may be listed (`lru_crawler enable`).
+    pub fn has_crawler(&self) -> bool {
+        self.crawler.load(Ordering::Relaxed)
+    }
+
+    /// See [`Switches::has_crawler`].
+    pub(crate) fn set_crawler(&self, is_on: bool) {
+        self.crawler.store(is_on, Ordering::Relaxed);
+    }
+
+    /// Whether all items are being listed for somebody, or looked through for what has expired.
+    pub fn is_walking(&self) -> bool {
+        self.is_dumping.load(Ordering::Relaxed) || self.crawling.load(Ordering::Relaxed) > 0
+    }
+
+    /// Begins to look for what has expired. Returns whether nobody does so already.
+    pub(crate) fn begin_to_crawl(&self) -> bool {
+        let begins = (self.crawling)
+            .compare_exchange(0, self.workers, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok();
+        if begins {
+            self.dumps.fetch_add(1, Ordering::Relaxed);
+            self.crawls.fetch_add(1, Ordering::Relaxed);
+        }
+        begins
+    }
+
+    /// How often that was begun.
+    #[inline]
+    pub(crate) fn crawls(&self) -> u64 {
+        self.crawls.load(Ordering::Relaxed)
+    }
+
+    /// A worker has looked through all that it owns.
+    pub(crate) fn end_crawl(&self) {
+        self.crawling.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// A client flushes all items as of a moment, which may be in the future.
+    pub(crate) fn note_flush(&self, at_ms: u64) {
+        self.flush_ms.store(at_ms, Ordering::Relaxed);
+    }
+
+    /// When the most recent flush takes effect, in milliseconds since the epoch; 0 if there was
+    /// none.
+    pub(crate) fn flush_ms(&self) -> u64 {
+        self.flush_ms.load(Ordering::Relaxed)
+    }
+
+    /// Puts the clock forward.
+    pub(crate) fn advance_clock(&self, seconds: u32) {
+        let ms = 1000 * u64::from(seconds);
+        self.ahead_ms.fetch_add(ms, Ordering::Relaxed);
+    }
+
+    /// Milliseconds by which the clock was put forward.
+    #[inline]
+    pub(crate) fn ahead_ms(&self) -> u64 {
+        self.ahead_ms.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,307 @@
+//! A batch of requests on their way to the worker that owns their keys, and of replies on their way
+//! back.
+
+use std::ops::Range;
+
+use arrayvec::ArrayVec;
+use glimmer_base::limits::{BATCH_MAX, FORWARD_BATCH_BYTES_HIGH};
+use glimmer_base::{Keyhash, Moment};
+use glimmer_engine::{Done, Engine, Job, Status};
+use glimmer_proto::meta::Flags;
+use glimmer_proto::{Form, Request, Verb};
+
+use crate::admin::observe::{self, Sight};
+use crate::stream::connection::ConnectionKey;
+
+/// Instead of the descriptor of a client that is gone.
+const NO_DESCRIPTOR: i32 = -1;
+
+/// Who waits for a reply: a connection (by slot and generation, so that a later connection in the
+/// slot is not mistaken for it) and the slot in its reorder buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CompletionTag {
+    pub connection: ConnectionKey,
+    pub slot: u16,
+}
+
+/// A request whose bytes lie in the batch.
+struct ForwardedRequest {
+    tag: CompletionTag,
+    keyhash: Keyhash,
+    key: Range<u32>,
+    value: Range<u32>,
+    flags: Range<u32>,
+    /// A store's value is left out here; it is `value`.
+    verb: Verb<'static>,
+    /// A meta command's flags are left out here; they are `flags`.
+    form: Form<'static>,
+}
+
+/// Requests on the way out, replies on the way back. It makes as many trips as its replies need.
+pub(crate) struct ForwardedBatch {
+    /// The worker that the batch belongs to.
+    home: usize,
+    bytes: Vec<u8>,
+    requests: ArrayVec<ForwardedRequest, BATCH_MAX>,
+    /// Requests answered so far, this trip's included.
+    answered: usize,
+    /// Requests answered before this trip.
+    answered_before: usize,
+    /// The replies of this trip, and where each ends.
+    replies: Vec<u8>,
+    ends: [usize; BATCH_MAX],
+    /// What the requests of this trip did, if somebody watches, in their order. Who their clients
+    /// are is known at home.
+    sights: Vec<Sight>,
+    /// How often the owner has had it.
+    trips: u32,
+    /// Bytes of memory behind the batch that its home worker has counted.
+    counted: usize,
+}
+
+impl ForwardedBatch {
+    pub fn new(home: usize) -> ForwardedBatch {
+        ForwardedBatch {
+            home,
+            bytes: Vec::new(),
+            requests: ArrayVec::new(),
+            answered: 0,
+            answered_before: 0,
+            replies: Vec::new(),
+            ends: [0; BATCH_MAX],
+            sights: Vec::new(),
+            trips: 0,
+            counted: 0,
+        }
+    }
+
+    pub fn home(&self) -> usize {
+        self.home
+    }
+
+    /// Brings `total`, the bytes of memory behind the home worker's batches, up to date with this
+    /// batch.
+    pub fn recharge(&mut self, total: &mut usize) {
+        let bytes = self.bytes.capacity() + self.replies.capacity();
+        *total = *total + bytes - self.counted;
+        self.counted = bytes;
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// Whether the next request belongs into another batch.
+    pub fn is_full(&self) -> bool {
+        self.requests.is_full() || self.bytes.len() >= FORWARD_BATCH_BYTES_HIGH
+    }
+
+    /// Copies a request in. The batch is not full.
+    pub fn push(&mut self, tag: CompletionTag, keyhash: Keyhash, request: &Request<'_>) {
+        let key = self.copy_in(request.key);
+        let (value, verb) = match request.verb {
+            Verb::Store {
+                mode,
+                flags,
+                exptime,
+                value,
+            } => (
+                self.copy_in(value),
+                Verb::Store {
+                    mode,
+                    flags,
+                    exptime,
+                    value: &[],
+                },
+            ),
+            Verb::Meta { command, value } => (
+                self.copy_in(value),
+                Verb::Meta {
+                    command,
+                    value: &[],
+                },
+            ),
+            Verb::Get => (0..0, Verb::Get),
+            Verb::GetAndTouch { exptime } => (0..0, Verb::GetAndTouch { exptime }),
+            Verb::Delete => (0..0, Verb::Delete),
+            Verb::DeleteIf { cas } => (0..0, Verb::DeleteIf { cas }),
+            Verb::Increment { delta } => (0..0, Verb::Increment { delta }),
+            Verb::Decrement { delta } => (0..0, Verb::Decrement { delta }),
+            Verb::Count {
+                down,
+                delta,
+                cas,
+                create,
+            } => (
+                0..0,
+                Verb::Count {
+                    down,
+                    delta,
+                    cas,
+                    create,
+                },
+            ),
+            Verb::Touch { exptime } => (0..0, Verb::Touch { exptime }),
+            Verb::Refused { reason } => (0..0, Verb::Refused { reason }),
+        };
+        let (flags, form) = match request.form {
+            Form::Meta(flags) => {
+                let nothing = Flags { text: &[], ..flags };
+                (self.copy_in(flags.text), Form::Meta(nothing))
+            }
+            Form::Text { cas, last, quiet } => (0..0, Form::Text { cas, last, quiet }),
+            Form::Binary(header) => (0..0, Form::Binary(header)),
+            Form::Native(form) => (0..0, Form::Native(form)),
+        };
+        self.requests.push(ForwardedRequest {
+            tag,
+            keyhash,
+            key,
+            value,
+            flags,
+            verb,
+            form,
+        });
+    }
+
+    fn copy_in(&mut self, bytes: &[u8]) -> Range<u32> {
+        let start = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(bytes);
+        start..self.bytes.len() as u32
+    }
+
+    /// Takes back a connection's requests from slot `from` on. The batch has not been sent yet.
+    pub fn retract(&mut self, connection: ConnectionKey, from: u16) {
+        let keeps = |tag: CompletionTag| tag.connection != connection || tag.slot < from;
+        self.requests.retain(|request| keeps(request.tag));
+    }
+
+    /// Executes what has not been answered yet, on the worker that the batch was sent to, and notes
+    /// what that did if it is `watched`.
+    pub fn run(&mut self, engine: &mut dyn Engine, now: Moment, watched: bool) {
+        let ForwardedBatch {
+            bytes,
+            requests,
+            replies,
+            sights,
+            ..
+        } = self;
+        let jobs: ArrayVec<Job<'_>, BATCH_MAX> = requests[self.answered..]
+            .iter()
+            .map(|request| request.job(bytes))
+            .collect();
+        let mut done = [Done {
+            status: Status::Skipped,
+            end: 0,
+        }; BATCH_MAX];
+        let done = &mut done[..jobs.len()];
+        replies.clear();
+        let outs = std::slice::from_mut(replies);
+        if watched {
+            *sights = observe::run(engine, now, &jobs, outs, done, |_| NO_DESCRIPTOR);
+        } else {
+            engine.run(now, &jobs, outs, done);
+        }
+        self.answered_before = self.answered;
+        for done in done.iter().take_while(|done| done.status == Status::Done) {
+            self.ends[self.answered] = done.end;
+            self.answered += 1;
+        }
+        self.trips += 1;
+    }
+
+    /// Whether every request has been answered.
+    pub fn is_answered(&self) -> bool {
+        self.answered == self.requests.len()
+    }
+
+    /// Who waits for the first reply that is yet to be made.
+    pub fn first_unanswered(&self) -> Option<CompletionTag> {
+        let request = self.requests.get(self.answered);
+        request.map(|request| request.tag)
+    }
+
+    /// Whether this trip is not the first.
+    pub fn is_resumed(&self) -> bool {
+        self.trips > 0
+    }
+
+    /// The replies of this trip, in the order of the requests.
+    pub fn replies(&self) -> impl Iterator<Item = (CompletionTag, &[u8])> {
+        let mut start = 0;
+        (self.answered_before..self.answered).map(move |index| {
+            let reply = &self.replies[start..self.ends[index]];
+            start = self.ends[index];
+            (self.requests[index].tag, reply)
+        })
+    }
+
+    /// What the requests of this trip did, with each client's descriptor as `fd_of` knows it;
+    /// nothing if nobody watched.
+    pub fn take_sights(&mut self, fd_of: impl Fn(CompletionTag) -> Option<i32>) -> Vec<Sight> {
+        let mut sights = std::mem::take(&mut self.sights);
+        let trip = &self.requests[self.answered_before..self.answered];
+        for (sight, request) in sights.iter_mut().zip(trip) {
+            sight.fd = fd_of(request.tag).unwrap_or(NO_DESCRIPTOR);
+        }
+        sights
+    }
+
+    /// Frees the memory of this trip's replies, which have been unpacked.
+    pub fn free_replies(&mut self) {
+        self.replies = Vec::new();
+    }
+
+    /// Makes the batch ready for other requests; keeps at most `bytes_kept` of each buffer.
+    pub fn reset(&mut self, bytes_kept: usize) {
+        self.requests.clear();
+        self.answered = 0;
+        self.answered_before = 0;
+        self.trips = 0;
+        for buffer in [&mut self.bytes, &mut self.replies] {
+            buffer.clear();
+            buffer.shrink_to(bytes_kept);
+        }
+    }
+}
+
+impl ForwardedRequest {
+    fn job<'a>(&self, bytes: &'a [u8]) -> Job<'a> {
+        let at = |range: &Range<u32>| &bytes[range.start as usize..range.end as usize];
+        let verb = match self.verb {
+            Verb::Store {
+                mode,
+                flags,
+                exptime,
+                ..
+            } => Verb::Store {
+                mode,
+                flags,
+                exptime,
+                value: at(&self.value),
+            },
+            Verb::Meta { command, .. } => Verb::Meta {
+                command,
+                value: at(&self.value),
+            },
+            other => other,
+        };
+        let form = match self.form {
+            Form::Meta(flags) => Form::Meta(Flags {
+                text: at(&self.flags),
+                ..flags
+            }),
+            other => other,
+        };
+        let request = Request {
+            key: at(&self.key),
+            verb,
+            form,
+        };
+        Job {
+            keyhash: self.keyhash,
+            request,
+            out: 0,
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! One worker's end of the rings.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use glimmer_base::limits::{
+    BUFFER_BYTES, FORWARD_BATCHES_PER_PEER, FORWARD_BATCHES_PER_TURN_MAX,
+    FORWARD_DATAGRAM_BATCHES_PER_PEER,
+};
+use glimmer_base::{Keyhash, Moment};
+use glimmer_engine::Engine;
+use glimmer_proto::Request;
+
+use super::batch::{CompletionTag, ForwardedBatch};
+use super::bell::EventBell;
+use super::datagrams::ForwardedDatagrams;
+use super::doorbell::Doorbell;
+use super::ring::{Consumer, Producer, ring};
+use crate::stream::connection::ConnectionKey;
+
+/// Batches of both workers fit into one ring.
+const RING_CAPACITY: usize =
+    (2 * (FORWARD_BATCHES_PER_PEER + FORWARD_DATAGRAM_BATCHES_PER_PEER)).next_power_of_two();
+
+/// What crosses.
+enum Cargo {
+    /// Requests of connections, and replies to them.
+    Requests(Box<ForwardedBatch>),
+    /// Native datagrams, or an empty batch on its way home.
+    Datagrams(Box<ForwardedDatagrams>),
+}
+
+/// The way to and from one other worker.
+struct Peer {
+    outgoing: Producer<Cargo>,
+    incoming: Consumer<Cargo>,
+    doorbell: Arc<Doorbell<EventBell>>,
+    /// Batches for this peer that are at home and empty.
+    free: Vec<Box<ForwardedBatch>>,
+    /// Batches that have been made, at most [`FORWARD_BATCHES_PER_PEER`].
+    made: usize,
+    /// Batches being filled; all but the last are full.
+    filling: VecDeque<Box<ForwardedBatch>>,
+    /// Forwarded batches of the peer that came while it has yet to send an unfinished one again:
+    /// requests of one worker are executed in order.
+    held: VecDeque<Box<ForwardedBatch>>,
+    /// An unfinished batch of the peer went back; it comes again.
+    awaits_resumed: bool,
+    /// Something was pushed since the peer was last woken.
+    pushed: bool,
+}
+
+/// One worker's end of the rings: a way to every other worker.
+pub(crate) struct Port {
+    me: usize,
+    peers: Vec<Option<Peer>>,
+    /// Own batches that came home unfinished and wait for reply space: (peer, batch).
+    unfinished: VecDeque<(usize, Box<ForwardedBatch>)>,
+    /// Batches of native datagrams that have been taken out of the rings: (peer, batch).
+    batches: VecDeque<(usize, Box<ForwardedDatagrams>)>,
+    /// The peer whose ring is looked at first in the next turn.
+    first: usize,
+    /// A batch became free since somebody last asked.
+    has_freed: bool,
+    /// Bytes of memory behind this worker's batches, as of when they were last here.
+    pub bytes: usize,
+    pub forwarded_batches_sent: u64,
+    pub forwarded_batches_run: u64,
+}
+
+/// Connects every worker with every other.
+pub(crate) fn connect(doorbells: &[Arc<Doorbell<EventBell>>]) -> Vec<Port> {
+    let workers = doorbells.len();
+    let port = |me| Port {
+        me,
+        peers: (0..workers).map(|_| None).collect(),
+        unfinished: VecDeque::new(),
+        batches: VecDeque::new(),
+        first: 0,
+        has_freed: false,
+        bytes: 0,
+        forwarded_batches_sent: 0,
+        forwarded_batches_run: 0,
+    };
+    let mut ports: Vec<Port> = (0..workers).map(port).collect();
+    for a in 0..workers {
+        for b in a + 1..workers {
+            let (a_out, b_in) = ring(RING_CAPACITY);
+            let (b_out, a_in) = ring(RING_CAPACITY);
+            ports[a].peers[b] = Some(Peer::new(a_out, a_in, doorbells[b].clone()));
+            ports[b].peers[a] = Some(Peer::new(b_out, b_in, doorbells[a].clone()));
+        }
+    }
+    ports
+}
+
+impl Peer {
+    fn new(
+        outgoing: Producer<Cargo>,
+        incoming: Consumer<Cargo>,
+        doorbell: Arc<Doorbell<EventBell>>,
+    ) -> Peer {
+        Peer {
+            outgoing,
+            incoming,
+            doorbell,
+            free: Vec::new(),
+            made: 0,
+            filling: VecDeque::new(),
+            held: VecDeque::new(),
+            awaits_resumed: false,
+            pushed: false,
+        }
+    }
+
+    fn send(&mut self, cargo: Cargo) {
+        let sent = self.outgoing.push(cargo);
+        assert!(sent.is_ok(), "a ring holds the batches of both its workers");
+        self.pushed = true;
+    }
+}
+
+impl Port {
+    fn peer(&mut self, worker: usize) -> &mut Peer {
+        self.peers[worker]
+            .as_mut()
+            .expect("no worker crosses over to itself")
+    }
+
+    /// Whether a request for `owner` can be put into a batch.
+    pub fn has_credit(&mut self, owner: usize) -> bool {
+        let home = self.me;
+        let peer = self.peer(owner);
+        if peer.filling.back().is_some_and(|batch| !batch.is_full()) {
+            return true;
+        }
+        let batch = match peer.free.pop() {
+            Some(batch) => batch,
+            None if peer.made < FORWARD_BATCHES_PER_PEER => {
+                peer.made += 1;
+                Box::new(ForwardedBatch::new(home))
+            }
+            None => return false,
+        };
+        peer.filling.push_back(batch);
+        true
+    }
+
+    /// Puts a request for `owner` into a batch, after [`Port::has_credit`]. It leaves with the next
+    /// [`Port::ship`].
+    pub fn put(
+        &mut self,
+        owner: usize,
+        tag: CompletionTag,
+        keyhash: Keyhash,
+        request: &Request<'_>,
+    ) {
+        let batch = self.peer(owner).filling.back_mut();
+        batch
+            .expect("`has_credit` said so")
+            .push(tag, keyhash, request);
+    }
+
+    /// Takes a connection's requests from slot `from` on out of the batches that have not left.
+    pub fn retract(&mut self, connection: ConnectionKey, from: u16) {
+        for peer in self.peers.iter_mut().flatten() {
+            for batch in &mut peer.filling {
+                batch.retract(connection, from);
+            }
+        }
+    }
+
+    /// Sends the batches that are full, in order: nothing in them will be taken back.
+    pub fn ship_full(&mut self) {
+        self.ship_while(ForwardedBatch::is_full);
+    }
+
+    /// Sends every batch, at the end of a turn: the requests of all its connections travel together.
+    pub fn ship(&mut self) {
+        self.ship_while(|_| true);
+    }
+
+    fn ship_while(&mut self, ready: impl Fn(&ForwardedBatch) -> bool) {
+        for peer in self.peers.iter_mut().flatten() {
+            while let Some(mut batch) = peer.filling.pop_front_if(|batch| ready(batch)) {
+                if batch.is_empty() {
+                    // All that was in it was taken back.
+                    peer.free.push(batch);
+                    self.has_freed = true;
+                    continue;
+                }
+                batch.recharge(&mut self.bytes);
+                self.forwarded_batches_sent += 1;
+                peer.send(Cargo::Requests(batch));
+            }
+        }
+    }
+
+    /// Sends a batch of native datagrams, or sends it home.
+    pub fn send_datagrams(&mut self, worker: usize, batch: Box<ForwardedDatagrams>) {
+        self.peer(worker).send(Cargo::Datagrams(batch));
+    }
+
+    /// The next batch of native datagrams that [`Port::drain`] has taken out, and the worker that it
+    /// came from.
+    pub fn next_datagrams(&mut self) -> Option<(usize, Box<ForwardedDatagrams>)> {
+        self.batches.pop_front()
+    }
+
+    /// Wakes every peer that was sent something since it was last woken.
+    pub fn wake_peers(&mut self) {
+        for peer in self.peers.iter_mut().flatten() {
+            if std::mem::take(&mut peer.pushed) {
+                peer.doorbell.wake();
+            }
+        }
+    }
+
+    /// Whether a ring has something to take.
+    pub fn has_incoming(&self) -> bool {
+        self.peers
+            .iter()
+            .flatten()
+            .any(|peer| !peer.incoming.is_empty())
+    }
+
+    /// Takes batches out of the rings, one from each peer in rotation, until the rings are empty or
+    /// [`FORWARD_BATCHES_PER_TURN_MAX`] have been taken. What is left comes first in the next turn,
+    /// after this worker's own connections.
+    ///
+    /// Forwarded batches of other workers are executed, as [`ForwardedBatch::run`] does, and go
+    /// back. Own batches are handed to `unpack`, and are free again, unless something
+    /// in them has yet to be answered. Native datagrams wait for [`Port::next_datagrams`].
+    pub fn drain(
+        &mut self,
+        engine: &mut dyn Engine,
+        now: Moment,
+        watched: bool,
+        mut unpack: impl FnMut(&mut ForwardedBatch),
+    ) {
+        let peers = self.peers.len();
+        let (mut left, mut empty) = (FORWARD_BATCHES_PER_TURN_MAX, 0);
+        while left > 0 && empty < peers {
+            let worker = self.first;
+            self.first = (worker + 1) % peers;
+            let ring = self.peers[worker].as_mut().map(|peer| &mut peer.incoming);
+            let Some(cargo) = ring.and_then(Consumer::pop) else {
+                empty += 1;
+                continue;
+            };
+            empty = 0;
+            // Executing one batch may release some that were held back: they count as well.
+            let taken = match cargo {
+                Cargo::Datagrams(batch) => {
+                    self.batches.push_back((worker, batch));
+                    1
+                }
+                Cargo::Requests(batch) if batch.home() == self.me => {
+                    self.take_home(worker, batch, &mut unpack);
+                    1
+                }
+                Cargo::Requests(batch) => {
+                    let executed = self.peer(worker).serve(batch, engine, now, watched);
+                    self.forwarded_batches_run += executed;
+                    executed.max(1) as usize
+                }
+            };
+            left = left.saturating_sub(taken);
+        }
+    }
+
+    /// Hands an own batch that came back to `unpack`.
+    fn take_home(
+        &mut self,
+        worker: usize,
+        mut batch: Box<ForwardedBatch>,
+        unpack: &mut impl FnMut(&mut ForwardedBatch),
+    ) {
+        unpack(&mut batch);
+        if batch.is_answered() {
+            batch.reset(BUFFER_BYTES);
+            batch.recharge(&mut self.bytes);
+            self.peer(worker).free.push(batch);
+            self.has_freed = true;
+        } else {
+            batch.free_replies();
+            batch.recharge(&mut self.bytes);
+            self.unfinished.push_back((worker, batch));
+        }
+    }
+
+    /// Takes the datagrams out of the rings.
+    #[cfg(test)]
+    pub fn take_cargo(&mut self) {
+        for (worker, peer) in self.peers.iter_mut().enumerate() {
+            let Some(peer) = peer else {
+                continue;
+            };
+            while let Some(cargo) = peer.incoming.pop() {
+                if let Cargo::Datagrams(batch) = cargo {
+                    self.batches.push_back((worker, batch));
+                }
+            }
+        }
+    }
+
+    /// Whether a batch became free since this was last asked.
+    pub fn take_freed(&mut self) -> bool {
+        std::mem::take(&mut self.has_freed)
+    }
+
+    /// Whether own batches wait for reply space.
+    pub fn has_unfinished(&self) -> bool {
+        !self.unfinished.is_empty()
+    }
+
+    /// Sends again the oldest unfinished batch whose next reply `may` be made. Of one peer there is
+    /// never more than one: order is kept.
+    pub fn resume_one(&mut self, may: impl Fn(CompletionTag) -> bool) {
+        let may =
+            |(_, batch): &(usize, Box<ForwardedBatch>)| batch.first_unanswered().is_some_and(&may);
+        if let Some((worker, batch)) = (self.unfinished.iter().position(may))
+            .and_then(|position| self.unfinished.remove(position))
+        {
+            self.peer(worker).send(Cargo::Requests(batch));
+        }
+    }
+}
+
+impl Peer {
+    /// Executes a batch of the peer and what was held behind it. Returns how many batches were
+    /// executed.
+    fn serve(
+        &mut self,
+        batch: Box<ForwardedBatch>,
+        engine: &mut dyn Engine,
+        now: Moment,
+        watched: bool,
+    ) -> u64 {
+        if self.awaits_resumed && !batch.is_resumed() {
+            self.held.push_back(batch);
+            return 0;
+        }
+        let mut executed = 0;
+        let mut next = Some(batch);
+        while let Some(mut batch) = next {
+            batch.run(engine, now, watched);
+            executed += 1;
+            self.awaits_resumed = !batch.is_answered();
+            self.send(Cargo::Requests(batch));
+            next = if self.awaits_resumed {
+                None
+            } else {
+                self.held.pop_front()
+            };
+        }
+        executed
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,168 @@
+//! Workers that send without a pause, and what becomes of the others.
+
+use super::*;
+use crate::forward::bell::EventBell;
+use glimmer_engine::{Done, Figures, Glimpse, Job, ListCursor, Listed, Place, Status};
+use glimmer_proto::{Form, Verb};
+use glimmer_transport::Bell;
+use std::sync::Mutex;
+
+const NOW: Moment = Moment {
+    ms: 0,
+    epoch_unix_ms: 0,
+};
+
+/// Answers every request with one byte, and notes which worker sent it. While it executes, the
+/// busy workers take their batches home and send new requests.
+struct Busy {
+    busy: Vec<Arc<Mutex<Port>>>,
+    /// By request, in the order of execution: the worker that sent it.
+    ran: Vec<usize>,
+}
+
+/// More requests than one turn may take.
+const ENDLESS: usize = 100 * FORWARD_BATCHES_PER_TURN_MAX;
+
+impl Busy {
+    fn new(busy: Vec<Arc<Mutex<Port>>>) -> Busy {
+        Busy {
+            busy,
+            ran: Vec::new(),
+        }
+    }
+}
+
+impl Engine for Busy {
+    fn run(&mut self, _: Moment, jobs: &[Job<'_>], outs: &mut [Vec<u8>], done: &mut [Done]) {
+        for (job, done) in jobs.iter().zip(done) {
+            self.ran.push(usize::from(job.request.key[0]));
+            outs[0].push(b'x');
+            *done = Done {
+                status: Status::Done,
+                end: outs[0].len(),
+            };
+        }
+        assert!(self.ran.len() < ENDLESS, "the turn does not end");
+        for port in &self.busy {
+            let mut port = port.lock().unwrap();
+            port.drain(&mut Busy::new(Vec::new()), NOW, false, |_| {});
+            send_all(&mut port);
+        }
+    }
+
+    fn place(&self, _: Keyhash, _: bool) -> Place {
+        Place::Here
+    }
+
+    fn owner(&self, _: Keyhash) -> usize {
+        0
+    }
+
+    fn flush(&mut self, _: Moment, _: u64) {}
+
+    fn glimpse(&mut self, _: Moment, _: &Job<'_>) -> Option<Glimpse> {
+        None
+    }
+
+    fn list(
+        &mut self,
+        _: Moment,
+        _: &mut ListCursor,
+        _: usize,
+        _: &mut dyn FnMut(&Listed<'_>),
+    ) -> bool {
+        false
+    }
+
+    fn expire(&mut self, _: Moment, _: &mut ListCursor, _: usize) -> Option<u64> {
+        None
+    }
+
+    fn figures(&self) -> Arc<dyn Figures> {
+        unimplemented!("nobody asks")
+    }
+}
+
+/// Sends worker 0 one request.
+fn send(port: &mut Port) {
+    let key = [port.me as u8];
+    let tag = CompletionTag {
+        connection: ConnectionKey::default(),
+        slot: 0,
+    };
+    let request = Request {
+        key: &key,
+        verb: Verb::Get,
+        form: Form::Text {
+            cas: false,
+            last: true,
+            quiet: false,
+        },
+    };
+    port.put(0, tag, Keyhash(0), &request);
+    port.ship();
+}
+
+/// Sends worker 0 as many batches as it has credit for.
+fn send_all(port: &mut Port) {
+    while port.has_credit(0) {
+        send(port);
+    }
+}
+
+fn ports(workers: usize) -> Vec<Port> {
+    let bells = (0..workers).map(|_| Arc::new(Doorbell::new(EventBell(Bell::new().unwrap()))));
+    connect(&bells.collect::<Vec<_>>())
+}
+
+/// Lets every worker but the first two send one request, and the second without a pause. Returns
+/// the first worker's port and its engine.
+fn one_busy(workers: usize) -> (Port, Busy) {
+    let mut ports = ports(workers).into_iter();
+    let (mut first, mut busy) = (ports.next().unwrap(), ports.next().unwrap());
+    send_all(&mut busy);
+    for mut quiet in ports {
+        assert!(quiet.has_credit(0));
+        send(&mut quiet);
+    }
+    first.first = 1;
+    (first, Busy::new(vec![Arc::new(Mutex::new(busy))]))
+}
+
+#[test]
+fn a_turn_ends_although_a_peer_sends_without_a_pause() {
+    let (mut first, mut engine) = one_busy(2);
+    for turn in 1..5 {
+        first.drain(&mut engine, NOW, false, |_| {});
+        assert_eq!(engine.ran.len(), turn * FORWARD_BATCHES_PER_TURN_MAX);
+        // The worker does not sleep before it has taken the rest.
+        assert!(first.has_incoming());
+    }
+}
+
+#[test]
+fn a_busy_peer_does_not_starve_a_quiet_one() {
+    let (mut first, mut engine) = one_busy(4);
+    first.drain(&mut engine, NOW, false, |_| {});
+    assert_eq!(engine.ran[..4], [1, 2, 3, 1]);
+}
+
+#[test]
+fn more_busy_peers_than_a_turn_takes_boxes_have_their_turns() {
+    let workers = 2 * FORWARD_BATCHES_PER_TURN_MAX + 3;
+    let mut ports = ports(workers).into_iter();
+    let mut first = ports.next().unwrap();
+    let busy = ports.map(|mut port| {
+        send_all(&mut port);
+        Arc::new(Mutex::new(port))
+    });
+    let mut engine = Busy::new(busy.collect());
+    for _ in 0..6 {
+        first.drain(&mut engine, NOW, false, |_| {});
+    }
+    let of = |worker| engine.ran.iter().filter(|&&ran| ran == worker).count();
+    for worker in 1..workers {
+        let ran = of(worker);
+        assert!((2..=3).contains(&ran), "worker {worker} ran {ran} times");
+    }
+}

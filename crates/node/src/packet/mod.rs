@@ -1,0 +1,4 @@
+//! Requests that arrive in datagrams: memcached's own framing, and the native protocol.
+
+pub(crate) mod memcached;
+pub mod native;

@@ -1,0 +1,549 @@
+//! Answers the trains of one system call.
+
+use super::Rules;
+use super::assemblies::{Assemblies, request_bytes_max};
+use super::completions::{CompletionSlot, CompletionTable, RecordedReply};
+use super::decode::{Batch, Decoder, Entry, Jobs, Judging, RequestContext, Spot, Whole};
+use super::digests::{Digests, Name};
+use super::outbox::{Outbox, Piece, Send};
+use glimmer_base::Moment;
+use glimmer_base::limits::{
+    BATCH_MAX, BUFFER_BYTES_KEPT_MAX, NATIVE_MUTATIONS_KEPT, NATIVE_TOKEN_S,
+};
+use glimmer_engine::{Done, Engine, Job, Status as Executed};
+use glimmer_proto::native::reply::Long;
+use glimmer_proto::native::{
+    self, DATAGRAM_BYTES_MAX, Directory, Extent, Kind, Record, ReplyHeader, RequestHeader, Status,
+    Wanted, fragment, reply,
+};
+use glimmer_proto::{Form, Request, Verb};
+use glimmer_transport::udp::Trains;
+use std::ops::Range;
+
+/// What one worker's native endpoint counted, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NativeFigures {
+    /// Datagrams that were no request.
+    pub dropped: u64,
+    /// Requests executed.
+    pub requests: u64,
+    /// Batches in which they were.
+    pub batches: u64,
+    /// Requests refused because their client's directory is not this server's, or because another
+    /// worker owns the key.
+    pub misdirected: u64,
+    /// Mutations refused because the client has not shown that it owns its address.
+    pub unproven: u64,
+    /// Mutations that had been executed before, and were answered as they had been.
+    pub repeated: u64,
+    /// Mutations that came after a newer one of their key, and were not executed.
+    pub superseded: u64,
+    /// Replies that were written over their requests.
+    pub in_place: u64,
+    /// Replies that were longer than their requests.
+    pub aside: u64,
+    /// Bytes that the engine has written for replies.
+    pub written: u64,
+    /// Long replies that were copied and hashed whole.
+    pub hashed: u64,
+}
+
+/// One worker's side of the native protocol, without its sockets.
+pub struct NativeEndpoint {
+    decoder: Decoder,
+    outbox: Outbox,
+    /// What the engine answers.
+    out: Vec<u8>,
+    /// The reply that is being put together.
+    reply: Vec<u8>,
+    digests: Digests,
+    /// The last batch, for its memory.
+    settled: Box<Settled>,
+    figures: NativeFigures,
+}
+
+/// What is needed to answer.
+struct Tools<'t> {
+    engine: &'t mut dyn Engine,
+    now: Moment,
+    /// The UDP ports of all workers, at the address where the trains came in.
+    ports: &'t [u16],
+    send: &'t mut Send<'t>,
+}
+
+/// A batch after its execution.
+struct Settled {
+    batch: Batch,
+    /// What became of each job, and where its answer ends.
+    done: [Done; BATCH_MAX],
+}
+
+impl Default for Settled {
+    fn default() -> Settled {
+        Settled {
+            batch: Batch::default(),
+            done: [SKIPPED; BATCH_MAX],
+        }
+    }
+}
+
+impl NativeEndpoint {
+    /// The native endpoint of worker `me`, which may keep `bytes_max` bytes of what clients send
+    /// over time.
+    pub fn new(rules: Rules, me: usize, bytes_max: usize) -> NativeEndpoint {
+        // Half of it each, but never so little that the largest item could not be stored.
+        let assembly_bytes_max = (bytes_max / 2).max(request_bytes_max(rules.item_bytes_max));
+        let completions_bytes_max = bytes_max.saturating_sub(assembly_bytes_max);
+        let assemblies = Assemblies::new(rules.item_bytes_max, assembly_bytes_max);
+        NativeEndpoint {
+            decoder: Decoder::new(
+                rules,
+                me,
+                CompletionTable::new(completions_bytes_max),
+                assemblies,
+            ),
+            outbox: Outbox::new(),
+            out: Vec::new(),
+            reply: Vec::new(),
+            digests: Digests::new(),
+            settled: Box::default(),
+            figures: NativeFigures::default(),
+        }
+    }
+
+    /// What was counted.
+    pub fn figures(&self) -> NativeFigures {
+        NativeFigures {
+            in_place: self.outbox.in_place,
+            aside: self.outbox.aside,
+            ..self.figures
+        }
+    }
+
+    /// Bytes that are kept of what clients have sent.
+    pub fn bytes(&self) -> usize {
+        self.decoder.completions.bytes() + self.decoder.assemblies.bytes() + Digests::BYTES
+    }
+
+    /// Gives up requests that have stopped arriving.
+    pub fn expire(&mut self, now: Moment) {
+        self.decoder.assemblies.expire(now.ms);
+        self.decoder.completions.expire(now.ms);
+    }
+
+    /// Executes what the trains ask for, and hands the answers to `send`. `ports` are those of all
+    /// workers, at the address where the trains came in.
+    pub fn answer<'t>(
+        &mut self,
+        trains: &mut Trains,
+        engine: &'t mut dyn Engine,
+        now: Moment,
+        ports: &'t [u16],
+        send: &'t mut Send<'t>,
+    ) {
+        let mut tools = Tools {
+            engine,
+            now,
+            ports,
+            send,
+        };
+        self.decoder.begin();
+        let mut settled = std::mem::take(&mut self.settled);
+        let mut at = Spot::default();
+        while at.train() < trains.count() {
+            self.execute(trains, &mut at, &mut settled, &mut tools);
+            self.reply_to(trains, &settled, &mut tools);
+            if let Some(whole) = self.decoder.whole.take() {
+                self.answer_whole(trains, &whole, &mut tools);
+            }
+        }
+        self.settled = settled;
+        self.outbox.leave(trains, tools.send);
+    }
+
+    /// Reads a batch and executes it.
+    fn execute(
+        &mut self,
+        trains: &Trains,
+        at: &mut Spot,
+        settled: &mut Settled,
+        tools: &mut Tools<'_>,
+    ) {
+        let mut judging = Judging {
+            now: tools.now,
+            figures: &mut self.figures,
+        };
+        let Settled { batch, done } = &mut *settled;
+        let mut jobs = Jobs::new();
+        self.decoder
+            .read(trains, at, batch, &mut jobs, &mut judging);
+        let done = &mut done[..jobs.len()];
+        self.run(&jobs, done, tools);
+        if !done.iter().all(is_done) {
+            self.put_back(settled, at);
+        }
+    }
+
+    fn run(&mut self, jobs: &[Job<'_>], done: &mut [Done], tools: &mut Tools<'_>) {
+        self.out.clear();
+        self.out.shrink_to(BUFFER_BYTES_KEPT_MAX);
+        if !jobs.is_empty() {
+            let outs = std::slice::from_mut(&mut self.out);
+            tools.engine.run(tools.now, jobs, outs, done);
+            self.figures.batches += 1;
+            self.figures.requests += jobs.len() as u64;
+            self.figures.written += self.out.len() as u64;
+        }
+    }
+
+    /// Some jobs were not executed: the replies before them took too much room, or a reader met too
+    /// many writers. The first datagram with such a job begins the next batch, and those behind it
+    /// follow. If it was the first of this one, what was not executed of it is refused.
+    #[cold]
+    fn put_back(&mut self, settled: &mut Settled, at: &mut Spot) {
+        let Settled { batch, done } = settled;
+        let Batch {
+            contexts, entries, ..
+        } = batch;
+        let (mut job, mut start) = (0, 0);
+        // The first datagram that is put back, and the entries behind the one that was not
+        // finished.
+        let (mut kept, mut behind) = (None, 0);
+        for (index, context) in contexts.iter().enumerate() {
+            let end = start + usize::from(context.entries);
+            let jobs_before = job;
+            let is_job = |entry: &&Entry| matches!(entry, Entry::Job { .. });
+            job += entries[start..end].iter().filter(is_job).count();
+            if done[jobs_before..job].iter().all(is_done) {
+                start = end;
+                continue;
+            }
+            // Of a datagram that is put back, what was executed is noted, and the rest is
+            // forgotten.
+            let mut job = jobs_before;
+            for entry in &mut entries[start..end] {
+                let Entry::Job { slot, .. } = *entry else {
+                    continue;
+                };
+                if !is_done(&done[job]) {
+                    self.decoder.withdraw(&[*entry]);
+                    if index == 0 {
+                        *entry = Entry::Settled(match done[job].status {
+                            Executed::NoRoom => Status::AskAlone,
+                            _ => Status::AskOwner,
+                        });
+                    }
+                } else if let Some(slot) = slot
+                    && index > 0
+                {
+                    let from = job.checked_sub(1).map_or(0, |before| done[before].end);
+                    let answer = &self.out[from..done[job].end];
+                    self.decoder.note(Some(slot), answer);
+                }
+                job += 1;
+            }
+            kept = Some(index.max(1));
+            behind = end;
+            start = if index == 0 { end } else { start };
+            break;
+        }
+        let Some(kept) = kept.filter(|&kept| kept < contexts.len()) else {
+            return;
+        };
+        self.decoder.withdraw(&entries[behind..]);
+        *at = contexts[kept].spot;
+        contexts.truncate(kept);
+        entries.truncate(start);
+    }
+
+    /// Puts the replies of a batch on their way, and notes what mutations were answered.
+    fn reply_to(&mut self, trains: &mut Trains, settled: &Settled, tools: &mut Tools<'_>) {
+        let mut entries = settled.batch.entries.iter();
+        let mut done = settled.done.iter();
+        let mut start = 0;
+        for context in &settled.batch.contexts {
+            if context.entries == 1 {
+                let entry = entries.next().expect("a datagram has its entries");
+                if let Entry::Job { slot, offset } = *entry {
+                    let end = done.next().expect("a job has its end").end;
+                    let answer = start..end;
+                    start = end;
+                    self.reply_to_job(trains, context, None, (slot, offset), answer, tools);
+                } else {
+                    let answers = &settled.batch.answers;
+                    self.reply_at_once(trains, context, entry, answers, tools);
+                }
+                continue;
+            }
+            let mut reply = std::mem::take(&mut self.reply);
+            reply.clear();
+            for left in (0..usize::from(context.entries)).rev() {
+                let entry = entries.next().expect("a datagram has its entries");
+                let room = DATAGRAM_BYTES_MAX
+                    - ReplyHeader::BYTES
+                    - reply.len()
+                    - left * reply::RECORD_BYTES;
+                let answer = match entry {
+                    Entry::Job { slot, .. } => {
+                        let end = done.next().expect("a job has its end").end;
+                        let answer = &self.out[start..end];
+                        start = end;
+                        self.decoder.note(*slot, answer);
+                        answer
+                    }
+                    Entry::Repeated(place) => settled.batch.answers[*place as usize].bytes(),
+                    Entry::Settled(status) => &reply::status_bytes(*status),
+                    Entry::Directory | Entry::Progress(_) => {
+                        unreachable!("these are their datagrams' only entries")
+                    }
+                };
+                if Long::read(answer).is_some() && !context.is_proven {
+                    reply::status(&mut reply, Status::NoToken);
+                } else if Long::read(answer).is_none() && answer.len() <= room {
+                    reply.extend_from_slice(answer);
+                } else {
+                    reply::status(&mut reply, Status::AskAlone);
+                }
+            }
+            let header = self.header(context, Kind::Replies);
+            if !(self.outbox).put(trains, context, &header, &reply, tools.send) {
+                reply.clear();
+                (0..context.entries).for_each(|_| reply::status(&mut reply, Status::NoToken));
+                self.outbox
+                    .put(trains, context, &header, &reply, tools.send);
+            }
+            self.reply = reply;
+        }
+    }
+
+    /// Replies to the only request of a datagram, which the engine executed: the request's bytes if
+    /// they are not in the datagram, its completion table's slot, the offset that it asked for, and
+    /// where its answer is.
+    #[inline(always)]
+    fn reply_to_job(
+        &mut self,
+        trains: &mut Trains,
+        context: &RequestContext,
+        message: Option<&[u8]>,
+        (slot, offset): (Option<CompletionSlot>, u32),
+        answer: Range<usize>,
+        tools: &mut Tools<'_>,
+    ) {
+        let header = self.header(context, Kind::Replies);
+        let bytes = &self.out[answer.clone()];
+        if Long::read(bytes).is_some() {
+            return self.reply_long(trains, context, message, offset, answer, tools);
+        }
+        self.decoder.note(slot, bytes);
+        if !(self.outbox).put(trains, context, &header, bytes, tools.send) {
+            self.put_status(trains, context, Status::NoToken, tools);
+        }
+    }
+
+    /// Replies with a window of a reply that is longer than a datagram.
+    #[cold]
+    fn reply_long(
+        &mut self,
+        trains: &mut Trains,
+        context: &RequestContext,
+        message: Option<&[u8]>,
+        offset: u32,
+        answer: Range<usize>,
+        tools: &mut Tools<'_>,
+    ) {
+        if !context.is_proven {
+            return self.put_status(trains, context, Status::NoToken, tools);
+        }
+        // The datagram is still as it came: only those before it have been written over.
+        let datagram = &trains.bytes(context.spot.train())[context.spot.offset as usize..];
+        let message = message.unwrap_or(&datagram[RequestHeader::BYTES..]);
+        let header = self.header(context, Kind::FragmentReply);
+        let peer = trains.peer(context.spot.train());
+        let (Some((record, _)), Some(long)) =
+            (Record::read(message), Long::read(&self.out[answer]))
+        else {
+            return;
+        };
+        let name = Name {
+            keyhash: self.decoder.rules.seed.keyhash(record.key).0,
+            unique: long.unique,
+            shows_cas: record.shows_cas,
+            message_bytes: long.message_bytes,
+        };
+        if let Some(digest) = self.digests.get(&name, tools.now.ms) {
+            let piece = Piece {
+                message_bytes: long.message_bytes,
+                digest,
+                first: Long::range(Wanted::Window(offset), long.message_bytes as usize).0,
+                bytes: long.part,
+            };
+            return (self.outbox).send_fragments(peer, &header, &piece, tools.send);
+        }
+        // Its digest is that of all of it. The value may be another one by now.
+        let mut whole = Vec::new();
+        let mut done = [SKIPPED];
+        let job = Job {
+            keyhash: record.keyhash,
+            request: Request {
+                key: record.key,
+                verb: Verb::Get,
+                form: Form::Native(native::Form {
+                    shows_cas: record.shows_cas,
+                    extent: Extent {
+                        short_bytes_max: (DATAGRAM_BYTES_MAX - ReplyHeader::BYTES) as u32,
+                        long: Wanted::All,
+                    },
+                }),
+            },
+            out: 0,
+        };
+        let outs = std::slice::from_mut(&mut whole);
+        tools.engine.run(tools.now, &[job], outs, &mut done);
+        self.figures.written += whole.len() as u64;
+        if !is_done(&done[0]) {
+            return self.put_status(trains, context, Status::AskOwner, tools);
+        }
+        let Some(long) = Long::read(&whole) else {
+            let header = self.header(context, Kind::Replies);
+            (self.outbox).put(trains, context, &header, &whole, tools.send);
+            return;
+        };
+        let digest = fragment::digest(long.part);
+        self.figures.hashed += 1;
+        let name = Name {
+            unique: long.unique,
+            message_bytes: long.message_bytes,
+            ..name
+        };
+        self.digests.put(name, digest, tools.now.ms);
+        let (first, end) = Long::range(Wanted::Window(offset), long.part.len());
+        let piece = Piece {
+            message_bytes: long.message_bytes,
+            digest,
+            first,
+            bytes: &long.part[first..end],
+        };
+        (self.outbox).send_fragments(peer, &header, &piece, tools.send);
+    }
+
+    /// Replies to the only request of a datagram, which was answered without the engine.
+    fn reply_at_once(
+        &mut self,
+        trains: &mut Trains,
+        context: &RequestContext,
+        entry: &Entry,
+        answers: &[RecordedReply],
+        tools: &mut Tools<'_>,
+    ) {
+        let mut header = self.header(context, Kind::Replies);
+        match *entry {
+            Entry::Job { .. } => unreachable!("the engine has its answer"),
+            Entry::Settled(status) => self.put_status(trains, context, status, tools),
+            Entry::Repeated(place) => {
+                let answer = answers[place as usize];
+                (self.outbox).put(trains, context, &header, answer.bytes(), tools.send);
+            }
+            Entry::Progress(next) => {
+                header.kind = Kind::Progress;
+                (self.outbox).put(trains, context, &header, &next.to_le_bytes(), tools.send);
+            }
+            Entry::Directory => {
+                header.kind = Kind::DirectoryReply;
+                let directory = self.directory(trains, context, tools);
+                self.reply.clear();
+                directory.write(&mut self.reply);
+                (self.outbox).put(trains, context, &header, &self.reply, tools.send);
+            }
+        }
+    }
+
+    #[cold]
+    fn put_status(
+        &mut self,
+        trains: &mut Trains,
+        context: &RequestContext,
+        status: Status,
+        tools: &mut Tools<'_>,
+    ) {
+        let bytes = reply::status_bytes(status);
+        let head = self.header(context, Kind::Replies);
+        self.outbox.put(trains, context, &head, &bytes, tools.send);
+    }
+
+    /// Answers a request that came in fragments.
+    fn answer_whole(&mut self, trains: &mut Trains, whole: &Whole, tools: &mut Tools<'_>) {
+        let Whole {
+            context, message, ..
+        } = whole;
+        let record = Record::read(message).filter(|&(_, bytes)| bytes == message.len());
+        let Some((record, _)) = record else {
+            return self.put_status(trains, context, Status::Malformed, tools);
+        };
+        let mut judging = Judging {
+            now: tools.now,
+            figures: &mut self.figures,
+        };
+        let (mut batch, mut jobs) = (Batch::default(), Jobs::new());
+        self.decoder.completions.begin_batch();
+        if !(self.decoder).judge(
+            whole.sender(trains.peer(context.spot.train())),
+            &record,
+            &mut batch,
+            &mut jobs,
+            &mut judging,
+        ) {
+            return;
+        }
+        let mut done = [SKIPPED];
+        self.run(&jobs, &mut done[..jobs.len()], tools);
+        let [Done { status, end }] = done;
+        match batch.entries[0] {
+            Entry::Job { slot, offset } if status == Executed::Done => {
+                let message = Some(&message[..]);
+                self.reply_to_job(trains, context, message, (slot, offset), 0..end, tools);
+            }
+            unexecuted @ Entry::Job { .. } => {
+                self.decoder.withdraw(&[unexecuted]);
+                self.put_status(trains, context, Status::AskOwner, tools);
+            }
+            entry => self.reply_at_once(trains, context, &entry, &batch.answers, tools),
+        }
+    }
+
+    #[inline(always)]
+    fn header(&self, context: &RequestContext, kind: Kind) -> ReplyHeader {
+        ReplyHeader {
+            kind,
+            count: context.entries,
+            directory: self.decoder.rules.directory_version,
+            sequence: context.sequence,
+            timestamp: context.timestamp,
+        }
+    }
+
+    fn directory(&self, trains: &Trains, context: &RequestContext, tools: &Tools<'_>) -> Directory {
+        let rules = &self.decoder.rules;
+        let peer = trains.peer(context.spot.train());
+        Directory {
+            token: rules.token_key.token(peer, tools.now.ms),
+            token_s: NATIVE_TOKEN_S,
+            seed: rules.seed,
+            item_bytes_max: rules.item_bytes_max as u32,
+            partitions: rules.partitions as u16,
+            mode: rules.mode,
+            access: rules.access,
+            direction: rules.direction,
+            mutation_window: NATIVE_MUTATIONS_KEPT,
+            ports: tools.ports.to_vec(),
+        }
+    }
+}
+
+fn is_done(done: &Done) -> bool {
+    done.status == Executed::Done
+}
+
+const SKIPPED: Done = Done {
+    status: Executed::Skipped,
+    end: 0,
+};

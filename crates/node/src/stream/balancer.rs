@@ -1,0 +1,73 @@
+//! Which worker serves which connection.
+
+use glimmer_base::sync::{Mutex, lock};
+
+/// Counts every worker's connections. Whoever accepts a connection asks here whose it is to be; the
+/// answer is the worker with the fewest, so that no worker has twice another's however unevenly the
+/// kernel spreads them. Taken once per connection, so a lock will do.
+pub(crate) struct AcceptBalancer {
+    connections_max: usize,
+    counts: Mutex<Vec<usize>>,
+}
+
+impl AcceptBalancer {
+    pub fn new(workers: usize, connections_max: usize) -> AcceptBalancer {
+        AcceptBalancer {
+            connections_max,
+            counts: Mutex::new(vec![0; workers]),
+        }
+    }
+
+    /// The worker that is to serve a new connection, which `me` accepted; none if there are too
+    /// many.
+    pub fn assign(&self, me: usize) -> Option<usize> {
+        let mut counts = lock(&self.counts);
+        if counts.iter().sum::<usize>() >= self.connections_max {
+            return None;
+        }
+        let fewest = *counts.iter().min().expect("there is a worker");
+        let worker = if counts[me] == fewest {
+            me
+        } else {
+            counts
+                .iter()
+                .position(|&count| count == fewest)
+                .expect("one has the fewest")
+        };
+        counts[worker] += 1;
+        Some(worker)
+    }
+
+    /// Whether there are as many connections as there may be.
+    pub fn is_full(&self) -> bool {
+        lock(&self.counts).iter().sum::<usize>() >= self.connections_max
+    }
+
+    /// A worker's connection is closed.
+    pub fn release(&self, worker: usize) {
+        lock(&self.counts)[worker] -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worker_with_the_fewest_gets_the_next() {
+        let balancer = AcceptBalancer::new(3, 7);
+        assert_eq!(balancer.assign(1), Some(1));
+        assert_eq!(balancer.assign(1), Some(0));
+        assert_eq!(balancer.assign(1), Some(2));
+        assert_eq!(balancer.assign(2), Some(2));
+        balancer.release(0);
+        assert_eq!(balancer.assign(2), Some(0));
+        for _ in 0..3 {
+            assert!(balancer.assign(0).is_some());
+        }
+        assert!(balancer.is_full());
+        assert_eq!(balancer.assign(0), None);
+        balancer.release(1);
+        assert_eq!(balancer.assign(0), Some(1));
+    }
+}

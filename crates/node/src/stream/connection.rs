@@ -1,0 +1,479 @@
+//! What a worker knows about one client.
+
+use std::sync::Arc;
+
+use glimmer_base::limits::{
+    BUFFER_BYTES, HELD_MS_MAX, MEMORY_WAIT_MS_MAX, PROGRESS_BYTES_PER_MS, REPLY_BYTES_HIGH,
+};
+use glimmer_proto::Parser;
+use glimmer_transport::udp::Peer;
+use glimmer_transport::{Received, Sent, Stream};
+
+use crate::admin::dump::Continuation;
+use crate::admin::observe::{CloseReason, Feed};
+use crate::budget::pool::{Budget, Charge, Pool};
+use crate::packet::memcached::is_too_large;
+use crate::stream::registry::SocketEntry;
+use crate::stream::reorder::ReorderBuffer;
+
+slotmap::new_key_type! {
+    /// A connection's slot and generation in its worker's table.
+    pub(crate) struct ConnectionKey;
+}
+
+/// One client's stream, what has been received of it and what is to be sent.
+///
+/// **Invariants.** A connection is parsed only while it has no reorder buffer and nothing to send.
+/// `rx` and `tx` have memory behind them only while they hold something. `queued` says that exactly
+/// one of the worker's lists (ready, starved, waiting for a batch) names it.
+pub(crate) struct Connection {
+    pub link: Link,
+    pub parser: Parser,
+    /// Received bytes; those before `rx_start` are finished.
+    pub rx: Vec<u8>,
+    pub rx_start: usize,
+    /// Unfinished bytes before which the parser is not worth calling.
+    pub need: usize,
+    /// Replies; those before `tx_sent` are sent.
+    pub tx: Vec<u8>,
+    pub tx_sent: usize,
+    pub reorder: Option<Box<ReorderBuffer>>,
+    /// The client has yet to authenticate.
+    pub locked: bool,
+    /// Wrong logins so far.
+    pub login_failures: u32,
+    /// The answer to a wrong login, until it may be sent; nothing is received or parsed meanwhile.
+    pub withheld: Option<Vec<u8>>,
+    /// All items are being listed for it, or the rest of a long reply is to be made; it is not
+    /// parsed meanwhile.
+    pub continuation: Option<Continuation>,
+    /// What it has yet to be shown, if it watches; it is not parsed any more.
+    pub feed: Option<Arc<Feed>>,
+    /// Why it is to be closed, for those who watch connections.
+    pub reason: CloseReason,
+    /// More may be received: the poller said so, and no receive has found the socket empty since.
+    pub readable: bool,
+    /// The poller said that the peer will send no more.
+    pub hung_up: bool,
+    /// The end has been received.
+    pub ended: bool,
+    /// To be closed once everything is sent.
+    pub closing: bool,
+    pub queued: bool,
+    /// It is a member of the burst that is being served.
+    pub is_served: bool,
+    /// The next request goes to its owner: a read here met too many writers.
+    pub ask_owner: bool,
+    /// Bytes of its replies of late, each, as a guess at the next ones; unknown before its first.
+    pub reply_bytes_guess: Option<usize>,
+    /// Bytes of memory that the budget has counted.
+    pub counted: Charge,
+    /// When a byte was last received or sent, in milliseconds since the epoch.
+    pub progress_ms: u64,
+    /// Since when it has held memory, in milliseconds since the epoch.
+    pub held_since_ms: Option<u64>,
+    /// When it stopped making enough progress: each byte that it sends or takes moves this on
+    /// towards now. In milliseconds since the epoch, and meaningless while it holds nothing.
+    pace_ms: u64,
+    /// Since when it has waited for memory.
+    waits_since_ms: Option<u64>,
+}
+
+/// What a connection's bytes go through.
+pub(crate) enum Link {
+    /// A client's stream, and its entry in the connection registry.
+    Stream(Stream, Arc<SocketEntry>),
+    /// One datagram, which has been received: a connection for as long as its answer takes. It has
+    /// ended from the start, and its replies are kept until they are complete.
+    Datagram(Box<Answer>),
+}
+
+/// What is to be sent to whom, for one datagram.
+pub(crate) struct Answer {
+    /// The socket that it came by.
+    pub source: usize,
+    pub peer: Peer,
+    /// The request's id.
+    pub id: u16,
+    pub reply: Vec<u8>,
+}
+
+/// Why nothing could be received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// There is room to receive.
+    Made,
+    /// So many bytes of memory are missing.
+    Missing(usize),
+}
+
+impl Connection {
+    pub fn new(link: Link, parser: Parser, now_ms: u64) -> Connection {
+        Connection {
+            link,
+            parser,
+            rx: Vec::new(),
+            rx_start: 0,
+            need: 1,
+            tx: Vec::new(),
+            tx_sent: 0,
+            reorder: None,
+            login_failures: 0,
+            withheld: None,
+            continuation: None,
+            feed: None,
+            reason: CloseReason::Normal,
+            locked: false,
+            // Bytes may have come before the poller watched; then it reports them at once. Looking
+            // first costs a system call.
+            readable: false,
+            hung_up: false,
+            ended: false,
+            closing: false,
+            queued: false,
+            is_served: false,
+            ask_owner: false,
+            reply_bytes_guess: None,
+            counted: Charge::default(),
+            progress_ms: now_ms,
+            held_since_ms: None,
+            pace_ms: now_ms,
+            waits_since_ms: None,
+        }
+    }
+
+    /// Its entry in the connection registry, if it is a client's.
+    #[inline]
+    pub fn entry(&self) -> Option<&Arc<SocketEntry>> {
+        match &self.link {
+            Link::Stream(_, entry) => Some(entry),
+            Link::Datagram(_) => None,
+        }
+    }
+
+    /// Whether the parser has something to work on.
+    #[inline]
+    pub fn has_input(&self) -> bool {
+        self.rx.len() - self.rx_start >= self.need
+    }
+
+    /// Whether everything that was asked has been answered and sent.
+    #[inline]
+    pub fn is_settled(&self) -> bool {
+        self.reorder.is_none()
+            && self.continuation.is_none()
+            && self.tx.is_empty()
+            && self.withheld.is_none()
+    }
+
+    /// Whether this slot of its reorder buffer is the next to be filled, and what is in front of it
+    /// has been taken, or is too little to be sent without it.
+    pub fn awaits(&self, slot: u16) -> bool {
+        let is_next = |reorder: &ReorderBuffer| reorder.next() == Some(slot);
+        self.tx.len() < REPLY_BYTES_HIGH && self.reorder.as_deref().is_some_and(is_next)
+    }
+
+    /// Whether its dump or its long reply should go on.
+    #[inline]
+    pub fn has_continuation(&self) -> bool {
+        self.tx.is_empty()
+            && matches!(
+                self.continuation,
+                Some(Continuation::Home(_) | Continuation::Report(_))
+            )
+    }
+
+    /// Whether it should be served.
+    #[inline]
+    pub fn is_runnable(&self) -> bool {
+        let asks = self.feed.is_none() && (self.readable || self.has_input());
+        self.is_settled() && !self.closing && asks
+    }
+
+    /// Whether nothing more will ever happen on it.
+    #[inline]
+    pub fn is_finished(&self) -> bool {
+        self.is_settled() && (self.closing || (self.ended && !self.has_input()))
+    }
+
+    /// Makes room to receive into. An ordinary buffer is there for every turn; one that grows takes
+    /// of the `room` for what connections hold. Bytes that arrive make it grow, not bytes that are
+    /// announced: it doubles when it is full.
+    #[inline]
+    pub fn make_room(&mut self, pool: &mut Pool, room: usize) -> Room {
+        if self.rx_start == self.rx.len() {
+            self.rx.clear();
+            self.rx_start = 0;
+        }
+        let spare = self.rx.capacity() - self.rx.len();
+        if self.rx_start == 0 && spare > 0 && self.rx.capacity() >= BUFFER_BYTES {
+            return Room::Made;
+        }
+        self.make_more_room(pool, room)
+    }
+
+    fn make_more_room(&mut self, pool: &mut Pool, room: usize) -> Room {
+        if self.rx.capacity() < BUFFER_BYTES {
+            let mut rx = pool.take();
+            rx.extend_from_slice(&self.rx[self.rx_start..]);
+            self.rx = rx;
+            self.rx_start = 0;
+        }
+        if self.rx_start > 0 {
+            self.rx.copy_within(self.rx_start.., 0);
+            self.rx.truncate(self.rx.len() - self.rx_start);
+            self.rx_start = 0;
+        }
+        let capacity = self.rx.capacity();
+        if self.rx.len() < capacity {
+            return Room::Made;
+        }
+        let doubled = capacity * 2;
+        let wanted = if self.awaits_value() {
+            doubled.min(self.need)
+        } else {
+            doubled
+        };
+        if room < wanted - capacity {
+            return Room::Missing(wanted - capacity);
+        }
+        self.rx.reserve_exact(wanted - self.rx.len());
+        Room::Made
+    }
+
+    /// Whether the missing bytes belong to a value whose length is known, so that it can be refused
+    /// and swallowed.
+    pub fn awaits_value(&self) -> bool {
+        self.need > self.rx.len() - self.rx_start + 1
+    }
+
+    /// Gives up on receiving the value that is awaited.
+    pub fn refuse_value(&mut self) {
+        self.parser.refuse_value();
+        self.need = 1;
+    }
+
+    /// Receives once into the room that was made. Returns the number of bytes.
+    #[inline]
+    pub fn receive(&mut self, now_ms: u64) -> usize {
+        let Link::Stream(stream, _) = &self.link else {
+            return 0;
+        };
+        let bytes = match stream.receive(&mut self.rx) {
+            Received::Full(bytes) => bytes,
+            Received::Drained(bytes) => {
+                self.readable = self.hung_up;
+                bytes
+            }
+            Received::Ended => {
+                self.readable = false;
+                self.ended = true;
+                0
+            }
+        };
+        self.note_progress(bytes, now_ms);
+        bytes
+    }
+
+    fn note_progress(&mut self, bytes: usize, now_ms: u64) {
+        if bytes > 0 {
+            self.progress_ms = now_ms;
+            let made_up_ms = bytes as u64 / PROGRESS_BYTES_PER_MS;
+            self.pace_ms = now_ms.min(self.pace_ms + made_up_ms);
+        }
+    }
+
+    /// Receives once, into a buffer that is not its own.
+    pub fn receive_into(&self, scratch: &mut Vec<u8>) -> Received {
+        match &self.link {
+            Link::Stream(stream, _) => stream.receive(scratch),
+            Link::Datagram(_) => Received::Ended,
+        }
+    }
+
+    /// Sends once. Returns the number of bytes, or nothing if the connection failed.
+    #[inline]
+    pub fn transmit(&mut self, pool: &mut Pool, now_ms: u64) -> Option<usize> {
+        let waiting = self.tx.len() - self.tx_sent;
+        let stream = match &mut self.link {
+            Link::Stream(stream, _) => stream,
+            Link::Datagram(answer) => {
+                answer.reply.extend_from_slice(&self.tx);
+                pool.give(std::mem::take(&mut self.tx));
+                // Nothing that is executed from here on would be answered.
+                self.closing |= is_too_large(&answer.reply);
+                return Some(0);
+            }
+        };
+        match stream.send(&self.tx[self.tx_sent..]) {
+            Sent::All => {
+                pool.give(std::mem::take(&mut self.tx));
+                self.tx_sent = 0;
+                self.note_progress(waiting, now_ms);
+                Some(waiting)
+            }
+            Sent::Part(bytes) => {
+                self.tx_sent += bytes;
+                self.note_progress(bytes, now_ms);
+                Some(bytes)
+            }
+            Sent::Failed => None,
+        }
+    }
+
+    /// Gives back the memory of an empty receive buffer.
+    #[inline]
+    pub fn trim(&mut self, pool: &mut Pool) {
+        let rest = self.rx.len() - self.rx_start;
+        if rest == 0 {
+            if self.rx.capacity() > 0 {
+                pool.give(std::mem::take(&mut self.rx));
+            }
+            self.rx_start = 0;
+        }
+    }
+
+    /// Moves what it holds into buffers of its size, where they are at least twice as large. What
+    /// is in them is copied, so that this is for when memory is scarce.
+    #[cold]
+    pub fn compact(&mut self, pool: &mut Pool) {
+        let rest = self.rx.len() - self.rx_start;
+        if rest <= BUFFER_BYTES / 2 && self.rx.capacity() >= BUFFER_BYTES {
+            let small = self.rx[self.rx_start..].to_vec();
+            pool.give(std::mem::replace(&mut self.rx, small));
+            self.rx_start = 0;
+        }
+        let waiting = self.tx.len() - self.tx_sent;
+        if waiting > 0 && waiting <= self.tx.capacity() / 2 {
+            let small = self.tx[self.tx_sent..].to_vec();
+            pool.give(std::mem::replace(&mut self.tx, small));
+            self.tx_sent = 0;
+        } else if self.tx.capacity() > BUFFER_BYTES {
+            self.tx.shrink_to_fit();
+        }
+    }
+
+    /// The memory behind the connection.
+    #[inline]
+    pub fn charge(&self) -> Charge {
+        let reorder = self
+            .reorder
+            .as_ref()
+            .map_or(0, |reorder| reorder.capacity());
+        let kept = match &self.link {
+            Link::Stream(..) => 0,
+            Link::Datagram(answer) => answer.reply.capacity(),
+        };
+        let withheld = self.withheld.as_ref().map_or(0, Vec::capacity);
+        let (rx, tx) = (self.rx.capacity(), self.tx.capacity());
+        Charge {
+            bytes: rx + tx + reorder + kept + withheld,
+            buffers: usize::from(rx > 0) + usize::from(tx > 0),
+        }
+    }
+
+    /// Notes that replies took so many bytes each. The guess follows large replies at once and
+    /// forgets them slowly.
+    #[inline]
+    pub fn note_reply_bytes(&mut self, each: usize) {
+        let guess = self.reply_bytes_guess.unwrap_or(0);
+        self.reply_bytes_guess = Some(each.max(guess - guess / 4));
+    }
+
+    /// Brings the budget up to date with the memory behind the connection.
+    #[inline]
+    pub fn recharge(&mut self, budget: &mut Budget) {
+        let charge = self.charge();
+        budget.recharge_held(self.counted, charge);
+        self.counted = charge;
+    }
+
+    /// Notes that it has got an answer, or everything that it was to be sent: what it holds from
+    /// here on it holds for something else.
+    #[inline]
+    pub fn end_hold(&mut self) {
+        self.held_since_ms = None;
+    }
+
+    /// Notes whether it holds memory, and from when on.
+    #[inline]
+    pub fn note_held(&mut self, now_ms: u64) {
+        if self.counted.bytes == 0 {
+            self.held_since_ms = None;
+        } else if self.held_since_ms.is_none() {
+            self.held_since_ms = Some(now_ms);
+            self.pace_ms = now_ms;
+        }
+    }
+
+    /// For how long it has held memory without enough progress, if it waits for its client: to
+    /// send the rest of a request, or to take replies. Nothing if it waits for this server.
+    pub fn stalled_ms(&self, now_ms: u64) -> Option<u64> {
+        let held_ms = now_ms.saturating_sub(self.held_since_ms?);
+        let has_unsent = !self.tx.is_empty();
+        let awaits_client = has_unsent || (self.reorder.is_none() && self.continuation.is_none());
+        let stalled_ms = now_ms.saturating_sub(self.pace_ms);
+        let stalled_ms = stalled_ms.max(held_ms.saturating_sub(HELD_MS_MAX));
+        let is_idle = !self.queued && !self.is_served;
+        (awaits_client && is_idle).then_some(stalled_ms)
+    }
+
+    /// Notes that it has to wait for memory.
+    pub fn note_wait(&mut self, now_ms: u64) {
+        self.waits_since_ms.get_or_insert(now_ms);
+    }
+
+    /// Notes that it has the memory that it waited for, or waits no longer.
+    #[inline]
+    pub fn end_wait(&mut self) {
+        self.waits_since_ms = None;
+    }
+
+    /// Whether it has waited for memory for too long.
+    pub fn has_waited_enough(&self, now_ms: u64) -> bool {
+        let waited = |since_ms| now_ms.saturating_sub(since_ms) >= MEMORY_WAIT_MS_MAX;
+        self.waits_since_ms.is_some_and(waited)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glimmer_proto::{Accepts, Limits};
+    use std::net::SocketAddr;
+
+    /// One that has held memory since 1,000 ms.
+    fn holder() -> Connection {
+        let peer: SocketAddr = "127.0.0.1:1".parse().unwrap();
+        let answer = Answer {
+            source: 0,
+            peer: peer.into(),
+            id: 0,
+            reply: Vec::new(),
+        };
+        let limits = Limits {
+            item_bytes_max: 1 << 20,
+        };
+        let parser = Parser::accepting(Accepts::Any, limits);
+        let mut holder = Connection::new(Link::Datagram(Box::new(answer)), parser, 0);
+        holder.counted.bytes = 100;
+        holder.note_held(1_000);
+        holder
+    }
+
+    #[test]
+    fn a_byte_now_and_then_is_no_progress() {
+        let (mut slow, mut fast) = (holder(), holder());
+        for ms in 1_001..=10_000 {
+            if ms % 1_000 == 0 {
+                slow.note_progress(1, ms);
+            }
+            fast.note_progress(PROGRESS_BYTES_PER_MS as usize, ms);
+        }
+        assert_eq!(slow.stalled_ms(10_000), Some(9_000));
+        assert_eq!(fast.stalled_ms(10_000), Some(0));
+        assert_eq!(fast.stalled_ms(10_007), Some(7));
+        fast.queued = true;
+        assert_eq!(fast.stalled_ms(10_007), None, "it waits for this server");
+    }
+}

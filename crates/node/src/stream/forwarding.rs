@@ -1,0 +1,93 @@
+//! Where a request executes, and how it leaves for another worker.
+
+use glimmer_base::Keyhash;
+use glimmer_base::limits::REORDER_SLOTS_MAX;
+use glimmer_engine::Place;
+use glimmer_proto::Request;
+
+use super::burst::Tools;
+use super::member::{Input, Member, Stop};
+use super::reorder::ReorderBuffer;
+use crate::forward::batch::CompletionTag;
+
+/// A request that was forwarded during a batch.
+pub(super) struct Forwarded {
+    pub member: u8,
+    /// The member's last job before it, whose reply its own follows.
+    pub behind: Option<u8>,
+    pub slot: u16,
+    pub step: u16,
+}
+
+/// A request on its way to another worker.
+pub(super) struct Outbound<'a> {
+    pub owner: usize,
+    pub keyhash: Keyhash,
+    pub request: Request<'a>,
+}
+
+/// Where a member's request is executed.
+#[inline]
+pub(super) fn route(
+    member: &Member,
+    keyhash: Keyhash,
+    request: &Request<'_>,
+    tools: &Tools<'_>,
+) -> Place {
+    if tools.alone {
+        return Place::Here;
+    }
+    let is_read = request.verb.is_read();
+    let place = tools.engine.place(keyhash, is_read);
+    if place == Place::Here && is_read && (member.ask_owner || member.reorder.is_some()) {
+        // A read that may run anywhere follows an unanswered write of its key to the owner.
+        let owner = tools.engine.owner(keyhash);
+        let written = member
+            .reorder
+            .as_ref()
+            .is_some_and(|reorder| reorder.written.contains(owner));
+        if owner != tools.me && (member.ask_owner || written) {
+            return Place::Owner(owner);
+        }
+    }
+    place
+}
+
+impl Member {
+    /// Sends a request across and reserves a slot for its reply at offset `at` of the local ones
+    /// (with jobs before it, the right offset is known when they are done), or says why that has to
+    /// wait.
+    pub(super) fn cross(
+        &mut self,
+        crossing: &Outbound<'_>,
+        at: usize,
+        open: impl FnOnce() -> Box<ReorderBuffer>,
+        tools: &mut Tools<'_>,
+    ) -> Result<u16, Stop> {
+        let Input::Connection(connection) = self.input else {
+            return Err(Stop::Forward);
+        };
+        if self
+            .reorder
+            .as_ref()
+            .is_some_and(|reorder| reorder.len() >= REORDER_SLOTS_MAX)
+        {
+            return Err(Stop::Reorder);
+        }
+        if !tools.port.has_credit(crossing.owner) {
+            return Err(Stop::OutOfCredit);
+        }
+        let reorder = self.reorder.get_or_insert_with(open);
+        if !crossing.request.verb.is_read() {
+            reorder.written.insert(crossing.owner);
+        }
+        let slot = reorder.reserve(at);
+        let tag = CompletionTag { connection, slot };
+        tools
+            .port
+            .put(crossing.owner, tag, crossing.keyhash, &crossing.request);
+        self.ask_owner = false;
+        tools.tally.requests_crossed += 1;
+        Ok(slot)
+    }
+}

@@ -1,0 +1,175 @@
+//! Who is connected, for `stats conns`: every socket with its two ends and what it is about.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::sync::Arc;
+
+use glimmer_base::sync::{AtomicU32, AtomicU64, Mutex, Ordering, lock};
+use glimmer_transport::Endpoint;
+
+/// What a socket is about, in memcached's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Activity {
+    /// Connections come in.
+    Listening,
+    /// Nothing complete has arrived.
+    Read,
+    /// Its requests are being executed.
+    Parse,
+    /// A value has begun to arrive.
+    Value,
+    /// What happens is shown to it.
+    Watch,
+}
+
+const ACTIVITIES: [(Activity, &str); 5] = [
+    (Activity::Listening, "conn_listening"),
+    (Activity::Read, "conn_read"),
+    (Activity::Parse, "conn_parse_cmd"),
+    (Activity::Value, "conn_nread"),
+    (Activity::Watch, "conn_watch"),
+];
+
+/// One socket, as its worker keeps it and others see it.
+pub(crate) struct SocketEntry {
+    pub fd: RawFd,
+    is_udp: bool,
+    local: Option<Endpoint>,
+    pub peer: Option<Endpoint>,
+    /// An index into [`ACTIVITIES`].
+    activity: AtomicU32,
+    /// When something last arrived, in milliseconds since the epoch.
+    active_ms: AtomicU64,
+}
+
+/// One socket, as `stats conns` shows it.
+#[derive(Clone, Debug)]
+pub struct SocketView {
+    /// The socket's descriptor.
+    pub fd: RawFd,
+    /// Whether datagrams come by it.
+    pub is_udp: bool,
+    /// The client's end, or the end that is listened on.
+    pub address: String,
+    /// For a connection, this server's end.
+    pub listen_address: Option<String>,
+    /// What it is about, in memcached's words.
+    pub activity: &'static str,
+    /// When something last arrived, in milliseconds since the server's epoch.
+    pub active_ms: u64,
+}
+
+/// All sockets, by descriptor.
+#[derive(Default)]
+pub(crate) struct ConnectionRegistry(Mutex<BTreeMap<RawFd, Arc<SocketEntry>>>);
+
+impl SocketEntry {
+    /// A client's connection.
+    pub fn connected(stream: impl AsFd, now_ms: u64) -> SocketEntry {
+        let stream = stream.as_fd();
+        SocketEntry {
+            peer: Endpoint::peer(stream),
+            ..SocketEntry::bound(stream, false, Activity::Read, now_ms)
+        }
+    }
+
+    /// A socket that connections (or, if `is_udp`, datagrams) come by.
+    pub fn listening(socket: impl AsFd, is_udp: bool, now_ms: u64) -> SocketEntry {
+        let activity = if is_udp {
+            Activity::Read
+        } else {
+            Activity::Listening
+        };
+        SocketEntry::bound(socket, is_udp, activity, now_ms)
+    }
+
+    fn bound(socket: impl AsFd, is_udp: bool, activity: Activity, now_ms: u64) -> SocketEntry {
+        let socket = socket.as_fd();
+        SocketEntry {
+            fd: socket.as_raw_fd(),
+            is_udp,
+            local: Endpoint::local(socket),
+            peer: None,
+            activity: AtomicU32::new(activity as u32),
+            active_ms: AtomicU64::new(now_ms),
+        }
+    }
+
+    /// Notes that something arrived, and is being executed.
+    #[inline]
+    pub fn note_input(&self, now_ms: u64) {
+        self.active_ms.store(now_ms, Ordering::Relaxed);
+        self.note(Activity::Parse);
+    }
+
+    /// Notes what it is about now.
+    #[inline]
+    pub fn note(&self, activity: Activity) {
+        self.activity.store(activity as u32, Ordering::Relaxed);
+    }
+
+    /// Which way its bytes take: `local` (a Unix socket), `tcp` or `udp`.
+    pub fn transport(&self) -> &'static str {
+        match &self.local {
+            Some(Endpoint::Unix(_)) => "local",
+            _ if self.is_udp => "udp",
+            _ => "tcp",
+        }
+    }
+
+    fn view(&self) -> SocketView {
+        let activity = ACTIVITIES[self.activity.load(Ordering::Relaxed) as usize];
+        let is_open = self.is_udp || activity.0 == Activity::Listening;
+        let address = if is_open { &self.local } else { &self.peer };
+        SocketView {
+            fd: self.fd,
+            is_udp: self.is_udp,
+            address: self.name(address),
+            listen_address: (!is_open).then(|| self.name(&self.local)),
+            activity: activity.1,
+            active_ms: self.active_ms.load(Ordering::Relaxed),
+        }
+    }
+
+    fn name(&self, endpoint: &Option<Endpoint>) -> String {
+        let transport = if self.is_udp { "udp" } else { "tcp" };
+        match endpoint {
+            Some(Endpoint::Ip(address)) if address.is_ipv6() => format!("{transport}6:{address}"),
+            Some(Endpoint::Ip(address)) => format!("{transport}:{address}"),
+            // A client's end has no path; 1 is the number of the family.
+            Some(Endpoint::Unix(None)) => "unix:<AF 1>".into(),
+            Some(named @ Endpoint::Unix(Some(_))) => named.to_string(),
+            None => "<closed>".into(),
+        }
+    }
+}
+
+impl ConnectionRegistry {
+    pub fn add(&self, entry: Arc<SocketEntry>) {
+        lock(&self.0).insert(entry.fd, entry);
+    }
+
+    /// Takes a socket off, before its descriptor is closed.
+    pub fn remove(&self, fd: RawFd) {
+        lock(&self.0).remove(&fd);
+    }
+
+    /// At most `most` sockets in the order of their descriptors, from descriptor `from` on.
+    pub fn view(&self, from: RawFd, most: usize) -> Vec<SocketView> {
+        let sockets = lock(&self.0);
+        let sockets = sockets.range(from..).take(most);
+        sockets.map(|(_, entry)| entry.view()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn activities_stand_at_their_own_numbers() {
+        for (number, (activity, _)) in ACTIVITIES.iter().enumerate() {
+            assert_eq!(*activity as usize, number);
+        }
+    }
+}
