@@ -5,7 +5,7 @@ use std::fmt;
 
 use anyhow::Result;
 use glimmer_engine::Stages;
-use glimmer_loadgen::store_alone::{Candidate, Mode, Ours, Rig, stream::Operation};
+use glimmer_microbench::store_alone::{Candidate, Mode, Ours, Rig, stream::Operation};
 
 use crate::{Point, Run, workload::Mix};
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt};
 
 use anyhow::Result;
-use glimmer_loadgen::stats::Spread;
+use glimmer_measure::stats::Spread;
 use serde::{Deserialize, Serialize};
 
 use crate::Columns;

@@ -1,7 +1,7 @@
 //! What a figure has to say about itself.
 
 use anyhow::Result;
-use glimmer_loadgen::servers;
+use glimmer_comparisons::servers;
 use serde::Serialize;
 
 use crate::{Data, Run, Shape, plot::Plot};

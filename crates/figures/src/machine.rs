@@ -2,7 +2,8 @@
 
 use std::{fs, time::SystemTime};
 
-use glimmer_loadgen::{machine, servers};
+use glimmer_comparisons::servers;
+use glimmer_measure::machine;
 use rustix::system::uname;
 use serde::{Deserialize, Serialize};
 

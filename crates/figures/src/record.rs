@@ -3,7 +3,7 @@
 use std::fmt::{self, Write};
 
 use anyhow::{Result, bail, ensure};
-use glimmer_loadgen::{machine as here, noise::SPREAD_MAX, progress::Progress};
+use glimmer_measure::{machine as here, noise::SPREAD_MAX, progress::Progress};
 use serde::{Deserialize, Serialize};
 
 use crate::{

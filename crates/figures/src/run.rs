@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Result;
-use glimmer_loadgen::{
+use glimmer_measure::{
     ceiling::Region,
     machine::{self, SERVER_CORE},
     progress::Progress,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use glimmer_loadgen::{report::Table, stats::Spread};
+use glimmer_measure::{report::Table, stats::Spread};
 use serde::{Deserialize, Serialize};
 
 /// What became of a claim.

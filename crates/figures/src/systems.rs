@@ -3,14 +3,16 @@
 use std::{fmt, net::Ipv4Addr, time::Duration};
 
 use anyhow::{Result, bail, ensure};
+use glimmer_comparisons::{
+    native,
+    servers::{Kind, Launch, Server, Worker},
+};
 use glimmer_loadgen::{
     driver::{Address, Dialect, Target},
     load::{self, Outcome, Pass, Plan},
-    machine::{self, SERVER_CORE},
-    native,
-    servers::{Kind, Launch, Server, Worker},
     workload::{Law, Mix, Sizes, Workload},
 };
+use glimmer_measure::machine::{self, SERVER_CORE};
 
 use crate::Run;
 

@@ -11,7 +11,7 @@ mod store;
 mod versus;
 
 use clap::Subcommand;
-use glimmer_loadgen::machine;
+use glimmer_measure::machine;
 
 /// Measure this cache, beside others and beside what the machine can do
 ///

@@ -11,7 +11,7 @@ use glimmer_figures::{
     output::{self, Files},
     page, reproduce,
 };
-use glimmer_loadgen::report::Table;
+use glimmer_measure::report::Table;
 
 use crate::{
     progress::Watch,

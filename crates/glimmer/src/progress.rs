@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use glimmer_loadgen::progress::Progress;
+use glimmer_measure::progress::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Tells on stderr what happens, so that stdout holds nothing but the result.

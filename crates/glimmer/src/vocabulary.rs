@@ -1,6 +1,6 @@
 //! What several commands take, written the same way in each of them.
 
-use glimmer_loadgen::{driver::Location, notation};
+use glimmer_notation::{self as notation, Location};
 
 /// The server that a command talks to.
 #[derive(Clone, Debug, clap::Args)]

@@ -440,7 +440,7 @@ fn is_within(check: &serde_json::Value) -> bool {
 #[test]
 fn abuse_gives_a_verdict_on_every_scenario() {
     let rows = abuse("--connections 20 --seconds 0.3 --memory-limit 16");
-    assert_eq!(rows.len(), glimmer_loadgen::abuse::SCENARIOS.len());
+    assert_eq!(rows.len(), glimmer_comparisons::abuse::SCENARIOS.len());
 }
 
 #[test]

@@ -1,31 +1,47 @@
-//! Floor 4: load for caches, ours and others. What is asked ([`workload`]), how it is said ([`driver`]), when it is sent and what is measured ([`load`]),
-//! and the comparisons that are made of it.
+//! Floor 3: a load generator for key-value servers.
+//!
+//! | module | question |
+//! | --- | --- |
+//! | [`workload`] | which requests: keys, sizes, verbs, drawn or from a trace |
+//! | [`driver`] | in which protocol, over which transport |
+//! | [`load`] | when each request is sent, and what is recorded |
+//! | [`stalling`] | what a closed loop hides, shown in virtual time |
+//!
+//! ```
+//! use glimmer_loadgen::workload::{Drawn, Source, Ask, Verb, Workload};
+//!
+//! // 95% reads of a thousand keys. The seed determines every request.
+//! let workload = Workload::preset("small", Some(1000)).unwrap();
+//! let mut requests = Drawn::new(&workload, 42, 0, 1, &std::sync::Arc::new(1000.into()));
+//! let mut request = Ask::default();
+//! let reads = (0..10_000)
+//!     .filter(|_| requests.next(&mut request) && request.verb == Verb::Get)
+//!     .count();
+//! assert!((9_400..9_600).contains(&reads));
+//! ```
+//!
+//! A load needs a server that [`driver::Connect`] opens connections to. [`driver::Target`] chooses
+//! among the protocols of this crate at run time:
+//!
+//! ```no_run
+//! use glimmer_loadgen::{driver::Target, load::{self, Pace, Plan, Requests}, workload::Workload};
+//!
+//! # fn main() -> anyhow::Result<()> {
+//! let server = Target::text("127.0.0.1:11211".parse()?);
+//! let plan = Plan::new(Requests::Drawn(Workload::default()), Pace::Closed { in_flight: 32 });
+//! println!("{}", load::run(&server, &plan, None, &mut |_| {})?.summary());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A protocol of your own implements [`driver::Protocol`] and connects through [`driver::Endpoint`];
+//! `examples/own_protocol.rs` is such a program.
 
-pub mod abuse;
-pub mod ceiling;
-pub mod client;
 pub mod driver;
-pub mod echo;
-#[cfg(test)]
-#[path = "../tests/support/enough.rs"]
-mod enough;
-pub mod footprint;
-pub mod hit_ratio;
-pub mod itself;
 pub mod load;
-pub mod machine;
-pub mod native;
-pub mod noise;
-pub mod notation;
-pub mod progress;
-pub mod report;
-pub mod servers;
-pub mod sizing;
 pub mod stalling;
-pub mod stats;
-pub mod store_alone;
-pub mod trivial;
-pub mod versus;
 pub mod workload;
 
-pub use workload::popularity;
+#[doc = include_str!("../README.md")]
+#[cfg(doctest)]
+struct Readme;

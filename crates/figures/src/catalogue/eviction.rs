@@ -1,7 +1,7 @@
 //! Hit ratios by eviction rule: MICA's reinsertion, the doubt of its reader, and what the field has found since.
 
 use anyhow::Result;
-use glimmer_loadgen::hit_ratio::{self, Options, trace::Workload};
+use glimmer_microbench::hit_ratio::{self, Options, trace::Workload};
 
 use crate::{Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec, plot::Plot};
 

@@ -1,7 +1,7 @@
 //! Formica's review of MICA: how much better is this than a plain hash table?
 
 use anyhow::Result;
-use glimmer_loadgen::store_alone::{HeapPages, peers, tables::log_and_lossy_index};
+use glimmer_microbench::store_alone::{HeapPages, peers, tables::log_and_lossy_index};
 
 use crate::{
     Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,

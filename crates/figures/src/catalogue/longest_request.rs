@@ -3,7 +3,7 @@
 use std::fmt;
 
 use anyhow::Result;
-use glimmer_loadgen::store_alone::{Ours, Times, longest};
+use glimmer_microbench::store_alone::{Ours, Times, longest};
 
 use crate::{Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec, plot::Plot};
 

@@ -1,7 +1,7 @@
 //! MemC3, Figure 5: what each optimisation contributes to lookups, cumulatively.
 
 use anyhow::Result;
-use glimmer_loadgen::store_alone::{
+use glimmer_microbench::store_alone::{
     Mode, Rig,
     mirror::{IndexKind, Kind as Mirror, LockKind, ReplacementKind},
     tables::memc3,

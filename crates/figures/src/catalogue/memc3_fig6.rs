@@ -1,7 +1,7 @@
 //! MemC3, Figures 6 and 7: lookups and inserts of threads that share one table.
 
 use anyhow::Result;
-use glimmer_loadgen::store_alone::{
+use glimmer_microbench::store_alone::{
     Mode, Rig,
     mirror::{IndexKind, Kind as Mirror, LockKind, ReplacementKind},
     tables::memc3,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use anyhow::{Context, Result};
-use glimmer_loadgen::store_alone::{Rig, rig::Task, stream::Operation, tables::memc3_cache};
+use glimmer_microbench::store_alone::{Rig, rig::Task, stream::Operation, tables::memc3_cache};
 
 use super::memc3_table3::{CHAINING_CLOCK, CHAINING_LRU, CUCKOO_CLOCK, CUCKOO_LRU, MIRRORS, OURS};
 use crate::{

@@ -1,7 +1,7 @@
 //! MemC3, Table 3: items stored and miss ratio by cache size, for four kinds of cache.
 
 use anyhow::Result;
-use glimmer_loadgen::store_alone::{
+use glimmer_microbench::store_alone::{
     Rig,
     mirror::{IndexKind, Kind as Mirror, LockKind, ReplacementKind},
     rig::Task,

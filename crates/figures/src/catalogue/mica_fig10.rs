@@ -3,7 +3,7 @@
 use std::fmt;
 
 use anyhow::Result;
-use glimmer_loadgen::servers::Kind as Server;
+use glimmer_comparisons::servers::Kind as Server;
 
 use crate::{
     Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,

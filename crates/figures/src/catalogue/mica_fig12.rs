@@ -1,7 +1,7 @@
 //! MICA, Figure 12: local throughput of the key-value data structures, cache and store.
 
 use anyhow::Result;
-use glimmer_loadgen::store_alone::{Candidate, Mode, Ours};
+use glimmer_microbench::store_alone::{Candidate, Mode, Ours};
 
 use crate::{
     Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,

@@ -3,7 +3,8 @@
 use std::fmt;
 
 use anyhow::Result;
-use glimmer_loadgen::{servers::Kind as Server, store_alone::Mode};
+use glimmer_comparisons::servers::Kind as Server;
+use glimmer_microbench::store_alone::Mode;
 
 use crate::{
     Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,

@@ -4,7 +4,7 @@ use std::thread;
 
 use anyhow::Result;
 use glimmer_base::Seed;
-use glimmer_loadgen::machine;
+use glimmer_measure::machine;
 
 use crate::{
     Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,

@@ -3,10 +3,8 @@
 use std::fmt;
 
 use anyhow::Result;
-use glimmer_loadgen::{
-    load::{Pace, Plan},
-    servers::Kind as Server,
-};
+use glimmer_comparisons::servers::Kind as Server;
+use glimmer_loadgen::load::{Pace, Plan};
 
 use crate::{
     Data, Figure, Kind, Needs, Point, Run, Shape, Spec, latency_curve,

@@ -1,7 +1,7 @@
 //! Our tables beside one another and beside public ones: no figure of a paper, but what this project promises.
 
 use anyhow::Result;
-use glimmer_loadgen::store_alone::{Candidate, Mode, Ours, mirror, peers::Peer};
+use glimmer_microbench::store_alone::{Candidate, Mode, Ours, mirror, peers::Peer};
 
 use crate::{
     Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,

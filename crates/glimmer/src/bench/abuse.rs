@@ -4,12 +4,12 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::bail;
 use clap::{ValueEnum, builder::PossibleValue};
-use glimmer_loadgen::{
+use glimmer_comparisons::{
     abuse::{self, Options, SCENARIOS},
-    driver::Location,
-    notation,
     servers::Kind,
 };
+use glimmer_loadgen::driver::Address;
+use glimmer_notation::{self as notation, Location};
 
 use super::versus::Peer;
 use crate::vocabulary::{memory_mib, seconds};
@@ -113,7 +113,7 @@ impl ValueEnum for Wanted {
 impl Arguments {
     /// Runs the scenarios and prints the table.
     pub fn run(&self) -> anyhow::Result<()> {
-        let running = self.server.as_ref().map(Location::resolve).transpose()?;
+        let running = self.server.as_ref().map(Address::resolve).transpose()?;
         let options = Options {
             scenarios: self.scenarios(),
             every_case: self.all_cases,

@@ -3,12 +3,10 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use glimmer_loadgen::{
-    hit_ratio::{self, Options, replayed, trace::Workload},
-    notation,
-    servers::Kind as Served,
-    workload::trace::{BlockStorage, Trace},
-};
+use glimmer_comparisons::{replayed, servers::Kind as Served};
+use glimmer_loadgen::workload::trace::{BlockStorage, Trace};
+use glimmer_microbench::hit_ratio::{self, Options, trace::Workload};
+use glimmer_notation as notation;
 
 use super::{load::TraceFormat, versus::Peer};
 use crate::vocabulary::memory_mib;

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use glimmer_loadgen::itself::{self, Options};
+use glimmer_comparisons::itself::{self, Options};
 
 use crate::vocabulary::{connections, repetitions, seconds};
 

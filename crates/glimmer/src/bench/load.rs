@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use glimmer_loadgen::{
-    driver::Target,
+    driver::{Address, Target},
     load::{self, Arrivals, Idle, Pace, Pass, Plan, Requests, Summary, WarmUp, sweep},
-    notation,
-    report::Table,
     workload::{Mix, Ttl, Workload, trace::Trace},
 };
+use glimmer_measure::report::Table;
+use glimmer_notation as notation;
 use serde::Serialize;
 
 pub use arguments::{Arguments, TraceFormat};
@@ -41,7 +41,7 @@ impl Arguments {
     /// Drives the server and prints what was measured.
     pub fn run(&self) -> Result<()> {
         let target = Target {
-            address: self.server.location().resolve()?,
+            address: Address::resolve(&self.server.location())?,
             dialect: self.protocol.into(),
         };
         let plan = self.plan()?;

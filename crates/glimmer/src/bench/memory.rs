@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::ensure;
-use glimmer_loadgen::{
+use glimmer_comparisons::{
     footprint::{self, Options},
-    notation,
     servers::Kind,
 };
+use glimmer_notation as notation;
 
 use super::versus::{Peer, value_bytes};
 use crate::vocabulary::{count_u32, memory_mib};

@@ -2,10 +2,8 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use glimmer_loadgen::{
-    native::{self, Options},
-    notation,
-};
+use glimmer_comparisons::native::{self, Options};
+use glimmer_notation as notation;
 use glimmer_server::Direction;
 
 use crate::vocabulary::{connections, count, memory_mib, repetitions, seconds};

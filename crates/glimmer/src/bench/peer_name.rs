@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use clap::{ValueEnum, builder::PossibleValue};
-use glimmer_loadgen::store_alone::{Candidate, peers::Peer};
+use glimmer_microbench::store_alone::{Candidate, peers::Peer};
 
 /// One or several tables of others.
 #[derive(Clone, Copy, Debug, PartialEq)]

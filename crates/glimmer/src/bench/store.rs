@@ -4,8 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::ValueEnum;
 use glimmer_engine::Stages;
-use glimmer_loadgen::notation;
-use glimmer_loadgen::store_alone::{self, Candidate, HeapPages, Load, Mode, Options, Ours};
+use glimmer_microbench::store_alone::{self, Candidate, HeapPages, Load, Mode, Options, Ours};
+use glimmer_notation as notation;
 
 use super::peer_name::PeerName;
 use super::versus::Distribution;

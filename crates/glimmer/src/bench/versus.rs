@@ -4,12 +4,13 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::ensure;
 use clap::ValueEnum;
-use glimmer_loadgen::{
-    machine, notation,
-    popularity::Popularity,
+use glimmer_comparisons::{
     servers::Kind,
     versus::{self, Options, Scenario},
 };
+use glimmer_loadgen::workload::Popularity;
+use glimmer_measure::machine;
+use glimmer_notation as notation;
 
 use crate::{
     progress::Watch,
@@ -136,7 +137,7 @@ impl Distribution {
 
 /// A length of values on the command line.
 pub fn value_bytes(text: &str) -> Result<usize, String> {
-    use glimmer_loadgen::client::{VALUE_BYTES_MAX, VALUE_BYTES_MIN};
+    use glimmer_comparisons::client::{VALUE_BYTES_MAX, VALUE_BYTES_MIN};
     let range = VALUE_BYTES_MIN as u64..=VALUE_BYTES_MAX as u64;
     notation::within(notation::bytes, range)(text)
 }

@@ -1,6 +1,6 @@
 //! Values of flags as memcached writes them.
 
-use glimmer_loadgen::notation;
+use glimmer_notation as notation;
 use glimmer_server::memory_plan::memory_mib_max;
 use glimmer_server::{Mode, Protocol, TableKind};
 

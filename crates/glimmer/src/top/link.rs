@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use glimmer_loadgen::driver::Location;
+use glimmer_notation::Location;
 
 /// A server that is silent for so long is gone.
 const SILENCE_MAX: Duration = Duration::from_secs(5);

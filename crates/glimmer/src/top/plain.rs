@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-use glimmer_loadgen::notation::{memory, microseconds};
+use glimmer_notation::{memory, microseconds};
 
 use super::{
     text::{count, latency, percent},

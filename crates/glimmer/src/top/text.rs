@@ -1,6 +1,6 @@
 //! Numbers as they are shown.
 
-use glimmer_loadgen::notation::microseconds;
+use glimmer_notation::microseconds;
 
 use super::latency::Latency;
 

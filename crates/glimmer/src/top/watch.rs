@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::Result;
-use glimmer_loadgen::driver::Location;
+use glimmer_notation::Location;
 
 use super::{
     latency::{Latency, Probes},

@@ -1,12 +1,17 @@
 //! Where a server is, and what it speaks.
 
-use std::{fmt, net::SocketAddr, os::fd::AsFd, path::PathBuf};
+use std::{
+    fmt,
+    net::{SocketAddr, ToSocketAddrs},
+    path::PathBuf,
+};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use glimmer_notation::Location;
 use serde::{Serialize, Serializer};
 
-use super::datagrams::Sending;
-use super::{Binary, Datagrams, Link, Meta, Native, Protocol, Resp, Stream, Text, Way};
+use super::connect::{BURST_KEYS, burst_keys};
+use super::{Binary, Connect, Endpoint, Job, Meta, Native, Protocol, Resp, Text, Way};
 
 /// Where a server is, with its name looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +25,31 @@ pub enum Address {
     UdpTrains(SocketAddr),
     /// A Unix socket.
     Unix(PathBuf),
+}
+
+impl Address {
+    /// Looks up the name in a location.
+    ///
+    /// # Errors
+    /// A name that is unknown or has no address.
+    pub fn resolve(location: &Location) -> Result<Address> {
+        let (host, port) = match location {
+            Location::Tcp(host, port)
+            | Location::Udp(host, port)
+            | Location::UdpTrains(host, port) => (host.as_str(), *port),
+            Location::Unix(path) => return Ok(Address::Unix(path.clone())),
+        };
+        let mut found = (host, port)
+            .to_socket_addrs()
+            .with_context(|| format!("cannot look up {host}"))?;
+        let address = found.next();
+        let address = address.with_context(|| format!("{host} has no address"))?;
+        Ok(match location {
+            Location::Udp(..) => Address::Udp(address),
+            Location::UdpTrains(..) => Address::UdpTrains(address),
+            _ => Address::Tcp(address),
+        })
+    }
 }
 
 impl fmt::Display for Address {
@@ -99,15 +129,6 @@ pub struct Target {
     pub dialect: Dialect,
 }
 
-/// Something to do with connections, whatever they are made of.
-pub trait Job {
-    /// What comes of it.
-    type Output;
-
-    /// Does it.
-    fn run<L: Link + AsFd>(self, links: Vec<L>) -> Result<Self::Output>;
-}
-
 impl Dialect {
     /// Whether it is one of the native protocol's.
     pub fn is_native(self) -> bool {
@@ -125,20 +146,6 @@ impl Target {
         }
     }
 
-    /// Opens so many connections and does a job with them.
-    pub fn open<J: Job>(&self, connections: usize, job: J) -> Result<J::Output> {
-        match self.dialect {
-            Dialect::Text => self.open_as::<Text, J>(connections, job),
-            Dialect::Meta => self.open_as::<Meta, J>(connections, job),
-            Dialect::Binary => self.open_as::<Binary, J>(connections, job),
-            Dialect::Resp => self.open_as::<Resp, J>(connections, job),
-            Dialect::Native => self.open_native(connections, Way::Trains, job),
-            Dialect::NativePacked => self.open_native(connections, Way::Packed, job),
-            Dialect::NativePlain => self.open_native(connections, Way::Plain, job),
-            Dialect::NativeUndirected => self.open_native(connections, Way::Undirected, job),
-        }
-    }
-
     fn open_native<J: Job>(&self, connections: usize, way: Way, job: J) -> Result<J::Output> {
         let (Address::Tcp(address) | Address::Udp(address) | Address::UdpTrains(address)) =
             self.address
@@ -148,22 +155,50 @@ impl Target {
         let links = (0..connections).map(|_| Native::open(address, way));
         job.run(links.collect::<Result<Vec<_>>>()?)
     }
+}
 
-    fn open_as<P: Protocol, J: Job>(&self, connections: usize, job: J) -> Result<J::Output> {
-        fn all<L>(count: usize, open: impl Fn() -> Result<L>) -> Result<Vec<L>> {
-            (0..count).map(|_| open()).collect()
+impl Connect for Target {
+    fn open<J: Job>(&self, connections: usize, job: J) -> Result<J::Output> {
+        fn open<P: Protocol, J: Job>(address: &Address, count: usize, job: J) -> Result<J::Output> {
+            Endpoint::<P>::new(address.clone()).open(count, job)
         }
-        match &self.address {
-            Address::Tcp(address) => job.run(all(connections, || Stream::<P>::tcp(*address))?),
-            Address::Unix(path) => job.run(all(connections, || Stream::<P>::unix(path))?),
-            Address::Udp(address) => {
-                let open = || Datagrams::<P>::open(*address, Sending::Plain);
-                job.run(all(connections, open)?)
-            }
-            Address::UdpTrains(address) => {
-                let open = || Datagrams::<P>::open(*address, Sending::Trains);
-                job.run(all(connections, open)?)
-            }
+        let address = &self.address;
+        match self.dialect {
+            Dialect::Text => open::<Text, J>(address, connections, job),
+            Dialect::Meta => open::<Meta, J>(address, connections, job),
+            Dialect::Binary => open::<Binary, J>(address, connections, job),
+            Dialect::Resp => open::<Resp, J>(address, connections, job),
+            Dialect::Native => self.open_native(connections, Way::Trains, job),
+            Dialect::NativePacked => self.open_native(connections, Way::Packed, job),
+            Dialect::NativePlain => self.open_native(connections, Way::Plain, job),
+            Dialect::NativeUndirected => self.open_native(connections, Way::Undirected, job),
         }
+    }
+
+    fn burst_keys(&self) -> u32 {
+        match self.dialect.is_native() {
+            true => BURST_KEYS,
+            false => burst_keys(&self.address),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_looked_up_when_they_are_needed() {
+        let resolve = |text: &str| Address::resolve(&text.parse().unwrap());
+        let address = resolve("udp:127.0.0.1:5").unwrap();
+        assert_eq!(address, Address::Udp("127.0.0.1:5".parse().unwrap()));
+        let address = resolve("udp-trains:127.0.0.1:5").unwrap();
+        assert_eq!(address, Address::UdpTrains("127.0.0.1:5".parse().unwrap()));
+        assert_eq!(resolve("unix:/a").unwrap(), Address::Unix("/a".into()));
+        let error = resolve("no-such-host.invalid:1").unwrap_err();
+        assert!(
+            error.to_string().contains("no-such-host.invalid"),
+            "{error:#}"
+        );
     }
 }

@@ -5,9 +5,9 @@
 
 mod address;
 mod binary;
+mod connect;
 mod datagrams;
 mod digits;
-mod location;
 mod meta;
 mod native;
 mod pending;
@@ -18,10 +18,10 @@ mod text;
 
 use anyhow::Result;
 
-pub use address::{Address, Dialect, Job, Target};
+pub use address::{Address, Dialect, Target};
 pub use binary::Binary;
+pub use connect::{Connect, Endpoint, Job};
 pub use datagrams::Datagrams;
-pub use location::{Location, PORT_DEFAULT};
 pub use meta::Meta;
 pub use native::{Native, Way};
 pub use poll::Poll;

@@ -6,16 +6,12 @@ use anyhow::Result;
 
 use super::{Counted, Drive, Kernel, Recorder, Tally, Window, closed, record::Glance};
 use crate::{
-    driver::{Address, Job, Link, Target},
+    driver::{Connect, Job, Link},
     workload::{Ask, Key, Source, Verb, Workload},
 };
 
 /// Connections of a loading client: enough to keep one server thread busy.
 const CONNECTIONS: usize = 8;
-/// Keys under way on each.
-const BURST: u32 = 64;
-/// A datagram's worth of keys: what is read at a time over UDP has to fit one.
-const BURST_UDP: u32 = 16;
 /// A lost datagram is given up after so many nanoseconds.
 const REPLY_NS_MAX: u64 = 1_000_000_000;
 
@@ -88,16 +84,13 @@ impl Job for Run<'_> {
 /// Goes once through the keys `numbers` of a workload in order and returns what it counted. `progress` is told now and then how many keys have been sent.
 /// An item that the server refuses is counted and not sent again.
 pub fn pass(
-    target: &Target,
+    target: &impl Connect,
     workload: &Workload,
     pass: Pass,
     numbers: std::ops::Range<u64>,
     progress: &mut dyn FnMut(u64),
 ) -> Result<Tally> {
-    let burst = match target.address {
-        Address::Udp(_) | Address::UdpTrains(_) if !target.dialect.is_native() => BURST_UDP,
-        _ => BURST,
-    };
+    let burst = target.burst_keys();
     let (keys_per_get, in_flight) = match pass {
         Pass::Write => (1, burst),
         Pass::Read => (burst, 1),

@@ -12,7 +12,8 @@ use anyhow::Result;
 use hdrhistogram::Histogram;
 
 use super::Tally;
-use crate::{driver::Reply, machine, workload::Verb};
+use crate::{driver::Reply, workload::Verb};
+use glimmer_measure::machine;
 
 /// Latencies above this are counted as this: 100 seconds.
 const LATENCY_NS_MAX: u64 = 100_000_000_000;

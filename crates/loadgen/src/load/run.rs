@@ -21,10 +21,10 @@ use super::{
     warming::{SAMPLE, Warming},
 };
 use crate::{
-    driver::{Job, Link, Target},
-    machine,
+    driver::{Connect, Job, Link},
     workload::{Drawn, Source, trace::Replay},
 };
+use glimmer_measure::machine;
 
 /// How soon after its threads are ready a measurement begins.
 const MOMENT: Duration = Duration::from_millis(10);
@@ -143,7 +143,7 @@ impl Job for Thread<'_> {
 
 /// Measures a server. `server_cpu` says how much CPU time it has used so far, if somebody can tell; `progress` is told what happens.
 pub fn run(
-    target: &Target,
+    target: &impl Connect,
     plan: &Plan,
     server_cpu: Option<ServerCpu<'_>>,
     progress: &mut dyn FnMut(Progress<'_>),

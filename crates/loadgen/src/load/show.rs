@@ -3,10 +3,8 @@
 use std::fmt;
 
 use super::{Latency, Summary};
-use crate::{
-    notation::{microseconds, per_second},
-    report::Table,
-};
+use glimmer_measure::report::Table;
+use glimmer_notation::{microseconds, per_second};
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Widest line of bars.

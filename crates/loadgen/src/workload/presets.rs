@@ -1,7 +1,7 @@
 //! Workloads with names: data sets of the papers, Facebook's ETC pool as Minos models it, and YCSB's core workloads.
 
 use super::{Law, Mix, Sizes, Workload};
-use crate::notation;
+use glimmer_notation as notation;
 
 /// Names that [`Workload::preset`] knows, each with a line of explanation.
 pub const PRESETS: [(&str, &str); 9] = [

@@ -2,7 +2,7 @@
 
 use std::{fmt, fs, path::Path, str::FromStr, sync::Arc};
 
-use crate::notation;
+use glimmer_notation as notation;
 
 /// Longest value in bytes that the load generator writes.
 pub const VALUE_BYTES_MAX: u32 = 64 << 20;

@@ -6,9 +6,9 @@ use clap::{ArgGroup, ValueEnum};
 use glimmer_loadgen::{
     driver::Dialect,
     load::sweep::Slo,
-    notation,
     workload::{Law, Sizes, Ttl, trace::Format},
 };
+use glimmer_notation as notation;
 
 use crate::vocabulary::{self, ServerAddress, above_zero};
 

@@ -5,7 +5,8 @@ use std::{
     time::Duration,
 };
 
-use glimmer_loadgen::{load::Progress, notation};
+use glimmer_loadgen::load::Progress;
+use glimmer_notation as notation;
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Somebody watches.

@@ -1,6 +1,6 @@
 //! The panels. Each is handed a place with a frame, and drops what does not fit into it.
 
-use glimmer_loadgen::notation::memory;
+use glimmer_notation::memory;
 use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},

@@ -1,0 +1,184 @@
+//! What the load generator itself can do: how fast it draws keys, and how fast one of its threads drives a server that only answers.
+
+use std::{
+    fmt,
+    hint::black_box,
+    time::{Duration, Instant},
+};
+
+use anyhow::Result;
+use rand::{SeedableRng, rngs::SmallRng};
+use serde::Serialize;
+
+use crate::{
+    client::closed::{Burst, Plan},
+    trivial::Trivial,
+};
+use glimmer_loadgen::workload::{Law, Popularity};
+use glimmer_measure::{
+    machine::{self, CLIENT_CORE, SERVER_CORE},
+    report::Table,
+    stats::Spread,
+};
+use glimmer_notation::per_second;
+
+/// Draws between two looks at the clock.
+const BLOCK: u64 = 1 << 16;
+/// Keys that are drawn from.
+const KEYS: u64 = 100_000_000;
+const LAWS: [Law; 5] = [
+    Law::Uniform,
+    Law::Zipf { exponent: 0.5 },
+    Law::Zipf { exponent: 0.99 },
+    Law::Zipf { exponent: 1.0 },
+    Law::Zipf { exponent: 1.2 },
+];
+/// Requests in flight on each of the connections.
+const PIPELINES: [u32; 4] = [1, 32, 128, 512];
+
+/// What to measure, and for how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Length of one repetition.
+    pub measured: Duration,
+    /// Repetitions.
+    pub repeat: usize,
+    /// Connections.
+    pub connections: usize,
+    /// Bytes of a value.
+    pub value_bytes: usize,
+}
+
+#[derive(Debug, Serialize)]
+struct Row {
+    what: String,
+    per_s: Vec<f64>,
+    client_busy: Vec<f64>,
+}
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    draws: Vec<Row>,
+    requests: Vec<Row>,
+}
+
+/// Measures the load generator. `progress` is told in a line what happens.
+pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
+    let cores = machine::cores();
+    let core = |wanted: usize| Some(wanted.min(cores - 1));
+    let mut draws = Vec::new();
+    for law in LAWS {
+        progress(&format!("drawing keys, {law}"));
+        let rate = |_| machine::on_core(core(CLIENT_CORE), || draws_per_s(law, options.measured));
+        let per_s = (0..options.repeat).map(rate).collect::<Result<_, _>>()?;
+        draws.push(Row {
+            what: format!("{law}, {KEYS} keys"),
+            per_s,
+            client_busy: Vec::new(),
+        });
+    }
+    let server = Trivial::start(options.value_bytes, core(SERVER_CORE), None)?;
+    let mut requests = Vec::new();
+    for in_flight in PIPELINES {
+        progress(&format!(
+            "{in_flight} requests in flight on each of {} connections",
+            options.connections
+        ));
+        let mut row = Row {
+            what: format!("pipeline {in_flight}"),
+            per_s: Vec::new(),
+            client_busy: Vec::new(),
+        };
+        for repetition in 0..options.repeat {
+            let plan = Plan {
+                connections: options.connections,
+                burst: Burst::Single {
+                    requests: in_flight,
+                    get_share: 0.95,
+                },
+                popularity: Popularity::zipf(1_000_000, 0.99),
+                warm_up: options.measured / 4,
+                measured: options.measured,
+                seed: repetition as u64,
+            };
+            let outcome = machine::on_core(core(CLIENT_CORE), || server.closed(&plan))??;
+            row.per_s.push(outcome.operations_per_s());
+            row.client_busy.push(outcome.client_busy());
+        }
+        requests.push(row);
+    }
+    Ok(Report { draws, requests })
+}
+
+fn draws_per_s(law: Law, measured: Duration) -> f64 {
+    let mut sampler = Popularity::new(law, KEYS).sampler();
+    let mut rng = SmallRng::seed_from_u64(1);
+    let begin = Instant::now();
+    let (mut draws, mut sum) = (0u64, 0u64);
+    while begin.elapsed() < measured {
+        (0..BLOCK).for_each(|_| sum = sum.wrapping_add(sampler.draw(&mut rng)));
+        draws += BLOCK;
+    }
+    black_box(sum);
+    draws as f64 / begin.elapsed().as_secs_f64()
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rate = |row: &Row| {
+            let Spread { median, min, max } = Spread::of(&row.per_s);
+            format!(
+                "{} ({}..{})",
+                per_second(median),
+                per_second(min),
+                per_second(max)
+            )
+        };
+        let mut draws = Table::new(["keys drawn by one core", "rate"]);
+        self.draws
+            .iter()
+            .for_each(|row| draws.row([row.what.clone(), rate(row)]));
+        writeln!(out, "{draws}")?;
+        let mut requests = Table::new([
+            "one client core, a server without a store",
+            "requests",
+            "client busy",
+        ]);
+        for row in &self.requests {
+            let busy = Spread::of(&row.client_busy).median * 100.0;
+            requests.row([row.what.clone(), rate(row), format!("{busy:.0}%")]);
+        }
+        write!(out, "{requests}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::enough::enough;
+
+    #[test]
+    fn every_path_is_gone_through() {
+        let measure = |measured| {
+            let options = Options {
+                measured,
+                repeat: 1,
+                connections: 4,
+                value_bytes: 64,
+            };
+            run(&options, &|_| {}).unwrap()
+        };
+        let has_all = |report: &Report| {
+            let rows = report.draws.iter().chain(&report.requests);
+            rows.flat_map(|row| &row.per_s).all(|&rate| rate > 0.0)
+        };
+        let report = enough(Duration::from_millis(30), measure, has_all);
+        assert!(has_all(&report), "{report:?}");
+        assert_eq!(
+            (report.draws.len(), report.requests.len()),
+            (LAWS.len(), PIPELINES.len())
+        );
+        assert!(report.to_string().contains("pipeline 512"));
+    }
+}

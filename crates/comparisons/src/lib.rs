@@ -1,0 +1,18 @@
+//! Floor 4: whole servers, side by side. A comparison starts the servers ([`servers`]), drives them
+//! in turn with the load generator, and prints ratios: throughput and latency ([`versus`]), the
+//! native protocol ([`native`]), memory ([`footprint`]), hit ratios of a recorded trace
+//! ([`replayed`]), and behaviour towards clients that misbehave ([`abuse`]).
+
+pub mod abuse;
+pub mod client;
+pub mod echo;
+#[cfg(test)]
+#[path = "../tests/support/enough.rs"]
+mod enough;
+pub mod footprint;
+pub mod itself;
+pub mod native;
+pub mod replayed;
+pub mod servers;
+pub mod trivial;
+pub mod versus;

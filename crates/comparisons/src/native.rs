@@ -1,0 +1,383 @@
+//! The native protocol against what the machine can do, in one run: one server core, one client core, and beside every repetition the echo of the same
+//! datagrams without any server behind it.
+
+use std::{
+    fmt,
+    net::{Ipv4Addr, SocketAddr, UdpSocket},
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use glimmer_transport::udp::TRAIN_DATAGRAMS_MAX;
+use serde::Serialize;
+
+use crate::{
+    echo::{self, Way},
+    servers::{Kind, Launch, Server},
+};
+use glimmer_loadgen::{
+    driver::{Address, Dialect, Target},
+    load::{self, Pace, Pass, Plan, Requests, WarmUp},
+    workload::{Law, Mix, Workload},
+};
+use glimmer_measure::{
+    machine::{self, CLIENT_CORE, SERVER_CORE},
+    report::Table,
+    stats::Spread,
+};
+
+/// Bytes of a datagram with a read, its key left out: headers of 32 and 16 bytes. The echo's datagrams are as long as such a one with its key.
+const HEADS_BYTES: usize = 32 + 16;
+/// The server's `-m` in MiB, unless it is told or the items are large.
+const MEMORY_MIB: usize = 1024;
+/// Bytes that an item takes at most beside its key and value, its share of the index included.
+const ITEM_BYTES: usize = 64;
+/// Lengths of the trains that are echoed: as the kernel's segmentation offload is usually measured, and as long as it allows, which is how long the
+/// client's are where enough requests are ready.
+const TRAINS: [usize; 2] = [32, TRAIN_DATAGRAMS_MAX];
+/// Redis's requests under way on each of its connections, and the connections.
+const REDIS_PIPELINE: u32 = 32;
+const REDIS_CONNECTIONS: usize = 50;
+const WARM_UP: Duration = Duration::from_millis(300);
+
+/// What to measure, and for how long.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The workload's name: tiny, small or large.
+    pub workload: String,
+    /// Keys stored before measuring.
+    pub keys: u64,
+    /// Shares of reads, each measured by itself.
+    pub gets: Vec<f64>,
+    /// Sockets of the client.
+    pub connections: usize,
+    /// Requests under way on each of them.
+    pub in_flight: u32,
+    /// Length of one repetition.
+    pub measured: Duration,
+    /// Repetitions.
+    pub repeat: usize,
+    /// The server's `-m`; none: enough for every key, and half as much again.
+    pub memory_mib: Option<usize>,
+    /// More arguments for the server.
+    pub arguments: Vec<String>,
+    /// Whether Redis takes part.
+    pub with_redis: bool,
+    /// The server's workers, each on a core of its own as far as there are cores.
+    pub threads: usize,
+    /// Whether the server directs requests to their owners, too: then they are also sent to every port in turn, for comparison.
+    pub server_directs: bool,
+}
+
+/// One way to load the server.
+#[derive(Debug, Serialize)]
+struct Row {
+    name: String,
+    per_s: Vec<f64>,
+    /// Of all requests, those without an answer.
+    lost: f64,
+    /// Of the keys read, those that the server had.
+    found: f64,
+    p50_us: f64,
+    p99_us: f64,
+    /// CPU time of the server, per request.
+    server_ns: f64,
+}
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    workload: String,
+    keys: u64,
+    threads: usize,
+    connections: usize,
+    in_flight: u32,
+    seconds: f64,
+    repeat: usize,
+    echo_plain_per_s: Vec<f64>,
+    /// In trains of 32 datagrams, and of 64.
+    echo_trains_per_s: [Vec<f64>; TRAINS.len()],
+    rows: Vec<Row>,
+}
+
+/// A server under measurement, with what its clients do.
+struct Case<'a> {
+    name: String,
+    server: &'a Server,
+    target: Target,
+    workload: Workload,
+    connections: usize,
+    in_flight: u32,
+}
+
+/// Runs the measurement. `progress` is told in a line what happens.
+pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
+    Kind::all_are_there(options.with_redis.then_some(Kind::Redis))?;
+    let cores = machine::cores();
+    let core = |wanted: usize| wanted.min(cores - 1);
+    let (server_core, client_core) = (core(SERVER_CORE), core(CLIENT_CORE));
+    let native_port = free_port()?;
+    let preset = Workload::preset(&options.workload, Some(options.keys));
+    let preset = preset.map_err(|error| anyhow::anyhow!(error))?;
+    let memory_mib = options.memory_mib.unwrap_or_else(|| enough_mib(&preset));
+    let launch = |kind, threads, arguments: Vec<String>| Launch {
+        kind,
+        threads,
+        cores: (0..threads)
+            .map(|thread| core(SERVER_CORE + thread))
+            .collect(),
+        memory_mib,
+        value_bytes: 8,
+        udp: false,
+        arguments,
+    };
+    let mut arguments = vec!["--native-port".to_owned(), native_port.to_string()];
+    arguments.extend(options.arguments.iter().cloned());
+    if options.server_directs {
+        arguments.push("--native-direction=server".to_owned());
+    }
+    let glimmer = launch(Kind::Glimmer, options.threads, arguments).start()?;
+    let redis = match options.with_redis {
+        true => Some(launch(Kind::Redis, 1, Vec::new()).start()?),
+        false => None,
+    };
+    let native = |dialect| Target {
+        address: Address::Udp(SocketAddr::from((Ipv4Addr::LOCALHOST, native_port))),
+        dialect,
+    };
+    let workload = |law, gets| Workload {
+        law,
+        mix: Mix::reads(gets),
+        ..preset.clone()
+    };
+    let mut cases = Vec::new();
+    for &gets in &options.gets {
+        let percent = gets * 100.0;
+        for law in [Law::Uniform, Law::Zipf { exponent: 0.99 }] {
+            let mut dialects = vec![(Dialect::Native, "")];
+            if options.server_directs {
+                dialects.push((Dialect::NativeUndirected, ", directed by the server"));
+            }
+            for (dialect, how) in dialects {
+                cases.push(Case {
+                    name: format!("native, {percent:.0}% GET, {law}{how}"),
+                    server: &glimmer,
+                    target: native(dialect),
+                    workload: workload(law, gets),
+                    connections: options.connections,
+                    in_flight: options.in_flight,
+                });
+            }
+        }
+    }
+    let first = options.gets.first().copied().unwrap_or(1.0);
+    for (dialect, how) in [
+        (Dialect::NativePacked, "several requests in a datagram"),
+        (Dialect::NativePlain, "without segmentation"),
+    ] {
+        cases.push(Case {
+            name: format!("native, {:.0}% GET, uniform, {how}", first * 100.0),
+            server: &glimmer,
+            target: native(dialect),
+            workload: workload(Law::Uniform, first),
+            connections: options.connections,
+            in_flight: options.in_flight,
+        });
+    }
+    if let Some(redis) = &redis {
+        cases.push(Case {
+            name: format!("redis, {:.0}% GET, uniform, pipeline 32", first * 100.0),
+            server: redis,
+            target: redis.target(),
+            workload: workload(Law::Uniform, first),
+            connections: REDIS_CONNECTIONS,
+            in_flight: REDIS_PIPELINE,
+        });
+    }
+    let echo_bytes = HEADS_BYTES + preset.key_bytes;
+    // By protocols that lose nothing.
+    let mut filled: Vec<Target> = Vec::new();
+    for case in &cases {
+        let target = case.server.target();
+        if !filled.contains(&target) {
+            progress(&format!("storing {} keys for {}", options.keys, case.name));
+            let fill = || {
+                let numbers = 0..options.keys;
+                load::pass(&target, &case.workload, Pass::Write, numbers, &mut |_| {})
+            };
+            machine::on_core(Some(client_core), fill)??;
+            filled.push(target);
+        }
+    }
+
+    let mut report = Report {
+        workload: options.workload.clone(),
+        keys: options.keys,
+        threads: options.threads,
+        connections: options.connections,
+        in_flight: options.in_flight,
+        seconds: options.measured.as_secs_f64(),
+        repeat: options.repeat,
+        echo_plain_per_s: Vec::new(),
+        echo_trains_per_s: [const { Vec::new() }; TRAINS.len()],
+        rows: cases.iter().map(|case| Row::new(&case.name)).collect(),
+    };
+    for repetition in 0..options.repeat {
+        let pair = (Some(server_core), Some(client_core));
+        let in_flight = options.in_flight as usize;
+        let echo = |way| echo::datagrams_per_s(way, echo_bytes, in_flight, pair, options.measured);
+        report.echo_plain_per_s.push(echo(Way::Plain)?);
+        for (per_s, datagrams) in report.echo_trains_per_s.iter_mut().zip(TRAINS) {
+            per_s.push(echo(Way::Trains(datagrams))?);
+        }
+        for (case, row) in cases.iter().zip(&mut report.rows) {
+            let plan = Plan {
+                connections: case.connections,
+                cores: vec![client_core],
+                warm_up: WarmUp::Fixed(WARM_UP),
+                measured: Some(options.measured),
+                seed: repetition as u64 + 1,
+                ..Plan::new(
+                    Requests::Drawn(case.workload.clone()),
+                    Pace::Closed {
+                        in_flight: case.in_flight,
+                    },
+                )
+            };
+            let cpu = || case.server.cpu();
+            let outcome = load::run(&case.target, &plan, Some(&cpu), &mut |_| {})
+                .with_context(|| format!("measuring {}", case.name))?;
+            let rate = outcome.operations_per_s();
+            progress(&format!(
+                "{}: {:.2} M/s, repetition {} of {}",
+                case.name,
+                rate / 1e6,
+                repetition + 1,
+                options.repeat
+            ));
+            row.add(&outcome, options.repeat);
+        }
+    }
+    Ok(report)
+}
+
+/// MiB in which the workload's items have room, and half as many again.
+fn enough_mib(workload: &Workload) -> usize {
+    let item_bytes = workload.key_bytes + workload.sizes.max() as usize + ITEM_BYTES;
+    let items_mib = (workload.keys as usize * item_bytes) >> 20;
+    MEMORY_MIB.max(items_mib + items_mib / 2)
+}
+
+/// A UDP port that nobody has bound.
+pub fn free_port() -> Result<u16> {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).context("a UDP port")?;
+    Ok(socket.local_addr()?.port())
+}
+
+impl Row {
+    fn new(name: &str) -> Row {
+        Row {
+            name: name.to_owned(),
+            per_s: Vec::new(),
+            lost: 0.0,
+            found: 0.0,
+            p50_us: 0.0,
+            p99_us: 0.0,
+            server_ns: 0.0,
+        }
+    }
+
+    /// Adds one of `repeat` repetitions.
+    fn add(&mut self, outcome: &load::Outcome, repeat: usize) {
+        let latency = load::Latency::of(&outcome.latency_ns());
+        let share = 1.0 / repeat as f64;
+        self.per_s.push(outcome.operations_per_s());
+        let all = (outcome.tally.operations() + outcome.tally.lost).max(1) as f64;
+        self.found += outcome.tally.hit_ratio() * share;
+        self.lost += outcome.tally.lost as f64 / all * share;
+        self.p50_us += latency.p50_us * share;
+        self.p99_us += latency.p99_us * share;
+        self.server_ns += outcome.server_ns_per_operation() * share;
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(
+            out,
+            "{} items, {} keys; {} server worker{} and one client core, {} sockets with {} requests under way each;",
+            self.workload,
+            self.keys,
+            self.threads,
+            if self.threads == 1 { "" } else { "s" },
+            self.connections,
+            self.in_flight
+        )?;
+        writeln!(
+            out,
+            "median (min..max) of {} repetitions of {} s.\n",
+            self.repeat, self.seconds
+        )?;
+        let echoes = [
+            &self.echo_trains_per_s[0],
+            &self.echo_trains_per_s[1],
+            &self.echo_plain_per_s,
+        ];
+        let mut table = Table::new([
+            "what",
+            "M/s",
+            "of echo, 32 a train",
+            "of echo, 64 a train",
+            "of plain echo",
+            "lost",
+            "found",
+            "p50 µs",
+            "p99 µs",
+            "server ns",
+        ]);
+        let millions = |per_s: &[f64]| {
+            let scaled: Vec<f64> = per_s.iter().map(|rate| rate / 1e6).collect();
+            Spread::of(&scaled).text(2)
+        };
+        let ratios = |per_s: &[f64]| echoes.map(|echo| Spread::of_ratios(per_s, echo).text(2));
+        for (name, per_s) in [
+            "UDP echo, 32 a train",
+            "UDP echo, 64 a train",
+            "UDP echo, plain",
+        ]
+        .into_iter()
+        .zip(echoes)
+        {
+            let [of_32, of_64, of_plain] = ratios(per_s);
+            let none = String::new;
+            table.row([
+                name.to_owned(),
+                millions(per_s),
+                of_32,
+                of_64,
+                of_plain,
+                none(),
+                none(),
+                none(),
+                none(),
+                none(),
+            ]);
+        }
+        for row in &self.rows {
+            let [of_32, of_64, of_plain] = ratios(&row.per_s);
+            table.row([
+                row.name.clone(),
+                millions(&row.per_s),
+                of_32,
+                of_64,
+                of_plain,
+                format!("{:.3}%", row.lost * 100.0),
+                format!("{:.1}%", row.found * 100.0),
+                format!("{:.0}", row.p50_us),
+                format!("{:.0}", row.p99_us),
+                format!("{:.0}", row.server_ns),
+            ]);
+        }
+        write!(out, "{table}")
+    }
+}

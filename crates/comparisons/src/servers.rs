@@ -1,0 +1,341 @@
+//! Servers as child processes: ours and the ones it is compared with, started from what is installed, bound to cores, and ended with us.
+
+mod workers;
+
+use std::{
+    ffi::OsStr,
+    fs::File,
+    io::{Read, Seek},
+    net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    os::unix::process::CommandExt,
+    process::{Child, Command, Stdio},
+    sync::atomic::{AtomicU16, Ordering},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, Result, bail};
+use rustix::{
+    fs::{MemfdFlags, memfd_create},
+    process::{Pid, Signal, geteuid, kill_process, set_parent_process_death_signal},
+};
+
+use crate::client::{self, closed, open};
+use glimmer_loadgen::{
+    driver::{Address, Dialect, Target},
+    load::{self, Pass, Tally},
+};
+use glimmer_measure::machine;
+
+pub use workers::Worker;
+
+/// Ports that the measured servers listen on.
+const PORTS: std::ops::Range<u16> = 21300..21400;
+const START_MAX: Duration = Duration::from_secs(20);
+const STOP_MAX: Duration = Duration::from_secs(5);
+const CONNECTIONS_MAX: &str = "1024";
+
+/// A server that can be measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Ours: this very executable.
+    Glimmer,
+    /// The original.
+    Memcached,
+    /// Redis, as a cache: nothing is saved.
+    Redis,
+    /// Valkey, which takes Redis's arguments.
+    Valkey,
+}
+
+impl Kind {
+    /// The name on the command line and in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Glimmer => "glimmer",
+            Kind::Memcached => "memcached",
+            Kind::Redis => "redis",
+            Kind::Valkey => "valkey",
+        }
+    }
+
+    /// What its clients speak here.
+    pub fn dialect(self) -> Dialect {
+        match self {
+            Kind::Glimmer | Kind::Memcached => Dialect::Text,
+            Kind::Redis | Kind::Valkey => Dialect::Resp,
+        }
+    }
+
+    /// Its executable, for those that have one of their own.
+    fn program(self) -> Result<std::path::PathBuf> {
+        Ok(match self {
+            Kind::Glimmer => std::env::current_exe()?,
+            Kind::Memcached => "memcached".into(),
+            Kind::Redis => "redis-server".into(),
+            Kind::Valkey => "valkey-server".into(),
+        })
+    }
+
+    /// What to say where it cannot be started.
+    fn missing(self) -> &'static str {
+        match self {
+            Kind::Glimmer => "this executable cannot be run again",
+            Kind::Memcached => "memcached is missing: apt-get install memcached",
+            Kind::Redis => "redis-server is missing: apt-get install redis-server",
+            Kind::Valkey => {
+                "valkey-server is missing: apt-get install valkey-server (Debian 13 and newer)"
+            }
+        }
+    }
+
+    /// Fails with the way to install it if one of these is missing, so that nothing is measured in vain before.
+    pub fn all_are_there(kinds: impl IntoIterator<Item = Kind>) -> Result<()> {
+        kinds
+            .into_iter()
+            .try_for_each(|kind| kind.version().map(drop))
+    }
+
+    /// How the first line of its version command reads, or how to install it.
+    pub fn version(self) -> Result<String> {
+        let program = self.program()?;
+        let flag = match self {
+            Kind::Memcached => "-V",
+            Kind::Glimmer | Kind::Redis | Kind::Valkey => "--version",
+        };
+        let output = Command::new(&program).arg(flag).output();
+        let output = output.with_context(|| self.missing())?;
+        Ok(String::from_utf8_lossy(&output.stdout)
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned())
+    }
+}
+
+/// How to start a server.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    /// Which.
+    pub kind: Kind,
+    /// Its worker threads (Redis has one).
+    pub threads: usize,
+    /// Cores it may use.
+    pub cores: Vec<usize>,
+    /// Its `-m`, in MiB (Redis has no limit unless told).
+    pub memory_mib: usize,
+    /// Length of the values that its clients write, in bytes.
+    pub value_bytes: usize,
+    /// Whether it is to serve UDP, on the port of TCP, if it can.
+    pub udp: bool,
+    /// More arguments.
+    pub arguments: Vec<String>,
+}
+
+/// A running server; it ends when this is dropped, and when this process ends in whatever way.
+pub struct Server {
+    child: Child,
+    kind: Kind,
+    address: SocketAddr,
+    value_bytes: usize,
+    /// What it has written to its standard error.
+    said: File,
+}
+
+impl Launch {
+    /// Starts the server and waits until it accepts connections.
+    pub fn start(&self) -> Result<Server> {
+        let name = self.kind.name();
+        let port = free_port()?;
+        let mut command = self.command(port)?;
+        let cores = self.cores.clone();
+        let start = move || {
+            // So that no server outlives a benchmark that is interrupted or killed.
+            set_parent_process_death_signal(Some(Signal::KILL))?;
+            machine::pin(cores.iter().copied())
+        };
+        // SAFETY: between fork and exec it makes two system calls and does not allocate.
+        unsafe { command.pre_exec(start) };
+        let said = File::from(memfd_create("stderr", MemfdFlags::CLOEXEC)?);
+        command.stdin(Stdio::null()).stdout(Stdio::null());
+        command.stderr(said.try_clone()?);
+        let child = command
+            .spawn()
+            .with_context(|| format!("starting {name}"))?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let mut server = Server {
+            child,
+            kind: self.kind,
+            address,
+            value_bytes: self.value_bytes,
+            said,
+        };
+        let begin = Instant::now();
+        while TcpStream::connect(address).is_err() {
+            if let Some(status) = server.child.try_wait()? {
+                let arguments: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
+                bail!(
+                    "{name} did not start ({status}): {name} {}\n{}",
+                    arguments.join(" "),
+                    server.said()
+                );
+            }
+            if begin.elapsed() > START_MAX {
+                bail!("{name} accepts no connections on port {port}");
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(server)
+    }
+
+    fn command(&self, port: u16) -> Result<Command> {
+        let (port, threads) = (port.to_string(), self.threads.to_string());
+        let memory = self.memory_mib.to_string();
+        let udp_port = if self.udp { port.as_str() } else { "0" };
+        let mut command = Command::new(self.kind.program()?);
+        match self.kind {
+            Kind::Glimmer => {
+                command
+                    .arg("serve")
+                    .args(["-l", "127.0.0.1", "-p", &port, "-t", &threads]);
+                command.args(["-m", &memory, "-U", udp_port, "-c", CONNECTIONS_MAX]);
+            }
+            Kind::Memcached => {
+                command.args(["-l", "127.0.0.1", "-p", &port, "-t", &threads]);
+                command.args(["-m", &memory, "-U", udp_port, "-c", CONNECTIONS_MAX]);
+                if geteuid().is_root() {
+                    // Root wants to be asked for. Another user would be safer in the open, but a process that
+                    // changes its user is no longer told that its parent has ended.
+                    command.args(["-u", "root"]);
+                }
+            }
+            Kind::Redis | Kind::Valkey => {
+                command.args(["--bind", "127.0.0.1", "--port", &port, "--io-threads", "1"]);
+                command.args(["--save", "", "--appendonly", "no", "--loglevel", "warning"]);
+            }
+        }
+        command.args(&self.arguments);
+        Ok(command)
+    }
+}
+
+/// A port that nobody listens on. No port is handed out twice before all have been, so that servers which are started at the
+/// same time do not meet.
+fn free_port() -> Result<u16> {
+    static HANDED_OUT: AtomicU16 = AtomicU16::new(0);
+    let next = |_| {
+        let turn =
+            (std::process::id() as u16).wrapping_add(HANDED_OUT.fetch_add(1, Ordering::Relaxed));
+        PORTS.start + turn % PORTS.len() as u16
+    };
+    let free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    PORTS
+        .map(next)
+        .find(free)
+        .with_context(|| format!("no port is free in {PORTS:?}"))
+}
+
+impl Server {
+    /// Which server it is.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has written to its standard error.
+    fn said(&mut self) -> String {
+        let mut text = Vec::new();
+        // A complaint that cannot be read is no reason for another one.
+        let _ = self.said.rewind();
+        let _ = self.said.read_to_end(&mut text);
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
+    /// CPU time it has used so far.
+    pub fn cpu(&self) -> Result<Duration> {
+        Ok(machine::process_cpu(self.pid())?)
+    }
+
+    /// The server as clients see it.
+    pub fn target(&self) -> Target {
+        Target {
+            address: Address::Tcp(self.address),
+            dialect: self.kind.dialect(),
+        }
+    }
+
+    /// Goes once through a range of keys.
+    pub fn pass(
+        &self,
+        pass: Pass,
+        numbers: std::ops::Range<u32>,
+        mut progress: impl FnMut(u64),
+    ) -> Result<Tally> {
+        let items = client::items(u64::from(numbers.end).max(1), self.value_bytes);
+        let numbers = u64::from(numbers.start)..u64::from(numbers.end);
+        load::pass(&self.target(), &items, pass, numbers, &mut progress)
+            .with_context(|| format!("loading {}", self.kind.name()))
+    }
+
+    /// Carries a plan out.
+    pub fn drive(&self, plan: &load::Plan) -> Result<load::Outcome> {
+        self.drive_at(&self.target(), plan)
+    }
+
+    /// The same at another of its addresses, or in another dialect.
+    pub fn drive_at(&self, target: &Target, plan: &load::Plan) -> Result<load::Outcome> {
+        load::run(target, plan, Some(&|| self.cpu()), &mut |_| {})
+            .with_context(|| format!("measuring {}", self.kind.name()))
+    }
+
+    /// The same over UDP, if it was started with it, in trains or in plain datagrams.
+    pub fn udp_target(&self, in_trains: bool) -> Target {
+        Target {
+            address: match in_trains {
+                true => Address::UdpTrains(self.address),
+                false => Address::Udp(self.address),
+            },
+            ..self.target()
+        }
+    }
+
+    /// Drives it as fast as it answers.
+    pub fn closed(&self, plan: &closed::Plan) -> Result<closed::Outcome> {
+        self.closed_at(&self.target(), plan)
+    }
+
+    /// The same in another way than its clients usually do.
+    pub fn closed_at(&self, target: &Target, plan: &closed::Plan) -> Result<closed::Outcome> {
+        self.drive_at(target, &plan.with_values(self.value_bytes))
+    }
+
+    /// Drives it at a fixed rate.
+    pub fn open(&self, plan: &open::Plan) -> Result<open::Latencies> {
+        Ok(self.drive(&plan.with_values(self.value_bytes))?.into())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Nobody has told it to end: what it said is why a measurement went wrong.
+        if let Ok(Some(status)) = self.child.try_wait() {
+            eprintln!("{} has ended ({status}): {}", self.kind.name(), self.said());
+            return;
+        }
+        if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
+            let _ = kill_process(pid, Signal::TERM);
+        }
+        let begin = Instant::now();
+        while begin.elapsed() < STOP_MAX {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

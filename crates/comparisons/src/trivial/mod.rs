@@ -1,0 +1,151 @@
+//! A server without a store: it answers every read with the value that belongs to the key, computed. What a client measures against it is the
+//! ceiling that loopback and the client itself set for any server.
+
+mod answers;
+mod datagrams;
+mod streams;
+
+use std::{
+    net::{Ipv4Addr, TcpListener},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    thread::JoinHandle,
+    time::Duration,
+};
+
+use anyhow::{Context, Result};
+use glimmer_transport::udp::Socket;
+
+use crate::client::closed;
+use answers::Answers;
+use datagrams::Datagrams;
+use glimmer_loadgen::{
+    driver::{Address, Dialect, Target},
+    load::{self, Outcome},
+};
+use glimmer_measure::machine;
+use streams::Streams;
+
+/// A running trivial server: one thread, ended when this is dropped.
+pub struct Trivial {
+    target: Target,
+    value_bytes: usize,
+    life: Arc<Life>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Whether the server goes on, and what it has cost.
+#[derive(Debug, Default)]
+struct Life {
+    ended: AtomicBool,
+    cpu_ns: AtomicU64,
+}
+
+impl Life {
+    fn goes_on(&self) -> bool {
+        !self.ended.load(Ordering::Relaxed)
+    }
+
+    /// Called by the server's thread.
+    fn note_cpu(&self) {
+        let cpu_ns = machine::thread_cpu().as_nanos() as u64;
+        self.cpu_ns.store(cpu_ns, Ordering::Relaxed);
+    }
+}
+
+/// A server that regularly does nothing, to try an open loop on.
+#[derive(Clone, Copy, Debug)]
+pub struct Stall {
+    /// From the beginning of one stall to the next.
+    pub every: Duration,
+    /// How long it lasts.
+    pub lasts: Duration,
+}
+
+impl Trivial {
+    /// Serves memcached's `get` of any number of our keys, with values of `value_bytes`, and `set`, over TCP, on a core or on any. After every
+    /// `stall.every` it does nothing for `stall.lasts`, if given.
+    pub fn start(value_bytes: usize, core: Option<usize>, stall: Option<Stall>) -> Result<Trivial> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("binding a port")?;
+        let address = Address::Tcp(listener.local_addr()?);
+        Trivial::run(address, value_bytes, core, move |answers, life| {
+            let streams = Streams {
+                listener,
+                answers,
+                stall,
+                life,
+            };
+            streams.serve()
+        })
+    }
+
+    /// The same over UDP, with memcached's frames; replies are one datagram.
+    pub fn start_udp(value_bytes: usize, core: Option<usize>, in_trains: bool) -> Result<Trivial> {
+        let socket = Socket::bind((Ipv4Addr::LOCALHOST, 0).into()).context("binding a port")?;
+        let address = match in_trains {
+            true => Address::UdpTrains(socket.address()?),
+            false => Address::Udp(socket.address()?),
+        };
+        Trivial::run(address, value_bytes, core, move |answers, life| {
+            let datagrams = Datagrams {
+                socket,
+                answers,
+                life,
+            };
+            datagrams.serve()
+        })
+    }
+
+    fn run(
+        address: Address,
+        value_bytes: usize,
+        core: Option<usize>,
+        serve: impl FnOnce(Answers, Arc<Life>) -> Result<()> + Send + 'static,
+    ) -> Result<Trivial> {
+        let life = Arc::<Life>::default();
+        let (answers, its_life) = (Answers { value_bytes }, life.clone());
+        let thread = std::thread::spawn(move || {
+            if let Some(core) = core {
+                machine::pin([core]).expect("a core that this process may use");
+            }
+            serve(answers, its_life).expect("loopback works");
+        });
+        Ok(Trivial {
+            target: Target {
+                address,
+                dialect: Dialect::Text,
+            },
+            value_bytes,
+            life,
+            thread: Some(thread),
+        })
+    }
+
+    /// The server as clients see it.
+    pub fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Drives it as fast as it answers.
+    pub fn closed(&self, plan: &closed::Plan) -> Result<Outcome> {
+        let cpu = || Ok(self.cpu());
+        let plan = plan.with_values(self.value_bytes);
+        load::run(&self.target, &plan, Some(&cpu), &mut |_| {})
+    }
+
+    /// CPU time that its thread has used, as of its last burst.
+    pub fn cpu(&self) -> Duration {
+        Duration::from_nanos(self.life.cpu_ns.load(Ordering::Relaxed))
+    }
+}
+
+impl Drop for Trivial {
+    fn drop(&mut self) {
+        self.life.ended.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

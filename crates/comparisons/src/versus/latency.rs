@@ -1,0 +1,173 @@
+//! Latency at a rate that memcached can bear, open loop.
+
+use std::fmt;
+
+use anyhow::{Context, Result};
+use hdrhistogram::Histogram;
+use serde::Serialize;
+
+use super::{Bench, GET_SHARE, Scenario, WARM_UP, throughput};
+use crate::{
+    client::{
+        closed::{self, Burst},
+        open::{Idle, Plan, histogram},
+    },
+    servers::Kind,
+};
+use glimmer_measure::{
+    machine::{self, CLIENT_CORE},
+    report::Table,
+    stats::Spread,
+};
+use glimmer_notation::{microseconds, per_second};
+
+/// Part of memcached's own maximum at which latencies are compared.
+const PART_OF_MAXIMUM: f64 = 0.7;
+const BURST: Burst = Burst::Single {
+    requests: 1,
+    get_share: GET_SHARE,
+};
+/// Quantiles shown.
+const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
+
+/// One server's repetitions.
+#[derive(Debug, Serialize)]
+struct Row {
+    server: String,
+    /// For every quantile shown, its repetitions in microseconds.
+    latency_us: [Vec<f64>; 3],
+    /// Of all repetitions together, in microseconds.
+    latency_p99_all_us: f64,
+    server_ns_per_operation: Vec<f64>,
+    /// How late the client itself was in sending: its 99th percentile in microseconds, of all repetitions together.
+    client_late_p99_us: f64,
+}
+
+/// All servers at one rate.
+#[derive(Debug, Serialize)]
+pub struct Comparison {
+    requests_per_s: f64,
+    rows: Vec<Row>,
+}
+
+/// Measures all servers in turn at 70% of memcached's maximum, which is taken from the runs before or found first.
+pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Result<Comparison> {
+    let options = bench.options;
+    let requests_per_s = PART_OF_MAXIMUM * maximum(bench, before)?;
+    bench.say(format_args!(
+        "{}: {} are offered",
+        Scenario::OpenLoop.name(),
+        per_second(requests_per_s)
+    ));
+    let mut rows = Vec::new();
+    let mut histograms: Vec<[Histogram<u64>; 2]> = Vec::new();
+    for kind in &options.servers {
+        rows.push(Row {
+            server: kind.name().to_owned(),
+            latency_us: Default::default(),
+            latency_p99_all_us: 0.0,
+            server_ns_per_operation: vec![],
+            client_late_p99_us: 0.0,
+        });
+        histograms.push([histogram(), histogram()]);
+    }
+    for repetition in 0..options.repeat {
+        bench.look_at_machine()?;
+        let plan = Plan {
+            connections: options.connections,
+            burst: BURST,
+            arrivals_per_s: requests_per_s,
+            popularity: options.popularity,
+            idle: Idle::Spin,
+            warm_up: WARM_UP,
+            measured: options.measured,
+            seed: repetition as u64,
+        };
+        for ((server, row), [all, late]) in bench.servers.iter().zip(&mut rows).zip(&mut histograms)
+        {
+            let result = machine::on_core(Some(CLIENT_CORE), || server.open(&plan))??;
+            for (quantile, values) in QUANTILES.iter().zip(&mut row.latency_us) {
+                values.push(result.latency_ns.value_at_quantile(*quantile) as f64 / 1e3);
+            }
+            row.server_ns_per_operation
+                .push(result.outcome.server_ns_per_operation());
+            all.add(&result.latency_ns)
+                .context("histograms of one shape")?;
+            late.add(&result.lateness_ns)
+                .context("histograms of one shape")?;
+            let p99 = result.latency_ns.value_at_quantile(0.99) as f64 / 1e3;
+            let line = format!("{}, p99 {}", row.server, microseconds(p99));
+            bench.step(Scenario::OpenLoop, repetition, line);
+        }
+    }
+    for (row, [all, late]) in rows.iter_mut().zip(&histograms) {
+        row.latency_p99_all_us = all.value_at_quantile(0.99) as f64 / 1e3;
+        row.client_late_p99_us = late.value_at_quantile(0.99) as f64 / 1e3;
+    }
+    Ok(Comparison {
+        requests_per_s,
+        rows,
+    })
+}
+
+/// memcached's operations per second with one request in flight on every connection; where it takes no part, the first server's.
+fn maximum(bench: &Bench<'_>, before: &[throughput::Comparison]) -> Result<f64> {
+    let yardstick = |kind: &&Kind| **kind == Kind::Memcached;
+    let kind = bench
+        .options
+        .servers
+        .iter()
+        .find(yardstick)
+        .unwrap_or(&bench.options.servers[0]);
+    let known = before
+        .iter()
+        .find(|comparison| comparison.scenario == Scenario::Pipeline1);
+    if let Some(row) = known.and_then(|c| c.rows.iter().find(|row| row.server == kind.name())) {
+        return Ok(Spread::of(&row.operations_per_s).median);
+    }
+    let server = bench.servers.iter().find(|server| server.kind() == *kind);
+    let server = server.context("the servers are running")?;
+    let plan = closed::Plan {
+        connections: bench.options.connections,
+        burst: BURST,
+        popularity: bench.options.popularity,
+        warm_up: WARM_UP,
+        measured: bench.options.measured,
+        seed: 0,
+    };
+    let outcome = machine::on_core(Some(CLIENT_CORE), || server.closed(&plan))??;
+    Ok(outcome.operations_per_s())
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let first = &self.rows[0];
+        let mut table = Table::new([
+            format!(
+                "open loop, {:.0} k requests/s, 95% reads",
+                self.requests_per_s / 1e3
+            ),
+            "p50 µs".to_owned(),
+            "p99 µs".to_owned(),
+            "p99.9 µs".to_owned(),
+            format!("p99: {} is so many times this", first.server),
+            "p99 of all, µs".to_owned(),
+            "server CPU ns/op".to_owned(),
+            "client late p99 µs".to_owned(),
+        ]);
+        for row in &self.rows {
+            let [p50, p99, p999] = row.latency_us.each_ref().map(|values| Spread::of(values));
+            table.row([
+                row.server.clone(),
+                p50.text(0),
+                p99.text(0),
+                p999.text(0),
+                Spread::of_ratios(&first.latency_us[1], &row.latency_us[1]).text(2),
+                format!("{:.0}", row.latency_p99_all_us),
+                Spread::of(&row.server_ns_per_operation).text(0),
+                format!("{:.0}", row.client_late_p99_us),
+            ]);
+        }
+        write!(out, "{table}")
+    }
+}

@@ -1,0 +1,318 @@
+//! Ours against the servers that people use today, in one run: each started here, bound to a core, loaded with the same keys, and measured in turn,
+//! so that a slow spell of the machine falls on all of them.
+
+mod latency;
+mod scaling;
+mod throughput;
+
+use std::{fmt, time::Duration};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use crate::{
+    client::load::Pass,
+    servers::{Kind, Launch, Server},
+};
+use glimmer_loadgen::workload::Popularity;
+use glimmer_measure::{
+    ceiling::{REGION_BYTES, Region},
+    machine::{self, CLIENT_CORE, SERVER_CORE},
+    noise::{self, Noise},
+    progress::Progress,
+    report::Table,
+    stats::Spread,
+};
+
+/// A way to load a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scenario {
+    /// Closed loop, 32 requests in flight on every connection.
+    Pipeline32,
+    /// Closed loop, one request in flight on every connection.
+    Pipeline1,
+    /// Closed loop, one read of 50 keys in flight on every connection.
+    Multiget50,
+    /// Closed loop, 32 reads in flight on every connection, in each of memcached's protocols.
+    Protocols,
+    /// Closed loop over UDP, one read to a datagram, 32 in flight on every socket: in plain
+    /// datagrams, as existing clients send them, and in trains (`UDP_SEGMENT`).
+    Udp,
+    /// Poisson arrivals at 70% of what memcached can do at most with one request in flight on every connection.
+    OpenLoop,
+    /// CPU time per operation with two threads against one.
+    CpuScaling,
+}
+
+impl Scenario {
+    /// All, in the order in which they run.
+    pub const ALL: [Scenario; 7] = [
+        Scenario::Pipeline32,
+        Scenario::Pipeline1,
+        Scenario::Multiget50,
+        Scenario::Protocols,
+        Scenario::Udp,
+        Scenario::OpenLoop,
+        Scenario::CpuScaling,
+    ];
+
+    /// The name on the command line and in progress lines.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scenario::Pipeline32 => "pipeline32",
+            Scenario::Pipeline1 => "pipeline1",
+            Scenario::Multiget50 => "multiget50",
+            Scenario::Protocols => "protocols",
+            Scenario::Udp => "udp",
+            Scenario::OpenLoop => "open-loop",
+            Scenario::CpuScaling => "cpu-scaling",
+        }
+    }
+}
+
+/// What to compare, and for how long.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The servers, ours first if it takes part: ratios are those of the first one.
+    pub servers: Vec<Kind>,
+    /// How to load them.
+    pub scenarios: Vec<Scenario>,
+    /// Keys stored before measuring.
+    pub keys: u32,
+    /// Bytes of a value.
+    pub value_bytes: usize,
+    /// Key popularity.
+    pub popularity: Popularity,
+    /// Connections of the client.
+    pub connections: usize,
+    /// Length of one repetition.
+    pub measured: Duration,
+    /// Repetitions of every measurement.
+    pub repeat: usize,
+    /// Each server's `-m`.
+    pub memory_mib: usize,
+    /// More arguments for our server.
+    pub glimmer_arguments: Vec<String>,
+}
+
+impl Options {
+    /// Measurements that will be made, each a step of the progress.
+    fn steps(&self) -> usize {
+        let of = |scenario: &Scenario| match scenario {
+            Scenario::CpuScaling => scaling::cases(&self.servers),
+            Scenario::OpenLoop => self.servers.len(),
+            closed => {
+                let shapes = throughput::Shape::of(*closed).into_iter();
+                shapes.map(|shape| shape.cases(&self.servers)).sum()
+            }
+        };
+        self.repeat * self.scenarios.iter().map(of).sum::<usize>()
+    }
+}
+
+/// Part of the requests that read.
+const GET_SHARE: f64 = 0.95;
+/// Goes before every measurement and is not counted.
+const WARM_UP: Duration = Duration::from_millis(400);
+/// Length of a measurement of the machine.
+const CEILING_TIME: Duration = Duration::from_millis(200);
+
+/// Everything that was measured.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    versions: Vec<String>,
+    keys: u32,
+    value_bytes: usize,
+    connections: usize,
+    seconds: f64,
+    repeat: usize,
+    random_reads_per_s: Vec<f64>,
+    random_reads_huge_page_bytes: u64,
+    noise: Noise,
+    throughput: Vec<throughput::Comparison>,
+    latency: Option<latency::Comparison>,
+    scaling: Option<scaling::Comparison>,
+}
+
+/// Runs the comparison. `progress` is told what happens.
+pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
+    let watch = noise::Watch::begin()?;
+    let versions = options
+        .servers
+        .iter()
+        .map(|kind| kind.version())
+        .collect::<Result<Vec<_>>>()?;
+    let mut bench = Bench {
+        options,
+        progress,
+        servers: Vec::new(),
+        region: Region::new(REGION_BYTES).context("memory for the machine's ceiling")?,
+        random_reads_per_s: Vec::new(),
+    };
+    progress.expect(options.steps());
+    let on_loaded = |scenario: &Scenario| *scenario != Scenario::CpuScaling;
+    if options.scenarios.iter().any(on_loaded) {
+        bench.load()?;
+    }
+    let mut throughput = Vec::new();
+    for &scenario in &options.scenarios {
+        for shape in throughput::Shape::of(scenario) {
+            throughput.push(throughput::compare(&mut bench, shape)?);
+        }
+    }
+    let latency = match options.scenarios.contains(&Scenario::OpenLoop) {
+        true => Some(latency::compare(&mut bench, &throughput)?),
+        false => None,
+    };
+    bench.servers.clear();
+    let scaling = match options.scenarios.contains(&Scenario::CpuScaling) {
+        true => Some(scaling::compare(&mut bench)?),
+        false => None,
+    };
+    Ok(Report {
+        noise: watch.end(&bench.random_reads_per_s)?,
+        versions,
+        keys: options.keys,
+        value_bytes: options.value_bytes,
+        connections: options.connections,
+        seconds: options.measured.as_secs_f64(),
+        repeat: options.repeat,
+        random_reads_huge_page_bytes: bench.region.huge_bytes()?,
+        random_reads_per_s: bench.random_reads_per_s,
+        throughput,
+        latency,
+        scaling,
+    })
+}
+
+/// A comparison under way.
+struct Bench<'a> {
+    options: &'a Options,
+    progress: &'a dyn Progress,
+    servers: Vec<Server>,
+    region: Region,
+    random_reads_per_s: Vec<f64>,
+}
+
+impl Bench<'_> {
+    fn say(&self, line: impl fmt::Display) {
+        self.progress.say(&line.to_string());
+    }
+
+    /// A repetition of a scenario is done for one server.
+    fn step(&self, scenario: Scenario, repetition: usize, line: impl fmt::Display) {
+        let (name, at, of) = (scenario.name(), repetition + 1, self.options.repeat);
+        let line = format!("{name}, repetition {at} of {of}: {line}");
+        self.progress.step(&line);
+    }
+
+    fn launch(&self, kind: Kind, threads: usize, cores: Vec<usize>) -> Launch {
+        let arguments = match kind {
+            Kind::Glimmer => self.options.glimmer_arguments.clone(),
+            Kind::Memcached | Kind::Redis | Kind::Valkey => Vec::new(),
+        };
+        let Options {
+            memory_mib,
+            value_bytes,
+            ..
+        } = *self.options;
+        Launch {
+            kind,
+            threads,
+            cores,
+            memory_mib,
+            value_bytes,
+            udp: self.options.scenarios.contains(&Scenario::Udp),
+            arguments,
+        }
+    }
+
+    /// Starts every server on its core and stores all keys in each.
+    fn load(&mut self) -> Result<()> {
+        for &kind in &self.options.servers {
+            let server = self.launch(kind, 1, vec![SERVER_CORE]).start()?;
+            self.fill(&server)?;
+            self.servers.push(server);
+        }
+        Ok(())
+    }
+
+    fn fill(&self, server: &Server) -> Result<()> {
+        let keys = self.options.keys;
+        self.say(format_args!(
+            "{}: storing {keys} keys",
+            server.kind().name()
+        ));
+        let core = Some(CLIENT_CORE);
+        machine::on_core(core, || server.pass(Pass::Write, 0..keys, |_| {}))??;
+        Ok(())
+    }
+
+    /// Measures the machine beside a repetition.
+    fn look_at_machine(&mut self) -> Result<()> {
+        let reads = self
+            .region
+            .random_reads_per_s(&[SERVER_CORE], CEILING_TIME)?;
+        self.random_reads_per_s.push(reads);
+        Ok(())
+    }
+}
+
+/// Thousands with no decimals.
+fn thousands(spread: &Spread) -> String {
+    let Spread { median, min, max } = spread;
+    format!("{:.0} ({:.0}..{:.0})", median / 1e3, min / 1e3, max / 1e3)
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(out, "Servers: {}.", self.versions.join("; "))?;
+        writeln!(
+            out,
+            "{} keys of 16 bytes, values of {} bytes, {} connections; median (min..max) of {} repetitions of {} s.\n",
+            self.keys, self.value_bytes, self.connections, self.repeat, self.seconds
+        )?;
+        for comparison in &self.throughput {
+            writeln!(out, "{comparison}")?;
+        }
+        if let Some(latency) = &self.latency {
+            writeln!(out, "{latency}")?;
+        }
+        if let Some(scaling) = &self.scaling {
+            writeln!(out, "{scaling}")?;
+        }
+        if !self.random_reads_per_s.is_empty() {
+            let reads = Spread::of(&self.random_reads_per_s);
+            let mut table = Table::new(["the machine in this run", "M/s"]);
+            let huge = self.random_reads_huge_page_bytes * 100 / REGION_BYTES as u64;
+            let head = format!("random 64-byte reads, one core, 2 GiB, {huge}% on huge pages");
+            let cell = format!(
+                "{:.1} ({:.1}..{:.1})",
+                reads.median / 1e6,
+                reads.min / 1e6,
+                reads.max / 1e6
+            );
+            table.row([head, cell]);
+            writeln!(out, "{table}")?;
+        }
+        write!(out, "{}", self.noise)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scenarios_are_named_as_on_the_command_line() {
+        for scenario in Scenario::ALL {
+            let is_plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+            let name = scenario.name();
+            assert!(
+                name.chars().all(|letter| is_plain(letter) || letter == '-'),
+                "{name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What a second thread costs: the server's CPU time per operation with two threads against one.
+
+use std::fmt;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::{Bench, GET_SHARE, Scenario, WARM_UP};
+use crate::{
+    client::{
+        closed::{self, Burst},
+        open::{self, Idle},
+    },
+    servers::{Kind, Server},
+};
+use glimmer_measure::{report::Table, stats::Spread};
+
+const THREADS: [usize; 2] = [1, 2];
+const CORES: [usize; 2] = [0, 1];
+const BURST_REQUESTS: u32 = 32;
+const BURST: Burst = Burst::Single {
+    requests: BURST_REQUESTS,
+    get_share: GET_SHARE,
+};
+/// The fixed rate: well below what one thread can do, so that the client leaves the servers room on two cores.
+const REQUESTS_PER_S: f64 = 300_000.0;
+
+/// One server in one configuration, with one thread and with two.
+#[derive(Debug, Default, Serialize)]
+struct Row {
+    server: String,
+    /// CPU time per operation in nanoseconds at a fixed rate, by number of threads.
+    fixed_rate_ns: [Vec<f64>; 2],
+    /// The same with bursts as fast as they are answered.
+    saturated_ns: [Vec<f64>; 2],
+}
+
+/// All configurations.
+#[derive(Debug, Serialize)]
+pub struct Comparison {
+    rows: Vec<Row>,
+}
+
+/// The configurations of a server that are measured, as arguments.
+fn variants(kind: Kind) -> &'static [&'static [&'static str]] {
+    match kind {
+        Kind::Glimmer => &[
+            &["--access", "erew"],
+            &["--access", "crew"],
+            &["--access", "crcw"],
+        ],
+        Kind::Memcached => &[&[]],
+        // One thread is all it has.
+        Kind::Redis | Kind::Valkey => &[],
+    }
+}
+
+/// Measurements of a repetition.
+pub fn cases(servers: &[Kind]) -> usize {
+    let variants = servers.iter().map(|&kind| variants(kind).len());
+    THREADS.len() * variants.sum::<usize>()
+}
+
+/// Measures our access modes, and memcached where it takes part.
+pub fn compare(bench: &mut Bench<'_>) -> Result<Comparison> {
+    let options = bench.options;
+    let mut rows = Vec::new();
+    for &kind in &options.servers {
+        for variant in variants(kind) {
+            let start = |threads: usize| -> Result<Server> {
+                let mut launch = bench.launch(kind, threads, CORES.to_vec());
+                launch
+                    .arguments
+                    .extend(variant.iter().map(ToString::to_string));
+                let server = launch.start()?;
+                bench.fill(&server)?;
+                Ok(server)
+            };
+            let servers = [start(THREADS[0])?, start(THREADS[1])?];
+            let name = [&[kind.name()], *variant].concat().join(" ");
+            rows.push(measure(bench, name, &servers)?);
+        }
+    }
+    Ok(Comparison { rows })
+}
+
+fn measure(bench: &Bench<'_>, server: String, servers: &[Server; 2]) -> Result<Row> {
+    let options = bench.options;
+    let mut row = Row {
+        server,
+        ..Row::default()
+    };
+    for repetition in 0..options.repeat {
+        let seed = repetition as u64;
+        let fixed = open::Plan {
+            connections: options.connections,
+            burst: BURST,
+            arrivals_per_s: REQUESTS_PER_S / f64::from(BURST_REQUESTS),
+            popularity: options.popularity,
+            idle: Idle::Sleep,
+            warm_up: WARM_UP,
+            measured: options.measured,
+            seed,
+        };
+        let saturated = closed::Plan {
+            connections: options.connections,
+            burst: BURST,
+            popularity: options.popularity,
+            warm_up: WARM_UP,
+            measured: options.measured,
+            seed,
+        };
+        for (index, server) in servers.iter().enumerate() {
+            let fixed_ns = server.open(&fixed)?.outcome.server_ns_per_operation();
+            let saturated_ns = server.closed(&saturated)?.server_ns_per_operation();
+            row.fixed_rate_ns[index].push(fixed_ns);
+            row.saturated_ns[index].push(saturated_ns);
+            let (name, threads) = (&row.server, THREADS[index]);
+            bench.step(
+                Scenario::CpuScaling,
+                repetition,
+                format_args!(
+                    "{name} -t {threads}, {fixed_ns:.0} ns an operation at a fixed rate, {saturated_ns:.0} ns saturated"
+                ),
+            );
+        }
+    }
+    Ok(row)
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rate = format!(
+            "at {:.0} k/s in bursts of {BURST_REQUESTS}",
+            REQUESTS_PER_S / 1e3
+        );
+        let saturated = format!("saturated, {BURST_REQUESTS} in flight");
+        let mut table = Table::new([
+            "server CPU time per operation, ns",
+            "load",
+            "-t 1",
+            "-t 2",
+            "-t 2 over -t 1",
+        ]);
+        for row in &self.rows {
+            for (load, [one, two]) in [(&rate, &row.fixed_rate_ns), (&saturated, &row.saturated_ns)]
+            {
+                table.row([
+                    row.server.clone(),
+                    load.clone(),
+                    Spread::of(one).text(0),
+                    Spread::of(two).text(0),
+                    Spread::of_ratios(two, one).text(2),
+                ]);
+            }
+        }
+        write!(out, "{table}")
+    }
+}

@@ -1,0 +1,260 @@
+//! Operations per second, closed loop.
+
+use std::fmt;
+
+use anyhow::Result;
+use serde::Serialize;
+
+use super::{Bench, GET_SHARE, Scenario, WARM_UP, thousands};
+use crate::{
+    client::closed::{Burst, Outcome, Plan},
+    servers::{Kind, Server},
+    trivial::Trivial,
+};
+use glimmer_loadgen::driver::{Dialect, Target};
+use glimmer_measure::{
+    machine::{self, CLIENT_CORE, SERVER_CORE},
+    report::Table,
+    stats::Spread,
+};
+use glimmer_notation::per_second;
+
+/// Sockets of the UDP client: each takes many datagrams with one system call.
+const UDP_SOCKETS: usize = 4;
+/// memcached's protocols, the usual one first.
+const PROTOCOLS: [Dialect; 3] = [Dialect::Text, Dialect::Meta, Dialect::Binary];
+
+/// A closed-loop scenario and its bursts.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    scenario: Scenario,
+    title: &'static str,
+    burst: Burst,
+    udp: Option<Udp>,
+}
+
+/// How datagrams of the UDP client travel.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Udp {
+    /// Each by itself, as existing clients send them.
+    Plain,
+    /// Those of one length as one.
+    Trains,
+}
+
+impl Shape {
+    /// The bursts of a scenario; none if it is not a closed loop on the loaded servers.
+    pub fn of(scenario: Scenario) -> Vec<Shape> {
+        let singles = |requests, get_share| Burst::Single {
+            requests,
+            get_share,
+        };
+        let one = |title, burst, udp| Shape {
+            scenario,
+            title,
+            burst,
+            udp,
+        };
+        let (title, burst) = match scenario {
+            Scenario::Pipeline32 => ("pipeline 32, 95% reads", singles(32, GET_SHARE)),
+            Scenario::Pipeline1 => ("pipeline 1, 95% reads", singles(1, GET_SHARE)),
+            Scenario::Multiget50 => (
+                "multi-get of 50 keys, reads only",
+                Burst::MultiGet { keys: 50 },
+            ),
+            Scenario::Protocols => ("by protocol, pipeline 32, reads only", singles(32, 1.0)),
+            Scenario::Udp => {
+                let reads = singles(32, 1.0);
+                let plain = "UDP, plain datagrams of one read, as existing clients send them";
+                let trains = "UDP, the same from a client that sends them in trains (UDP_SEGMENT)";
+                return vec![
+                    one(plain, reads, Some(Udp::Plain)),
+                    one(trains, reads, Some(Udp::Trains)),
+                ];
+            }
+            Scenario::OpenLoop | Scenario::CpuScaling => return Vec::new(),
+        };
+        vec![one(title, burst, None)]
+    }
+
+    /// The ways in which a server is driven, with a name for each: none if it does not know any of them.
+    fn ways(self, kind: Kind) -> Vec<(String, Way)> {
+        let speaks_memcached = kind.dialect() == Dialect::Text;
+        match self.scenario {
+            Scenario::Protocols if !speaks_memcached => vec![],
+            Scenario::Protocols => {
+                let way = |dialect: Dialect| {
+                    let name = format!("{} {}", kind.name(), dialect.name());
+                    (name, Way::Speaking(dialect))
+                };
+                PROTOCOLS.map(way).into()
+            }
+            Scenario::Udp if !speaks_memcached => vec![],
+            Scenario::Udp => {
+                let in_trains = self.udp == Some(Udp::Trains);
+                vec![(kind.name().to_owned(), Way::Udp { in_trains })]
+            }
+            _ => vec![(kind.name().to_owned(), Way::Usual)],
+        }
+    }
+
+    /// Measurements of a repetition.
+    pub fn cases(self, servers: &[Kind]) -> usize {
+        let cases = servers.iter().map(|&kind| self.ways(kind).len());
+        cases.sum::<usize>() + 1
+    }
+}
+
+/// How a server is driven.
+#[derive(Clone, Copy)]
+enum Way {
+    Usual,
+    Speaking(Dialect),
+    Udp { in_trains: bool },
+}
+
+impl Way {
+    fn target(self, server: &Server) -> Target {
+        match self {
+            Way::Usual => server.target(),
+            Way::Speaking(dialect) => Target {
+                dialect,
+                ..server.target()
+            },
+            Way::Udp { in_trains } => server.udp_target(in_trains),
+        }
+    }
+}
+
+/// One server's repetitions.
+#[derive(Debug, Serialize)]
+pub struct Row {
+    pub(super) server: String,
+    pub(super) operations_per_s: Vec<f64>,
+    client_busy: Vec<f64>,
+    server_ns_per_operation: Vec<f64>,
+    hits: u64,
+    misses: u64,
+    lost: u64,
+}
+
+impl Row {
+    fn new(server: &str) -> Row {
+        let server = server.to_owned();
+        Row {
+            server,
+            operations_per_s: vec![],
+            client_busy: vec![],
+            server_ns_per_operation: vec![],
+            hits: 0,
+            misses: 0,
+            lost: 0,
+        }
+    }
+
+    fn add(&mut self, outcome: &Outcome) {
+        self.operations_per_s.push(outcome.operations_per_s());
+        self.client_busy.push(outcome.client_busy());
+        self.server_ns_per_operation
+            .push(outcome.server_ns_per_operation());
+        self.hits += outcome.tally.hits;
+        self.misses += outcome.tally.misses;
+        self.lost += outcome.tally.lost;
+    }
+}
+
+/// All servers in one scenario.
+#[derive(Debug, Serialize)]
+pub struct Comparison {
+    pub(super) scenario: Scenario,
+    title: &'static str,
+    pub(super) rows: Vec<Row>,
+    ceiling: Row,
+}
+
+/// Measures all servers in turn, and with them a server that stores nothing.
+pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
+    let options = bench.options;
+    let ways = bench
+        .servers
+        .iter()
+        .enumerate()
+        .flat_map(|(place, server)| {
+            let ways = shape.ways(server.kind()).into_iter();
+            ways.map(move |(name, way)| (place, way, Row::new(&name)))
+        });
+    let mut cases: Vec<(usize, Way, Row)> = ways.collect();
+    let mut ceiling = Row::new("no store at all");
+    let (value_bytes, core) = (options.value_bytes, Some(SERVER_CORE));
+    let trivial = match shape.udp {
+        Some(udp) => Trivial::start_udp(value_bytes, core, udp == Udp::Trains)?,
+        None => Trivial::start(value_bytes, core, None)?,
+    };
+    for repetition in 0..options.repeat {
+        bench.look_at_machine()?;
+        let plan = Plan {
+            connections: match shape.udp {
+                Some(_) => UDP_SOCKETS,
+                None => options.connections,
+            },
+            burst: shape.burst,
+            popularity: options.popularity,
+            warm_up: WARM_UP,
+            measured: options.measured,
+            seed: repetition as u64,
+        };
+        let scenario = shape.scenario;
+        for (place, way, row) in &mut cases {
+            let server = &bench.servers[*place];
+            let target = way.target(server);
+            let drive = || server.closed_at(&target, &plan);
+            let outcome = machine::on_core(Some(CLIENT_CORE), drive)??;
+            row.add(&outcome);
+            let (name, rate) = (&row.server, per_second(outcome.operations_per_s()));
+            bench.step(scenario, repetition, format_args!("{name}, {rate}"));
+        }
+        let nothing = || trivial.closed(&plan);
+        ceiling.add(&machine::on_core(Some(CLIENT_CORE), nothing)??);
+        bench.step(scenario, repetition, &ceiling.server);
+    }
+    Ok(Comparison {
+        scenario: shape.scenario,
+        title: shape.title,
+        rows: cases.into_iter().map(|(_, _, row)| row).collect(),
+        ceiling,
+    })
+}
+
+impl fmt::Display for Comparison {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = || self.rows.iter().chain([&self.ceiling]);
+        let first = rows().next().expect("the ceiling at least");
+        let mut heads = vec![
+            self.title.to_owned(),
+            "k ops/s".to_owned(),
+            format!("{} is so many times this", first.server),
+            "client busy".to_owned(),
+            "server CPU ns/op".to_owned(),
+            "misses".to_owned(),
+        ];
+        let is_udp = self.scenario == Scenario::Udp;
+        heads.extend(is_udp.then(|| "lost".to_owned()));
+        let mut table = Table::new(heads);
+        for row in rows() {
+            let ratio = Spread::of_ratios(&first.operations_per_s, &row.operations_per_s);
+            let reads = (row.hits + row.misses + row.lost).max(1) as f64;
+            let percent = |part: u64| format!("{:.3}%", part as f64 / reads * 100.0);
+            let mut cells = vec![
+                row.server.clone(),
+                thousands(&Spread::of(&row.operations_per_s)),
+                ratio.text(2),
+                format!("{:.0}%", Spread::of(&row.client_busy).median * 100.0),
+                Spread::of(&row.server_ns_per_operation).text(0),
+                percent(row.misses),
+            ];
+            cells.extend(is_udp.then(|| percent(row.lost)));
+            table.row(cells);
+        }
+        write!(out, "{table}")
+    }
+}

@@ -1,0 +1,129 @@
+//! The clients against the real servers, where they are installed.
+
+#[path = "support/enough.rs"]
+mod enough;
+
+use std::time::Duration;
+
+use enough::enough;
+use glimmer_comparisons::{
+    client::{
+        closed::{self, Burst},
+        load::Pass,
+        open::{self, Idle},
+    },
+    servers::{Kind, Launch, Server},
+};
+use glimmer_loadgen::workload::Popularity;
+
+const KEYS: u32 = 20_000;
+
+/// The server, unless it is not installed.
+fn start(kind: Kind, threads: usize) -> Option<Server> {
+    if let Err(missing) = kind.version() {
+        eprintln!("SKIPPED: {missing:#}");
+        return None;
+    }
+    let (cores, arguments) = (vec![0, 1], vec![]);
+    let launch = Launch {
+        kind,
+        threads,
+        cores,
+        memory_mib: 64,
+        value_bytes: 64,
+        udp: false,
+        arguments,
+    };
+    Some(launch.start().unwrap())
+}
+
+fn drive(kind: Kind) {
+    let Some(server) = start(kind, 1) else { return };
+    let misses = server.pass(Pass::Read, 0..1000, |_| {}).unwrap().misses;
+    assert_eq!(misses, 1000, "a new server is empty");
+    let loaded = server.pass(Pass::Write, 0..KEYS, |_| {}).unwrap();
+    assert_eq!(loaded.writes, u64::from(KEYS));
+    let read = server.pass(Pass::Read, 0..KEYS, |_| {}).unwrap();
+    assert_eq!((read.hits, read.misses), (u64::from(KEYS), 0));
+
+    let single = Burst::Single {
+        requests: 32,
+        get_share: 0.5,
+    };
+    for burst in [single, Burst::MultiGet { keys: 50 }] {
+        let measure = |measured| {
+            let plan = closed::Plan {
+                connections: 10,
+                burst,
+                popularity: Popularity::zipf(u64::from(KEYS), 0.99),
+                warm_up: Duration::from_millis(20),
+                measured,
+                seed: 7,
+            };
+            server.closed(&plan).unwrap()
+        };
+        let outcome = enough(Duration::from_millis(200), measure, |outcome| {
+            outcome.tally.hits > 0 && outcome.server_cpu_s > 0.0
+        });
+        assert!(
+            outcome.tally.hits > 0 && outcome.tally.misses == 0,
+            "{:?}",
+            outcome.tally
+        );
+        assert!(outcome.server_cpu_s > 0.0 && outcome.client_busy() > 0.0);
+    }
+    let plan = open::Plan {
+        connections: 10,
+        burst: Burst::Single {
+            requests: 1,
+            get_share: 0.95,
+        },
+        arrivals_per_s: 2000.0,
+        popularity: Popularity::uniform(u64::from(KEYS)),
+        idle: Idle::Sleep,
+        warm_up: Duration::from_millis(20),
+        measured: Duration::from_millis(300),
+        seed: 7,
+    };
+    let result = server.open(&plan).unwrap();
+    assert!(
+        (400..800).contains(&result.latency_ns.len()),
+        "{} arrivals",
+        result.latency_ns.len()
+    );
+}
+
+#[test]
+fn memcached_answers_right() {
+    drive(Kind::Memcached);
+}
+
+#[test]
+fn redis_answers_right() {
+    drive(Kind::Redis);
+}
+
+#[test]
+fn a_server_ends_with_its_handle() {
+    let Some(server) = start(Kind::Memcached, 1) else {
+        return;
+    };
+    let process = format!("/proc/{}", server.pid());
+    assert!(std::path::Path::new(&process).exists());
+    drop(server);
+    assert!(!std::path::Path::new(&process).exists());
+}
+
+#[test]
+fn a_lost_item_is_a_miss_and_not_an_error() {
+    // More than memcached keeps in its smallest memory.
+    let Some(server) = start(Kind::Memcached, 1) else {
+        return;
+    };
+    // memcached refuses a store when its own eviction lags behind, which ends a pass; a few tries make room.
+    let stored = (0..5).any(|_| server.pass(Pass::Write, 0..800_000, |_| {}).is_ok());
+    assert!(stored, "every try was refused");
+    let read = server.pass(Pass::Read, 0..800_000, |_| {}).unwrap();
+    assert!(read.misses > 0 && read.hits > 0, "{read:?}");
+    assert_eq!(read.operations(), 800_000);
+}

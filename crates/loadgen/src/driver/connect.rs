@@ -1,0 +1,94 @@
+//! How a load gets its connections: the seam for servers and protocols that this crate does not know.
+
+use std::{fmt, marker::PhantomData, os::fd::AsFd};
+
+use anyhow::Result;
+
+use super::datagrams::Sending;
+use super::{Address, Datagrams, Link, Protocol, Stream};
+
+/// Keys under way on a connection while all keys are stored or read back.
+pub(super) const BURST_KEYS: u32 = 64;
+/// The same over UDP: the reply to a read of this many keys has to fit into one datagram.
+const BURST_KEYS_UDP: u32 = 16;
+
+/// Work for connections of any type.
+pub trait Job {
+    /// The result.
+    type Output;
+
+    /// Does the work.
+    fn run<L: Link + AsFd>(self, links: Vec<L>) -> Result<Self::Output>;
+}
+
+/// A server that connections can be opened to.
+///
+/// [`Target`](super::Target) is one of the protocols that this crate knows, chosen at run time. [`Endpoint`] is
+/// one protocol, chosen at compile time: yours, for example. A transport that is neither TCP, UDP
+/// nor a Unix socket implements this trait itself, with a [`Link`] of its own.
+pub trait Connect: Sync {
+    /// Opens this many connections and does a job with them, on the calling thread.
+    ///
+    /// # Errors
+    /// A connection that cannot be opened, or a job that fails.
+    fn open<J: Job>(&self, connections: usize, job: J) -> Result<J::Output>;
+
+    /// Keys under way on a connection while all keys are stored or read back.
+    fn burst_keys(&self) -> u32 {
+        BURST_KEYS
+    }
+}
+
+/// An address at which a server speaks the protocol `P`.
+pub struct Endpoint<P> {
+    address: Address,
+    protocol: PhantomData<fn() -> P>,
+}
+
+impl<P> Endpoint<P> {
+    /// The server at this address.
+    pub fn new(address: Address) -> Endpoint<P> {
+        Endpoint {
+            address,
+            protocol: PhantomData,
+        }
+    }
+}
+
+impl<P> fmt::Debug for Endpoint<P> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_tuple("Endpoint").field(&self.address).finish()
+    }
+}
+
+impl<P: Protocol> Connect for Endpoint<P> {
+    fn open<J: Job>(&self, connections: usize, job: J) -> Result<J::Output> {
+        fn all<L>(count: usize, open: impl Fn() -> Result<L>) -> Result<Vec<L>> {
+            (0..count).map(|_| open()).collect()
+        }
+        match &self.address {
+            Address::Tcp(address) => job.run(all(connections, || Stream::<P>::tcp(*address))?),
+            Address::Unix(path) => job.run(all(connections, || Stream::<P>::unix(path))?),
+            Address::Udp(address) => {
+                let open = || Datagrams::<P>::open(*address, Sending::Plain);
+                job.run(all(connections, open)?)
+            }
+            Address::UdpTrains(address) => {
+                let open = || Datagrams::<P>::open(*address, Sending::Trains);
+                job.run(all(connections, open)?)
+            }
+        }
+    }
+
+    fn burst_keys(&self) -> u32 {
+        burst_keys(&self.address)
+    }
+}
+
+/// Keys under way on a connection to this address, in a protocol whose replies fit into one datagram.
+pub(super) fn burst_keys(address: &Address) -> u32 {
+    match address {
+        Address::Udp(_) | Address::UdpTrains(_) => BURST_KEYS_UDP,
+        Address::Tcp(_) | Address::Unix(_) => BURST_KEYS,
+    }
+}

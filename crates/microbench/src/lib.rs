@@ -1,0 +1,6 @@
+//! Floor 4: tables in one process, without a server or a client: their throughput beside other
+//! tables ([`store_alone`]), and the hit ratios of eviction rules ([`hit_ratio`]).
+
+pub mod hit_ratio;
+pub mod sizing;
+pub mod store_alone;

@@ -1,0 +1,297 @@
+//! A table under test: its workers, and the loop that drives them.
+
+use std::{
+    sync::Barrier,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, ensure};
+use glimmer_base::limits::BATCH_MAX;
+use glimmer_engine::Stages;
+
+use super::stream::{Operation, Share};
+use glimmer_measure::machine;
+
+/// Batches between two looks at the clock.
+const BATCHES: usize = 256;
+
+/// A table of any kind, with as many workers as it was made for.
+pub trait Rig {
+    /// What worker `worker` may touch.
+    fn share(&self, worker: usize) -> Share;
+
+    /// Drives all workers together, each bound to the core of its number and going through its own list.
+    fn run(&mut self, lists: &[Vec<Operation>], task: &Task) -> Result<Outcome>;
+
+    /// Items in the table, where it can say.
+    fn items(&mut self) -> Option<u64>;
+
+    /// The same with every stage of the pipeline given, for about `duration`: operations per second.
+    fn operations_per_s(
+        &mut self,
+        lists: &[Vec<Operation>],
+        stages: Stages,
+        duration: Duration,
+    ) -> Result<f64> {
+        let task = Task {
+            stages,
+            ..Task::lasting(duration)
+        };
+        Ok(self.run(lists, &task)?.operations_per_s)
+    }
+}
+
+/// What the workers are to do with their lists.
+#[derive(Clone, Copy, Debug)]
+pub struct Task {
+    /// Stages of the pipeline, for tables that have one.
+    pub stages: Stages,
+    /// Store what a read has not found, as a cache's user does.
+    pub fill: bool,
+    /// When to stop.
+    pub until: Until,
+}
+
+/// When to stop.
+#[derive(Clone, Copy, Debug)]
+pub enum Until {
+    /// After this time, going through the list as often as it takes.
+    Elapsed(Duration),
+    /// At the end of the list.
+    End,
+}
+
+impl Task {
+    /// Operations for about this long.
+    pub fn lasting(duration: Duration) -> Task {
+        Task {
+            stages: Stages::ALL,
+            fill: false,
+            until: Until::Elapsed(duration),
+        }
+    }
+
+    /// The whole list once, with what was missed stored.
+    pub fn filling() -> Task {
+        Task {
+            stages: Stages::ALL,
+            fill: true,
+            until: Until::End,
+        }
+    }
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// Operations per second of all workers together.
+    pub operations_per_s: f64,
+    /// Keys read.
+    pub reads: u64,
+    /// Keys of these that were found.
+    pub found: u64,
+}
+
+impl Outcome {
+    /// Reads that found nothing, as part of all.
+    pub fn missed(&self) -> f64 {
+        (self.reads - self.found) as f64 / self.reads.max(1) as f64
+    }
+}
+
+/// What a worker has read so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Keys.
+    pub reads: u64,
+    /// Keys that were there.
+    pub found: u64,
+    /// Values that were not their keys'.
+    pub wrong: u64,
+}
+
+/// One worker's way into a table.
+pub trait Worker: Send {
+    /// Executes a batch, keyhashes included. Values written are of this version; every value read is checked.
+    fn batch(&mut self, batch: &[Operation], task: &Task, version: u32, tally: &mut Tally);
+
+    /// Items in what this worker owns, where the table can say: summed over the workers, all items.
+    fn items(&mut self) -> Option<u64> {
+        None
+    }
+}
+
+/// What a table may lose of what was stored without being told to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Loss {
+    /// At most this part of the reads finds nothing; more would make the table look faster than it is.
+    AtMost(f64),
+    /// What its rule gives up. Reads that find nothing store the item again, and are counted.
+    Refilled,
+}
+
+/// A table's workers.
+pub struct Team<W> {
+    workers: Vec<W>,
+    share: Share,
+    /// Items that were stored; keys of higher numbers are not there.
+    items: u32,
+    loss: Loss,
+}
+
+impl<W: Worker> Team<W> {
+    /// An empty table's workers, with the share of the first.
+    pub fn new(workers: Vec<W>, share: Share, loss: Loss) -> Team<W> {
+        Team {
+            workers,
+            share,
+            items: 0,
+            loss,
+        }
+    }
+
+    /// Stores items, every key by the worker that owns it, whoever else may.
+    pub fn fill(mut self, items: u32) -> Result<Self> {
+        let share = self.share;
+        let fill = move |worker: &mut W, number: usize| {
+            let share = Share {
+                worker: number,
+                writes_all: false,
+                ..share
+            };
+            let task = Task::filling();
+            let mut batch = Vec::with_capacity(BATCH_MAX);
+            let mut tally = Tally::default();
+            for number in (0..items).filter(|&number| share.includes(number, true)) {
+                batch.push(Operation::new(number, true));
+                if batch.len() == BATCH_MAX {
+                    worker.batch(&batch, &task, 0, &mut tally);
+                    batch.clear();
+                }
+            }
+            worker.batch(&batch, &task, 0, &mut tally);
+        };
+        std::thread::scope(|scope| {
+            for (number, worker) in self.workers.iter_mut().enumerate() {
+                scope.spawn(move || fill(worker, number));
+            }
+        });
+        self.items = items;
+        Ok(self)
+    }
+
+    /// Whether these reads are of keys that are there. Lists hold reads of one kind.
+    fn expects_hits(&self, lists: &[Vec<Operation>]) -> Result<bool> {
+        let mut reads = lists
+            .iter()
+            .flatten()
+            .filter(|operation| !operation.writes());
+        let is_stored = |operation: &Operation| operation.number() < self.items;
+        let first = reads.next().is_none_or(is_stored);
+        ensure!(
+            reads.all(|operation| is_stored(operation) == first),
+            "a list reads keys that are there, or keys that are not"
+        );
+        Ok(first)
+    }
+}
+
+impl<W: Worker> Rig for Team<W> {
+    fn share(&self, worker: usize) -> Share {
+        Share {
+            worker,
+            ..self.share
+        }
+    }
+
+    fn items(&mut self) -> Option<u64> {
+        self.workers.iter_mut().map(Worker::items).sum()
+    }
+
+    fn run(&mut self, lists: &[Vec<Operation>], task: &Task) -> Result<Outcome> {
+        let hits = self.expects_hits(lists)?;
+        let fill = task.fill || hits && self.loss == Loss::Refilled;
+        let task = Task { fill, ..*task };
+        // A worker without a list has nothing to do.
+        let start = Barrier::new(self.workers.len().min(lists.len()));
+        let outcome = std::thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for (core, (worker, list)) in self.workers.iter_mut().zip(lists).enumerate() {
+                let (start, task) = (&start, &task);
+                threads.push(scope.spawn(move || drive(worker, list, task, core, start)));
+            }
+            let mut sum = Outcome::default();
+            for thread in threads {
+                let one = thread
+                    .join()
+                    .unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+                sum.operations_per_s += one.operations_per_s;
+                sum.reads += one.reads;
+                sum.found += one.found;
+            }
+            Ok::<Outcome, anyhow::Error>(sum)
+        })?;
+        if !task.fill {
+            ensure!(
+                hits || outcome.found == 0,
+                "{} keys were found that nobody has stored",
+                outcome.found
+            );
+            if let (true, Loss::AtMost(most)) = (hits, self.loss) {
+                let missed = outcome.missed();
+                ensure!(
+                    missed <= most,
+                    "{:.2}% of the reads found nothing",
+                    missed * 100.0
+                );
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+fn drive<W: Worker>(
+    worker: &mut W,
+    list: &[Operation],
+    task: &Task,
+    core: usize,
+    start: &Barrier,
+) -> Result<Outcome> {
+    let pinned = machine::pin([core]);
+    start.wait();
+    pinned?;
+    let mut tally = Tally::default();
+    let mut operations = 0u64;
+    let begin = Instant::now();
+    'lists: loop {
+        for blocks in list.chunks(BATCH_MAX * BATCHES) {
+            for batch in blocks.chunks(BATCH_MAX) {
+                worker.batch(batch, task, 1, &mut tally);
+            }
+            operations += blocks.len() as u64;
+            if let Until::Elapsed(duration) = task.until
+                && begin.elapsed() >= duration
+            {
+                break 'lists;
+            }
+        }
+        if matches!(task.until, Until::End) || list.is_empty() {
+            break;
+        }
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    let Tally {
+        reads,
+        found,
+        wrong,
+    } = tally;
+    ensure!(
+        wrong == 0,
+        "{wrong} of {reads} reads returned a wrong value"
+    );
+    Ok(Outcome {
+        operations_per_s: operations as f64 / seconds,
+        reads,
+        found,
+    })
+}

@@ -1,0 +1,385 @@
+//! Our own tables, driven through the engine's pipeline as the server drives them.
+
+use anyhow::{Result, ensure};
+use glimmer_base::{Expiry, Keyhash, Moment, limits::BATCH_MAX};
+use glimmer_engine::{Partitions, Spread, partitions, staged};
+use glimmer_store::{
+    access::{Access, Crcw, Crew, Erew},
+    batches::{Batch, Participant},
+    evict::{ApproxLru, Evict, Fifo, S3Fifo},
+    heap::{History, Item, NewItem},
+    memc3,
+    memory::PagePolicy,
+    partition::Owner,
+    store_mode,
+    table::{Table, TableFigures, TableReader, TableWriter},
+};
+
+use super::{
+    Mode,
+    items::{self, PAPER_KEY_BYTES, PAPER_VALUE_BYTES, SEED, TINY_BYTES, key, value},
+    rig::{Loss, Rig, Tally, Task, Team, Worker},
+    stream::{KEYS_MAX, Operation, Share},
+};
+use crate::sizing;
+
+/// Partitions for each worker.
+const PARTITIONS_PER_WORKER: usize = 8;
+/// Room for how unevenly hashing fills the partitions.
+const SLACK_PERCENT: usize = 5;
+/// What a bucket of a lossy index may lose once the log has wrapped.
+const LOSS_OF_INDEX: f64 = 0.001;
+const NOW: Moment = Moment {
+    ms: Moment::EPOCH_LEAD_MS,
+    epoch_unix_ms: 0,
+};
+
+/// One of our tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ours {
+    /// Cache mode, a log by itself.
+    Fifo,
+    /// Cache mode with reinsertion of what is read, threshold 0.5.
+    Lru,
+    /// Cache mode with a small log in front of the main one.
+    S3Fifo,
+    /// Store mode, which evicts nothing (MICA §4.3.3).
+    Store,
+    /// MemC3's table.
+    Memc3,
+}
+
+impl Ours {
+    /// Its name in tables and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Ours::Fifo => Fifo::NAME,
+            Ours::Lru => ApproxLru::NAME,
+            Ours::S3Fifo => S3Fifo::NAME,
+            Ours::Store => "store",
+            Ours::Memc3 => "memc3",
+        }
+    }
+
+    /// A table that holds `items` tiny items, for so many workers; filled with them.
+    pub fn build(self, items: u32, mode: Mode, workers: usize) -> Result<Box<dyn Rig>> {
+        match mode {
+            Mode::Erew => self.in_mode::<Erew>(items, workers),
+            Mode::Crew => self.in_mode::<Crew>(items, workers),
+            Mode::Crcw => self.in_mode::<Crcw>(items, workers),
+        }
+    }
+
+    fn in_mode<A: Access>(self, items: u32, workers: usize) -> Result<Box<dyn Rig>> {
+        const K: usize = TINY_BYTES;
+        let lossy = Loss::AtMost(LOSS_OF_INDEX);
+        match self {
+            Ours::Fifo => cache::<A, _, K, K>(items, workers, Fifo, lossy),
+            Ours::Lru => {
+                let rule = ApproxLru::new(ApproxLru::THRESHOLD_DEFAULT);
+                cache::<A, _, K, K>(items, workers, rule, Loss::Refilled)
+            }
+            Ours::S3Fifo => cache::<A, _, K, K>(items, workers, S3Fifo, lossy),
+            Ours::Store => {
+                build_table::<_, K, K>(items, workers, Loss::AtMost(0.0), |items_each| {
+                    let config = sizing::store_partition(items_each, K, K, SEED);
+                    Ok(store_mode::Owner::<A>::new(&config)?)
+                })
+            }
+            Ours::Memc3 => memc3_table::<A, K, K>(items, workers),
+        }
+    }
+}
+
+fn cache<A: Access, E: Evict, const K: usize, const V: usize>(
+    items: u32,
+    workers: usize,
+    rule: E,
+    loss: Loss,
+) -> Result<Box<dyn Rig>> {
+    build_table::<_, K, V>(items, workers, loss, |items_each| {
+        let config = sizing::partition(items_each, K, V, SEED);
+        Ok(Owner::<A, E>::new(&config, rule.clone())?)
+    })
+}
+
+fn memc3_table<A: Access, const K: usize, const V: usize>(
+    items: u32,
+    workers: usize,
+) -> Result<Box<dyn Rig>> {
+    build_table::<_, K, V>(items, workers, Loss::AtMost(0.0), |items_each| {
+        let config = sizing::memc3_table(items_each, K, V, SEED);
+        Ok(memc3::Owner::<A>::new(&config)?)
+    })
+}
+
+/// A circular log under a lossy index for one thread, as Formica reviewed it, with `items` items of `K`-byte keys and tiny values.
+pub fn log_and_lossy_index<const K: usize>(items: u32) -> Result<Box<dyn Rig>> {
+    cache::<Erew, _, K, TINY_BYTES>(items, 1, Fifo, Loss::AtMost(LOSS_OF_INDEX))
+}
+
+/// A MemC3 table with `items` of the paper's items, in an access mode.
+pub fn memc3(items: u32, mode: Mode, workers: usize) -> Result<Box<dyn Rig>> {
+    match mode {
+        Mode::Erew => memc3_table::<Erew, PAPER_KEY_BYTES, PAPER_VALUE_BYTES>(items, workers),
+        Mode::Crew => memc3_table::<Crew, PAPER_KEY_BYTES, PAPER_VALUE_BYTES>(items, workers),
+        Mode::Crcw => memc3_table::<Crcw, PAPER_KEY_BYTES, PAPER_VALUE_BYTES>(items, workers),
+    }
+}
+
+/// An empty MemC3 table of so many bytes, index included, that all workers share; for the paper's items.
+pub fn memc3_cache(memory_bytes: usize, workers: usize) -> Result<Box<dyn Rig>> {
+    let config = memc3::Memc3Config {
+        memory_bytes,
+        page_bytes: memc3::Memc3Config::page_bytes_for(memory_bytes),
+        item_bytes_max: sizing::ITEM_BYTES_MAX,
+        pages: PagePolicy::default(),
+        numa_node: None,
+        seed: SEED,
+    };
+    let make = |_| memc3::Owner::<Crcw>::new(&config);
+    let team = team::<_, _, PAPER_KEY_BYTES, PAPER_VALUE_BYTES>(1, workers, Loss::Refilled, make)?;
+    Ok(Box::new(team))
+}
+
+/// Fills tables that `make` makes for a number of items each.
+fn build_table<T: Table, const K: usize, const V: usize>(
+    items: u32,
+    workers: usize,
+    loss: Loss,
+    mut make: impl FnMut(usize) -> Result<T>,
+) -> Result<Box<dyn Rig>> {
+    ensure!(
+        (1..KEYS_MAX).contains(&items),
+        "from 1 to {} items",
+        KEYS_MAX - 1
+    );
+    let partition_count = workers * PARTITIONS_PER_WORKER;
+    let items_each = (items as usize * (100 + SLACK_PERCENT)).div_ceil(100 * partition_count) + 256;
+    let team = team::<_, _, K, V>(partition_count, workers, loss, |_| make(items_each))?;
+    Ok(Box::new(team.fill(items)?))
+}
+
+fn team<T: Table, X, const K: usize, const V: usize>(
+    partition_count: usize,
+    workers: usize,
+    loss: Loss,
+    mut make: impl FnMut(Option<u32>) -> Result<T, X>,
+) -> Result<Team<Ourselves<T, K, V>>, X> {
+    let spread = Spread {
+        partitions: partition_count,
+        workers,
+        numa_nodes: Vec::new(),
+    };
+    let mut figures = Vec::new();
+    let handles = partitions(&spread, |node| {
+        let table = make(node)?;
+        figures.push(table.figures());
+        Ok(table)
+    })?;
+    let mut workers: Vec<_> = handles
+        .into_iter()
+        .map(|(partitions, participant)| Ourselves {
+            partitions,
+            participant,
+            figures: Vec::new(),
+            scratch: Vec::with_capacity(V),
+        })
+        .collect();
+    let share = Share {
+        partitions: partition_count,
+        workers: workers.len(),
+        worker: 0,
+        reads_all: T::Access::SHARED_READS,
+        writes_all: T::Access::SHARED_WRITES,
+        keyhash: items::keyhash::<K>,
+    };
+    workers[0].figures = figures;
+    Ok(Team::new(workers, share, loss))
+}
+
+/// One worker's handles.
+struct Ourselves<T: Table, const K: usize, const V: usize> {
+    partitions: Partitions<T>,
+    participant: Participant,
+    /// Of all partitions, at the first worker.
+    figures: Vec<Box<dyn TableFigures>>,
+    scratch: Vec<u8>,
+}
+
+impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
+    #[inline]
+    fn batch(&mut self, batch: &[Operation], task: &Task, version: u32, tally: &mut Tally) {
+        let mut hashed = [(Keyhash(0), Operation::new(0, false)); BATCH_MAX];
+        for (place, &operation) in hashed.iter_mut().zip(batch) {
+            *place = (items::keyhash::<K>(operation.number()), operation);
+        }
+        let hashed = &hashed[..batch.len()];
+        let (mut found, mut wrong, mut reads) = (0, 0, 0);
+        let scratch = &mut self.scratch;
+        let reading = T::Access::SHARED_READS.then(|| self.participant.begin());
+        staged(
+            &mut self.partitions,
+            hashed,
+            task.stages,
+            |job| job.0,
+            |partitions, _, place, &(keyhash, operation)| {
+                let number = operation.number();
+                if operation.writes() {
+                    put::<T, K, V>(partitions, keyhash, number, version);
+                    return;
+                }
+                reads += 1;
+                match get::<T, K, V>(partitions, &reading, place, keyhash, number, scratch) {
+                    Some(value) => {
+                        found += 1;
+                        wrong += u64::from(!items::is_value(&value, number));
+                    }
+                    None if task.fill => put::<T, K, V>(partitions, keyhash, number, version),
+                    None => {}
+                }
+            },
+        );
+        tally.reads += reads;
+        tally.found += found;
+        tally.wrong += wrong;
+    }
+
+    fn items(&mut self) -> Option<u64> {
+        let counts = self.figures.iter().map(|figures| figures.counts(0).items);
+        Some(counts.sum())
+    }
+}
+
+#[inline(always)]
+fn put<T: Table, const K: usize, const V: usize>(
+    partitions: &mut Partitions<T>,
+    keyhash: Keyhash,
+    number: u32,
+    version: u32,
+) {
+    let (key, value) = (key::<K>(number), value::<V>(number, version));
+    let item = NewItem {
+        key: &key,
+        value: [&value, &[]],
+        flags: 0,
+        expiry: Expiry::NEVER,
+        history: History::NEW,
+    };
+    let owner = partitions
+        .owner(keyhash)
+        .expect("lists hold only writes that a worker may do");
+    owner.enter(0).put(keyhash, &item, NOW);
+}
+
+/// The value. Read as the engine reads: beside the writer where the access mode knows readers, else as the owner.
+#[inline(always)]
+fn get<T: Table, const K: usize, const V: usize>(
+    partitions: &mut Partitions<T>,
+    reading: &Option<Batch<'_>>,
+    place: T::Place,
+    keyhash: Keyhash,
+    number: u32,
+    scratch: &mut Vec<u8>,
+) -> Option<[u8; V]> {
+    let key = key::<K>(number);
+    // A value of another length is no value of ours, and counts as wrong.
+    let mut bytes = |item: &Item<'_>| copy::<V>(item, scratch).unwrap_or([0xFF; V]);
+    if let (Some(reader), Some(batch)) = (partitions.reader(keyhash), reading) {
+        // A read that met a writer every time would go to the owner; here it is tried again.
+        loop {
+            if let Ok(read) = reader.read(batch, keyhash, &key, NOW, 0, &mut bytes) {
+                return read;
+            }
+        }
+    }
+    let owner = partitions
+        .owner(keyhash)
+        .expect("lists hold only reads that a worker may do");
+    owner.enter(0).read_at(place, keyhash, &key, NOW, bytes)
+}
+
+#[inline(always)]
+fn copy<const V: usize>(item: &Item<'_>, scratch: &mut Vec<u8>) -> Option<[u8; V]> {
+    if V <= 24 {
+        return item.value().short_bytes(&mut [0; 32])?.try_into().ok();
+    }
+    scratch.clear();
+    item.value().append_to(scratch);
+    scratch.as_slice().try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glimmer_engine::Stages;
+    use glimmer_loadgen::workload::Popularity;
+    use std::time::Duration;
+
+    #[test]
+    fn every_table_reads_back_what_was_stored_through_any_stages() {
+        const ITEMS: u32 = 50_000;
+        let rigs = [
+            (Ours::S3Fifo, Mode::Erew, 2),
+            (Ours::Fifo, Mode::Crew, 2),
+            (Ours::S3Fifo, Mode::Crcw, 2),
+            (Ours::Fifo, Mode::Erew, 1),
+            (Ours::Store, Mode::Crcw, 2),
+            (Ours::Memc3, Mode::Erew, 1),
+            (Ours::Memc3, Mode::Crcw, 2),
+        ];
+        for (ours, mode, workers) in rigs {
+            let mut rig = ours.build(ITEMS, mode, workers).unwrap();
+            let draw = |worker| {
+                rig.share(worker)
+                    .draw(Popularity::uniform(u64::from(ITEMS)), 0.5, 16_384)
+            };
+            let lists: Vec<_> = (0..workers).map(draw).collect();
+            for (bucket, item) in [(true, true), (true, false), (false, true), (false, false)] {
+                let stages = Stages { bucket, item };
+                let rate = rig
+                    .operations_per_s(&lists, stages, Duration::from_millis(5))
+                    .unwrap();
+                assert!(rate > 0.0);
+            }
+            let absent = (0..workers).map(|worker| rig.share(worker).draw_absent(ITEMS, 4096));
+            let absent: Vec<_> = absent.collect();
+            let task = Task::lasting(Duration::from_millis(1));
+            assert_eq!(rig.run(&absent, &task).unwrap().found, 0, "{}", ours.name());
+        }
+    }
+
+    /// Reinsertion gives up what was not read for long; a reader stores it again, and the value is right.
+    #[test]
+    fn what_lru_gives_up_is_stored_again() {
+        const ITEMS: u32 = 20_000;
+        let mut rig = Ours::Lru.build(ITEMS, Mode::Erew, 1).unwrap();
+        let popularity = Popularity::zipf(u64::from(ITEMS), 0.99);
+        let lists = [rig.share(0).draw(popularity, 0.95, 1 << 20)];
+        let outcome = rig.run(&lists, &Task::filling()).unwrap();
+        assert!(outcome.missed() < 0.2, "{outcome:?}");
+        assert_eq!(
+            outcome.reads,
+            outcome.found + (outcome.missed() * outcome.reads as f64).round() as u64
+        );
+    }
+
+    #[test]
+    fn a_small_cache_misses_and_a_large_one_does_not() {
+        let mut missed = [4 << 20, 64 << 20].map(|bytes| {
+            let mut rig = memc3_cache(bytes, 1).unwrap();
+            let share = rig.share(0);
+            let all: Vec<_> = (0..200_000).map(|n| Operation::new(n, true)).collect();
+            rig.run(&[all], &Task::filling()).unwrap();
+            let held = rig.items().unwrap();
+            assert!(
+                held > bytes as u64 / 80 * 9 / 10 || held == 200_000,
+                "{held}"
+            );
+            let lists = [share.draw(Popularity::uniform(200_000), 1.0, 50_000)];
+            rig.run(&lists, &Task::filling()).unwrap().missed()
+        });
+        missed.sort_by(f64::total_cmp);
+        assert!(missed[0] == 0.0 && missed[1] > 0.3, "{missed:?}");
+    }
+}
