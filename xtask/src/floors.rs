@@ -1,5 +1,8 @@
-//! The house's one structural rule: a crate depends on lower floors only, so that crates of one floor never import one another.
+//! The house's structural rules: a crate depends on lower floors only, so that crates of one floor
+//! never import one another; and within a crate, files do not import one another in circles
+//! (`circles`).
 
+use crate::circles;
 use anyhow::bail;
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
@@ -31,9 +34,11 @@ const BESIDE: &[&str] = &["xtask"];
 pub fn check() -> anyhow::Result<()> {
     let metadata = MetadataCommand::new().no_deps().exec()?;
     let mut edges = Vec::new();
-    let mut crates = Vec::new();
+    let (mut crates, mut folders) = (Vec::new(), Vec::new());
     for package in metadata.workspace_packages() {
         crates.push(package.name.to_string());
+        let folder = package.manifest_path.parent().map(|folder| folder.into());
+        folders.extend(folder.map(|folder| (package.name.to_string(), folder)));
         for dependency in package
             .dependencies
             .iter()
@@ -55,6 +60,8 @@ pub fn check() -> anyhow::Result<()> {
         crates.len(),
         edges.len()
     );
+    let (files, excepted) = circles::check(&folders)?;
+    println!("circles: none among {files} files but for {excepted} exceptions");
     Ok(())
 }
 

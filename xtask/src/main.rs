@@ -1,6 +1,7 @@
 //! The project's own chores: `cargo xtask test`, `cargo xtask loom`, `cargo xtask fuzz`,
 //! `cargo xtask floors`, `cargo xtask memcached-tests`, `cargo xtask ci`.
 
+mod circles;
 mod clients;
 mod floors;
 mod fuzz;
@@ -58,7 +59,8 @@ enum Chore {
         #[arg(long, default_value_t = miri::SEEDS)]
         seeds: u32,
     },
-    /// Check that every crate depends on lower floors only
+    /// Check that every crate depends on lower floors only, and that no files import one another in
+    /// circles
     Floors,
     /// Run memcached's own test programs against the server, which starts in memcached's place
     ///

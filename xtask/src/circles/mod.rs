@@ -1,0 +1,234 @@
+//! Within a crate, files do not import one another in circles, except a module and its own
+//! children.
+//!
+//! A path counts for the file that defines what it names: a module that only passes a name on is
+//! looked through. What is for tests only does not count.
+
+mod graph;
+mod imports;
+mod tokens;
+
+use anyhow::{Context, bail};
+use graph::Graph;
+use imports::{Imports, Path};
+use std::collections::BTreeMap;
+
+/// Modules that are in circles still, by crate. The list only shrinks: a module that has left its
+/// circle has to leave the list.
+const EXCEPTIONS: &[(&str, &[&str])] = &[
+    ("glimmer-client", &["flight", "session"]),
+    ("glimmer-comparisons", &["abuse::manners", "abuse::subject"]),
+    ("glimmer-engine", &["execute::answer", "execute::count"]),
+    (
+        "glimmer-figures",
+        &[
+            "data",
+            "figure",
+            "plot",
+            "plot::legend",
+            "plot::lines",
+            "run",
+        ],
+    ),
+    (
+        "glimmer-loadgen",
+        &[
+            "driver::address",
+            "driver::connect",
+            "load::gather",
+            "load::run",
+            "load::warming",
+        ],
+    ),
+    (
+        "glimmer-microbench",
+        &["store_alone::candidate", "store_alone::tables"],
+    ),
+    (
+        "glimmer-node",
+        &[
+            "admin::alarm",
+            "admin::commands",
+            "admin::commands::binary",
+            "admin::dump",
+            "admin::handler",
+            "admin::observe",
+            "admin::observe::line",
+            "admin::report",
+            "bind",
+            "config",
+            "forward::batch",
+            "forward::port",
+            "node",
+            "packet::memcached",
+            "packet::native",
+            "packet::native::decode",
+            "packet::native::endpoint",
+            "packet::native::handover",
+            "packet::native::outbox",
+            "packet::native::serve",
+            "shared",
+            "stream::burst",
+            "stream::connection",
+            "stream::forwarding",
+            "stream::member",
+            "worker",
+        ],
+    ),
+    (
+        "glimmer-proto",
+        &[
+            "binary",
+            "binary::command",
+            "binary::emit",
+            "binary::parser",
+            "meta",
+            "meta::flags",
+            "meta::read",
+            "native",
+            "native::directory",
+            "native::fragment",
+            "native::header",
+            "native::reply",
+            "native::request",
+            "request",
+            "text::admin",
+            "text::change",
+            "text::parser",
+            "text::retrieval",
+            "text::step",
+            "text::storage",
+        ],
+    ),
+    (
+        "glimmer-store",
+        &[
+            "index::bucket",
+            "index::tags",
+            "partition",
+            "partition::ages",
+            "partition::config",
+            "partition::find",
+            "partition::lookahead",
+            "partition::put",
+            "partition::read",
+            "table",
+        ],
+    ),
+    (
+        "glimmer-transport",
+        &["sys::headers", "sys::mmsg", "sys::train"],
+    ),
+];
+
+/// The modules of one crate.
+type Modules = BTreeMap<Path, Imports>;
+
+/// Fails with a line for each file that is in a circle, and for each exception without need.
+/// Returns how many files there are, and how many exceptions.
+pub fn check(crates: &[(String, std::path::PathBuf)]) -> anyhow::Result<(usize, usize)> {
+    let (mut files, mut faults, mut excepted) = (0, Vec::new(), 0);
+    for (name, folder) in crates {
+        let modules = read_crate(&folder.join("src"))?;
+        files += modules.len();
+        let exceptions = EXCEPTIONS.iter().find(|(of, _)| of == name);
+        let exceptions = exceptions.map_or(&[][..], |(_, modules)| modules);
+        excepted += exceptions.len();
+        let circles = Graph::of(&modules).circles();
+        faults.extend(faults_of(name, &circles, exceptions));
+    }
+    let unknown = EXCEPTIONS.iter().map(|(of, _)| *of);
+    let unknown = unknown.filter(|of| crates.iter().all(|(name, _)| name != of));
+    faults.extend(unknown.map(|of| format!("there is no crate {of}; remove its exceptions")));
+    if !faults.is_empty() {
+        bail!(
+            "files import one another in circles:\n  {}",
+            faults.join("\n  ")
+        );
+    }
+    Ok((files, excepted))
+}
+
+/// What is wrong with these circles, of which each is a list of modules.
+fn faults_of(name: &str, circles: &[Vec<String>], exceptions: &[&str]) -> Vec<String> {
+    let mut faults = Vec::new();
+    let is_excepted = |module: &String| exceptions.contains(&module.as_str());
+    for circle in circles {
+        if !circle.iter().all(is_excepted) {
+            faults.push(format!("{name}: {}", circle.join(", ")));
+        }
+    }
+    for &exception in exceptions {
+        let is_needed = circles.iter().flatten().any(|module| module == exception);
+        if !is_needed {
+            faults.push(format!(
+                "{name}: {exception} is in no circle; remove it from the exceptions"
+            ));
+        }
+    }
+    faults
+}
+
+/// Reads every source file of a crate.
+fn read_crate(src: &std::path::Path) -> anyhow::Result<Modules> {
+    let mut modules = Modules::new();
+    read_folder(src, &[], &mut modules)?;
+    let for_tests: Vec<Path> = modules
+        .iter()
+        .flat_map(|(module, imports)| {
+            let child = |name: &String| [&module[..], std::slice::from_ref(name)].concat();
+            imports.test_modules.iter().map(child)
+        })
+        .collect();
+    modules.retain(|module, _| !for_tests.iter().any(|test| module.starts_with(test)));
+    Ok(modules)
+}
+
+fn read_folder(folder: &std::path::Path, of: &[String], into: &mut Modules) -> anyhow::Result<()> {
+    let entries = folder.read_dir();
+    for entry in entries.with_context(|| format!("{} is no folder", folder.display()))? {
+        let path = entry?.path();
+        let name = path.file_stem().and_then(|name| name.to_str());
+        let name = name.unwrap_or_default().to_string();
+        if path.is_dir() {
+            // Programs beside the crate's own are crates of their own.
+            if !(of.is_empty() && name == "bin") {
+                read_folder(&path, &[of, &[name]].concat(), into)?;
+            }
+            continue;
+        }
+        if path.extension().is_none_or(|extension| extension != "rs") {
+            continue;
+        }
+        let module = match name.as_str() {
+            "mod" => of.to_vec(),
+            "lib" | "main" if of.is_empty() => Path::new(),
+            _ => [of, &[name]].concat(),
+        };
+        let source = std::fs::read_to_string(&path)?;
+        into.insert(module.clone(), imports::read(&source, &module));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn strings(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| name.to_string()).collect()
+    }
+
+    #[test]
+    fn a_circle_is_a_fault_unless_all_of_it_is_excepted() {
+        let circles = [strings(&["a", "b"])];
+        assert_eq!(faults_of("x", &circles, &[]).len(), 1);
+        assert_eq!(faults_of("x", &circles, &["a"]).len(), 1);
+        assert_eq!(faults_of("x", &circles, &["a", "b"]), strings(&[]));
+    }
+
+    #[test]
+    fn an_exception_without_need_is_a_fault() {
+        assert_eq!(faults_of("x", &[], &["a"]).len(), 1);
+    }
+}
