@@ -7,6 +7,7 @@ use crate::index::cuckoo::{BUCKET_SLOTS, Home, LINE_BUCKETS, Slot, SlotAt, line_
 use crate::memory::LINE_WORDS;
 use crate::work;
 use glimmer_base::limits::SPLIT_SLOTS_MAX;
+use glimmer_base::sync::weakened;
 use glimmer_base::{Keyhash, Moment};
 
 /// Lines ahead of the one being split whose items are fetched.
@@ -172,6 +173,7 @@ impl Shared {
             return;
         }
         let line = line_at(&self.pool, line);
+        let shared = shared && !weakened("cuckoo_split_version");
         line.write_begin(shared);
         for (nth, (bucket, place)) in places().enumerate() {
             if leaving & (1 << nth) != 0 {

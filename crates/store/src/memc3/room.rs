@@ -214,16 +214,17 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         let (old, new) = (shared.pool.first_word(from), shared.pool.first_word(to));
         self.collect(to, from);
+        let is_shared = A::SHARED_READS && !weakened("slab_move_version");
         for at in &self.state.slab_slots {
             let line = shared.line(*at);
             let (tag, slot) = (
                 line.tags(at.bucket).to_le_bytes()[at.place],
                 line.slot(at.bucket, at.place),
             );
-            line.write_begin(A::SHARED_READS);
+            line.write_begin(is_shared);
             let moved = slot.at(slot.offset() - old + new);
             line.set(at.bucket, at.place, tag, moved);
-            line.write_end(A::SHARED_READS);
+            line.write_end(is_shared);
             work::moved(0);
         }
         shared
