@@ -8,7 +8,7 @@ use glimmer_store::heap::{History, Item, NewItem};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::partition::Stored;
 use glimmer_store::store_mode::{Owner, Reader, StoreConfig};
-use glimmer_store::table::{Table, TableReader};
+use glimmer_store::table::{Table, TableFigures, TableReader};
 use loom::thread;
 
 const NOW: Moment = Moment {
@@ -27,11 +27,16 @@ fn explore(test: impl Fn() + Sync + Send + 'static) {
 
 /// A partition of two main buckets and no spare one, with room for more.
 fn partition<A: Access>() -> Owner<A> {
+    partition_of(65 * 8, 8 * 6)
+}
+
+/// A partition of two main buckets and no spare one.
+fn partition_of<A: Access>(bytes: usize, item_bytes_max: usize) -> Owner<A> {
     let config = StoreConfig {
-        bytes: 65 * 8,
+        bytes,
         roots: Some(ROOTS),
         spare_percent: 0,
-        item_bytes_max: 8 * 6,
+        item_bytes_max,
         pages: PagePolicy::Small,
         numa_node: None,
         seed: SEED,
@@ -48,21 +53,25 @@ fn key(bucket: usize, n: usize) -> ([u8; 1], Keyhash) {
         .unwrap()
 }
 
-/// Stores a value of `fill`s under a flush number.
-fn put<A: Access>(
+/// Stores a value of eight `fill`s under a flush number.
+fn put<A: Access>(owner: &mut Owner<A>, flushes: u64, key: ([u8; 1], Keyhash), fill: u8) {
+    put_value(owner, flushes, key, &[fill; 8]);
+}
+
+/// Stores a value of which all bytes are the same.
+fn put_value<A: Access>(
     owner: &mut Owner<A>,
     flushes: u64,
     (key, keyhash): ([u8; 1], Keyhash),
-    fill: u8,
+    value: &[u8],
 ) {
-    let value = [fill; 8];
     let item = NewItem {
         key: &key,
-        value: [&value, &[]],
+        value: [value, &[]],
         flags: 0,
         expiry: Expiry::NEVER,
         history: History {
-            cas: Some(fill.into()),
+            cas: Some(value[0].into()),
             ..History::NEW
         },
     };
@@ -202,6 +211,37 @@ fn items_are_found_while_their_bucket_is_split() {
             }
         });
         put(&mut owner, 0, key(0, full), 100);
+        reading.join().unwrap();
+    });
+}
+
+/// An item is slid over a gap that is smaller than the item, and another one takes what comes
+/// together after it. That one belongs to another bucket.
+#[test]
+fn an_item_that_is_slid_is_not_torn() {
+    const VALUE: [u8; 16] = [2; 16];
+    explore(|| {
+        // The heap has 24 words.
+        let mut owner = partition_of::<Crew>(65 * 5, 8 * 9);
+        let mut reader = looker(&mut owner);
+        let (first, slid, third) = (key(1, 0), key(0, 0), key(1, 1));
+        put(&mut owner, 0, first, 1);
+        put_value(&mut owner, 0, slid, &VALUE);
+        put(&mut owner, 0, third, 3);
+        put_value(&mut owner, 0, key(1, 2), &[4; 32]);
+        put_value(&mut owner, 0, key(1, 3), &[5; 16]);
+        put_value(&mut owner, 0, key(1, 4), &[6; 16]);
+        for (key, keyhash) in [first, third] {
+            assert!(owner.enter(0).remove(keyhash, &key, NOW));
+        }
+        let reading = thread::spawn(move || {
+            if let Ok(found) = get(&mut reader, slid) {
+                let found = found.expect("the key is never absent");
+                assert_eq!(found.1, VALUE, "torn, or another item's value");
+            }
+        });
+        put_value(&mut owner, 0, key(1, 5), &[7; 32]);
+        assert_eq!(owner.figures().counts(0).moved, 1);
         reading.join().unwrap();
     });
 }
