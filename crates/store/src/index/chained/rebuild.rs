@@ -3,6 +3,7 @@
 use super::{ChainedIndex, FreeList, LEVELS_MAX, Shape};
 use crate::index::{BUCKET_ENTRIES, CHAIN_BUCKETS_MAX, Entry};
 use crate::work;
+use glimmer_base::sync::weakened;
 
 /// The entries and spare buckets of a chain, taken out of it.
 pub(super) struct Parts {
@@ -115,6 +116,7 @@ impl ChainedIndex {
         let mut parts = self.parts(home, is_live);
         let (entries, count) = parts.copied();
         let main = self.bucket(home);
+        let shared = shared && !weakened("shorten_version");
         main.write_begin(shared);
         self.write_chain(home, &entries[..count], || {
             parts.pop_spare().expect("a shorter chain needs fewer")
@@ -192,6 +194,7 @@ impl ChainedIndex {
         // come to lie in a main bucket.
         let mut spare = || parts.pop_spare().expect("two chains need no more than one");
         let main = self.bucket(parent);
+        let shared = shared && !weakened("split_version");
         main.write_begin(shared);
         self.write_chain(parent, stay.entries(), &mut spare);
         self.write_chain(child, go.entries(), &mut spare);

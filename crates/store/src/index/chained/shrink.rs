@@ -79,7 +79,8 @@ impl ChainedIndex {
         let (main, last) = (self.bucket(parent), self.bucket(child));
         // Spare buckets of both chains are written; the last bucket's version stays odd for ever, so that nobody finishes there.
         last.write_begin(shared);
-        main.write_begin(shared);
+        let is_shared = shared && !weakened("merge_version");
+        main.write_begin(is_shared);
         let (merged, count) = parts.copied();
         self.write_chain(parent, &merged[..count], || {
             parts
@@ -87,7 +88,7 @@ impl ChainedIndex {
                 .expect("it was seen that there are enough")
         });
         self.publish(shape.with(removed, level));
-        main.write_end(shared);
+        main.write_end(is_shared);
         // Items wait for the memory, but the index itself may take it again at once. A reader that
         // meets what it writes there sees the shape too.
         if shared && !weakened("shape_release_fence") {
@@ -110,6 +111,7 @@ impl ChainedIndex {
         self.add_parts(home, is_live, Some(number), &mut parts);
         parts.push_spare(other);
         let main = self.bucket(home);
+        let shared = shared && !weakened("replace_version");
         main.write_begin(shared);
         let (entries, count) = parts.copied();
         self.write_chain(home, &entries[..count], || {
