@@ -13,6 +13,7 @@ use glimmer_store::access::{Access, Crcw, Crew};
 use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::evict::{Evict, Fifo, S3Fifo};
 use glimmer_store::heap::{History, Item, NewItem};
+use glimmer_store::index::BUCKET_ENTRIES;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::partition::{Owner, PartitionConfig, Reader, Stored};
 use glimmer_store::table::{Table, TableFigures, TableReader};
@@ -28,8 +29,13 @@ const SEED: Seed = Seed(1);
 const ITEM_WORDS: usize = 3;
 
 fn explore(test: impl Fn() + Sync + Send + 'static) {
+    explore_within(2, test);
+}
+
+/// For long tests, with a bound on preemptions of their own.
+fn explore_within(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = model.preemption_bound.or(Some(2));
+    model.preemption_bound = model.preemption_bound.or(Some(preemptions));
     model.max_branches = 100_000;
     model.check(test);
 }
@@ -41,7 +47,21 @@ fn partition<A: Access, E: Evict>(items: usize, rule: E) -> Owner<A, E> {
 
 /// The same for items of up to `item_bytes_max` bytes, all optional fields included.
 fn partition_for<A: Access, E: Evict>(item_bytes_max: usize, items: usize, rule: E) -> Owner<A, E> {
+    Owner::new(&config(item_bytes_max, items), rule).unwrap()
+}
+
+/// The same with an index that follows the number of items.
+fn growing<A: Access>(spare_buckets: usize, item_bytes_max: usize, items: usize) -> Owner<A, Fifo> {
     let config = PartitionConfig {
+        index_follows: true,
+        spare_buckets,
+        ..config(item_bytes_max, items)
+    };
+    Owner::new(&config, Fifo).unwrap()
+}
+
+fn config(item_bytes_max: usize, items: usize) -> PartitionConfig {
+    PartitionConfig {
         log_bytes: items * ITEM_WORDS * 8,
         main_buckets: 2,
         spare_buckets: 0,
@@ -51,8 +71,7 @@ fn partition_for<A: Access, E: Evict>(item_bytes_max: usize, items: usize, rule:
         pages: PagePolicy::Small,
         numa_node: None,
         seed: SEED,
-    };
-    Owner::new(&config, rule).unwrap()
+    }
 }
 
 /// The n-th one-byte key that belongs to a bucket.
@@ -65,11 +84,13 @@ fn key(bucket: usize, n: usize) -> ([u8; 1], Keyhash) {
 }
 
 fn put<A: Access, E: Evict>(owner: &mut Owner<A, E>, key: ([u8; 1], Keyhash), fill: u8) {
-    put_value(owner, key, &[fill; 8]);
+    put_value(owner, 0, key, &[fill; 8]);
 }
 
+/// Stores a value under a flush number.
 fn put_value<A: Access, E: Evict>(
     owner: &mut Owner<A, E>,
+    flushes: u64,
     (key, keyhash): ([u8; 1], Keyhash),
     value: &[u8],
 ) {
@@ -80,7 +101,7 @@ fn put_value<A: Access, E: Evict>(
         expiry: Expiry::NEVER,
         history: History::NEW,
     };
-    let stored = owner.enter(0).put(keyhash, &item, NOW);
+    let stored = owner.enter(flushes).put(keyhash, &item, NOW);
     assert!(matches!(stored, Stored::Yes(_)));
 }
 
@@ -209,6 +230,107 @@ fn items_kept_at_the_head_are_never_absent() {
     });
 }
 
+/// The head passes one item, and keeps the next, which it copies to where the first one lies before
+/// it has come to its end. The reader sees the whole first item or none. No version moves that it
+/// looks at.
+#[test]
+fn items_overwritten_by_one_that_is_kept_are_not_torn() {
+    explore(|| {
+        let mut owner = partition_for::<Crew, _>(8 * 7, 6, S3Fifo);
+        let mut reader = looker(&mut owner);
+        let keys = [(0, 0), (1, 0), (0, 1), (0, 2), (0, 3), (0, 4)];
+        for ((bucket, n), fill) in keys.into_iter().zip(1..) {
+            put(&mut owner, key(bucket, n), fill);
+        }
+        assert!(get(&mut reader, key(1, 0)).unwrap().is_some());
+        let reading = thread::spawn(move || {
+            if let Ok(Some(found)) = get(&mut reader, key(0, 0)) {
+                assert_whole(&found);
+                assert_eq!(found.0, 1, "another item's value");
+            }
+        });
+        // Larger than the first item, so the head goes on to the next.
+        put_value(&mut owner, 0, key(1, 1), &[7; 16]);
+        assert_eq!(owner.figures().counts(0).reinsertions, 1);
+        reading.join().unwrap();
+    });
+}
+
+/// A flush empties the log, and the next item is written where the reader's one lies. It belongs to
+/// the other bucket, so that no version moves.
+#[test]
+fn what_a_flush_gives_up_is_not_torn() {
+    explore(|| {
+        let mut owner = growing::<Crew>(0, 8 * 6, 4);
+        let mut reader = looker(&mut owner);
+        put(&mut owner, key(0, 0), 1);
+        let reading = thread::spawn(move || {
+            if let Ok(Some(found)) = get(&mut reader, key(0, 0)) {
+                assert_whole(&found);
+                assert_eq!(found.0, 1, "another item's value");
+            }
+        });
+        put_value(&mut owner, 1, key(1, 0), &[2; 8]);
+        reading.join().unwrap();
+    });
+}
+
+/// A full bucket is split while a reader looks for an item in it: whether the item stays or goes, it
+/// is never absent. The index gives up the oldest item for the new one.
+#[test]
+fn items_are_found_while_their_bucket_is_split() {
+    for goes in [false, true] {
+        let is_wanted = |n: &usize| (key(0, *n).1.tag() & 1 == 1) == goes;
+        let looked_for = (1..BUCKET_ENTRIES).find(is_wanted).expect("one of each");
+        explore_within(1, move || {
+            let mut owner = growing::<Crew>(0, 8 * 6, 10);
+            let mut reader = looker(&mut owner);
+            for n in 0..BUCKET_ENTRIES {
+                put(&mut owner, key(0, n), 1 + n as u8);
+            }
+            let reading = thread::spawn(move || {
+                if let Ok(found) = get(&mut reader, key(0, looked_for)) {
+                    let found = found.expect("the key is never absent");
+                    assert_whole(&found);
+                    assert_eq!(found.0, 1 + looked_for as u64);
+                }
+            });
+            put(&mut owner, key(0, BUCKET_ENTRIES), 100);
+            assert_eq!(owner.figures().counts(0).buckets_added, 1);
+            reading.join().unwrap();
+        });
+    }
+}
+
+/// After a flush the index grows into memory in which the reader's item lies. The reader sees the
+/// whole item or none. The item belongs to the other bucket, which is not split. The full one gets
+/// the spare bucket, so that no chain is scanned for one, and no version moves.
+#[test]
+fn items_where_the_index_grows_are_not_torn() {
+    explore(|| {
+        let mut owner = growing::<Crew>(1, 8 * 9, 10);
+        let mut reader = looker(&mut owner);
+        // The log has 30 words, of which one more bucket takes the last six.
+        for n in 0..4 {
+            put_value(&mut owner, 0, key(1, n), &[1 + n as u8; 32]);
+        }
+        put(&mut owner, key(1, 4), 5);
+        // The scan for stale entries comes to the other bucket next, and not to the reader's.
+        put(&mut owner, key(0, 0), 6);
+        let reading = thread::spawn(move || {
+            if let Ok(Some(found)) = get(&mut reader, key(1, 4)) {
+                assert_whole(&found);
+                assert_eq!(found.0, 5, "another item's value");
+            }
+        });
+        for n in 0..=BUCKET_ENTRIES {
+            put_value(&mut owner, 1, key(0, n), &[7 + n as u8; 8]);
+        }
+        assert_eq!(owner.figures().counts(0).buckets_added, 1);
+        reading.join().unwrap();
+    });
+}
+
 /// A deleted key stays deleted for whoever knows of it.
 #[test]
 fn deletes_are_seen() {
@@ -261,7 +383,7 @@ fn a_place_given_up_by_one_writer_and_taken_by_another_is_not_torn() {
     explore(|| {
         let mut owner = partition_for::<Crcw, _>(8 * 9, 6, Fifo);
         let (mut reader, mut other) = (looker(&mut owner), owner.share(2).unwrap());
-        put_value(&mut owner, key(0, 0), &[1; 32]);
+        put_value(&mut owner, 0, key(0, 0), &[1; 32]);
         for n in 1..5 {
             put(&mut owner, key(0, n), 1 + n as u8);
         }

@@ -13,6 +13,7 @@ use crate::evict::{AtHead, Budget, Evict};
 use crate::heap::{Geometry, Header, Item, Marks, Offset};
 use crate::index::{Entry, LogId, Slot};
 use crate::work;
+use glimmer_base::sync::weakened;
 use glimmer_base::{Expiry, Keyhash, Moment};
 
 /// Words that the head runs ahead of what is wanted, so that it is published once for several
@@ -184,8 +185,11 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         // The space at the tail may be the item's own: in one log the tail lies before the head, so that the words are copied in their
         // order. The head is published first, and the chain stays locked while the item is in neither place.
         let home = shared.index.bucket(self.home(keyhash));
-        home.write_begin(A::SHARED_READS);
-        self.set_head(id, after);
+        let is_shared = A::SHARED_READS && !weakened("keep_version");
+        home.write_begin(is_shared);
+        if !weakened("kept_item_head") {
+            self.set_head(id, after);
+        }
         let tail = self.tail(to);
         let to_at = to_log.geometry().position(tail);
         from_log.copy(
@@ -198,7 +202,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             .index
             .bucket(slot.bucket)
             .set_entry(slot.entry, moved);
-        home.write_end(A::SHARED_READS);
+        home.write_end(is_shared);
         self.state.tails[to as usize] = self.geometry(to).advance(tail, words);
         if self.state.in_use == Some((id, head)) {
             self.state.in_use = Some((to, tail));
