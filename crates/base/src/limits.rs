@@ -46,6 +46,20 @@ pub const BUFFER_BYTES_KEPT_MAX: usize = 64 << 10;
 /// kernel with its next tick, so that the process shrinks again.
 pub const FREED_BYTES_HIGH: usize = 1 << 20;
 
+/// Segment batches that a packet device receives or sends with one call. A device that has more
+/// keeps them for the next call.
+pub const PACKET_BATCH_MAX: usize = 32;
+
+/// Buffers that an in-process packet device keeps for later packets. What exceeds them is freed.
+pub const SPARE_PACKET_BUFFERS_MAX: usize = 1 << 10;
+
+/// Packets that wait to be received at one port of an in-process packet device. What comes when as
+/// many wait is dropped and counted, as by a socket whose buffer is full.
+pub const SWITCH_QUEUE_PACKETS: usize = 1 << 10;
+
+/// Bytes that wait in one direction of an in-process stream. The writer is told to wait for room.
+pub const STREAM_BUFFER_BYTES: usize = 64 << 10;
+
 /// Times that a worker asks one UDP socket for datagrams before its connections are served again; each brings up to 32.
 pub const DATAGRAM_BURSTS_PER_TURN_MAX: usize = 8;
 

@@ -1,12 +1,17 @@
-//! Floor 1: bytes in and out of the machine. Streams over TCP and Unix sockets, datagrams over UDP, readiness for many of them at once, a bell that wakes a
-//! sleeping thread, the choice of the core a thread runs on, and freed memory back to the kernel. Nothing here knows a protocol or a store, and nothing blocks
-//! except [`Poller::wait`].
+//! Floor 1: bytes in and out of the machine.
+//!
+//! [`packet`] has what every device for datagrams does; [`udp`], [`tcp`] and [`unix`] are the kernel's sockets as such. Beside them are readiness of many
+//! descriptors ([`Poller`]), a bell that wakes a sleeping thread, the choice of the core that a thread
+//! runs on, and returning freed memory to the kernel. Nothing here knows a protocol or a store, and
+//! nothing blocks except [`Poller::wait`].
 
 #![deny(unsafe_code)]
 
+pub mod address;
 mod affinity;
 mod bell;
 mod endpoint;
+pub mod packet;
 mod poller;
 mod sys;
 pub mod tcp;

@@ -115,10 +115,7 @@ const EXCEPTIONS: &[(&str, &[&str])] = &[
             "table",
         ],
     ),
-    (
-        "glimmer-transport",
-        &["sys::headers", "sys::mmsg", "sys::train"],
-    ),
+    ("glimmer-transport", &["sys::mmsg", "sys::train"]),
 ];
 
 /// The modules of one crate.

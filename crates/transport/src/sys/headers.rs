@@ -9,14 +9,14 @@ use std::mem::{MaybeUninit, size_of, zeroed};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::OnceLock;
 
-use super::mmsg::DATAGRAMS_MAX;
+use glimmer_base::limits::PACKET_BATCH_MAX;
 
 /// Room for so many of anything as there are headers to a call.
-pub type Each<T> = [MaybeUninit<T>; DATAGRAMS_MAX];
+pub type Each<T> = [MaybeUninit<T>; PACKET_BATCH_MAX];
 
 /// Room that nothing is in yet.
 pub const fn room<T>() -> Each<T> {
-    [const { MaybeUninit::uninit() }; DATAGRAMS_MAX]
+    [const { MaybeUninit::uninit() }; PACKET_BATCH_MAX]
 }
 
 /// Bytes that the kernel writes to.
@@ -78,11 +78,12 @@ pub fn tell_stride(header: &mut libc::mmsghdr, control: &mut Control, stride: u1
     }
 }
 
-/// Whether this kernel cuts trains up. One before Linux 4.18 does not know of it, and would send a train as one datagram.
+/// Whether this kernel segments what is sent. One before Linux 4.18 does not know the option, and
+/// would send a segment batch as one datagram.
 #[inline]
-pub fn cuts_trains(socket: BorrowedFd<'_>) -> bool {
-    static CUTS: OnceLock<bool> = OnceLock::new();
-    *CUTS.get_or_init(|| {
+pub fn can_segment(socket: BorrowedFd<'_>) -> bool {
+    static CAN: OnceLock<bool> = OnceLock::new();
+    *CAN.get_or_init(|| {
         let mut stride: libc::c_int = 0;
         let mut bytes = size_of::<libc::c_int>() as libc::socklen_t;
         // SAFETY: the option's value is borrowed exclusively for the call and as long as stated.
@@ -99,8 +100,9 @@ pub fn cuts_trains(socket: BorrowedFd<'_>) -> bool {
     })
 }
 
-/// Whether the kernel refused to cut something up, as it does where the way to the peer takes no trains.
-pub fn refuses_trains(error: &io::Error) -> bool {
+/// Whether the kernel refused to segment something, as it does where the route to the peer does not
+/// support it.
+pub fn refuses_segments(error: &io::Error) -> bool {
     let codes = [libc::EINVAL, libc::EIO, libc::EMSGSIZE, libc::ENOPROTOOPT];
     error
         .raw_os_error()

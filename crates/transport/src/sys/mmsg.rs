@@ -10,7 +10,7 @@ use super::headers::{self, Control};
 use super::train::{TRAIN_BYTES_MAX, TRAIN_DATAGRAMS_MAX};
 
 /// Datagrams per system call.
-pub const DATAGRAMS_MAX: usize = 32;
+pub const DATAGRAMS_MAX: usize = glimmer_base::limits::PACKET_BATCH_MAX;
 
 /// Where a datagram came from, as the kernel wrote it.
 #[derive(Clone, Copy)]
@@ -200,11 +200,11 @@ impl Outgoing<'_> {
 /// kernel as one train and are cut up where they arrive or leave the machine. Returns how many of them, from the front, were taken; an error concerns the
 /// first.
 pub fn send(socket: BorrowedFd<'_>, datagrams: &[Outgoing<'_>]) -> io::Result<usize> {
-    if !headers::cuts_trains(socket) {
+    if !headers::can_segment(socket) {
         return send_by(socket, datagrams, |_| 1);
     }
     match send_by(socket, datagrams, train_length) {
-        Err(error) if headers::refuses_trains(&error) && train_length(datagrams) > 1 => {
+        Err(error) if headers::refuses_segments(&error) && train_length(datagrams) > 1 => {
             send_by(socket, datagrams, |_| 1)
         }
         result => result,
@@ -379,7 +379,7 @@ mod tests {
             payload: b"alike",
         }; 2];
         let refused = send_by(sender.as_fd(), &two, train_length).unwrap_err();
-        assert!(headers::refuses_trains(&refused), "{refused}");
+        assert!(headers::refuses_segments(&refused), "{refused}");
         is_sent_as_it_is(&sender);
     }
 }

@@ -1,8 +1,12 @@
 //! What needs unsafe code, behind safe faces.
 
+pub mod buffers;
 pub mod events;
+pub mod frames;
 pub mod headers;
 pub mod heap;
 pub mod mmsg;
+pub mod name;
 pub mod refusals;
 pub mod train;
+pub mod udp;

@@ -2,11 +2,12 @@
 #![allow(unsafe_code, reason = "the kernel is given pointers")]
 
 use std::io;
-use std::mem::{size_of, zeroed};
+use std::mem::{MaybeUninit, size_of, zeroed};
+use std::net::SocketAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::headers::{self, Control};
-use super::mmsg::Peer;
+use super::name::{self, NAME_BYTES, Name};
 
 /// Has the kernel report errors for a socket that is not connected, with the address that each
 /// concerns.
@@ -35,7 +36,7 @@ pub fn report(socket: BorrowedFd<'_>, is_ipv4: bool) -> io::Result<()> {
 /// One entry of the error queue.
 pub struct Report {
     /// Where the datagram was sent to.
-    pub peer: Peer,
+    pub peer: SocketAddr,
     /// The beginning of the datagram, as far as the network returned it.
     pub bytes: usize,
     /// Whether nobody listens at the port.
@@ -44,10 +45,10 @@ pub struct Report {
 
 /// Takes the oldest entry out of the error queue; none if there is none.
 pub fn take(socket: BorrowedFd<'_>, quoted: &mut [u8]) -> Option<Report> {
-    let mut peer = Peer::nobody();
+    let mut name = MaybeUninit::<Name>::uninit();
     let mut parts = [headers::part_to_fill(quoted)];
     let mut control = Control([0; 64]);
-    let mut header = headers::header(peer.as_mut_name(), &mut parts).msg_hdr;
+    let mut header = headers::header((name.as_mut_ptr().cast(), NAME_BYTES), &mut parts).msg_hdr;
     header.msg_control = (&raw mut control).cast();
     header.msg_controllen = size_of::<Control>() as _;
     let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
@@ -57,9 +58,9 @@ pub fn take(socket: BorrowedFd<'_>, quoted: &mut [u8]) -> Option<Report> {
     let bytes = usize::try_from(bytes).ok()?;
     // SAFETY: the kernel filled the header in, and the control buffer is still there.
     let is_refusal = unsafe { says_refused(&header) };
-    peer.set_name_bytes(header.msg_namelen);
     Some(Report {
-        peer,
+        // SAFETY: the kernel wrote the name as far as the header says, but no more than its room.
+        peer: unsafe { name::address(&name, header.msg_namelen) },
         bytes,
         is_refusal,
     })

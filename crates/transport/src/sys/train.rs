@@ -99,7 +99,7 @@ pub fn receive(
 /// Sends up to [`DATAGRAMS_MAX`] trains. Returns how many of them, from the front, were taken; an error concerns the first.
 pub fn send(socket: BorrowedFd<'_>, trains: &[Train<'_>]) -> io::Result<usize> {
     let is_cut = |train: &Train<'_>| train.bytes.len() > train.stride;
-    let count = match headers::cuts_trains(socket) {
+    let count = match headers::can_segment(socket) {
         true => trains.len(),
         false => trains.iter().take_while(|train| !is_cut(train)).count(),
     };

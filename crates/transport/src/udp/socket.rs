@@ -8,7 +8,7 @@ use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 
 use super::departure::{self, Departed};
 use super::{Inbox, Trains};
-use crate::sys::headers::{refuses_trains, tell_drops};
+use crate::sys::headers::{refuses_segments, tell_drops};
 use crate::sys::mmsg::{self, Outgoing, Peer};
 use crate::sys::refusals;
 use crate::sys::train::{self, Train};
@@ -69,7 +69,7 @@ impl Socket {
     pub fn take_refusal(&self, quoted: &mut [u8]) -> Option<(Peer, usize)> {
         while let Some(report) = refusals::take(self.0.as_fd(), quoted) {
             if report.is_refusal {
-                return Some((report.peer, report.bytes));
+                return Some((report.peer.into(), report.bytes));
             }
         }
         None
@@ -96,7 +96,7 @@ impl Socket {
     /// Sends the datagrams of a train one by one, if the way to its peer takes no trains.
     #[cold]
     fn send_apart(&self, train: &Train<'_>, error: &io::Error) -> bool {
-        if !refuses_trains(error) || train.bytes.len() <= train.stride {
+        if !refuses_segments(error) || train.bytes.len() <= train.stride {
             return false;
         }
         let alone = |bytes| {
@@ -159,7 +159,7 @@ fn with_buffers(socket: OwnedFd) -> Socket {
     Socket(socket)
 }
 
-fn bound(address: SocketAddr, shared: bool) -> io::Result<OwnedFd> {
+pub(super) fn bound(address: SocketAddr, shared: bool) -> io::Result<OwnedFd> {
     let family = if address.is_ipv4() {
         AddressFamily::INET
     } else {

@@ -1,0 +1,162 @@
+//! Packet devices: where datagrams come in and go out, whatever carries them.
+//!
+//! A worker drives a [`PacketDevice`] in bursts: one call receives up to [`PACKET_BATCH_MAX`] segment
+//! batches into an [`RxBatch`], one call sends up to as many [`Message`]s. A device says how it is
+//! waited for with [`PacketDevice::wakeup`]. Devices are trait objects, and what they implement is
+//! called once per burst; the accessors of both batches are plain functions.
+//!
+//! | device | what it is |
+//! | --- | --- |
+//! | [`UdpDevice`](crate::udp::UdpDevice) | a UDP socket, with segmentation offload in both directions |
+//! | [`SwitchPort`] | one end of a network inside this process |
+//! | [`FaultInjector`] | another device, with losses, repetitions, delays and truncation from a seed |
+//!
+//! # Who owns the memory
+//!
+//! What was received lies where the device left it, and the batch alone may read and write it until
+//! it is cleared, received into again, or dropped. There are two ways to fill a batch. A socket needs
+//! memory to write into: it uses the batch's own slots, and when the next call overwrites them,
+//! nothing has to be returned. A device that receives into memory of its own *lends* buffers: the
+//! batch holds pointers to them, and returns all of them with one call. That is how the in-process
+//! device works, whose buffers are vectors, and how a driver's would: a UMEM frame of AF_XDP returns
+//! to the fill ring, an mbuf of DPDK to its pool.
+//!
+//! What is sent is borrowed for the call alone. A device that completes a send later copies what it
+//! is given into a buffer of its own, except for [`PacketSender::send_back`]: there the batch holds
+//! the reply in the very buffers in which the request came, and the device may take them instead of
+//! copying. The in-process device does, and AF_XDP can.
+//!
+//! # What a burst costs
+//!
+//! | step | UDP socket |
+//! | --- | --- |
+//! | receive | one `recvmmsg`; no copy but the kernel's; 16 or 28 bytes of address read per segment batch |
+//! | send | one `sendmmsg` per 32 messages; no copy but the kernel's; one address written per segment batch |
+//! | either | one dynamic call; no allocation |
+//!
+//! [`PACKET_BATCH_MAX`]: glimmer_base::limits::PACKET_BATCH_MAX
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+
+mod faults;
+mod rx;
+mod switch;
+mod tx;
+
+pub use faults::{FaultInjector, Faults, Microseconds};
+pub use rx::RxBatch;
+pub use switch::{Switch, SwitchPort};
+pub use tx::{Message, SEGMENTED_BYTES_MAX, SEGMENTS_MAX, TxBatch};
+
+/// How a worker learns that there is something to be done.
+#[derive(Clone, Copy, Debug)]
+pub enum Wakeup<'a> {
+    /// A poller that watches this descriptor wakes it.
+    Descriptor(BorrowedFd<'a>),
+    /// Nothing wakes it: it has to look.
+    Poll,
+}
+
+/// What became of messages that were to be sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Transmitted {
+    /// Datagrams that left.
+    pub datagrams: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Datagrams that did not.
+    pub lost: u64,
+    /// The device takes no more for now: another attempt would only cost a call.
+    pub is_full: bool,
+}
+
+impl Transmitted {
+    /// Adds what a later call transmitted.
+    #[inline]
+    pub fn add(&mut self, later: Transmitted) {
+        self.datagrams += later.datagrams;
+        self.bytes += later.bytes;
+        self.lost += later.lost;
+        self.is_full |= later.is_full;
+    }
+
+    /// One message that left.
+    #[inline]
+    pub(crate) fn count(&mut self, message: &Message<'_>) {
+        self.datagrams += message.datagrams() as u64;
+        self.bytes += message.bytes() as u64;
+    }
+}
+
+/// What datagrams can be sent by: a device, or a [handle](PacketDevice::handle) to one.
+pub trait PacketSender: Send {
+    /// Sends up to [`PACKET_BATCH_MAX`](glimmer_base::limits::PACKET_BATCH_MAX) messages. What cannot be sent now is lost, as datagrams may
+    /// be.
+    ///
+    /// # Panics
+    ///
+    /// Perhaps, if there are more messages than that, or one is longer than [`TxBatch`] makes them.
+    fn send(&mut self, messages: &[Message<'_>]) -> Transmitted;
+
+    /// Sends every segment batch that has bytes back to its sender, as the caller has rewritten and
+    /// [truncated](RxBatch::truncate) it. The batch keeps its senders, and may have lost its bytes.
+    fn send_back(&mut self, batch: &mut RxBatch) -> Transmitted {
+        let mut out = TxBatch::new(self);
+        for index in 0..batch.count() {
+            let bytes = batch.bytes(index);
+            if !bytes.is_empty() {
+                let segment_bytes = batch.segment_bytes(index);
+                out.push(Message::segments(batch.peer(index), bytes, segment_bytes));
+            }
+        }
+        out.finish()
+    }
+}
+
+/// Where datagrams come in and go out.
+pub trait PacketDevice: PacketSender {
+    /// Replaces what is in the batch by what waits, as much as one call brings, and returns how many
+    /// segment batches that are. Fewer than
+    /// [`PACKET_BATCH_MAX`](glimmer_base::limits::PACKET_BATCH_MAX) say that nothing more waited.
+    fn receive(&mut self, batch: &mut RxBatch) -> usize;
+
+    /// How to wait for what is to be received. A descriptor is readable for as long as something
+    /// waits.
+    fn wakeup(&self) -> Wakeup<'_>;
+
+    /// The address at which others reach it.
+    fn address(&self) -> io::Result<SocketAddr>;
+
+    /// By which another thread sends from this device's address.
+    fn handle(&self) -> Box<dyn PacketSender>;
+}
+
+impl<S: PacketSender + ?Sized> PacketSender for Box<S> {
+    fn send(&mut self, messages: &[Message<'_>]) -> Transmitted {
+        (**self).send(messages)
+    }
+
+    fn send_back(&mut self, batch: &mut RxBatch) -> Transmitted {
+        (**self).send_back(batch)
+    }
+}
+
+impl<D: PacketDevice + ?Sized> PacketDevice for Box<D> {
+    fn receive(&mut self, batch: &mut RxBatch) -> usize {
+        (**self).receive(batch)
+    }
+
+    fn wakeup(&self) -> Wakeup<'_> {
+        (**self).wakeup()
+    }
+
+    fn address(&self) -> io::Result<SocketAddr> {
+        (**self).address()
+    }
+
+    fn handle(&self) -> Box<dyn PacketSender> {
+        (**self).handle()
+    }
+}

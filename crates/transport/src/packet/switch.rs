@@ -1,0 +1,234 @@
+//! A network inside this process: ports with addresses, and no kernel.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use glimmer_base::limits::{PACKET_BATCH_MAX, SWITCH_QUEUE_PACKETS};
+
+use super::{Message, PacketDevice, PacketSender, RxBatch, Transmitted, Wakeup};
+use crate::sys::buffers::Buffers;
+
+/// Carries packets between the ports that are attached to it, at once and in order. Ports may be on
+/// several threads, and nothing depends on anything but the order of the calls.
+#[derive(Clone, Default)]
+pub struct Switch(Arc<Mutex<Ports>>);
+
+/// What waits to be received, by the address of the port.
+#[derive(Default)]
+struct Ports(BTreeMap<SocketAddr, Queue>);
+
+#[derive(Default)]
+struct Queue {
+    packets: VecDeque<Packet>,
+    dropped: u32,
+    /// Segment batches are delivered as datagrams, each by itself.
+    splits: bool,
+}
+
+struct Packet {
+    from: SocketAddr,
+    bytes: Vec<u8>,
+    segment_bytes: usize,
+}
+
+/// One port of a [`Switch`]. Its buffers are vectors, which are lent to the batch that receives, and
+/// which [`PacketSender::send_back`] passes on without copying. Sending copies each message once.
+pub struct SwitchPort(Sender);
+
+/// Sends from a port's address.
+#[derive(Clone)]
+struct Sender {
+    switch: Switch,
+    address: SocketAddr,
+    buffers: Buffers,
+}
+
+impl Switch {
+    /// A network without ports.
+    pub fn new() -> Switch {
+        Switch::default()
+    }
+
+    /// A port with this address, until it is dropped. It receives segment batches as they were
+    /// sent, as a socket with GRO does.
+    ///
+    /// # Panics
+    ///
+    /// If there is such a port already.
+    pub fn attach(&self, address: SocketAddr) -> SwitchPort {
+        self.attach_port(address, false)
+    }
+
+    /// The same, but every datagram is received by itself, as by a socket without GRO.
+    ///
+    /// # Panics
+    ///
+    /// If there is such a port already.
+    pub fn attach_splitting(&self, address: SocketAddr) -> SwitchPort {
+        self.attach_port(address, true)
+    }
+
+    fn attach_port(&self, address: SocketAddr, splits: bool) -> SwitchPort {
+        let queue = Queue {
+            splits,
+            ..Queue::default()
+        };
+        let before = self.lock().0.insert(address, queue);
+        assert!(before.is_none(), "{address} is in use");
+        SwitchPort(Sender {
+            switch: self.clone(),
+            address,
+            buffers: Buffers::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ports> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Ports {
+    /// Takes a packet to a port. What goes nowhere is lost, and counts as sent: a network does not
+    /// tell.
+    fn carry(&mut self, to: SocketAddr, packet: Packet, buffers: &Buffers) {
+        let Some(queue) = self.0.get_mut(&to) else {
+            return;
+        };
+        if !queue.splits || packet.bytes.len() <= packet.segment_bytes {
+            return queue.push(packet);
+        }
+        for segment in packet.bytes.chunks(packet.segment_bytes) {
+            let mut bytes = buffers.get();
+            bytes.extend_from_slice(segment);
+            queue.push(Packet {
+                from: packet.from,
+                segment_bytes: bytes.len(),
+                bytes,
+            });
+        }
+    }
+}
+
+impl Queue {
+    fn push(&mut self, packet: Packet) {
+        if self.packets.len() < SWITCH_QUEUE_PACKETS {
+            self.packets.push_back(packet);
+        } else {
+            let datagrams = packet.bytes.len().div_ceil(packet.segment_bytes).max(1);
+            self.dropped = self.dropped.wrapping_add(datagrams as u32);
+        }
+    }
+}
+
+impl Sender {
+    fn transmit(&self, message: &Message<'_>, ports: &mut Ports) {
+        let mut bytes = self.buffers.get();
+        bytes.extend_from_slice(message.header);
+        bytes.extend_from_slice(message.payload);
+        let packet = Packet {
+            from: self.address,
+            segment_bytes: message.segment_bytes.min(bytes.len()).max(1),
+            bytes,
+        };
+        ports.carry(message.to, packet, &self.buffers);
+    }
+}
+
+impl PacketSender for Sender {
+    fn send(&mut self, messages: &[Message<'_>]) -> Transmitted {
+        assert!(messages.len() <= PACKET_BATCH_MAX);
+        let mut transmitted = Transmitted::default();
+        let mut ports = self.switch.lock();
+        for message in messages {
+            self.transmit(message, &mut ports);
+            transmitted.count(message);
+        }
+        transmitted
+    }
+
+    fn send_back(&mut self, batch: &mut RxBatch) -> Transmitted {
+        let mut transmitted = Transmitted::default();
+        let buffers = self.buffers.take(&mut batch.frames);
+        let mut ports = self.switch.lock();
+        if buffers.is_empty() {
+            // What is in the batch was not received here.
+            for index in 0..batch.count() {
+                let size = batch.segment_bytes(index);
+                let message = Message::segments(batch.peer(index), batch.bytes(index), size);
+                if message.bytes() > 0 {
+                    self.transmit(&message, &mut ports);
+                    transmitted.count(&message);
+                }
+            }
+            return transmitted;
+        }
+        for (index, bytes) in buffers.into_iter().enumerate() {
+            let (to, segment_bytes) = (batch.peer(index), batch.segment_bytes(index));
+            if !bytes.is_empty() {
+                transmitted.count(&Message::segments(to, &bytes, segment_bytes));
+                let packet = Packet {
+                    from: self.address,
+                    segment_bytes: segment_bytes.min(bytes.len()),
+                    bytes,
+                };
+                ports.carry(to, packet, &self.buffers);
+            }
+        }
+        transmitted
+    }
+}
+
+impl PacketSender for SwitchPort {
+    fn send(&mut self, messages: &[Message<'_>]) -> Transmitted {
+        self.0.send(messages)
+    }
+
+    fn send_back(&mut self, batch: &mut RxBatch) -> Transmitted {
+        self.0.send_back(batch)
+    }
+}
+
+impl PacketDevice for SwitchPort {
+    fn receive(&mut self, batch: &mut RxBatch) -> usize {
+        batch.clear();
+        let Sender {
+            switch,
+            address,
+            buffers,
+        } = &self.0;
+        let mut ports = switch.lock();
+        let Some(queue) = ports.0.get_mut(address) else {
+            return 0;
+        };
+        let count = queue.packets.len().min(PACKET_BATCH_MAX);
+        for (index, packet) in queue.packets.drain(..count).enumerate() {
+            buffers.lend(&mut batch.frames, packet.bytes);
+            batch.describe(index, packet.from, packet.segment_bytes);
+        }
+        batch.note_drops((queue.dropped > 0).then_some(queue.dropped));
+        count
+    }
+
+    fn wakeup(&self) -> Wakeup<'_> {
+        Wakeup::Poll
+    }
+
+    fn address(&self) -> io::Result<SocketAddr> {
+        Ok(self.0.address)
+    }
+
+    fn handle(&self) -> Box<dyn PacketSender> {
+        Box::new(self.0.clone())
+    }
+}
+
+impl Drop for SwitchPort {
+    fn drop(&mut self) {
+        let Sender {
+            switch, address, ..
+        } = &self.0;
+        switch.lock().0.remove(address);
+    }
+}

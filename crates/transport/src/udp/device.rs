@@ -1,0 +1,170 @@
+//! A UDP socket as a packet device.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::net::{self, sockopt};
+
+use super::burst::send_all;
+use super::socket::bound;
+use crate::packet::{Message, PacketDevice, PacketSender, RxBatch, Transmitted, Wakeup};
+use crate::sys::headers::tell_drops;
+use crate::sys::refusals;
+use crate::sys::udp::{self, Way};
+
+/// What the kernel keeps of datagrams that have not been received or that the network has not taken,
+/// in bytes; it may allow less.
+const KERNEL_BUFFER_BYTES: usize = 4 << 20;
+
+/// A UDP socket. Each thread that serves an address has one of its own.
+#[derive(Clone, Debug)]
+pub struct UdpDevice {
+    socket: Arc<OwnedFd>,
+    way: Way,
+}
+
+impl UdpDevice {
+    /// Binds an address that no other socket binds. Where the kernel can, datagrams of one length
+    /// from one peer are received as a segment batch. A port of 0 is replaced by a free one.
+    pub fn bind(address: SocketAddr) -> io::Result<UdpDevice> {
+        let device = UdpDevice::new(bound(address, false)?, false);
+        // A kernel that cannot delivers every datagram by itself.
+        let _ = udp::join_received(device.as_fd());
+        Ok(device)
+    }
+
+    /// Binds an address together with other sockets of this process, among which the kernel spreads
+    /// the peers. Every datagram is received by itself. A port of 0 is replaced by a free one.
+    pub fn bind_shared(address: SocketAddr) -> io::Result<UdpDevice> {
+        Ok(UdpDevice::new(bound(address, true)?, false))
+    }
+
+    /// A socket on a free port that sends to one address alone, whatever the messages say, and
+    /// receives from it alone. Every datagram is received by itself.
+    pub fn connect(address: SocketAddr) -> io::Result<UdpDevice> {
+        let socket = bound(any(&address), false)?;
+        net::connect(&socket, &address)?;
+        Ok(UdpDevice::new(socket, true))
+    }
+
+    fn new(socket: OwnedFd, is_connected: bool) -> UdpDevice {
+        // Larger buffers hold longer bursts; with smaller ones more datagrams are lost.
+        let _ = sockopt::set_socket_recv_buffer_size(&socket, KERNEL_BUFFER_BYTES);
+        let _ = sockopt::set_socket_send_buffer_size(&socket, KERNEL_BUFFER_BYTES);
+        // A kernel that cannot does not tell what it dropped.
+        let _ = tell_drops(socket.as_fd());
+        UdpDevice {
+            socket: Arc::new(socket),
+            way: Way {
+                is_connected,
+                coalesces: true,
+            },
+        }
+    }
+
+    /// The same socket, where single datagrams go through the kernel by themselves, as programs send
+    /// that do not use segmentation offload. Segment batches still do not.
+    #[must_use]
+    pub fn without_coalescing(mut self) -> UdpDevice {
+        self.way.coalesces = false;
+        self
+    }
+
+    /// Has the kernel report datagrams that reached a host where nothing listens at their port, as
+    /// it does unasked for a connected socket. [`UdpDevice::take_refusal`] has to be called whenever
+    /// the socket reports an error, or it goes on reporting it.
+    pub fn report_refusals(&self) -> io::Result<()> {
+        refusals::report(self.as_fd(), self.address()?.is_ipv4())
+    }
+
+    /// The next datagram that was refused: where it went, and how many bytes of it the network
+    /// returned, which are written to `quoted`. Entries that report anything else are dropped.
+    #[cold]
+    pub fn take_refusal(&self, quoted: &mut [u8]) -> Option<(SocketAddr, usize)> {
+        while let Some(report) = refusals::take(self.as_fd(), quoted) {
+            if report.is_refusal {
+                return Some((report.peer, report.bytes));
+            }
+        }
+        None
+    }
+
+    /// As [`PacketDevice::receive`], with the errors that earlier datagrams met on their way.
+    #[inline]
+    pub fn try_receive(&self, batch: &mut RxBatch) -> io::Result<usize> {
+        udp::receive(self.as_fd(), batch)?;
+        Ok(batch.count())
+    }
+
+    /// Sends the first of up to [`PACKET_BATCH_MAX`](glimmer_base::limits::PACKET_BATCH_MAX) messages
+    /// with one system call, and returns how many went; an error concerns the first of them.
+    #[inline]
+    pub fn try_send(&self, messages: &[Message<'_>]) -> io::Result<usize> {
+        udp::send(self.as_fd(), messages, self.way)
+    }
+
+    /// Sends the datagrams of a segment batch one by one, if the route to its peer takes no segment
+    /// batches.
+    #[cold]
+    fn send_apart(&self, message: &Message<'_>, error: &io::Error) -> bool {
+        let may_be_sent = message.is_segmented() && crate::sys::headers::refuses_segments(error);
+        may_be_sent && (message.apart()).all(|datagram| matches!(self.try_send(&[datagram]), Ok(1)))
+    }
+
+    /// The address, with the port that was chosen.
+    pub fn address(&self) -> io::Result<SocketAddr> {
+        SocketAddr::try_from(net::getsockname(&self.socket)?).map_err(Into::into)
+    }
+}
+
+/// Any free port of the address's family.
+fn any(address: &SocketAddr) -> SocketAddr {
+    let any: IpAddr = match address {
+        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    (any, 0).into()
+}
+
+impl AsFd for UdpDevice {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl PacketSender for UdpDevice {
+    fn send(&mut self, messages: &[Message<'_>]) -> Transmitted {
+        send_all(messages, |messages| {
+            self.try_send(messages).or_else(|error| {
+                let is_sent = self.send_apart(&messages[0], &error);
+                if is_sent { Ok(1) } else { Err(error) }
+            })
+        })
+    }
+}
+
+impl PacketDevice for UdpDevice {
+    fn receive(&mut self, batch: &mut RxBatch) -> usize {
+        // An error is one that an earlier datagram met on its way out: it is reported once, and
+        // concerns nothing that was received.
+        self.try_receive(batch).unwrap_or(0)
+    }
+
+    fn wakeup(&self) -> Wakeup<'_> {
+        Wakeup::Descriptor(self.as_fd())
+    }
+
+    fn address(&self) -> io::Result<SocketAddr> {
+        UdpDevice::address(self)
+    }
+
+    fn handle(&self) -> Box<dyn PacketSender> {
+        Box::new(self.clone())
+    }
+}
+
+#[cfg(test)]
+#[path = "device_tests.rs"]
+mod tests;

@@ -1,0 +1,275 @@
+//! What every packet device is held to.
+
+mod support;
+
+use glimmer_base::limits::PACKET_BATCH_MAX;
+use glimmer_transport::Poller;
+use glimmer_transport::packet::{
+    Message, PacketDevice, RxBatch, SEGMENTED_BYTES_MAX, TxBatch, Wakeup,
+};
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use support::{Datagram, Pair, devices};
+
+/// A device under test has this long to deliver what was sent.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Receives datagrams until there are this many, each with its sender.
+fn receive(device: &mut dyn PacketDevice, batch: &mut RxBatch, count: usize) -> Vec<Datagram> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut received = Vec::new();
+    while received.len() < count {
+        let segment_batches = device.receive(batch);
+        assert_eq!(segment_batches, batch.count());
+        for index in 0..segment_batches {
+            let (peer, bytes) = (batch.peer(index), batch.bytes(index));
+            let size = batch.segment_bytes(index);
+            assert_eq!(batch.datagrams(index), bytes.chunks(size).count().max(1));
+            let empty = bytes.is_empty().then_some(bytes);
+            let datagrams = bytes.chunks(size).chain(empty);
+            received.extend(datagrams.map(|one| (peer, one.to_vec())));
+        }
+        assert!(Instant::now() < deadline, "{} of {count}", received.len());
+        std::thread::yield_now();
+    }
+    received
+}
+
+fn pattern(random: &mut SmallRng, bytes: usize) -> Vec<u8> {
+    let mut pattern = vec![0; bytes];
+    random.fill(&mut pattern[..]);
+    pattern
+}
+
+#[test]
+fn what_is_sent_arrives_as_it_was_sent() {
+    for (name, make) in devices() {
+        let Pair { mut one, mut other } = make();
+        let (from, to) = (one.address().unwrap(), other.address().unwrap());
+        let mut batch = RxBatch::default();
+        assert_eq!(other.receive(&mut batch), 0, "{name}: nothing was sent");
+        let seed = 7;
+        let mut random = SmallRng::seed_from_u64(seed);
+        for round in 0..100 {
+            let mut expected = Vec::new();
+            let messages: Vec<(Vec<u8>, Vec<u8>, usize)> = (0..random.random_range(1..40))
+                .map(|_| match random.random_bool(0.5) {
+                    true => {
+                        let bytes = random.random_range(0..1500);
+                        let header = pattern(&mut random, if bytes % 2 == 0 { 8 } else { 0 });
+                        let payload = pattern(&mut random, bytes);
+                        expected.push((from, [&header[..], &payload].concat()));
+                        (header, payload, usize::MAX)
+                    }
+                    false => {
+                        let size = random.random_range(1..300);
+                        let bytes = random.random_range(1..8 * size);
+                        let payload = pattern(&mut random, bytes);
+                        expected.extend(payload.chunks(size).map(|one| (from, one.to_vec())));
+                        (Vec::new(), payload, size)
+                    }
+                })
+                .collect();
+            let mut out = TxBatch::new(&mut *one);
+            for (header, payload, size) in &messages {
+                out.push(match *size {
+                    usize::MAX => Message::alone(to, header, payload),
+                    size => Message::segments(to, payload, size),
+                });
+            }
+            let transmitted = out.finish();
+            let bytes: usize = expected.iter().map(|(_, bytes)| bytes.len()).sum();
+            assert_eq!(transmitted.datagrams, expected.len() as u64, "{name}");
+            assert_eq!((transmitted.bytes, transmitted.lost), (bytes as u64, 0));
+            let received = receive(&mut *other, &mut batch, expected.len());
+            assert!(received == expected, "{name}, seed {seed}, round {round}");
+        }
+    }
+}
+
+#[test]
+fn replies_are_written_over_requests() {
+    for (name, make) in devices() {
+        let Pair { mut one, mut other } = make();
+        let to = other.address().unwrap();
+        let mut batch = RxBatch::default();
+        // Requests of ten bytes, the last of six, and one alone.
+        let payload: Vec<u8> = (0..36).collect();
+        one.send(&[
+            Message::segments(to, &payload, 10),
+            Message::alone(to, b"head", b"er"),
+        ]);
+        let mut left = 5;
+        while left > 0 {
+            for index in 0..other.receive(&mut batch) {
+                let bytes = batch.bytes_mut(index);
+                bytes.iter_mut().for_each(|byte| *byte ^= 0xFF);
+                // The last reply is shorter than its request.
+                let bytes = bytes.len();
+                left -= batch.datagrams(index);
+                batch.truncate(index, bytes - 2);
+            }
+            let count = batch.count() as u64;
+            assert!(other.send_back(&mut batch).datagrams >= count, "{name}");
+            assert_eq!(batch.count() as u64, count, "{name}: senders stay");
+        }
+        let received = receive(&mut *one, &mut batch, 5);
+        assert!(received.iter().all(|(from, _)| *from == to), "{name}");
+        let bytes = |from: &[u8]| from.iter().map(|byte| byte ^ 0xFF).collect::<Vec<_>>();
+        let all: Vec<u8> = received.iter().flat_map(|(_, one)| one.clone()).collect();
+        let together = [bytes(&payload[..34]), bytes(b"head")].concat();
+        // Where the requests came one by one, each reply is shorter.
+        let pieces = payload.chunks(10).map(|one| bytes(&one[..one.len() - 2]));
+        let apart = [pieces.collect::<Vec<_>>().concat(), bytes(b"head")].concat();
+        assert!(all == together || all == apart, "{name}: {all:?}");
+    }
+}
+
+/// A batch that was pushed to is sent back as one that was received.
+#[test]
+fn what_another_worker_received_is_sent_back() {
+    for (name, make) in devices() {
+        let Pair { mut one, mut other } = make();
+        let mut batch = RxBatch::with_slots(64);
+        batch.push(one.address().unwrap(), b"first,secon", 6);
+        batch.push(one.address().unwrap(), b"", 1);
+        assert_eq!(other.send_back(&mut batch).datagrams, 2, "{name}");
+        let received = receive(&mut *one, &mut RxBatch::default(), 2);
+        let from = other.address().unwrap();
+        let expected = [(from, b"first,".to_vec()), (from, b"secon".to_vec())];
+        assert_eq!(received, expected, "{name}");
+    }
+}
+
+#[test]
+fn one_call_brings_a_batch_at_most_and_the_next_the_rest() {
+    for (name, make) in devices() {
+        let Pair { mut one, mut other } = make();
+        let to = other.address().unwrap();
+        let lengths: Vec<usize> = (0..PACKET_BATCH_MAX + 7).map(|n| 1 + n % 2 * n).collect();
+        let payload = [9; 100];
+        let mut out = TxBatch::new(&mut *one);
+        for &length in &lengths {
+            out.push(Message::alone(to, &[], &payload[..length]));
+        }
+        assert_eq!(out.finish().datagrams, lengths.len() as u64);
+        let mut batch = RxBatch::default();
+        let received = receive(&mut *other, &mut batch, lengths.len());
+        let received: Vec<usize> = received.iter().map(|(_, one)| one.len()).collect();
+        assert_eq!(received, lengths, "{name}");
+        assert_eq!(other.receive(&mut batch), 0, "{name}");
+    }
+}
+
+#[test]
+fn the_longest_and_the_shortest_datagram_fit() {
+    for (name, make) in devices() {
+        let Pair { mut one, mut other } = make();
+        let (from, to) = (one.address().unwrap(), other.address().unwrap());
+        let longest = vec![7; SEGMENTED_BYTES_MAX];
+        one.send(&[
+            Message::alone(to, &[], &longest),
+            Message::alone(to, &[], &[]),
+            Message::alone(to, &[], b"x"),
+        ]);
+        let received = receive(&mut *other, &mut RxBatch::default(), 3);
+        let expected = [longest, Vec::new(), b"x".to_vec()].map(|bytes| (from, bytes));
+        assert!(received == expected, "{name}");
+    }
+}
+
+#[test]
+fn one_batch_serves_several_devices() {
+    for (name, make) in devices() {
+        let mut pairs = [make(), make()];
+        let mut batch = RxBatch::default();
+        for round in 0..100u8 {
+            for (number, Pair { one, other }) in pairs.iter_mut().enumerate() {
+                let payload = [round, number as u8];
+                one.send(&[Message::alone(other.address().unwrap(), &[], &payload)]);
+                let received = receive(&mut **other, &mut batch, 1);
+                assert_eq!(received[0].1, payload, "{name}");
+                // Sometimes the buffers go back before the next device uses the batch.
+                if round % 2 == 0 {
+                    batch.clear();
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn another_thread_sends_from_the_same_address() {
+    for (name, make) in devices() {
+        let Pair { one, mut other } = make();
+        let (from, to) = (one.address().unwrap(), other.address().unwrap());
+        let mut handle = one.handle();
+        let sender = std::thread::spawn(move || {
+            let mut batch = RxBatch::with_slots(64);
+            batch.push(to, b"sent back", 9);
+            handle
+                .send(&[Message::alone(to, b"by a ", b"handle")])
+                .datagrams
+                + handle.send_back(&mut batch).datagrams
+        });
+        assert_eq!(sender.join().unwrap(), 2, "{name}");
+        let received = receive(&mut *other, &mut RxBatch::default(), 2);
+        let expected = [&b"by a handle"[..], b"sent back"].map(|one| (from, one.to_vec()));
+        assert_eq!(received, expected, "{name}");
+    }
+}
+
+#[test]
+fn a_device_wakes_its_worker_or_says_that_it_does_not() {
+    for (name, make) in devices() {
+        let Pair { mut one, mut other } = make();
+        let mut poller = Poller::new(8).unwrap();
+        let watches = match other.wakeup() {
+            Wakeup::Descriptor(descriptor) => {
+                poller.watch_level(descriptor, 7).unwrap();
+                true
+            }
+            Wakeup::Poll => false,
+        };
+        let mut is_woken = |patience| {
+            poller.wait(Some(patience)).unwrap();
+            (0..poller.ready_count()).any(|index| poller.ready(index).token == 7)
+        };
+        assert!(!is_woken(Duration::ZERO), "{name}");
+        let to = other.address().unwrap();
+        one.send(&[Message::alone(to, &[], b"wake up"); 2]);
+        assert_eq!(
+            is_woken(PATIENCE / if watches { 1 } else { 1000 }),
+            watches,
+            "{name}"
+        );
+        receive(&mut *other, &mut RxBatch::default(), 2);
+        assert!(!is_woken(Duration::ZERO), "{name}");
+    }
+}
+
+#[test]
+fn a_peer_that_is_gone_costs_others_nothing() {
+    for (name, make) in devices() {
+        let Pair { mut one, mut other } = make();
+        let gone: SocketAddr = {
+            let Pair { one, .. } = make();
+            one.address().unwrap()
+        };
+        let to = other.address().unwrap();
+        for _ in 0..3 {
+            one.send(&[Message::alone(gone, &[], b"nobody")]);
+        }
+        let messages = [gone, to, gone, to].map(|to| Message::alone(to, &[], b"somebody"));
+        let mut arrived = 0;
+        while arrived < 2 {
+            // An error that an earlier datagram met may cost one.
+            one.send(&messages);
+            arrived += receive(&mut *other, &mut RxBatch::default(), 1).len();
+        }
+        assert!(arrived >= 2, "{name}");
+    }
+}

@@ -1,0 +1,91 @@
+//! The devices and streams that are held to the suites.
+
+use glimmer_transport::packet::{FaultInjector, Faults, Microseconds, PacketDevice, Switch};
+use glimmer_transport::udp::UdpDevice;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+/// A datagram, and who sent it.
+pub type Datagram = (SocketAddr, Vec<u8>);
+
+/// Two devices that reach one another.
+pub struct Pair {
+    pub one: Box<dyn PacketDevice>,
+    pub other: Box<dyn PacketDevice>,
+}
+
+/// A kind of device, by its name, and how to make two.
+pub type Kind = (&'static str, fn() -> Pair);
+
+/// Every kind of device by its name: a new one is added here.
+pub fn devices() -> [Kind; 6] {
+    [
+        ("UDP", udp),
+        ("UDP without segmentation offload", udp_plain),
+        ("UDP over IPv6", udp_v6),
+        ("a switch", switch),
+        ("a switch that splits segment batches", splitting_switch),
+        ("faults that do not occur", without_faults),
+    ]
+}
+
+fn pair(one: impl PacketDevice + 'static, other: impl PacketDevice + 'static) -> Pair {
+    Pair {
+        one: Box::new(one),
+        other: Box::new(other),
+    }
+}
+
+fn udp() -> Pair {
+    let bind = || UdpDevice::bind(([127, 0, 0, 1], 0).into()).unwrap();
+    pair(bind(), bind())
+}
+
+fn udp_plain() -> Pair {
+    let bind = || UdpDevice::bind_shared(([127, 0, 0, 1], 0).into()).unwrap();
+    pair(bind().without_coalescing(), bind().without_coalescing())
+}
+
+fn udp_v6() -> Pair {
+    match UdpDevice::bind("[::1]:0".parse().unwrap()) {
+        Ok(one) => pair(one, UdpDevice::bind("[::1]:0".parse().unwrap()).unwrap()),
+        Err(error) => {
+            println!("SKIPPED ::1: {error}");
+            udp()
+        }
+    }
+}
+
+/// An address that no other device of this process has.
+fn address() -> SocketAddr {
+    static PORT: AtomicU16 = AtomicU16::new(1);
+    ([10, 0, 0, 1], PORT.fetch_add(1, Ordering::Relaxed)).into()
+}
+
+/// One network for all, so that the address of a port that is gone stays known.
+fn network() -> Switch {
+    thread_local! {
+        static NETWORK: Switch = Switch::new();
+    }
+    NETWORK.with(Switch::clone)
+}
+
+fn switch() -> Pair {
+    pair(network().attach(address()), network().attach(address()))
+}
+
+fn splitting_switch() -> Pair {
+    let attach = || network().attach_splitting(address());
+    pair(attach(), attach())
+}
+
+fn without_faults() -> Pair {
+    let faulty = |device| {
+        let none = (Faults::default(), Faults::default());
+        FaultInjector::new(device, none, 1, Microseconds::default())
+    };
+    pair(
+        faulty(network().attach(address())),
+        faulty(network().attach(address())),
+    )
+}
