@@ -1,4 +1,5 @@
-//! Streams over Unix sockets. Once accepted they are [`Stream`](crate::Stream)s like any other.
+//! Streams over Unix sockets. Once accepted they are [`SocketStream`](crate::tcp::SocketStream)s like
+//! those over TCP.
 
 use std::io;
 use std::os::unix::fs::FileTypeExt;

@@ -6,7 +6,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 
-use super::{Liveness, Stream};
+use super::{Liveness, SocketStream};
+use crate::Endpoint;
+use crate::packet::Wakeup;
+use crate::stream::{ByteStream, StreamListener};
 
 /// A listening socket. Several may listen on one address: the kernel spreads the connections over them by a hash of the
 /// peer's address, unevenly.
@@ -55,11 +58,11 @@ impl Listener {
     ///
     /// Connections that were reset while they waited are passed over. Errors are the process's: descriptors or kernel memory ran out
     /// ([`io::ErrorKind::WouldBlock`] never appears).
-    pub fn accept(&self) -> io::Result<Option<Stream>> {
+    pub fn accept(&self) -> io::Result<Option<SocketStream>> {
         use rustix::io::Errno;
         loop {
             match net::accept_with(&self.0, SocketFlags::NONBLOCK | SocketFlags::CLOEXEC) {
-                Ok(fd) => return Ok(Some(Stream::new(fd))),
+                Ok(fd) => return Ok(Some(SocketStream::new(fd))),
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(
                     error @ (Errno::MFILE
@@ -73,6 +76,25 @@ impl Listener {
                 Err(_) => {}
             }
         }
+    }
+}
+
+impl StreamListener for Listener {
+    fn accept(&mut self) -> io::Result<Option<Box<dyn ByteStream>>> {
+        let accepted = Listener::accept(self)?;
+        Ok(accepted.map(|stream| {
+            // Unix sockets have no such option; without it replies are merely later.
+            let _ = stream.set_nodelay();
+            Box::new(stream) as Box<dyn ByteStream>
+        }))
+    }
+
+    fn wakeup(&self) -> Wakeup<'_> {
+        Wakeup::Descriptor(self.as_fd())
+    }
+
+    fn local(&self) -> Option<Endpoint> {
+        Endpoint::local(self)
     }
 }
 

@@ -6,4 +6,6 @@ mod stream;
 
 pub use listener::{Listener, probe};
 pub use liveness::Liveness;
-pub use stream::{Received, Sent, Stream};
+pub use stream::SocketStream;
+/// The name until its users take streams of any kind.
+pub use stream::SocketStream as Stream;

@@ -2,41 +2,23 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use rustix::net::{self, RecvFlags, SendFlags, sockopt};
 
-/// A connected stream that never blocks.
+use crate::Endpoint;
+use crate::packet::Wakeup;
+use crate::stream::{ByteStream, Ready, Received, Sent};
+
+/// A connected socket for a stream, over TCP or a Unix socket.
 #[derive(Debug)]
-pub struct Stream(OwnedFd);
+pub struct SocketStream(OwnedFd);
 
-/// What receiving brought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Received {
-    /// This many bytes, which filled the buffer: more may wait.
-    Full(usize),
-    /// This many bytes, perhaps none, and no more wait; the poller reports when they do. If it has reported a hang-up already, it will not do
-    /// so again: whoever was told has to go on receiving until [`Received::Ended`].
-    Drained(usize),
-    /// The peer sends no more, or the connection failed.
-    Ended,
-}
-
-/// What sending achieved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent {
-    /// Everything.
-    All,
-    /// This many bytes, perhaps none; the poller reports when there is room for more.
-    Part(usize),
-    /// The connection failed.
-    Failed,
-}
-
-impl Stream {
-    pub(super) fn new(fd: OwnedFd) -> Stream {
-        Stream(fd)
+impl SocketStream {
+    pub(super) fn new(fd: OwnedFd) -> SocketStream {
+        SocketStream(fd)
     }
 
     /// Sends small segments at once (`TCP_NODELAY`): replies are batched before they come here.
@@ -79,9 +61,59 @@ impl Stream {
     }
 }
 
-impl AsFd for Stream {
+impl AsFd for SocketStream {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+/// Takes over a connected socket. It need not be one that does not block: every call says so.
+impl From<OwnedFd> for SocketStream {
+    fn from(socket: OwnedFd) -> SocketStream {
+        SocketStream(socket)
+    }
+}
+
+/// Dropping it while bytes wait that were not received resets the connection, as the kernel does.
+impl ByteStream for SocketStream {
+    #[inline]
+    fn receive(&mut self, into: &mut Vec<u8>) -> Received {
+        SocketStream::receive(self, into)
+    }
+
+    #[inline]
+    fn send(&mut self, bytes: &[u8]) -> Sent {
+        SocketStream::send(self, bytes)
+    }
+
+    fn wakeup(&self) -> Wakeup<'_> {
+        Wakeup::Descriptor(self.as_fd())
+    }
+
+    fn ready(&self) -> Ready {
+        Ready {
+            readable: true,
+            writable: true,
+            hung_up: true,
+        }
+    }
+
+    fn finish(&mut self) {
+        // It fails where the connection has failed already.
+        let _ = net::shutdown(&self.0, net::Shutdown::Write);
+    }
+
+    fn reset(self: Box<Self>) {
+        // A socket that lingers for no time is reset when it is closed; without, it is closed.
+        let _ = sockopt::set_socket_linger(&self.0, Some(Duration::ZERO));
+    }
+
+    fn local(&self) -> Option<Endpoint> {
+        Endpoint::local(self)
+    }
+
+    fn peer(&self) -> Option<Endpoint> {
+        Endpoint::peer(self)
     }
 }
 
@@ -93,7 +125,7 @@ mod tests {
     use std::net::TcpStream;
 
     /// A stream as a server sees it, its peer, and a poller that watches the stream.
-    fn connected() -> (Stream, TcpStream, Poller) {
+    fn connected() -> (SocketStream, TcpStream, Poller) {
         let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), 8).unwrap();
         let mut poller = Poller::new(8).unwrap();
         poller.watch_level(&listener, 0).unwrap();

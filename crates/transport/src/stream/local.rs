@@ -1,0 +1,271 @@
+//! Streams inside this process, whose faults follow from a seed.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use glimmer_base::limits::STREAM_BUFFER_BYTES;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+use super::{ByteStream, Ready, Received, Sent, StreamListener};
+use crate::Endpoint;
+use crate::packet::Wakeup;
+
+/// What happens on a stream. Probabilities are between 0 and 1; the default is that nothing happens.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StreamFaults {
+    /// A receive brings only some of the bytes that have been sent: the others are still under way,
+    /// and are reported afterwards.
+    pub short_read: f64,
+    /// A send takes only some of the bytes that there is room for, perhaps none.
+    pub short_write: f64,
+    /// A receive or a send finds that the connection was reset.
+    pub reset: f64,
+    /// Bytes that may wait in each direction; at least 1.
+    pub buffer_bytes: usize,
+}
+
+impl Default for StreamFaults {
+    fn default() -> Self {
+        StreamFaults {
+            short_read: 0.0,
+            short_write: 0.0,
+            reset: 0.0,
+            buffer_bytes: STREAM_BUFFER_BYTES,
+        }
+    }
+}
+
+/// One end of a connection inside this process. Nothing wakes the thread that waits for it.
+pub struct LocalStream {
+    connection: Arc<Mutex<Connection>>,
+    /// Which end this is: it writes to the pipe of this number, and reads from the other.
+    end: usize,
+}
+
+/// Both directions.
+struct Connection {
+    pipes: [Pipe; 2],
+    names: [SocketAddr; 2],
+    faults: StreamFaults,
+    random: SmallRng,
+    is_reset: bool,
+}
+
+#[derive(Default)]
+struct Pipe {
+    bytes: VecDeque<u8>,
+    /// The writer sends no more.
+    has_ended: bool,
+    /// The reader is gone: whatever is written resets the connection.
+    is_deaf: bool,
+}
+
+impl LocalStream {
+    /// Both ends of a connection: what happens follows from the seed, and from the order of the
+    /// calls. The names are the first end's and the second's.
+    ///
+    /// # Panics
+    ///
+    /// If a probability is not between 0 and 1, or the buffer has no room.
+    pub fn pair(faults: StreamFaults, names: [SocketAddr; 2], seed: u64) -> [LocalStream; 2] {
+        for probability in [faults.short_read, faults.short_write, faults.reset] {
+            assert!((0.0..=1.0).contains(&probability), "{probability}");
+        }
+        assert!(faults.buffer_bytes > 0, "no byte fits");
+        let connection = Arc::new(Mutex::new(Connection {
+            pipes: Default::default(),
+            names,
+            faults,
+            random: SmallRng::seed_from_u64(seed),
+            is_reset: false,
+        }));
+        [0, 1].map(|end| LocalStream {
+            connection: connection.clone(),
+            end,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        self.connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Connection {
+    /// Whether the connection fails, perhaps from now on.
+    fn fails(&mut self) -> bool {
+        if !self.is_reset && self.random.random_bool(self.faults.reset) {
+            self.reset();
+        }
+        self.is_reset
+    }
+
+    fn reset(&mut self) {
+        self.is_reset = true;
+        self.pipes.iter_mut().for_each(|pipe| pipe.bytes.clear());
+    }
+}
+
+impl ByteStream for LocalStream {
+    fn receive(&mut self, into: &mut Vec<u8>) -> Received {
+        let room = into.capacity() - into.len();
+        debug_assert!(
+            room > 0,
+            "an empty receive looks like the end of the stream"
+        );
+        let mut connection = self.lock();
+        if connection.fails() {
+            return Received::Ended;
+        }
+        let Connection {
+            pipes,
+            faults,
+            random,
+            ..
+        } = &mut *connection;
+        let pipe = &mut pipes[1 - self.end];
+        if pipe.bytes.is_empty() && pipe.has_ended {
+            return Received::Ended;
+        }
+        let mut count = pipe.bytes.len().min(room);
+        if random.random_bool(faults.short_read) {
+            count = random.random_range(0..=count);
+        }
+        into.extend(pipe.bytes.drain(..count));
+        match count == room {
+            true => Received::Full(count),
+            false => Received::Drained(count),
+        }
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> Sent {
+        let mut connection = self.lock();
+        let is_unheard = connection.pipes[self.end].is_deaf;
+        if is_unheard {
+            connection.reset();
+        }
+        if connection.fails() || connection.pipes[self.end].has_ended {
+            return Sent::Failed;
+        }
+        let Connection {
+            pipes,
+            faults,
+            random,
+            ..
+        } = &mut *connection;
+        let pipe = &mut pipes[self.end];
+        let mut count = bytes.len().min(faults.buffer_bytes - pipe.bytes.len());
+        if random.random_bool(faults.short_write) {
+            count = random.random_range(0..=count);
+        }
+        pipe.bytes.extend(&bytes[..count]);
+        match count == bytes.len() {
+            true => Sent::All,
+            false => Sent::Part(count),
+        }
+    }
+
+    fn wakeup(&self) -> Wakeup<'_> {
+        Wakeup::Poll
+    }
+
+    fn ready(&self) -> Ready {
+        let connection = self.lock();
+        let [out, incoming] = [self.end, 1 - self.end].map(|end| &connection.pipes[end]);
+        let fails = connection.is_reset;
+        Ready {
+            readable: fails || !incoming.bytes.is_empty() || incoming.has_ended,
+            writable: fails || out.is_deaf || out.bytes.len() < connection.faults.buffer_bytes,
+            hung_up: fails || incoming.has_ended,
+        }
+    }
+
+    fn finish(&mut self) {
+        let end = self.end;
+        self.lock().pipes[end].has_ended = true;
+    }
+
+    fn reset(self: Box<Self>) {
+        self.lock().reset();
+    }
+
+    fn local(&self) -> Option<Endpoint> {
+        Some(Endpoint::Ip(self.lock().names[self.end]))
+    }
+
+    fn peer(&self) -> Option<Endpoint> {
+        let connection = self.lock();
+        let name = Endpoint::Ip(connection.names[1 - self.end]);
+        (!connection.is_reset).then_some(name)
+    }
+}
+
+/// What was received and not read resets the connection, as with TCP.
+impl Drop for LocalStream {
+    fn drop(&mut self) {
+        let end = self.end;
+        let mut connection = self.lock();
+        if !connection.pipes[1 - end].bytes.is_empty() {
+            connection.reset();
+        }
+        connection.pipes[1 - end].is_deaf = true;
+        connection.pipes[end].has_ended = true;
+    }
+}
+
+/// Where connections inside this process come in. Its clones are one listener, by which any of them
+/// connects and accepts.
+#[derive(Clone)]
+pub struct LocalListener {
+    address: SocketAddr,
+    waiting: Arc<Mutex<VecDeque<LocalStream>>>,
+}
+
+impl LocalListener {
+    /// A listener with this name.
+    pub fn new(address: SocketAddr) -> LocalListener {
+        LocalListener {
+            address,
+            waiting: Arc::default(),
+        }
+    }
+
+    /// Connects from this address. What is returned is the client's end; the other one waits to be
+    /// accepted.
+    ///
+    /// # Panics
+    ///
+    /// As [`LocalStream::pair`].
+    pub fn connect(&self, from: SocketAddr, faults: StreamFaults, seed: u64) -> LocalStream {
+        let [client, server] = LocalStream::pair(faults, [from, self.address], seed);
+        self.lock().push_back(server);
+        client
+    }
+
+    fn lock(&self) -> MutexGuard<'_, VecDeque<LocalStream>> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl StreamListener for LocalListener {
+    fn accept(&mut self) -> io::Result<Option<Box<dyn ByteStream>>> {
+        let next = self.lock().pop_front();
+        Ok(next.map(|stream| Box::new(stream) as Box<dyn ByteStream>))
+    }
+
+    fn wakeup(&self) -> Wakeup<'_> {
+        Wakeup::Poll
+    }
+
+    fn local(&self) -> Option<Endpoint> {
+        Some(Endpoint::Ip(self.address))
+    }
+}
+
+#[cfg(test)]
+#[path = "local_tests.rs"]
+mod tests;

@@ -1,0 +1,104 @@
+use super::*;
+
+fn names() -> [SocketAddr; 2] {
+    [([10, 0, 0, 1], 1).into(), ([10, 0, 0, 2], 2).into()]
+}
+
+/// Sends bytes through a connection, and returns the length of every send and receive.
+fn run(faults: StreamFaults, seed: u64) -> (Vec<Sent>, Vec<Received>) {
+    let [mut one, mut other] = LocalStream::pair(faults, names(), seed);
+    let bytes: Vec<u8> = (0..20_000u32).map(|at| (at % 251) as u8).collect();
+    let (mut from, mut all) = (0, Vec::new());
+    let (mut sends, mut receives) = (Vec::new(), Vec::new());
+    while all.len() < bytes.len() {
+        let sent = one.send(&bytes[from..bytes.len().min(from + 500)]);
+        sends.push(sent);
+        from += match sent {
+            Sent::All => bytes.len().min(from + 500) - from,
+            Sent::Part(count) => count,
+            Sent::Failed => break,
+        };
+        let mut buffer = Vec::with_capacity(300);
+        let received = other.receive(&mut buffer);
+        all.extend(buffer);
+        receives.push(received);
+        if received == Received::Ended {
+            break;
+        }
+    }
+    assert!(bytes.starts_with(&all));
+    (sends, receives)
+}
+
+#[test]
+fn a_seed_decides_everything() {
+    let faults = StreamFaults {
+        short_read: 0.3,
+        short_write: 0.3,
+        reset: 0.01,
+        buffer_bytes: 1000,
+    };
+    assert_eq!(run(faults, 1), run(faults, 1));
+    assert_ne!(run(faults, 1), run(faults, 2));
+}
+
+#[test]
+fn reads_and_writes_are_short_as_often_as_asked_for() {
+    let faults = StreamFaults {
+        short_read: 0.5,
+        short_write: 0.5,
+        ..StreamFaults::default()
+    };
+    let (sends, receives) = run(faults, 1);
+    let is_short = |sent: &&Sent| matches!(sent, Sent::Part(1..));
+    assert!(sends.iter().filter(is_short).count() > 10);
+    let drained = |received: &&Received| matches!(received, Received::Drained(1..));
+    assert!(receives.iter().filter(drained).count() > 10);
+    let (sends, receives) = run(StreamFaults::default(), 1);
+    assert!(
+        sends
+            .iter()
+            .all(|sent| *sent == Sent::All || *sent == Sent::Part(0))
+    );
+    let full = |received: &&Received| matches!(received, Received::Full(300));
+    assert!(receives.iter().filter(full).count() > receives.len() / 2);
+}
+
+#[test]
+fn connections_are_reset_as_often_as_asked_for() {
+    let faults = StreamFaults {
+        reset: 0.01,
+        ..StreamFaults::default()
+    };
+    let ends_early = |seed: &u64| {
+        let (sends, receives) = run(faults, *seed);
+        let is_reset = sends.last() == Some(&Sent::Failed);
+        is_reset || receives.last() == Some(&Received::Ended)
+    };
+    // With about 130 calls each, three in four.
+    let resets = (0..100).filter(ends_early).count();
+    assert!((60..90).contains(&resets), "{resets} of 100");
+}
+
+#[test]
+fn what_is_sent_to_a_closed_end_fails_after_its_bytes_were_received() {
+    let [mut one, mut other] = LocalStream::pair(StreamFaults::default(), names(), 1);
+    assert_eq!(other.send(b"last words"), Sent::All);
+    drop(other);
+    assert!(one.ready().hung_up);
+    let mut buffer = Vec::with_capacity(100);
+    assert_eq!(one.receive(&mut buffer), Received::Drained(10));
+    assert_eq!(one.receive(&mut buffer), Received::Ended);
+    assert_eq!(one.send(b"hello?"), Sent::Failed);
+    assert_eq!(one.peer(), None);
+}
+
+#[test]
+fn an_end_that_is_closed_with_bytes_unread_resets_the_connection() {
+    let [mut one, mut other] = LocalStream::pair(StreamFaults::default(), names(), 1);
+    one.send(b"a request");
+    other.send(b"a reply");
+    drop(other);
+    let mut buffer = Vec::with_capacity(100);
+    assert_eq!(one.receive(&mut buffer), Received::Ended);
+}

@@ -1,0 +1,101 @@
+//! Byte streams: connections, whatever carries them.
+//!
+//! A worker holds each connection as a `Box<dyn ByteStream>`, and calls it once per burst to receive
+//! and once to send. A stream never blocks, and says with [`ByteStream::wakeup`] how it is waited for.
+//!
+//! | stream | listener | what it is |
+//! | --- | --- | --- |
+//! | [`SocketStream`](crate::tcp::SocketStream) | [`Listener`](crate::tcp::Listener) | TCP, or a Unix socket |
+//! | [`LocalStream`] | [`LocalListener`] | two ends in this process, with short reads and writes and resets from a seed |
+//!
+//! **Memory.** Bytes are received into the spare capacity of the caller's vector, and sent from a
+//! slice that is borrowed for the call: the caller owns all buffers, and neither call allocates. A
+//! socket copies each byte once, into or out of the kernel.
+
+use std::io;
+
+use crate::Endpoint;
+use crate::packet::Wakeup;
+
+mod local;
+
+pub use local::{LocalListener, LocalStream, StreamFaults};
+
+/// What receiving brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// This many bytes, which filled the buffer: more may wait.
+    Full(usize),
+    /// This many bytes, perhaps none, and no more wait; the stream's poller reports when they do. If
+    /// it has reported a hang-up already, it will not do so again: the caller has to go on receiving
+    /// until [`Received::Ended`].
+    Drained(usize),
+    /// The peer sends no more, or the connection failed.
+    Ended,
+}
+
+/// What sending achieved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// Everything.
+    All,
+    /// This many bytes, perhaps none; the stream's poller reports when there is room for more.
+    Part(usize),
+    /// The connection failed.
+    Failed,
+}
+
+/// What a stream is ready for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ready {
+    /// Bytes, the end of the stream, or its failure can be received.
+    pub readable: bool,
+    /// Bytes can be sent, or sending fails.
+    pub writable: bool,
+    /// The peer will send no more, or the connection failed: receiving tells which.
+    pub hung_up: bool,
+}
+
+/// One connection. Dropping it closes it: the peer receives what was sent, and then the end.
+pub trait ByteStream: Send {
+    /// Receives once, into the capacity that the buffer has to spare, which must not be nothing.
+    fn receive(&mut self, into: &mut Vec<u8>) -> Received;
+
+    /// Sends once, as much as there is room for.
+    fn send(&mut self, bytes: &[u8]) -> Sent;
+
+    /// How to wait for it. A descriptor is watched for edges
+    /// ([`Poller::watch_edges`](crate::Poller::watch_edges)).
+    fn wakeup(&self) -> Wakeup<'_>;
+
+    /// What a stream without a descriptor is ready for now. One with a descriptor claims everything:
+    /// its poller knows better.
+    fn ready(&self) -> Ready;
+
+    /// Sends no more: the peer receives what was sent, and then the end. Receiving goes on.
+    fn finish(&mut self);
+
+    /// Ends the connection at once. What has not arrived may be lost, and both ends of it fail.
+    fn reset(self: Box<Self>);
+
+    /// This end's name; none if it has none any more.
+    fn local(&self) -> Option<Endpoint>;
+
+    /// The other end's name; none if it is not connected any more.
+    fn peer(&self) -> Option<Endpoint>;
+}
+
+/// Where connections come in.
+pub trait StreamListener: Send {
+    /// Takes the next connection, if one waits.
+    ///
+    /// Errors are the process's, because descriptors or memory ran out
+    /// ([`io::ErrorKind::WouldBlock`] never appears).
+    fn accept(&mut self) -> io::Result<Option<Box<dyn ByteStream>>>;
+
+    /// How to wait for connections. A descriptor is readable for as long as one waits.
+    fn wakeup(&self) -> Wakeup<'_>;
+
+    /// The address at which others connect.
+    fn local(&self) -> Option<Endpoint>;
+}
