@@ -32,13 +32,7 @@ const EXCEPTIONS: &[(&str, &[&str])] = &[
     ),
     (
         "glimmer-loadgen",
-        &[
-            "driver::address",
-            "driver::connect",
-            "load::gather",
-            "load::run",
-            "load::warming",
-        ],
+        &["load::gather", "load::run", "load::warming"],
     ),
     (
         "glimmer-microbench",

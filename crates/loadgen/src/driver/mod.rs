@@ -14,11 +14,12 @@ mod pending;
 mod poll;
 mod resp;
 mod stream;
+mod target;
 mod text;
 
 use anyhow::Result;
 
-pub use address::{Address, Dialect, Target};
+pub use address::Address;
 pub use binary::Binary;
 pub use connect::{Connect, Endpoint, Job};
 pub use datagrams::Datagrams;
@@ -27,6 +28,7 @@ pub use native::{Native, Way};
 pub use poll::Poll;
 pub use resp::Resp;
 pub use stream::Stream;
+pub use target::{Dialect, Target};
 pub use text::Text;
 
 use crate::workload::{Ask, Key, Then, Verb};
