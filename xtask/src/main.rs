@@ -9,6 +9,7 @@ mod loom;
 mod memcached_tests;
 mod miri;
 mod process;
+mod server_crates;
 mod soak;
 mod stages;
 mod suites;
@@ -59,8 +60,8 @@ enum Chore {
         #[arg(long, default_value_t = miri::SEEDS)]
         seeds: u32,
     },
-    /// Check that every crate depends on lower floors only, and that no files import one another in
-    /// circles
+    /// Check that every crate depends on lower floors only, that no files import one another in
+    /// circles, and that the server is built from few crates
     Floors,
     /// Run memcached's own test programs against the server, which starts in memcached's place
     ///

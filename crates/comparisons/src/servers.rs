@@ -14,6 +14,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use glimmer_cli::Program;
 use rustix::{
     fs::{MemfdFlags, memfd_create},
     process::{Pid, Signal, geteuid, kill_process, set_parent_process_death_signal},
@@ -37,7 +38,7 @@ const CONNECTIONS_MAX: &str = "1024";
 /// A server that can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Ours: this very executable.
+    /// Ours: the server beside this executable.
     Glimmer,
     /// The original.
     Memcached,
@@ -69,7 +70,7 @@ impl Kind {
     /// Its executable, for those that have one of their own.
     fn program(self) -> Result<std::path::PathBuf> {
         Ok(match self {
-            Kind::Glimmer => std::env::current_exe()?,
+            Kind::Glimmer => Program::Server.find()?,
             Kind::Memcached => "memcached".into(),
             Kind::Redis => "redis-server".into(),
             Kind::Valkey => "valkey-server".into(),
@@ -79,7 +80,7 @@ impl Kind {
     /// What to say where it cannot be started.
     fn missing(self) -> &'static str {
         match self {
-            Kind::Glimmer => "this executable cannot be run again",
+            Kind::Glimmer => "our own server cannot be run",
             Kind::Memcached => "memcached is missing: apt-get install memcached",
             Kind::Redis => "redis-server is missing: apt-get install redis-server",
             Kind::Valkey => {

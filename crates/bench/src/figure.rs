@@ -1,0 +1,166 @@
+//! `glimmer figure`: the papers' figures, reproduced.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, bail, ensure};
+use glimmer_figures::{
+    Figure, Kind, Record, Settings, Unmet, catalogue,
+    output::{self, Files},
+    page, reproduce,
+};
+use glimmer_measure::report::Table;
+
+use crate::progress::Watch;
+use glimmer_cli::vocabulary::{repetitions, seconds};
+
+/// Reproduce the figures of the papers
+///
+/// Each figure is measured here, drawn, and held against what the paper says.
+/// Its data is written as CSV, the picture as SVG and PNG, and every repetition
+/// with a record of the machine as JSON. The paper's numbers are printed beside
+/// ours. A claim of the paper that does not hold fails the command, with a
+/// sentence that says which; what cannot be measured here is left out, with a
+/// sentence that says why.
+///
+/// Examples:
+///
+///   glimmer figure list
+///
+///   glimmer figure mica-fig10                one figure, files in ./figures
+///
+///   glimmer figure all --docs                all of them, and the page docs/figures.md
+///
+///   glimmer figure all --docs --redraw       the page and its pictures anew, from the data that is there
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// `list`, `all`, or names of figures
+    #[arg(value_name = "list|all|NAME", required = true)]
+    names: Vec<String>,
+    /// Write the files to this directory
+    #[arg(long, value_name = "DIR", default_value = "figures")]
+    out: PathBuf,
+    /// Write the files to DIR/figures, and the page that shows all of them to DIR/figures.md
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "docs", conflicts_with = "out")]
+    docs: Option<PathBuf>,
+    /// Measure nothing: draw and judge the data of an earlier run again
+    #[arg(long, conflicts_with_all = ["quick", "repeat", "seconds"])]
+    redraw: bool,
+    /// Tiny parameters, to see that everything runs; claims about speed are not judged
+    #[arg(long)]
+    quick: bool,
+    /// Repetitions of every measurement, unless each figure is to choose
+    #[arg(long, value_parser = repetitions)]
+    repeat: Option<u16>,
+    /// Seconds that one measurement takes, unless each figure is to choose
+    #[arg(long, value_parser = seconds)]
+    seconds: Option<f64>,
+}
+
+impl Arguments {
+    /// Runs the figures, prints what they say, and fails if a claim does not hold.
+    pub fn run(&self) -> anyhow::Result<()> {
+        if self.names == ["list"] {
+            print!("{}", list());
+            return Ok(());
+        }
+        let mut figures = self.figures()?;
+        let settings = Settings {
+            quick: self.quick,
+            repeat: self.repeat.map(usize::from),
+            measured: self.seconds.map(Duration::from_secs_f64),
+        };
+        let directory = match &self.docs {
+            Some(docs) => docs.join(page::FILES),
+            None => self.out.clone(),
+        };
+        if self.redraw && self.names == ["all"] {
+            figures.retain(|figure| Files::of(figure.spec().name, &directory).json.exists());
+        }
+        let mut complaints = String::new();
+        for (place, figure) in figures.iter().enumerate() {
+            let name = figure.spec().name;
+            eprintln!("figure {} of {}: {name}", place + 1, figures.len());
+            match self.one(*figure, &settings, &directory) {
+                Ok(record) => complaints.extend(record.complaint()),
+                // Of all figures, those that this machine cannot have are left out.
+                Err(error) if self.names == ["all"] && error.is::<Unmet>() => {
+                    println!("{name} is left out: {error}\n");
+                }
+                // One figure that cannot be measured does not keep the others from it.
+                Err(error) => complaints.push_str(&format!("\n  {name}: {error:#}")),
+            }
+        }
+        if let Some(docs) = &self.docs {
+            page::write(docs)?;
+            println!("{}", docs.join(page::PAGE).display());
+        }
+        ensure!(complaints.is_empty(), "not as the papers say:{complaints}");
+        Ok(())
+    }
+
+    fn figures(&self) -> anyhow::Result<Vec<&'static dyn Figure>> {
+        if self.names == ["all"] {
+            return Ok(catalogue::all());
+        }
+        let find = |name: &String| {
+            let found = catalogue::find(name);
+            found.with_context(|| format!("there is no figure {name}: glimmer figure list"))
+        };
+        self.names.iter().map(find).collect()
+    }
+
+    fn one(
+        &self,
+        figure: &dyn Figure,
+        settings: &Settings,
+        directory: &Path,
+    ) -> anyhow::Result<Record> {
+        let spec = figure.spec();
+        let record = if self.redraw {
+            let Some(mut record) = output::read(spec.name, directory)? else {
+                bail!(
+                    "it has not been measured: no record in {}",
+                    directory.display()
+                );
+            };
+            record.judge(figure);
+            record
+        } else {
+            reproduce(figure, settings, &Watch::new(spec.name))?
+        };
+        let files = output::write(figure, &record, directory)?;
+        println!("## {} ({})\n", spec.title, spec.source);
+        println!("{}\n\n{record}", spec.claim);
+        for file in [&files.csv, &files.svg, &files.png, &files.json] {
+            println!("{}", file.display());
+        }
+        println!();
+        Ok(record)
+    }
+}
+
+/// All figures, what they need, and what they show.
+fn list() -> Table {
+    let heads = ["figure", "source", "shows", "cores", "peers", "numbers"];
+    let mut table = Table::new(heads);
+    for figure in catalogue::all() {
+        let spec = figure.spec();
+        let peers: Vec<&str> = spec.needs.peers.iter().map(|peer| peer.name()).collect();
+        table.row([
+            spec.name.to_owned(),
+            spec.source.to_owned(),
+            spec.title.to_owned(),
+            spec.needs.cores.to_string(),
+            peers.join(", "),
+            match spec.kind {
+                Kind::Timing => "timings".to_owned(),
+                Kind::Exact => "the same everywhere".to_owned(),
+            },
+        ]);
+    }
+    table
+}

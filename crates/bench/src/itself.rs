@@ -1,0 +1,51 @@
+//! `glimmer bench self`.
+
+use std::{path::PathBuf, time::Duration};
+
+use glimmer_comparisons::itself::{self, Options};
+
+use glimmer_cli::vocabulary::{connections, repetitions, seconds};
+
+/// Measure the load generator itself, so that nobody takes its limit for a server's
+///
+/// One core draws keys from 10^8 by each law; then one client core drives a
+/// server that computes its answers, with ever more requests in flight. What it
+/// reaches is an upper bound of what any server can show to one client core on
+/// this machine.
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// Connections
+    #[arg(long, short, default_value_t = 50, value_parser = connections)]
+    connections: u16,
+    /// Bytes of a value
+    #[arg(long, default_value_t = 64, value_parser = super::versus::value_bytes)]
+    value_bytes: usize,
+    /// Seconds that one measurement takes
+    #[arg(long, default_value_t = 1.0, value_parser = seconds)]
+    seconds: f64,
+    /// Repetitions of every measurement
+    #[arg(long, default_value_t = 5, value_parser = repetitions)]
+    repeat: u16,
+    /// Also write everything that was measured to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// Measures and prints the tables.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let options = Options {
+            measured: Duration::from_secs_f64(self.seconds),
+            repeat: usize::from(self.repeat),
+            connections: usize::from(self.connections),
+            value_bytes: self.value_bytes,
+        };
+        let report = itself::run(&options, &super::progress)?;
+        print!("{report}");
+        match &self.json {
+            Some(file) => super::write_json(file, &report),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! The roof: the program that measures. Every claim is one command away from being checked.
+
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "comments of arguments are help texts, where brackets mean what may be left out"
+)]
+
+mod abuse;
+mod figure;
+mod hit_ratio;
+mod itself;
+mod load;
+mod memory;
+mod native;
+mod peer_name;
+mod progress;
+mod store;
+mod versus;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use glimmer_measure::machine;
+use std::process::ExitCode;
+
+/// The command line.
+pub fn command() -> clap::Command {
+    Arguments::command()
+}
+
+/// The whole program.
+pub fn main() -> ExitCode {
+    glimmer_cli::run(|arguments: Arguments| arguments.run())
+}
+
+/// Measure this cache, beside others and beside what the machine can do
+///
+/// Absolute figures on a shared machine say little. Every comparison therefore runs in one invocation, takes the
+/// candidates in turn, repeats, and prints ratios with their spread next to the machine's own ceilings.
+#[derive(Debug, Parser)]
+#[command(name = "glimmer-bench", version)]
+struct Arguments {
+    /// Leave the priority of this session of processes as it is
+    ///
+    /// Else the scheduler is asked, where it permits that, to prefer the session over others for as long as it lasts.
+    #[arg(long, global = true)]
+    keep_priority: bool,
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    Load(Box<load::Arguments>),
+    Versus(versus::Arguments),
+    Store(store::Arguments),
+    Memory(memory::Arguments),
+    Native(native::Arguments),
+    HitRatio(hit_ratio::Arguments),
+    Abuse(abuse::Arguments),
+    Figure(figure::Arguments),
+    #[command(name = "self")]
+    Itself(itself::Arguments),
+}
+
+impl What {
+    /// Whether it times what runs in this session of processes alone, so that other work on the machine can only blur it.
+    fn wants_quiet(&self) -> bool {
+        match self {
+            What::Versus(_) | What::Store(_) | What::Native(_) | What::Itself(_) => true,
+            // Figures ask for it themselves, where they time something.
+            What::Figure(_) => false,
+            What::Load(_) | What::Memory(_) | What::HitRatio(_) | What::Abuse(_) => false,
+        }
+    }
+}
+
+impl Arguments {
+    /// Runs the benchmark and prints its tables.
+    fn run(&self) -> anyhow::Result<()> {
+        if !self.keep_priority && self.what.wants_quiet() {
+            machine::raise_priority();
+        }
+        match &self.what {
+            What::Load(arguments) => arguments.run(),
+            What::Versus(arguments) => arguments.run(),
+            What::Store(arguments) => arguments.run(),
+            What::Memory(arguments) => arguments.run(),
+            What::Native(arguments) => arguments.run(),
+            What::HitRatio(arguments) => arguments.run(),
+            What::Abuse(arguments) => arguments.run(),
+            What::Figure(arguments) => arguments.run(),
+            What::Itself(arguments) => arguments.run(),
+        }
+    }
+}
+
+/// Tells on stderr what happens, so that stdout holds nothing but the result.
+fn progress(line: &str) {
+    eprintln!("{line}");
+}
+
+/// The arguments in a line of them.
+fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().map(Into::into).collect()
+}
+
+/// Writes a result as JSON, for machines.
+fn write_json(file: &std::path::Path, result: &impl serde::Serialize) -> anyhow::Result<()> {
+    use anyhow::Context;
+    let json = serde_json::to_vec_pretty(result)?;
+    std::fs::write(file, json).with_context(|| format!("writing {}", file.display()))
+}

@@ -1,0 +1,107 @@
+//! `glimmer bench native`.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::ValueEnum;
+use glimmer_comparisons::native::{self, Options};
+use glimmer_notation as notation;
+
+use glimmer_cli::vocabulary::{connections, count, memory_mib, repetitions, seconds};
+
+/// Measure the native protocol, as a share of what the machine's UDP can do
+///
+/// One server core, one client core, and in every repetition beside them the
+/// echo of datagrams of the same length without a server: each by itself, and
+/// in trains that cross the kernel as one (UDP_SEGMENT, UDP_GRO). Requests go
+/// one to a datagram. What has no answer counts as lost and is not sent again.
+/// With --direction server, two workers are sent to, once as their clients
+/// should, and once in turn, so that they have to hand over to one another;
+/// "server ns" is the CPU time that a request costs all workers together.
+///
+/// Examples:
+///
+///   glimmer bench native
+///
+///   glimmer bench native --workload large --gets 0.95 --redis
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// tiny (8-byte keys and values), small (16/64) or large (128/1024)
+    #[arg(long, short, default_value = "tiny")]
+    workload: String,
+    /// Keys
+    #[arg(long, default_value = "1m", value_parser = count)]
+    keys: u64,
+    /// Shares of reads
+    #[arg(long, value_name = "SHARE", value_delimiter = ',', default_value = "0.95,0.5", value_parser = notation::share)]
+    gets: Vec<f64>,
+    /// Sockets of the client
+    #[arg(long, short, default_value_t = 4, value_parser = connections)]
+    connections: u16,
+    /// Requests in flight on each
+    #[arg(long, value_name = "REQUESTS", default_value_t = 512, value_parser = notation::within::<u32>(notation::count, 1..=4096))]
+    pipeline: u32,
+    /// Seconds that one measurement takes
+    #[arg(long, default_value_t = 1.0, value_parser = seconds)]
+    seconds: f64,
+    /// Repetitions of every measurement
+    #[arg(long, default_value_t = 5, value_parser = repetitions)]
+    repeat: u16,
+    /// The server's -m, in MiB; 4096 if the server directs, or as much as the
+    /// items need, and 1024 at least
+    #[arg(short, long, value_name = "MIB", value_parser = memory_mib)]
+    memory_limit: Option<usize>,
+    /// More arguments for the server
+    #[arg(long, default_value = "--access erew", allow_hyphen_values = true)]
+    glimmer_args: String,
+    /// Measure Redis beside it, with pipelines of 32 requests
+    #[arg(long)]
+    redis: bool,
+    /// Who directs requests to the core that owns their key
+    #[arg(long, value_name = "WHO", default_value = "client")]
+    direction: Direction,
+    /// The server's workers; 1, or 2 if the server directs
+    #[arg(long, short, value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Option<u16>,
+    /// Also write everything that was measured to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// Who sends a native request to the worker that owns its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Direction {
+    /// The client, by the port
+    Client,
+    /// The server: a worker hands over what another owns
+    Server,
+}
+
+impl Arguments {
+    /// Measures and prints the table.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let server_directs = self.direction == Direction::Server;
+        let options = Options {
+            workload: self.workload.clone(),
+            keys: self.keys,
+            gets: self.gets.clone(),
+            connections: usize::from(self.connections),
+            in_flight: self.pipeline,
+            measured: Duration::from_secs_f64(self.seconds),
+            repeat: usize::from(self.repeat),
+            memory_mib: self.memory_limit.or(server_directs.then_some(4096)),
+            arguments: super::words(&self.glimmer_args),
+            with_redis: self.redis,
+            threads: self
+                .threads
+                .map_or(1 + usize::from(server_directs), usize::from),
+            server_directs,
+        };
+        let report = native::run(&options, &super::progress)?;
+        print!("{report}");
+        match &self.json {
+            Some(file) => super::write_json(file, &report),
+            None => Ok(()),
+        }
+    }
+}

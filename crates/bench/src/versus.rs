@@ -1,0 +1,195 @@
+//! `glimmer bench versus`.
+
+use std::{path::PathBuf, time::Duration};
+
+use anyhow::ensure;
+use clap::ValueEnum;
+use glimmer_comparisons::{
+    servers::Kind,
+    versus::{self, Options, Scenario},
+};
+use glimmer_loadgen::workload::Popularity;
+use glimmer_measure::machine;
+use glimmer_notation as notation;
+
+use crate::progress::Watch;
+use glimmer_cli::vocabulary::{connections, count_u32, memory_mib, repetitions, seconds};
+
+/// Compare this server with memcached and Redis, side by side
+///
+/// Starts every server itself, one worker thread bound to core 0, stores the
+/// same keys in each, and drives them in turn from one client thread bound to
+/// core 1. Every value read is verified byte by byte; a wrong byte ends the
+/// run.
+///
+/// Look at `client busy` before believing a ratio: where it is near 100%, the
+/// client was the limit and not the server. The row `no store at all` is a
+/// server that computes its answers: what loopback TCP and the client allow
+/// anybody.
+///
+/// Examples:
+///
+///   glimmer bench versus                               everything, a few minutes
+///
+///   glimmer bench versus --scenario pipeline32 --keys 20m
+///
+///   glimmer bench versus --peers redis --glimmer-args "--access crew"
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// Servers to compare with
+    #[arg(long, value_delimiter = ',', default_value = "memcached,redis")]
+    peers: Vec<Peer>,
+    /// Measure the peers alone
+    #[arg(long)]
+    without_glimmer: bool,
+    /// How to load them: pipelined with 32 requests in flight on each connection, with one, reads of 50 keys at a time, memcached's three protocols, UDP
+    /// in plain datagrams (as existing clients send them) and in trains (UDP_SEGMENT), a fixed rate of
+    /// independent requests with their latencies, or the CPU time that a second server thread costs
+    #[arg(long, value_delimiter = ',', default_value = "all")]
+    scenario: Vec<Load>,
+    /// Keys stored before measuring, of 16 bytes
+    #[arg(long, default_value = "1m", value_parser = count_u32)]
+    keys: u32,
+    /// Bytes of a value
+    #[arg(long, default_value_t = 64, value_parser = value_bytes)]
+    value_bytes: usize,
+    /// Key popularity
+    #[arg(long, default_value = "uniform")]
+    dist: Distribution,
+    /// Connections
+    #[arg(long, short, default_value_t = 50, value_parser = connections)]
+    connections: u16,
+    /// Seconds that one measurement takes
+    #[arg(long, default_value_t = 3.0, value_parser = seconds)]
+    seconds: f64,
+    /// Repetitions of every measurement
+    #[arg(long, default_value_t = 5, value_parser = repetitions)]
+    repeat: u16,
+    /// Every server's memory limit in MiB (Redis is left without one)
+    #[arg(short, long, value_name = "MIB", default_value_t = 4096, value_parser = memory_mib)]
+    memory_limit: usize,
+    /// More arguments for our server, separated by spaces
+    #[arg(long, default_value = "", allow_hyphen_values = true)]
+    glimmer_args: String,
+    /// Also write everything that was measured to this file, as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// A server that people use today.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub enum Peer {
+    /// Debian: apt-get install memcached
+    Memcached,
+    /// Debian: apt-get install redis-server
+    Redis,
+    /// Debian 13 and newer: apt-get install valkey-server
+    Valkey,
+    /// No peer
+    None,
+}
+
+impl Peer {
+    /// The server, if it is one.
+    pub fn kind(self) -> Option<Kind> {
+        match self {
+            Peer::Memcached => Some(Kind::Memcached),
+            Peer::Redis => Some(Kind::Redis),
+            Peer::Valkey => Some(Kind::Valkey),
+            Peer::None => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum Load {
+    Pipeline32,
+    Pipeline1,
+    Multiget50,
+    Protocols,
+    Udp,
+    OpenLoop,
+    CpuScaling,
+    All,
+}
+
+/// Which keys are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+pub enum Distribution {
+    /// All alike
+    Uniform,
+    /// Zipf's law with the exponent 0.99
+    Zipf,
+}
+
+impl Distribution {
+    /// The law over so many keys.
+    pub fn over(self, keys: u32) -> Popularity {
+        match self {
+            Distribution::Uniform => Popularity::uniform(u64::from(keys)),
+            Distribution::Zipf => Popularity::zipf(u64::from(keys), 0.99),
+        }
+    }
+}
+
+/// A length of values on the command line.
+pub fn value_bytes(text: &str) -> Result<usize, String> {
+    use glimmer_comparisons::client::{VALUE_BYTES_MAX, VALUE_BYTES_MIN};
+    let range = VALUE_BYTES_MIN as u64..=VALUE_BYTES_MAX as u64;
+    notation::within(notation::bytes, range)(text)
+}
+
+impl Arguments {
+    /// Runs the comparison and prints its tables.
+    pub fn run(&self) -> anyhow::Result<()> {
+        ensure!(
+            machine::cores() >= 2,
+            "a server and its client want a core each; this machine offers one"
+        );
+        let ours = (!self.without_glimmer).then_some(Kind::Glimmer);
+        let servers: Vec<Kind> = ours
+            .into_iter()
+            .chain(self.peers.iter().filter_map(|peer| peer.kind()))
+            .collect();
+        ensure!(!servers.is_empty(), "there is no server to measure");
+        let options = Options {
+            servers,
+            scenarios: self.scenarios(),
+            keys: self.keys,
+            value_bytes: self.value_bytes,
+            popularity: self.dist.over(self.keys),
+            connections: usize::from(self.connections),
+            measured: Duration::from_secs_f64(self.seconds),
+            repeat: usize::from(self.repeat),
+            memory_mib: self.memory_limit,
+            glimmer_arguments: self
+                .glimmer_args
+                .split_whitespace()
+                .map(Into::into)
+                .collect(),
+        };
+        let report = versus::run(&options, &Watch::new("versus"))?;
+        print!("{report}");
+        match &self.json {
+            Some(file) => super::write_json(file, &report),
+            None => Ok(()),
+        }
+    }
+
+    fn scenarios(&self) -> Vec<Scenario> {
+        let wanted = |load| self.scenario.contains(&load) || self.scenario.contains(&Load::All);
+        let scenarios = Scenario::ALL.into_iter().filter(|scenario| {
+            wanted(match scenario {
+                Scenario::Pipeline32 => Load::Pipeline32,
+                Scenario::Pipeline1 => Load::Pipeline1,
+                Scenario::Multiget50 => Load::Multiget50,
+                Scenario::Protocols => Load::Protocols,
+                Scenario::Udp => Load::Udp,
+                Scenario::OpenLoop => Load::OpenLoop,
+                Scenario::CpuScaling => Load::CpuScaling,
+            })
+        });
+        scenarios.collect()
+    }
+}

@@ -1,0 +1,84 @@
+//! A benchmark that is killed leaves no server behind.
+
+use std::{
+    fs,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Children of a process, by the kernel's account.
+fn children(parent: u32) -> Vec<u32> {
+    let is_child = |pid: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // The name, in parentheses, may hold spaces; state and parent follow it.
+        let fields = stat.rsplit(')').next().unwrap_or_default();
+        fields.split_whitespace().nth(1) == Some(parent.to_string().as_str())
+    };
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let pids = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(is_child).collect()
+}
+
+/// Whether the process runs; one that has ended and waits to be asked about it does not.
+fn runs(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default();
+    !matches!(fields.split_whitespace().next(), None | Some("Z" | "X"))
+}
+
+fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begin = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begin.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whether this process ignores a signal, which those that it starts inherit: a shell in a script
+/// has what it runs in the background ignore SIGINT.
+fn is_ignored(signal: u32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .expect("the kernel tells which signals are ignored");
+    u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal - 1) & 1 == 1
+}
+
+#[test]
+fn a_killed_benchmark_leaves_no_server_behind() {
+    if Command::new("memcached").arg("-V").output().is_err() {
+        eprintln!("SKIPPED: memcached is missing: apt-get install memcached");
+        return;
+    }
+    for (signal, number) in [("KILL", 9), ("TERM", 15), ("INT", 2)] {
+        if is_ignored(number) {
+            eprintln!("SKIPPED: SIG{signal} is ignored here, and by what is started here");
+            continue;
+        }
+        let mut bench = Command::new(env!("CARGO_BIN_EXE_glimmer-bench"))
+            .args(["memory", "--without-glimmer", "--peers", "memcached"])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        // A child is a fork of the benchmark until it has become memcached.
+        let server = wait_for("the server starts", || {
+            children(bench.id()).into_iter().find(|pid| {
+                fs::read_to_string(format!("/proc/{pid}/cmdline"))
+                    .is_ok_and(|line| line.starts_with("memcached\0-l"))
+            })
+        });
+        let kill = Command::new("kill")
+            .args(["-s", signal, &bench.id().to_string()])
+            .status();
+        assert!(kill.unwrap().success());
+        bench.wait().unwrap();
+        wait_for("the server ends", || (!runs(server)).then_some(()));
+    }
+}

@@ -1,0 +1,467 @@
+//! The benchmarks run as their help says, small.
+
+#[path = "../../../tests/support/server_program.rs"]
+mod server_program;
+
+use std::process::Command;
+
+use server_program::server_beside;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_glimmer-bench");
+
+/// The program, with the server beside it.
+fn program() -> Command {
+    server_beside(PROGRAM);
+    Command::new(PROGRAM)
+}
+
+/// The priority of this session of processes, where the kernel groups them.
+fn priority() -> Option<String> {
+    std::fs::read_to_string("/proc/self/autogroup").ok()
+}
+
+fn bench(arguments: &[&str]) -> String {
+    told(arguments).0
+}
+
+/// What it prints, and what it tells while it runs.
+fn told(arguments: &[&str]) -> (String, String) {
+    let before = priority();
+    let output = program()
+        .arg("--keep-priority")
+        .args(arguments)
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    assert_eq!(priority(), before, "{arguments:?} changed the priority");
+    let errors = errors.into_owned();
+    (String::from_utf8(output.stdout).unwrap(), errors)
+}
+
+/// The complaint of a benchmark where no other server is installed.
+fn without_peers(arguments: &[&str]) -> String {
+    let output = program()
+        .arg("--keep-priority")
+        .args(arguments)
+        .env("PATH", "/nowhere")
+        .output()
+        .unwrap();
+    assert!(!output.status.success(), "{arguments:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn peers_are_looked_for_before_anything_is_measured() {
+    for (arguments, hint) in [
+        (
+            &["memory", "--items", "1000"][..],
+            "apt-get install memcached",
+        ),
+        (
+            &["native", "--redis", "--keys", "1k"],
+            "apt-get install redis-server",
+        ),
+        (&["versus", "--keys", "1k"], "apt-get install memcached"),
+        (
+            &["versus", "--peers", "valkey"],
+            "apt-get install valkey-server",
+        ),
+    ] {
+        let complaint = without_peers(arguments);
+        assert!(complaint.contains(hint), "{arguments:?}: {complaint}");
+        assert!(!complaint.contains("storing"), "{arguments:?}: {complaint}");
+    }
+}
+
+/// What `bench load` prints of this many keys and a server with this much memory.
+fn load_of(keys: &str, memory_mib: &str) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("socket");
+    let path = socket.to_str().unwrap();
+    let server = Command::new(server_beside(PROGRAM))
+        .args(["serve", "-m", memory_mib, "-t", "1", "-s", path])
+        .stdout(std::process::Stdio::null())
+        .spawn();
+    let mut server = server.unwrap();
+    let begin = std::time::Instant::now();
+    while std::os::unix::net::UnixStream::connect(&socket).is_err() {
+        assert!(
+            begin.elapsed().as_secs() < 20,
+            "the server accepts no connections"
+        );
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let address = format!("unix:{path}");
+    let how = ["--keys", keys, "--seconds", "0.3", "--warm-up", "0"];
+    let printed = bench(&[&["load", &address][..], &how].concat());
+    server.kill().unwrap();
+    server.wait().unwrap();
+    printed
+}
+
+#[test]
+fn keys_that_do_not_fit_are_told_and_the_advice_helps() {
+    let printed = load_of("1k", "8");
+    assert!(!printed.contains("DO NOT FIT"), "{printed}");
+    let printed = load_of("200k", "8");
+    assert!(
+        printed.contains("THE KEYS DO NOT FIT: all 200000"),
+        "{printed}"
+    );
+    let (_, advice) = printed.split_once("about -m ").unwrap();
+    let (memory_mib, _) = advice.split_once(';').unwrap();
+    let printed = load_of("200k", memory_mib);
+    assert!(
+        !printed.contains("DO NOT FIT"),
+        "-m {memory_mib}: {printed}"
+    );
+}
+
+#[test]
+fn memory_counts_what_our_server_keeps() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("memory.json");
+    let arguments = ["memory", "--peers", "none", "-m", "32", "--items", "700000"];
+    let more = ["--first", "100000", "--json", json.to_str().unwrap()];
+    let table = bench(&[&arguments[..], &more].concat());
+    assert!(table.contains("| glimmer |"), "{table}");
+
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let row = &report["rows"][0];
+    let figure = |name: &str| row[name].as_u64().unwrap();
+    // An item is 48 bytes of key and value, and at most 26 beyond them; buffers take their part of so small a limit.
+    assert!((250_000..700_000).contains(&figure("resident")), "{row}");
+    assert!(figure("first_lost") <= 100, "{row}");
+    assert!(figure("rss_peak_bytes") < (32 + 32) << 20, "{row}");
+}
+
+/// Four times as many blocks as fit, so that each server answers some reads and not all.
+#[test]
+fn hit_ratio_replays_a_trace_of_block_storage_against_servers() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("blocks.csv");
+    let file = file.to_str().unwrap();
+    let table = bench(&[
+        "hit-ratio",
+        "--trace-file",
+        file,
+        "--block-storage",
+        "--requests",
+        "5k",
+        "-m",
+        "16",
+        "--peers",
+        "none",
+    ]);
+    let row = table
+        .lines()
+        .find(|line| line.contains("glimmer 0"))
+        .unwrap();
+    let share = row
+        .split('|')
+        .nth(2)
+        .and_then(|cell| cell.split('%').next());
+    let share: f64 = share.unwrap().trim().parse().unwrap();
+    assert!(share > 2.0 && share < 50.0, "{table}");
+    assert!(table.contains("5000 reads"), "{table}");
+    // The same trace again, as a recorded one.
+    let again = bench(&[
+        "hit-ratio",
+        "--trace-file",
+        file,
+        "-m",
+        "64",
+        "--peers",
+        "none",
+    ]);
+    assert!(
+        again.contains("-m 64") && again.contains("5000 reads"),
+        "{again}"
+    );
+}
+
+#[test]
+fn hit_ratio_prints_a_table_of_every_rule() {
+    let small = [
+        "--keys",
+        "10000",
+        "--requests",
+        "20000",
+        "--capacity",
+        "0.1",
+    ];
+    let table = bench(&[&["hit-ratio", "--trace", "zipf"][..], &small].concat());
+    for rule in ["**fifo**", "**s3fifo**", "SIEVE", "strict LRU"] {
+        assert!(table.contains(rule), "{table}");
+    }
+}
+
+#[test]
+fn store_prints_operations_per_random_read() {
+    let small = [
+        "--items",
+        "200000",
+        "--cores",
+        "1",
+        "--seconds",
+        "0.1",
+        "--repeat",
+        "1",
+    ];
+    let what = [
+        "--access",
+        "crew",
+        "--dist",
+        "uniform",
+        "--gets",
+        "0.95",
+        "--without",
+        "item",
+    ];
+    let table = bench(&[&["store"][..], &small, &what].concat());
+    assert_eq!(table.matches("| crew").count(), 2, "{table}");
+    assert!(table.contains("without items"), "{table}");
+}
+
+#[test]
+fn store_puts_the_tables_of_others_beside_ours() {
+    let arguments = "store --items 50000 --cores 1 --seconds 0.1 --repeat 1 --access erew --dist uniform --gets 0.95 --peers all";
+    let arguments: Vec<&str> = arguments.split(' ').collect();
+    let table = bench(&arguments);
+    let ours = ["erew s3fifo", "erew store", "erew memc3"];
+    let theirs = [
+        "hashbrown",
+        "hashbrown-unshared",
+        "dashmap",
+        "papaya",
+        "scc",
+        "scc-cache",
+        "quick_cache",
+        "moka",
+    ];
+    let bytes = theirs.map(|name| format!("{name}-bytes "));
+    let theirs = theirs.map(|name| format!("{name} "));
+    let others = ["segcache", "btreemap", "bounded-chain"];
+    let mirrors = ["chained-lru ", "chained-lru-striped"];
+    let texts = [&ours[..], &others, &mirrors].concat();
+    let names = [&theirs[..], &bytes].concat();
+    for name in texts.into_iter().chain(names.iter().map(String::as_str)) {
+        assert!(table.contains(&format!("\n| {name}")), "{name}: {table}");
+    }
+    assert!(table.contains("our fastest"), "{table}");
+    assert!(table.contains("items of any length"), "{table}");
+}
+
+#[test]
+fn load_measures_a_server_by_its_address() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("socket");
+    let server = Command::new(server_beside(PROGRAM))
+        .args(["serve", "-m", "64", "-s", socket.to_str().unwrap()])
+        .stdout(std::process::Stdio::null())
+        .spawn();
+    let mut server = server.unwrap();
+    let begin = std::time::Instant::now();
+    while std::os::unix::net::UnixStream::connect(&socket).is_err() {
+        assert!(
+            begin.elapsed().as_secs() < 20,
+            "the server accepts no connections"
+        );
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let (json, log) = (
+        directory.path().join("run.json"),
+        directory.path().join("run.hlog"),
+    );
+    let address = format!("unix:{}", socket.display());
+    let what = [
+        "load",
+        "--server",
+        &address,
+        "--keys",
+        "1000",
+        "--workload",
+        "etc:0.01:20k",
+        "--rate",
+        "2000",
+        "--sleep",
+    ];
+    let how = [
+        "--seconds",
+        "2",
+        "--warm-up",
+        "0.1",
+        "--connections",
+        "4",
+        "--threads",
+        "2",
+    ];
+    let files = [
+        "--json",
+        json.to_str().unwrap(),
+        "--hdr-log",
+        log.to_str().unwrap(),
+    ];
+    let table = bench(&[&what[..], &how, &files].concat());
+    let sweep = [
+        "--keys",
+        "1000",
+        "--no-fill",
+        "--sweep",
+        "--slo",
+        "p50=10s",
+        "--rate",
+        "3000000",
+        "--seconds",
+        "0.1",
+        "--warm-up",
+        "0",
+    ];
+    let swept = bench(&[&["load", "--server", &address][..], &sweep].concat());
+    server.kill().unwrap();
+    server.wait().unwrap();
+
+    assert!(
+        table.contains("| reads") && table.contains("client late"),
+        "{table}"
+    );
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+    let result = &report["result"];
+    assert_eq!(result["tally"]["misses"], 0, "{result}");
+    let requests = result["latency"]["count"].as_u64().unwrap();
+    assert!((3400..4600).contains(&requests), "{requests} requests");
+    assert!(std::fs::read_to_string(&log).unwrap().contains("Tag=read,"));
+    assert!(swept.contains("3.00 M/s"), "{swept}");
+}
+
+#[test]
+fn self_shows_what_the_load_generator_can_do() {
+    let table = bench(&[
+        "self",
+        "--seconds",
+        "0.1",
+        "--repeat",
+        "1",
+        "--connections",
+        "4",
+    ]);
+    for row in ["zipf:0.99", "zipf:1.2", "pipeline 1 ", "pipeline 32"] {
+        assert!(table.contains(row), "{table}");
+    }
+}
+
+#[test]
+fn versus_goes_through_every_scenario() {
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        println!("SKIPPED: a server and its client want a core each");
+        return;
+    }
+    let small = ["--seconds", "0.1", "--repeat", "1", "--keys", "10000"];
+    let alone = [
+        "--peers",
+        "none",
+        "--memory-limit",
+        "64",
+        "--connections",
+        "4",
+    ];
+    let (table, progress) = told(&[&["versus"][..], &small, &alone].concat());
+    for line in progress.lines().filter(|line| line.contains("repetition")) {
+        // As on the command line, and not as in the source.
+        assert!(
+            line.chars()
+                .all(|letter| !letter.is_ascii_uppercase() || "M".contains(letter)),
+            "{line}"
+        );
+    }
+    assert!(
+        progress.contains(": pipeline32, repetition 1 of 1: glimmer, "),
+        "{progress}"
+    );
+    for row in [
+        "| pipeline 32, 95% reads",
+        "| pipeline 1, 95% reads",
+        "| multi-get of 50 keys",
+        "| glimmer binary",
+        "| UDP, plain datagrams of one read",
+        "| UDP, the same from a client that sends them in trains",
+        "| open loop",
+        "| glimmer --access erew",
+        "| random 64-byte reads",
+    ] {
+        assert!(table.contains(row), "{row}: {table}");
+    }
+    // Every key is there, whatever is spoken; datagrams may get lost.
+    let complete = table.matches(" 0.000% |").count();
+    assert!(complete >= 12, "{complete} without misses: {table}");
+}
+
+#[test]
+fn native_is_measured_beside_the_echo() {
+    let small = ["--keys", "2000", "--seconds", "0.2", "--repeat", "1"];
+    let more = ["--pipeline", "64", "--memory-limit", "64", "--gets", "0.95"];
+    let table = bench(&[&["native"][..], &small, &more].concat());
+    for row in [
+        "UDP echo, 32 a train",
+        "UDP echo, 64 a train",
+        "UDP echo, plain",
+        "native, 95% GET, uniform ",
+        "native, 95% GET, zipf",
+        "several requests in a datagram",
+        "without segmentation",
+    ] {
+        assert!(table.contains(row), "{row} in {table}");
+    }
+}
+
+/// Abuses our server and returns what `--json` wrote, after the table and its verdicts were held
+/// against it.
+fn abuse(arguments: &str) -> Vec<serde_json::Value> {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("abuse.json");
+    let output = program()
+        .args("--keep-priority abuse --peers none --quiet-seconds 0.1 --json".split(' '))
+        .arg(&json)
+        .args(arguments.split(' '))
+        .output()
+        .unwrap();
+    let table = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let report = std::fs::read(&json).expect(&errors);
+    let report: serde_json::Value = serde_json::from_slice(&report).unwrap();
+    let rows = report["rows"].as_array().unwrap().clone();
+    for row in &rows {
+        let name = row["scenario"].as_str().unwrap();
+        assert!(table.contains(&format!("| {name} (")), "{name}: {table}");
+        let measured = &row["measured"];
+        assert!(measured["attacked"]["visits"].as_u64() > Some(0), "{row}");
+        assert!(measured["resident_peak"].as_u64() > Some(0), "{row}");
+        let all_within = row["checks"].as_array().unwrap().iter().all(is_within);
+        assert_eq!(all_within, row["passed"].as_bool().unwrap(), "{row}");
+    }
+    // A busy machine may fail a server by its latencies, but the exit code has to say so.
+    let all_passed = rows.iter().all(|row| row["passed"] == true);
+    assert_eq!(output.status.success(), all_passed, "{table}{errors}");
+    rows
+}
+
+fn is_within(check: &serde_json::Value) -> bool {
+    check["figure"].as_f64() <= check["bound"].as_f64()
+}
+
+#[test]
+fn abuse_gives_a_verdict_on_every_scenario() {
+    let rows = abuse("--connections 20 --seconds 0.3 --memory-limit 16");
+    assert_eq!(rows.len(), glimmer_comparisons::abuse::SCENARIOS.len());
+}
+
+#[test]
+fn unread_control_replies_stay_within_the_memory_limit() {
+    let rows = abuse("--scenario control-replies,control-datagrams --connections 100 --seconds 2");
+    for row in rows {
+        let checks = row["checks"].as_array().unwrap();
+        let check = checks.iter().find(|check| check["what"] == "peak RSS");
+        assert!(check.is_some_and(is_within), "{row}");
+    }
+}

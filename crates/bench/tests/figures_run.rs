@@ -1,0 +1,147 @@
+//! Every figure runs, small, against real servers, and writes files that can be read; claims that do not hold fail the command.
+
+#[path = "../../../tests/support/server_program.rs"]
+mod server_program;
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+fn figure(arguments: &[&str]) -> Output {
+    const PROGRAM: &str = env!("CARGO_BIN_EXE_glimmer-bench");
+    server_program::server_beside(PROGRAM);
+    Command::new(PROGRAM)
+        .arg("figure")
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// All names, from the list.
+fn names() -> Vec<String> {
+    let output = figure(&["list"]);
+    assert!(output.status.success());
+    let table = text(&output.stdout);
+    let cells = table
+        .lines()
+        .skip(2)
+        .filter_map(|line| line.split('|').nth(1));
+    cells.map(|cell| cell.trim().to_owned()).collect()
+}
+
+/// Checks that the files of a figure are what they are called.
+fn check_files(name: &str, directory: &Path) {
+    let file = |extension: &str| directory.join(name).with_extension(extension);
+    let csv = fs::read_to_string(file("csv")).unwrap();
+    let mut lines = csv.lines();
+    let heads = lines.next().unwrap_or_default();
+    assert!(heads.contains("repetitions"), "{name}: {heads}");
+    assert!(lines.count() >= 1, "{name}: no rows");
+    let svg = fs::read_to_string(file("svg")).unwrap();
+    assert!(
+        svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"),
+        "{name}"
+    );
+    let png = fs::read(file("png")).unwrap();
+    assert!(
+        png.starts_with(b"\x89PNG\r\n\x1a\n") && png.len() > 10_000,
+        "{name}"
+    );
+    let record: serde_json::Value =
+        serde_json::from_slice(&fs::read(file("json")).unwrap()).unwrap();
+    assert_eq!(record["name"], name);
+    assert_eq!(record["quick"], true);
+    assert!(record["machine"]["cores"].as_u64().unwrap() > 0);
+    let rows = record["data"]["rows"].as_array().unwrap();
+    let samples = rows
+        .iter()
+        .flat_map(|row| row["samples"].as_array().unwrap());
+    assert!(samples.clone().count() > 0, "{name}: nothing was measured");
+    assert!(
+        samples
+            .clone()
+            .all(|sample| sample.as_f64().is_some_and(f64::is_finite)),
+        "{name}"
+    );
+}
+
+#[test]
+fn every_figure_runs_quickly_and_the_page_shows_it() {
+    let cores = std::thread::available_parallelism().unwrap().get();
+    if cores < 2 {
+        eprintln!("SKIPPED: a server and its client want a core each; this machine offers one");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let docs = directory.path();
+    let output = figure(&["all", "--quick", "--docs", docs.to_str().unwrap()]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let page = fs::read_to_string(docs.join("figures.md")).unwrap();
+    let names = names();
+    assert!(names.len() >= 2, "{names:?}");
+    for name in &names {
+        check_files(name, &docs.join("figures"));
+        assert!(
+            page.contains(&format!("(figures/{name}.svg)")),
+            "{name} is not on the page"
+        );
+    }
+    assert!(!page.contains("Not measured yet"), "{page}");
+
+    // Drawn again from the same data, everything is the same.
+    let picture = docs.join("figures").join(&names[0]).with_extension("svg");
+    let before = fs::read(&picture).unwrap();
+    fs::remove_file(&picture).unwrap();
+    let again = figure(&["all", "--redraw", "--docs", docs.to_str().unwrap()]);
+    assert!(again.status.success(), "{}", text(&again.stderr));
+    assert_eq!(fs::read(&picture).unwrap(), before);
+    assert_eq!(fs::read_to_string(docs.join("figures.md")).unwrap(), page);
+}
+
+#[test]
+fn a_claim_that_does_not_hold_fails_the_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let out = ["--out", directory.path().to_str().unwrap()];
+    let measured = figure(&[&["mica-skew", "--quick"][..], &out].concat());
+    assert!(measured.status.success(), "{}", text(&measured.stderr));
+
+    // The same record with a hottest key that is asked for half as often.
+    let json = directory.path().join("mica-skew.json");
+    let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
+    for value in record["data"]["rows"][0]["also"]["hottest key over the average key"]
+        .as_array_mut()
+        .unwrap()
+    {
+        *value = (value.as_f64().unwrap() / 2.0).into();
+    }
+    fs::write(&json, serde_json::to_vec(&record).unwrap()).unwrap();
+    let judged = figure(&[&["mica-skew", "--redraw"][..], &out].concat());
+    assert!(!judged.status.success());
+    let complaint = text(&judged.stderr);
+    assert!(
+        complaint.contains("mica-skew: \"the hottest key") && complaint.contains("FAILS"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn what_is_not_a_figure_is_named() {
+    let output = figure(&["mica-fig0"]);
+    assert!(!output.status.success());
+    assert!(text(&output.stderr).contains("there is no figure mica-fig0"));
+    let directory = tempfile::tempdir().unwrap();
+    let out = directory.path().to_str().unwrap();
+    let output = figure(&["mica-skew", "--redraw", "--out", out]);
+    assert!(!output.status.success());
+    assert!(
+        text(&output.stderr).contains("has not been measured"),
+        "{}",
+        text(&output.stderr)
+    );
+}

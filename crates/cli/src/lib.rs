@@ -1,0 +1,78 @@
+//! Floor 1: what the three programs share. [`vocabulary`] has the values that several commands take,
+//! [`suggest`] complains about a command line that cannot be read, and [`Program`] finds one program
+//! from another.
+
+mod programs;
+pub mod suggest;
+pub mod vocabulary;
+
+use std::{ffi::OsString, process::ExitCode};
+
+use clap::{Command, Parser, error::ErrorKind};
+
+pub use programs::{EXIT_MISSING, Missing, Program};
+
+/// The whole of a program: reads the command line, runs, and reports a failure in one line.
+pub fn run<A: Parser>(run: impl FnOnce(A) -> anyhow::Result<()>) -> ExitCode {
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let parsed = match A::try_parse_from(&arguments) {
+        Ok(parsed) => parsed,
+        Err(error) => return explain(&error, &arguments, &A::command()),
+    };
+    match run(parsed) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{}: {}", A::command().get_name(), told(&error));
+            let is_missing = error.chain().any(|cause| cause.is::<Missing>());
+            ExitCode::from(if is_missing { EXIT_MISSING } else { 1 })
+        }
+    }
+}
+
+/// Prints help and version as clap does, and anything wrong with a command line in one line.
+pub fn explain(error: &clap::Error, arguments: &[OsString], command: &Command) -> ExitCode {
+    match error.kind() {
+        ErrorKind::DisplayHelp
+        | ErrorKind::DisplayVersion
+        | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            // A reader that closed the pipe has seen enough.
+            let _ = error.print();
+            ExitCode::from(error.exit_code().clamp(0, 255) as u8)
+        }
+        _ => {
+            let complaint = suggest::complaint(error, arguments, command);
+            eprintln!("{}: {complaint}", command.get_name());
+            // As memcached, whose command line this may be.
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// An error and its causes, each told once: many messages end with their cause.
+pub fn told(error: &anyhow::Error) -> String {
+    error
+        .chain()
+        .skip(1)
+        .fold(error.to_string(), |text, cause| {
+            let cause = cause.to_string();
+            if text.ends_with(&cause) {
+                text
+            } else {
+                format!("{text}: {cause}")
+            }
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_is_told_once() {
+        let cause = || std::io::Error::other("in use");
+        let twice = anyhow::Error::new(cause()).context("cannot listen: in use");
+        assert_eq!(told(&twice), "cannot listen: in use");
+        let once = anyhow::Error::new(cause()).context("cannot listen");
+        assert_eq!(told(&once), "cannot listen: in use");
+    }
+}

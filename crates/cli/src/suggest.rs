@@ -1,0 +1,79 @@
+//! The complaint about a command line, in one line, with what was probably meant.
+
+use std::ffi::OsString;
+
+use clap::{
+    Command,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
+
+/// The complaint about a command line that cannot be read.
+pub fn complaint(error: &clap::Error, arguments: &[OsString], command: &Command) -> String {
+    let text = error.render().to_string();
+    let (what, _) = text.split_once("\n\n").unwrap_or((&text, ""));
+    let what = what.split_whitespace().collect::<Vec<_>>().join(" ");
+    let what = what.strip_prefix("error: ").unwrap_or(&what);
+    let meant = meant(error, arguments, command);
+    let meant = meant.map(|meant| format!("; did you mean `{meant}`?"));
+    let meant = meant.as_deref().unwrap_or(";");
+    format!("{what}{meant} --help explains every option")
+}
+
+/// What the user probably meant.
+fn meant(error: &clap::Error, arguments: &[OsString], command: &Command) -> Option<String> {
+    let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
+    let (_, words) = words.split_first()?;
+    let text = |kind| match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        ContextValue::Strings(texts) => texts.first().cloned(),
+        _ => None,
+    };
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let wrong = text(ContextKind::InvalidArg)?;
+            // memcached's command line, without the word that says what to do.
+            if words.first().is_some_and(|word| word.starts_with('-'))
+                && let Some(serve) = command.find_subcommand("serve")
+            {
+                return knows(serve, &wrong).then(|| format!("glimmer serve {}", words.join(" ")));
+            }
+            let command = addressed(command, words);
+            let similar = text(ContextKind::SuggestedArg);
+            let similar = similar.filter(|similar| knows(command, similar));
+            longer(command, &wrong).or(similar)
+        }
+        ErrorKind::InvalidSubcommand => text(ContextKind::SuggestedSubcommand),
+        _ => text(ContextKind::SuggestedValue),
+    }
+}
+
+/// The command that these words lead to.
+fn addressed<'a>(command: &'a Command, words: &[&str]) -> &'a Command {
+    let descend = |command: &'a Command, word: &&str| command.find_subcommand(word);
+    words.iter().fold(command, |command, word| {
+        descend(command, word).unwrap_or(command)
+    })
+}
+
+/// Whether a command has this option, and shows it.
+fn knows(command: &Command, option: &str) -> bool {
+    command.get_arguments().any(|argument| {
+        let long = argument.get_long().map(|long| format!("--{long}"));
+        let short = argument.get_short().map(|short| format!("-{short}"));
+        let is_this = |name: Option<String>| name.as_deref() == Some(option);
+        !argument.is_hide_set() && (is_this(long) || is_this(short))
+    })
+}
+
+/// The shortest option that begins with the one that was given, as `--memory-limit` does with `--memory`.
+fn longer(command: &Command, wrong: &str) -> Option<String> {
+    let wrong = wrong.strip_prefix("--").filter(|wrong| wrong.len() > 2)?;
+    let shown = command
+        .get_arguments()
+        .filter(|argument| !argument.is_hide_set());
+    let begins = |long: &&str| long.starts_with(wrong);
+    let found = shown.filter_map(clap::Arg::get_long).filter(begins);
+    found
+        .min_by_key(|long| long.len())
+        .map(|long| format!("--{long}"))
+}

@@ -1,0 +1,112 @@
+//! Values that several commands take, written the same way in each of them.
+
+use glimmer_notation::{self as notation, Location};
+
+/// The server that a command talks to.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ServerAddress {
+    /// The server: HOST, HOST:PORT, udp:HOST:PORT (with memcached's frames), udp-trains:HOST:PORT or unix:PATH [default: 127.0.0.1:11211]
+    ///
+    /// Without a port it is 11211. It may also be given as --server (-s). A load generator sends
+    /// plain datagrams to udp:, as existing clients do, and trains of datagrams (UDP_SEGMENT) to
+    /// udp-trains:.
+    #[arg(value_name = "SERVER", conflicts_with = "server")]
+    alone: Option<Location>,
+    #[arg(long, short, value_name = "SERVER", hide = true)]
+    server: Option<Location>,
+}
+
+impl ServerAddress {
+    /// Where it is.
+    pub fn location(&self) -> Location {
+        let given = self.alone.as_ref().or(self.server.as_ref());
+        given.cloned().unwrap_or_default()
+    }
+}
+
+/// A count above zero.
+pub fn count(text: &str) -> Result<u64, String> {
+    notation::within(notation::count, 1..)(text)
+}
+
+/// A count that fits 32 bits, above zero.
+pub fn count_u32(text: &str) -> Result<u32, String> {
+    notation::within(notation::count, 1..)(text)
+}
+
+/// Connections of a load generator.
+pub fn connections(text: &str) -> Result<u16, String> {
+    notation::within(notation::count, 1..=1000)(text)
+}
+
+/// Repetitions of a measurement.
+pub fn repetitions(text: &str) -> Result<u16, String> {
+    notation::within(notation::count, 1..=100)(text)
+}
+
+/// A limit of memory, in MiB.
+pub fn memory_mib(text: &str) -> Result<usize, String> {
+    notation::within(notation::mebibytes, 1..)(text)
+}
+
+/// A share in whole hundredths, as a percentage.
+pub fn share_percent(text: &str) -> Result<u32, String> {
+    let percent = notation::share(text)? * 100.0;
+    match (percent - percent.round()).abs() < 1e-9 && percent >= 1.0 {
+        true => Ok(percent.round() as u32),
+        false => Err("a share here is from 0.01 to 1 in steps of 0.01".to_owned()),
+    }
+}
+
+/// A length of time on the command line.
+pub fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.1..=600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("from 0.1 to 600".to_owned()),
+    }
+}
+
+/// A rate, a factor or a time: any number above zero.
+pub fn above_zero(text: &str) -> Result<f64, String> {
+    let number = notation::count(text).map(|count| count as f64);
+    let number = number.or_else(|_| text.parse().map_err(|_| ()));
+    match number {
+        Ok(number) if number > 0.0 && number <= 1e12 => Ok(number),
+        _ => Err("a number above 0, such as 0.5, 250 or 10k".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[test]
+    fn a_server_has_memcacheds_port_unless_another_is_given() {
+        #[derive(Parser)]
+        struct Line {
+            #[command(flatten)]
+            server: ServerAddress,
+        }
+        for (line, location) in [
+            ("x", "127.0.0.1:11211"),
+            ("x cache", "cache:11211"),
+            ("x --server cache", "cache:11211"),
+            ("x -s [::1]:5", "[::1]:5"),
+            ("x udp:cache", "udp:cache:11211"),
+        ] {
+            let line = Line::try_parse_from(line.split(' ')).unwrap();
+            assert_eq!(line.server.location().to_string(), location);
+        }
+        assert!(Line::try_parse_from(["x", "a", "--server", "b"]).is_err());
+    }
+
+    #[test]
+    fn shares_in_hundredths() {
+        assert_eq!(
+            ["0.95", "0.29", "1"].map(share_percent),
+            [95, 29, 100].map(Ok)
+        );
+        assert!(share_percent("0.005").is_err() && share_percent("0").is_err());
+    }
+}

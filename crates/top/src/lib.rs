@@ -1,0 +1,97 @@
+//! The roof: the program that shows a running server, live.
+
+#![allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "comments of arguments are help texts, where brackets mean what may be left out"
+)]
+
+mod latency;
+mod link;
+mod plain;
+mod sample;
+mod screen;
+mod text;
+mod watch;
+
+use std::{
+    io::{IsTerminal, stdout},
+    process::ExitCode,
+    time::Duration,
+};
+
+use anyhow::Result;
+use clap::{CommandFactory, Parser};
+
+use glimmer_cli::vocabulary::{self, ServerAddress};
+use watch::Watch;
+
+/// The command line.
+pub fn command() -> clap::Command {
+    Arguments::command()
+}
+
+/// The whole program.
+pub fn main() -> ExitCode {
+    glimmer_cli::run(|arguments: Arguments| arguments.run())
+}
+
+/// Watch a running server live in the terminal
+///
+/// Shows requests per second by kind, the hit ratio, items and memory,
+/// evictions, connections, what every worker does, and the latency of a
+/// small request that this command sends now and then itself (`version`, which
+/// touches no item). Of a memcached it shows what memcached's `stats` tell.
+/// `q` ends it. Where the output is no terminal it prints a line for every
+/// interval instead. A server that goes away is looked for again every
+/// interval. What does not fit into a small terminal is left out.
+///
+/// The memory bar counts everything that the limit counts: of this server
+/// items, index and buffers, of memcached its items.
+///
+/// Examples:
+///
+///   glimmer top
+///
+///   glimmer top cache.example:11211 --interval 5
+///
+///   glimmer top unix:/run/glimmer.sock --once
+#[derive(Debug, Parser)]
+#[command(name = "glimmer-top", version, verbatim_doc_comment)]
+struct Arguments {
+    #[command(flatten)]
+    server: ServerAddress,
+    /// Seconds between two looks at the server
+    #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
+    interval: f64,
+    /// Print a line for every interval, also on a terminal
+    #[arg(long)]
+    plain: bool,
+    /// Print everything about one interval, and end
+    #[arg(long, conflicts_with = "plain")]
+    once: bool,
+    /// With --plain: end after this many intervals
+    #[arg(long, value_parser = vocabulary::count)]
+    count: Option<u64>,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(seconds) if (0.05..=3600.0).contains(&seconds) => Ok(seconds),
+        _ => Err("from 0.05 to 3600".to_owned()),
+    }
+}
+
+impl Arguments {
+    /// Watches until the user has seen enough.
+    fn run(&self) -> Result<()> {
+        let interval = Duration::from_secs_f64(self.interval);
+        let mut watch = Watch::start(self.server.location(), interval)?;
+        if self.once {
+            plain::once(&mut watch)
+        } else if self.plain || self.count.is_some() || !stdout().is_terminal() {
+            plain::lines(&mut watch, self.count)
+        } else {
+            screen::live(watch)
+        }
+    }
+}

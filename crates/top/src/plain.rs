@@ -1,0 +1,193 @@
+//! Without a terminal: a line for every interval, or everything about one.
+
+use std::{
+    fmt::Write,
+    io::{self, Write as _, stdout},
+};
+
+use anyhow::{Result, bail};
+use glimmer_notation::{memory, microseconds};
+
+use super::{
+    text::{count, latency, percent},
+    watch::{View, Watch},
+};
+
+/// Lines between two heads.
+const HEAD_EVERY: u64 = 20;
+
+/// Prints everything about one interval.
+pub fn once(watch: &mut Watch) -> Result<()> {
+    let view = watch.view();
+    if let Some(why) = &view.gone {
+        bail!("{why}");
+    }
+    print(&report(&view))?;
+    Ok(())
+}
+
+/// Prints a line for every interval, `most` of them if that is given. While there is no server, it says so once.
+pub fn lines(watch: &mut Watch, most: Option<u64>) -> Result<()> {
+    let mut was_gone = false;
+    let mut printed = 0;
+    for _ in 0..most.unwrap_or(u64::MAX) {
+        let view = watch.view();
+        match &view.gone {
+            Some(why) if !was_gone => eprintln!("glimmer: {why}; trying again"),
+            None if was_gone => eprintln!("glimmer: {} answers again", view.server),
+            _ => {}
+        }
+        was_gone = view.gone.is_some();
+        if was_gone {
+            continue;
+        }
+        let head = u64::is_multiple_of(printed, HEAD_EVERY).then(head);
+        let text = head.unwrap_or_default() + &line(&view);
+        printed += 1;
+        if !print(&text)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Prints, and says whether anybody still reads.
+fn print(text: &str) -> io::Result<bool> {
+    let mut out = stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        result => result.map(|()| true),
+    }
+}
+
+/// Width of a column: as wide as the longest cell, `1023 KiB`.
+const WIDTH: usize = 8;
+const HEADS: [&str; 12] = [
+    "req/s", "get/s", "set/s", "hits", "items", "memory", "evict/s", "conns", "in/s", "out/s",
+    "p50", "p99",
+];
+
+fn head() -> String {
+    row(&HEADS.map(str::to_owned))
+}
+
+fn row(cells: &[String]) -> String {
+    let padded: Vec<String> = cells.iter().map(|cell| format!("{cell:>WIDTH$}")).collect();
+    padded.join(" ") + "\n"
+}
+
+fn line(view: &View) -> String {
+    let interval = &view.interval;
+    let kind = |name| {
+        let found = interval.kinds.iter().find(|(kind, _)| *kind == name);
+        count(found.map_or(0.0, |(_, rate)| *rate))
+    };
+    let [received, sent] = interval.traffic_bytes_per_s;
+    let round_trip = |us: Option<u64>| us.map_or("-".to_owned(), |us| microseconds(us as f64));
+    row(&[
+        count(interval.requests_per_s),
+        kind("get"),
+        kind("set"),
+        percent(interval.hit_ratio[0]),
+        count(interval.items as f64),
+        memory(interval.memory.used as f64),
+        count(interval.evictions.0),
+        interval.connections.to_string(),
+        memory(received),
+        memory(sent),
+        round_trip(view.latency.map(|latency| latency.p50_us)),
+        round_trip(view.latency.map(|latency| latency.p99_us)),
+    ])
+}
+
+fn report(view: &View) -> String {
+    let interval = &view.interval;
+    let mut out = format!("{}: {}\n", view.server, interval.about.join(", "));
+    let mut say = |name: &str, value: String| {
+        let _ = writeln!(out, "{name:<14} {value}");
+    };
+    say("requests/s", count(interval.requests_per_s));
+    for (kind, rate) in &interval.kinds {
+        say(&format!("  {kind}/s"), count(*rate));
+    }
+    let [now, always] = interval.hit_ratio;
+    say(
+        "hit ratio",
+        format!(
+            "{} ({} since the counters began)",
+            percent(now),
+            percent(always)
+        ),
+    );
+    say("items", interval.items.to_string());
+    let [used, limit] = [interval.memory.used, interval.memory.limit];
+    let [used, limit] = [used, limit].map(|bytes| memory(bytes as f64));
+    say("memory", format!("{used} of {limit}"));
+    for (part, bytes) in &interval.memory.parts {
+        say(&format!("  {part}"), memory(*bytes as f64));
+    }
+    let (per_s, total) = interval.evictions;
+    say(
+        "evictions/s",
+        format!("{} ({total} since the counters began)", count(per_s)),
+    );
+    say("connections", interval.connections.to_string());
+    let [received, sent] = interval.traffic_bytes_per_s.map(memory);
+    say("traffic", format!("{received}/s in, {sent}/s out"));
+    if let Some(cores) = interval.cores_busy {
+        say("cores busy", format!("{cores:.2}"));
+    }
+    for (number, worker) in interval.workers.iter().enumerate() {
+        let value = format!(
+            "{} busy, {} requests/s, {} connections",
+            percent(worker.load),
+            count(worker.requests_per_s),
+            worker.connections
+        );
+        say(&format!("  worker {number}"), value);
+    }
+    say("round trip", latency(view.latency).join(", "));
+    for (key, times) in &interval.hot {
+        say("  hot key", format!("{key} {times}"));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sample::Interval;
+
+    #[test]
+    fn a_line_has_a_cell_for_every_head() {
+        let view = View {
+            interval: Interval {
+                requests_per_s: 12_345.0,
+                kinds: vec![("get", 12_000.0), ("set", 345.0)],
+                hit_ratio: [Some(0.9), Some(0.8)],
+                ..Interval::default()
+            },
+            ..View::default()
+        };
+        let (head, line) = (head(), line(&view));
+        assert_eq!(head.chars().count(), line.chars().count(), "{line:?}");
+        assert_eq!(
+            head.trim_end().chars().count(),
+            HEADS.len() * (WIDTH + 1) - 1
+        );
+        let cells: Vec<&str> = line.split_whitespace().take(4).collect();
+        assert_eq!(cells, ["12k", "12k", "345", "90.0%"]);
+    }
+
+    #[test]
+    fn hot_keys_are_reported_only_if_the_server_does() {
+        let mut view = View::default();
+        assert!(!report(&view).contains("hot key"));
+        view.interval.hot = vec![("user:1".to_owned(), "4711".to_owned())];
+        assert!(
+            report(&view).contains("hot key      user:1 4711"),
+            "{}",
+            report(&view)
+        );
+    }
+}

@@ -1,0 +1,270 @@
+//! What is drawn, at several sizes of the terminal.
+
+use super::*;
+use crate::{
+    latency::Latency,
+    sample::{Interval, Memory, Worker},
+};
+use ratatui::{Terminal, backend::TestBackend};
+use std::collections::BTreeSet;
+
+const MIB: u64 = 1 << 20;
+
+fn shown(view: &View, width: u16, height: u16) -> Vec<String> {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| draw(frame, view)).unwrap();
+    let cells = terminal.backend().buffer().content();
+    let rows = cells.chunks(usize::from(width));
+    rows.map(|row| row.iter().map(ratatui::buffer::Cell::symbol).collect())
+        .collect()
+}
+
+fn view() -> View {
+    let worker = Worker {
+        load: Some(0.4237),
+        requests_per_s: 55_123.0,
+        connections: 10_025,
+    };
+    View {
+        server: "cache-17.example.com:11311".to_owned(),
+        interval: Interval {
+            about: [
+                "glimmer crcw s3fifo",
+                "version 1.6.45",
+                "process 29684",
+                "up 12days 3h 4m 5s",
+            ]
+            .map(str::to_owned)
+            .into(),
+            requests_per_s: 110_000.0,
+            kinds: vec![("get", 123_456.0), ("set", 10_987.0), ("incr/decr", 17.0)],
+            hit_ratio: [Some(0.7512), Some(0.8049)],
+            items: 1_234_567_890,
+            memory: Memory {
+                limit: 64 * MIB,
+                used: 41 * MIB,
+                parts: vec![
+                    ("items", 26 * MIB),
+                    ("index", 8 * MIB),
+                    ("buffers", 7 * MIB),
+                ],
+            },
+            evictions: (5432.0, 98_765_432_109),
+            connections: 10_050,
+            traffic_bytes_per_s: [123_456_789.0, 987_654_321.0],
+            cores_busy: Some(13.57),
+            workers: vec![worker; 8],
+            hot: vec![("user:1234567890:profile".to_owned(), "4711".to_owned())],
+        },
+        interval_s: 1.0,
+        history: (0..300).map(|at| Some(at * 300)).collect(),
+        latency: Some(Latency {
+            p50_us: 80,
+            p99_us: 2100,
+            max_us: 12_345,
+            count: 1200,
+        }),
+        gone: None,
+    }
+}
+
+/// The words on a screen that hold digits, without frames and bars.
+fn numbers(screen: &[String]) -> BTreeSet<String> {
+    let is_drawn = |letter: char| matches!(letter, '\u{2500}'..='\u{259f}') || letter == ' ';
+    screen
+        .iter()
+        .flat_map(|row| row.split(is_drawn))
+        .filter(|word| word.chars().any(|letter| letter.is_ascii_digit()))
+        .map(|word| word.trim_end_matches(',').to_owned())
+        .collect()
+}
+
+#[test]
+fn no_number_is_cut_in_a_narrow_terminal() {
+    let view = view();
+    // The scale and the times of the chart depend on its width, and are counted apart.
+    let wide = numbers(&shown(&view, 400, 60));
+    assert!(
+        wide.contains("29684") && wide.contains("98765432109"),
+        "{wide:?}"
+    );
+    let sizes = (30..=200)
+        .map(|width| (width, 24))
+        .chain([(40, 60), (80, 60)]);
+    for (width, height) in sizes {
+        let screen = shown(&view, width, height);
+        for number in numbers(&screen) {
+            let is_whole = wide.contains(&number) || number.ends_with('…');
+            let is_time = screen
+                .iter()
+                .any(|row| row.contains(&format!("{number} s ago")));
+            let is_time = is_time
+                || screen
+                    .iter()
+                    .any(|row| row.contains(&format!("{number} min ago")));
+            let is_scale = ["100k", "50k", "25k", "0", "10k", "20k"].contains(&number.as_str());
+            let is_shown = screen.iter().any(|row| row.contains("workers: "));
+            let is_count = is_shown && number.parse::<usize>().is_ok_and(|shown| shown <= 8);
+            assert!(
+                is_whole || is_time || is_scale || is_count,
+                "{number} at {width}x{height}:\n{}",
+                screen.join("\n")
+            );
+        }
+    }
+}
+
+#[test]
+fn the_most_important_fields_fit_into_every_terminal() {
+    for (width, height) in [(40, 24), (80, 24), (120, 30), (200, 50)] {
+        let screen = shown(&view(), width, height).join("\n");
+        for text in [
+            "cache-17.example.com:11311",
+            "1234567890",
+            "75.1% now",
+            "41 MiB of 64 MiB",
+            "p50 80 µs",
+            "requests per second: 110k",
+        ] {
+            assert!(
+                screen.contains(text),
+                "{text} at {width}x{height}:\n{screen}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_wide_terminal_shows_every_field() {
+    let screen = shown(&view(), 200, 50).join("\n");
+    for text in [
+        "glimmer crcw s3fifo  version 1.6.45  process 29684  up 12days 3h 4m 5s",
+        "get          123k",
+        "incr/decr    17",
+        "evictions    5.4k/s, 98765432109 in all",
+        "traffic      118 MiB/s in, 942 MiB/s out",
+        "cores busy   13.57",
+        "p50 80 µs, p99 2100 µs, longest 12.3 ms, of 1200",
+        "75.1% now, 80.5% in all",
+        "41 MiB of 64 MiB, items 26 MiB, index 8.0 MiB, buffers 7.0 MiB",
+        "worker busy   requests/s connections",
+        "7      42.4%  55k        10025",
+        "user:1234567890:profile",
+    ] {
+        assert!(screen.contains(text), "{text} is not on\n{screen}");
+    }
+}
+
+#[test]
+fn the_memory_bar_is_as_long_as_the_share_of_the_limit() {
+    let mut view = view();
+    view.interval.memory.used = 64 * MIB;
+    let screen = shown(&view, 120, 40);
+    let row = screen
+        .iter()
+        .find(|row| row.contains("64 MiB of 64 MiB"))
+        .unwrap();
+    let bar: String = row.chars().skip(60).collect();
+    assert!(!bar.trim_matches(['│', ' ']).contains("  "), "{row}");
+}
+
+#[test]
+fn the_chart_has_a_scale() {
+    let mut view = view();
+    view.history = [Some(10_000), Some(45_000), None, Some(20_000)].into();
+    let screen = shown(&view, 80, 30);
+    let begin = screen
+        .iter()
+        .position(|row| row.contains("requests per second"))
+        .unwrap();
+    let chart: Vec<&String> = screen[begin + 1..]
+        .iter()
+        .take_while(|row| !row.contains('└'))
+        .collect();
+    assert!(chart[0].contains("60k "), "{chart:?}");
+    assert!(chart[chart.len() - 2].contains(" 0 "), "{chart:?}");
+    let times = chart.last().unwrap();
+    assert!(
+        times.contains("s ago") && times.contains("now"),
+        "{chart:?}"
+    );
+    // The newest interval stands at the right edge, and nothing is drawn for the one without a server.
+    let lowest: Vec<char> = chart[chart.len() - 2].chars().collect();
+    let columns = &lowest[lowest.len() - 5..lowest.len() - 1];
+    assert_eq!(
+        columns
+            .iter()
+            .map(|letter| *letter != ' ')
+            .collect::<Vec<_>>(),
+        [true, true, false, true]
+    );
+}
+
+#[test]
+fn a_server_that_is_gone_is_told_and_its_last_figures_stay() {
+    let mut view = view();
+    view.gone = Some("cannot connect to 127.0.0.1:11211: Connection refused".to_owned());
+    for width in [40, 80, 200] {
+        let screen = shown(&view, width, 40);
+        assert!(screen[0].starts_with("cannot connect to"), "{screen:?}");
+        assert!(
+            screen.iter().any(|row| row.contains("1234567890")),
+            "{screen:?}"
+        );
+    }
+    let screen = shown(&view, 120, 40);
+    assert!(screen[0].contains("trying again every 1 s"), "{screen:?}");
+}
+
+#[test]
+fn nothing_asked_for_shows_no_negative_number() {
+    let mut view = view();
+    view.interval.requests_per_s = -0.0;
+    view.interval.kinds = vec![("get", -0.0)];
+    view.interval.evictions.0 = -0.0;
+    let screen = shown(&view, 80, 24).join("\n");
+    assert!(
+        screen.contains("requests per second: 0") && !screen.contains("-0"),
+        "{screen}"
+    );
+}
+
+#[test]
+fn panels_without_figures_are_not_there() {
+    let mut view = view();
+    view.interval.workers.clear();
+    let screen = shown(&view, 80, 30).join("\n");
+    assert!(
+        !screen.contains("worker") && screen.contains("hottest keys"),
+        "{screen}"
+    );
+    view.interval.hot.clear();
+    let screen = shown(&view, 80, 30).join("\n");
+    assert!(!screen.contains("hottest keys"), "{screen}");
+}
+
+#[test]
+fn a_tiny_terminal_is_no_crash() {
+    for (width, height) in [
+        (1, 1),
+        (2, 9),
+        (20, 5),
+        (40, 12),
+        (63, 9),
+        (64, 9),
+        (300, 3),
+    ] {
+        shown(&view(), width, height);
+        shown(&View::default(), width, height);
+    }
+}
+
+#[test]
+fn q_escape_and_control_c_end_it() {
+    let key = |code, modifiers| Event::Key(event::KeyEvent::new(code, modifiers));
+    assert!(ends(&key(KeyCode::Char('q'), KeyModifiers::NONE)));
+    assert!(ends(&key(KeyCode::Esc, KeyModifiers::NONE)));
+    assert!(ends(&key(KeyCode::Char('c'), KeyModifiers::CONTROL)));
+    assert!(!ends(&key(KeyCode::Char('c'), KeyModifiers::NONE)));
+    assert!(!ends(&Event::FocusLost));
+}

@@ -1,0 +1,296 @@
+//! `glimmer top` shows what a real server does: ours in full, memcached as far as its figures go.
+
+#[path = "../../../tests/support/server_program.rs"]
+mod server_program;
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    net::{TcpListener, TcpStream},
+    os::unix::net::UnixStream,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+const PROGRAM: &str = env!("CARGO_BIN_EXE_glimmer-top");
+
+/// The server's executable.
+fn server() -> &'static str {
+    server_program::server_beside(PROGRAM)
+}
+
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start(program: &str, arguments: &[&str], address: &str) -> Server {
+    let mut command = Command::new(program);
+    let child = command
+        .args(arguments)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let server = Server(child.spawn().unwrap());
+    let begin = Instant::now();
+    while TcpStream::connect(address).is_err() {
+        assert!(begin.elapsed() < PATIENCE, "{program} does not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    server
+}
+
+/// An address that nobody listens on.
+fn free_address() -> (String, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    (address.to_string(), address.port().to_string())
+}
+
+fn top(arguments: &[&str]) -> (bool, String) {
+    let output = Command::new(PROGRAM).args(arguments).output().unwrap();
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(text).unwrap())
+}
+
+/// One key is stored, and read twice as often as it is missed.
+fn ask(address: &str) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream
+        .write_all(b"set a 0 0 1\r\nx\r\nget a\r\nget a\r\nget b\r\n")
+        .unwrap();
+    let mut ends = 0;
+    for line in BufReader::new(&stream).lines() {
+        ends += usize::from(line.unwrap() == "END");
+        if ends == 3 {
+            break;
+        }
+    }
+}
+
+/// The value behind a name in the report.
+fn value<'a>(report: &'a str, name: &str) -> &'a str {
+    let line = report
+        .lines()
+        .find_map(|line| line.trim_start().strip_prefix(name));
+    line.unwrap_or_else(|| panic!("no {name} in\n{report}"))
+        .trim()
+}
+
+#[test]
+fn ours_is_shown_in_full() {
+    let (address, port) = free_address();
+    let arguments = [
+        "serve",
+        "-l",
+        "127.0.0.1",
+        "-p",
+        &port,
+        "-t",
+        "2",
+        "-m",
+        "64",
+    ];
+    let _server = start(server(), &arguments, &address);
+    ask(&address);
+    let (fine, report) = top(&[&address, "--once", "--interval", "0.3"]);
+    assert!(fine, "{report}");
+    assert!(
+        value(&report, "hit ratio").contains("66.7% since"),
+        "{report}"
+    );
+    assert_eq!(value(&report, "items"), "1");
+    assert!(
+        value(&report, "memory").ends_with(" MiB of 64 MiB"),
+        "{report}"
+    );
+    assert!(value(&report, "worker 0").contains("% busy"), "{report}");
+    assert!(
+        value(&report, "worker 1").contains("connections"),
+        "{report}"
+    );
+    assert!(value(&report, "round trip").starts_with("p50 "), "{report}");
+    assert!(
+        value(&report, "cores busy").parse::<f64>().is_ok(),
+        "{report}"
+    );
+    assert!(
+        report.lines().next().unwrap().contains("glimmer crcw"),
+        "{report}"
+    );
+
+    let (fine, lines) = top(&[&address, "--count", "2", "--interval", "0.1"]);
+    assert!(fine, "{lines}");
+    let rows: Vec<_> = lines.lines().collect();
+    assert!(rows.len() == 3 && rows[0].contains("req/s"), "{lines}");
+    assert!(rows[2].split_whitespace().count() >= 12, "{lines}");
+}
+
+#[test]
+fn a_unix_socket_will_do() {
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("socket");
+    let socket = socket.to_str().unwrap();
+    let mut command = Command::new(server());
+    command.args(["serve", "-s", socket, "-t", "1"]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let _server = Server(child.unwrap());
+    let begin = Instant::now();
+    while UnixStream::connect(socket).is_err() {
+        assert!(begin.elapsed() < PATIENCE, "the server does not start");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let (fine, report) = top(&[&format!("unix:{socket}"), "--once", "--interval", "0.2"]);
+    assert!(fine, "{report}");
+    assert_eq!(value(&report, "items"), "0");
+    assert!(value(&report, "worker 0").contains("% busy"), "{report}");
+}
+
+#[test]
+fn memcached_is_shown_as_far_as_it_tells() {
+    if Command::new("memcached").arg("-V").output().is_err() {
+        eprintln!("SKIPPED: memcached is missing: apt-get install memcached");
+        return;
+    }
+    let (address, port) = free_address();
+    let arguments = [
+        "-l",
+        "127.0.0.1",
+        "-p",
+        &port,
+        "-U",
+        "0",
+        "-m",
+        "64",
+        "-u",
+        "root",
+    ];
+    let _server = start("memcached", &arguments, &address);
+    ask(&address);
+    let (fine, report) = top(&[&address, "--once", "--interval", "0.2"]);
+    assert!(fine, "{report}");
+    assert!(
+        value(&report, "hit ratio").contains("66.7% since"),
+        "{report}"
+    );
+    assert_eq!(value(&report, "items"), "1");
+    assert!(
+        !report.contains("worker") && !report.contains("hot key"),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_server_that_went_away_is_watched_again_when_it_is_back() {
+    let (address, port) = free_address();
+    let arguments = [
+        "serve",
+        "-l",
+        "127.0.0.1",
+        "-p",
+        &port,
+        "-t",
+        "1",
+        "-m",
+        "64",
+    ];
+    let running = start(server(), &arguments, &address);
+    let top = Command::new(PROGRAM)
+        .args([&address, "--plain", "--interval", "0.1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let mut top = Server(top.unwrap());
+    let mut rows = BufReader::new(top.0.stdout.take().unwrap()).lines();
+    let mut complaints = BufReader::new(top.0.stderr.take().unwrap()).lines();
+    let mut row = || rows.next().expect("top goes on").unwrap();
+    let mut complaint = || complaints.next().expect("top goes on").unwrap();
+    assert!(row().contains("req/s"));
+    row();
+    drop(running);
+    let gone = complaint();
+    assert!(gone.ends_with("; trying again"), "{gone}");
+    let _server = start(server(), &arguments, &address);
+    let back = complaint();
+    assert!(
+        back.contains(&address) && back.contains("answers again"),
+        "{back}"
+    );
+    // Those that were printed before the server went are among them.
+    for _ in 0..20 {
+        row();
+    }
+}
+
+/// A server that knows these answers to `stats` and a word, and is no more than that.
+fn answer(listener: &TcpListener, answers: &'static [(&'static str, &'static str)]) {
+    for stream in listener.incoming() {
+        let stream = stream.unwrap();
+        // Ends with the test, or when the client goes.
+        std::thread::spawn(move || {
+            for line in BufReader::new(&stream).lines().map_while(Result::ok) {
+                let known = answers.iter().find(|(command, _)| *command == line);
+                let reply = known.map_or("ERROR\r\n", |(_, reply)| reply);
+                if (&stream).write_all(reply.as_bytes()).is_err() {
+                    break;
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn hot_keys_are_shown_when_the_server_samples_them() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let answers = &[
+        ("stats", "STAT pid 1\r\nSTAT curr_items 3\r\nEND\r\n"),
+        (
+            "stats hotkeys",
+            "STAT user:1 4711\r\nSTAT user:2 99\r\nEND\r\n",
+        ),
+        ("version", "VERSION 1\r\n"),
+    ];
+    std::thread::spawn(move || answer(&listener, answers));
+    let (fine, report) = top(&[&address, "--once", "--interval", "0.1"]);
+    assert!(fine, "{report}");
+    assert_eq!(value(&report, "items"), "3");
+    let keys: Vec<_> = report
+        .lines()
+        .filter(|line| line.contains("hot key"))
+        .collect();
+    assert!(
+        keys.len() == 2 && keys[0].ends_with("user:1 4711"),
+        "{report}"
+    );
+}
+
+#[test]
+fn what_is_no_memcached_is_said() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || answer(&listener, &[("stats", "-ERR unknown command\r\n")]));
+    let (fine, complaint) = top(&[&address, "--once"]);
+    assert!(
+        !fine && complaint.contains("not what a memcached answers"),
+        "{complaint}"
+    );
+}
+
+#[test]
+fn what_cannot_be_watched_is_said() {
+    let (address, _) = free_address();
+    let (fine, complaint) = top(&[&address, "--once"]);
+    assert!(
+        !fine && complaint.contains("cannot connect to"),
+        "{complaint}"
+    );
+    let (fine, complaint) = top(&["unix:/nowhere/at.all", "--once"]);
+    assert!(
+        !fine && complaint.contains("cannot connect to unix:"),
+        "{complaint}"
+    );
+}

@@ -1,0 +1,76 @@
+//! The server builds in about a minute because it depends on few crates. Each new one is paid for by
+//! everyone who builds it, so that their number has a bound.
+
+use crate::process;
+use anyhow::{Context, bail};
+use std::collections::BTreeSet;
+
+/// Crates that are compiled for the server at most: its own, those it depends on, and those that
+/// build scripts and procedural macros need.
+const CRATES_MAX: usize = 80;
+
+/// Fails with the crates by name if there are too many.
+pub fn check() -> anyhow::Result<()> {
+    let mut tree = process::cargo(&["tree", "--package", "glimmer"]);
+    let output = tree
+        .args(["--edges", "normal,build", "--prefix", "none"])
+        .output()
+        .context("cannot start cargo tree")?;
+    if !output.status.success() {
+        bail!("cargo tree: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    let tree = String::from_utf8(output.stdout)?;
+    let crates = distinct(&tree);
+    bounded(&crates, CRATES_MAX)?;
+    println!(
+        "the server is built from {} crates, of {CRATES_MAX} at most",
+        crates.len()
+    );
+    Ok(())
+}
+
+/// Each crate in the output of `cargo tree --prefix none` once. A line is a name, a version, and
+/// what may follow: a path, `(proc-macro)`, or `(*)` where the tree repeats itself.
+fn distinct(tree: &str) -> BTreeSet<&str> {
+    let lines = tree.lines().map(|line| line.trim_end_matches(" (*)"));
+    lines.filter(|line| !line.is_empty()).collect()
+}
+
+fn bounded(crates: &BTreeSet<&str>, crates_max: usize) -> anyhow::Result<()> {
+    if crates.len() > crates_max {
+        let names: Vec<&str> = crates.iter().copied().collect();
+        bail!(
+            "the server is built from {} crates, of {crates_max} at most:\n  {}",
+            crates.len(),
+            names.join("\n  ")
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TREE: &str = "\
+glimmer v0.1.0 (/src/crates/glimmer)
+anyhow v1.0.100
+clap_derive v4.6.7 (proc-macro)
+glimmer-base v0.1.0 (/src/crates/base)
+glimmer-base v0.1.0 (/src/crates/base) (*)
+syn v2.0.119
+syn v3.0.9
+";
+
+    #[test]
+    fn a_crate_counts_once_and_each_of_its_versions() {
+        let crates = distinct(TREE);
+        assert_eq!(crates.len(), 6, "{crates:?}");
+        assert!(bounded(&crates, 6).is_ok());
+        let fault = bounded(&crates, 5).unwrap_err().to_string();
+        assert!(
+            fault.contains("6 crates, of 5") && fault.contains("\n  syn v3.0.9"),
+            "{fault}"
+        );
+    }
+}
