@@ -102,7 +102,7 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
 
     // What takes long, or may fail for want of memory, comes first: clients begin to wait with the
     // first address that is bound. They are served by a process that has given up root for good.
-    let seed = Seed(rand::random());
+    let seed = Seed(random());
     let store = build(&config, &plan, seed)?;
     let node = node_config(&config, &plan, &store, seed);
     let bound = Bound::bind(node, config.workers)?;
@@ -228,6 +228,11 @@ fn pass_over(address: &PassedOver) -> String {
     format!("not listening on {address}: {source}")
 }
 
+/// A number that nobody can guess, from the kernel.
+fn random() -> u64 {
+    getrandom::u64().expect("the kernel has random numbers from its start on")
+}
+
 /// How native clients are served, if they are.
 fn native(config: &Config, plan: &MemoryPlan, seed: Seed) -> Option<NativeConfig> {
     (!config.native.is_empty()).then(|| NativeConfig {
@@ -235,8 +240,8 @@ fn native(config: &Config, plan: &MemoryPlan, seed: Seed) -> Option<NativeConfig
         rules: Rules {
             seed,
             checks_reads: config.native_checks_reads,
-            token_key: TokenKey(rand::random()),
-            directory_version: rand::random_range(1..=u32::MAX),
+            token_key: TokenKey([random(), random()]),
+            directory_version: (random() as u32).max(1),
             partitions: plan.partitions,
             workers: config.workers,
             item_bytes_max: plan.item_bytes_max,
