@@ -105,6 +105,23 @@ pub const PREFIXES_MAX: usize = 1 << 12;
 /// follow.
 pub const BURST_CONNECTIONS_MAX: usize = 32;
 
+/// Bytes of replies after which a turn of the worker ends although more connections are ready: it
+/// looks at its clock, at new connections and at what has become ready before it serves the others.
+pub const TURN_REPLY_BYTES_MAX: usize = 4 << 20;
+
+/// A connection whose last burst made at least this many bytes of replies is served after those with
+/// smaller replies.
+pub const LARGE_REPLY_BYTES: usize = 64 << 10;
+
+/// Bytes of replies that connections with large replies are expected to make in one turn, together.
+/// One connection is served whatever its replies take.
+pub const TURN_LARGE_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes that are received at a time from a connection that holds nothing yet, while more than half
+/// of what connections may hold is held: what is received and cannot be executed in the same burst
+/// would be held as well.
+pub const RECEIVE_BYTES_SCARCE: usize = 1 << 10;
+
 /// Requests of one connection that are executed before the other connections have their turn.
 pub const TURN_REQUESTS_MAX: u32 = 256;
 

@@ -26,6 +26,7 @@ use crate::packet::memcached::{DatagramSource, Watch};
 use crate::packet::native::{NativeConfig, NativeServer};
 use crate::shared::Shared;
 use crate::stream::burst::Burst;
+use crate::stream::ready::ReadyQueue;
 use crate::stream::registry::SocketView;
 use crate::worker::Worker;
 
@@ -286,7 +287,7 @@ fn new_worker(
         deaf: false,
         full_since_ms: None,
         connections: SlotMap::with_key(),
-        ready: VecDeque::new(),
+        ready: ReadyQueue::default(),
         starved: VecDeque::new(),
         withheld: VecDeque::new(),
         out_of_credit: Vec::new(),
@@ -301,6 +302,7 @@ fn new_worker(
         is_short: false,
         searched_ms: now.ms,
         shed_ms: now.ms,
+        unshed_excess: 0,
         tally: Tally::default(),
         now,
         ticked_ms: now.ms,

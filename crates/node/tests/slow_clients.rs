@@ -12,7 +12,9 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use glimmer_base::limits::{BATCH_MAX, REPLY_BYTES_HIGH, STALLED_MS_MAX};
+use glimmer_base::limits::{
+    BATCH_MAX, BUFFER_BYTES, RECEIVE_BYTES_SCARCE, REPLY_BYTES_HIGH, STALLED_MS_MAX,
+};
 use glimmer_node::{Address, Node, NodeConfig, Tally};
 use rustix::net::sockopt;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -194,6 +196,44 @@ fn slow_senders_and_readers_together_stop_nobody() {
 #[test]
 fn ten_thousand_slow_senders_stop_nobody() {
     abuse(Slow::Senders, 10_000, 16_000, AT_64_MIB);
+}
+
+/// Requests that were received and wait for their connection's next turn hold little memory, and
+/// each is answered.
+#[test]
+fn requests_that_wait_for_their_turn_hold_little() {
+    let clients = permitted(2_000);
+    let mut config = config();
+    config.connections_max = clients + 32;
+    config.buffer_bytes = AT_64_MIB;
+    let least = NodeConfig::buffer_bytes_min(&config.limits);
+    let node = start_with(config, 2, Habits::EREW);
+    let ask = "get missing\r\n";
+    // They fill an ordinary buffer, and take several turns.
+    let requests = BUFFER_BYTES / ask.len();
+    let asks = ask.repeat(requests).into_bytes();
+    let mut streams: Vec<TcpStream> = (0..clients)
+        .map(|_| Client::connect(&node).stream)
+        .collect();
+    for stream in &mut streams {
+        say(stream, &asks);
+    }
+    let mut held_bytes_max = 0;
+    let mut replies = Vec::new();
+    for mut stream in streams {
+        stream.set_nonblocking(false).unwrap();
+        replies.resize(requests * "END\r\n".len(), 0);
+        let read = std::io::Read::read_exact(&mut stream, &mut replies);
+        assert!(read.is_ok(), "{read:?}: {:?}", total(&node));
+        assert_eq!(replies, "END\r\n".repeat(requests).into_bytes());
+        held_bytes_max = held_bytes_max.max(total(&node).buffer_bytes as usize);
+    }
+    // Each worker's first connections found memory that was not scarce yet.
+    let limit = 2 * least + clients * RECEIVE_BYTES_SCARCE;
+    assert!(
+        held_bytes_max <= limit,
+        "{held_bytes_max} bytes of buffers, {limit} allowed, {clients} clients"
+    );
 }
 
 /// A client that takes its time is not closed while nobody else needs what it holds.

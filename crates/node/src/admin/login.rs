@@ -8,7 +8,7 @@ use glimmer_proto::text::login::{self, Login};
 use crate::admin::alarm::Failure;
 use crate::admin::observe::CloseReason;
 use crate::stream::burst::Tools;
-use crate::stream::connection::ConnectionKey;
+use crate::stream::key::ConnectionKey;
 use crate::stream::member::{Member, Stop};
 use crate::worker::Worker;
 

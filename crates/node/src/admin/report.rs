@@ -12,7 +12,7 @@ use glimmer_proto::text::{dump, lines};
 use crate::admin::commands::stat_packets;
 use crate::admin::dump::{Continuation, listing};
 use crate::admin::handler::AdminHandler;
-use crate::stream::connection::ConnectionKey;
+use crate::stream::key::ConnectionKey;
 use crate::worker::Worker;
 
 /// What is left to be said of a long reply.

@@ -3,7 +3,7 @@
 use glimmer_proto::text::lines;
 use glimmer_transport::Received;
 
-use crate::stream::connection::ConnectionKey;
+use crate::stream::key::ConnectionKey;
 use crate::stream::registry::Activity;
 use crate::worker::Worker;
 

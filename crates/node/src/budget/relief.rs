@@ -10,19 +10,26 @@
 use glimmer_base::limits::{REPLY_BYTES_HIGH, SHORT_TICK_MS, STALLED_MS_MAX, STALLED_MS_MIN};
 
 use crate::forward::batch::CompletionTag;
-use crate::stream::connection::ConnectionKey;
+use crate::stream::key::ConnectionKey;
+use crate::stream::ready::ReplyClass;
 use crate::worker::Worker;
 
 /// What is held beyond the budget is brought down to this part below it, so that stalled
 /// connections are not looked for again with the next byte.
 const SLACK_SHARE: usize = 8;
 
+/// After a search for stalled connections in vain, the next follows after this many milliseconds, or
+/// when as much more is held as the slack.
+const SHED_MS: u64 = 5;
+
 impl Worker {
     /// Brings what connections hold down to what they may.
     #[inline]
     pub fn bound_held(&mut self) {
         let excess = self.budget.excess();
-        if excess > 0 && self.shed_ms != self.now.ms {
+        let is_in_vain = self.now.ms - self.shed_ms < SHED_MS
+            && excess <= self.unshed_excess + self.budget.held_max() / SLACK_SHARE;
+        if excess > 0 && !is_in_vain {
             self.shed(excess + self.budget.held_max() / SLACK_SHARE);
         }
     }
@@ -43,9 +50,10 @@ impl Worker {
             self.take_from_stalled(excess - coming, 0, |_| true);
         }
         if self.budget.excess() > 0 {
-            // Those who hold the rest are about to be served; searching again is of no use before.
+            // Those who hold the rest are about to be served.
             self.shed_ms = self.now.ms;
         }
+        self.unshed_excess = self.budget.excess();
     }
 
     /// Makes room for so many bytes that a connection needs in one piece. Returns whether there is.
@@ -151,7 +159,7 @@ impl Worker {
             let stays = bytes > room && !connection.has_waited_enough(now_ms);
             if !stays {
                 room = room.saturating_sub(bytes);
-                ready.push_back(key);
+                ready.push(key, ReplyClass::of(connection.burst_reply_bytes));
             }
             stays
         });
@@ -191,7 +199,8 @@ impl Worker {
                 connection.end_wait();
                 self.tally.values_refused += 1;
                 self.starved.remove(index);
-                self.ready.push_back(key);
+                self.ready
+                    .push(key, ReplyClass::of(connection.burst_reply_bytes));
             }
         }
         coming

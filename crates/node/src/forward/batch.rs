@@ -11,7 +11,7 @@ use glimmer_proto::meta::Flags;
 use glimmer_proto::{Form, Request, Verb};
 
 use crate::admin::observe::{self, Sight};
-use crate::stream::connection::ConnectionKey;
+use crate::stream::key::ConnectionKey;
 
 /// Instead of the descriptor of a client that is gone.
 const NO_DESCRIPTOR: i32 = -1;

@@ -16,7 +16,7 @@ use super::bell::EventBell;
 use super::datagrams::ForwardedDatagrams;
 use super::doorbell::Doorbell;
 use super::ring::{Consumer, Producer, ring};
-use crate::stream::connection::ConnectionKey;
+use crate::stream::key::ConnectionKey;
 
 /// Batches of both workers fit into one ring.
 const RING_CAPACITY: usize =

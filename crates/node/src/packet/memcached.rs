@@ -13,6 +13,7 @@ use glimmer_transport::udp::{DATAGRAMS_MAX, Departed, Outgoing, Socket};
 use crate::admin::alarm::Failure;
 use crate::stream::connection::{Answer, Connection, Link};
 use crate::stream::member::{Input, Member, Stop};
+use crate::stream::ready::ReplyClass;
 use crate::worker::Worker;
 
 /// Instead of a reply of more than [`REPLY_DATAGRAMS_MAX`] datagrams, or one that there is no
@@ -232,7 +233,7 @@ impl Worker {
         connection.queued = true;
         connection.recharge(&mut self.budget);
         let key = self.connections.insert(connection);
-        self.ready.push_back(key);
+        self.ready.push(key, ReplyClass::Small);
     }
 
     /// Sends the reply to a datagram that was a connection.

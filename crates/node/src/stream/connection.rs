@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use glimmer_base::limits::{
-    BUFFER_BYTES, HELD_MS_MAX, MEMORY_WAIT_MS_MAX, PROGRESS_BYTES_PER_MS, REPLY_BYTES_HIGH,
+    BUFFER_BYTES, HELD_MS_MAX, MEMORY_WAIT_MS_MAX, PROGRESS_BYTES_PER_MS, RECEIVE_BYTES_SCARCE,
+    REPLY_BYTES_HIGH,
 };
 use glimmer_proto::Parser;
 use glimmer_transport::udp::Peer;
@@ -15,11 +16,6 @@ use crate::budget::pool::{Budget, Charge, Pool};
 use crate::packet::memcached::is_too_large;
 use crate::stream::registry::SocketEntry;
 use crate::stream::reorder::ReorderBuffer;
-
-slotmap::new_key_type! {
-    /// A connection's slot and generation in its worker's table.
-    pub(crate) struct ConnectionKey;
-}
 
 /// One client's stream, what has been received of it and what is to be sent.
 ///
@@ -37,6 +33,8 @@ pub(crate) struct Connection {
     /// Replies; those before `tx_sent` are sent.
     pub tx: Vec<u8>,
     pub tx_sent: usize,
+    /// The socket has taken only a part of the replies: the client has to take them first.
+    is_blocked: bool,
     pub reorder: Option<Box<ReorderBuffer>>,
     /// The client has yet to authenticate.
     pub locked: bool,
@@ -66,6 +64,8 @@ pub(crate) struct Connection {
     pub ask_owner: bool,
     /// Bytes of its replies of late, each, as a guess at the next ones; unknown before its first.
     pub reply_bytes_guess: Option<usize>,
+    /// Bytes of the replies of its last burst.
+    pub burst_reply_bytes: usize,
     /// Bytes of memory that the budget has counted.
     pub counted: Charge,
     /// When a byte was last received or sent, in milliseconds since the epoch.
@@ -117,6 +117,7 @@ impl Connection {
             need: 1,
             tx: Vec::new(),
             tx_sent: 0,
+            is_blocked: false,
             reorder: None,
             login_failures: 0,
             withheld: None,
@@ -134,6 +135,7 @@ impl Connection {
             is_served: false,
             ask_owner: false,
             reply_bytes_guess: None,
+            burst_reply_bytes: 0,
             counted: Charge::default(),
             progress_ms: now_ms,
             held_since_ms: None,
@@ -198,9 +200,10 @@ impl Connection {
 
     /// Makes room to receive into. An ordinary buffer is there for every turn; one that grows takes
     /// of the `room` for what connections hold. Bytes that arrive make it grow, not bytes that are
-    /// announced: it doubles when it is full.
+    /// announced: it doubles when it is full. While memory `is_scarce`, one that holds next to
+    /// nothing and awaits no value receives into [`RECEIVE_BYTES_SCARCE`] bytes.
     #[inline]
-    pub fn make_room(&mut self, pool: &mut Pool, room: usize) -> Room {
+    pub fn make_room(&mut self, pool: &mut Pool, room: usize, is_scarce: bool) -> Room {
         if self.rx_start == self.rx.len() {
             self.rx.clear();
             self.rx_start = 0;
@@ -208,6 +211,16 @@ impl Connection {
         let spare = self.rx.capacity() - self.rx.len();
         if self.rx_start == 0 && spare > 0 && self.rx.capacity() >= BUFFER_BYTES {
             return Room::Made;
+        }
+        if is_scarce && !self.awaits_value() {
+            let rest = &self.rx[self.rx_start..];
+            if rest.len() <= RECEIVE_BYTES_SCARCE / 2 {
+                let mut rx = Vec::with_capacity(RECEIVE_BYTES_SCARCE);
+                rx.extend_from_slice(rest);
+                pool.give(std::mem::replace(&mut self.rx, rx));
+                self.rx_start = 0;
+                return Room::Made;
+            }
         }
         self.make_more_room(pool, room)
     }
@@ -307,12 +320,14 @@ impl Connection {
         };
         match stream.send(&self.tx[self.tx_sent..]) {
             Sent::All => {
+                self.is_blocked = false;
                 pool.give(std::mem::take(&mut self.tx));
                 self.tx_sent = 0;
                 self.note_progress(waiting, now_ms);
                 Some(waiting)
             }
             Sent::Part(bytes) => {
+                self.is_blocked = true;
                 self.tx_sent += bytes;
                 self.note_progress(bytes, now_ms);
                 Some(bytes)
@@ -410,8 +425,9 @@ impl Connection {
     /// send the rest of a request, or to take replies. Nothing if it waits for this server.
     pub fn stalled_ms(&self, now_ms: u64) -> Option<u64> {
         let held_ms = now_ms.saturating_sub(self.held_since_ms?);
-        let has_unsent = !self.tx.is_empty();
-        let awaits_client = has_unsent || (self.reorder.is_none() && self.continuation.is_none());
+        // Replies that are not sent yet wait for those before them, which other workers make.
+        let awaits_client =
+            self.is_blocked || (self.reorder.is_none() && self.continuation.is_none());
         let stalled_ms = now_ms.saturating_sub(self.pace_ms);
         let stalled_ms = stalled_ms.max(held_ms.saturating_sub(HELD_MS_MAX));
         let is_idle = !self.queued && !self.is_served;

@@ -5,7 +5,8 @@ use glimmer_proto::text::Dump;
 use glimmer_proto::{Admin, After, Form, Parser, Step, binary};
 
 use super::burst::Tools;
-use super::connection::{Connection, ConnectionKey};
+use super::connection::Connection;
+use super::key::ConnectionKey;
 use super::reorder::ReorderBuffer;
 use crate::admin::commands::Outcome;
 use crate::admin::report::Report;

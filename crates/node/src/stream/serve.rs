@@ -1,59 +1,90 @@
 //! Serving connections: receive, run the burst, send, and decide what each connection waits for
 //! next.
 
-use glimmer_base::limits::{BATCH_MAX, BUFFER_BYTES, BURST_CONNECTIONS_MAX};
+use glimmer_base::limits::{
+    BATCH_MAX, BUFFER_BYTES, BURST_CONNECTIONS_MAX, TURN_LARGE_BYTES_MAX, TURN_REPLY_BYTES_MAX,
+};
 
 use crate::admin::dump::{Continuation, DumpCursor};
 use crate::admin::observe::CloseReason;
 use crate::budget::pool::Charge;
 use crate::stream::burst::Tools;
-use crate::stream::connection::{ConnectionKey, Link, Room};
+use crate::stream::connection::{Link, Room};
+use crate::stream::key::ConnectionKey;
 use crate::stream::member::{Input, Member, Stop};
+use crate::stream::ready::ReplyClass;
 use crate::stream::registry::Activity;
 use crate::worker::Worker;
 
 impl Worker {
-    /// Serves the connections that have been ready for longest: receives from those that have
-    /// nothing complete, executes what is complete, and sends once per connection.
-    pub fn serve_burst(&mut self) {
-        let mut free = self.bytes_free();
+    /// Serves the connections that are ready: those with small replies until each has had its turn
+    /// or the turn's share of replies is made, then one burst of those with large replies.
+    pub fn serve_ready(&mut self) {
+        let mut reply_bytes = 0;
+        for _ in 0..(self.ready.len(ReplyClass::Small)).div_ceil(BURST_CONNECTIONS_MAX) {
+            reply_bytes += self.serve_burst(ReplyClass::Small);
+            if reply_bytes >= TURN_REPLY_BYTES_MAX {
+                break;
+            }
+        }
+        if self.ready.len(ReplyClass::Large) > 0 {
+            self.serve_burst(ReplyClass::Large);
+        }
+    }
+
+    /// Serves the connections of a class that have been ready for longest: receives from those that
+    /// have nothing complete, executes what is complete, and sends once per connection. Returns the
+    /// bytes of replies.
+    fn serve_burst(&mut self, class: ReplyClass) -> usize {
+        let mut free = match class {
+            ReplyClass::Small => self.bytes_free(),
+            ReplyClass::Large => self.bytes_free().min(TURN_LARGE_BYTES_MAX),
+        };
         for _ in 0..BURST_CONNECTIONS_MAX {
-            let Some(&key) = self.ready.front() else {
+            let Some(key) = self.ready.first(class) else {
                 break;
             };
             // What cannot be executed in this burst is better left with the kernel.
-            let guess = self.guess_of(key);
+            let guess = self.guess_of(key, class);
             if guess > free && !self.burst.members.is_empty() {
                 break;
             }
             free = free.saturating_sub(guess);
-            self.ready.pop_front();
+            self.ready.remove_first(class);
             self.admit(key);
         }
-        self.run_batches();
+        let reply_bytes = self.run_batches();
         for index in 0..self.burst.members.len() {
             self.dismiss(index);
         }
         self.burst.members.clear();
         self.burst.outs.clear();
         self.bound_held();
+        reply_bytes
     }
 
-    /// Bytes that a connection's next reply is guessed to take.
+    /// Bytes that a connection is guessed to be sent in a burst: one reply at least, and as much as
+    /// in its last burst if that was large.
     #[inline]
-    fn guess_of(&self, key: ConnectionKey) -> usize {
-        let connection = self.connections.get(key);
-        connection.map_or(0, |connection| {
-            (connection.reply_bytes_guess).unwrap_or(self.reply_bytes_guess)
-        })
+    fn guess_of(&self, key: ConnectionKey, class: ReplyClass) -> usize {
+        let Some(connection) = self.connections.get(key) else {
+            return 0;
+        };
+        let each = (connection.reply_bytes_guess).unwrap_or(self.reply_bytes_guess);
+        match class {
+            ReplyClass::Small => each,
+            ReplyClass::Large => each.max(connection.burst_reply_bytes),
+        }
     }
 
-    /// Executes what the burst's members have, until none is live any more.
-    pub fn run_batches(&mut self) {
+    /// Executes what the burst's members have, until none is live any more. Returns the bytes of
+    /// their replies.
+    pub fn run_batches(&mut self) -> usize {
         let mut reply_bytes = 0;
         while let Some(guess) = self.burst.reply_bytes_guess(self.reply_bytes_guess) {
             reply_bytes = self.run_batch(guess, reply_bytes);
         }
+        reply_bytes
     }
 
     /// Receives, if there is nothing to parse, and takes the connection into the burst if there is.
@@ -109,9 +140,9 @@ impl Worker {
     /// waited enough: then the value that it sends is refused, or it is closed. Returns whether it
     /// goes on.
     fn make_room(&mut self, key: ConnectionKey) -> bool {
-        let room = self.room();
+        let (room, is_scarce) = (self.room(), self.budget.is_scarce());
         let connection = &mut self.connections[key];
-        let Room::Missing(bytes) = connection.make_room(&mut self.pool, room) else {
+        let Room::Missing(bytes) = connection.make_room(&mut self.pool, room, is_scarce) else {
             if connection.rx.capacity() > BUFFER_BYTES {
                 // Others of the burst may want to grow as well.
                 connection.recharge(&mut self.budget);
@@ -121,7 +152,7 @@ impl Worker {
         if self.claim(key, bytes) {
             let room = self.room();
             let connection = &mut self.connections[key];
-            connection.make_room(&mut self.pool, room);
+            connection.make_room(&mut self.pool, room, is_scarce);
             connection.recharge(&mut self.budget);
             return true;
         }
@@ -219,6 +250,7 @@ impl Worker {
             connection.end_hold();
         }
         let replies = std::mem::take(&mut self.burst.outs[index]);
+        connection.burst_reply_bytes = replies.len();
         connection.note_reply_bytes(replies.len() / (member.requests as usize).max(1));
         match member.reorder.take() {
             Some(mut reorder) if reorder.len() > 0 => {
@@ -298,9 +330,10 @@ impl Worker {
         }
         if !connection.queued && (connection.is_runnable() || connection.has_continuation()) {
             connection.queued = true;
-            self.ready.push_back(key);
+            self.ready
+                .push(key, ReplyClass::of(connection.burst_reply_bytes));
         }
-        if is_scarce && !connection.queued {
+        if is_scarce {
             connection.compact(&mut self.pool);
         }
         connection.recharge(&mut self.budget);

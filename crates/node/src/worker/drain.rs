@@ -11,7 +11,7 @@ use glimmer_base::sync::Ordering;
 use crate::admin::alarm::Failure;
 use crate::admin::dump::Continuation;
 use crate::admin::observe::CloseReason;
-use crate::stream::connection::ConnectionKey;
+use crate::stream::key::ConnectionKey;
 use crate::worker::Worker;
 
 impl Worker {

@@ -10,7 +10,9 @@ use glimmer_transport::{Readiness, Stream};
 use slotmap::{Key, KeyData};
 
 use crate::admin::alarm::Failure;
-use crate::stream::connection::{Connection, ConnectionKey, Link};
+use crate::stream::connection::{Connection, Link};
+use crate::stream::key::ConnectionKey;
+use crate::stream::ready::ReplyClass;
 use crate::stream::registry::SocketEntry;
 use crate::worker::Worker;
 
@@ -118,7 +120,8 @@ impl Worker {
             self.send_and_settle(key);
         } else if !connection.queued && connection.is_runnable() {
             connection.queued = true;
-            self.ready.push_back(key);
+            self.ready
+                .push(key, ReplyClass::of(connection.burst_reply_bytes));
         }
     }
 

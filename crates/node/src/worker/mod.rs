@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use glimmer_base::Moment;
-use glimmer_base::limits::{BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH, SHORT_TICK_MS};
+use glimmer_base::limits::{REPLY_BYTES_HIGH, SHORT_TICK_MS};
 use glimmer_engine::{Engine, ListCursor};
 use glimmer_transport::{Poller, udp};
 use slotmap::SlotMap;
@@ -27,7 +27,9 @@ use crate::packet::memcached::DatagramSource;
 use crate::packet::native::NativeServer;
 use crate::shared::Shared;
 use crate::stream::burst::Burst;
-use crate::stream::connection::{Connection, ConnectionKey};
+use crate::stream::connection::Connection;
+use crate::stream::key::ConnectionKey;
+use crate::stream::ready::{ReadyQueue, ReplyClass};
 
 /// One core's share of the server.
 pub(crate) struct Worker {
@@ -50,8 +52,8 @@ pub(crate) struct Worker {
     /// Since when there have been so many, in milliseconds since the epoch.
     pub full_since_ms: Option<u64>,
     pub connections: SlotMap<ConnectionKey, Connection>,
-    /// Connections to be served, in the order in which they became ready.
-    pub ready: VecDeque<ConnectionKey>,
+    /// Connections to be served.
+    pub ready: ReadyQueue,
     /// Connections that wait for memory, with the bytes they want.
     pub starved: VecDeque<(ConnectionKey, usize)>,
     /// Connections whose answers are withheld, each until a time in milliseconds since the epoch,
@@ -77,8 +79,10 @@ pub(crate) struct Worker {
     /// When it was last looked for somebody who holds memory without headway, in milliseconds since
     /// the epoch.
     pub searched_ms: u64,
-    /// When it was last looked in vain for somebody to close because too much was held.
+    /// When a search for connections to close because too much was held was last in vain.
     pub shed_ms: u64,
+    /// Bytes held beyond the bound that this search left.
+    pub unshed_excess: usize,
     pub tally: Tally,
     pub now: Moment,
     /// When timers were last looked at, in milliseconds since the epoch.
@@ -145,9 +149,7 @@ impl Worker {
         if self.is_short {
             self.relieve();
         }
-        for _ in 0..self.ready.len().div_ceil(BURST_CONNECTIONS_MAX) {
-            self.serve_burst();
-        }
+        self.serve_ready();
         self.port.ship();
         self.port.wake_peers();
         self.resume_out_of_credit();
@@ -275,7 +277,12 @@ impl Worker {
     /// Gives connections that wait for a batch another turn, if one became free.
     fn resume_out_of_credit(&mut self) {
         if self.port.take_freed() {
-            self.ready.extend(self.out_of_credit.drain(..));
+            for key in self.out_of_credit.drain(..) {
+                if let Some(connection) = self.connections.get(key) {
+                    self.ready
+                        .push(key, ReplyClass::of(connection.burst_reply_bytes));
+                }
+            }
         }
     }
 

@@ -4,7 +4,8 @@ use glimmer_base::limits::DUMP_CHAINS_PER_TURN;
 use glimmer_engine::{ListCursor, ListScope};
 
 use crate::admin::observe::CloseReason;
-use crate::stream::connection::{Connection, ConnectionKey};
+use crate::stream::connection::Connection;
+use crate::stream::key::ConnectionKey;
 use crate::worker::Worker;
 
 impl Worker {

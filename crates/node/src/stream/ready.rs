@@ -1,0 +1,83 @@
+//! Which connection is served next.
+
+use std::collections::VecDeque;
+
+use glimmer_base::limits::LARGE_REPLY_BYTES;
+
+use crate::stream::key::ConnectionKey;
+
+/// Connections to be served, each class in the order in which its connections became ready.
+///
+/// A connection that was sent large replies in its last burst waits in a queue of its own, of which
+/// a turn serves one burst. Connections with small replies therefore wait for one burst of large
+/// ones at most, however many clients ask for large values.
+#[derive(Debug, Default)]
+pub(crate) struct ReadyQueue {
+    small: VecDeque<ConnectionKey>,
+    large: VecDeque<ConnectionKey>,
+}
+
+/// How large the replies of a connection are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReplyClass {
+    /// Its last burst made fewer than [`LARGE_REPLY_BYTES`] bytes of replies.
+    Small,
+    /// Its last burst made at least [`LARGE_REPLY_BYTES`] bytes of replies.
+    Large,
+}
+
+impl ReplyClass {
+    /// The class of a connection whose last burst made this many bytes of replies.
+    #[inline]
+    pub fn of(burst_reply_bytes: usize) -> ReplyClass {
+        if burst_reply_bytes >= LARGE_REPLY_BYTES {
+            ReplyClass::Large
+        } else {
+            ReplyClass::Small
+        }
+    }
+}
+
+impl ReadyQueue {
+    /// Adds a connection at the end of the queue of its class.
+    #[inline]
+    pub fn push(&mut self, key: ConnectionKey, class: ReplyClass) {
+        self.queue(class).push_back(key);
+    }
+
+    /// The connection of this class that has been ready for longest. It stays in the queue.
+    #[inline]
+    pub fn first(&self, class: ReplyClass) -> Option<ConnectionKey> {
+        let queue = match class {
+            ReplyClass::Small => &self.small,
+            ReplyClass::Large => &self.large,
+        };
+        queue.front().copied()
+    }
+
+    /// Removes the connection of this class that has been ready for longest.
+    #[inline]
+    pub fn remove_first(&mut self, class: ReplyClass) {
+        self.queue(class).pop_front();
+    }
+
+    /// Connections of this class.
+    pub fn len(&self, class: ReplyClass) -> usize {
+        match class {
+            ReplyClass::Small => self.small.len(),
+            ReplyClass::Large => self.large.len(),
+        }
+    }
+
+    /// Whether no connection is ready.
+    pub fn is_empty(&self) -> bool {
+        self.small.is_empty() && self.large.is_empty()
+    }
+
+    fn queue(&mut self, class: ReplyClass) -> &mut VecDeque<ConnectionKey> {
+        match class {
+            ReplyClass::Small => &mut self.small,
+            ReplyClass::Large => &mut self.large,
+        }
+    }
+}
