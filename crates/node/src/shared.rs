@@ -1,9 +1,8 @@
 //! What the workers share.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
-use glimmer_base::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, lock};
+use glimmer_base::sync::{AtomicBool, AtomicUsize, Ordering};
 use glimmer_proto::Accepts;
 use glimmer_transport::Stream;
 
@@ -16,6 +15,7 @@ use crate::admin::switches::Switches;
 use crate::config::NodeConfig;
 use crate::forward::bell::EventBell;
 use crate::forward::doorbell::Doorbell;
+use crate::forward::mailbox::{ClosedListeners, Mailbox};
 use crate::stream::balancer::AcceptBalancer;
 use crate::stream::registry::ConnectionRegistry;
 
@@ -37,46 +37,10 @@ pub(crate) struct Shared {
     dumps: Vec<Mailbox<Box<DumpCursor>>>,
     /// The server has been told to stop.
     pub stopping: AtomicBool,
-    /// Workers that accept no more connections, after that. Released by each of them after the
-    /// last connection that it handed over: who sees all of them here sees those connections, too.
-    closed_listeners: AtomicUsize,
+    /// Workers that accept no more connections, after that.
+    closed_listeners: ClosedListeners,
     /// Workers that have no connections left, after that.
     drained: AtomicUsize,
-}
-
-/// What is left for one worker by others.
-struct Mailbox<T> {
-    waiting: AtomicUsize,
-    items: Mutex<VecDeque<T>>,
-}
-
-impl<T> Mailbox<T> {
-    /// One for each worker.
-    fn for_each(workers: usize) -> Vec<Mailbox<T>> {
-        let mailbox = |_| Mailbox {
-            waiting: AtomicUsize::new(0),
-            items: Mutex::new(VecDeque::new()),
-        };
-        (0..workers).map(mailbox).collect()
-    }
-
-    fn put(&self, item: T) {
-        lock(&self.items).push_back(item);
-        self.waiting.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn is_empty(&self) -> bool {
-        self.waiting.load(Ordering::Relaxed) == 0
-    }
-
-    fn take(&self) -> Option<T> {
-        if self.is_empty() {
-            return None;
-        }
-        let item = lock(&self.items).pop_front()?;
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
-        Some(item)
-    }
 }
 
 impl Shared {
@@ -99,7 +63,7 @@ impl Shared {
             accepted: Mailbox::for_each(workers),
             dumps: Mailbox::for_each(workers),
             stopping: AtomicBool::new(false),
-            closed_listeners: AtomicUsize::new(0),
+            closed_listeners: ClosedListeners::none_of(workers),
             drained: AtomicUsize::new(0),
         }
     }
@@ -156,13 +120,13 @@ impl Shared {
 
     /// A worker accepts no more connections.
     pub fn note_closed_listeners(&self) {
-        self.closed_listeners.fetch_add(1, Ordering::Release);
+        self.closed_listeners.note();
         self.wake_all();
     }
 
     /// Whether no worker accepts connections any more.
     pub fn all_closed_listeners(&self) -> bool {
-        self.closed_listeners.load(Ordering::Acquire) == self.doorbells.len()
+        self.closed_listeners.are_all()
     }
 
     /// A worker has no connections left.

@@ -15,6 +15,7 @@
 //! | [`doorbell`], `bell` | how a sleeping worker is woken |
 //! | `batch` | forwarded requests, and their replies |
 //! | `datagrams` | forwarded native datagrams |
+//! | [`mailbox`] | what workers seldom leave for one another: connections, dumps |
 //! | `port` | one worker's end of all rings |
 //! | `worker_set` | a set of workers |
 
@@ -25,6 +26,7 @@ pub(crate) mod bell;
 #[cfg(not(loom))]
 pub(crate) mod datagrams;
 pub mod doorbell;
+pub mod mailbox;
 #[cfg(not(loom))]
 pub(crate) mod port;
 pub mod ring;
