@@ -41,6 +41,7 @@ pub fn prepare() -> anyhow::Result<Ready> {
         "--workspace",
         "--bins",
         "--tests",
+        "--examples",
     ]))?;
     let server = process::target_dir().join("debug/glimmer");
     let server = std::path::absolute(&server)?;

@@ -208,7 +208,7 @@ fn the_example_in_c_is_built_and_runs_as_documented() {
     let include = format!("-I{}", installed.path("include").display());
     let archive = archive.display().to_string();
     let whole = [&include, &archive, "-lpthread", "-lm", "-ldl"].map(str::to_owned);
-    let example = installed.source.join("examples/greeting.c");
+    let example = installed.source.join("../../examples/native/greeting.c");
     for flags in [&installed.flags()[..], &whole] {
         let program = installed.compile(&example, flags);
         // Neither ldconfig nor LD_LIBRARY_PATH is needed.
