@@ -87,7 +87,7 @@ mod tests {
             let words = words.iter().map(|word| word.load(Relaxed));
             words.flat_map(u64::to_le_bytes).collect()
         };
-        for _ in 0..3_000 {
+        for _ in 0..if cfg!(miri) { 4 } else { 3_000 } {
             let words: Vec<AtomicU64> = (0..200).map(|_| AtomicU64::new(rng.random())).collect();
             let mut model = bytes(&words);
             let len = rng.random_range(0..1_200);

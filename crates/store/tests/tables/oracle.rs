@@ -11,9 +11,10 @@ use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::partition::{Counts, Stored};
 use glimmer_store::table::{Table, TableReader, TableWriter};
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
+use rand::rngs::{OsRng, SmallRng};
+use rand::{Rng, SeedableRng, TryRngCore};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// The seed of the keyhash of every table here.
 pub const SEED: Seed = Seed(7);
@@ -62,8 +63,10 @@ impl Load {
 
 /// After this many steps, or at the end of a shorter run, every key is looked for and removed.
 const AUDIT_STEPS: u32 = 20_000;
-/// The table is walked after this many steps, or five times in a shorter run.
+/// The table is walked after this many steps.
 const WALK_STEPS: u32 = 1_999;
+/// A shorter run is walked this many times. Miri takes long for a walk.
+const SHORT_RUN_WALKS: u32 = if cfg!(miri) { 1 } else { 5 };
 
 /// How a run went.
 pub struct Outcome {
@@ -75,15 +78,35 @@ pub struct Outcome {
     pub late: Counts,
 }
 
+/// A seed from the operating system; under Miri, one that follows from Miri's own. Miri would take
+/// long for a generator that is made to be secure.
+fn fresh_seed() -> u64 {
+    OsRng.try_next_u64().expect("the system has random numbers")
+}
+
 /// The seed of a run: from the environment if it is set, else fresh; printed so that a failure can
 /// be run again.
-fn seed() -> u64 {
+pub fn seed() -> u64 {
     let seed = std::env::var("GLIMMER_SEED")
         .ok()
         .and_then(|s| s.parse().ok())
-        .unwrap_or_else(rand::random);
+        .unwrap_or_else(fresh_seed);
     println!("GLIMMER_SEED={seed}");
     seed
+}
+
+/// A key that is asked for.
+struct Key {
+    bytes: Vec<u8>,
+    keyhash: Keyhash,
+}
+
+impl Key {
+    fn new(n: u32) -> Key {
+        let bytes = key(n);
+        let keyhash = SEED.keyhash(&bytes);
+        Key { bytes, keyhash }
+    }
 }
 
 fn key(n: u32) -> Vec<u8> {
@@ -100,6 +123,7 @@ struct Run<T: Table> {
     owner: T,
     reader: Option<T::Reader>,
     participant: Participant,
+    keys: Rc<[Key]>,
     oracle: HashMap<u32, Item>,
     now: Moment,
     flushes: u64,
@@ -121,6 +145,7 @@ impl<T: Table> Run<T> {
             owner,
             reader,
             participant: participants.remove(0),
+            keys: (0..load.keys.max(load.later_keys)).map(Key::new).collect(),
             oracle: HashMap::new(),
             now,
             flushes: 0,
@@ -129,8 +154,13 @@ impl<T: Table> Run<T> {
         }
     }
 
-    fn read(&mut self, key: &[u8]) -> Option<Item> {
-        let keyhash = SEED.keyhash(key);
+    fn read(&mut self, n: u32) -> Option<Item> {
+        let keys = self.keys.clone();
+        let Key {
+            bytes: key,
+            keyhash,
+        } = &keys[n as usize];
+        let keyhash = *keyhash;
         let take = |item: &glimmer_store::heap::Item<'_>| {
             let mut value = b"prefix".to_vec();
             item.value().append_to(&mut value);
@@ -162,7 +192,7 @@ impl<T: Table> Run<T> {
     }
 
     fn check(&mut self, n: u32) {
-        let found = self.read(&key(n));
+        let found = self.read(n);
         match (found, self.oracle.get(&n)) {
             (None, None) => {}
             (Some(found), Some(expected)) => {
@@ -186,10 +216,10 @@ impl<T: Table> Run<T> {
             _ => self.rng.random_range(0..=self.load.value_max),
         };
         // Zeros read as a header are a filler of no length, at which whoever has lost the way stays for ever.
-        let value: Vec<u8> = match self.rng.random_bool(0.2) {
-            true => vec![0; len],
-            false => (0..len).map(|_| self.rng.random()).collect(),
-        };
+        let mut value = vec![0; len];
+        if !self.rng.random_bool(0.2) {
+            self.rng.fill(&mut value[..]);
+        }
         let cut = self.rng.random_range(0..=len);
         let flags = if self.rng.random_bool(0.3) {
             self.rng.random()
@@ -201,16 +231,20 @@ impl<T: Table> Run<T> {
             1 => Expiry::AT_ONCE,
             _ => Expiry::NEVER,
         };
-        let (key, parts) = (key(n), [&value[..cut], &value[cut..]]);
+        let (keys, parts) = (self.keys.clone(), [&value[..cut], &value[cut..]]);
+        let Key {
+            bytes: key,
+            keyhash,
+        } = &keys[n as usize];
         let item = NewItem {
-            key: &key,
+            key,
             value: parts,
             flags,
             expiry,
             history: History::NEW,
         };
         let mut writer = self.owner.enter(self.flushes);
-        let cas = match writer.put(SEED.keyhash(&key), &item, self.now) {
+        let cas = match writer.put(*keyhash, &item, self.now) {
             Stored::Yes(cas) => cas,
             Stored::OutOfMemory if self.load.loses_nothing => return,
             refused => panic!("{len} bytes are within the limit: {refused:?}"),
@@ -227,9 +261,10 @@ impl<T: Table> Run<T> {
     }
 
     fn remove(&mut self, n: u32) {
-        let key = key(n);
+        let Key { bytes, keyhash } = &self.keys[n as usize];
         let mut writer = self.owner.enter(self.flushes);
-        let there = writer.remove(SEED.keyhash(&key), &key, self.now);
+        let there = writer.remove(*keyhash, bytes, self.now);
+        drop(writer);
         let expected = self.oracle.remove(&n);
         let expected = expected.is_some_and(|item| !item.expiry.is_due(self.now));
         assert!(
@@ -240,7 +275,12 @@ impl<T: Table> Run<T> {
 
     fn step(&mut self) {
         let n = self.rng.random_range(0..self.load.keys);
-        let keyhash: Keyhash = SEED.keyhash(&key(n));
+        let keys = self.keys.clone();
+        let Key {
+            bytes: key,
+            keyhash,
+        } = &keys[n as usize];
+        let keyhash = *keyhash;
         match self.rng.random_range(0..1000) {
             0..400 => self.put(n),
             400..800 => self.check(n),
@@ -251,10 +291,10 @@ impl<T: Table> Run<T> {
                 } else {
                     Expiry::at_ms(self.now.ms + 3_000)
                 };
-                let there =
-                    self.owner
-                        .enter(self.flushes)
-                        .touch(keyhash, &key(n), expiry, self.now);
+                let there = self
+                    .owner
+                    .enter(self.flushes)
+                    .touch(keyhash, key, expiry, self.now);
                 match self
                     .oracle
                     .get_mut(&n)
@@ -277,7 +317,7 @@ impl<T: Table> Run<T> {
             _ => {
                 let too_large = vec![0; self.load.item_bytes_max + 100];
                 let item = NewItem {
-                    key: &key(n),
+                    key,
                     value: [&too_large, &[]],
                     flags: 0,
                     expiry: Expiry::NEVER,
@@ -303,9 +343,9 @@ impl<T: Table> Run<T> {
         // Expired items count until their place is wanted, as in memcached; move past every expiry
         // that was given and take them out.
         for n in 0..keys {
-            self.owner
-                .enter(self.flushes)
-                .remove(SEED.keyhash(&key(n)), &key(n), self.now);
+            let Key { bytes, keyhash } = &self.keys[n as usize];
+            let mut writer = self.owner.enter(self.flushes);
+            writer.remove(*keyhash, bytes, self.now);
         }
         self.oracle.clear();
         let counts = self.owner.figures().counts(self.flushes);
@@ -321,7 +361,7 @@ pub fn run<T: Table>(table: T, load: Load, walk: impl Fn(&mut T, u64)) -> Outcom
     let all_keys = load.keys.max(load.later_keys);
     let (mut first, mut late) = (Counts::default(), Counts::default());
     let audit_steps = AUDIT_STEPS.min(load.steps);
-    let walk_steps = WALK_STEPS.min(load.steps / 5);
+    let walk_steps = WALK_STEPS.min(load.steps / SHORT_RUN_WALKS);
     for step in 0..load.steps {
         if step == load.steps / 3 {
             run.load.keys = load.later_keys;
@@ -335,7 +375,7 @@ pub fn run<T: Table>(table: T, load: Load, walk: impl Fn(&mut T, u64)) -> Outcom
             late = run.owner.figures().counts(run.flushes);
         }
         run.step();
-        if step % walk_steps == 0 {
+        if step % walk_steps == walk_steps - 1 {
             walk(&mut run.owner, run.flushes);
         }
         if step == audit_steps - 1 {

@@ -14,7 +14,7 @@ use glimmer_store::{memc3, partition, store_mode};
 
 const LOAD: Load = Load {
     keys: if cfg!(miri) { 16 } else { 400 },
-    steps: if cfg!(miri) { 40 } else { 20_000 },
+    steps: if cfg!(miri) { 30 } else { 20_000 },
     flushes: if cfg!(miri) { 0.0 } else { 1.0 },
     ..Load::of(0, 80)
 };
@@ -130,8 +130,8 @@ in_modes! {
     fifo: Erew;
     lru: Crew;
     s3fifo: Crcw;
-    memc3_table: Erew Crew Crcw;
-    store_mode_table: Erew Crew Crcw;
+    memc3_table: Erew Crcw;
+    store_mode_table: Erew Crcw;
     racing_fifo: Crew;
     racing_lru: Crcw;
     racing_s3fifo: Crew Crcw;

@@ -16,7 +16,7 @@ fn chunks_never_overlap_and_pages_come_back() {
     // Word at which each chunk in use begins, and how many words its item has.
     let mut used: Vec<(usize, usize)> = Vec::new();
     let mut refused = 0;
-    for _ in 0..50_000 {
+    for _ in 0..if cfg!(miri) { 100 } else { 50_000 } {
         if rng.random_bool(0.52) {
             let words = *[2, 3, 7, 8, 20, 64, 70, 200]
                 .get(rng.random_range(0..8))
@@ -58,7 +58,7 @@ fn chunks_never_overlap_and_pages_come_back() {
             }
         }
     }
-    assert!(refused > 0, "memory was meant to run out");
+    assert!(refused > 0 || cfg!(miri), "memory was meant to run out");
     for (at, _) in used.drain(..) {
         slabs.free(&pool, at);
     }

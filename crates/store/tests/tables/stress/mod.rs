@@ -10,6 +10,7 @@
 
 mod world;
 
+use crate::oracle;
 use glimmer_base::Expiry;
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batches, Participant};
@@ -19,7 +20,7 @@ use glimmer_store::table::{Table, TableReader, TableWriter};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::thread;
-use world::{Found, World, key, keyhash, value};
+use world::{Found, Key, World, value};
 
 pub use world::Race;
 
@@ -59,10 +60,10 @@ impl<T: Table> Hand<'_, T> {
     fn write_one(&mut self, n: u32, buffer: &mut Vec<u8>) {
         let (world, rng) = (self.world, &mut self.rng);
         let (race, now, flushes) = (&world.race, world.now(), world.flushes());
-        let key = key(n);
+        let Key { bytes, keyhash } = world.key(n);
         if n >= race.kept && rng.random_bool(0.1) {
             let mut writer = self.owner.enter(flushes);
-            writer.remove(keyhash(&key), &key, now);
+            writer.remove(*keyhash, bytes, now);
             return;
         }
         let version = world.next_version(n);
@@ -73,7 +74,7 @@ impl<T: Table> Hand<'_, T> {
         value(n, version, filling, buffer);
         let cut = rng.random_range(0..=buffer.len());
         let item = NewItem {
-            key: &key,
+            key: bytes,
             value: [&buffer[..cut], &buffer[cut..]],
             flags: n,
             expiry: match n >= race.kept && rng.random_bool(0.2) {
@@ -82,7 +83,7 @@ impl<T: Table> Hand<'_, T> {
             },
             history: History::NEW,
         };
-        match self.owner.enter(flushes).put(keyhash(&key), &item, now) {
+        match self.owner.enter(flushes).put(*keyhash, &item, now) {
             Stored::Yes(_) => world.acknowledge(n, version),
             Stored::OutOfMemory => {}
             Stored::TooLarge => panic!("{filling} bytes are within the limit"),
@@ -99,7 +100,8 @@ impl<T: Table> Hand<'_, T> {
             false => Expiry::NEVER,
         };
         let mut writer = self.owner.enter(flushes);
-        writer.touch(keyhash(&key(n)), &key(n), expiry, now);
+        let Key { bytes, keyhash } = world.key(n);
+        writer.touch(*keyhash, bytes, expiry, now);
     }
 
     /// Removes what has expired from one chain.
@@ -141,7 +143,7 @@ fn read<T: Table>(
     let (mut buffer, mut hits) = (Vec::new(), 0);
     while !world.is_done() {
         let n = rng.random_range(0..world.race.keys);
-        let key = key(n);
+        let Key { bytes, keyhash } = world.key(n);
         let before = world.before(n);
         let take = |item: &Item<'_>| {
             buffer.clear();
@@ -149,14 +151,7 @@ fn read<T: Table>(
             (item.flags(), item.expiry())
         };
         let batch = participant.begin();
-        let found = reader.read(
-            &batch,
-            keyhash(&key),
-            &key,
-            before.now,
-            before.flushes,
-            take,
-        );
+        let found = reader.read(&batch, *keyhash, bytes, before.now, before.flushes, take);
         drop(batch);
         let may_miss = n >= world.race.kept || !matches!(found, Ok(None));
         assert!(may_miss, "key {n} is absent");
@@ -179,16 +174,16 @@ fn read<T: Table>(
 /// Puts the keys there that a reader must always find.
 fn keep<T: Table>(owner: &mut T, world: &World) {
     for n in 0..world.race.kept {
-        let (key, mut buffer) = (key(n), Vec::new());
+        let (Key { bytes, keyhash }, mut buffer) = (world.key(n), Vec::new());
         value(n, 0, 10, &mut buffer);
         let item = NewItem {
-            key: &key,
+            key: bytes,
             value: [&buffer, &[]],
             flags: n,
             expiry: Expiry::NEVER,
             history: History::NEW,
         };
-        let stored = owner.enter(0).put(keyhash(&key), &item, world.now());
+        let stored = owner.enter(0).put(*keyhash, &item, world.now());
         assert!(matches!(stored, Stored::Yes(_)));
     }
 }
@@ -200,11 +195,7 @@ pub fn run<T: Table>(mut owner: T, race: Race) -> Counts {
         race.kept == 0 || race.flush_every.is_none(),
         "a flush would take what is kept"
     );
-    let seed: u64 = std::env::var("GLIMMER_SEED")
-        .ok()
-        .and_then(|s| s.parse().ok())
-        .unwrap_or_else(rand::random);
-    println!("GLIMMER_SEED={seed}");
+    let seed = oracle::seed();
     let (batches, participants) = Batches::new(READERS);
     owner.join(&batches, READERS);
     let (reader, figures) = (owner.reader().unwrap(), owner.figures());

@@ -60,14 +60,18 @@ impl Race {
     }
 }
 
-/// The bytes of key `n`. Keys differ in length.
-pub fn key(n: u32) -> Vec<u8> {
-    format!("{n:0width$}", width = 4 + n as usize % 13).into_bytes()
+/// A key of the race. Keys differ in length.
+pub struct Key {
+    pub bytes: Vec<u8>,
+    pub keyhash: Keyhash,
 }
 
-/// The keyhash of those bytes.
-pub fn keyhash(key: &[u8]) -> Keyhash {
-    SEED.keyhash(key)
+impl Key {
+    fn new(n: u32) -> Key {
+        let bytes = format!("{n:0width$}", width = 4 + n as usize % 13).into_bytes();
+        let keyhash = SEED.keyhash(&bytes);
+        Key { bytes, keyhash }
+    }
 }
 
 /// Writes a value: key, version, filling, checksum.
@@ -100,6 +104,7 @@ fn version_in(n: u32, value: &[u8]) -> u64 {
 /// What the threads share.
 pub struct World {
     pub race: Race,
+    keys: Vec<Key>,
     /// The last version of each key whose store has returned.
     acknowledged: Vec<AtomicU64>,
     /// The next version of each key. Versions of a key rise with each store.
@@ -131,6 +136,7 @@ impl World {
         let versions = |first| (0..race.keys).map(|_| AtomicU64::new(first)).collect();
         World {
             race,
+            keys: (0..race.keys).map(Key::new).collect(),
             acknowledged: versions(0),
             next: versions(1),
             flushed: versions(0),
@@ -138,6 +144,10 @@ impl World {
             operations: AtomicU64::new(0),
             done: AtomicBool::new(false),
         }
+    }
+
+    pub fn key(&self, n: u32) -> &Key {
+        &self.keys[n as usize]
     }
 
     /// The clock. It follows the writers, and orders nothing.
