@@ -8,7 +8,7 @@ import socket
 import threading
 
 import pytest
-from harness import Server, is_memcached, server_binary
+from harness import PATIENCE_S, Server, is_memcached, server_binary
 
 glimmer = pytest.importorskip("glimmer", reason="the wheel was not built")
 
@@ -96,7 +96,7 @@ def test_a_closed_port_and_an_unknown_host_are_told_at_once_and_by_name():
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
     with pytest.raises(glimmer.Refused, match=f"127.0.0.1:{port}"):
-        glimmer.Client("127.0.0.1", port, deadline=86_400)
+        glimmer.Client("127.0.0.1", port, deadline=PATIENCE_S)
     with pytest.raises(glimmer.NoAddress, match="no-such-host.invalid"):
         glimmer.Client("no-such-host.invalid", port)
 
