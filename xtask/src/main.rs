@@ -1,5 +1,6 @@
-//! The project's own chores: `cargo xtask test`, `cargo xtask loom`, `cargo xtask fuzz`,
-//! `cargo xtask floors`, `cargo xtask memcached-tests`, `cargo xtask ci`.
+//! The project's own chores: `cargo xtask test`, `cargo xtask loom`, `cargo xtask miri`,
+//! `cargo xtask fuzz`, `cargo xtask floors`, `cargo xtask memcached-tests`,
+//! `cargo xtask ci`.
 
 mod circles;
 mod clients;
@@ -54,11 +55,11 @@ enum Chore {
     },
     /// Run oracles and races of tiny tables under Miri, which notices undefined behaviour
     ///
+    /// A seed decides the operations, the order of the threads and which old values are read.
     /// Installs Miri with rustup where it is missing.
     Miri {
-        /// Seeds; each gives other operations, another order of the threads and other stale values
-        #[arg(long, default_value_t = miri::SEEDS)]
-        seeds: u32,
+        #[command(flatten)]
+        seeds: miri::Seeds,
     },
     /// Check that every crate depends on lower floors only, that no files import one another in
     /// circles, and that the server is built from few crates
@@ -134,7 +135,7 @@ fn run() -> anyhow::Result<()> {
         } => memcached_tests::check(&source, server, &names),
         Chore::Fuzz { seconds, targets } => fuzz::check(seconds, &targets),
         Chore::Suites { names } => suites::check(&names),
-        Chore::Miri { seeds } => miri::check(seeds),
+        Chore::Miri { seeds } => miri::check(&seeds),
         Chore::Floors => floors::check(),
         Chore::Soak {
             rounds,

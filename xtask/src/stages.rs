@@ -44,7 +44,7 @@ impl Stage {
             ])),
             Stage::Loom => loom::check(),
             Stage::Weakened => loom::check_weakened(None),
-            Stage::Miri => miri::check(miri::SEEDS),
+            Stage::Miri => miri::check(&miri::Seeds::default()),
             Stage::Fuzz => fuzz::check(FUZZ_SECONDS, &[]),
             Stage::Clients => clients::check(),
         }
