@@ -150,6 +150,25 @@ def test_full_memory_evicts_and_stays_in_bounds(ours, mode, rule):
         assert resident_mib(server) < 16 + 32
 
 
+@pytest.mark.parametrize("value_bytes", [120, 150, 10_000])
+@pytest.mark.parametrize("rule", ["fifo", "lru", "s3fifo"])
+def test_a_store_into_a_full_cache_of_items_like_it_evicts_one(ours, rule, value_bytes):
+    """A client that fills the cache and then stores one item more sees one eviction, not two or none. Index buckets that overflow
+    or are added change that for a few stores."""
+    data = bytes(value_bytes)
+    with Server("-m", 8, "-t", 1, "--evict", rule) as server, server.wire() as wire:
+        for first in range(0, 24_000_000 // value_bytes, 1000):
+            keys = (b"key-%08d" % n for n in range(first, first + 1000))
+            wire.send(b"".join(store(data, key, rest=b" noreply") for key in keys))
+            wire.exchange(b"mn\r\n", b"MN\r\n")
+        evictions = []
+        for n in range(300):
+            wire.exchange(store(data, b"new-%08d" % n), STORED)
+            evictions.append(int(server.stats()["evictions"]))
+        ones = sum(after - before == 1 for before, after in zip(evictions, evictions[1:]))
+        assert ones >= 285
+
+
 def test_store_mode_holds_what_its_memory_promises(ours):
     """Of keys of 16 bytes with values of 32 at least 12,500 to a MiB, none of them refused."""
     items = 64 * 12_500

@@ -20,9 +20,13 @@ use glimmer_base::{Expiry, Keyhash, Moment};
 /// stores.
 const AHEAD_WORDS: u64 = 16;
 
-/// See [`AHEAD_WORDS`]; small logs are not emptied by it.
-fn ahead(log_words: u64) -> u64 {
-    AHEAD_WORDS.min(log_words / 64)
+/// See [`AHEAD_WORDS`]; small logs are not emptied by it. For an item that is larger it would save next
+/// to nothing, and some stores would evict two such items and the next none.
+fn ahead(log_words: u64, item_words: u64) -> u64 {
+    match item_words > AHEAD_WORDS {
+        true => 0,
+        false => AHEAD_WORDS.min(log_words / 64),
+    }
 }
 
 impl<A: Access, E: Evict> Writer<'_, A, E> {
@@ -76,7 +80,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             let lead = self.position(id, self.log(id).head()) - tail;
             let lead_wanted = match tail + words <= limit {
                 true if lead >= words + self.gap(id) => return,
-                true => words + self.gap(id) + ahead(limit),
+                true => words + self.gap(id) + ahead(limit, words),
                 // The lap is to end here, which it can when the one before is gone.
                 false => u64::MAX,
             };
@@ -216,7 +220,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     /// it overshot, do not count as room.
     fn main_has_room(&mut self, words: u64, now: Moment) -> bool {
         let (shared, id) = (self.shared, LogId::Main);
-        let wanted = 2 * words + ahead(self.limit(id)) + self.gap(id);
+        let wanted = 2 * words + ahead(self.limit(id), words) + self.gap(id);
         let (geometry, tail) = (self.geometry(id), self.tail(id));
         let start = shared.log(id).head();
         let mut head = start;
