@@ -11,7 +11,7 @@ use std::path::Path;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
-    /// The client's name, and of the suite's folder.
+    /// The client's name, and of the suite's folder in `tests/suites`.
     pub name: String,
     /// Whose tests they are.
     pub about: String,
@@ -26,6 +26,8 @@ pub struct Suite {
     /// Flags that the server is started with.
     #[serde(default)]
     pub flags: Vec<String>,
+    /// The server's port, where the tests insist on one.
+    pub port: Option<u16>,
     /// Runs the tests in the folder against the server at `$HOST` and `$PORT`.
     pub run: String,
     /// How the command's output names the tests.
@@ -36,6 +38,11 @@ pub struct Suite {
 }
 
 impl Suite {
+    /// The name of the folder that the suite is fetched into: the suite's name without spaces, which some build systems refuse.
+    pub fn folder(&self) -> String {
+        self.name.replace(|c: char| !c.is_alphanumeric(), "-")
+    }
+
     /// Parts of tests' names, and why those fail. The longest part comes first.
     pub fn notes(&self) -> Vec<(String, String)> {
         let mut notes: Vec<_> = self.notes.clone().into_iter().collect();

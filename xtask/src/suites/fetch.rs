@@ -21,7 +21,7 @@ pub enum Fetched {
 
 /// Fetches what an entry names, unless it was fetched by the same entry before.
 pub fn fetch(suite: &Suite) -> anyhow::Result<Fetched> {
-    let folder = std::path::absolute(Path::new(BUILT).join(&suite.name))?;
+    let folder = std::path::absolute(Path::new(BUILT).join(suite.folder()))?;
     let (stamp, work) = (folder.join("fetched-by"), folder.join("work"));
     if let Ok(text) = std::fs::read_to_string(&stamp)
         && let Some(version) = text.strip_prefix(&suite.fetch)

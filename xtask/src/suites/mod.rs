@@ -105,7 +105,7 @@ fn outcomes(suite: &Suite, folder: &Path) -> anyhow::Result<(Outcomes, Outcomes)
 
 /// Runs the suite's command while a server listens on a port of its own.
 fn outcomes_with(suite: &Suite, folder: &Path, kind: Kind) -> anyhow::Result<Outcomes> {
-    let server = Server::start(kind, &suite.flags)?;
+    let server = Server::start(kind, &suite.flags, suite.port)?;
     let log = folder.join(format!("{kind}.log"));
     let output = std::fs::File::create(&log)?;
     // The script's own exit code says no more than the tests that it lists.

@@ -44,10 +44,13 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server with these flags besides its port.
-    pub fn start(kind: Kind, flags: &[String]) -> anyhow::Result<Server> {
+    /// Starts a server with these flags besides its port, which is any free one unless one is asked for.
+    pub fn start(kind: Kind, flags: &[String], port: Option<u16>) -> anyhow::Result<Server> {
         let folder = folder(kind)?;
-        let port = TcpListener::bind((HOST, 0))?.local_addr()?.port();
+        let free = TcpListener::bind((HOST, port.unwrap_or(0)));
+        let free = free.with_context(|| format!("port {} is taken", port.unwrap_or(0)))?;
+        let port = free.local_addr()?.port();
+        drop(free);
         let mut command = process::program(folder.join("memcached"), &["-p", &port.to_string()]);
         if !flags.iter().any(|flag| flag == "-l") {
             command.args(["-l", HOST]);
