@@ -3,15 +3,18 @@
 
 pub mod binary;
 pub mod credentials;
+mod emit;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod meta;
 pub mod native;
+pub mod outcome;
 mod parser;
 pub mod request;
 pub mod text;
 pub mod udp;
 
+pub use outcome::Outcome;
 pub use parser::{Accepts, Parser};
 pub use request::{Create, Form, Refusal, Request, StoreMode, Verb};
 pub use text::{Admin, After, Limits, Shutdown, Step};

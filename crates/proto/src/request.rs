@@ -14,11 +14,26 @@ pub struct Request<'a> {
     pub form: Form<'a>,
 }
 
-impl Request<'_> {
+impl<'a> Request<'a> {
+    /// The flags of a meta command; none for any other.
+    #[inline(always)]
+    pub fn meta_flags(&self) -> meta::Flags<'a> {
+        match self.form {
+            Form::Meta(flags) => flags,
+            _ => meta::Flags::NONE,
+        }
+    }
+
     /// Whether the key has to be decoded before it names an item.
     #[inline(always)]
     pub fn has_base64_key(&self) -> bool {
         matches!(self.form, Form::Meta(flags) if flags.base64_key)
+    }
+
+    /// Whether the reply to a touch shows client flags and CAS unique of the item.
+    #[inline(always)]
+    pub fn shows_touched(&self) -> bool {
+        matches!(self.form, Form::Binary(_))
     }
 
     /// Hands the key's own bytes to `take`.

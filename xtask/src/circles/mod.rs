@@ -18,7 +18,6 @@ use std::collections::BTreeMap;
 const EXCEPTIONS: &[(&str, &[&str])] = &[
     ("glimmer-client", &["flight", "session"]),
     ("glimmer-comparisons", &["abuse::manners", "abuse::subject"]),
-    ("glimmer-engine", &["execute::answer", "execute::count"]),
     (
         "glimmer-figures",
         &[

@@ -1,10 +1,11 @@
 //! `delete`, `touch`, `gat`.
 
-use super::{Context, answer, read};
+use super::view::View;
+use super::{Context, absence, say};
 use crate::job::Job;
 use glimmer_base::Expiry;
-use glimmer_proto::Form;
-use glimmer_proto::binary::Status;
+use glimmer_proto::Outcome;
+use glimmer_proto::outcome::{Found, Kind};
 use glimmer_store::table::TableWriter;
 
 /// Removes the item; if `compare` is not zero, only one with this CAS unique.
@@ -13,23 +14,21 @@ pub fn delete<W: TableWriter>(
     context: &Context<'_>,
     job: &Job<'_>,
     compare: u64,
-    out: &mut Vec<u8>,
-) {
+) -> Outcome {
     let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
     if compare != 0
         && let Some(item) = writer.find(keyhash, key, now)
         && item.cas() != compare
     {
-        return answer::deleted(out, &job.request, Err(Status::KeyExists));
+        return Outcome::Exists;
     }
-    let outcome = if writer.remove(keyhash, key, now) {
+    if writer.remove(keyhash, key, now) {
         context.tally.delete_hits.add(1);
-        Ok(())
+        Outcome::Deleted
     } else {
         context.tally.delete_misses.add(1);
-        Err(Status::KeyNotFound)
-    };
-    answer::deleted(out, &job.request, outcome);
+        Outcome::NotFound
+    }
 }
 
 pub fn touch<W: TableWriter>(
@@ -37,20 +36,20 @@ pub fn touch<W: TableWriter>(
     context: &Context<'_>,
     job: &Job<'_>,
     exptime: i64,
-    out: &mut Vec<u8>,
-) {
-    // Only the binary protocol shows anything of the item.
-    let shown = match job.request.form {
-        Form::Binary(_) => writer
+) -> Outcome {
+    let shown = match job.request.shows_touched() {
+        true => writer
             .find(job.keyhash, job.request.key, context.now)
             .map(|item| (item.flags(), item.cas())),
-        _ => None,
+        false => None,
     };
     match touched(writer, context, job, exptime) {
-        Ok(found) => {
-            answer::touched(out, &job.request, found.then(|| shown.unwrap_or_default()));
+        Ok(true) => {
+            let (flags, cas) = shown.unwrap_or_default();
+            Outcome::Touched { flags, cas }
         }
-        Err(NoMemory) => answer::no_memory(out, &job.request),
+        Ok(false) => Outcome::NotFound,
+        Err(NoMemory) => Outcome::OutOfMemory,
     }
 }
 
@@ -60,24 +59,26 @@ pub fn get_and_touch<W: TableWriter>(
     job: &Job<'_>,
     exptime: i64,
     out: &mut Vec<u8>,
-) {
+) -> Kind {
     let start = out.len();
     // The value is read first: a new expiry in the past takes effect after this answer.
     let found = writer
         .read(job.keyhash, job.request.key, context.now, |item| {
-            answer::value(out, &job.request, item, context)
+            let found = Found::read(View(*item), context.now);
+            job.request.emit(Outcome::Value(found), out);
         })
         .is_some();
+    // It counts as a touch, and not as a get.
     if touched(writer, context, job, exptime).is_err() {
         out.truncate(start);
-        answer::no_memory(out, &job.request);
+        return say(&job.request, Outcome::OutOfMemory, out);
     }
-    // It counts as a touch, and not as a get.
     if !found {
         let absence = writer.absence(job.keyhash, job.request.key);
-        read::absent(context, absence);
-        answer::no_value(out, &job.request);
+        absence::absent(context, absence);
+        return say(&job.request, Outcome::Miss, out);
     }
+    Kind::Value
 }
 
 /// A table that evicts nothing has no room for the item's expiry time.

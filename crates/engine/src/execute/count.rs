@@ -1,10 +1,11 @@
 //! `incr` and `decr`, in every protocol.
 
-use super::{Context, answer};
+use super::Context;
 use crate::job::Job;
 use glimmer_base::Expiry;
 use glimmer_base::counter::Counter;
-use glimmer_proto::Create;
+use glimmer_proto::Outcome;
+use glimmer_proto::outcome::Counted;
 use glimmer_proto::text::number;
 use glimmer_store::heap::{History, Marks, NewItem};
 use glimmer_store::partition::Stored;
@@ -26,25 +27,13 @@ pub struct Calculation {
     pub expiry: Option<Expiry>,
 }
 
-/// A calculation that was carried out.
+/// The item to make where there is none.
 #[derive(Clone, Copy)]
-pub struct Counted {
+pub struct First {
+    /// The number that it holds.
     pub number: u64,
-    /// The item's new CAS unique.
-    pub cas: u64,
-    /// The expiry that it had before.
     pub expiry: Expiry,
-}
-
-/// Why a calculation came to nothing.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Failure {
-    NotFound,
-    /// The item has another CAS unique.
-    Exists,
-    NotANumber,
-    /// The number has outgrown its item, and there is no memory for a larger one.
-    NoMemory,
+    pub history: History,
 }
 
 impl Calculation {
@@ -68,59 +57,56 @@ impl Calculation {
     }
 }
 
-/// Calculates and answers; makes the item where there is none, if that is wanted.
+/// Calculates; makes the item where there is none, if that is wanted.
 pub fn count<W: TableWriter>(
     writer: &mut W,
     context: &Context<'_>,
     job: &Job<'_>,
     calculation: &Calculation,
-    created: Option<Create>,
-    out: &mut Vec<u8>,
-) {
-    let counted = match (calculate(writer, context, job, calculation), created) {
-        (Err(Failure::NotFound), Some(Create { initial, exptime })) => {
-            let expiry = Expiry::from_memcached(exptime.into(), context.now);
-            create(writer, context, job, initial, expiry, History::NEW).map(|cas| (initial, cas))
-        }
-        (Ok(counted), _) => Ok((counted.number, counted.cas)),
-        (Err(failure), _) => Err(failure),
+    first: Option<First>,
+) -> Outcome {
+    let counted = match (calculate(writer, context, job, calculation), first) {
+        (Err(Outcome::NotFound), Some(first)) => create(writer, context, job, &first),
+        (counted, _) => counted,
     };
     match counted {
-        Ok((number, cas)) => answer::number(out, &job.request, number, cas),
+        Ok(counted) => Outcome::Counted(counted),
         Err(failure) => {
-            if failure == Failure::NotFound {
-                missed(context, calculation);
+            if matches!(failure, Outcome::NotFound) {
+                let (_, misses) = figures(context, calculation.down);
+                misses.add(1);
             }
-            answer::no_number(out, &job.request, failure);
+            failure
         }
     }
 }
 
 /// Replaces an item's number. As memcached does, a result that is shorter than what was there is
-/// filled up with spaces, and flags and expiry stay; so does what the meta commands have left on the item, unless it grows.
-pub fn calculate<W: TableWriter>(
+/// filled up with spaces, and flags and expiry stay; so does what the meta commands have left on the
+/// item, unless it grows.
+fn calculate<W: TableWriter>(
     writer: &mut W,
     context: &Context<'_>,
     job: &Job<'_>,
     calculation: &Calculation,
-) -> Result<Counted, Failure> {
+) -> Result<Counted, Outcome> {
     let (keyhash, key) = (job.keyhash, job.request.key);
     let Some(item) = writer.find(keyhash, key, context.now) else {
-        return Err(Failure::NotFound);
+        return Err(Outcome::NotFound);
     };
-    // In memcached's order: what holds nothing is no number whatever its CAS unique.
+    // In memcached's order: an empty value is not a number, whatever its CAS unique.
     if item.value().is_empty() {
-        return Err(Failure::NotANumber);
+        return Err(Outcome::NotANumber);
     }
     if calculation.compare != 0 && calculation.compare != item.cas() {
-        return Err(Failure::Exists);
+        return Err(Outcome::Exists);
     }
     let mut old = [0; 32];
     let Some(old) = item.value().short_bytes(&mut old) else {
-        return Err(Failure::NotANumber);
+        return Err(Outcome::NotANumber);
     };
     let Some(number) = number::unsigned_64(old).map(|number| calculation.of(number)) else {
-        return Err(Failure::NotANumber);
+        return Err(Outcome::NotANumber);
     };
     let (hits, _) = figures(context, calculation.down);
     hits.add(1);
@@ -150,39 +136,39 @@ pub fn calculate<W: TableWriter>(
             number,
             cas,
             expiry,
+            is_new: false,
+            now: context.now,
         }),
-        Stored::TooLarge | Stored::OutOfMemory => Err(Failure::NoMemory),
+        Stored::TooLarge | Stored::OutOfMemory => Err(Outcome::OutOfMemory),
     }
 }
 
-/// Makes an item that holds a number; returns its CAS unique.
-pub fn create<W: TableWriter>(
+/// Makes an item that holds a number.
+fn create<W: TableWriter>(
     writer: &mut W,
     context: &Context<'_>,
     job: &Job<'_>,
-    number: u64,
-    expiry: Expiry,
-    history: History,
-) -> Result<u64, Failure> {
+    first: &First,
+) -> Result<Counted, Outcome> {
     let mut value = [0; 24];
-    let digits = write_digits(&mut value, number);
+    let digits = write_digits(&mut value, first.number);
     let item = NewItem {
         key: job.request.key,
         value: [&value[..digits], &[]],
         flags: 0,
-        expiry,
-        history: context.history(history),
+        expiry: first.expiry,
+        history: context.history(first.history),
     };
     match writer.put(job.keyhash, &item, context.now) {
-        Stored::Yes(cas) => Ok(cas),
-        Stored::TooLarge | Stored::OutOfMemory => Err(Failure::NoMemory),
+        Stored::Yes(cas) => Ok(Counted {
+            number: first.number,
+            cas,
+            expiry: Expiry::NEVER,
+            is_new: true,
+            now: context.now,
+        }),
+        Stored::TooLarge | Stored::OutOfMemory => Err(Outcome::OutOfMemory),
     }
-}
-
-/// Counts a calculation that found no item and made none.
-pub fn missed(context: &Context<'_>, calculation: &Calculation) {
-    let (_, misses) = figures(context, calculation.down);
-    misses.add(1);
 }
 
 fn figures<'c>(context: &'c Context<'_>, down: bool) -> (&'c Counter, &'c Counter) {

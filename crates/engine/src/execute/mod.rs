@@ -1,5 +1,5 @@
 //! The engine proper: a batch goes through the pipeline, each job is executed on its partition, and
-//! its answer is appended to its buffer.
+//! the protocol that it came by writes its outcome into its buffer.
 //!
 //! | file | idea |
 //! | --- | --- |
@@ -9,27 +9,30 @@
 //! | `change` | `delete`, `touch`, `gat` |
 //! | `count` | `incr`, `decr` |
 //! | `meta` | the meta commands, but for an `mg` that only reads |
-//! | `answer` | outcomes in the words of the request's protocol |
+//! | `absence` | reads that find nothing, counted by why |
+//! | `view` | an item as replies show it |
 
-mod answer;
+mod absence;
 mod change;
 mod count;
 mod list;
 mod meta;
 mod read;
 mod store;
+mod view;
 
 use crate::flush::FlushClock;
 use crate::job::{Done, Engine, Figures, Glimpse, Job, ListCursor, Listed, Place, Status};
 use crate::pipeline::{Stages, staged};
 use crate::tally::LiveTally;
 use crate::{PageReport, Partitions, TableStats};
-use count::Calculation;
+use count::{Calculation, First};
 use glimmer_base::Expiry;
 use glimmer_base::limits::{BATCH_MAX, REPLY_BYTES_HIGH};
 use glimmer_base::{Keyhash, Moment};
 use glimmer_proto::meta::base64;
-use glimmer_proto::{Form, Refusal, Request, Verb};
+use glimmer_proto::outcome::Kind;
+use glimmer_proto::{Outcome, Refusal, Request, Verb};
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batch, Participant};
 use glimmer_store::heap::History;
@@ -221,11 +224,46 @@ fn execute<T: Table>(
     }
     let owner = partitions.owner(job.keyhash).ok_or(Busy)?;
     let mut writer = owner.enter(context.flushes);
-    let request = &job.request;
-    match request.verb {
-        Verb::Get => {}
+    mutate(&mut writer, context, job, out, carry_out);
+    Ok(())
+}
+
+/// Appends the reply to a request that shows no item. Of verbs that are not the most frequent: it is
+/// compiled once.
+#[inline(never)]
+fn say(request: &Request<'_>, outcome: Outcome, out: &mut Vec<u8>) -> Kind {
+    request.emit(outcome, out);
+    outcome.kind()
+}
+
+/// Has a verb change an item on its partition's writer, and appends the reply.
+#[inline(always)]
+fn mutate<W: TableWriter>(
+    writer: &mut W,
+    context: &mut Context<'_>,
+    job: &Job<'_>,
+    out: &mut Vec<u8>,
+    verb: impl FnOnce(&mut W, &mut Context<'_>, &Job<'_>, &mut Vec<u8>) -> Kind,
+) {
+    verb(writer, context, job, out);
+}
+
+/// Executes a request that is more than a read.
+#[inline(always)]
+fn carry_out<W: TableWriter>(
+    writer: &mut W,
+    context: &mut Context<'_>,
+    job: &Job<'_>,
+    out: &mut Vec<u8>,
+) -> Kind {
+    let plain = Calculation::plain;
+    let outcome = match job.request.verb {
+        Verb::Get => return meta::get(writer, context, job, out),
         Verb::GetAndTouch { exptime } => {
-            change::get_and_touch(&mut writer, context, job, exptime, out)
+            return change::get_and_touch(writer, context, job, exptime, out);
+        }
+        Verb::Meta { command, value } => {
+            return meta::execute(writer, context, job, (command, value), out);
         }
         Verb::Store {
             mode,
@@ -242,19 +280,14 @@ fn execute<T: Table>(
                 takes_stale: false,
                 create: None,
             };
-            let (stored, value_bytes) = store::store(&mut writer, context, job, &write);
-            answer::stored(out, request, stored, value_bytes);
+            let outcome = store::store(writer, context, job, &write);
+            job.request.emit(outcome, out);
+            return outcome.kind();
         }
-        Verb::Delete => change::delete(&mut writer, context, job, 0, out),
-        Verb::DeleteIf { cas } => change::delete(&mut writer, context, job, cas, out),
-        Verb::Increment { delta } => {
-            let add = Calculation::plain(false, delta);
-            count::count(&mut writer, context, job, &add, None, out);
-        }
-        Verb::Decrement { delta } => {
-            let subtract = Calculation::plain(true, delta);
-            count::count(&mut writer, context, job, &subtract, None, out);
-        }
+        Verb::Delete => change::delete(writer, context, job, 0),
+        Verb::DeleteIf { cas } => change::delete(writer, context, job, cas),
+        Verb::Increment { delta } => count::count(writer, context, job, &plain(false, delta), None),
+        Verb::Decrement { delta } => count::count(writer, context, job, &plain(true, delta), None),
         Verb::Count {
             down,
             delta,
@@ -263,26 +296,31 @@ fn execute<T: Table>(
         } => {
             let calculation = Calculation {
                 compare: cas,
-                ..Calculation::plain(down, delta)
+                ..plain(down, delta)
             };
-            count::count(&mut writer, context, job, &calculation, create, out);
+            let first = create.map(|create| First {
+                number: create.initial,
+                expiry: Expiry::from_memcached(create.exptime.into(), context.now),
+                history: History::NEW,
+            });
+            count::count(writer, context, job, &calculation, first)
         }
-        Verb::Touch { exptime } => change::touch(&mut writer, context, job, exptime, out),
+        Verb::Touch { exptime } => change::touch(writer, context, job, exptime),
         Verb::Refused { reason } => {
+            writer.remove(job.keyhash, job.request.key, context.now);
             match reason {
-                Refusal::TooLarge => context.tally.store_too_large.add(1),
-                Refusal::NoMemory => context.tally.store_no_memory.add(1),
+                Refusal::TooLarge => {
+                    context.tally.store_too_large.add(1);
+                    Outcome::TooLarge
+                }
+                Refusal::NoMemory => {
+                    context.tally.store_no_memory.add(1);
+                    Outcome::OutOfMemory
+                }
             }
-            writer.remove(job.keyhash, request.key, context.now);
-            answer::refused(out, request, reason);
         }
-        Verb::Meta { command, value } => {
-            if let Form::Meta(flags) = request.form {
-                meta::execute(&mut writer, context, job, (command, flags, value), out);
-            }
-        }
-    }
-    Ok(())
+    };
+    say(&job.request, outcome, out)
 }
 
 impl Context<'_> {

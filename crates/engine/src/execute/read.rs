@@ -1,11 +1,24 @@
 //! `get`: by the partition's writer where it alone reads, optimistically where others may be
 //! writing.
 
-use super::answer::{self, Told};
-use super::{Context, meta};
+use super::absence::missed;
+use super::view::View;
+use super::{Context, meta, mutate};
 use crate::job::Job;
 use crate::partitions_of::Handle;
-use glimmer_store::table::{Absence, Busy, Table, TableReader, TableWriter};
+use glimmer_base::Moment;
+use glimmer_proto::outcome::{Found, NoItem, Outcome};
+use glimmer_store::heap::Item;
+use glimmer_store::table::{Busy, Table, TableReader, TableWriter};
+
+/// What a read makes of an item that it finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    /// The item is in the reply.
+    Shown,
+    /// The item has to change with the answer, which is for its writer.
+    ForWriter,
+}
 
 /// Appends the key's value, or what stands for its absence.
 #[inline(always)]
@@ -28,19 +41,19 @@ pub fn get<T: Table>(
             context.flushes,
             |item| {
                 out.truncate(start);
-                answer::value(out, request, item, context)
+                look(item, job, context.now, out)
             },
         );
         match read {
-            Ok(Some(Told::All)) => {
+            Ok(Some(Look::Shown)) => {
                 context.tally.get_hits.add(1);
                 return Ok(());
             }
-            Ok(Some(Told::ByWriter)) => out.truncate(start),
+            Ok(Some(Look::ForWriter)) => out.truncate(start),
             Ok(None) => {
                 out.truncate(start);
                 missed(context, reader.absence(job.keyhash, request.key));
-                answer::no_value(out, request);
+                request.emit::<NoItem>(Outcome::Miss, out);
                 return Ok(());
             }
             Err(Busy) => {
@@ -53,35 +66,25 @@ pub fn get<T: Table>(
     let mut writer = owner.enter(context.flushes);
     let (keyhash, now) = (job.keyhash, context.now);
     let read = writer.read_at(place, keyhash, request.key, now, |item| {
-        answer::value(out, request, item, context)
+        look(item, job, now, out)
     });
     match read {
-        Some(Told::All) => context.tally.get_hits.add(1),
-        Some(Told::ByWriter) => {
-            out.truncate(start);
-            meta::get(&mut writer, context, job, out);
-        }
+        Some(Look::Shown) => context.tally.get_hits.add(1),
+        Some(Look::ForWriter) => mutate(&mut writer, context, job, out, meta::get),
         None => {
             missed(context, writer.absence(job.keyhash, request.key));
-            answer::no_value(out, request);
+            request.emit::<NoItem>(Outcome::Miss, out);
         }
     }
     Ok(())
 }
 
-/// Counts a read that found nothing.
+/// Appends an item to the reply, unless the read has to change it.
 #[inline(always)]
-pub fn missed(context: &Context<'_>, absence: Absence) {
-    context.tally.get_misses.add(1);
-    absent(context, absence);
-}
-
-/// Counts why something was not there.
-#[inline(always)]
-pub fn absent(context: &Context<'_>, absence: Absence) {
-    match absence {
-        Absence::Expired => context.tally.get_expired.add(1),
-        Absence::Flushed => context.tally.get_flushed.add(1),
-        Absence::Other => {}
+fn look(item: &Item<'_>, job: &Job<'_>, now: Moment, out: &mut Vec<u8>) -> Look {
+    let found = Found::read(View(*item), now);
+    match job.request.emit_read(found, out) {
+        true => Look::Shown,
+        false => Look::ForWriter,
     }
 }

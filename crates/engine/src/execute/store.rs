@@ -1,12 +1,11 @@
 //! `set`, `add`, `replace`, `append`, `prepend`, `cas`.
 
 use super::Context;
-use super::answer::Stored;
 use crate::job::Job;
 use glimmer_base::Expiry;
-use glimmer_proto::StoreMode;
+use glimmer_proto::{Outcome, StoreMode};
 use glimmer_store::heap::{History, Marks, NewItem};
-use glimmer_store::partition::Stored as Put;
+use glimmer_store::partition::Stored;
 use glimmer_store::table::TableWriter;
 
 /// A store.
@@ -23,15 +22,14 @@ pub struct Write<'a> {
     pub create: Option<Expiry>,
 }
 
-/// Stores a value if the mode's condition holds. Returns what became of it, and the length of the value that the item has now or would have
-/// got.
+/// Stores a value if the mode's condition holds.
 #[inline(always)]
 pub fn store<W: TableWriter>(
     writer: &mut W,
     context: &mut Context<'_>,
     job: &Job<'_>,
     write: &Write<'_>,
-) -> (Stored, usize) {
+) -> Outcome {
     let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
     context.tally.cmd_set.add(1);
     let item = NewItem {
@@ -41,19 +39,18 @@ pub fn store<W: TableWriter>(
         expiry: write.expiry,
         history: context.history(write.history),
     };
-    let stored = match write.mode {
+    match write.mode {
         StoreMode::Set => put(writer, job, &item, context),
-        StoreMode::Add if writer.find(keyhash, key, now).is_some() => Stored::No,
+        StoreMode::Add if writer.find(keyhash, key, now).is_some() => Outcome::NotStored,
         StoreMode::Add => put(writer, job, &item, context),
-        StoreMode::Replace if writer.find(keyhash, key, now).is_none() => Stored::No,
+        StoreMode::Replace if writer.find(keyhash, key, now).is_none() => Outcome::NotStored,
         StoreMode::Replace => put(writer, job, &item, context),
         StoreMode::Cas(unique) => compare(writer, context, job, unique, item, write.takes_stale),
-        StoreMode::Append => return join(writer, context, job, write, true, 0),
-        StoreMode::Prepend => return join(writer, context, job, write, false, 0),
-        StoreMode::AppendIf(unique) => return join(writer, context, job, write, true, unique),
-        StoreMode::PrependIf(unique) => return join(writer, context, job, write, false, unique),
-    };
-    (stored, write.value.len())
+        StoreMode::Append => join(writer, context, job, write, true, 0),
+        StoreMode::Prepend => join(writer, context, job, write, false, 0),
+        StoreMode::AppendIf(unique) => join(writer, context, job, write, true, unique),
+        StoreMode::PrependIf(unique) => join(writer, context, job, write, false, unique),
+    }
 }
 
 /// Stores an item. One that is too large takes the old one with it, so that no stale value survives
@@ -65,23 +62,26 @@ fn put<W: TableWriter>(
     job: &Job<'_>,
     item: &NewItem<'_>,
     context: &Context<'_>,
-) -> Stored {
+) -> Outcome {
     match writer.put(job.keyhash, item, context.now) {
-        Put::Yes(cas) => Stored::Yes(cas),
-        Put::TooLarge => {
+        Stored::Yes(cas) => Outcome::Stored {
+            cas,
+            value_bytes: item.value[0].len(),
+        },
+        Stored::TooLarge => {
             context.tally.store_too_large.add(1);
             writer.remove(job.keyhash, item.key, context.now);
-            Stored::TooLarge
+            Outcome::TooLarge
         }
-        Put::OutOfMemory => {
+        Stored::OutOfMemory => {
             context.tally.store_no_memory.add(1);
-            Stored::OutOfMemory
+            Outcome::OutOfMemory
         }
     }
 }
 
-/// Stores an item in place of one with this CAS unique. Where a stale one is taken, the item keeps its expiry and whoever has won the right to
-/// make it anew.
+/// Stores an item in place of one with this CAS unique. Where a stale one is taken, the item keeps its
+/// expiry, and the client that has won the right to make the value again keeps it.
 fn compare<W: TableWriter>(
     writer: &mut W,
     context: &Context<'_>,
@@ -89,18 +89,18 @@ fn compare<W: TableWriter>(
     unique: u64,
     item: NewItem<'_>,
     takes_stale: bool,
-) -> Stored {
+) -> Outcome {
     let tally = context.tally;
     let Some(old) = writer.find(job.keyhash, item.key, context.now) else {
         tally.cas_misses.add(1);
-        return Stored::NotFound;
+        return Outcome::NotFound;
     };
-    // Zero is nobody's unique, even if a client has given it to an item.
+    // Zero matches no item, even if a client has given it to one.
     let matches = unique != 0 && old.cas() == unique;
     let is_stale = takes_stale && unique != 0 && unique < old.cas();
     if !matches && !is_stale {
         tally.cas_badval.add(1);
-        return Stored::Exists;
+        return Outcome::Exists;
     }
     tally.cas_hits.add(1);
     if matches {
@@ -118,8 +118,8 @@ fn compare<W: TableWriter>(
     put(writer, job, &stale, context)
 }
 
-/// Puts a value behind (`append`) or before the one that is there, if that has the CAS unique or `unique` is zero. Flags and expiry stay; a
-/// result that is too large leaves the item as it was.
+/// Puts a value after (`append`) or before the one that is there, if that has the CAS unique or
+/// `unique` is zero. Flags and expiry stay; a result that is too large leaves the item as it was.
 fn join<W: TableWriter>(
     writer: &mut W,
     context: &mut Context<'_>,
@@ -127,12 +127,12 @@ fn join<W: TableWriter>(
     write: &Write<'_>,
     append: bool,
     unique: u64,
-) -> (Stored, usize) {
+) -> Outcome {
     let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
     let more = write.value;
     let Some(old_item) = writer.find(keyhash, key, now) else {
         let Some(expiry) = write.create else {
-            return (Stored::No, more.len());
+            return Outcome::NotStored;
         };
         let item = NewItem {
             key,
@@ -141,10 +141,10 @@ fn join<W: TableWriter>(
             expiry,
             history: context.history(write.history),
         };
-        return (put(writer, job, &item, context), more.len());
+        return put(writer, job, &item, context);
     };
     if unique != 0 && old_item.cas() != unique {
-        return (Stored::Exists, more.len());
+        return Outcome::Exists;
     }
     let unique_wanted = context.unique(write.history.cas);
     let old_bytes = old_item.value().len();
@@ -161,16 +161,19 @@ fn join<W: TableWriter>(
         },
     };
     match writer.extend(keyhash, &item, now) {
-        Some(Put::Yes(cas)) => (Stored::Yes(cas), old_bytes + more.len()),
-        Some(Put::TooLarge) => {
+        Some(Stored::Yes(cas)) => Outcome::Stored {
+            cas,
+            value_bytes: old_bytes + more.len(),
+        },
+        Some(Stored::TooLarge) => {
             context.tally.store_too_large.add(1);
-            (Stored::No, more.len())
+            Outcome::NotStored
         }
-        Some(Put::OutOfMemory) => {
+        Some(Stored::OutOfMemory) => {
             context.tally.store_no_memory.add(1);
-            (Stored::OutOfMemory, more.len())
+            Outcome::OutOfMemory
         }
         // It was evicted to make room for what it was to become.
-        None => (Stored::No, more.len()),
+        None => Outcome::NotStored,
     }
 }

@@ -7,6 +7,7 @@
 //! | `parser` | from one packet to the next: what is complete, what is malformed, what is swallowed |
 //! | `command` | what each command makes of its packet |
 //! | [`emit`] | replies |
+//! | `outcome` | outcomes in the words of the binary protocol |
 //!
 //! The protocol is memcached's `protocol_binary.xml`; what a malformed packet is answered with is memcached 1.6's behaviour. One thing
 //! differs on purpose: behind an unknown command exactly its body is skipped, where memcached skips key and extras twice.
@@ -15,6 +16,7 @@ mod command;
 pub mod emit;
 mod header;
 pub mod opcode;
+mod outcome;
 mod parser;
 
 pub use command::Command;

@@ -14,6 +14,12 @@ pub struct Flags<'a> {
 }
 
 impl<'a> Flags<'a> {
+    /// No flags.
+    pub const NONE: Flags<'static> = Flags {
+        text: &[],
+        base64_key: false,
+    };
+
     /// Each flag and the token behind it, in the order of the request.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = (u8, &'a [u8])> {

@@ -7,6 +7,7 @@
 //! | `read` | a line, for `ms` with its value, to a request |
 //! | [`base64`] | keys that hold bytes which a line cannot |
 //! | [`emit`] | the parts of a reply |
+//! | `outcome` | outcomes in the words of the meta commands |
 //!
 //! A meta command says by up to seventeen flags what it does and what its reply holds, in that order. A request does not hold all that: it
 //! borrows the flags as they stood in the line, and whoever executes it walks them, once to learn what to do and once for the reply. The
@@ -18,6 +19,7 @@
 pub mod base64;
 pub mod emit;
 pub mod flags;
+mod outcome;
 mod read;
 
 pub use flags::{Flags, Options};

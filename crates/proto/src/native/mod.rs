@@ -7,6 +7,7 @@
 //! | [`reach`] | how far back a client may yet send a mutation again |
 //! | [`request`] | one request: its opcode, its keyhash, its key and value |
 //! | [`reply`] | what became of one request, without what the client knows |
+//! | `outcome` | outcomes in the words of the native protocol |
 //! | [`fragment`] | messages that are longer than a datagram |
 //! | [`directory`] | which port to send a request to |
 //!
@@ -15,6 +16,7 @@
 pub mod directory;
 pub mod fragment;
 pub mod header;
+mod outcome;
 pub mod reach;
 pub mod reply;
 pub mod request;

@@ -16,6 +16,7 @@
 //! | [`number`] | decimal numbers as `strtol` reads them |
 //! | [`lines`] | every fixed reply line |
 //! | [`emit`] | replies that carry data |
+//! | `outcome` | outcomes in the words of the classic text protocol |
 //!
 //! What a malformed command is answered with is memcached 1.6's behaviour, found by sending each to memcached 1.6.18; the
 //! table in `tests/text_conformance/` is the record. Two things differ on purpose. A line that is too long is judged by its length
@@ -29,6 +30,7 @@ pub mod emit;
 pub mod lines;
 pub mod login;
 pub mod number;
+mod outcome;
 pub(crate) mod parser;
 mod retrieval;
 pub(crate) mod step;
@@ -36,5 +38,7 @@ mod storage;
 pub(crate) mod tokens;
 pub mod watch;
 
+pub use outcome::Reply;
+pub(crate) use outcome::no_memory;
 pub use parser::{Limits, Parser};
 pub use step::{Admin, After, Detail, Dump, Shutdown, Step};

@@ -3,49 +3,41 @@
 use super::super::Context;
 use crate::job::Job;
 use glimmer_base::Expiry;
-use glimmer_proto::meta::{Flags, Options, emit};
+use glimmer_proto::Outcome;
+use glimmer_proto::meta::Options;
 use glimmer_store::heap::{History, Item, Marks, NewItem};
 use glimmer_store::partition::Stored;
 use glimmer_store::table::TableWriter;
 
-pub fn delete<W: TableWriter>(
-    writer: &mut W,
-    context: &mut Context<'_>,
-    job: &Job<'_>,
-    flags: Flags<'_>,
-    out: &mut Vec<u8>,
-) {
-    let options = flags.options();
-    let code = code(writer, context, job, &options);
-    match code {
+pub fn delete<W: TableWriter>(writer: &mut W, context: &mut Context<'_>, job: &Job<'_>) -> Outcome {
+    let options = job.request.meta_flags().options();
+    let outcome = deleted(writer, context, job, &options);
+    match outcome {
         // What is only marked is still there.
-        "HD" if options.set.has(b'I') => {}
-        "HD" => context.tally.delete_hits.add(1),
+        Outcome::Deleted if options.set.has(b'I') => {}
+        Outcome::Deleted => context.tally.delete_hits.add(1),
         _ => context.tally.delete_misses.add(1),
     }
-    if code != "HD" || !options.set.has(b'q') {
-        emit::code(out, code);
-        emit::repeat(out, flags, job.request.key);
-    }
+    outcome
 }
 
-fn code<W: TableWriter>(
+fn deleted<W: TableWriter>(
     writer: &mut W,
     context: &mut Context<'_>,
     job: &Job<'_>,
     options: &Options,
-) -> &'static str {
+) -> Outcome {
     let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
     let Some(item) = writer.find(keyhash, key, now) else {
-        return "NF";
+        return Outcome::NotFound;
     };
     if options.compare.is_some_and(|unique| unique != item.cas()) {
-        return "EX";
+        return Outcome::Exists;
     }
     let (empties, marks_stale) = (options.set.has(b'x'), options.set.has(b'I'));
     if !empties && !marks_stale {
         writer.remove(keyhash, key, now);
-        return "HD";
+        return Outcome::Deleted;
     }
     // Writing it anew forgets reads that left no mark on the item.
     let fetched = match !empties && writer.was_read(keyhash, key, now) {
@@ -71,9 +63,9 @@ fn code<W: TableWriter>(
         false => writer.extend(keyhash, &new, now),
     };
     match stored {
-        Some(Stored::Yes(_)) => "HD",
-        Some(Stored::TooLarge | Stored::OutOfMemory) => "NS",
-        None => "NF",
+        Some(Stored::Yes(_)) => Outcome::Deleted,
+        Some(Stored::TooLarge | Stored::OutOfMemory) => Outcome::NotStored,
+        None => Outcome::NotFound,
     }
 }
 

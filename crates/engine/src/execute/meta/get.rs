@@ -1,16 +1,18 @@
 //! `mg` that changes the item, or asks what only its writer knows.
 
-use super::super::{Context, answer, read};
-use super::{changed_expiry, created_expiry, key_mark, reply, second, ttl_s};
+use super::super::view::{Made, View, second};
+use super::super::{Context, absence, say};
+use super::{changed_expiry, created_expiry, key_mark};
 use crate::job::Job;
 use glimmer_base::{Expiry, Moment};
-use glimmer_proto::Form;
-use glimmer_proto::meta::{Flags, Options, emit};
+use glimmer_proto::Outcome;
+use glimmer_proto::meta::{Flags, Options};
+use glimmer_proto::outcome::{Details, Found, Kind};
 use glimmer_store::heap::{History, Item, Marks, NewItem};
 use glimmer_store::partition::Stored;
 use glimmer_store::table::{Absence, TableWriter};
 
-/// What an `mg` makes of the item besides telling about it.
+/// What an `mg` makes of the item besides showing it.
 struct After {
     expiry_before: Expiry,
     expiry: Expiry,
@@ -28,13 +30,11 @@ struct Known {
 /// Executes an `mg` on the partition's writer.
 pub fn get<W: TableWriter>(
     writer: &mut W,
-    context: &Context<'_>,
+    context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
-) {
-    let Form::Meta(flags) = job.request.form else {
-        unreachable!("a meta command has its flags in its form")
-    };
+) -> Kind {
+    let flags = job.request.meta_flags();
     let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
     let (options, start) = (flags.options(), out.len());
     let known = Known {
@@ -44,14 +44,14 @@ pub fn get<W: TableWriter>(
             false => None,
         },
     };
-    let mut told = |item: &Item<'_>| tell(out, key, (flags, &options), item, known, now);
+    let mut shown = |item: &Item<'_>| show(out, job, (flags, &options), item, known, now);
     let after = if options.set.has(b'u') {
-        writer.find(keyhash, key, now).map(|item| told(&item))
+        writer.find(keyhash, key, now).map(|item| shown(&item))
     } else {
-        writer.read(keyhash, key, now, told)
+        writer.read(keyhash, key, now, shown)
     };
-    let found = after.is_some();
-    let absence = match found {
+    let was_there = after.is_some();
+    let absence = match was_there {
         true => Absence::Other,
         false => writer.absence(keyhash, key),
     };
@@ -63,7 +63,7 @@ pub fn get<W: TableWriter>(
         if after.expiry != after.expiry_before {
             context.tally.store_no_memory.add(1);
             out.truncate(start);
-            return answer::no_memory(out, &job.request);
+            return say(&job.request, Outcome::OutOfMemory, out);
         }
         let history = History {
             accessed_s: 0,
@@ -71,11 +71,8 @@ pub fn get<W: TableWriter>(
         };
         writer.amend(keyhash, key, after.expiry, history, now);
     }
-    let found = found
+    let found = was_there
         || options.create_exptime.is_some() && create(writer, context, job, (flags, &options), out);
-    if !found {
-        reply::no_value(out, key, flags);
-    }
     let tally = context.tally;
     if options.exptime.is_some() {
         tally.cmd_touch.add(1);
@@ -85,45 +82,48 @@ pub fn get<W: TableWriter>(
         (true, false) => tally.get_hits.add(1),
         (false, true) => {
             tally.touch_misses.add(1);
-            read::absent(context, absence);
+            absence::absent(context, absence);
         }
-        (false, false) => read::missed(context, absence),
+        (false, false) => absence::missed(context, absence),
+    }
+    match found {
+        true => Kind::Value,
+        false => say(&job.request, Outcome::Miss, out),
     }
 }
 
-/// Appends the reply to a hit, and says what it makes of the item. The flags are taken in their order: a `t` in front of `T` shows the time
-/// that was left before.
-fn tell(
+/// Appends the reply to a hit, and says what it makes of the item. The flags are taken in their
+/// order: an `R` after `T` looks at the new expiry.
+fn show(
     out: &mut Vec<u8>,
-    key: &[u8],
+    job: &Job<'_>,
     (flags, options): (Flags<'_>, &Options),
     item: &Item<'_>,
     known: Known,
     now: Moment,
 ) -> After {
     let old = item.history();
-    let (mut expiry, mut won) = (item.expiry(), false);
-    let shows_value = reply::head(out, key, flags, item.value().len(), item.cas());
-    for (flag, token) in flags.iter() {
+    let (mut expiry, mut wins) = (item.expiry(), false);
+    for (flag, _) in flags.iter() {
         match flag {
             b'T' => expiry = changed_expiry(flag, options, false, now).unwrap_or(expiry),
-            b'R' => won |= !old.marks.has(Marks::WON) && is_due_for_recache(expiry, options, now),
-            b'h' => {
-                let hit = known.was_read || old.marks.has(Marks::FETCHED);
-                emit::number(out, flag, hit.into());
-            }
-            b'l' => emit::number(out, flag, idle_s(&old, known.stored_s, now)),
-            _ => reply::shown(out, (flag, token), key, item, expiry, now),
+            b'R' => wins |= !old.marks.has(Marks::WON) && is_due_for_recache(expiry, options, now),
+            _ => {}
         }
     }
-    won |= old.marks.has(Marks::STALE) && !old.marks.has(Marks::WON);
-    reply::state(out, old.marks, won);
-    emit::line_end(out);
-    if shows_value {
-        item.value().append_to(out);
-        emit::line_end(out);
-    }
-    let history = after(&old, options, won, now);
+    wins |= old.marks.has(Marks::STALE) && !old.marks.has(Marks::WON);
+    let found = Found {
+        item: View(*item),
+        now,
+        details: Details {
+            is_new: false,
+            wins,
+            was_fetched: known.was_read || old.marks.has(Marks::FETCHED),
+            idle_s: idle_s(&old, known.stored_s, now),
+        },
+    };
+    job.request.emit(Outcome::Value(found), out);
+    let history = after(&old, options, wins, now);
     After {
         expiry_before: item.expiry(),
         expiry,
@@ -132,10 +132,11 @@ fn tell(
     }
 }
 
-/// What the item carries after an `mg`. Without `u` it has been read; when, is noted only for items of which that was ever asked.
-fn after(old: &History, options: &Options, won: bool, now: Moment) -> History {
+/// What the item carries after an `mg`. Without `u` it has been read; when, is noted only for items
+/// of which that was ever asked.
+fn after(old: &History, options: &Options, wins: bool, now: Moment) -> History {
     let mut new = *old;
-    if won {
+    if wins {
         new.marks = new.marks.with(Marks::WON);
     }
     if !options.set.has(b'u') {
@@ -147,7 +148,8 @@ fn after(old: &History, options: &Options, won: bool, now: Moment) -> History {
     new
 }
 
-/// Seconds since the last access, or, if none is noted, since the item was put where it lies, as far as that is known.
+/// Seconds since the last access, or, if none is noted, since the item was put where it lies, as far
+/// as that is known.
 pub fn idle_s(history: &History, stored_s: Option<u32>, now: Moment) -> u64 {
     let since = match history.accessed_s {
         0 => stored_s,
@@ -161,7 +163,7 @@ fn is_due_for_recache(expiry: Expiry, options: &Options, now: Moment) -> bool {
     expiry != Expiry::NEVER && expiry < Expiry::from_memcached(recache.into(), now)
 }
 
-/// Makes an empty item where there is none and tells the client that it is its to fill. Says whether it did.
+/// Makes an empty item where there is none and tells the client to fill it. Says whether it did.
 fn create<W: TableWriter>(
     writer: &mut W,
     context: &Context<'_>,
@@ -170,7 +172,7 @@ fn create<W: TableWriter>(
     out: &mut Vec<u8>,
 ) -> bool {
     let (key, now) = (job.request.key, context.now);
-    // Whoever makes it has fetched it.
+    // The client that makes the item has fetched it.
     let fetched = match options.set.has(b'u') {
         true => Marks::NONE,
         false => Marks::FETCHED,
@@ -189,23 +191,19 @@ fn create<W: TableWriter>(
     let Stored::Yes(cas) = writer.put(job.keyhash, &item, now) else {
         return false;
     };
-    let shows_value = reply::head(out, key, flags, 0, cas);
-    let mut expiry = Expiry::NEVER;
-    for (flag, token) in flags.iter() {
-        match flag {
-            b'T' | b'N' => expiry = changed_expiry(flag, options, true, now).unwrap_or(expiry),
-            b's' | b'f' | b'l' | b'h' => emit::number(out, flag, 0),
-            b't' => emit::ttl(out, ttl_s(expiry, now)),
-            b'c' => emit::number(out, flag, cas),
-            b'O' => emit::echo(out, flag, token),
-            b'k' => emit::key(out, key, flags.base64_key),
-            _ => {}
-        }
-    }
-    reply::state(out, Marks::NONE, true);
-    emit::line_end(out);
-    if shows_value {
-        emit::line_end(out);
-    }
+    let made = Made {
+        cas,
+        has_binary_key: flags.base64_key,
+    };
+    let found = Found {
+        item: made,
+        now,
+        details: Details {
+            is_new: true,
+            wins: true,
+            ..Details::default()
+        },
+    };
+    job.request.emit(Outcome::Value(found), out);
     true
 }

@@ -2,7 +2,6 @@
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | `reply` | the parts of a reply that show an item |
 //! | `get` | `mg` that changes the item, or asks what only its writer knows |
 //! | `store` | `ms`: what its flags make of a store |
 //! | `delete` | `md`: remove, empty, or mark as stale |
@@ -13,16 +12,15 @@ mod arithmetic;
 mod debug;
 mod delete;
 mod get;
-mod reply;
 mod store;
 
 pub use get::get;
-pub use reply::{no_value, read_value, stored};
 
-use super::Context;
+use super::{Context, say};
 use crate::job::Job;
 use glimmer_base::{Expiry, Moment};
 use glimmer_proto::meta::{Command, Flags, Options};
+use glimmer_proto::outcome::Kind;
 use glimmer_store::heap::Marks;
 use glimmer_store::table::TableWriter;
 
@@ -31,16 +29,17 @@ pub fn execute<W: TableWriter>(
     writer: &mut W,
     context: &mut Context<'_>,
     job: &Job<'_>,
-    (command, flags, value): (Command, Flags<'_>, &[u8]),
+    (command, value): (Command, &[u8]),
     out: &mut Vec<u8>,
-) {
-    match command {
-        Command::Get => get(writer, context, job, out),
-        Command::Store => store::store(writer, context, job, (flags, value), out),
-        Command::Delete => delete::delete(writer, context, job, flags, out),
-        Command::Arithmetic => arithmetic::arithmetic(writer, context, job, flags, out),
-        Command::Debug => debug::debug(writer, context, job, flags, out),
-    }
+) -> Kind {
+    let outcome = match command {
+        Command::Get => return get(writer, context, job, out),
+        Command::Store => store::store(writer, context, job, value),
+        Command::Delete => delete::delete(writer, context, job),
+        Command::Arithmetic => arithmetic::arithmetic(writer, context, job),
+        Command::Debug => return debug::debug(writer, context, job, out),
+    };
+    say(&job.request, outcome, out)
 }
 
 /// The mark of an item whose key came with these flags.
@@ -71,14 +70,4 @@ fn changed_expiry(flag: u8, options: &Options, is_new: bool, now: Moment) -> Opt
         _ => None,
     };
     exptime.map(|exptime| Expiry::from_memcached(exptime.into(), now))
-}
-
-/// Whole seconds that are left, counted as memcached's clock shows them: a second that has begun counts.
-fn ttl_s(expiry: Expiry, now: Moment) -> Option<u64> {
-    (expiry != Expiry::NEVER).then(|| expiry.ms().saturating_sub(now.ms).div_ceil(1000))
-}
-
-/// The second of this moment, as an item keeps it.
-fn second(now: Moment) -> u32 {
-    (now.ms / 1000) as u32
 }

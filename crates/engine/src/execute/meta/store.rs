@@ -1,12 +1,12 @@
 //! `ms`: what its flags make of a store.
 
+use super::super::Context;
 use super::super::store::{self, Write};
-use super::super::{Context, answer};
 use super::key_mark;
 use crate::job::Job;
 use glimmer_base::Expiry;
-use glimmer_proto::StoreMode;
-use glimmer_proto::meta::{Flags, Options};
+use glimmer_proto::meta::Options;
+use glimmer_proto::{Outcome, StoreMode};
 use glimmer_store::heap::History;
 use glimmer_store::table::TableWriter;
 
@@ -14,9 +14,9 @@ pub fn store<W: TableWriter>(
     writer: &mut W,
     context: &mut Context<'_>,
     job: &Job<'_>,
-    (flags, value): (Flags<'_>, &[u8]),
-    out: &mut Vec<u8>,
-) {
+    value: &[u8],
+) -> Outcome {
+    let flags = job.request.meta_flags();
     let options = flags.options();
     let expiry = |exptime: i32| Expiry::from_memcached(exptime.into(), context.now);
     let write = Write {
@@ -25,7 +25,7 @@ pub fn store<W: TableWriter>(
         expiry: expiry(options.exptime.unwrap_or(0)),
         value,
         history: History {
-            // Zero is no unique: memcached makes one of its own then.
+            // For zero memcached makes a unique of its own.
             cas: options.unique.filter(|&unique| unique != 0),
             marks: key_mark(flags),
             accessed_s: 0,
@@ -33,8 +33,7 @@ pub fn store<W: TableWriter>(
         takes_stale: options.set.has(b'I'),
         create: options.create_exptime.map(expiry),
     };
-    let (stored, value_bytes) = store::store(writer, context, job, &write);
-    answer::stored(out, &job.request, stored, value_bytes);
+    store::store(writer, context, job, &write)
 }
 
 /// The store's mode. A CAS unique to be compared makes a `cas` of `set` and `replace`, and means nothing to `add`.

@@ -1,0 +1,248 @@
+//! Outcomes in the words of the meta commands: a code, what the request's flags ask for in their
+//! order, and a value if `v` is among them.
+
+use super::{Command, Flags, base64, emit};
+use crate::outcome::{Counted, Emit, Found, ItemState, ItemView, Outcome};
+use crate::text::{self, lines, number};
+use crate::{Request, Verb};
+use glimmer_base::{Expiry, Moment};
+use std::io::Write;
+
+/// `me` shows every item in the same class, as `stats items` does.
+const CLASS: u32 = 1;
+
+impl Emit for Flags<'_> {
+    #[inline(always)]
+    fn emit<I: ItemView>(&self, request: &Request<'_>, outcome: Outcome<I>, out: &mut Vec<u8>) {
+        match (outcome, command(request)) {
+            (Outcome::Value(found), Command::Debug) => debug(out, request.key, found),
+            (Outcome::Value(found), _) => value(out, request.key, *self, found),
+            (other, command) => without_item(out, request, *self, other, command),
+        }
+    }
+
+    #[inline(always)]
+    fn emit_read<I: ItemView>(
+        &self,
+        request: &Request<'_>,
+        found: Found<I>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        if found.item.changes_with_read(found.now) {
+            return false;
+        }
+        value(out, request.key, *self, found);
+        true
+    }
+}
+
+/// The command of a request. A value that was refused was sent by `ms`.
+#[inline(always)]
+fn command(request: &Request<'_>) -> Command {
+    match request.verb {
+        Verb::Get => Command::Get,
+        Verb::Meta { command, .. } => command,
+        _ => Command::Store,
+    }
+}
+
+#[inline(never)]
+fn without_item<I: ItemView>(
+    out: &mut Vec<u8>,
+    request: &Request<'_>,
+    flags: Flags<'_>,
+    outcome: Outcome<I>,
+    command: Command,
+) {
+    let (key, is_quiet) = (request.key, flags.has(b'q'));
+    let code = match (outcome, command) {
+        (Outcome::Miss, Command::Debug) => return out.extend_from_slice(b"EN\r\n"),
+        (Outcome::Miss, _) if is_quiet => return,
+        (Outcome::Miss, _) => "EN",
+        (Outcome::Stored { .. } | Outcome::Deleted | Outcome::Counted(_), _) if is_quiet => {
+            return;
+        }
+        (Outcome::Stored { cas, value_bytes }, _) => {
+            return stored(out, (key, flags), "HD", cas, value_bytes);
+        }
+        (Outcome::Counted(counted), _) => return number(out, key, flags, &counted),
+        (Outcome::NotANumber, _) => return text::emit::line(out, lines::NON_NUMERIC),
+        (Outcome::TooLarge, _) => return text::emit::line(out, lines::TOO_LARGE),
+        (Outcome::OutOfMemory, _) => {
+            return text::emit::line(out, text::no_memory(request));
+        }
+        (Outcome::NotStored, _) => "NS",
+        (Outcome::Exists, _) => "EX",
+        (Outcome::NotFound, _) => "NF",
+        (Outcome::Value(_) | Outcome::Deleted | Outcome::Touched { .. }, _) => "HD",
+    };
+    if command == Command::Store {
+        return stored(out, (key, flags), code, 0, value_sent(request));
+    }
+    emit::code(out, code);
+    emit::repeat(out, flags, key);
+}
+
+/// Bytes of the value that came with a request.
+fn value_sent(request: &Request<'_>) -> usize {
+    match request.verb {
+        Verb::Meta { value, .. } => value.len(),
+        _ => 0,
+    }
+}
+
+/// Appends the whole reply to an `mg` that found an item. The flags count in their order: a `t`
+/// before `T` shows the time that was left before. Apart, so that reads in other protocols do not
+/// carry what it needs.
+#[inline(never)]
+fn value<I: ItemView>(out: &mut Vec<u8>, key: &[u8], flags: Flags<'_>, found: Found<I>) {
+    let Found { item, now, details } = found;
+    let (value_bytes, mut expiry) = (item.value_bytes(), item.expiry());
+    let shows_value = head(out, key, flags, value_bytes, item.cas());
+    for (flag, token) in flags.iter() {
+        match flag {
+            b's' => emit::number(out, flag, value_bytes as u64),
+            b't' => emit::ttl(out, ttl_s(expiry, now)),
+            b'c' => emit::number(out, flag, item.cas()),
+            b'f' => emit::number(out, flag, item.flags().into()),
+            b'O' => emit::echo(out, flag, token),
+            b'k' => emit::key(out, key, item.state().has_binary_key),
+            b'h' => emit::number(out, flag, details.was_fetched.into()),
+            b'l' => emit::number(out, flag, details.idle_s),
+            _ => expiry = expiry_after(expiry, (flag, token), details.is_new, now),
+        }
+    }
+    state(out, item.state(), details.wins);
+    emit::line_end(out);
+    if shows_value {
+        item.append_value(out);
+        emit::line_end(out);
+    }
+}
+
+/// Appends the beginning of a reply that shows an item; says whether a value belongs after the
+/// line. A client that names the item's CAS unique (`C`) has the value.
+#[inline(always)]
+fn head(out: &mut Vec<u8>, key: &[u8], flags: Flags<'_>, value_bytes: usize, cas: u64) -> bool {
+    let (mut shows_value, mut is_known) = (false, false);
+    for (flag, token) in flags.iter() {
+        match flag {
+            b'v' => shows_value = true,
+            b'C' => is_known = number::digits_64(token) == Some(cas),
+            _ => {}
+        }
+    }
+    shows_value &= !is_known;
+    if shows_value {
+        emit::value_head(out, flags, key.len(), value_bytes);
+    } else {
+        emit::code(out, "HD");
+    }
+    shows_value
+}
+
+/// Appends what the client has to know about the item without asking: `Z` that another client makes
+/// the value again, `X` that it is out of date, `W` that this client is to make it again.
+#[inline(always)]
+fn state(out: &mut Vec<u8>, state: ItemState, wins: bool) {
+    if state.is_won {
+        out.extend_from_slice(b" Z");
+    }
+    if state.is_stale {
+        out.extend_from_slice(b" X");
+    }
+    if wins {
+        out.extend_from_slice(b" W");
+    }
+}
+
+/// Appends the reply to an `ms`. `c` is zero where nothing was stored, as in memcached.
+fn stored(
+    out: &mut Vec<u8>,
+    (key, flags): (&[u8], Flags<'_>),
+    code: &'static str,
+    cas: u64,
+    value_bytes: usize,
+) {
+    emit::code(out, code);
+    for (flag, token) in flags.iter() {
+        match flag {
+            b'O' => emit::echo(out, flag, token),
+            b'k' => emit::key(out, key, flags.base64_key),
+            b'c' => emit::number(out, flag, cas),
+            b's' => emit::number(out, flag, value_bytes as u64),
+            _ => {}
+        }
+    }
+    emit::line_end(out);
+}
+
+/// Appends the reply to an `ma` that counted; for the flags see [`value`].
+fn number(out: &mut Vec<u8>, key: &[u8], flags: Flags<'_>, counted: &Counted) {
+    let mut digits = itoa::Buffer::new();
+    let digits = digits.format(counted.number).as_bytes();
+    let shows_value = flags.has(b'v');
+    if shows_value {
+        emit::value_head(out, flags, key.len(), digits.len());
+    } else {
+        emit::code(out, "HD");
+    }
+    let Counted { cas, now, .. } = *counted;
+    let mut expiry = counted.expiry;
+    for (flag, token) in flags.iter() {
+        match flag {
+            b't' => emit::ttl(out, ttl_s(expiry, now)),
+            b'c' => emit::number(out, flag, cas),
+            b'O' => emit::echo(out, flag, token),
+            b'k' => emit::key(out, key, flags.base64_key),
+            _ => expiry = expiry_after(expiry, (flag, token), counted.is_new, now),
+        }
+    }
+    emit::line_end(out);
+    if shows_value {
+        out.extend_from_slice(digits);
+        emit::line_end(out);
+    }
+}
+
+/// Appends the reply to an `me` that found an item.
+#[cold]
+fn debug<I: ItemView>(out: &mut Vec<u8>, key: &[u8], found: Found<I>) {
+    let Found { item, now, details } = found;
+    out.extend_from_slice(b"ME ");
+    if item.state().has_binary_key {
+        base64::encode(key, out);
+    } else {
+        out.extend_from_slice(key);
+    }
+    let ttl = ttl_s(item.expiry(), now).map_or(-1, |seconds| seconds as i64);
+    write!(
+        out,
+        " exp={ttl} la={} cas={} fetch={} cls={CLASS} size={}\r\n",
+        details.idle_s,
+        item.cas(),
+        if details.was_fetched { "yes" } else { "no" },
+        item.heap_bytes(),
+    )
+    .expect("a vector takes every byte");
+}
+
+/// The expiry of an item once this flag has been carried out: `T` gives it one, and `N` does if the
+/// request has made the item.
+#[inline(always)]
+fn expiry_after(expiry: Expiry, (flag, token): (u8, &[u8]), is_new: bool, now: Moment) -> Expiry {
+    if flag != b'T' && !(flag == b'N' && is_new) {
+        return expiry;
+    }
+    let exptime = number::signed_digits_32(token);
+    exptime.map_or(expiry, |exptime| {
+        Expiry::from_memcached(exptime.into(), now)
+    })
+}
+
+/// Whole seconds that are left, counted as memcached's clock shows them: a second that has begun
+/// counts.
+#[inline(always)]
+fn ttl_s(expiry: Expiry, now: Moment) -> Option<u64> {
+    (expiry != Expiry::NEVER).then(|| expiry.ms().saturating_sub(now.ms).div_ceil(1000))
+}

@@ -1,0 +1,59 @@
+//! Outcomes in the words of the classic text protocol.
+
+use super::{emit, lines};
+use crate::meta::Command;
+use crate::outcome::{Emit, ItemView, Outcome};
+use crate::{Request, Verb};
+
+/// What a request of the classic text protocol says about its reply; see [`crate::Form::Text`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// Show the CAS unique.
+    pub cas: bool,
+    /// This is the last key of its command.
+    pub last: bool,
+    /// The client wants no answer.
+    pub quiet: bool,
+}
+
+impl Emit for Reply {
+    #[inline(always)]
+    fn emit<I: ItemView>(&self, request: &Request<'_>, outcome: Outcome<I>, out: &mut Vec<u8>) {
+        let line = match outcome {
+            Outcome::Value(found) => {
+                let item = found.item;
+                let cas = self.cas.then(|| item.cas());
+                emit::value_head(out, request.key, item.flags(), item.value_bytes(), cas);
+                item.append_value(out);
+                return emit::value_tail(out, self.last);
+            }
+            Outcome::Miss if self.last => lines::END,
+            Outcome::Miss => return,
+            _ if self.quiet => return,
+            Outcome::Counted(counted) => return emit::number(out, counted.number),
+            Outcome::Stored { .. } => lines::STORED,
+            Outcome::NotStored => lines::NOT_STORED,
+            Outcome::Exists => lines::EXISTS,
+            Outcome::NotFound => lines::NOT_FOUND,
+            Outcome::Deleted => lines::DELETED,
+            Outcome::Touched { .. } => lines::TOUCHED,
+            Outcome::NotANumber => lines::NON_NUMERIC,
+            Outcome::TooLarge => lines::TOO_LARGE,
+            Outcome::OutOfMemory => no_memory(request),
+        };
+        emit::line(out, line);
+    }
+}
+
+/// Memcached has a line of its own for a value that there is no memory for.
+pub(crate) fn no_memory(request: &Request<'_>) -> &'static str {
+    match request.verb {
+        Verb::Store { .. }
+        | Verb::Refused { .. }
+        | Verb::Meta {
+            command: Command::Store,
+            ..
+        } => lines::NO_MEMORY_STORING,
+        _ => lines::NO_MEMORY,
+    }
+}
