@@ -1,9 +1,10 @@
 //! The project's own chores: `cargo xtask test`, `cargo xtask loom`, `cargo xtask miri`,
-//! `cargo xtask fuzz`, `cargo xtask floors`, `cargo xtask memcached-tests`,
+//! `cargo xtask cross`, `cargo xtask fuzz`, `cargo xtask floors`, `cargo xtask memcached-tests`,
 //! `cargo xtask ci`.
 
 mod circles;
 mod clients;
+mod cross;
 mod floors;
 mod fuzz;
 mod loom;
@@ -14,6 +15,7 @@ mod server_crates;
 mod soak;
 mod stages;
 mod suites;
+mod tools;
 
 use clap::{Parser, Subcommand};
 
@@ -61,6 +63,11 @@ enum Chore {
         #[command(flatten)]
         seeds: miri::Seeds,
     },
+    /// Compile the server for aarch64 and run the store's tests under qemu's user emulation
+    ///
+    /// As root on Debian, installs the compiler, the C library and the emulator that this takes.
+    /// It is no part of the test suite.
+    Cross,
     /// Check that every crate depends on lower floors only, that no files import one another in
     /// circles, and that the server is built from few crates
     Floors,
@@ -136,6 +143,7 @@ fn run() -> anyhow::Result<()> {
         Chore::Fuzz { seconds, targets } => fuzz::check(seconds, &targets),
         Chore::Suites { names } => suites::check(&names),
         Chore::Miri { seeds } => miri::check(&seeds),
+        Chore::Cross => cross::check(),
         Chore::Floors => floors::check(),
         Chore::Soak {
             rounds,

@@ -1,9 +1,10 @@
 //! Real memcached clients against the running server: sets up what they need, then runs `tests/clients` under pytest.
 
 mod libraries;
-mod tools;
+mod needs;
 
 use crate::process::{self, program, run};
+use crate::tools;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -30,7 +31,8 @@ impl Ready {
 
 /// Installs what the tests need and builds the server.
 pub fn prepare() -> anyhow::Result<Ready> {
-    tools::install();
+    // What is missing is left out by the tests that need it.
+    tools::install(needs::TOOLS);
     let python = libraries::python()?;
     libraries::build()?;
     libraries::wheel(&python)?;

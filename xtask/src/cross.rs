@@ -1,0 +1,91 @@
+//! The code for another architecture: the server compiles, and the store's tests run in an emulator.
+//!
+//! The emulator runs on the machine's own processor, so the memory is as ordered as this one's. What
+//! a processor of the other architecture may reorder is for the model checker to find.
+
+use crate::process::{cargo, program, run};
+use crate::tools::{self, Tool};
+use anyhow::{Context, bail};
+use std::process::Command;
+
+const TARGET: &str = "aarch64-unknown-linux-gnu";
+const LINKER: &str = "aarch64-linux-gnu-gcc";
+/// The emulator, and where it finds the C library.
+const RUNNER: &str = "qemu-aarch64 -L /usr/aarch64-linux-gnu";
+
+/// The store's tests, but for those of how much memory it takes from the kernel, and on which pages.
+const TESTS: &[&str] = &[
+    "--lib",
+    "--test",
+    "history",
+    "--test",
+    "small_log",
+    "--test",
+    "store_mode",
+    "--test",
+    "tables",
+    "--test",
+    "transient_heap",
+];
+
+/// Tests that are left out. The first reserves 4 TiB of addresses; the emulator keeps notes of each
+/// page of them, which takes all memory of the machine. The others count work, of which there is as
+/// much on every architecture, and take minutes.
+const SKIPPED: &[&str] = &[
+    "a_refused_mapping_takes_nobody_elses_memory_along",
+    "work::",
+];
+
+const TOOLS: &[Tool] = &[
+    Tool {
+        probe: &[LINKER],
+        packages: &["gcc-aarch64-linux-gnu"],
+        without: "linking for aarch64",
+    },
+    Tool {
+        probe: &["test", "-e", "/usr/aarch64-linux-gnu/lib/crt1.o"],
+        packages: &["libc6-dev-arm64-cross"],
+        without: "linking for aarch64",
+    },
+    Tool {
+        probe: &["qemu-aarch64"],
+        packages: &["qemu-user"],
+        without: "running what was built for aarch64",
+    },
+];
+
+/// Checks the server and runs the store's tests. An error where that is not possible.
+pub fn check() -> anyhow::Result<()> {
+    let has_tools = tools::install(TOOLS);
+    if !has_standard_library()? {
+        let mut add = program("rustup", &["target", "add", TARGET]);
+        run(&mut add).context("the standard library for aarch64 is missing")?;
+    }
+    if !has_tools {
+        bail!("tools for aarch64 are missing");
+    }
+    run(&mut build(&["check", "-p", "glimmer-server"]))?;
+    let mut tests = build(&["test", "-p", "glimmer-store", "--no-fail-fast"]);
+    tests.args(TESTS).arg("--");
+    for name in SKIPPED {
+        tests.args(["--skip", name]);
+    }
+    run(&mut tests)
+}
+
+/// Whether the compiler has the standard library of the other architecture, however it was installed.
+fn has_standard_library() -> anyhow::Result<bool> {
+    let mut rustc = program("rustc", &["--print", "target-libdir", "--target", TARGET]);
+    let output = rustc.output().context("cannot start rustc")?;
+    let folder = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    Ok(output.status.success() && std::path::Path::new(&folder).is_dir())
+}
+
+fn build(arguments: &[&str]) -> Command {
+    let mut command = cargo(arguments);
+    command
+        .args(["--target", TARGET])
+        .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", LINKER)
+        .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", RUNNER);
+    command
+}
