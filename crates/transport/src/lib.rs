@@ -11,6 +11,7 @@
 pub mod address;
 mod affinity;
 mod bell;
+mod chance;
 mod endpoint;
 pub mod packet;
 mod poller;

@@ -55,29 +55,30 @@ fn what_is_sent_arrives_as_it_was_sent() {
         let mut random = SmallRng::seed_from_u64(seed);
         for round in 0..100 {
             let mut expected = Vec::new();
-            let messages: Vec<(Vec<u8>, Vec<u8>, usize)> = (0..random.random_range(1..40))
+            let messages: Vec<(Option<[u8; 8]>, Vec<u8>, usize)> = (0..random.random_range(1..40))
                 .map(|_| match random.random_bool(0.5) {
                     true => {
                         let bytes = random.random_range(0..1500);
-                        let header = pattern(&mut random, if bytes % 2 == 0 { 8 } else { 0 });
+                        let header = random.random_bool(0.5).then(|| random.random());
                         let payload = pattern(&mut random, bytes);
-                        expected.push((from, [&header[..], &payload].concat()));
-                        (header, payload, usize::MAX)
+                        let whole = header.iter().flatten().chain(&payload).copied();
+                        expected.push((from, whole.collect()));
+                        (header, payload, bytes)
                     }
                     false => {
                         let size = random.random_range(1..300);
                         let bytes = random.random_range(1..8 * size);
                         let payload = pattern(&mut random, bytes);
                         expected.extend(payload.chunks(size).map(|one| (from, one.to_vec())));
-                        (Vec::new(), payload, size)
+                        (None, payload, size)
                     }
                 })
                 .collect();
             let mut out = TxBatch::new(&mut *one);
             for (header, payload, size) in &messages {
-                out.push(match *size {
-                    usize::MAX => Message::alone(to, header, payload),
-                    size => Message::segments(to, payload, size),
+                out.push(match header {
+                    Some(header) => Message::framed(to, *header, payload),
+                    None => Message::segments(to, payload, *size),
                 });
             }
             let transmitted = out.finish();
@@ -100,7 +101,7 @@ fn replies_are_written_over_requests() {
         let payload: Vec<u8> = (0..36).collect();
         one.send(&[
             Message::segments(to, &payload, 10),
-            Message::alone(to, b"head", b"er"),
+            Message::alone(to, b"header"),
         ]);
         let mut left = 5;
         while left > 0 {
@@ -153,7 +154,7 @@ fn one_call_brings_a_batch_at_most_and_the_next_the_rest() {
         let payload = [9; 100];
         let mut out = TxBatch::new(&mut *one);
         for &length in &lengths {
-            out.push(Message::alone(to, &[], &payload[..length]));
+            out.push(Message::alone(to, &payload[..length]));
         }
         assert_eq!(out.finish().datagrams, lengths.len() as u64);
         let mut batch = RxBatch::default();
@@ -171,9 +172,9 @@ fn the_longest_and_the_shortest_datagram_fit() {
         let (from, to) = (one.address().unwrap(), other.address().unwrap());
         let longest = vec![7; SEGMENTED_BYTES_MAX];
         one.send(&[
-            Message::alone(to, &[], &longest),
-            Message::alone(to, &[], &[]),
-            Message::alone(to, &[], b"x"),
+            Message::alone(to, &longest),
+            Message::alone(to, &[]),
+            Message::alone(to, b"x"),
         ]);
         let received = receive(&mut *other, &mut RxBatch::default(), 3);
         let expected = [longest, Vec::new(), b"x".to_vec()].map(|bytes| (from, bytes));
@@ -189,7 +190,7 @@ fn one_batch_serves_several_devices() {
         for round in 0..100u8 {
             for (number, Pair { one, other }) in pairs.iter_mut().enumerate() {
                 let payload = [round, number as u8];
-                one.send(&[Message::alone(other.address().unwrap(), &[], &payload)]);
+                one.send(&[Message::alone(other.address().unwrap(), &payload)]);
                 let received = receive(&mut **other, &mut batch, 1);
                 assert_eq!(received[0].1, payload, "{name}");
                 // Sometimes the buffers go back before the next device uses the batch.
@@ -210,9 +211,7 @@ fn another_thread_sends_from_the_same_address() {
         let sender = std::thread::spawn(move || {
             let mut batch = RxBatch::with_slots(64);
             batch.push(to, b"sent back", 9);
-            handle
-                .send(&[Message::alone(to, b"by a ", b"handle")])
-                .datagrams
+            handle.send(&[Message::alone(to, b"by a handle")]).datagrams
                 + handle.send_back(&mut batch).datagrams
         });
         assert_eq!(sender.join().unwrap(), 2, "{name}");
@@ -240,7 +239,7 @@ fn a_device_wakes_its_worker_or_says_that_it_does_not() {
         };
         assert!(!is_woken(Duration::ZERO), "{name}");
         let to = other.address().unwrap();
-        one.send(&[Message::alone(to, &[], b"wake up"); 2]);
+        one.send(&[Message::alone(to, b"wake up"); 2]);
         assert_eq!(
             is_woken(PATIENCE / if watches { 1 } else { 1000 }),
             watches,
@@ -261,9 +260,9 @@ fn a_peer_that_is_gone_costs_others_nothing() {
         };
         let to = other.address().unwrap();
         for _ in 0..3 {
-            one.send(&[Message::alone(gone, &[], b"nobody")]);
+            one.send(&[Message::alone(gone, b"nobody")]);
         }
-        let messages = [gone, to, gone, to].map(|to| Message::alone(to, &[], b"somebody"));
+        let messages = [gone, to, gone, to].map(|to| Message::alone(to, b"somebody"));
         let mut arrived = 0;
         while arrived < 2 {
             // An error that an earlier datagram met may cost one.

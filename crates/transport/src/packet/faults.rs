@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use glimmer_base::sync::{AtomicU64, Ordering};
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
+
+use crate::chance::Chance;
 
 use super::{Message, PacketDevice, PacketSender, RxBatch, Transmitted, TxBatch, Wakeup};
 
@@ -78,7 +78,7 @@ struct Handle {
 /// One direction.
 struct Network {
     faults: Faults,
-    random: SmallRng,
+    random: Chance,
     under_way: BinaryHeap<Reverse<Packet>>,
     /// Packets so far.
     count: u64,
@@ -97,7 +97,7 @@ impl Network {
     fn new(faults: Faults, seed: u64) -> Network {
         Network {
             faults,
-            random: SmallRng::seed_from_u64(seed),
+            random: Chance::new(seed),
             under_way: BinaryHeap::new(),
             count: 0,
         }
@@ -105,22 +105,20 @@ impl Network {
 
     /// Takes a datagram in.
     fn put(&mut self, peer: SocketAddr, datagram: &[u8], now_us: u64) {
-        if self.random.random_bool(self.faults.loss) {
+        if self.random.happens(self.faults.loss) {
             return;
         }
-        let copies = 1 + usize::from(self.random.random_bool(self.faults.duplication));
+        let copies = 1 + usize::from(self.random.happens(self.faults.duplication));
         for _ in 0..copies {
             let delays_us = self.faults.delay_us_min..=self.faults.delay_us_max;
-            let mut delay_us = match delays_us.is_empty() {
-                true => self.faults.delay_us_min,
-                false => self.random.random_range(delays_us),
-            };
-            if self.random.random_bool(self.faults.reordering) {
-                delay_us += self.random.random_range(0..=self.faults.reordering_us_max);
+            let mut delay_us = self.random.within(delays_us);
+            if self.random.happens(self.faults.reordering) {
+                delay_us += self.random.within(0..=self.faults.reordering_us_max);
             }
             let mut bytes = datagram.to_vec();
-            if !bytes.is_empty() && self.random.random_bool(self.faults.truncation) {
-                bytes.truncate(self.random.random_range(0..bytes.len()));
+            if !bytes.is_empty() && self.random.happens(self.faults.truncation) {
+                let longest = bytes.len() as u64 - 1;
+                bytes.truncate(self.random.within(0..=longest) as usize);
             }
             self.under_way.push(Reverse(Packet {
                 due_us: now_us.saturating_add(delay_us),
@@ -154,7 +152,7 @@ impl Network {
         for message in messages {
             transmitted.count(message);
             for segment in message.apart() {
-                let datagram = [segment.header, segment.payload].concat();
+                let datagram = [segment.header(), segment.payload].concat();
                 self.put(message.to, &datagram, now_us);
             }
         }
@@ -167,7 +165,7 @@ impl Network {
         let arrived: Vec<Packet> = std::iter::from_fn(|| self.next(now_us)).collect();
         let mut out = TxBatch::new(sender);
         for packet in &arrived {
-            out.push(Message::alone(packet.peer, &[], &packet.bytes));
+            out.push(Message::alone(packet.peer, &packet.bytes));
         }
         // What the device does not take is lost, as by any other fault.
         out.finish();

@@ -49,8 +49,7 @@ impl Rig {
         let mut all = Vec::new();
         for number in 0..DATAGRAMS {
             let datagram = number.to_be_bytes().repeat(5);
-            self.client
-                .send(&[Message::alone(address(1), &[], &datagram)]);
+            self.client.send(&[Message::alone(address(1), &datagram)]);
             self.time.set(number.into());
             all.extend(
                 self.arrived()
@@ -197,7 +196,7 @@ fn what_is_sent_meets_faults_of_its_own() {
         );
     }
     let mut handle = rig.server.handle();
-    handle.send(&[Message::alone(address(2), b"of another ", b"thread")]);
+    handle.send(&[Message::alone(address(2), b"of another thread")]);
     let received = |rig: &mut Rig| {
         let mut count = 0;
         while rig.client.receive(&mut rig.batch) > 0 {

@@ -33,8 +33,6 @@
 //! | receive | one `recvmmsg`; no copy but the kernel's; 16 or 28 bytes of address read per segment batch |
 //! | send | one `sendmmsg` per 32 messages; no copy but the kernel's; one address written per segment batch |
 //! | either | one dynamic call; no allocation |
-//!
-//! [`PACKET_BATCH_MAX`]: glimmer_base::limits::PACKET_BATCH_MAX
 
 use std::io;
 use std::net::SocketAddr;
@@ -44,6 +42,8 @@ mod faults;
 mod rx;
 mod switch;
 mod tx;
+
+pub use glimmer_base::limits::PACKET_BATCH_MAX;
 
 pub use faults::{FaultInjector, Faults, Microseconds};
 pub use rx::RxBatch;
@@ -57,6 +57,16 @@ pub enum Wakeup<'a> {
     Descriptor(BorrowedFd<'a>),
     /// Nothing wakes it: it has to look.
     Poll,
+}
+
+impl<'a> Wakeup<'a> {
+    /// The descriptor to watch, if there is one.
+    pub fn descriptor(self) -> Option<BorrowedFd<'a>> {
+        match self {
+            Wakeup::Descriptor(descriptor) => Some(descriptor),
+            Wakeup::Poll => None,
+        }
+    }
 }
 
 /// What became of messages that were to be sent.
@@ -92,7 +102,7 @@ impl Transmitted {
 
 /// What datagrams can be sent by: a device, or a [handle](PacketDevice::handle) to one.
 pub trait PacketSender: Send {
-    /// Sends up to [`PACKET_BATCH_MAX`](glimmer_base::limits::PACKET_BATCH_MAX) messages. What cannot be sent now is lost, as datagrams may
+    /// Sends up to [`PACKET_BATCH_MAX`] messages. What cannot be sent now is lost, as datagrams may
     /// be.
     ///
     /// # Panics
@@ -118,8 +128,7 @@ pub trait PacketSender: Send {
 /// Where datagrams come in and go out.
 pub trait PacketDevice: PacketSender {
     /// Replaces what is in the batch by what waits, as much as one call brings, and returns how many
-    /// segment batches that are. Fewer than
-    /// [`PACKET_BATCH_MAX`](glimmer_base::limits::PACKET_BATCH_MAX) say that nothing more waited.
+    /// segment batches that are. Fewer than [`PACKET_BATCH_MAX`] say that nothing more waited.
     fn receive(&mut self, batch: &mut RxBatch) -> usize;
 
     /// How to wait for what is to be received. A descriptor is readable for as long as something

@@ -125,7 +125,7 @@ impl Queue {
 impl Sender {
     fn transmit(&self, message: &Message<'_>, ports: &mut Ports) {
         let mut bytes = self.buffers.get();
-        bytes.extend_from_slice(message.header);
+        bytes.extend_from_slice(message.header());
         bytes.extend_from_slice(message.payload);
         let packet = Packet {
             from: self.address,

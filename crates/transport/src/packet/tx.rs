@@ -17,8 +17,9 @@ pub const SEGMENTS_MAX: usize = 64;
 pub struct Message<'a> {
     /// Where they go.
     pub to: SocketAddr,
-    /// The first bytes of a datagram that is alone; nothing before the datagrams of a segment batch.
-    pub header: &'a [u8],
+    /// The first bytes of a datagram that is alone, where a protocol frames it; none before the
+    /// datagrams of a segment batch. It is short, so it is a value and need not be borrowed.
+    pub header: Option<[u8; 8]>,
     /// The rest of it; or all datagrams, one directly after the other.
     pub payload: &'a [u8],
     /// Bytes of each datagram; the last may be shorter. At least as long as all bytes together
@@ -29,10 +30,16 @@ pub struct Message<'a> {
 impl<'a> Message<'a> {
     /// One datagram.
     #[inline]
-    pub fn alone(to: SocketAddr, header: &'a [u8], payload: &'a [u8]) -> Message<'a> {
+    pub fn alone(to: SocketAddr, payload: &'a [u8]) -> Message<'a> {
+        Message::segments(to, payload, payload.len())
+    }
+
+    /// One datagram that begins with a header.
+    #[inline]
+    pub fn framed(to: SocketAddr, header: [u8; 8], payload: &'a [u8]) -> Message<'a> {
         Message {
             to,
-            header,
+            header: Some(header),
             payload,
             segment_bytes: header.len() + payload.len(),
         }
@@ -43,16 +50,22 @@ impl<'a> Message<'a> {
     pub fn segments(to: SocketAddr, payload: &'a [u8], segment_bytes: usize) -> Message<'a> {
         Message {
             to,
-            header: &[],
+            header: None,
             payload,
             segment_bytes,
         }
     }
 
+    /// What comes before the payload.
+    #[inline]
+    pub fn header(&self) -> &[u8] {
+        self.header.as_ref().map_or(&[], |header| header)
+    }
+
     /// Bytes of all its datagrams.
     #[inline]
     pub fn bytes(&self) -> usize {
-        self.header.len() + self.payload.len()
+        self.header().len() + self.payload.len()
     }
 
     /// Whether it has more than one datagram.
@@ -83,7 +96,7 @@ impl<'a> Message<'a> {
             Some(_) => [].chunks(1),
             None => payload.chunks(segment_bytes),
         };
-        let segment = move |bytes| Message::alone(to, &[], bytes);
+        let segment = move |bytes| Message::alone(to, bytes);
         whole.into_iter().chain(segments.map(segment))
     }
 }

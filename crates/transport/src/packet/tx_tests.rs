@@ -15,7 +15,7 @@ impl PacketSender for Notes {
         let mut transmitted = Transmitted::default();
         for message in messages {
             if message.is_segmented() {
-                assert!(message.header.is_empty() && message.bytes() <= SEGMENTED_BYTES_MAX);
+                assert!(message.header.is_none() && message.bytes() <= SEGMENTED_BYTES_MAX);
                 assert!(message.datagrams() <= SEGMENTS_MAX);
             }
             if self.calls > self.calls_max {
@@ -25,7 +25,7 @@ impl PacketSender for Notes {
             }
             transmitted.count(message);
             let apart = message.apart();
-            let bytes = |one: Message<'_>| (one.to, [one.header, one.payload].concat());
+            let bytes = |one: Message<'_>| (one.to, [one.header(), one.payload].concat());
             self.datagrams.extend(apart.map(bytes));
         }
         transmitted
@@ -67,7 +67,7 @@ proptest! {
         for &(port, alone, length, size) in &messages {
             let payload = &bytes[..length];
             if alone {
-                batch.push(Message::alone(to(port), b"8 bytes:", payload));
+                batch.push(Message::framed(to(port), *b"8 bytes:", payload));
                 expected.push((to(port), [b"8 bytes:", payload].concat()));
             } else {
                 batch.push(Message::segments(to(port), payload, size));

@@ -6,11 +6,10 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use glimmer_base::limits::STREAM_BUFFER_BYTES;
-use rand::rngs::SmallRng;
-use rand::{Rng, SeedableRng};
 
 use super::{ByteStream, Ready, Received, Sent, StreamListener};
 use crate::Endpoint;
+use crate::chance::Chance;
 use crate::packet::Wakeup;
 
 /// What happens on a stream. Probabilities are between 0 and 1; the default is that nothing happens.
@@ -50,7 +49,7 @@ struct Connection {
     pipes: [Pipe; 2],
     names: [SocketAddr; 2],
     faults: StreamFaults,
-    random: SmallRng,
+    random: Chance,
     is_reset: bool,
 }
 
@@ -79,7 +78,7 @@ impl LocalStream {
             pipes: Default::default(),
             names,
             faults,
-            random: SmallRng::seed_from_u64(seed),
+            random: Chance::new(seed),
             is_reset: false,
         }));
         [0, 1].map(|end| LocalStream {
@@ -98,7 +97,7 @@ impl LocalStream {
 impl Connection {
     /// Whether the connection fails, perhaps from now on.
     fn fails(&mut self) -> bool {
-        if !self.is_reset && self.random.random_bool(self.faults.reset) {
+        if !self.is_reset && self.random.happens(self.faults.reset) {
             self.reset();
         }
         self.is_reset
@@ -132,8 +131,8 @@ impl ByteStream for LocalStream {
             return Received::Ended;
         }
         let mut count = pipe.bytes.len().min(room);
-        if random.random_bool(faults.short_read) {
-            count = random.random_range(0..=count);
+        if random.happens(faults.short_read) {
+            count = random.within(0..=count as u64) as usize;
         }
         into.extend(pipe.bytes.drain(..count));
         match count == room {
@@ -159,8 +158,8 @@ impl ByteStream for LocalStream {
         } = &mut *connection;
         let pipe = &mut pipes[self.end];
         let mut count = bytes.len().min(faults.buffer_bytes - pipe.bytes.len());
-        if random.random_bool(faults.short_write) {
-            count = random.random_range(0..=count);
+        if random.happens(faults.short_write) {
+            count = random.within(0..=count as u64) as usize;
         }
         pipe.bytes.extend(&bytes[..count]);
         match count == bytes.len() {

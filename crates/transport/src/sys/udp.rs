@@ -119,7 +119,7 @@ fn send_groups(
     let mut parts = headers::room::<[libc::iovec; 2]>();
     for (message, parts) in messages.iter().zip(&mut parts) {
         parts.write([
-            headers::part_to_send(message.header),
+            headers::part_to_send(message.header()),
             headers::part_to_send(message.payload),
         ]);
     }
@@ -143,7 +143,7 @@ fn send_groups(
         };
         // A segment batch has nothing in its first part.
         let its = its.as_flattened_mut();
-        let is_one_part = length == 1 && first.header.is_empty();
+        let is_one_part = length == 1 && first.header.is_none();
         let its = if is_one_part { &mut its[1..] } else { its };
         let header = headers[count].write(headers::header(name, its));
         if length > 1 || first.is_segmented() {

@@ -70,7 +70,7 @@ mod tests {
         to: &[SocketAddr],
         outcome: impl Fn(&Message<'_>) -> Result<(), Errno>,
     ) -> (Transmitted, usize) {
-        let message = |&to| Message::alone(to, b"header: ", b"x");
+        let message = |&to| Message::framed(to, *b"header: ", b"x");
         let messages: Vec<Message<'_>> = to.iter().map(message).collect();
         let mut calls = 0;
         let transmitted = send_all(&messages, |some| {

@@ -34,33 +34,43 @@ fn receive(device: &mut UdpDevice, batch: &mut RxBatch, count: usize) -> Vec<(us
 /// after shorter ones, and none.
 const LENGTHS: [usize; 13] = [5, 5, 5, 3, 5, 5, 0, 0, 9, 9, 9, 1400, 1400];
 
-fn is_sent_as_it_is(mut device: UdpDevice, header: &[u8]) {
+fn is_sent_as_it_is(
+    mut device: UdpDevice,
+    message: for<'a> fn(SocketAddr, &'a [u8]) -> Message<'a>,
+) {
     let one = UdpSocket::bind(ANY).unwrap();
     let other = UdpSocket::bind(ANY).unwrap();
     let to = [&one, &other].map(|socket| socket.local_addr().unwrap());
     let payloads = LENGTHS.map(|bytes| vec![bytes as u8; bytes]);
     let numbered = || payloads.iter().enumerate();
     // Two for the one, two for the other, so that segment batches end with their peers as well.
-    let alternating =
-        numbered().map(|(at, payload)| Message::alone(to[at / 2 % 2], header, payload));
-    let to_one_alone = numbered().map(|(_, payload)| Message::alone(to[0], header, payload));
+    let alternating = numbered().map(|(at, payload)| message(to[at / 2 % 2], payload));
+    let to_one_alone = numbered().map(|(_, payload)| message(to[0], payload));
     for messages in [alternating.collect::<Vec<_>>(), to_one_alone.collect()] {
         assert_eq!(device.send(&messages).datagrams, messages.len() as u64);
         let mut buffer = [0; 2000];
         for sent in &messages {
             let socket = if sent.to == to[0] { &one } else { &other };
             let bytes = socket.recv(&mut buffer).unwrap();
-            assert_eq!(buffer[..bytes], [sent.header, sent.payload].concat());
+            assert_eq!(buffer[..bytes], [sent.header(), sent.payload].concat());
         }
     }
 }
 
+fn alone(to: SocketAddr, payload: &[u8]) -> Message<'_> {
+    Message::alone(to, payload)
+}
+
+fn framed(to: SocketAddr, payload: &[u8]) -> Message<'_> {
+    Message::framed(to, *b"header: ", payload)
+}
+
 #[test]
 fn datagrams_arrive_apart_however_they_travel() {
-    for header in [&b"header: "[..], b""] {
-        is_sent_as_it_is(UdpDevice::bind(any()).unwrap(), header);
+    for message in [framed, alone] {
+        is_sent_as_it_is(UdpDevice::bind(any()).unwrap(), message);
         let device = UdpDevice::bind_shared(any()).unwrap().without_coalescing();
-        is_sent_as_it_is(device, header);
+        is_sent_as_it_is(device, message);
     }
 }
 
@@ -78,14 +88,14 @@ fn datagrams_arrive_where_segment_batches_are_refused() {
     let received = receive(&mut peer, &mut batch, 3);
     let expected = [&b"alike,"[..], b"alike,", b"al"].map(|one| (one.len(), one.to_vec()));
     assert_eq!(received, expected);
-    is_sent_as_it_is(device, b"header: ");
+    is_sent_as_it_is(device, framed);
 }
 
 #[test]
 fn single_datagrams_of_one_length_travel_as_one_segment_batch_if_they_may() {
     let mut server = UdpDevice::bind(any()).unwrap();
     let mut batch = RxBatch::default();
-    let message = Message::alone(server.address().unwrap(), b"header: ", b"payload");
+    let message = Message::framed(server.address().unwrap(), *b"header: ", b"payload");
     let mut client = UdpDevice::bind_shared(any()).unwrap();
     client.send(&[message; 8]);
     let whole = b"header: payload".repeat(8);
@@ -104,7 +114,7 @@ fn a_connected_socket_talks_to_its_peer_alone() {
     let payloads: Vec<Vec<u8>> = (0..PACKET_BATCH_MAX).map(|n| vec![n as u8; n]).collect();
     let messages = payloads
         .iter()
-        .map(|payload| Message::alone(nowhere, b"to whom?", payload));
+        .map(|payload| Message::framed(nowhere, *b"to whom?", payload));
     let messages: Vec<Message<'_>> = messages.collect();
     assert_eq!(device.send(&messages).datagrams, messages.len() as u64);
     let mut batch = RxBatch::default();
@@ -117,7 +127,7 @@ fn a_connected_socket_talks_to_its_peer_alone() {
     other.send_to(b"hello", device.address().unwrap()).unwrap();
     assert_eq!(device.try_receive(&mut batch).unwrap(), 0);
     drop(server);
-    let _ = device.try_send(&[Message::alone(nowhere, b"", b"gone")]);
+    let _ = device.try_send(&[Message::alone(nowhere, b"gone")]);
     let refused = device.try_receive(&mut batch).unwrap_err();
     assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
 }
