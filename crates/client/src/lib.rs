@@ -1,9 +1,9 @@
-//! Floor 2: a client of the native protocol (`docs/native-protocol.md`). Every request goes straight to the core that owns its key, in trains that
+//! Floor 2: a client of the native protocol (`docs/native-protocol.md`). Every request goes straight to the core that owns its key, in segment batches that
 //! cross the kernel as one datagram; no connection, no runtime.
 //!
 //! [`Client`] is a client that waits: it has a socket, and each call returns with the answer. With the feature `tokio`, `nonblocking::Client` is one for
 //! any number of tasks. [`Session`] is what lies beneath: it has neither socket
-//! nor clock. Requests and received datagrams go in, trains to be sent and answers come out, so that it can be driven by any loop, and by tests in
+//! nor clock. Requests and received datagrams go in, segment batches to be sent and answers come out, so that it can be driven by any loop, and by tests in
 //! which time is a number and the network loses what it is told to.
 //!
 //! | file | idea |
@@ -17,7 +17,7 @@
 //! | `health` | whether a server answers at all |
 //! | `lane` | one core of the server: its port, and the mutations under way to it |
 //! | `pace` | how many requests may be under way at once |
-//! | `outbound` | trains of requests for the same port |
+//! | `outbound` | segment batches of requests for the same port |
 //! | `parcel` | datagrams with several requests |
 //! | `process` | what belongs to one process alone |
 //! | `operation` | what each operation asks |

@@ -1,10 +1,10 @@
-//! Trains of requests for the same port.
+//! Segment batches of requests for the same port.
 //!
-//! The datagrams of a train have one length. Requests whose lengths are near one another travel together, padded to the longest of them; what is much
-//! longer has a train of its own. Nothing waits for more to come: what is there when trains are asked for leaves.
+//! The datagrams of a segment batch have one length. Requests whose lengths are near one another travel together, padded to the longest of them; what is much
+//! longer has a segment batch of its own. Nothing waits for more to come: what is there when segment batches are asked for leaves.
 
 use glimmer_proto::native::{DATAGRAM_BYTES_MAX, REQUESTS_MAX, RequestHeader};
-use glimmer_transport::udp::{TRAIN_BYTES_MAX, TRAIN_DATAGRAMS_MAX};
+use glimmer_transport::packet::{SEGMENTED_BYTES_MAX, SEGMENTS_MAX};
 
 /// Datagrams of requests that travel together have, with one request each, lengths between two of these.
 const CLASSES: [usize; 5] = [128, 256, 512, 1024, DATAGRAM_BYTES_MAX];
@@ -15,7 +15,7 @@ pub struct Group {
     /// Which they are.
     pub flights: Vec<u32>,
     /// Bytes of the longest datagram, each having one request.
-    stride: usize,
+    segment_bytes: usize,
 }
 
 /// How a group's requests are put into datagrams: all but the last have so many requests, and so many bytes.
@@ -24,20 +24,20 @@ pub struct Shape {
     /// Requests of each datagram.
     pub requests: usize,
     /// Bytes of each datagram.
-    pub stride: usize,
+    pub segment_bytes: usize,
 }
 
 impl Group {
     /// With at most so many requests in a datagram. Datagrams are as few as that allows, and as even.
     pub fn shape(&self, requests_max: usize) -> Shape {
-        let record_bytes = self.stride - RequestHeader::BYTES;
+        let record_bytes = self.segment_bytes - RequestHeader::BYTES;
         let fit = (DATAGRAM_BYTES_MAX - RequestHeader::BYTES) / record_bytes.max(1);
         let requests_max = requests_max.min(fit).clamp(1, REQUESTS_MAX);
         let datagrams = self.flights.len().div_ceil(requests_max).max(1);
         let requests = self.flights.len().div_ceil(datagrams).max(1);
         Shape {
             requests,
-            stride: RequestHeader::BYTES + requests * record_bytes,
+            segment_bytes: RequestHeader::BYTES + requests * record_bytes,
         }
     }
 }
@@ -64,10 +64,10 @@ impl Groups {
         let number = (usize::from(core) * 2 + usize::from(shares)) * CLASSES.len() + class;
         let group = &mut self.groups[number];
         group.flights.push(flight);
-        group.stride = group.stride.max(bytes);
+        group.segment_bytes = group.segment_bytes.max(bytes);
         // The next may be as long as its class allows.
-        let is_full = group.flights.len() == TRAIN_DATAGRAMS_MAX
-            || (group.flights.len() + 1) * CLASSES[class] > TRAIN_BYTES_MAX;
+        let is_full = group.flights.len() == SEGMENTS_MAX
+            || (group.flights.len() + 1) * CLASSES[class] > SEGMENTED_BYTES_MAX;
         is_full.then_some(number)
     }
 
@@ -81,7 +81,7 @@ impl Groups {
     #[inline]
     pub fn put_back(&mut self, number: usize, mut group: Group) {
         group.flights.clear();
-        group.stride = 0;
+        group.segment_bytes = 0;
         self.groups[number] = group;
     }
 
@@ -127,7 +127,7 @@ mod tests {
             .map(|&number| {
                 let (core, shares) = (groups.core(number), groups.shares(number));
                 let group = groups.take(number);
-                (core, shares, group.stride, group.flights)
+                (core, shares, group.segment_bytes, group.flights)
             })
             .collect();
         let expected = [
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_train_is_never_longer_than_the_kernel_takes() {
+    fn a_segment_batch_is_never_longer_than_the_kernel_takes() {
         let mut groups = Groups::default();
         groups.reset(1);
         for bytes in [56, 1024, DATAGRAM_BYTES_MAX] {
@@ -152,8 +152,10 @@ mod tests {
                 assert!(group.flights.len() >= 46);
                 let shape = group.shape(requests_max);
                 let datagrams = group.flights.len().div_ceil(shape.requests);
-                assert!(shape.requests <= requests_max && shape.stride <= DATAGRAM_BYTES_MAX);
-                assert!(datagrams * shape.stride <= TRAIN_BYTES_MAX);
+                assert!(
+                    shape.requests <= requests_max && shape.segment_bytes <= DATAGRAM_BYTES_MAX
+                );
+                assert!(datagrams * shape.segment_bytes <= SEGMENTED_BYTES_MAX);
                 groups.put_back(full, group);
             }
         }
@@ -164,10 +166,13 @@ mod tests {
         let shape = |requests: u32, requests_max| {
             let group = Group {
                 flights: (0..requests).collect(),
-                stride: 60,
+                segment_bytes: 60,
             };
-            let Shape { requests, stride } = group.shape(requests_max);
-            (requests, stride)
+            let Shape {
+                requests,
+                segment_bytes,
+            } = group.shape(requests_max);
+            (requests, segment_bytes)
         };
         assert_eq!(shape(10, 1), (1, 60));
         assert_eq!(shape(10, 32), (10, 32 + 280));

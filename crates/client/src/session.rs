@@ -162,8 +162,8 @@ pub struct Session<T> {
     inspect_us: u64,
     /// The core that the next read goes to, where any will do.
     turn: usize,
-    /// The train that is being put together.
-    train: Vec<u8>,
+    /// The segment batch that is being put together.
+    segments: Vec<u8>,
     figures: Figures,
     health: Health,
     /// Nothing listened at the server's port when it was last asked.
@@ -234,7 +234,7 @@ impl<T> Session<T> {
             packing: Packing::new(settings.requests_per_datagram),
             inspect_us: 0,
             turn: 0,
-            train: Vec::new(),
+            segments: Vec::new(),
             figures: Figures::default(),
             health: Health::new(&settings),
             is_refused: false,

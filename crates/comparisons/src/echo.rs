@@ -14,7 +14,8 @@ use std::{
 use anyhow::{Context, Result, ensure};
 use glimmer_transport::{
     Poller,
-    udp::{DATAGRAMS_MAX, Peer, Socket, TRAIN_DATAGRAMS_MAX, Train, Trains},
+    packet::{Message, PacketDevice, PacketSender, RxBatch, SEGMENTS_MAX, TxBatch},
+    udp::UdpDevice,
 };
 
 use glimmer_measure::machine;
@@ -29,9 +30,9 @@ const SOCKETS: usize = 4;
 /// How datagrams cross the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Each by itself, [`DATAGRAMS_MAX`] per system call.
+    /// Each by itself, [`PACKET_BATCH_MAX`](glimmer_transport::packet::PACKET_BATCH_MAX) per system call.
     Plain,
-    /// So many as one (`UDP_SEGMENT`, `UDP_GRO`), [`TRAIN_DATAGRAMS_MAX`] at most.
+    /// So many as one (`UDP_SEGMENT`, `UDP_GRO`), [`SEGMENTS_MAX`] at most.
     Trains(usize),
 }
 
@@ -58,21 +59,21 @@ struct Echo {
 
 impl Echo {
     fn start(way: Way, core: Option<usize>) -> Result<Echo> {
-        let socket = Socket::bind_alone((Ipv4Addr::LOCALHOST, 0).into()).context("an echo")?;
-        let address = socket.address()?;
+        let mut device = bind(way).context("an echo")?;
+        let address = device.address()?;
         let stop = Arc::new(AtomicBool::new(false));
         let told = stop.clone();
         let thread = std::thread::spawn(move || {
             if let Some(core) = core {
                 machine::pin([core]).expect("a core that this process may use");
             }
-            let mut trains = Trains::default();
+            let mut received = RxBatch::default();
             let mut poller = Poller::new(1).expect("an epoll descriptor");
-            poller.watch_level(&socket, 0).expect("a socket");
+            poller.watch_level(&device, 0).expect("a socket");
             while !told.load(Ordering::Relaxed) {
                 poller.wait(Some(TICK)).expect("the poller is sound");
-                while socket.receive_trains(&mut trains) > 0 {
-                    send_back(&socket, &trains, way);
+                while device.receive(&mut received) > 0 {
+                    send_back(&mut device, &mut received, way);
                 }
             }
         });
@@ -93,46 +94,28 @@ impl Drop for Echo {
     }
 }
 
-fn send_back(socket: &Socket, trains: &Trains, way: Way) {
-    for train in 0..trains.count() {
-        let (peer, bytes, stride) = (
-            trains.peer(train),
-            trains.bytes(train),
-            trains.stride(train),
-        );
-        if way != Way::Plain && bytes.len() > stride {
-            socket.send_trains(&[Train {
-                peer,
-                bytes,
-                stride,
-            }]);
+/// A socket that sends and receives datagrams this way.
+fn bind(way: Way) -> std::io::Result<UdpDevice> {
+    let device = UdpDevice::bind((Ipv4Addr::LOCALHOST, 0).into())?;
+    Ok(match way {
+        Way::Plain => device.without_coalescing(),
+        Way::Trains(_) => device,
+    })
+}
+
+fn send_back(device: &mut UdpDevice, received: &mut RxBatch, way: Way) {
+    if way != Way::Plain {
+        device.send_back(received);
+        return;
+    }
+    let mut out = TxBatch::new(device);
+    for batch in 0..received.count() {
+        let size = received.segment_bytes(batch);
+        for datagram in received.bytes(batch).chunks(size) {
+            out.push(Message::alone(received.peer(batch), datagram));
         }
     }
-    let mut alone = [Train {
-        peer: trains.peer(0),
-        bytes: &[],
-        stride: 1,
-    }; DATAGRAMS_MAX];
-    let mut count = 0;
-    for train in 0..trains.count() {
-        let (bytes, stride) = (trains.bytes(train), trains.stride(train));
-        if way != Way::Plain && bytes.len() > stride {
-            continue;
-        }
-        for bytes in bytes.chunks(stride) {
-            if count == DATAGRAMS_MAX {
-                socket.send_trains(&alone);
-                count = 0;
-            }
-            alone[count] = Train {
-                peer: trains.peer(train),
-                bytes,
-                stride,
-            };
-            count += 1;
-        }
-    }
-    socket.send_trains(&alone[..count]);
+    out.finish();
 }
 
 fn drive(
@@ -142,33 +125,28 @@ fn drive(
     server: SocketAddr,
     measured: Duration,
 ) -> Result<f64> {
-    let peer = Peer::from(server);
     let burst = vec![0x5A; bytes * in_flight];
-    let send = |socket: &Socket, datagrams: usize| {
+    let send = |device: &mut UdpDevice, datagrams: usize| {
         let bytes_of = &burst[..bytes * datagrams];
         let together = match way {
             Way::Plain => 1,
-            Way::Trains(datagrams) => datagrams.clamp(1, TRAIN_DATAGRAMS_MAX),
+            Way::Trains(datagrams) => datagrams.clamp(1, SEGMENTS_MAX),
         };
-        let trains: Vec<Train<'_>> = bytes_of
-            .chunks(bytes * together)
-            .map(|bytes_of| Train {
-                peer: &peer,
-                bytes: bytes_of,
-                stride: bytes,
-            })
-            .collect();
-        socket.send_trains(&trains);
+        let mut out = TxBatch::new(device);
+        for payload in bytes_of.chunks(bytes * together) {
+            out.push(Message::segments(server, payload, bytes));
+        }
+        out.finish();
     };
     let mut poller = Poller::new(SOCKETS)?;
-    let mut sockets = Vec::new();
+    let mut devices = Vec::new();
     for number in 0..SOCKETS {
-        let socket = Socket::bind_alone((Ipv4Addr::LOCALHOST, 0).into())?;
-        poller.watch_level(&socket, number as u64)?;
-        send(&socket, in_flight);
-        sockets.push((socket, 0));
+        let mut device = bind(way)?;
+        poller.watch_level(&device, number as u64)?;
+        send(&mut device, in_flight);
+        devices.push((device, 0));
     }
-    let mut trains = Trains::default();
+    let mut received = RxBatch::default();
     let begin = Instant::now();
     let mut back = 0u64;
     // A machine that gives the echo no time at all lets nothing come back: then it takes longer.
@@ -176,22 +154,22 @@ fn drive(
         poller.wait(Some(TICK))?;
         if poller.ready_count() == 0 {
             // What did not come back was lost: begin again.
-            for (socket, received) in &mut sockets {
-                *received = 0;
-                send(socket, in_flight);
+            for (device, returned) in &mut devices {
+                *returned = 0;
+                send(device, in_flight);
             }
         }
         for index in 0..poller.ready_count() {
-            let (socket, received) = &mut sockets[poller.ready(index).token as usize];
-            while socket.receive_trains(&mut trains) > 0 {
-                for train in 0..trains.count() {
-                    *received += trains.bytes(train).len().div_ceil(trains.stride(train));
+            let (device, returned) = &mut devices[poller.ready(index).token as usize];
+            while device.receive(&mut received) > 0 {
+                for batch in 0..received.count() {
+                    *returned += received.datagrams(batch);
                 }
             }
-            if *received >= in_flight {
-                back += *received as u64;
-                *received = 0;
-                send(socket, in_flight);
+            if *returned >= in_flight {
+                back += *returned as u64;
+                *returned = 0;
+                send(device, in_flight);
             }
         }
     }
@@ -205,11 +183,7 @@ mod tests {
 
     #[test]
     fn datagrams_come_back_either_way() {
-        for way in [
-            Way::Plain,
-            Way::Trains(32),
-            Way::Trains(TRAIN_DATAGRAMS_MAX),
-        ] {
+        for way in [Way::Plain, Way::Trains(32), Way::Trains(SEGMENTS_MAX)] {
             let time = Duration::from_millis(60);
             let rate = datagrams_per_s(way, 60, 128, (None, None), time).unwrap();
             assert!(rate > 0.0);

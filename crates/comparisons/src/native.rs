@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use glimmer_transport::udp::TRAIN_DATAGRAMS_MAX;
+use glimmer_transport::packet::SEGMENTS_MAX;
 use serde::Serialize;
 
 use crate::{
@@ -34,7 +34,7 @@ const MEMORY_MIB: usize = 1024;
 const ITEM_BYTES: usize = 64;
 /// Lengths of the trains that are echoed: as the kernel's segmentation offload is usually measured, and as long as it allows, which is how long the
 /// client's are where enough requests are ready.
-const TRAINS: [usize; 2] = [32, TRAIN_DATAGRAMS_MAX];
+const TRAINS: [usize; 2] = [32, SEGMENTS_MAX];
 /// Redis's requests under way on each of its connections, and the connections.
 const REDIS_PIPELINE: u32 = 32;
 const REDIS_CONNECTIONS: usize = 50;

@@ -5,7 +5,8 @@ use crate::process::{Process, client_number};
 use crate::{Ask, Failure, Session, Settings};
 use glimmer_proto::native::{Reply, RequestHeader};
 use glimmer_transport::Poller;
-use glimmer_transport::udp::{Peer, Socket, Train, Trains};
+use glimmer_transport::packet::{Message, PacketDevice, PacketSender, RxBatch};
+use glimmer_transport::udp::UdpDevice;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -19,7 +20,7 @@ const QUOTED_BYTES: usize = RequestHeader::BYTES;
 /// One server.
 struct Link {
     session: Session<usize>,
-    socket: Socket,
+    device: UdpDevice,
     server: SocketAddr,
 }
 
@@ -29,7 +30,7 @@ pub struct Links {
     settings: Settings,
     links: Vec<Link>,
     poller: Poller,
-    trains: Trains,
+    received: RxBatch,
     begun: Instant,
 }
 
@@ -41,7 +42,7 @@ impl Links {
         let mut links = Vec::with_capacity(servers.len());
         for &server in servers {
             let link = Link::open(server, settings)?;
-            poller.watch_level(&link.socket, links.len() as u64)?;
+            poller.watch_level(&link.device, links.len() as u64)?;
             links.push(link);
         }
         Ok(Links {
@@ -49,7 +50,7 @@ impl Links {
             settings,
             links,
             poller,
-            trains: Trains::default(),
+            received: RxBatch::default(),
             begun: Instant::now(),
         })
     }
@@ -137,7 +138,7 @@ impl Links {
         for index in 0..self.poller.ready_count() {
             let ready = self.poller.ready(index);
             let link = &mut self.links[ready.token as usize];
-            link.receive(&mut self.trains, now_us, on_answer);
+            link.receive(&mut self.received, now_us, on_answer);
             if ready.failed {
                 link.take_refusals(now_us, on_answer);
             }
@@ -156,12 +157,12 @@ impl Link {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        let socket = Socket::bind_alone(SocketAddr::new(any, 0))?;
+        let device = UdpDevice::bind(SocketAddr::new(any, 0))?;
         // On a system that cannot, a closed port is noticed when the deadline has passed.
-        let _ = socket.report_refusals();
+        let _ = device.report_refusals();
         Ok(Link {
             session: Session::new(settings, client_number()?),
-            socket,
+            device,
             server,
         })
     }
@@ -170,7 +171,7 @@ impl Link {
     #[cold]
     fn take_refusals(&mut self, now_us: u64, mut on_answer: &mut OnAnswer<'_>) {
         let mut quoted = [0; QUOTED_BYTES];
-        while let Some((peer, bytes)) = self.socket.take_refusal(&mut quoted) {
+        while let Some((peer, bytes)) = self.device.take_refusal(&mut quoted) {
             let is_known_port = peer.port() == self.server.port();
             let quoted = &quoted[..bytes];
             (self.session).bounce(is_known_port, quoted, now_us, &mut on_answer);
@@ -180,29 +181,24 @@ impl Link {
     fn send(&mut self, now_us: u64, mut on_answer: &mut OnAnswer<'_>) {
         let Link {
             session,
-            socket,
+            device,
             server,
         } = self;
         session.expire(now_us, &mut on_answer);
-        session.depart(now_us, &mut |port, bytes, stride| {
+        session.depart(now_us, &mut |port, bytes, segment_bytes| {
             let to = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
-            let peer = &Peer::from(to);
             // What the kernel does not take is lost, as any datagram may be.
-            socket.send_trains(&[Train {
-                peer,
-                bytes,
-                stride,
-            }]);
+            device.send(&[Message::segments(to, bytes, segment_bytes)]);
         });
     }
 
-    fn receive(&mut self, trains: &mut Trains, now_us: u64, mut on_answer: &mut OnAnswer<'_>) {
-        for train in 0..self.socket.receive_trains(trains) {
-            let port = trains.peer(train).port();
+    fn receive(&mut self, received: &mut RxBatch, now_us: u64, mut on_answer: &mut OnAnswer<'_>) {
+        for batch in 0..self.device.receive(received) {
+            let port = received.peer(batch).port();
             if port != self.server.port() && !self.session.has_port(port) {
                 continue;
             }
-            for datagram in trains.bytes(train).chunks(trains.stride(train)) {
+            for datagram in received.bytes(batch).chunks(received.segment_bytes(batch)) {
                 self.session.arrive(datagram, now_us, &mut on_answer);
             }
         }

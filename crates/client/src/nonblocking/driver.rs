@@ -3,8 +3,10 @@
 use crate::answer::Told;
 use crate::process::client_number;
 use crate::{Ask, Failure, Session, Settings};
+use glimmer_base::limits::PACKET_BATCH_MAX;
 use glimmer_proto::native::RequestHeader;
-use glimmer_transport::udp::{DATAGRAMS_MAX, Peer, Socket, Train, Trains};
+use glimmer_transport::packet::{Message, PacketDevice, PacketSender, RxBatch};
+use glimmer_transport::udp::UdpDevice;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, AsRawFd, RawFd};
@@ -39,7 +41,7 @@ struct Shared {
     begun: Instant,
 }
 
-struct Descriptor(Socket);
+struct Descriptor(UdpDevice);
 
 impl AsRawFd for Descriptor {
     fn as_raw_fd(&self) -> RawFd {
@@ -54,12 +56,12 @@ impl Server {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        let socket = Socket::bind_alone(SocketAddr::new(any, 0))?;
+        let device = UdpDevice::bind(SocketAddr::new(any, 0))?;
         // On a system that cannot, a closed port is noticed when the deadline has passed.
-        let _ = socket.report_refusals();
+        let _ = device.report_refusals();
         // SAFETY: a descriptor owns its socket, which is open, and the same, for as long as there is the descriptor.
         let socket = unsafe {
-            AsyncFd::register_with_interest(Descriptor(socket), INTEREST)
+            AsyncFd::register_with_interest(Descriptor(device), INTEREST)
                 .map_err(io::Error::from)?
         };
         let shared = Arc::new(Shared {
@@ -158,9 +160,11 @@ impl Drop for Driven {
 /// Sends and receives until it is aborted.
 async fn drive(driven: Driven, socket: AsyncFd<Descriptor>, server: SocketAddr) {
     let shared = &driven.0;
-    let mut trains = Trains::default();
+    // The same socket: the descriptor is borrowed only as long as it is waited for.
+    let mut device = socket.get_ref().0.clone();
+    let mut batch = RxBatch::default();
     loop {
-        let wakes_us = send(shared, &socket.get_ref().0, server);
+        let wakes_us = send(shared, &mut device, server);
         let wakes = wakes_us.map(|wakes_us| shared.begun + Duration::from_micros(wakes_us));
         let sleep = async {
             match wakes {
@@ -174,13 +178,12 @@ async fn drive(driven: Driven, socket: AsyncFd<Descriptor>, server: SocketAddr) 
             ready = socket.ready(INTEREST) => {
                 // It fails only when the runtime is coming to its end, and the task with it.
                 let Ok(mut ready) = ready else { return };
-                let socket = &socket.get_ref().0;
                 if ready.ready().is_error() {
                     ready.clear_ready_matching(Ready::ERROR);
-                    take_refusals(shared, socket, server);
+                    take_refusals(shared, &device, server);
                 }
-                let received = receive(shared, socket, server, &mut trains);
-                if received < DATAGRAMS_MAX {
+                let received = receive(shared, &mut device, server, &mut batch);
+                if received < PACKET_BATCH_MAX {
                     ready.clear_ready_matching(Ready::READABLE);
                 }
             }
@@ -189,40 +192,40 @@ async fn drive(driven: Driven, socket: AsyncFd<Descriptor>, server: SocketAddr) 
 }
 
 /// Sends what is to be sent. Returns when it is to be called again although nothing happens.
-fn send(shared: &Shared, socket: &Socket, server: SocketAddr) -> Option<u64> {
+fn send(shared: &Shared, device: &mut UdpDevice, server: SocketAddr) -> Option<u64> {
     let mut session = shared.session();
     let session = session.as_mut()?;
     let now_us = shared.now_us();
     session.expire(now_us, &mut |answered: Answered, reply| {
         let _ = answered.send(reply.map(Told::of));
     });
-    session.depart(now_us, &mut |port, bytes, stride| {
+    session.depart(now_us, &mut |port, bytes, segment_bytes| {
         let to = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
-        let peer = &Peer::from(to);
         // What the kernel does not take is lost, as any datagram may be.
-        socket.send_trains(&[Train {
-            peer,
-            bytes,
-            stride,
-        }]);
+        device.send(&[Message::segments(to, bytes, segment_bytes)]);
     });
     session.wakes_us()
 }
 
-/// Takes in what has arrived. Returns how many trains that were.
-fn receive(shared: &Shared, socket: &Socket, server: SocketAddr, trains: &mut Trains) -> usize {
-    let received = socket.receive_trains(trains);
+/// Takes in what has arrived. Returns how many segment batches that were.
+fn receive(
+    shared: &Shared,
+    device: &mut UdpDevice,
+    server: SocketAddr,
+    batch: &mut RxBatch,
+) -> usize {
+    let received = device.receive(batch);
     let mut session = shared.session();
     let Some(session) = session.as_mut() else {
         return received;
     };
     let now_us = shared.now_us();
-    for train in 0..received {
-        let port = trains.peer(train).port();
+    for index in 0..received {
+        let port = batch.peer(index).port();
         if port != server.port() && !session.has_port(port) {
             continue;
         }
-        for datagram in trains.bytes(train).chunks(trains.stride(train)) {
+        for datagram in batch.bytes(index).chunks(batch.segment_bytes(index)) {
             // Nobody waits for the answer if its receiver is gone.
             session.arrive(datagram, now_us, &mut |answered: Answered, reply| {
                 let _ = answered.send(reply.map(Told::of));
@@ -237,14 +240,14 @@ fn receive(shared: &Shared, socket: &Socket, server: SocketAddr, trains: &mut Tr
 
 /// Takes in which datagrams reached a port where nothing listens.
 #[cold]
-fn take_refusals(shared: &Shared, socket: &Socket, server: SocketAddr) {
+fn take_refusals(shared: &Shared, device: &UdpDevice, server: SocketAddr) {
     let mut session = shared.session();
     let Some(session) = session.as_mut() else {
         return;
     };
     let now_us = shared.now_us();
     let mut quoted = [0; RequestHeader::BYTES];
-    while let Some((peer, bytes)) = socket.take_refusal(&mut quoted) {
+    while let Some((peer, bytes)) = device.take_refusal(&mut quoted) {
         let is_known_port = peer.port() == server.port();
         let quoted = &quoted[..bytes];
         session.bounce(

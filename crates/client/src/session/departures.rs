@@ -1,4 +1,4 @@
-//! What leaves: requests in trains, requests in fragments, the question for the directory, and all of them again if they are not answered.
+//! What leaves: requests in segment batches, requests in fragments, the question for the directory, and all of them again if they are not answered.
 
 use super::{Failure, Known, Question, Session, is_between};
 use crate::Settings;
@@ -13,11 +13,11 @@ const INSPECTIONS_PER_WAIT: u64 = 4;
 /// A request that has been sent so often without an answer makes the client ask for the directory again.
 const SILENCES_MAX: u8 = 2;
 
-/// Where a train goes: the port, or where the server is known by.
+/// Where a segment batch goes: the port, or where the server is known by.
 type Port = Option<u16>;
 
 impl<T> Session<T> {
-    /// Hands every train that is to be sent to `send`: its port (`None`: the one that the server is known by), its datagrams, and how long each but the
+    /// Hands every segment batch that is to be sent to `send`: its port (`None`: the one that the server is known by), its datagrams, and how long each but the
     /// last is.
     pub fn depart(&mut self, now_us: u64, send: &mut impl FnMut(Port, &[u8], usize)) {
         self.ask_directory(now_us, send);
@@ -120,18 +120,18 @@ impl<T> Session<T> {
         let shape = group.shape(if shares { self.packing.requests() } else { 1 });
         let header = self.header(Kind::Requests, now_us).bytes();
         let datagrams = group.flights.len().div_ceil(shape.requests);
-        let mut train = std::mem::take(&mut self.train);
-        train.clear();
-        train.resize(datagrams * shape.stride, 0);
+        let mut segments = std::mem::take(&mut self.segments);
+        segments.clear();
+        segments.resize(datagrams * shape.segment_bytes, 0);
         let mut last_bytes = 0;
         let flights = group.flights.chunks(shape.requests);
-        for (datagram, flights) in train.chunks_exact_mut(shape.stride).zip(flights) {
+        for (datagram, flights) in segments.chunks_exact_mut(shape.segment_bytes).zip(flights) {
             last_bytes = self.write_datagram(datagram, header, flights, now_us);
         }
         // All have the same length but the last, which has no padding.
-        train.truncate((datagrams - 1) * shape.stride + last_bytes);
-        send(Some(self.lanes[core].port), &train, shape.stride);
-        self.train = train;
+        segments.truncate((datagrams - 1) * shape.segment_bytes + last_bytes);
+        send(Some(self.lanes[core].port), &segments, shape.segment_bytes);
+        self.segments = segments;
         self.groups.put_back(number, group);
     }
 
@@ -176,19 +176,19 @@ impl<T> Session<T> {
             return;
         };
         header.sequence = flight.sequence;
-        self.train.clear();
+        self.segments.clear();
         let offsets = (upload.next..flight.record.len()).step_by(DATA_BYTES);
         let mut offsets = offsets.take(WINDOW).peekable();
         while let Some(offset) = offsets.next() {
             header.count = u8::from(offsets.peek().is_none());
-            self.train.extend_from_slice(&header.bytes());
+            self.segments.extend_from_slice(&header.bytes());
             let fragment = Fragment::of(&flight.record, upload.digest, offset);
-            fragment.write(&mut self.train);
+            fragment.write(&mut self.segments);
         }
         wait(flight, &self.settings, now_us);
         let port = self.lanes[usize::from(flight.core)].port;
-        let stride = RequestHeader::BYTES + HEAD_BYTES + DATA_BYTES;
-        send(Some(port), &self.train, stride);
+        let segment_bytes = RequestHeader::BYTES + HEAD_BYTES + DATA_BYTES;
+        send(Some(port), &self.segments, segment_bytes);
     }
 
     fn ask_directory(&mut self, now_us: u64, send: &mut impl FnMut(Port, &[u8], usize)) {

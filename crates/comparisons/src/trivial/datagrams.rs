@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use arrayvec::ArrayVec;
-use glimmer_transport::udp::{DATAGRAMS_MAX, Inbox, Outgoing, Socket};
+use glimmer_transport::packet::{Message, PACKET_BATCH_MAX, PacketDevice, PacketSender, RxBatch};
+use glimmer_transport::udp::UdpDevice;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
@@ -20,36 +21,36 @@ const TICK: Timespec = Timespec {
 
 /// The server's thread.
 pub struct Datagrams {
-    pub socket: Socket,
+    pub device: UdpDevice,
     pub answers: Answers,
     pub life: Arc<Life>,
 }
 
 impl Datagrams {
     /// Serves until the server's life ends.
-    pub fn serve(&self) -> Result<()> {
-        let mut inbox = Inbox::default();
+    pub fn serve(&mut self) -> Result<()> {
+        let mut received = RxBatch::default();
         let mut replies = Vec::new();
         while self.life.goes_on() {
-            if self.socket.receive(&mut inbox) == 0 {
-                let mut ready = [PollFd::new(&self.socket, PollFlags::IN)];
+            if self.device.receive(&mut received) == 0 {
+                let mut ready = [PollFd::new(&self.device, PollFlags::IN)];
                 match poll(&mut ready, Some(&TICK)) {
                     Ok(_) | Err(Errno::INTR) => continue,
                     Err(error) => return Err(error.into()),
                 }
             }
-            self.answer(&inbox, &mut replies);
+            self.answer(&received, &mut replies);
             self.life.note_cpu();
         }
         Ok(())
     }
 
     /// Answers every request under its own frame; what is none gets no reply.
-    fn answer(&self, inbox: &Inbox, replies: &mut Vec<u8>) {
+    fn answer(&mut self, received: &RxBatch, replies: &mut Vec<u8>) {
         replies.clear();
-        let mut ends = ArrayVec::<_, DATAGRAMS_MAX>::new();
-        for index in 0..inbox.count() {
-            let frame = inbox.datagram(index).split_first_chunk::<FRAME_BYTES>();
+        let mut ends = ArrayVec::<_, PACKET_BATCH_MAX>::new();
+        for index in 0..received.count() {
+            let frame = received.bytes(index).split_first_chunk::<FRAME_BYTES>();
             if let Some((&frame, request)) = frame
                 && self.answers.request(request, replies).is_some()
             {
@@ -60,13 +61,9 @@ impl Datagrams {
         let outgoing = ends.iter().map(|&(index, header, end)| {
             let payload = &replies[begin..end];
             begin = end;
-            Outgoing {
-                peer: inbox.peer(index),
-                header,
-                payload,
-            }
+            Message::framed(received.peer(index), header, payload)
         });
-        let outgoing: ArrayVec<_, DATAGRAMS_MAX> = outgoing.collect();
-        self.socket.send(&outgoing);
+        let outgoing: ArrayVec<_, PACKET_BATCH_MAX> = outgoing.collect();
+        self.device.send(&outgoing);
     }
 }

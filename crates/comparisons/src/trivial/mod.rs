@@ -16,7 +16,7 @@ use std::{
 };
 
 use anyhow::{Context, Result};
-use glimmer_transport::udp::Socket;
+use glimmer_transport::udp::UdpDevice;
 
 use crate::client::closed;
 use answers::Answers;
@@ -83,14 +83,15 @@ impl Trivial {
 
     /// The same over UDP, with memcached's frames; replies are one datagram.
     pub fn start_udp(value_bytes: usize, core: Option<usize>, in_trains: bool) -> Result<Trivial> {
-        let socket = Socket::bind((Ipv4Addr::LOCALHOST, 0).into()).context("binding a port")?;
+        let device =
+            UdpDevice::bind_shared((Ipv4Addr::LOCALHOST, 0).into()).context("binding a port")?;
         let address = match in_trains {
-            true => Address::UdpTrains(socket.address()?),
-            false => Address::Udp(socket.address()?),
+            true => Address::UdpTrains(device.address()?),
+            false => Address::Udp(device.address()?),
         };
         Trivial::run(address, value_bytes, core, move |answers, life| {
-            let datagrams = Datagrams {
-                socket,
+            let mut datagrams = Datagrams {
+                device,
                 answers,
                 life,
             };

@@ -9,7 +9,9 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use arrayvec::ArrayVec;
-use glimmer_transport::udp::{DATAGRAMS_MAX, Inbox, Outgoing, Peer, Socket};
+use glimmer_base::limits::PACKET_BATCH_MAX;
+use glimmer_transport::packet::{Message, RxBatch};
+use glimmer_transport::udp::UdpDevice;
 
 use super::{Link, Protocol, Reply, pending::Queue};
 use crate::workload::Ask;
@@ -41,8 +43,9 @@ pub enum Sending {
 
 /// A connected UDP socket with requests under way.
 pub struct Datagrams<P> {
-    socket: Socket,
-    sending: Sending,
+    device: UdpDevice,
+    /// Where it goes, which the socket knows already.
+    server: SocketAddr,
     protocol: P,
     /// Requests that have not been sent, one behind the other.
     out: Vec<u8>,
@@ -54,17 +57,21 @@ pub struct Datagrams<P> {
     first_id: u16,
     under_way: usize,
     spare: Vec<Queue>,
-    inbox: Inbox,
+    received: RxBatch,
     joined: Vec<u8>,
 }
 
 impl<P: Protocol> Datagrams<P> {
     /// A socket that talks to one server.
     pub fn open(address: SocketAddr, sending: Sending) -> Result<Datagrams<P>> {
+        let device =
+            UdpDevice::connect(address).with_context(|| format!("a UDP socket to {address}"))?;
         Ok(Datagrams {
-            sending,
-            socket: Socket::connect(address)
-                .with_context(|| format!("a UDP socket to {address}"))?,
+            device: match sending {
+                Sending::Plain => device.without_coalescing(),
+                Sending::Trains => device,
+            },
+            server: address,
             protocol: P::default(),
             out: Vec::new(),
             unsent: VecDeque::new(),
@@ -73,7 +80,7 @@ impl<P: Protocol> Datagrams<P> {
             first_id: 0,
             under_way: 0,
             spare: Vec::new(),
-            inbox: Inbox::default(),
+            received: RxBatch::default(),
             joined: Vec::new(),
         })
     }
@@ -92,7 +99,7 @@ impl<P: Protocol> Datagrams<P> {
 
     /// Takes in a datagram that was received; late ones of requests that have been given up are left out.
     fn arrived(&mut self, index: usize, on_step: &mut impl FnMut(Reply)) -> Result<()> {
-        let datagram = self.inbox.datagram(index);
+        let datagram = self.received.bytes(index);
         let Some((frame, payload)) = datagram.split_first_chunk::<FRAME_BYTES>() else {
             bail!("a datagram of {} bytes has no frame", datagram.len());
         };
@@ -139,7 +146,7 @@ impl<P: Protocol> Datagrams<P> {
 
 impl<P> AsFd for Datagrams<P> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.device.as_fd()
     }
 }
 
@@ -159,28 +166,19 @@ impl<P: Protocol> Link for Datagrams<P> {
     }
 
     fn send(&mut self) -> Result<()> {
-        let peer = Peer::nobody();
         while !self.unsent.is_empty() {
             let mut begin = self.written;
             let outgoing = self
                 .unsent
                 .iter()
-                .take(DATAGRAMS_MAX)
+                .take(PACKET_BATCH_MAX)
                 .map(|&(header, end)| {
                     let payload = &self.out[begin..end];
                     begin = end;
-                    Outgoing {
-                        peer: &peer,
-                        header,
-                        payload,
-                    }
+                    Message::framed(self.server, header, payload)
                 });
-            let outgoing: ArrayVec<_, DATAGRAMS_MAX> = outgoing.collect();
-            let sent = match self.sending {
-                Sending::Plain => self.socket.try_send_apart(&outgoing),
-                Sending::Trains => self.socket.try_send(&outgoing),
-            };
-            match sent {
+            let outgoing: ArrayVec<_, PACKET_BATCH_MAX> = outgoing.collect();
+            match self.device.try_send(&outgoing) {
                 Ok(count) => {
                     if let Some((_, end)) = self.unsent.drain(..count).next_back() {
                         self.written = end;
@@ -210,13 +208,13 @@ impl<P: Protocol> Link for Datagrams<P> {
 
     fn receive(&mut self, on_step: &mut impl FnMut(Reply)) -> Result<()> {
         for _ in 0..RECEIVES_MAX {
-            let count = match self.socket.try_receive(&mut self.inbox) {
+            let count = match self.device.try_receive(&mut self.received) {
                 Ok(count) => count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
                 Err(error) => return Err(error).context("receiving replies"),
             };
             (0..count).try_for_each(|index| self.arrived(index, on_step))?;
-            if count < DATAGRAMS_MAX {
+            if count < PACKET_BATCH_MAX {
                 return Ok(());
             }
         }
@@ -244,11 +242,11 @@ mod tests {
     use super::*;
     use crate::driver::Text;
     use crate::workload::{Key, Verb};
-    use glimmer_transport::udp::Trains;
+    use glimmer_transport::packet::PacketDevice;
 
-    /// Sends eight requests with one system call. Returns how many datagrams arrive in each train.
+    /// Sends eight requests with one system call. Returns how many datagrams arrive in each segment batch.
     fn arrives(sending: Sending) -> Vec<usize> {
-        let server = Socket::bind_alone(([127, 0, 0, 1], 0).into()).unwrap();
+        let mut server = UdpDevice::bind(([127, 0, 0, 1], 0).into()).unwrap();
         let address = server.address().unwrap();
         let mut link = Datagrams::<Text>::open(address, sending).unwrap();
         for number in 0..8 {
@@ -257,12 +255,11 @@ mod tests {
             link.ask(&ask, number);
         }
         link.send().unwrap();
-        let mut trains = Trains::default();
+        let mut received = RxBatch::default();
         let mut lengths = Vec::new();
         while lengths.iter().sum::<usize>() < 8 {
-            for train in 0..server.receive_trains(&mut trains) {
-                let (bytes, stride) = (trains.bytes(train).len(), trains.stride(train));
-                lengths.push(bytes.div_ceil(stride));
+            for batch in 0..server.receive(&mut received) {
+                lengths.push(received.datagrams(batch));
             }
             std::thread::yield_now();
         }

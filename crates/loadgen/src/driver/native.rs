@@ -7,13 +7,15 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use glimmer_base::limits::PACKET_BATCH_MAX;
 use glimmer_client::{
     Ask as Request, Change, Direction, Directory, Failure, Reply as Answer, Session, Settings,
     Status, StoreMode, What,
 };
 use glimmer_transport::{
     Poller,
-    udp::{DATAGRAMS_MAX, Peer, Socket, Train, Trains},
+    packet::{Message, PacketDevice, RxBatch, TxBatch},
+    udp::UdpDevice,
 };
 
 use super::{Link, Meaning, Reply};
@@ -64,11 +66,9 @@ impl Way {
 /// A session with its socket.
 pub struct Native {
     session: Session<Pending>,
-    socket: Socket,
+    device: UdpDevice,
     server: SocketAddr,
-    /// The addresses of the server's ports.
-    peers: Vec<(Option<u16>, Peer)>,
-    trains: Trains,
+    received: RxBatch,
     /// Whether datagrams of one length are sent as one.
     segments: bool,
     begun: Instant,
@@ -114,7 +114,11 @@ impl Native {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
-        let socket = Socket::bind_alone(SocketAddr::new(any, 0)).context("a UDP socket")?;
+        let device = UdpDevice::bind(SocketAddr::new(any, 0)).context("a UDP socket")?;
+        let device = match way {
+            Way::Plain => device.without_coalescing(),
+            _ => device,
+        };
         let settings = Settings {
             resends: false,
             deadline_us: LOST_AFTER_US,
@@ -126,10 +130,9 @@ impl Native {
         };
         let mut native = Native {
             session: Session::new(settings, rand::random()),
-            socket,
+            device,
             server,
-            peers: Vec::new(),
-            trains: Trains::default(),
+            received: RxBatch::default(),
             segments: way != Way::Plain,
             begun: Instant::now(),
             now_us: 0,
@@ -138,7 +141,7 @@ impl Native {
             groups: Groups::default(),
         };
         let mut poller = Poller::new(1)?;
-        poller.watch_level(&native.socket, 0)?;
+        poller.watch_level(&native.device, 0)?;
         while native.session.directory().is_none() {
             if native.begun.elapsed() > DIRECTORY_MAX {
                 bail!("nobody answers at {server}: is it a native port?");
@@ -161,7 +164,7 @@ impl Native {
 
 impl AsFd for Native {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.device.as_fd()
     }
 }
 
@@ -213,42 +216,21 @@ impl Link for Native {
         self.tick();
         let Native {
             session,
-            socket,
+            device,
             server,
-            peers,
             segments,
             ..
         } = self;
-        session.depart(self.now_us, &mut |port, bytes, stride| {
-            let place = peers.iter().position(|&(known, _)| known == port);
-            let place = place.unwrap_or_else(|| {
-                let address = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
-                peers.push((port, Peer::from(address)));
-                peers.len() - 1
-            });
-            let peer = &peers[place].1;
+        session.depart(self.now_us, &mut |port, bytes, segment_bytes| {
+            let to = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
+            let message = Message::segments(to, bytes, segment_bytes);
             // What the kernel does not take is lost, as any datagram may be.
-            if *segments {
-                socket.send_trains(&[Train {
-                    peer,
-                    bytes,
-                    stride,
-                }]);
-                return;
+            let mut out = TxBatch::new(device);
+            match *segments {
+                true => out.push(message),
+                false => message.apart().for_each(|datagram| out.push(datagram)),
             }
-            for some in bytes.chunks(stride * DATAGRAMS_MAX) {
-                let mut datagrams = [Train {
-                    peer,
-                    bytes: &[],
-                    stride,
-                }; DATAGRAMS_MAX];
-                let mut count = 0;
-                for (datagram, bytes) in datagrams.iter_mut().zip(some.chunks(stride)) {
-                    datagram.bytes = bytes;
-                    count += 1;
-                }
-                socket.send_trains(&datagrams[..count]);
-            }
+            out.finish();
         });
         Ok(())
     }
@@ -259,21 +241,21 @@ impl Link for Native {
 
     fn receive(&mut self, on_step: &mut impl FnMut(Reply)) -> Result<()> {
         for _ in 0..RECEIVES_MAX {
-            let received = self.socket.receive_trains(&mut self.trains);
-            if received == 0 {
+            let count = self.device.receive(&mut self.received);
+            if count == 0 {
                 break;
             }
             self.tick();
             let Native {
                 session,
-                trains,
+                received,
                 groups,
                 now_us,
                 ..
             } = self;
             let mut wrong = None;
-            for train in 0..received {
-                for datagram in trains.bytes(train).chunks(trains.stride(train)) {
+            for batch in 0..count {
+                for datagram in received.bytes(batch).chunks(received.segment_bytes(batch)) {
                     session.arrive(datagram, *now_us, &mut |pending, answer| match understand(
                         &pending, answer,
                     ) {
@@ -285,7 +267,7 @@ impl Link for Native {
             if let Some(error) = wrong {
                 return Err(error);
             }
-            if received < DATAGRAMS_MAX {
+            if count < PACKET_BATCH_MAX {
                 break;
             }
         }
