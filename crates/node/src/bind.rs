@@ -5,20 +5,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use glimmer_base::limits::WORKERS_MAX;
-use glimmer_engine::Engine;
 use glimmer_proto::Accepts;
 use glimmer_transport::{Listener, tcp, udp, unix};
 
-use crate::admin::handler::AdminHandler;
 use crate::config::{Address, Error, NodeConfig};
-use crate::node::Node;
 use crate::packet::native::{self, NativeSource};
-
-/// A listener, and which protocols the connections may speak that come in by it.
-pub(crate) struct StreamSource {
-    pub listener: Listener,
-    pub accepts: Accepts,
-}
+use crate::stream::accept::StreamSource;
 
 /// What comes in to one worker, and where.
 #[derive(Default)]
@@ -102,20 +94,6 @@ impl Bound {
             native_ports,
             passed_over,
         })
-    }
-
-    /// Starts one worker thread per engine. When it returns, connections are accepted.
-    ///
-    /// # Panics
-    ///
-    /// If there are not as many engines as workers that the addresses were bound for.
-    pub fn serve(
-        self,
-        engines: Vec<Box<dyn Engine>>,
-        admin: Arc<dyn AdminHandler>,
-    ) -> Result<Node, Error> {
-        assert_eq!(engines.len(), self.sources.len(), "one engine per worker");
-        Node::serve(self, engines, admin)
     }
 
     /// Where connections come in, with the ports that were chosen.

@@ -1,40 +1,57 @@
-//! The server's clock, read once per turn of a worker's loop.
+//! What tells a worker the time, once per turn.
 
+use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use glimmer_base::Moment;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Counts milliseconds since the server's epoch. Coarse (a few milliseconds) and monotonic: setting
-/// the wall clock moves no expiry.
+/// Tells the workers of a node the time.
+pub trait Clock: fmt::Debug + Send + Sync {
+    /// The present moment. It never goes back.
+    fn now(&self) -> Moment;
+
+    /// The present moment as watchers are told it, in microseconds since 1970.
+    fn unix_us(&self) -> u128;
+}
+
+/// The machine's clock. It counts milliseconds since the server's epoch, is coarse (a few
+/// milliseconds) and monotonic: setting the wall clock moves no expiry.
 #[derive(Clone, Copy, Debug)]
-pub struct Clock {
+pub struct SystemClock {
     /// The monotonic clock at the server's epoch, in milliseconds; the epoch may lie before the
     /// machine's start.
     epoch_monotonic_ms: i64,
     epoch_unix_ms: u64,
 }
 
-impl Clock {
+impl SystemClock {
     /// A clock whose epoch lies [`Moment::EPOCH_LEAD_MS`] before now.
-    pub fn start() -> Clock {
-        let unix = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        Clock {
+    pub fn start() -> SystemClock {
+        SystemClock {
             epoch_monotonic_ms: monotonic_ms() - Moment::EPOCH_LEAD_MS as i64,
-            epoch_unix_ms: (unix.as_millis() as u64).saturating_sub(Moment::EPOCH_LEAD_MS),
+            epoch_unix_ms: (unix_us() as u64 / 1000).saturating_sub(Moment::EPOCH_LEAD_MS),
         }
     }
+}
 
-    /// The present moment.
+impl Clock for SystemClock {
     #[inline]
-    pub fn now(&self) -> Moment {
+    fn now(&self) -> Moment {
         Moment {
             ms: (monotonic_ms() - self.epoch_monotonic_ms) as u64,
             epoch_unix_ms: self.epoch_unix_ms,
         }
     }
+
+    fn unix_us(&self) -> u128 {
+        unix_us()
+    }
+}
+
+fn unix_us() -> u128 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap_or_default().as_micros()
 }
 
 fn monotonic_ms() -> i64 {

@@ -95,8 +95,8 @@ pub struct NodeConfig {
     pub seed: Seed,
     /// The core that each worker is pinned to; empty: none is.
     pub cores: Vec<usize>,
-    /// The server's clock.
-    pub clock: Clock,
+    /// What tells the workers the time.
+    pub clock: Arc<dyn Clock>,
 }
 
 /// Which commands clients may use.

@@ -11,6 +11,7 @@
 //! | `admin` | commands without a key, listings, `watch`, statistics, login |
 //! | `budget` | buffers, and who gives memory up when it is short |
 //! | `bind`, `node` | addresses, then threads and their handle |
+//! | `core` | what every part of a worker works with |
 //! | `shared` | what the workers share |
 
 pub mod forward;
@@ -25,6 +26,10 @@ mod budget;
 mod clock;
 #[cfg(not(loom))]
 mod config;
+#[cfg(not(loom))]
+mod core;
+#[cfg(not(loom))]
+mod figures;
 #[cfg(not(loom))]
 mod node;
 #[cfg(not(loom))]
@@ -43,9 +48,10 @@ pub use {
     admin::observe::WatchFigures,
     admin::stats::{Tally, WorkerStats},
     bind::{Bound, PassedOver},
-    clock::Clock,
+    clock::{Clock, SystemClock},
     config::{Address, Error, NodeConfig, Permits},
-    node::{Node, NodeFigures},
+    figures::NodeFigures,
+    node::Node,
     packet::native,
     stream::registry::SocketView,
 };

@@ -1,37 +1,22 @@
 //! A running node: its workers' threads, and the handle by which the rest of the process knows
 //! them.
 
-use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::RawFd;
-use std::sync::{Arc, Weak, mpsc};
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
-use glimmer_base::limits::POLL_EVENTS_MAX;
-use glimmer_base::sync::Ordering;
 use glimmer_engine::Engine;
-use glimmer_transport::{Bell, Poller, pin_to, udp};
-use slotmap::SlotMap;
+use glimmer_transport::{Bell, pin_to};
 
 use crate::admin::handler::AdminHandler;
-use crate::admin::observe::WatchFigures;
-use crate::admin::stats::Tally;
 use crate::bind::{Bound, Sources};
-use crate::budget::pool::{Budget, Pool};
 use crate::config::{Address, Error, NodeConfig};
+use crate::figures::NodeFigures;
 use crate::forward::bell::EventBell;
 use crate::forward::doorbell::Doorbell;
 use crate::forward::port::{self, Port};
-use crate::packet::memcached::{DatagramSource, Watch};
-use crate::packet::native::{NativeConfig, NativeServer};
 use crate::shared::Shared;
-use crate::stream::burst::Burst;
-use crate::stream::ready::ReadyQueue;
-use crate::stream::registry::SocketView;
 use crate::worker::Worker;
-
-/// Share of a worker's buffers that native clients may have it keep for longer than a turn.
-const NATIVE_BUFFER_SHARE: usize = 2;
 
 /// A running node. Dropping it stops it and waits for its threads.
 pub struct Node {
@@ -40,70 +25,6 @@ pub struct Node {
     udp: Vec<SocketAddr>,
     native_ports: Vec<(IpAddr, Arc<[u16]>)>,
     threads: Vec<JoinHandle<()>>,
-}
-
-/// A way to the workers' figures that does not keep the node alive: whoever answers `stats` is
-/// itself a part of the node.
-#[derive(Clone)]
-pub struct NodeFigures(Weak<Shared>);
-
-impl NodeFigures {
-    /// At most `most` sockets in the order of their descriptors, from descriptor `from` on.
-    pub fn sockets(&self, from: RawFd, most: usize) -> Vec<SocketView> {
-        let shared = self.0.upgrade();
-        shared.map_or_else(Vec::new, |shared| shared.registry.view(from, most))
-    }
-
-    /// What became of what watchers were shown.
-    pub fn watch(&self) -> WatchFigures {
-        let shared = self.0.upgrade();
-        shared.map_or_else(WatchFigures::default, |shared| shared.observers.figures())
-    }
-
-    /// Whether requests are counted by key prefix.
-    pub fn has_detail(&self) -> bool {
-        let shared = self.0.upgrade();
-        shared.is_some_and(|shared| shared.observers.has_detail())
-    }
-
-    /// Forgets the counts by key prefix.
-    pub fn clear_detail(&self) {
-        if let Some(shared) = self.0.upgrade() {
-            shared.observers.clear_prefixes();
-        }
-    }
-
-    /// Whether all items may be listed, as clients have it.
-    pub fn has_crawler(&self) -> bool {
-        let shared = self.0.upgrade();
-        shared.is_some_and(|shared| shared.switches.has_crawler())
-    }
-
-    /// Whether all items are being listed for somebody, and how often that was begun.
-    pub fn dumps(&self) -> (bool, u64) {
-        let shared = self.0.upgrade();
-        shared.map_or((false, 0), |shared| {
-            let dumps = shared.switches.dumps.load(Ordering::Relaxed);
-            (shared.switches.is_walking(), dumps)
-        })
-    }
-
-    /// When the most recent `flush_all` takes effect, in milliseconds since the epoch; 0 if there
-    /// was none.
-    pub fn flush_ms(&self) -> u64 {
-        let shared = self.0.upgrade();
-        shared.map_or(0, |shared| shared.switches.flush_ms())
-    }
-
-    /// Each worker's figures as of its last turn; none when the node is gone.
-    pub fn tallies(&self) -> Vec<Tally> {
-        let shared = self.0.upgrade();
-        shared
-            .iter()
-            .flat_map(|shared| &shared.stats)
-            .map(|stats| stats.snapshot())
-            .collect()
-    }
 }
 
 impl Node {
@@ -116,7 +37,7 @@ impl Node {
         Bound::bind(config, engines.len())?.serve(engines, admin)
     }
 
-    pub(crate) fn serve(
+    fn serve(
         bound: Bound,
         engines: Vec<Box<dyn Engine>>,
         admin: Arc<dyn AdminHandler>,
@@ -126,20 +47,20 @@ impl Node {
         let doorbells = bells.collect::<Result<Vec<_>, std::io::Error>>()?;
         let ports = port::connect(&doorbells);
         let mut node = Node {
-            shared: Arc::new(Shared::new(bound.config, admin, doorbells)),
+            shared: Arc::new(Shared::new(bound.config, doorbells)),
             addresses: bound.addresses,
             udp: bound.udp,
             native_ports: bound.native_ports,
             threads: Vec::new(),
         };
         let shared = &node.shared;
-        (shared.admin).open(&node.addresses, &node.udp, node.figures());
+        admin.open(&node.addresses, &node.udp, node.figures());
         if let Some(native) = &shared.config.native {
-            (shared.admin).open_native(&node.native_ports, &native.rules);
+            admin.open_native(&node.native_ports, &native.rules);
         }
         let workers = engines.into_iter().zip(ports).zip(bound.sources);
         for (me, ((engine, port), sources)) in workers.enumerate() {
-            node.spawn(me, engine, port, sources)?;
+            node.spawn(me, admin.clone(), engine, port, sources)?;
         }
         Ok(node)
     }
@@ -147,6 +68,7 @@ impl Node {
     fn spawn(
         &mut self,
         me: usize,
+        admin: Arc<dyn AdminHandler>,
         engine: Box<dyn Engine>,
         port: Port,
         sources: Sources,
@@ -158,7 +80,7 @@ impl Node {
             .spawn(move || {
                 // Made by its own thread, on its own core, so that its memory is near.
                 let worker = pin(&shared.config, me)
-                    .and_then(|()| Ok(new_worker(me, shared, engine, port, sources)?));
+                    .and_then(|()| Ok(Worker::new(me, shared, admin, engine, port, sources)?));
                 // The other end waits for this one message.
                 match worker {
                     Ok(worker) => {
@@ -202,7 +124,7 @@ impl Node {
 
     /// A way to the workers' figures.
     pub fn figures(&self) -> NodeFigures {
-        NodeFigures(Arc::downgrade(&self.shared))
+        NodeFigures::of(&self.shared)
     }
 
     /// Tells the workers to stop: they accept no more, finish what has arrived, send what is to be
@@ -226,6 +148,22 @@ impl Node {
     }
 }
 
+impl Bound {
+    /// Starts one worker thread per engine. When it returns, connections are accepted.
+    ///
+    /// # Panics
+    ///
+    /// If there are not as many engines as workers that the addresses were bound for.
+    pub fn serve(
+        self,
+        engines: Vec<Box<dyn Engine>>,
+        admin: Arc<dyn AdminHandler>,
+    ) -> Result<Node, Error> {
+        assert_eq!(engines.len(), self.sources.len(), "one engine per worker");
+        Node::serve(self, engines, admin)
+    }
+}
+
 impl Drop for Node {
     fn drop(&mut self) {
         if !self.threads.is_empty() && !std::thread::panicking() {
@@ -240,79 +178,4 @@ fn pin(config: &NodeConfig, worker: usize) -> Result<(), Error> {
         Some(&core) => pin_to(core).map_err(|source| Error::Core { core, source }),
         None => Ok(()),
     }
-}
-
-fn new_worker(
-    me: usize,
-    shared: Arc<Shared>,
-    engine: Box<dyn Engine>,
-    port: Port,
-    sources: Sources,
-) -> std::io::Result<Worker> {
-    let config = &shared.config;
-    let bytes = config
-        .buffer_bytes
-        .max(NodeConfig::buffer_bytes_min(&config.limits));
-    let now = config.clock.now();
-    let Sources {
-        listeners,
-        sockets,
-        native,
-    } = sources;
-    let sockets = sockets.into_iter().map(|socket| DatagramSource {
-        socket,
-        watched_by: Watch::Poller,
-        drops: 0,
-    });
-    let server = |native_config: &NativeConfig| {
-        let bytes_max = bytes / NATIVE_BUFFER_SHARE;
-        Box::new(NativeServer::new(
-            native,
-            native_config.rules,
-            me,
-            bytes_max,
-        ))
-    };
-    let native = config.native.as_ref().map(server);
-    let mut worker = Worker {
-        me,
-        engine,
-        port,
-        poller: Poller::new(POLL_EVENTS_MAX)?,
-        listeners,
-        sockets: sockets.collect(),
-        inbox: udp::Inbox::default(),
-        native,
-        idle_turns_left: 0,
-        deaf: false,
-        full_since_ms: None,
-        connections: SlotMap::with_key(),
-        ready: ReadyQueue::default(),
-        starved: VecDeque::new(),
-        withheld: VecDeque::new(),
-        out_of_credit: Vec::new(),
-        watchers: Vec::new(),
-        crawl: None,
-        crawls: 0,
-        moved: Vec::new(),
-        burst: Burst::new(),
-        pool: Pool::new(bytes / 4),
-        budget: Budget::new(bytes, NodeConfig::turn_bytes(&config.limits)),
-        reply_bytes_guess: 0,
-        is_short: false,
-        searched_ms: now.ms,
-        shed_ms: now.ms,
-        unshed_excess: 0,
-        tally: Tally::default(),
-        now,
-        ticked_ms: now.ms,
-        is_alarmed: false,
-        drain_until_ms: None,
-        has_closed_listeners: false,
-        has_drained: false,
-        shared,
-    };
-    worker.watch_sources()?;
-    worker.register_sources();
-    Ok(worker)
 }

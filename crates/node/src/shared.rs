@@ -8,7 +8,6 @@ use glimmer_transport::Stream;
 
 use crate::admin::alarm::Alarms;
 use crate::admin::dump::DumpCursor;
-use crate::admin::handler::AdminHandler;
 use crate::admin::observe::Observers;
 use crate::admin::stats::WorkerStats;
 use crate::admin::switches::Switches;
@@ -23,7 +22,6 @@ use crate::stream::registry::ConnectionRegistry;
 /// through here.
 pub(crate) struct Shared {
     pub config: NodeConfig,
-    pub admin: Arc<dyn AdminHandler>,
     pub balancer: AcceptBalancer,
     pub registry: ConnectionRegistry,
     pub stats: Vec<WorkerStats>,
@@ -44,11 +42,7 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub fn new(
-        config: NodeConfig,
-        admin: Arc<dyn AdminHandler>,
-        doorbells: Vec<Arc<Doorbell<EventBell>>>,
-    ) -> Shared {
+    pub fn new(config: NodeConfig, doorbells: Vec<Arc<Doorbell<EventBell>>>) -> Shared {
         let workers = doorbells.len();
         Shared {
             balancer: AcceptBalancer::new(workers, config.connections_max),
@@ -57,7 +51,6 @@ impl Shared {
             switches: Switches::new(config.crawler, workers),
             alarms: Alarms::default(),
             config,
-            admin,
             stats: (0..workers).map(|_| WorkerStats::default()).collect(),
             doorbells,
             accepted: Mailbox::for_each(workers),

@@ -11,7 +11,7 @@ use crate::{assembly, cores, log};
 use glimmer_base::Seed;
 use glimmer_engine::{Departures, Engine};
 use glimmer_node::native::{NativeConfig, Rules, TokenKey};
-use glimmer_node::{Address, Bound, Clock, Node, NodeConfig, PassedOver};
+use glimmer_node::{Address, Bound, Node, NodeConfig, PassedOver, SystemClock};
 use glimmer_proto::native::directory;
 use glimmer_proto::{Accepts, Limits};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
@@ -218,7 +218,7 @@ fn node_config(config: &Config, plan: &MemoryPlan, store: &Store, seed: Seed) ->
         locked: config.auth_file.is_some(),
         seed,
         cores: store.cores.clone(),
-        clock: Clock::start(),
+        clock: Arc::new(SystemClock::start()),
     }
 }
 

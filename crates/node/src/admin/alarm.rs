@@ -4,8 +4,6 @@
 use glimmer_base::limits::ALARM_MS;
 use glimmer_base::sync::{AtomicU32, AtomicU64, Ordering};
 
-use crate::worker::Worker;
-
 /// What went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
@@ -77,14 +75,14 @@ impl Kind {
 }
 
 impl Alarms {
-    fn note(&self, failure: Failure, count: u64, errno: u32) {
+    pub fn note(&self, failure: Failure, count: u64, errno: u32) {
         let kind = &self.kinds[failure as usize];
         kind.errno.store(errno, Ordering::Relaxed);
         kind.count.fetch_add(count, Ordering::Relaxed);
     }
 
     /// Hands what is due to `tell`. Returns whether something is left that is not due yet.
-    fn tell(&self, now_ms: u64, mut tell: impl FnMut(Alarm)) -> bool {
+    pub fn tell(&self, now_ms: u64, mut tell: impl FnMut(Alarm)) -> bool {
         for (kind, failure) in self.kinds.iter().zip(FAILURES) {
             if let Some(count) = kind.take(now_ms) {
                 let errno = kind.errno.load(Ordering::Relaxed);
@@ -96,32 +94,6 @@ impl Alarms {
             }
         }
         !self.kinds.iter().all(Kind::is_told)
-    }
-}
-
-impl Worker {
-    /// Something failed, this many times; `errno` is the kernel's reason if it gave one.
-    #[cold]
-    pub fn note_failure(&mut self, failure: Failure, count: u64, errno: Option<i32>) {
-        let tally = &mut self.tally;
-        *match failure {
-            Failure::Accept => &mut tally.accept_failures,
-            Failure::Send => &mut tally.datagrams_unsent,
-            Failure::Overflow => &mut tally.datagrams_overflowed,
-            Failure::Login => &mut tally.auth_errors,
-        } += count;
-        let errno = errno.unwrap_or(0).unsigned_abs();
-        self.shared.alarms.note(failure, count, errno);
-        self.is_alarmed = true;
-    }
-
-    /// Tells the admin handler of failures. While some are not due, the worker looks again with
-    /// every tick.
-    #[cold]
-    pub fn raise_alarms(&mut self) {
-        let admin = &self.shared.admin;
-        let tell = |alarm| admin.alarm(alarm);
-        self.is_alarmed = self.shared.alarms.tell(self.now.ms, tell);
     }
 }
 

@@ -7,42 +7,44 @@ use glimmer_proto::text::{Admin, Detail, Dump, dump, lines};
 
 use crate::admin::dump::DumpGuard;
 use crate::admin::report::Report;
-use crate::stream::burst::Tools;
-use crate::stream::member::Stop;
+use crate::core::Core;
 
 mod binary;
 
 pub(crate) use binary::administer as binary_admin;
-pub(crate) use binary::stat_packets;
 
 /// What a command that names no key comes to.
 pub(crate) enum Outcome {
     /// It has been executed.
-    Done(Stop),
+    Done,
+    /// It has been executed, and the connection is to be closed.
+    Close,
+    /// It was a wrong login, and its answer has to wait.
+    Withheld,
     /// The reply is made piece by piece.
     Report(Report),
 }
 
 /// Executes a command that names no key.
 #[cold]
-pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools<'_>) -> Outcome {
+pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) -> Outcome {
     let mut say = |line: &str| out.extend_from_slice(line.as_bytes());
     match *admin {
         Admin::Version => say(lines::VERSION),
         Admin::MetaNoop => say(lines::META_NOOP),
         Admin::Verbosity { level, quiet } => {
-            tools.admin.verbosity(level);
+            core.admin.verbosity(level);
             say(if quiet { "" } else { lines::OK });
         }
         Admin::FlushAll {
             delay_exptime,
             quiet,
         } => {
-            tools.tally.cmd_flush += 1;
-            let line = if tools.permits.flush {
-                let at_ms = flush_ms(delay_exptime, tools.now);
-                tools.engine.flush(tools.now, at_ms);
-                tools.switches.note_flush(at_ms);
+            core.tally.cmd_flush += 1;
+            let line = if core.shared.config.permits.flush {
+                let at_ms = flush_ms(delay_exptime, core.now);
+                core.engine.flush(core.now, at_ms);
+                core.shared.switches.note_flush(at_ms);
                 lines::OK
             } else {
                 lines::FLUSH_NOT_ALLOWED
@@ -51,30 +53,32 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools
         }
         Admin::Binary(..) => unreachable!("it is answered in its own words"),
         Admin::Stats(argument) => return Outcome::Report(Report::stats(argument, None)),
-        Admin::CacheDump { .. } if !tools.permits.dump => say(lines::CACHEDUMP_NOT_ALLOWED),
+        Admin::CacheDump { .. } if !core.shared.config.permits.dump => {
+            say(lines::CACHEDUMP_NOT_ALLOWED)
+        }
         Admin::CacheDump { class, .. } if class != dump::CLASS => say(lines::END),
         Admin::CacheDump { items_max, .. } => {
             return Outcome::Report(Report::cachedump(items_max));
         }
         Admin::AdvanceClock { seconds } => {
-            if tools.permits.debug {
-                tools.switches.advance_clock(seconds);
+            if core.shared.config.permits.debug {
+                core.shared.switches.advance_clock(seconds);
                 say(lines::OK);
             } else {
                 say(lines::ERROR);
             }
         }
         Admin::MemoryLimit { mebibytes, quiet } => {
-            let line = match tools.admin.set_memory_limit(mebibytes) {
+            let line = match core.admin.set_memory_limit(mebibytes) {
                 true => lines::OK,
                 false => lines::MEMLIMIT_FIXED,
             };
             say(lines::unless(quiet, line));
         }
-        Admin::Crawl => say(if !tools.switches.has_crawler() {
+        Admin::Crawl => say(if !core.shared.switches.has_crawler() {
             lines::LRU_CRAWLER_DISABLED
-        } else if tools.switches.begin_to_crawl() {
-            for doorbell in tools.doorbells {
+        } else if core.shared.switches.begin_to_crawl() {
+            for doorbell in &core.shared.doorbells {
                 doorbell.wake();
             }
             lines::OK
@@ -82,46 +86,43 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, tools: &mut Tools
             lines::CRAWLER_BUSY
         }),
         Admin::Crawler(is_on) => {
-            tools.switches.set_crawler(is_on);
+            core.shared.switches.set_crawler(is_on);
             say(lines::OK);
         }
-        Admin::Detail(_) if !tools.permits.dump => say(lines::STATS_DETAIL_NOT_ALLOWED),
-        Admin::Detail(Detail::Dump) => tools.observers.dump_prefixes(out),
+        Admin::Detail(_) if !core.shared.config.permits.dump => {
+            say(lines::STATS_DETAIL_NOT_ALLOWED)
+        }
+        Admin::Detail(Detail::Dump) => core.shared.observers.dump_prefixes(out),
         Admin::Detail(Detail::Unknown) => say(lines::STATS_DETAIL_USAGE),
         Admin::Detail(detail) => {
-            tools.observers.set_detail(detail == Detail::On);
+            core.shared.observers.set_detail(detail == Detail::On);
             say(lines::OK);
         }
         Admin::Dump(_) | Admin::Watch(_) => unreachable!("they take the burst's own hand"),
-        Admin::Quit => return Outcome::Done(Stop::Close),
+        Admin::Quit => return Outcome::Close,
         Admin::Shutdown(how) => {
-            if tools.admin.shutdown(how, out) {
-                return Outcome::Done(Stop::Close);
+            if core.admin.shutdown(how, out) {
+                return Outcome::Close;
             }
         }
     }
-    Outcome::Done(Stop::Live)
+    Outcome::Done
 }
 
 /// Whether what happens is to be shown to a client; if not it is told why.
 #[cold]
-pub(crate) fn begin_watch(
-    interests: u32,
-    is_stream: bool,
-    out: &mut Vec<u8>,
-    tools: &Tools<'_>,
-) -> Stop {
-    let reason = if !tools.permits.watch {
+pub(crate) fn begin_watch(is_stream: bool, out: &mut Vec<u8>, core: &Core) -> bool {
+    let reason = if !core.shared.config.permits.watch {
         lines::WATCH_NOT_ALLOWED
     } else if !out.is_empty() {
         lines::WATCH_NOT_ALONE
     } else if !is_stream {
         lines::ERROR
     } else {
-        return Stop::Watch(interests);
+        return true;
     };
     out.extend_from_slice(reason.as_bytes());
-    Stop::Live
+    false
 }
 
 /// Begins to list all items, or says why not.
@@ -130,25 +131,25 @@ pub(crate) fn begin_dump(
     kind: Dump,
     is_stream: bool,
     out: &mut Vec<u8>,
-    tools: &Tools<'_>,
+    core: &Core,
 ) -> Option<DumpGuard> {
     let (not_allowed, not_alone) = match kind {
         Dump::Meta => (lines::METADUMP_NOT_ALLOWED, lines::METADUMP_NOT_ALONE),
         Dump::Mg => (lines::MGDUMP_NOT_ALLOWED, lines::MGDUMP_NOT_ALONE),
     };
-    let guard = if !tools.switches.has_crawler() {
+    let guard = if !core.shared.switches.has_crawler() {
         Err(lines::LRU_CRAWLER_DISABLED)
-    } else if !tools.permits.dump {
+    } else if !core.shared.config.permits.dump {
         Err(not_allowed)
     } else if !out.is_empty() {
         Err(not_alone)
     } else if !is_stream {
         Err(lines::ERROR)
     } else {
-        DumpGuard::take(&tools.switches.is_dumping).ok_or(lines::CRAWLER_BUSY)
+        DumpGuard::take(&core.shared.switches.is_dumping).ok_or(lines::CRAWLER_BUSY)
     };
     if guard.is_ok() {
-        tools.switches.dumps.fetch_add(1, Ordering::Relaxed);
+        core.shared.switches.dumps.fetch_add(1, Ordering::Relaxed);
     }
     let line = guard.as_ref().map_or_else(|&line| line, |_| lines::OK);
     out.extend_from_slice(line.as_bytes());

@@ -15,32 +15,20 @@ use glimmer_engine::{Engine, ListCursor, ListScope, Listed};
 use glimmer_proto::text::dump::{self, Listing};
 use glimmer_proto::text::{Dump, lines};
 
-use crate::admin::report::Report;
 use crate::stream::key::ConnectionKey;
-use crate::worker::Worker;
 
 /// One client's walk over all items.
 pub(crate) struct DumpCursor {
     kind: Dump,
     /// The worker whose client waits, and its connection.
-    home: usize,
-    connection: ConnectionKey,
+    pub home: usize,
+    pub connection: ConnectionKey,
     /// The worker whose partitions are walked.
-    at: usize,
+    pub at: usize,
     cursor: ListCursor,
     /// What was found away from home.
-    found: Vec<u8>,
+    pub found: Vec<u8>,
     _guard: DumpGuard,
-}
-
-/// What a connection has to be told before it is parsed again.
-pub(crate) enum Continuation {
-    /// It is here.
-    Home(Box<DumpCursor>),
-    /// It is with another worker.
-    Away,
-    /// It is no dump: a long reply, whose next piece is made here.
-    Report(Box<Report>),
 }
 
 /// The right to list all items, which one client has at a time, as in memcached.
@@ -74,7 +62,7 @@ impl DumpCursor {
     }
 
     /// Walks on at the worker that it is at.
-    fn walk(&mut self, engine: &mut dyn Engine, now: Moment, out: &mut Vec<u8>) {
+    pub fn walk(&mut self, engine: &mut dyn Engine, now: Moment, out: &mut Vec<u8>) {
         let write = match self.kind {
             Dump::Meta => dump::metadump,
             Dump::Mg => dump::mgdump,
@@ -92,7 +80,7 @@ impl DumpCursor {
         }
     }
 
-    fn end(&self) -> &'static str {
+    pub fn end(&self) -> &'static str {
         match self.kind {
             Dump::Meta => lines::END,
             Dump::Mg => lines::META_END,
@@ -112,71 +100,5 @@ pub(crate) fn listing<'a>(item: &Listed<'a>, now: Moment) -> Listing<'a> {
         flags: item.flags,
         value_bytes: item.value_bytes,
         bytes: item.heap_bytes,
-    }
-}
-
-impl Worker {
-    /// Goes on with a connection's dump: the client has taken what it has found so far.
-    pub fn advance_continuation(&mut self, key: ConnectionKey) {
-        let connection = &mut self.connections[key];
-        let mut dump = match connection.continuation.take() {
-            Some(Continuation::Home(dump)) => dump,
-            Some(Continuation::Report(report)) => return self.advance_report(key, report),
-            away_or_none => {
-                connection.continuation = away_or_none;
-                return;
-            }
-        };
-        if dump.at != self.me {
-            connection.continuation = Some(Continuation::Away);
-            let to = dump.at;
-            self.shared.send_dump(to, dump);
-            return;
-        }
-        if connection.tx.capacity() == 0 {
-            connection.tx = self.pool.take();
-        }
-        dump.walk(&mut *self.engine, self.now, &mut connection.tx);
-        self.take_home(dump);
-    }
-
-    /// A dump is home again, and its connection has what was found: sends that, and the end of it.
-    fn take_home(&mut self, dump: Box<DumpCursor>) {
-        let key = dump.connection;
-        let Some(connection) = self.connections.get_mut(key) else {
-            return;
-        };
-        if connection.closing {
-            connection.continuation = None;
-        } else if dump.at < self.shared.workers() {
-            connection.continuation = Some(Continuation::Home(dump));
-        } else {
-            connection.continuation = None;
-            connection.tx.extend_from_slice(dump.end().as_bytes());
-            // A client that has seen the end may begin the next at once.
-            drop(dump);
-        }
-        self.send_and_settle(key);
-    }
-
-    /// Takes the dumps that came here: walks on with those of other workers' clients, and welcomes
-    /// those of its own.
-    pub fn take_dumps(&mut self) {
-        while let Some(mut dump) = self.shared.next_dump(self.me) {
-            if dump.home != self.me {
-                let mut found = std::mem::take(&mut dump.found);
-                dump.walk(&mut *self.engine, self.now, &mut found);
-                dump.found = found;
-                let home = dump.home;
-                self.shared.send_dump(home, dump);
-            } else if let Some(connection) = self.connections.get_mut(dump.connection) {
-                if connection.tx.capacity() == 0 {
-                    connection.tx = self.pool.take();
-                }
-                connection.tx.extend_from_slice(&dump.found);
-                dump.found.clear();
-                self.take_home(dump);
-            }
-        }
     }
 }

@@ -8,7 +8,7 @@ use glimmer_proto::text::Shutdown;
 
 use crate::admin::alarm::Alarm;
 use crate::config::Address;
-use crate::node::NodeFigures;
+use crate::figures::NodeFigures;
 use crate::packet::native::Rules;
 
 /// Answers the commands that name no key and that a worker cannot answer by itself. Called on a

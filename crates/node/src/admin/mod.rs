@@ -3,23 +3,25 @@
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | `commands` | commands that name no key |
 //! | `handler` | what a worker asks of the server around it |
+//! | `commands` | commands that name no key |
 //! | `dump` | listing all items |
-//! | `report` | replies that are made piece by piece |
+//! | `crawl` | the search for expired items |
+//! | `report`, `packets` | replies that are made piece by piece, and their binary form |
 //! | `login` | clients that have yet to authenticate |
-//! | `observe`, `watch` | showing clients what happens |
+//! | `observe` | what is shown to watchers |
 //! | `stats` | what a worker counts |
 //! | `switches` | what clients can change while the server runs |
 //! | `alarm` | failures that no client is told of |
 
 pub(crate) mod alarm;
 pub(crate) mod commands;
+pub(crate) mod crawl;
 pub(crate) mod dump;
 pub(crate) mod handler;
-mod login;
+pub(crate) mod login;
 pub(crate) mod observe;
+mod packets;
 pub(crate) mod report;
 pub(crate) mod stats;
 pub(crate) mod switches;
-mod watch;

@@ -9,11 +9,9 @@ use glimmer_engine::{Engine, ListCursor, ListScope, Listed};
 use glimmer_proto::binary::Header;
 use glimmer_proto::text::{dump, lines};
 
-use crate::admin::commands::stat_packets;
-use crate::admin::dump::{Continuation, listing};
-use crate::admin::handler::AdminHandler;
-use crate::stream::key::ConnectionKey;
-use crate::worker::Worker;
+use super::dump::listing;
+use super::handler::AdminHandler;
+use super::packets::stat_packets;
 
 /// What is left to be said of a long reply.
 pub(crate) enum Report {
@@ -119,22 +117,5 @@ impl StatsReport {
         self.from = next.unwrap_or(0);
         stat_packets(out, header, &piece, next.is_some());
         next.is_some()
-    }
-}
-
-impl Worker {
-    /// Goes on with a connection's long reply: the client has taken what there was of it.
-    pub fn advance_report(&mut self, key: ConnectionKey, mut report: Box<Report>) {
-        let connection = &mut self.connections[key];
-        if !connection.closing {
-            if connection.tx.capacity() == 0 {
-                connection.tx = self.pool.take();
-            }
-            let (engine, admin) = (&mut *self.engine, &*self.shared.admin);
-            if report.advance(engine, admin, self.now, &mut connection.tx) {
-                connection.continuation = Some(Continuation::Report(report));
-            }
-        }
-        self.send_and_settle(key);
     }
 }

@@ -4,6 +4,8 @@
 use crossbeam_utils::CachePadded;
 use glimmer_base::sync::{AtomicU64, Ordering};
 
+use super::alarm::Failure;
+
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
         /// Figures of one worker, or of all of them summed, cumulative since start unless they are
@@ -121,6 +123,18 @@ counters! {
     buffer_bytes,
     /// State: bytes of those buffers that nobody uses.
     buffer_bytes_free,
+}
+
+impl Tally {
+    /// The count of failures of one kind.
+    pub(crate) fn failures(&mut self, of: Failure) -> &mut u64 {
+        match of {
+            Failure::Accept => &mut self.accept_failures,
+            Failure::Send => &mut self.datagrams_unsent,
+            Failure::Overflow => &mut self.datagrams_overflowed,
+            Failure::Login => &mut self.auth_errors,
+        }
+    }
 }
 
 /// One worker's figures as other threads see them.

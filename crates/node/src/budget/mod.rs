@@ -1,4 +1,5 @@
-//! What memory for buffers costs, who holds it, and who gives it up when it is short.
+//! Memory for buffers: what it costs, and what there is of it. Which connection gives memory up
+//! when it is short is decided in `stream::relief`.
 
+pub(crate) mod memory;
 pub(crate) mod pool;
-mod relief;

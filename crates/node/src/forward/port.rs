@@ -16,6 +16,8 @@ use super::bell::EventBell;
 use super::datagrams::ForwardedDatagrams;
 use super::doorbell::Doorbell;
 use super::ring::{Consumer, Producer, ring};
+use crate::admin::stats::Tally;
+use crate::budget::memory::Memory;
 use crate::stream::key::ConnectionKey;
 
 /// Batches of both workers fit into one ring.
@@ -57,15 +59,15 @@ pub(crate) struct Port {
     /// Own batches that came home unfinished and wait for reply space: (peer, batch).
     unfinished: VecDeque<(usize, Box<ForwardedBatch>)>,
     /// Batches of native datagrams that have been taken out of the rings: (peer, batch).
-    batches: VecDeque<(usize, Box<ForwardedDatagrams>)>,
+    datagrams: VecDeque<(usize, Box<ForwardedDatagrams>)>,
     /// The peer whose ring is looked at first in the next turn.
     first: usize,
     /// A batch became free since somebody last asked.
     has_freed: bool,
     /// Bytes of memory behind this worker's batches, as of when they were last here.
-    pub bytes: usize,
-    pub forwarded_batches_sent: u64,
-    pub forwarded_batches_run: u64,
+    bytes: usize,
+    batches_sent: u64,
+    batches_run: u64,
 }
 
 /// Connects every worker with every other.
@@ -75,12 +77,12 @@ pub(crate) fn connect(doorbells: &[Arc<Doorbell<EventBell>>]) -> Vec<Port> {
         me,
         peers: (0..workers).map(|_| None).collect(),
         unfinished: VecDeque::new(),
-        batches: VecDeque::new(),
+        datagrams: VecDeque::new(),
         first: 0,
         has_freed: false,
         bytes: 0,
-        forwarded_batches_sent: 0,
-        forwarded_batches_run: 0,
+        batches_sent: 0,
+        batches_run: 0,
     };
     let mut ports: Vec<Port> = (0..workers).map(port).collect();
     for a in 0..workers {
@@ -190,7 +192,7 @@ impl Port {
                     continue;
                 }
                 batch.recharge(&mut self.bytes);
-                self.forwarded_batches_sent += 1;
+                self.batches_sent += 1;
                 peer.send(Cargo::Requests(batch));
             }
         }
@@ -204,7 +206,7 @@ impl Port {
     /// The next batch of native datagrams that [`Port::drain`] has taken out, and the worker that it
     /// came from.
     pub fn next_datagrams(&mut self) -> Option<(usize, Box<ForwardedDatagrams>)> {
-        self.batches.pop_front()
+        self.datagrams.pop_front()
     }
 
     /// Wakes every peer that was sent something since it was last woken.
@@ -252,7 +254,7 @@ impl Port {
             // Executing one batch may release some that were held back: they count as well.
             let taken = match cargo {
                 Cargo::Datagrams(batch) => {
-                    self.batches.push_back((worker, batch));
+                    self.datagrams.push_back((worker, batch));
                     1
                 }
                 Cargo::Requests(batch) if batch.home() == self.me => {
@@ -261,7 +263,7 @@ impl Port {
                 }
                 Cargo::Requests(batch) => {
                     let executed = self.peer(worker).serve(batch, engine, now, watched);
-                    self.forwarded_batches_run += executed;
+                    self.batches_run += executed;
                     executed.max(1) as usize
                 }
             };
@@ -298,10 +300,17 @@ impl Port {
             };
             while let Some(cargo) = peer.incoming.pop() {
                 if let Cargo::Datagrams(batch) = cargo {
-                    self.batches.push_back((worker, batch));
+                    self.datagrams.push_back((worker, batch));
                 }
             }
         }
+    }
+
+    /// Brings the figures of memory and of batches up to date.
+    pub fn account(&self, memory: &mut Memory, tally: &mut Tally) {
+        memory.forwarded_bytes = self.bytes;
+        tally.forwarded_batches_sent = self.batches_sent;
+        tally.forwarded_batches_run = self.batches_run;
     }
 
     /// Whether a batch became free since this was last asked.

@@ -2,23 +2,27 @@
 //! engine as one burst, and their replies leave together. None of them becomes a connection unless
 //! a request of it has to cross over to another worker.
 
+use std::io;
+use std::sync::Arc;
+
 use arrayvec::ArrayVec;
 use glimmer_base::limits::{
     BURST_CONNECTIONS_MAX, DATAGRAM_BURSTS_PER_TURN_MAX, REPLY_DATAGRAMS_MAX,
 };
 use glimmer_proto::Parser;
-use glimmer_proto::udp::{self as frame, HEADER_BYTES, PAYLOAD_BYTES};
-use glimmer_transport::udp::{DATAGRAMS_MAX, Departed, Outgoing, Socket};
+use glimmer_proto::udp::{self as frame, HEADER_BYTES};
+use glimmer_transport::Poller;
+use glimmer_transport::udp::{DATAGRAMS_MAX, Departed, Inbox, Outgoing, Socket};
 
+use super::answer::{Answer, TOO_LARGE, bounded};
 use crate::admin::alarm::Failure;
-use crate::stream::connection::{Answer, Connection, Link};
+use crate::core::Core;
+use crate::forward::port::Port;
+use crate::stream::Streams;
+use crate::stream::burst::Burst;
+use crate::stream::connection::{Connection, Link};
 use crate::stream::member::{Input, Member, Stop};
-use crate::stream::ready::ReplyClass;
-use crate::worker::Worker;
-
-/// Instead of a reply of more than [`REPLY_DATAGRAMS_MAX`] datagrams, or one that there is no
-/// memory for.
-const TOO_LARGE: &[u8] = b"SERVER_ERROR reply too large for UDP\r\n";
+use crate::stream::registry::SocketEntry;
 
 const _: () = assert!(
     DATAGRAMS_MAX <= BURST_CONNECTIONS_MAX,
@@ -28,10 +32,24 @@ const _: () = assert!(REPLY_DATAGRAMS_MAX <= u16::MAX as usize);
 
 /// A socket at which requests come in.
 pub(crate) struct DatagramSource {
-    pub socket: Socket,
-    pub watched_by: Watch,
+    socket: Socket,
+    watched_by: Watch,
     /// The kernel's count of datagrams that it dropped, as last told.
-    pub drops: u32,
+    drops: u32,
+    /// Its token in the poller.
+    token: u64,
+}
+
+impl DatagramSource {
+    /// A socket that the poller will watch under this token.
+    pub fn new(socket: Socket, token: u64) -> DatagramSource {
+        DatagramSource {
+            socket,
+            watched_by: Watch::Poller,
+            drops: 0,
+            token,
+        }
+    }
 }
 
 /// Who looks whether datagrams have come.
@@ -41,135 +59,213 @@ pub(crate) struct DatagramSource {
 /// anything the server does with them, and tells it nothing: so then it is the worker that looks,
 /// in every turn, until a look finds nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Watch {
+enum Watch {
     Poller,
     Worker,
     /// No more requests are taken.
     Nobody,
 }
 
-impl Worker {
+/// One worker's sockets for datagrams of memcached's UDP protocol.
+pub(crate) struct Packets {
+    sources: Vec<DatagramSource>,
+    /// Datagrams being answered.
+    inbox: Inbox,
+    burst: Burst,
+}
+
+impl Packets {
+    pub fn new(sources: Vec<DatagramSource>) -> Packets {
+        Packets {
+            sources,
+            inbox: Inbox::default(),
+            burst: Burst::new(),
+        }
+    }
+
+    /// Has the poller watch the sockets.
+    pub fn watch(&self, poller: &Poller) -> io::Result<()> {
+        for source in &self.sources {
+            poller.watch_level(&source.socket, source.token)?;
+        }
+        Ok(())
+    }
+
+    /// Enters the sockets into the connection registry.
+    pub fn register(&self, core: &Core) {
+        for source in &self.sources {
+            let entry = SocketEntry::listening(&source.socket, true, core.now.ms);
+            core.shared.registry.add(Arc::new(entry));
+        }
+    }
+
     /// Answers the datagrams that wait at one socket.
-    pub fn serve_datagrams(&mut self, source: usize) {
+    pub fn serve(
+        &mut self,
+        source: usize,
+        core: &mut Core,
+        streams: &mut Streams,
+        port: &mut Port,
+        poller: &Poller,
+    ) {
         let mut bursts = 0;
         while bursts < DATAGRAM_BURSTS_PER_TURN_MAX {
-            let received = self.sockets[source].socket.receive(&mut self.inbox);
+            let received = self.sources[source].socket.receive(&mut self.inbox);
             if received > 0 {
                 if let Some(drops) = self.inbox.drops() {
-                    self.note_drops(source, drops);
+                    self.note_drops(source, drops, core);
                 }
-                self.answer_inbox(source);
+                self.answer_inbox(source, core, streams, port);
             }
             if received < DATAGRAMS_MAX {
                 if bursts == 0 && received == 0 {
-                    self.watch_by(source, Watch::Poller);
+                    self.watch_by(source, Watch::Poller, poller);
                 }
                 return;
             }
             bursts += 1;
-            self.watch_by(source, Watch::Worker);
+            self.watch_by(source, Watch::Worker, poller);
         }
     }
 
-    #[cold]
-    fn note_drops(&mut self, source: usize, drops: u32) {
-        let before = std::mem::replace(&mut self.sockets[source].drops, drops);
-        if drops != before {
-            let dropped = drops.wrapping_sub(before);
-            self.note_failure(Failure::Overflow, dropped.into(), None);
+    /// Answers the datagrams that wait at every socket.
+    pub fn serve_all(
+        &mut self,
+        core: &mut Core,
+        streams: &mut Streams,
+        port: &mut Port,
+        poller: &Poller,
+    ) {
+        for source in 0..self.sources.len() {
+            self.serve(source, core, streams, port, poller);
         }
     }
 
     /// Answers the datagrams at the sockets that the worker itself watches.
-    pub fn look_for_datagrams(&mut self) {
-        for source in 0..self.sockets.len() {
-            if self.sockets[source].watched_by == Watch::Worker {
-                self.serve_datagrams(source);
+    pub fn look(
+        &mut self,
+        core: &mut Core,
+        streams: &mut Streams,
+        port: &mut Port,
+        poller: &Poller,
+    ) {
+        for source in 0..self.sources.len() {
+            if self.sources[source].watched_by == Watch::Worker {
+                self.serve(source, core, streams, port, poller);
             }
         }
     }
 
     /// Whether there are sockets at which the worker itself has to look.
     #[inline]
-    pub fn watches_datagrams(&self) -> bool {
-        (self.sockets.iter()).any(|source| source.watched_by == Watch::Worker)
+    pub fn is_busy(&self) -> bool {
+        (self.sources.iter()).any(|source| source.watched_by == Watch::Worker)
     }
 
-    /// Leaves it to somebody else to watch a socket. If the kernel refuses, all stays as it is
-    /// until the next time.
-    fn watch_by(&mut self, source: usize, who: Watch) {
-        let DatagramSource {
-            socket, watched_by, ..
-        } = &self.sockets[source];
-        if *watched_by == who {
+    /// Takes no more datagrams; the sockets stay open for what is yet to be answered.
+    pub fn forget(&mut self, poller: &Poller) {
+        for source in 0..self.sources.len() {
+            self.watch_by(source, Watch::Nobody, poller);
+        }
+    }
+
+    /// Sends replies to datagrams that were connections.
+    pub fn send_answers(&self, answers: impl Iterator<Item = Answer>, core: &mut Core) {
+        for answer in answers {
+            let mut outgoing = Departure::new(&self.sources[answer.source].socket);
+            for (header, payload) in frame::reply(answer.id, bounded(&answer.reply)) {
+                outgoing.push(Outgoing {
+                    peer: &answer.peer,
+                    header,
+                    payload,
+                });
+            }
+            count_departed(outgoing.finish(), core);
+        }
+    }
+
+    #[cold]
+    fn note_drops(&mut self, source: usize, drops: u32, core: &mut Core) {
+        let before = std::mem::replace(&mut self.sources[source].drops, drops);
+        if drops != before {
+            let dropped = drops.wrapping_sub(before);
+            core.note_failure(Failure::Overflow, dropped.into(), None);
+        }
+    }
+
+    /// Leaves it to another to watch a socket. If the kernel refuses, all stays as it is until the
+    /// next time.
+    fn watch_by(&mut self, source: usize, who: Watch, poller: &Poller) {
+        let source = &mut self.sources[source];
+        if source.watched_by == who {
             return;
         }
         let changed = match who {
-            Watch::Poller => self.poller.watch_level(socket, self.socket_token(source)),
-            Watch::Worker | Watch::Nobody if *watched_by == Watch::Poller => {
-                self.poller.forget(socket)
+            Watch::Poller => poller.watch_level(&source.socket, source.token),
+            Watch::Worker | Watch::Nobody if source.watched_by == Watch::Poller => {
+                poller.forget(&source.socket)
             }
             Watch::Worker | Watch::Nobody => Ok(()),
         };
         if changed.is_ok() {
-            self.sockets[source].watched_by = who;
+            source.watched_by = who;
         }
     }
 
-    /// Takes no more datagrams; the sockets stay open for what is yet to be answered.
-    pub fn forget_sockets(&mut self) {
-        for source in 0..self.sockets.len() {
-            self.watch_by(source, Watch::Nobody);
-        }
-        self.forget_native();
-    }
-
-    fn answer_inbox(&mut self, source: usize) {
-        let config = &self.shared.config;
+    fn answer_inbox(
+        &mut self,
+        source: usize,
+        core: &mut Core,
+        streams: &mut Streams,
+        port: &mut Port,
+    ) {
+        let Packets { inbox, burst, .. } = self;
+        let config = &core.shared.config;
         let parser = Parser::accepting(config.accepts, config.limits);
-        for slot in 0..self.inbox.count() {
-            let datagram = self.inbox.datagram(slot);
-            self.tally.bytes_read += datagram.len() as u64;
+        for slot in 0..inbox.count() {
+            let datagram = inbox.datagram(slot);
+            core.tally.bytes_read += datagram.len() as u64;
             if frame::request(datagram).is_some() {
                 let member = Member::datagram(slot as u8, HEADER_BYTES, parser);
-                self.burst.members.push(member);
-                self.burst.outs.push(self.pool.take());
+                burst.members.push(member);
+                burst.outs.push(core.memory.pool.take());
             } else {
-                self.tally.datagrams_dropped += 1;
+                core.tally.datagrams_dropped += 1;
             }
         }
-        self.tally.datagrams_received += self.inbox.count() as u64;
+        core.tally.datagrams_received += inbox.count() as u64;
+        let inbox = &*inbox;
+        let input_of = |input| match input {
+            Input::Datagram(slot) => inbox.datagram(slot.into()),
+            Input::Connection(_) => &[],
+        };
         // A datagram holds 64 KiB at most, so that its requests need not take turns with others.
-        self.run_batches();
-        while self.burst.revive_spent() {
-            self.run_batches();
+        burst.run_batches(input_of, |_| 0, core, port);
+        while burst.revive_spent() {
+            burst.run_batches(input_of, |_| 0, core, port);
         }
         for index in 0..self.burst.members.len() {
             match self.burst.members[index].stop {
-                Stop::Forward => self.seat_datagram(index, source),
-                Stop::Full => {
-                    self.burst.outs[index].clear();
-                    self.burst.outs[index].extend_from_slice(TOO_LARGE);
-                }
+                Stop::Forward => self.promote(index, source, core, streams),
+                Stop::Full => self.refuse(index),
                 _ => {}
             }
         }
-        self.send_replies(source);
+        self.send_replies(source, core);
         self.burst.members.clear();
         for out in self.burst.outs.drain(..) {
-            self.pool.give(out);
+            core.memory.pool.give(out);
         }
     }
 
     /// Sends what the burst replies.
-    fn send_replies(&mut self, source: usize) {
-        let Worker {
-            burst,
+    fn send_replies(&mut self, source: usize, core: &mut Core) {
+        let Packets {
+            sources,
             inbox,
-            sockets,
-            ..
+            burst,
         } = self;
-        let mut outgoing = Departure::new(&sockets[source].socket);
+        let mut outgoing = Departure::new(&sources[source].socket);
         for (member, out) in burst.members.iter().zip(&burst.outs) {
             if let Input::Datagram(slot) = member.input {
                 let slot = usize::from(slot);
@@ -185,21 +281,20 @@ impl Worker {
                 }
             }
         }
-        let departed = outgoing.finish();
-        self.count_departed(departed);
+        count_departed(outgoing.finish(), core);
     }
 
-    fn count_departed(&mut self, (departed, unsent): (Departed, u64)) {
-        self.tally.datagrams_sent += departed.datagrams;
-        self.tally.bytes_written += departed.bytes;
-        if unsent > 0 {
-            self.note_failure(Failure::Send, unsent, None);
-        }
-    }
-
-    /// Makes a connection of a datagram whose next request has to cross over.
+    /// Replies that there is no room for the reply.
     #[cold]
-    fn seat_datagram(&mut self, index: usize, source: usize) {
+    fn refuse(&mut self, index: usize) {
+        let out = &mut self.burst.outs[index];
+        out.clear();
+        out.extend_from_slice(TOO_LARGE);
+    }
+
+    /// Makes a connection of a datagram whose next request has to be forwarded.
+    #[cold]
+    fn promote(&mut self, index: usize, source: usize, core: &mut Core, streams: &mut Streams) {
         let member = &self.burst.members[index];
         let Input::Datagram(slot) = member.input else {
             return;
@@ -211,10 +306,8 @@ impl Worker {
         };
         let rest = &datagram[member.at..];
         let made = &self.burst.outs[index];
-        if self.room() < rest.len() + made.len() {
-            self.burst.outs[index].clear();
-            self.burst.outs[index].extend_from_slice(TOO_LARGE);
-            return;
+        if core.memory.room() < rest.len() + made.len() {
+            return self.refuse(index);
         }
         // The burst's buffer is far larger than most replies, and a flood of datagrams would keep
         // one for each.
@@ -224,43 +317,21 @@ impl Worker {
             id,
             reply: made.to_vec(),
         };
-        self.burst.outs[index].clear();
         let link = Link::Datagram(Box::new(answer));
-        let mut connection = Connection::new(link, member.parser, self.now.ms);
+        let mut connection = Connection::new(link, member.parser, core.now.ms);
         connection.rx = rest.to_vec();
         connection.ended = true;
         connection.ask_owner = member.ask_owner;
-        connection.queued = true;
-        connection.recharge(&mut self.budget);
-        let key = self.connections.insert(connection);
-        self.ready.push(key, ReplyClass::Small);
-    }
-
-    /// Sends the reply to a datagram that was a connection.
-    pub fn send_answer(&mut self, answer: &Answer) {
-        let mut outgoing = Departure::new(&self.sockets[answer.source].socket);
-        for (header, payload) in frame::reply(answer.id, bounded(&answer.reply)) {
-            outgoing.push(Outgoing {
-                peer: &answer.peer,
-                header,
-                payload,
-            });
-        }
-        let departed = outgoing.finish();
-        self.count_departed(departed);
+        self.burst.outs[index].clear();
+        streams.adopt(connection, core);
     }
 }
 
-/// Whether a reply takes more datagrams than it may.
-pub(crate) fn is_too_large(reply: &[u8]) -> bool {
-    reply.len() > REPLY_DATAGRAMS_MAX * PAYLOAD_BYTES
-}
-
-fn bounded(reply: &[u8]) -> &[u8] {
-    if is_too_large(reply) {
-        TOO_LARGE
-    } else {
-        reply
+fn count_departed((departed, unsent): (Departed, u64), core: &mut Core) {
+    core.tally.datagrams_sent += departed.datagrams;
+    core.tally.bytes_written += departed.bytes;
+    if unsent > 0 {
+        core.note_failure(Failure::Send, unsent, None);
     }
 }
 

@@ -6,28 +6,16 @@
 //! where they were received and borrow from there. Nothing that a batch has parsed is forgotten
 //! before the batch is settled, so a request that could not be executed is simply parsed again.
 
-use std::sync::Arc;
-
 use arrayvec::ArrayVec;
-use glimmer_base::limits::{
-    BATCH_MAX, BURST_CONNECTIONS_MAX, REORDER_BUFFERS_KEPT_MAX, REPLY_BYTES_HIGH,
-};
-use glimmer_base::{Moment, Seed};
-use glimmer_engine::{Done, Engine, Job, Place, Status};
-use glimmer_proto::{Admin, After, Step, binary};
+use glimmer_base::limits::{BATCH_MAX, BURST_CONNECTIONS_MAX, REORDER_BUFFERS_KEPT_MAX};
+use glimmer_engine::{Done, Job, Place, Status};
+use glimmer_proto::Step;
 
-use super::forwarding::{Forwarded, Outbound, route};
-use super::member::{Input, Member, Stop, locked_out};
+use super::forwarding::{Forwarded, Outbound, destination};
+use super::member::{Input, Member, Stop};
 use super::reorder::ReorderBuffer;
-use crate::admin::commands::{administer, begin_dump, begin_watch, binary_admin};
-use crate::admin::dump::DumpGuard;
-use crate::admin::handler::AdminHandler;
-use crate::admin::observe::{self, Observers, interest};
-use crate::admin::stats::Tally;
-use crate::admin::switches::Switches;
-use crate::config::Permits;
-use crate::forward::bell::EventBell;
-use crate::forward::doorbell::Doorbell;
+use crate::admin::observe::{self, interest};
+use crate::core::Core;
 use crate::forward::port::Port;
 
 /// Bytes of early replies that an unused reorder buffer keeps room for.
@@ -39,37 +27,21 @@ pub(crate) struct Burst {
     /// The members' reply buffers.
     pub outs: ArrayVec<Vec<u8>, BURST_CONNECTIONS_MAX>,
     forwarded: Vec<Forwarded>,
-    /// The right to list all items, on its way to the member that asked for it.
-    pub dump_guard: Option<DumpGuard>,
     /// Reorder buffers that are not in use.
     #[expect(clippy::vec_box, reason = "the box itself moves into a connection")]
     reorder_buffers: Vec<Box<ReorderBuffer>>,
 }
 
-/// What a burst works with.
-pub(crate) struct Tools<'w> {
-    pub now: Moment,
-    pub seed: Seed,
-    /// The worker's number.
-    pub me: usize,
-    /// There is no other worker.
-    pub alone: bool,
+/// What a batch is made with.
+struct Tools<'w> {
+    core: &'w mut Core,
+    port: &'w mut Port,
     /// Requests of one member in one burst.
-    pub turn_requests: u32,
-    pub permits: Permits,
-    /// Clients have to authenticate.
-    pub locked: bool,
-    pub switches: &'w Switches,
-    pub observers: &'w Observers,
-    pub doorbells: &'w [Arc<Doorbell<EventBell>>],
+    turn_requests: u32,
     /// Bytes that replies to commands without a key may still take.
-    pub room: usize,
+    room: usize,
     /// Jobs per batch: fewer than [`BATCH_MAX`] when memory for replies is short.
-    pub batch_max: usize,
-    pub engine: &'w mut dyn Engine,
-    pub port: &'w mut Port,
-    pub admin: &'w dyn AdminHandler,
-    pub tally: &'w mut Tally,
+    batch_max: usize,
 }
 
 /// Requests parsed but not executed.
@@ -79,13 +51,22 @@ struct Batch<'a> {
     steps: [u16; BATCH_MAX],
 }
 
+impl<'a> Batch<'a> {
+    /// Enters a job of a member.
+    #[inline(always)]
+    fn push(&mut self, member: &mut Member, job: Job<'a>) {
+        member.last_job = Some(self.jobs.len() as u8);
+        self.steps[self.jobs.len()] = member.steps;
+        self.jobs.push(job);
+    }
+}
+
 impl Burst {
     pub fn new() -> Burst {
         Burst {
             members: ArrayVec::new(),
             outs: ArrayVec::new(),
             forwarded: Vec::new(),
-            dump_guard: None,
             reorder_buffers: Vec::new(),
         }
     }
@@ -98,12 +79,46 @@ impl Burst {
         }
     }
 
-    /// Parses one batch from the members that are live, executes it and settles what became of it.
-    /// Returns how many requests were executed.
-    pub fn run_batch<'c>(
+    /// Executes what the members have, until none is live any more. `input_of` knows where a
+    /// member's bytes are, and `fd_of` its descriptor. Returns the bytes of replies.
+    pub fn run_batches<'c>(
         &mut self,
         input_of: impl Fn(Input) -> &'c [u8],
         fd_of: impl Fn(Input) -> i32,
+        core: &mut Core,
+        port: &mut Port,
+    ) -> usize {
+        let mut reply_bytes = 0;
+        while let Some(guess) = self.reply_bytes_guess(core.memory.reply_bytes_guess) {
+            let free = core.memory.bytes_free().saturating_sub(reply_bytes);
+            if free < guess && reply_bytes > 0 {
+                self.stop_above(free, core.memory.reply_bytes_guess);
+                continue;
+            }
+            let mut tools = Tools {
+                turn_requests: core.shared.config.turn_requests,
+                room: free,
+                batch_max: (free / guess.max(1)).clamp(1, BATCH_MAX),
+                core: &mut *core,
+                port: &mut *port,
+            };
+            let executed = self.run_batch(&input_of, &fd_of, &mut tools);
+            port.account(&mut core.memory, &mut core.tally);
+            core.tally.batches += u64::from(executed > 0);
+            core.tally.requests += executed as u64;
+            let before = std::mem::replace(&mut reply_bytes, self.reply_bytes());
+            let each = (reply_bytes - before) / executed.max(1);
+            core.memory.note_reply_bytes(each);
+        }
+        reply_bytes
+    }
+
+    /// Parses one batch from the members that are live, executes it and settles what became of it.
+    /// Returns how many requests were executed.
+    fn run_batch<'c>(
+        &mut self,
+        input_of: &impl Fn(Input) -> &'c [u8],
+        fd_of: &impl Fn(Input) -> i32,
         tools: &mut Tools<'_>,
     ) -> usize {
         let mut batch = Batch {
@@ -126,13 +141,15 @@ impl Burst {
         }; BATCH_MAX];
         let done = &mut done[..jobs.len()];
         if !jobs.is_empty() {
-            if tools.observers.interests() & interest::REQUESTS == 0 {
-                tools.engine.run(tools.now, &jobs, &mut self.outs, done);
+            let core = &mut *tools.core;
+            let observers = &core.shared.observers;
+            if observers.interests() & interest::REQUESTS == 0 {
+                (core.engine).run(core.now, &jobs, &mut self.outs, done);
             } else {
                 let fd_of = |job: &Job<'_>| fd_of(self.members[job.out as usize].input);
-                let sights =
-                    observe::run(tools.engine, tools.now, &jobs, &mut self.outs, done, fd_of);
-                tools.observers.show(&sights, tools.doorbells);
+                let (engine, outs) = (&mut *core.engine, &mut self.outs);
+                let sights = observe::run(engine, core.now, &jobs, outs, done, fd_of);
+                observers.show(&sights, &core.shared.doorbells);
             }
         }
         let executed = done
@@ -140,7 +157,7 @@ impl Burst {
             .filter(|done| done.status == Status::Done)
             .count();
         if executed < jobs.len() {
-            self.rewind_unexecuted(&jobs, &steps, done, &input_of, tools);
+            self.rewind_unexecuted(&jobs, &steps, done, input_of, tools);
         }
         self.place_slots(done);
         tools.port.ship_full();
@@ -149,7 +166,7 @@ impl Burst {
 
     /// Bytes that a reply of the members that have more to be parsed is guessed to take at most;
     /// `unknown` for members without a guess. None if there are no such members.
-    pub fn reply_bytes_guess(&self, unknown: usize) -> Option<usize> {
+    fn reply_bytes_guess(&self, unknown: usize) -> Option<usize> {
         let live = self
             .members
             .iter()
@@ -159,7 +176,7 @@ impl Burst {
     }
 
     /// Parses no more of the members whose replies are guessed to take more than `free` bytes each.
-    pub fn stop_above(&mut self, free: usize, unknown: usize) {
+    fn stop_above(&mut self, free: usize, unknown: usize) {
         for member in &mut self.members {
             let guess = member.reply_bytes_guess.unwrap_or(unknown);
             if member.stop == Stop::Live && guess > free {
@@ -182,11 +199,12 @@ impl Burst {
     }
 
     /// Bytes of replies so far.
-    pub fn reply_bytes(&self) -> usize {
+    fn reply_bytes(&self) -> usize {
         self.outs.iter().map(Vec::len).sum()
     }
 
-    /// Parses one member's requests into the batch.
+    /// Parses one member's requests into the batch. For each: what is it, where does it belong, and
+    /// may it enter now?
     fn fill<'a>(
         &mut self,
         index: usize,
@@ -198,65 +216,48 @@ impl Burst {
             members,
             outs,
             forwarded,
-            dump_guard,
             reorder_buffers,
         } = self;
         let (member, out) = (&mut members[index], &mut outs[index]);
-        member.batch_parser = member.parser;
-        member.batch_at = member.at;
-        member.steps = 0;
-        member.last_job = None;
+        member.begin_batch();
         loop {
-            if member.requests >= tools.turn_requests {
-                member.stop = Stop::Spent;
-                return;
-            }
-            if member.at == input.len() {
-                member.stop = Stop::Hungry(1);
-                return;
-            }
-            if member.locked && !member.parser.is_binary() {
-                member.stop = member.log_in(input, out, tools);
-                if member.stop != Stop::Live {
+            let before = member.parser;
+            let step = match member.next_step(input, out, tools.turn_requests, tools.core) {
+                Ok(step) => step,
+                Err(stop) => {
+                    member.stop = stop;
                     return;
                 }
-                continue;
-            }
-            let (before, out_before) = (member.parser, out.len());
-            let step = member.parser.next(&input[member.at..]);
-            let step = if member.locked {
-                locked_out(step)
-            } else {
-                step
             };
+            let out_before = out.len();
             let (used, then) = match step {
                 Step::Request { used, request } => {
-                    let keyhash = request.with_key(|key| tools.seed.keyhash(key));
-                    match route(member, keyhash, &request, tools) {
+                    let keyhash = request.with_key(|key| tools.core.seed.keyhash(key));
+                    match destination(member, keyhash, &request, tools.core) {
                         Place::Here => {
-                            member.last_job = Some(batch.jobs.len() as u8);
-                            batch.steps[batch.jobs.len()] = member.steps;
-                            batch.jobs.push(Job {
-                                keyhash,
-                                request,
-                                out: index as u32,
-                            });
-                            member.steps += 1;
-                            member.at += used;
-                            member.requests += 1;
+                            let out = index as u32;
+                            batch.push(
+                                member,
+                                Job {
+                                    keyhash,
+                                    request,
+                                    out,
+                                },
+                            );
+                            member.pass(used);
                             if batch.jobs.len() >= tools.batch_max {
                                 return;
                             }
                             continue;
                         }
                         Place::Owner(owner) => {
-                            let crossing = Outbound {
+                            let outbound = Outbound {
                                 owner,
                                 keyhash,
                                 request,
                             };
                             let open = || reorder_buffers.pop().unwrap_or_default();
-                            match member.cross(&crossing, out.len(), open, tools) {
+                            match member.forward(&outbound, out.len(), open, tools.port) {
                                 Ok(slot) => {
                                     forwarded.push(Forwarded {
                                         member: index as u8,
@@ -264,6 +265,7 @@ impl Burst {
                                         slot,
                                         step: member.steps,
                                     });
+                                    tools.core.tally.requests_crossed += 1;
                                     (used, Stop::Live)
                                 }
                                 Err(stop) => (0, stop),
@@ -271,79 +273,24 @@ impl Burst {
                         }
                     }
                 }
-                Step::Need { need } => {
-                    member.stop = Stop::Hungry(need);
-                    return;
-                }
+                Step::Need { .. } => unreachable!("it is no step"),
                 Step::Swallowed { used } => (used, Stop::Live),
-                // What is answered here has to follow the replies of the jobs before it.
-                Step::Refuse { .. } | Step::Fail { .. } | Step::Admin { .. }
-                    if member.last_job.is_some() =>
-                {
-                    member.parser = before;
-                    return;
-                }
-                Step::Refuse { .. } | Step::Fail { .. } | Step::Admin { .. }
-                    if out.len() >= REPLY_BYTES_HIGH || tools.room == 0 =>
-                {
-                    (0, Stop::Full)
-                }
-                Step::Refuse { used, line, then } => {
-                    out.extend_from_slice(line.as_bytes());
-                    let close = then == After::Close;
-                    (used, if close { Stop::Broken } else { Stop::Live })
-                }
-                Step::Fail {
-                    used,
-                    header,
-                    status,
-                    then,
-                } => {
-                    binary::emit::error(out, header, status);
-                    let close = then == After::Close;
-                    (used, if close { Stop::Close } else { Stop::Live })
-                }
-                Step::Admin { .. } if member.reorder.is_some() => (0, Stop::Reorder),
-                Step::Admin {
-                    used,
-                    admin: Admin::Dump(kind),
-                } => {
-                    let is_stream = matches!(member.input, Input::Connection(_));
-                    match begin_dump(kind, is_stream, out, tools) {
-                        Some(taken) => {
-                            *dump_guard = Some(taken);
-                            (used, Stop::Dump(kind))
+                Step::Refuse { used, .. } | Step::Fail { used, .. } | Step::Admin { used, .. } => {
+                    match member.may_answer(&step, out, tools.room) {
+                        Ok(()) => (used, member.answer(step, out, tools.room, tools.core)),
+                        Err(Some(stop)) => (0, stop),
+                        Err(None) => {
+                            member.parser = before;
+                            return;
                         }
-                        None => (used, Stop::Live),
                     }
-                }
-                Step::Admin {
-                    used,
-                    admin: Admin::Watch(interests),
-                } => {
-                    let is_stream = matches!(member.input, Input::Connection(_));
-                    (used, begin_watch(interests, is_stream, out, tools))
-                }
-                Step::Admin {
-                    used,
-                    admin: Admin::Binary(header, command),
-                } => {
-                    let locked = &mut member.locked;
-                    let outcome = binary_admin(header, command, locked, out, tools);
-                    (used, member.conclude(outcome, out, tools))
-                }
-                Step::Admin { used, admin } => {
-                    let outcome = administer(&admin, out, tools);
-                    (used, member.conclude(outcome, out, tools))
                 }
             };
             tools.room = tools.room.saturating_sub(out.len() - out_before);
             if used == 0 {
                 member.parser = before;
             }
-            member.at += used;
-            member.steps += 1;
-            member.requests += 1;
+            member.pass(used);
             if then != Stop::Live {
                 if then == Stop::Full && matches!(member.input, Input::Datagram(_)) {
                     // A datagram's reply is sent as a whole or not at all.
@@ -387,7 +334,7 @@ impl Burst {
                     .reorder
                     .as_mut()
                     .expect("what was forwarded left a slot");
-                tools.tally.requests_crossed -= reorder.len() as u64 - u64::from(first.slot);
+                tools.core.tally.requests_crossed -= reorder.len() as u64 - u64::from(first.slot);
                 reorder.truncate(first.slot);
                 if let Input::Connection(key) = member.input {
                     tools.port.retract(key, first.slot);

@@ -7,15 +7,15 @@ use glimmer_base::limits::{
     REPLY_BYTES_HIGH,
 };
 use glimmer_proto::Parser;
-use glimmer_transport::udp::Peer;
 use glimmer_transport::{Received, Sent, Stream};
 
-use crate::admin::dump::Continuation;
+use super::registry::SocketEntry;
+use super::reorder::ReorderBuffer;
+use crate::admin::dump::DumpCursor;
 use crate::admin::observe::{CloseReason, Feed};
+use crate::admin::report::Report;
 use crate::budget::pool::{Budget, Charge, Pool};
-use crate::packet::memcached::is_too_large;
-use crate::stream::registry::SocketEntry;
-use crate::stream::reorder::ReorderBuffer;
+use crate::packet::answer::{Answer, is_too_large};
 
 /// One client's stream, what has been received of it and what is to be sent.
 ///
@@ -88,14 +88,14 @@ pub(crate) enum Link {
     Datagram(Box<Answer>),
 }
 
-/// What is to be sent to whom, for one datagram.
-pub(crate) struct Answer {
-    /// The socket that it came by.
-    pub source: usize,
-    pub peer: Peer,
-    /// The request's id.
-    pub id: u16,
-    pub reply: Vec<u8>,
+/// What a connection has to be sent before it is parsed again.
+pub(crate) enum Continuation {
+    /// A listing of all items, which is here.
+    Dump(Box<DumpCursor>),
+    /// A listing of all items, which is with another worker.
+    Away,
+    /// The rest of a long reply, whose next piece is made here.
+    Report(Box<Report>),
 }
 
 /// Why nothing could be received.
@@ -181,7 +181,7 @@ impl Connection {
         self.tx.is_empty()
             && matches!(
                 self.continuation,
-                Some(Continuation::Home(_) | Continuation::Report(_))
+                Some(Continuation::Dump(_) | Continuation::Report(_))
             )
     }
 

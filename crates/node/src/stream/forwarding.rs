@@ -5,10 +5,11 @@ use glimmer_base::limits::REORDER_SLOTS_MAX;
 use glimmer_engine::Place;
 use glimmer_proto::Request;
 
-use super::burst::Tools;
 use super::member::{Input, Member, Stop};
 use super::reorder::ReorderBuffer;
+use crate::core::Core;
 use crate::forward::batch::CompletionTag;
+use crate::forward::port::Port;
 
 /// A request that was forwarded during a batch.
 pub(super) struct Forwarded {
@@ -28,25 +29,25 @@ pub(super) struct Outbound<'a> {
 
 /// Where a member's request is executed.
 #[inline]
-pub(super) fn route(
+pub(super) fn destination(
     member: &Member,
     keyhash: Keyhash,
     request: &Request<'_>,
-    tools: &Tools<'_>,
+    core: &Core,
 ) -> Place {
-    if tools.alone {
+    if core.is_alone {
         return Place::Here;
     }
     let is_read = request.verb.is_read();
-    let place = tools.engine.place(keyhash, is_read);
+    let place = core.engine.place(keyhash, is_read);
     if place == Place::Here && is_read && (member.ask_owner || member.reorder.is_some()) {
         // A read that may run anywhere follows an unanswered write of its key to the owner.
-        let owner = tools.engine.owner(keyhash);
+        let owner = core.engine.owner(keyhash);
         let written = member
             .reorder
             .as_ref()
             .is_some_and(|reorder| reorder.written.contains(owner));
-        if owner != tools.me && (member.ask_owner || written) {
+        if owner != core.me && (member.ask_owner || written) {
             return Place::Owner(owner);
         }
     }
@@ -54,40 +55,33 @@ pub(super) fn route(
 }
 
 impl Member {
-    /// Sends a request across and reserves a slot for its reply at offset `at` of the local ones
-    /// (with jobs before it, the right offset is known when they are done), or says why that has to
-    /// wait.
-    pub(super) fn cross(
+    /// Forwards a request and reserves a slot for its reply at offset `at` of the local ones (with
+    /// jobs before it, the right offset is known when they are done), or says why that has to wait.
+    pub(super) fn forward(
         &mut self,
-        crossing: &Outbound<'_>,
+        outbound: &Outbound<'_>,
         at: usize,
         open: impl FnOnce() -> Box<ReorderBuffer>,
-        tools: &mut Tools<'_>,
+        port: &mut Port,
     ) -> Result<u16, Stop> {
         let Input::Connection(connection) = self.input else {
             return Err(Stop::Forward);
         };
-        if self
-            .reorder
-            .as_ref()
-            .is_some_and(|reorder| reorder.len() >= REORDER_SLOTS_MAX)
-        {
+        let reorder = self.reorder.as_ref();
+        if reorder.is_some_and(|reorder| reorder.len() >= REORDER_SLOTS_MAX) {
             return Err(Stop::Reorder);
         }
-        if !tools.port.has_credit(crossing.owner) {
+        if !port.has_credit(outbound.owner) {
             return Err(Stop::OutOfCredit);
         }
         let reorder = self.reorder.get_or_insert_with(open);
-        if !crossing.request.verb.is_read() {
-            reorder.written.insert(crossing.owner);
+        if !outbound.request.verb.is_read() {
+            reorder.written.insert(outbound.owner);
         }
         let slot = reorder.reserve(at);
         let tag = CompletionTag { connection, slot };
-        tools
-            .port
-            .put(crossing.owner, tag, crossing.keyhash, &crossing.request);
+        port.put(outbound.owner, tag, outbound.keyhash, &outbound.request);
         self.ask_owner = false;
-        tools.tally.requests_crossed += 1;
         Ok(slot)
     }
 }

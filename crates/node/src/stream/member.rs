@@ -1,15 +1,17 @@
 //! A connection, or a datagram, while it is part of a burst.
 
-use glimmer_base::limits::REPORT_DATAGRAM_BYTES_MAX;
+use glimmer_base::limits::{REPLY_BYTES_HIGH, REPORT_DATAGRAM_BYTES_MAX};
 use glimmer_proto::text::Dump;
 use glimmer_proto::{Admin, After, Form, Parser, Step, binary};
 
-use super::burst::Tools;
 use super::connection::Connection;
 use super::key::ConnectionKey;
 use super::reorder::ReorderBuffer;
-use crate::admin::commands::Outcome;
+use crate::admin::commands::{Outcome, administer, begin_dump, begin_watch, binary_admin};
+use crate::admin::dump::DumpGuard;
+use crate::admin::login::{Attempt, Verdict, attempt};
 use crate::admin::report::Report;
+use crate::core::Core;
 
 /// Why a connection's requests are not parsed any further in this burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +63,8 @@ pub(crate) struct Member {
     pub reorder: Option<Box<ReorderBuffer>>,
     /// What is left of a long reply, with [`Stop::Report`].
     pub report: Option<Box<Report>>,
+    /// The right to list all items, with [`Stop::Dump`].
+    pub dump_guard: Option<DumpGuard>,
     pub ask_owner: bool,
     /// It has yet to authenticate.
     pub locked: bool,
@@ -104,6 +108,7 @@ impl Member {
             stop: Stop::Live,
             reorder: None,
             report: None,
+            dump_guard: None,
             ask_owner: false,
             locked: false,
             requests: 0,
@@ -114,25 +119,171 @@ impl Member {
         }
     }
 
+    /// Begins a batch: what follows is parsed again from here if it cannot be executed.
+    pub fn begin_batch(&mut self) {
+        self.batch_parser = self.parser;
+        self.batch_at = self.at;
+        self.steps = 0;
+        self.last_job = None;
+    }
+
+    /// What its next request is, or why there is none.
+    #[inline(always)]
+    pub fn next_step<'a>(
+        &mut self,
+        input: &'a [u8],
+        out: &mut Vec<u8>,
+        turn_requests: u32,
+        core: &mut Core,
+    ) -> Result<Step<'a>, Stop> {
+        loop {
+            if self.requests >= turn_requests {
+                return Err(Stop::Spent);
+            }
+            if self.at == input.len() {
+                return Err(Stop::Hungry(1));
+            }
+            if !self.locked || self.parser.is_binary() {
+                break;
+            }
+            self.log_in(input, out, core)?;
+        }
+        match self.parser.next(&input[self.at..]) {
+            Step::Need { need } => Err(Stop::Hungry(need)),
+            step if self.locked => Ok(locked_out(step)),
+            step => Ok(step),
+        }
+    }
+
+    /// Moves past a step of this many bytes.
+    #[inline(always)]
+    pub fn pass(&mut self, used: usize) {
+        self.at += used;
+        self.steps += 1;
+        self.requests += 1;
+    }
+
+    /// Whether a step that no engine executes may be answered now. `Err`: it has to wait, for the
+    /// replies to the jobs before it if no other reason is given.
+    pub fn may_answer(&self, step: &Step<'_>, out: &[u8], room: usize) -> Result<(), Option<Stop>> {
+        if self.last_job.is_some() {
+            return Err(None);
+        }
+        if out.len() >= REPLY_BYTES_HIGH || room == 0 {
+            return Err(Some(Stop::Full));
+        }
+        if matches!(step, Step::Admin { .. }) && self.reorder.is_some() {
+            return Err(Some(Stop::Reorder));
+        }
+        Ok(())
+    }
+
+    /// Answers a step that no engine executes.
+    #[cold]
+    pub fn answer(
+        &mut self,
+        step: Step<'_>,
+        out: &mut Vec<u8>,
+        room: usize,
+        core: &mut Core,
+    ) -> Stop {
+        let is_stream = matches!(self.input, Input::Connection(_));
+        match step {
+            Step::Refuse { line, then, .. } => {
+                out.extend_from_slice(line.as_bytes());
+                match then {
+                    After::Close => Stop::Broken,
+                    _ => Stop::Live,
+                }
+            }
+            Step::Fail {
+                header,
+                status,
+                then,
+                ..
+            } => {
+                binary::emit::error(out, header, status);
+                match then {
+                    After::Close => Stop::Close,
+                    _ => Stop::Live,
+                }
+            }
+            Step::Admin { admin, .. } => match admin {
+                Admin::Dump(kind) => {
+                    self.dump_guard = begin_dump(kind, is_stream, out, core);
+                    match self.dump_guard {
+                        Some(_) => Stop::Dump(kind),
+                        None => Stop::Live,
+                    }
+                }
+                Admin::Watch(interests) => match begin_watch(is_stream, out, core) {
+                    true => Stop::Watch(interests),
+                    false => Stop::Live,
+                },
+                Admin::Binary(header, command) => {
+                    let outcome = binary_admin(header, command, &mut self.locked, out, core);
+                    self.conclude(outcome, out, room, core)
+                }
+                admin => {
+                    let outcome = administer(&admin, out, core);
+                    self.conclude(outcome, out, room, core)
+                }
+            },
+            Step::Request { .. } | Step::Need { .. } | Step::Swallowed { .. } => Stop::Live,
+        }
+    }
+
     /// Begins the reply to a command without a key if it has not been made yet: the first piece, or
     /// for a datagram as much as a datagram's reply may take.
     #[cold]
-    pub fn conclude(&mut self, outcome: Outcome, out: &mut Vec<u8>, tools: &mut Tools<'_>) -> Stop {
+    fn conclude(
+        &mut self,
+        outcome: Outcome,
+        out: &mut Vec<u8>,
+        room: usize,
+        core: &mut Core,
+    ) -> Stop {
         let mut report = match outcome {
-            Outcome::Done(stop) => return stop,
+            Outcome::Done => return Stop::Live,
+            Outcome::Close => return Stop::Close,
+            Outcome::Withheld => return Stop::Withheld,
             Outcome::Report(report) => report,
         };
         let begin = out.len();
-        while report.advance(tools.engine, tools.admin, tools.now, out) {
+        while report.advance(&mut *core.engine, &*core.admin, core.now, out) {
             if let Input::Connection(_) = self.input {
                 self.report = Some(Box::new(report));
                 return Stop::Report;
             }
-            if out.len() - begin >= REPORT_DATAGRAM_BYTES_MAX.min(tools.room) {
+            if out.len() - begin >= REPORT_DATAGRAM_BYTES_MAX.min(room) {
                 return Stop::Full;
             }
         }
         Stop::Live
+    }
+
+    /// Reads what is to authenticate the client; nothing of it is in the batch yet.
+    #[cold]
+    fn log_in(&mut self, input: &[u8], out: &mut Vec<u8>, core: &mut Core) -> Result<(), Stop> {
+        let (used, line, verdict) = match attempt(&input[self.at..], core) {
+            Attempt::Incomplete(need) => return Err(Stop::Hungry(need)),
+            Attempt::Broken => return Err(Stop::Broken),
+            Attempt::Answered {
+                used,
+                line,
+                verdict,
+            } => (used, line, verdict),
+        };
+        out.extend_from_slice(line.as_bytes());
+        self.locked = verdict != Verdict::Admitted;
+        self.at += used;
+        self.requests += 1;
+        // A batch is parsed again from where it began, and this is no request.
+        self.batch_at = self.at;
+        match verdict {
+            Verdict::Wrong => Err(Stop::Withheld),
+            Verdict::Admitted | Verdict::Refused => Ok(()),
+        }
     }
 
     /// Parses again from where the batch began, up to the step with this number.
@@ -156,7 +307,7 @@ impl Member {
 
 /// What a client of the binary protocol gets for a step while it has yet to authenticate: only the
 /// commands to authenticate with, and the version.
-pub(super) fn locked_out(step: Step<'_>) -> Step<'_> {
+fn locked_out(step: Step<'_>) -> Step<'_> {
     let (used, header) = match step {
         Step::Request { used, request } => match request.form {
             Form::Binary(header) => (used, header),

@@ -3,23 +3,140 @@
 //!
 //! | file | idea |
 //! | --- | --- |
+//! | `accept` | listeners, and which worker gets a new connection |
 //! | `connection` | what a worker knows about one client |
-//! | `serve` | receive, execute, send; what each connection waits for next |
 //! | `key` | what a worker calls a connection by |
 //! | `ready` | which connection is served next |
+//! | `serve` | receive, run the burst, put back what became of it |
+//! | `settle` | what a connection waits for next, and how it ends |
 //! | `burst` | from bytes to batches to replies, across connections |
 //! | `member` | a connection, or a datagram, while it is part of a burst |
 //! | `forwarding` | where a request executes, and how it leaves for another worker |
-//! | `reorder` | the order of replies while some are with other workers |
+//! | `reorder`, `join` | the order of replies while some are with other workers, and how they join |
+//! | `continuation` | listings of all items and long replies, as the client takes them |
+//! | `withheld`, `watchers` | connections that are not parsed for now, or never again |
+//! | `relief` | which connection gives memory up when it is short |
 //! | `registry`, `balancer` | which sockets are open, and which worker gets the next connection |
 
+pub(crate) mod accept;
 pub(crate) mod balancer;
 pub(crate) mod burst;
 pub(crate) mod connection;
+mod continuation;
 mod forwarding;
+mod join;
 pub(crate) mod key;
 pub(crate) mod member;
-pub(crate) mod ready;
+mod ready;
 pub(crate) mod registry;
+mod relief;
 mod reorder;
 mod serve;
+mod settle;
+mod watchers;
+mod withheld;
+
+use std::collections::VecDeque;
+
+use glimmer_transport::Readiness;
+use slotmap::{KeyData, SlotMap};
+
+use crate::core::Core;
+use crate::packet::answer::Answer;
+use burst::Burst;
+use connection::Connection;
+use key::ConnectionKey;
+use ready::{ReadyQueue, ReplyClass};
+
+/// One worker's connections, and what each waits for.
+pub(crate) struct Streams {
+    connections: SlotMap<ConnectionKey, Connection>,
+    /// Connections to be served.
+    ready: ReadyQueue,
+    /// Connections that wait for memory, with the bytes they want.
+    starved: VecDeque<(ConnectionKey, usize)>,
+    /// Connections whose answers are withheld, each until a time in milliseconds since the epoch,
+    /// in the order of these times; some may be closed.
+    withheld: VecDeque<(u64, ConnectionKey)>,
+    /// Connections that wait for credit for requests to other workers.
+    out_of_credit: Vec<ConnectionKey>,
+    /// Connections that are shown what happens; some may be closed.
+    watchers: Vec<ConnectionKey>,
+    /// Connections whose reorder buffers moved while forwarded replies were taken.
+    moved: Vec<ConnectionKey>,
+    burst: Burst,
+    /// Replies to datagrams that were connections, until the worker sends them.
+    answers: Vec<Answer>,
+    /// A connection was closed since this was last asked.
+    has_closed: bool,
+}
+
+impl Streams {
+    pub fn new() -> Streams {
+        Streams {
+            connections: SlotMap::with_key(),
+            ready: ReadyQueue::default(),
+            starved: VecDeque::new(),
+            withheld: VecDeque::new(),
+            out_of_credit: Vec::new(),
+            watchers: Vec::new(),
+            moved: Vec::new(),
+            burst: Burst::new(),
+            answers: Vec::new(),
+            has_closed: false,
+        }
+    }
+
+    /// Whether there is no connection.
+    pub fn is_empty(&self) -> bool {
+        self.connections.is_empty()
+    }
+
+    /// Whether connections wait to be served.
+    #[inline]
+    pub fn is_busy(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Whether a connection was closed since this was last asked.
+    #[inline]
+    pub fn take_closed(&mut self) -> bool {
+        std::mem::take(&mut self.has_closed)
+    }
+
+    /// Takes the replies to datagrams that were connections.
+    #[inline]
+    pub fn take_answers(&mut self) -> impl Iterator<Item = Answer> {
+        self.answers.drain(..)
+    }
+
+    /// Adds a connection that is to be served.
+    pub fn adopt(&mut self, mut connection: Connection, core: &mut Core) {
+        connection.queued = true;
+        connection.recharge(&mut core.memory.budget);
+        let key = self.connections.insert(connection);
+        self.ready.push(key, ReplyClass::Small);
+    }
+
+    /// Notes what the poller reported of a connection.
+    #[inline]
+    pub fn note_readiness(&mut self, ready: Readiness, core: &mut Core) {
+        let key = ConnectionKey::from(KeyData::from_ffi(ready.token));
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        connection.readable |= ready.readable && !connection.ended;
+        connection.hung_up |= ready.hung_up;
+        if connection.feed.is_some() {
+            self.note_watchers_readiness(key, ready, core);
+            return;
+        }
+        if ready.writable && !connection.tx.is_empty() {
+            self.send_and_settle(key, core);
+        } else if !connection.queued && connection.is_runnable() {
+            connection.queued = true;
+            let class = ReplyClass::of(connection.burst_reply_bytes);
+            self.ready.push(key, class);
+        }
+    }
+}

@@ -5,109 +5,83 @@
 //! to another one as long as it listens, so no worker says that it has no connections left before
 //! all have closed their listeners. When all have said so, they leave.
 
-use glimmer_base::limits::{ACCEPTS_PER_TURN_MAX, DRAIN_MS_MAX};
+use glimmer_base::limits::DRAIN_MS_MAX;
 use glimmer_base::sync::Ordering;
 
-use crate::admin::alarm::Failure;
-use crate::admin::dump::Continuation;
+use super::Worker;
 use crate::admin::observe::CloseReason;
-use crate::stream::key::ConnectionKey;
-use crate::worker::Worker;
+
+/// How far a worker has come with leaving.
+#[derive(Default)]
+pub(super) struct Drain {
+    /// When to stop waiting for clients, in milliseconds since the epoch.
+    until_ms: u64,
+    /// This worker has said that it has no connections left.
+    has_drained: bool,
+}
 
 impl Worker {
     /// Whether the server has been told to stop and this worker has yet to begin.
-    pub fn is_told_to_stop(&self) -> bool {
-        self.drain_until_ms.is_none() && self.shared.stopping.load(Ordering::Relaxed)
+    pub(super) fn is_told_to_stop(&self) -> bool {
+        !self.core.is_draining && self.core.shared.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Begins to leave if the server is to stop, and goes on with that. Returns whether the worker
+    /// has anything left to do.
+    pub(super) fn goes_on(&mut self) -> bool {
+        if self.is_told_to_stop() {
+            self.begin_to_drain();
+        }
+        !self.core.is_draining || !self.may_leave()
     }
 
     /// Begins to stop: answers the datagrams that wait, and has one more look at each connection
     /// for what has already arrived.
-    pub fn begin_to_drain(&mut self) {
-        for source in 0..self.sockets.len() {
-            self.serve_datagrams(source);
+    fn begin_to_drain(&mut self) {
+        let (core, streams, poller) = (&mut self.core, &mut self.streams, &self.poller);
+        self.packets
+            .serve_all(core, streams, &mut self.port, poller);
+        self.packets.forget(poller);
+        if let Some(native) = &self.native {
+            native.forget(poller);
         }
-        self.forget_sockets();
-        self.stop_listening();
-        self.drain_until_ms = Some(self.now.ms + DRAIN_MS_MAX);
-        self.send_withheld(u64::MAX);
-        let keys: Vec<ConnectionKey> = self.connections.keys().collect();
-        for key in keys {
-            let connection = &mut self.connections[key];
-            // A listing of all items ends here; a long reply is made to its end.
-            if let Some(Continuation::Home(_) | Continuation::Away) = connection.continuation {
-                connection.continuation = None;
-                connection.closing = true;
-            }
-            connection.readable |= !connection.ended;
-            self.settle(key);
-        }
+        self.acceptor.stop_listening(poller);
+        core.is_draining = true;
+        self.drain.until_ms = core.now.ms + DRAIN_MS_MAX;
+        streams.begin_to_drain(core);
     }
 
     /// Closes what has nothing left to be done, and says whether the worker can go: when no worker
     /// has a connection any more, because until then others may send requests across, or when
     /// clients have had time enough.
-    pub fn may_leave(&mut self) -> bool {
-        self.close_where(CloseReason::Shutdown, |c| {
-            c.is_settled() && !c.is_runnable()
-        });
-        let is_late = self
-            .drain_until_ms
-            .is_some_and(|until_ms| self.now.ms >= until_ms);
+    fn may_leave(&mut self) -> bool {
+        let (core, streams) = (&mut self.core, &mut self.streams);
+        streams.close_settled(core);
+        let is_late = core.now.ms >= self.drain.until_ms;
         if is_late {
-            self.close_where(CloseReason::Shutdown, |_| true);
+            streams.close_where(CloseReason::Shutdown, |_| true, core);
         }
-        self.accept_waiting();
+        self.acceptor.accept_waiting(core, streams, &self.poller);
+        self.packets.send_answers(streams.take_answers(), core);
         if self.has_just_drained() {
-            self.has_drained = true;
-            self.shared.note_drained();
+            self.drain.has_drained = true;
+            self.core.shared.note_drained();
         }
-        is_late || (self.has_drained && self.shared.all_drained())
-    }
-
-    /// Accepts connections that wait, and closes the listeners where none waits any more.
-    fn accept_waiting(&mut self) {
-        if self.has_closed_listeners {
-            return;
-        }
-        let mut left = ACCEPTS_PER_TURN_MAX;
-        while let Some(source) = self.listeners.len().checked_sub(1) {
-            // With `-o no_maxconns_fast` they wait until others have been closed.
-            self.deaf = self.is_full();
-            if left == 0 || self.deaf {
-                return;
-            }
-            left -= 1;
-            match self.listeners[source].listener.accept() {
-                Ok(Some(stream)) => {
-                    let accepts = self.listeners[source].accepts;
-                    self.place_accepted(stream, accepts);
-                }
-                Ok(None) => {
-                    self.listeners.pop();
-                }
-                // Descriptors ran out: connections that are closed give theirs back.
-                Err(error) => {
-                    self.note_failure(Failure::Accept, 1, error.raw_os_error());
-                    self.deaf = true;
-                    return;
-                }
-            }
-        }
-        self.has_closed_listeners = true;
-        self.shared.note_closed_listeners();
-    }
-
-    /// Whether connections may still wait in the backlogs of a worker that is to leave.
-    pub fn has_more_to_accept(&self) -> bool {
-        self.drain_until_ms.is_some() && !self.has_closed_listeners
+        is_late || (self.drain.has_drained && self.core.shared.all_drained())
     }
 
     /// Whether this worker has no connections left and will get none, and has not said so yet.
-    pub fn has_just_drained(&self) -> bool {
-        self.drain_until_ms.is_some()
-            && !self.has_drained
-            && self.connections.is_empty()
-            && self.shared.all_closed_listeners()
-            && !self.shared.has_accepted(self.me)
+    fn has_just_drained(&self) -> bool {
+        let core = &self.core;
+        core.is_draining
+            && !self.drain.has_drained
+            && self.streams.is_empty()
+            && core.shared.all_closed_listeners()
+            && !core.shared.has_accepted(core.me)
+    }
+
+    /// Whether there is something new to be done about leaving.
+    pub(super) fn has_news_of_drain(&self) -> bool {
+        self.has_just_drained() || (self.drain.has_drained && self.core.shared.all_drained())
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use glimmer_base::limits::{REPLY_BYTES_HIGH, REPORT_BYTES_HIGH, TURN_REQUESTS_MAX};
 use glimmer_base::{Keyhash, Moment, Seed};
 use glimmer_engine::{Done, Engine, Figures, Glimpse, Job, ListCursor, Listed, Place, Status};
-use glimmer_node::{Address, AdminHandler, Clock, Node, NodeConfig, Permits};
+use glimmer_node::{Address, AdminHandler, Node, NodeConfig, Permits, SystemClock};
 use glimmer_proto::text::{Limits, Shutdown, emit, lines};
 use glimmer_proto::{Accepts, Form, Request, StoreMode, Verb};
 use glimmer_transport::tcp::Liveness;
@@ -252,7 +252,7 @@ pub fn config() -> NodeConfig {
         limits: Limits::default(),
         seed: Seed(7),
         cores: Vec::new(),
-        clock: Clock::start(),
+        clock: Arc::new(SystemClock::start()),
     }
 }
 

@@ -6,8 +6,7 @@ use glimmer_proto::text::lines;
 
 use super::{Outcome, flush_ms};
 use crate::admin::report::Report;
-use crate::stream::burst::Tools;
-use crate::stream::member::Stop;
+use crate::core::Core;
 
 /// The way in which a client says who it is: its name and its password, in clear (RFC 4616).
 const MECHANISM: &[u8] = b"PLAIN";
@@ -20,31 +19,31 @@ pub(crate) fn administer(
     command: Command<'_>,
     locked: &mut bool,
     out: &mut Vec<u8>,
-    tools: &mut Tools<'_>,
+    core: &mut Core,
 ) -> Outcome {
     match command {
         Command::Noop => emit::success(out, header, 0),
         Command::Version => emit::success_with(out, header, lines::VERSION_NUMBER.as_bytes()),
         Command::Flush { exptime } => {
-            tools.tally.cmd_flush += 1;
-            if tools.permits.flush {
-                let at_ms = flush_ms(exptime.into(), tools.now);
-                tools.engine.flush(tools.now, at_ms);
-                tools.switches.note_flush(at_ms);
+            core.tally.cmd_flush += 1;
+            if core.shared.config.permits.flush {
+                let at_ms = flush_ms(exptime.into(), core.now);
+                core.engine.flush(core.now, at_ms);
+                core.shared.switches.note_flush(at_ms);
                 unless_quiet(out, header);
             } else {
                 emit::error(out, header, Status::AuthError);
             }
         }
-        Command::Stat(name) if name.starts_with(b"detail") => detail(header, name, out, tools),
+        Command::Stat(name) if name.starts_with(b"detail") => detail(header, name, out, core),
         Command::Stat(name) => return Outcome::Report(Report::stats(name, Some(header))),
         Command::Quit => {
             unless_quiet(out, header);
-            return Outcome::Done(Stop::Close);
+            return Outcome::Close;
         }
         // Where nobody needs to say who it is, memcached knows none of these commands.
         Command::SaslMechanisms | Command::SaslAuth { .. } | Command::SaslStep { .. }
-            if !tools.locked =>
+            if !core.shared.config.locked =>
         {
             emit::error(out, header, Status::UnknownCommand);
         }
@@ -52,34 +51,36 @@ pub(crate) fn administer(
         Command::SaslAuth { mechanism, data } => {
             let is_admitted = mechanism == MECHANISM
                 && credentials::plain(data)
-                    .is_some_and(|(name, password)| tools.admin.admits(name, password));
+                    .is_some_and(|(name, password)| core.admin.admits(name, password));
             *locked = !is_admitted;
-            tools.tally.auth_cmds += 1;
+            core.tally.auth_cmds += 1;
             if !is_admitted {
                 emit::error(out, header, Status::AuthError);
-                return Outcome::Done(Stop::Withheld);
+                return Outcome::Withheld;
             }
             emit::success_with(out, header, b"Authenticated");
         }
         // The mechanism has one step, and it was taken.
         Command::SaslStep { .. } => {
-            tools.tally.auth_cmds += 1;
+            core.tally.auth_cmds += 1;
             emit::error(out, header, Status::AuthError);
-            return Outcome::Done(Stop::Withheld);
+            return Outcome::Withheld;
         }
     }
-    Outcome::Done(Stop::Live)
+    Outcome::Done
 }
 
 /// Counts by key prefix: on, off, or shown as one figure.
-fn detail(header: Header, name: &[u8], out: &mut Vec<u8>, tools: &mut Tools<'_>) {
+fn detail(header: Header, name: &[u8], out: &mut Vec<u8>, core: &mut Core) {
     match name {
-        _ if !tools.permits.dump => return emit::error(out, header, Status::KeyNotFound),
-        b"detail on" => tools.observers.set_detail(true),
-        b"detail off" => tools.observers.set_detail(false),
+        _ if !core.shared.config.permits.dump => {
+            return emit::error(out, header, Status::KeyNotFound);
+        }
+        b"detail on" => core.shared.observers.set_detail(true),
+        b"detail off" => core.shared.observers.set_detail(false),
         b"detail dump" => {
             let mut counts = Vec::new();
-            tools.observers.dump_prefixes(&mut counts);
+            core.shared.observers.dump_prefixes(&mut counts);
             emit::stat(out, header, b"detailed", &counts);
         }
         _ => return emit::error(out, header, Status::KeyNotFound),
@@ -93,63 +94,9 @@ fn unless_quiet(out: &mut Vec<u8>, header: Header) {
     }
 }
 
-/// Appends lines of a `stats` command as packets. Unless `more` lines follow, the empty packet
-/// comes after them; an unknown subject is an error.
-pub(crate) fn stat_packets(out: &mut Vec<u8>, header: Header, lines: &[u8], more: bool) {
-    let mut is_known = false;
-    for line in lines.split(|&byte| byte == b'\n') {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let Some(figure) = line.strip_prefix(b"STAT ") else {
-            is_known |= [&b"END"[..], b"RESET", b"OK"].contains(&line);
-            continue;
-        };
-        let mut parts = figure.splitn(2, |&byte| byte == b' ');
-        let mut part = || parts.next().unwrap_or_default();
-        emit::stat(out, header, part(), part());
-    }
-    if more {
-        return;
-    }
-    if is_known {
-        emit::stat(out, header, b"", b"");
-    } else {
-        emit::error(out, header, Status::KeyNotFound);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use glimmer_proto::binary::opcode;
-
-    const STAT: Header = Header {
-        opcode: opcode::STAT,
-        opaque: [1, 2, 3, 4],
-    };
-
-    #[test]
-    fn figures_become_packets() {
-        let mut out = Vec::new();
-        stat_packets(&mut out, STAT, b"STAT pid 17\r\n", true);
-        stat_packets(&mut out, STAT, b"STAT version a b\r\nEND\r\n", false);
-        let mut expected = Vec::new();
-        emit::stat(&mut expected, STAT, b"pid", b"17");
-        emit::stat(&mut expected, STAT, b"version", b"a b");
-        emit::stat(&mut expected, STAT, b"", b"");
-        assert_eq!(out, expected);
-    }
-
-    #[test]
-    fn an_unknown_subject_is_not_found() {
-        let mut out = Vec::new();
-        stat_packets(&mut out, STAT, b"ERROR\r\n", false);
-        let mut expected = Vec::new();
-        emit::error(&mut expected, STAT, Status::KeyNotFound);
-        assert_eq!(out, expected);
-        out.clear();
-        stat_packets(&mut out, STAT, b"RESET\r\n", false);
-        assert_eq!(out.len(), 24, "done, and nothing to tell");
-    }
 
     #[test]
     fn the_version_stands_alone() {

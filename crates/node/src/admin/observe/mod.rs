@@ -21,6 +21,7 @@ use glimmer_base::limits::{PREFIXES_MAX, WATCHERS_MAX};
 use glimmer_base::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, lock};
 use glimmer_engine::Departures;
 
+use crate::clock::Clock;
 use crate::config::NodeConfig;
 use crate::forward::bell::EventBell;
 use crate::forward::doorbell::Doorbell;
@@ -57,6 +58,7 @@ pub(crate) struct Observers {
     skipped: AtomicU64,
     prefixes: Mutex<Prefixes>,
     departures: Arc<Departures>,
+    clock: Arc<dyn Clock>,
 }
 
 impl Observers {
@@ -65,6 +67,7 @@ impl Observers {
         Observers {
             interests: AtomicU32::new(detail),
             departures: config.departures.clone(),
+            clock: config.clock.clone(),
             feeds: Mutex::new(Vec::new()),
             pending: (0..workers).map(|_| AtomicBool::new(false)).collect(),
             gid: AtomicU64::new(0),
@@ -182,7 +185,8 @@ impl Observers {
     }
 
     fn stamp(&self) -> Stamp {
-        Stamp::now(self.gid.fetch_add(1, Ordering::Relaxed) + 1)
+        let gid = self.gid.fetch_add(1, Ordering::Relaxed) + 1;
+        Stamp::new(self.clock.unix_us(), gid)
     }
 
     fn publish(&self, lines: &[(u32, String)], doorbells: &[Arc<Doorbell<EventBell>>]) {

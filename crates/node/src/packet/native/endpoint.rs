@@ -1,11 +1,15 @@
 //! Answers the trains of one system call.
 
-use super::Rules;
+use super::admission::{Admission, Judging};
 use super::assemblies::{Assemblies, request_bytes_max};
+use super::batch::{Batch, Entry, Jobs};
 use super::completions::{CompletionSlot, CompletionTable, RecordedReply};
-use super::decode::{Batch, Decoder, Entry, Jobs, Judging, RequestContext, Spot, Whole};
+use super::context::{Position, RequestContext};
+use super::decode::{Decoder, Reading, Whole};
 use super::digests::{Digests, Name};
+use super::figures::NativeFigures;
 use super::outbox::{Outbox, Piece, Send};
+use super::rules::Rules;
 use glimmer_base::Moment;
 use glimmer_base::limits::{
     BATCH_MAX, BUFFER_BYTES_KEPT_MAX, NATIVE_MUTATIONS_KEPT, NATIVE_TOKEN_S,
@@ -20,37 +24,10 @@ use glimmer_proto::{Form, Request, Verb};
 use glimmer_transport::udp::Trains;
 use std::ops::Range;
 
-/// What one worker's native endpoint counted, since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct NativeFigures {
-    /// Datagrams that were no request.
-    pub dropped: u64,
-    /// Requests executed.
-    pub requests: u64,
-    /// Batches in which they were.
-    pub batches: u64,
-    /// Requests refused because their client's directory is not this server's, or because another
-    /// worker owns the key.
-    pub misdirected: u64,
-    /// Mutations refused because the client has not shown that it owns its address.
-    pub unproven: u64,
-    /// Mutations that had been executed before, and were answered as they had been.
-    pub repeated: u64,
-    /// Mutations that came after a newer one of their key, and were not executed.
-    pub superseded: u64,
-    /// Replies that were written over their requests.
-    pub in_place: u64,
-    /// Replies that were longer than their requests.
-    pub aside: u64,
-    /// Bytes that the engine has written for replies.
-    pub written: u64,
-    /// Long replies that were copied and hashed whole.
-    pub hashed: u64,
-}
-
 /// One worker's side of the native protocol, without its sockets.
 pub struct NativeEndpoint {
     decoder: Decoder,
+    admission: Admission,
     outbox: Outbox,
     /// What the engine answers.
     out: Vec<u8>,
@@ -96,12 +73,8 @@ impl NativeEndpoint {
         let completions_bytes_max = bytes_max.saturating_sub(assembly_bytes_max);
         let assemblies = Assemblies::new(rules.item_bytes_max, assembly_bytes_max);
         NativeEndpoint {
-            decoder: Decoder::new(
-                rules,
-                me,
-                CompletionTable::new(completions_bytes_max),
-                assemblies,
-            ),
+            decoder: Decoder::new(rules.token_key, assemblies),
+            admission: Admission::new(rules, me, CompletionTable::new(completions_bytes_max)),
             outbox: Outbox::new(),
             out: Vec::new(),
             reply: Vec::new(),
@@ -122,13 +95,13 @@ impl NativeEndpoint {
 
     /// Bytes that are kept of what clients have sent.
     pub fn bytes(&self) -> usize {
-        self.decoder.completions.bytes() + self.decoder.assemblies.bytes() + Digests::BYTES
+        self.admission.completions.bytes() + self.decoder.assemblies.bytes() + Digests::BYTES
     }
 
     /// Gives up requests that have stopped arriving.
     pub fn expire(&mut self, now: Moment) {
         self.decoder.assemblies.expire(now.ms);
-        self.decoder.completions.expire(now.ms);
+        self.admission.completions.expire(now.ms);
     }
 
     /// Executes what the trains ask for, and hands the answers to `send`. `ports` are those of all
@@ -149,7 +122,7 @@ impl NativeEndpoint {
         };
         self.decoder.begin();
         let mut settled = std::mem::take(&mut self.settled);
-        let mut at = Spot::default();
+        let mut at = Position::default();
         while at.train() < trains.count() {
             self.execute(trains, &mut at, &mut settled, &mut tools);
             self.reply_to(trains, &settled, &mut tools);
@@ -165,18 +138,20 @@ impl NativeEndpoint {
     fn execute(
         &mut self,
         trains: &Trains,
-        at: &mut Spot,
+        at: &mut Position,
         settled: &mut Settled,
         tools: &mut Tools<'_>,
     ) {
-        let mut judging = Judging {
-            now: tools.now,
-            figures: &mut self.figures,
+        let mut reading = Reading {
+            admission: &mut self.admission,
+            judging: Judging {
+                now: tools.now,
+                figures: &mut self.figures,
+            },
         };
         let Settled { batch, done } = &mut *settled;
         let mut jobs = Jobs::new();
-        self.decoder
-            .read(trains, at, batch, &mut jobs, &mut judging);
+        (self.decoder).read(trains, at, batch, &mut jobs, &mut reading);
         let done = &mut done[..jobs.len()];
         self.run(&jobs, done, tools);
         if !done.iter().all(is_done) {
@@ -200,7 +175,7 @@ impl NativeEndpoint {
     /// many writers. The first datagram with such a job begins the next batch, and those behind it
     /// follow. If it was the first of this one, what was not executed of it is refused.
     #[cold]
-    fn put_back(&mut self, settled: &mut Settled, at: &mut Spot) {
+    fn put_back(&mut self, settled: &mut Settled, at: &mut Position) {
         let Settled { batch, done } = settled;
         let Batch {
             contexts, entries, ..
@@ -226,7 +201,7 @@ impl NativeEndpoint {
                     continue;
                 };
                 if !is_done(&done[job]) {
-                    self.decoder.withdraw(&[*entry]);
+                    self.admission.withdraw(&[*entry]);
                     if index == 0 {
                         *entry = Entry::Settled(match done[job].status {
                             Executed::NoRoom => Status::AskAlone,
@@ -238,7 +213,7 @@ impl NativeEndpoint {
                 {
                     let from = job.checked_sub(1).map_or(0, |before| done[before].end);
                     let answer = &self.out[from..done[job].end];
-                    self.decoder.note(Some(slot), answer);
+                    self.admission.note(Some(slot), answer);
                 }
                 job += 1;
             }
@@ -250,7 +225,7 @@ impl NativeEndpoint {
         let Some(kept) = kept.filter(|&kept| kept < contexts.len()) else {
             return;
         };
-        self.decoder.withdraw(&entries[behind..]);
+        self.admission.withdraw(&entries[behind..]);
         *at = contexts[kept].spot;
         contexts.truncate(kept);
         entries.truncate(start);
@@ -288,7 +263,7 @@ impl NativeEndpoint {
                         let end = done.next().expect("a job has its end").end;
                         let answer = &self.out[start..end];
                         start = end;
-                        self.decoder.note(*slot, answer);
+                        self.admission.note(*slot, answer);
                         answer
                     }
                     Entry::Repeated(place) => settled.batch.answers[*place as usize].bytes(),
@@ -334,7 +309,7 @@ impl NativeEndpoint {
         if Long::read(bytes).is_some() {
             return self.reply_long(trains, context, message, offset, answer, tools);
         }
-        self.decoder.note(slot, bytes);
+        self.admission.note(slot, bytes);
         if !(self.outbox).put(trains, context, &header, bytes, tools.send) {
             self.put_status(trains, context, Status::NoToken, tools);
         }
@@ -365,7 +340,7 @@ impl NativeEndpoint {
             return;
         };
         let name = Name {
-            keyhash: self.decoder.rules.seed.keyhash(record.key).0,
+            keyhash: self.admission.rules.seed.keyhash(record.key).0,
             unique: long.unique,
             shows_cas: record.shows_cas,
             message_bytes: long.message_bytes,
@@ -484,8 +459,8 @@ impl NativeEndpoint {
             figures: &mut self.figures,
         };
         let (mut batch, mut jobs) = (Batch::default(), Jobs::new());
-        self.decoder.completions.begin_batch();
-        if !(self.decoder).judge(
+        self.admission.completions.begin_batch();
+        if !(self.admission).judge(
             whole.sender(trains.peer(context.spot.train())),
             &record,
             &mut batch,
@@ -503,7 +478,7 @@ impl NativeEndpoint {
                 self.reply_to_job(trains, context, message, (slot, offset), 0..end, tools);
             }
             unexecuted @ Entry::Job { .. } => {
-                self.decoder.withdraw(&[unexecuted]);
+                self.admission.withdraw(&[unexecuted]);
                 self.put_status(trains, context, Status::AskOwner, tools);
             }
             entry => self.reply_at_once(trains, context, &entry, &batch.answers, tools),
@@ -515,14 +490,14 @@ impl NativeEndpoint {
         ReplyHeader {
             kind,
             count: context.entries,
-            directory: self.decoder.rules.directory_version,
+            directory: self.admission.rules.directory_version,
             sequence: context.sequence,
             timestamp: context.timestamp,
         }
     }
 
     fn directory(&self, trains: &Trains, context: &RequestContext, tools: &Tools<'_>) -> Directory {
-        let rules = &self.decoder.rules;
+        let rules = &self.admission.rules;
         let peer = trains.peer(context.spot.train());
         Directory {
             token: rules.token_key.token(peer, tools.now.ms),

@@ -8,7 +8,7 @@
 //! owner's alone. A worker has so many batches for each other; what finds none is refused. Nothing of
 //! this is there while clients direct their requests.
 
-use super::Rules;
+use super::rules::Rules;
 use crate::forward::datagrams::{FORWARDED_DATAGRAMS_BYTES, ForwardedDatagrams};
 use crate::forward::port::Port;
 use glimmer_base::limits::FORWARD_DATAGRAM_BATCHES_PER_PEER;

@@ -5,7 +5,7 @@
 //! Longer ones go beside, in one train for each peer and each 64 bytes of length, padded to the
 //! same length; their clients have shown that they own their addresses.
 
-use super::decode::RequestContext;
+use super::context::RequestContext;
 use arrayvec::ArrayVec;
 use glimmer_base::short;
 use glimmer_proto::native::fragment::{self, Fragment};

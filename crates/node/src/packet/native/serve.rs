@@ -1,20 +1,24 @@
 //! A worker's native sockets.
 
-use glimmer_base::Moment;
-use glimmer_base::limits::{DATAGRAM_BURSTS_PER_TURN_MAX, NATIVE_IDLE_TURNS_MAX};
-use glimmer_engine::Engine;
+use glimmer_base::limits::DATAGRAM_BURSTS_PER_TURN_MAX;
 use glimmer_proto::native::directory::Direction;
+use glimmer_transport::Poller;
 use glimmer_transport::udp::{DATAGRAMS_MAX, Socket, Train, Trains};
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use super::endpoint::NativeEndpoint;
+use super::figures::NativeFigures;
 use super::handover::Handover;
-use super::{NativeEndpoint, NativeFigures, Rules};
+use super::rules::Rules;
 use crate::admin::alarm::Failure;
 use crate::admin::stats::Tally;
 use crate::budget::pool::{Budget, Charge};
+use crate::core::Core;
 use crate::forward::datagrams::ForwardedDatagrams;
-use crate::worker::Worker;
+use crate::forward::port::Port;
+use crate::stream::registry::SocketEntry;
 
 /// Share of what a worker may keep for native clients that the batches for other workers have, where
 /// the server directs requests.
@@ -26,12 +30,14 @@ pub(crate) struct NativeSource {
     /// The ports of all workers at this address.
     pub ports: Arc<[u16]>,
     /// The kernel's count of datagrams that it dropped, as last told.
-    pub drops: u32,
+    drops: u32,
+    /// Its token in the poller.
+    token: u64,
 }
 
 /// What a worker serves native clients with.
 pub(crate) struct NativeServer {
-    pub sources: Vec<NativeSource>,
+    sources: Vec<NativeSource>,
     endpoint: NativeEndpoint,
     /// Where the server directs requests, and there is anybody to direct them to.
     handover: Option<Handover>,
@@ -42,8 +48,15 @@ pub(crate) struct NativeServer {
     counted: Charge,
 }
 
+impl NativeSource {
+    /// The same, which the poller will watch under this token.
+    pub fn with_token(self, token: u64) -> NativeSource {
+        NativeSource { token, ..self }
+    }
+}
+
 impl NativeServer {
-    /// The admin handler of worker `me`, which may keep `bytes_max` bytes of what clients send over
+    /// The server of worker `me`, which may keep `bytes_max` bytes of what clients send over
     /// time.
     pub fn new(
         sources: Vec<NativeSource>,
@@ -94,94 +107,78 @@ impl NativeServer {
         budget.recharge(self.counted, charge);
         self.counted = charge;
     }
-}
 
-impl Worker {
+    /// Has the poller watch the sockets.
+    pub fn watch(&self, poller: &Poller) -> io::Result<()> {
+        for source in &self.sources {
+            poller.watch_level(&*source.socket, source.token)?;
+        }
+        Ok(())
+    }
+
+    /// Enters the sockets into the connection registry.
+    pub fn register(&self, core: &Core) {
+        for source in &self.sources {
+            let entry = SocketEntry::listening(&*source.socket, true, core.now.ms);
+            core.shared.registry.add(Arc::new(entry));
+        }
+    }
+
+    /// Takes no more native datagrams.
+    pub fn forget(&self, poller: &Poller) {
+        for source in &self.sources {
+            // It was watched, and stays open for what is yet to be sent.
+            let _ = poller.forget(&*source.socket);
+        }
+    }
+
     /// Answers the trains that wait at one native socket.
-    pub fn serve_native(&mut self, source: usize) {
-        let Worker {
-            native,
-            engine,
-            now,
-            tally,
-            budget,
-            port,
-            ..
-        } = self;
-        let Some(server) = native.as_mut() else {
-            return;
-        };
+    pub fn serve(&mut self, source: usize, core: &mut Core, port: &mut Port) {
         let NativeSource {
             socket,
             ports,
             drops,
-        } = &mut server.sources[source];
+            ..
+        } = &mut self.sources[source];
         let mut lost = Lost::default();
         for _ in 0..DATAGRAM_BURSTS_PER_TURN_MAX {
-            let received = socket.receive_trains(&mut server.trains);
+            let tally = &mut core.tally;
+            let received = socket.receive_trains(&mut self.trains);
             let mut datagrams = 0;
             for train in 0..received {
-                let (bytes, stride) = (
-                    server.trains.bytes(train).len(),
-                    server.trains.stride(train),
-                );
+                let (bytes, stride) = (self.trains.bytes(train).len(), self.trains.stride(train));
                 datagrams += bytes.div_ceil(stride) as u64;
                 tally.bytes_read += bytes as u64;
             }
-            if let Some(told) = server.trains.drops() {
+            if let Some(told) = self.trains.drops() {
                 lost.overflowed += u64::from(told.wrapping_sub(*drops));
                 *drops = told;
             }
             tally.native_receives += u64::from(received > 0);
             tally.native_datagrams += datagrams;
             tally.datagrams_received += datagrams;
-            if let Some(handover) = &mut server.handover {
-                handover.direct(&mut server.trains, socket, ports, port);
+            if let Some(handover) = &mut self.handover {
+                handover.direct(&mut self.trains, socket, ports, port);
             }
             let at = (&**socket, &**ports);
-            let (trains, engine) = (&mut server.trains, &mut **engine);
-            lost.unsent += answer(&mut server.endpoint, trains, at, engine, *now, tally);
+            lost.unsent += answer(&mut self.endpoint, &mut self.trains, at, core);
             if received < DATAGRAMS_MAX {
                 break;
             }
         }
-        server.publish(tally);
-        server.charge(budget);
-        self.idle_turns_left = NATIVE_IDLE_TURNS_MAX;
-        self.note_lost(lost);
+        self.settle(lost, core);
     }
 
-    fn note_lost(&mut self, lost: Lost) {
-        if lost.overflowed > 0 {
-            self.note_failure(Failure::Overflow, lost.overflowed, None);
-        }
-        if lost.unsent > 0 {
-            self.note_failure(Failure::Send, lost.unsent, None);
-        }
-    }
-
-    /// Answers what other workers have handed over, and takes home its own batches.
-    pub fn take_handed_over(&mut self) {
-        let Worker {
-            native,
-            engine,
-            now,
-            tally,
-            budget,
-            port,
-            me,
-            ..
-        } = self;
-        let Some(server) = native.as_deref_mut() else {
-            return;
-        };
-        let Some(handover) = &mut server.handover else {
-            return;
+    /// Answers what other workers have handed over, and takes home its own batches. Returns whether
+    /// there was anything to answer.
+    pub fn take_handed_over(&mut self, core: &mut Core, port: &mut Port) -> bool {
+        let Some(handover) = &mut self.handover else {
+            return false;
         };
         let mut any = false;
         let mut lost = Lost::default();
         while let Some((from, mut batch)) = port.next_datagrams() {
-            if batch.home() == *me {
+            if batch.home() == core.me {
                 handover.welcome(from, batch);
                 continue;
             }
@@ -191,37 +188,32 @@ impl Worker {
                 ports,
                 ..
             } = &mut *batch;
-            let (endpoint, at) = (&mut server.endpoint, (&**socket, &**ports));
-            lost.unsent += answer(endpoint, trains, at, &mut **engine, *now, tally);
+            let at = (&**socket, &**ports);
+            lost.unsent += answer(&mut self.endpoint, trains, at, core);
             port.send_datagrams(from, batch);
             any = true;
         }
         if any {
-            server.publish(tally);
-            server.charge(budget);
-            self.idle_turns_left = NATIVE_IDLE_TURNS_MAX;
-            self.note_lost(lost);
+            self.settle(lost, core);
         }
-    }
-
-    /// The native sockets, if there are any.
-    pub fn native_sources(&self) -> &[NativeSource] {
-        self.native.as_ref().map_or(&[], |server| &server.sources)
-    }
-
-    /// Takes no more native datagrams.
-    pub fn forget_native(&self) {
-        for source in self.native_sources() {
-            // It was watched, and stays open for what is yet to be sent.
-            let _ = self.poller.forget(&*source.socket);
-        }
+        any
     }
 
     /// Gives up what native clients have stopped sending.
-    pub fn tick_native(&mut self) {
-        if let Some(server) = &mut self.native {
-            server.endpoint.expire(self.now);
-            server.charge(&mut self.budget);
+    pub fn expire(&mut self, core: &mut Core) {
+        self.endpoint.expire(core.now);
+        self.charge(&mut core.memory.budget);
+    }
+
+    /// Shows what was counted, and what was lost.
+    fn settle(&mut self, lost: Lost, core: &mut Core) {
+        self.publish(&mut core.tally);
+        self.charge(&mut core.memory.budget);
+        if lost.overflowed > 0 {
+            core.note_failure(Failure::Overflow, lost.overflowed, None);
+        }
+        if lost.unsent > 0 {
+            core.note_failure(Failure::Send, lost.unsent, None);
         }
     }
 }
@@ -239,11 +231,10 @@ fn answer(
     endpoint: &mut NativeEndpoint,
     trains: &mut Trains,
     (socket, ports): (&Socket, &[u16]),
-    engine: &mut dyn Engine,
-    now: Moment,
-    tally: &mut Tally,
+    core: &mut Core,
 ) -> u64 {
     let mut unsent = 0;
+    let tally = &mut core.tally;
     let mut send = |trains: &[Train<'_>]| {
         let departed = socket.send_trains(trains);
         tally.datagrams_sent += departed.datagrams;
@@ -251,7 +242,7 @@ fn answer(
         let datagrams = |train: &Train<'_>| train.bytes.len().div_ceil(train.stride) as u64;
         unsent += trains.iter().map(datagrams).sum::<u64>() - departed.datagrams;
     };
-    endpoint.answer(trains, engine, now, ports, &mut send);
+    endpoint.answer(trains, &mut *core.engine, core.now, ports, &mut send);
     unsent
 }
 
@@ -285,6 +276,7 @@ pub(crate) fn listen(
             socket,
             ports,
             drops: 0,
+            token: 0,
         });
     }
     Ok(ports)

@@ -1,16 +1,17 @@
 //! Watchers: connections that are shown what happens and ask for nothing more.
 
 use glimmer_proto::text::lines;
-use glimmer_transport::Received;
+use glimmer_transport::{Readiness, Received};
 
-use crate::stream::key::ConnectionKey;
-use crate::stream::registry::Activity;
-use crate::worker::Worker;
+use super::Streams;
+use super::key::ConnectionKey;
+use super::registry::Activity;
+use crate::core::Core;
 
-impl Worker {
+impl Streams {
     /// Makes a watcher of a connection that asked for it, or tells it that there are too many.
-    pub fn begin_to_watch(&mut self, key: ConnectionKey, interests: u32) {
-        let feed = self.shared.observers.add(self.me, interests);
+    pub fn begin_to_watch(&mut self, key: ConnectionKey, interests: u32, core: &mut Core) {
+        let feed = core.shared.observers.add(core.me, interests);
         let connection = &mut self.connections[key];
         let line = match feed {
             Some(_) => lines::OK,
@@ -28,14 +29,14 @@ impl Worker {
 
     /// Sends what happened to the watchers of this worker that have taken what they were sent
     /// before.
-    pub fn serve_watchers(&mut self) {
-        if !self.shared.observers.take_pending(self.me) {
+    pub fn serve_watchers(&mut self, core: &mut Core) {
+        if !core.shared.observers.take_pending(core.me) {
             return;
         }
         for index in 0..self.watchers.len() {
             let key = self.watchers[index];
             if self.connections.get(key).is_some_and(|it| it.tx.is_empty()) {
-                self.feed_watcher(key);
+                self.feed_watcher(key, core);
             }
         }
         let connections = &self.connections;
@@ -43,7 +44,7 @@ impl Worker {
     }
 
     /// Sends what a watcher has yet to be sent; it has taken what it was sent before.
-    pub fn feed_watcher(&mut self, key: ConnectionKey) {
+    pub fn feed_watcher(&mut self, key: ConnectionKey, core: &mut Core) {
         // As often as it takes all at once, it gets what has come meanwhile.
         for _ in 0..2 {
             let Some(connection) = self.connections.get_mut(key) else {
@@ -56,20 +57,20 @@ impl Worker {
                 return;
             }
             if connection.tx.capacity() == 0 {
-                connection.tx = self.pool.take();
+                connection.tx = core.memory.pool.take();
             }
             feed.take(&mut connection.tx);
             if connection.tx.is_empty() {
-                self.pool.give(std::mem::take(&mut connection.tx));
+                core.memory.pool.give(std::mem::take(&mut connection.tx));
                 return;
             }
-            self.send_and_settle(key);
+            self.send_and_settle(key, core);
         }
     }
 
     /// Passes over what a watcher sends, and closes it when it is gone.
-    pub fn hear_watcher(&mut self, key: ConnectionKey) {
-        let mut scratch = self.pool.take();
+    pub fn hear_watcher(&mut self, key: ConnectionKey, core: &mut Core) {
+        let mut scratch = core.memory.pool.take();
         loop {
             scratch.clear();
             let Some(connection) = self.connections.get_mut(key) else {
@@ -79,11 +80,28 @@ impl Worker {
                 Received::Full(_) => {}
                 Received::Drained(_) => break,
                 Received::Ended => {
-                    self.close(key);
+                    self.close(key, core);
                     break;
                 }
             }
         }
-        self.pool.give(scratch);
+        core.memory.pool.give(scratch);
+    }
+
+    /// Notes what the poller reported of a watcher.
+    #[cold]
+    pub fn note_watchers_readiness(
+        &mut self,
+        key: ConnectionKey,
+        ready: Readiness,
+        core: &mut Core,
+    ) {
+        if ready.readable {
+            self.hear_watcher(key, core);
+        }
+        if ready.writable {
+            self.send_and_settle(key, core);
+            self.feed_watcher(key, core);
+        }
     }
 }

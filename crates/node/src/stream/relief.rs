@@ -1,18 +1,20 @@
-//! What a worker does when memory for buffers is short: it takes it from those who hold some and
-//! make no progress, and gives it to those who wait.
+//! What a worker does when memory for buffers is short: it takes memory from connections that hold
+//! some and make no progress, and gives it to connections that wait.
 //!
 //! A connection holds memory while its client has yet to send the rest of a request or to take
-//! replies. [`Worker::bound_held`] keeps what all of them hold within the budget, whatever that
+//! replies. [`Streams::bound_held`] keeps what all of them hold within the budget, whatever that
 //! takes: the rest of the budget serves everybody else. Within it, a connection that needs more
 //! than an ordinary buffer *claims* it, and waits if those who hold it have not been stalled for
 //! long enough to be closed.
 
 use glimmer_base::limits::{REPLY_BYTES_HIGH, SHORT_TICK_MS, STALLED_MS_MAX, STALLED_MS_MIN};
 
+use super::Streams;
+use super::key::ConnectionKey;
+use super::ready::ReplyClass;
+use crate::core::Core;
 use crate::forward::batch::CompletionTag;
-use crate::stream::key::ConnectionKey;
-use crate::stream::ready::ReplyClass;
-use crate::worker::Worker;
+use crate::forward::port::Port;
 
 /// What is held beyond the budget is brought down to this part below it, so that stalled
 /// connections are not looked for again with the next byte.
@@ -22,52 +24,53 @@ const SLACK_SHARE: usize = 8;
 /// when as much more is held as the slack.
 const SHED_MS: u64 = 5;
 
-impl Worker {
+impl Streams {
     /// Brings what connections hold down to what they may.
     #[inline]
-    pub fn bound_held(&mut self) {
-        let excess = self.budget.excess();
-        let is_in_vain = self.now.ms - self.shed_ms < SHED_MS
-            && excess <= self.unshed_excess + self.budget.held_max() / SLACK_SHARE;
+    pub fn bound_held(&mut self, core: &mut Core) {
+        let excess = core.memory.budget.excess();
+        let slack = core.memory.budget.held_max() / SLACK_SHARE;
+        let is_in_vain = core.now.ms - core.memory.shed_ms < SHED_MS
+            && excess <= core.memory.unshed_excess + slack;
         if excess > 0 && !is_in_vain {
-            self.shed(excess + self.budget.held_max() / SLACK_SHARE);
+            self.shed(excess + core.memory.budget.held_max() / SLACK_SHARE, core);
         }
     }
 
     #[cold]
-    fn shed(&mut self, bytes: usize) {
-        self.pool.clear();
+    fn shed(&mut self, bytes: usize, core: &mut Core) {
+        core.memory.pool.clear();
         let holders = self.connections.values();
         let holders = holders.filter(|connection| connection.counted.bytes > 0);
         // One alone takes nothing from anybody: the turn has memory of its own.
         if self.starved.is_empty() && holders.take(2).count() < 2 {
             return;
         }
-        self.take_from_stalled(bytes, STALLED_MS_MIN, |_| true);
-        let excess = self.budget.excess();
-        let coming = self.refuse_values(excess);
+        self.take_from_stalled(bytes, STALLED_MS_MIN, |_| true, core);
+        let excess = core.memory.budget.excess();
+        let coming = self.refuse_values(excess, core);
         if coming < excess {
-            self.take_from_stalled(excess - coming, 0, |_| true);
+            self.take_from_stalled(excess - coming, 0, |_| true, core);
         }
-        if self.budget.excess() > 0 {
+        if core.memory.budget.excess() > 0 {
             // Those who hold the rest are about to be served.
-            self.shed_ms = self.now.ms;
+            core.memory.shed_ms = core.now.ms;
         }
-        self.unshed_excess = self.budget.excess();
+        core.memory.unshed_excess = core.memory.budget.excess();
     }
 
     /// Makes room for so many bytes that a connection needs in one piece. Returns whether there is.
     #[cold]
-    pub fn claim(&mut self, key: ConnectionKey, bytes: usize) -> bool {
-        let room = self.room();
-        if room < bytes && self.searched_ms != self.now.ms {
+    pub fn claim(&mut self, key: ConnectionKey, bytes: usize, core: &mut Core) -> bool {
+        let room = core.memory.room();
+        if room < bytes && core.memory.searched_ms != core.now.ms {
             let patience_ms = self.patience_ms();
-            if !self.take_from_stalled(bytes - room, patience_ms, |other| other != key) {
+            if !self.take_from_stalled(bytes - room, patience_ms, |other| other != key, core) {
                 // There is nobody to take it from until time has passed.
-                self.searched_ms = self.now.ms;
+                core.memory.searched_ms = core.now.ms;
             }
         }
-        self.room() >= bytes
+        core.memory.room() >= bytes
     }
 
     /// How long a connection that holds memory may be stalled before it is closed for another.
@@ -84,14 +87,15 @@ impl Worker {
         bytes: usize,
         stalled_ms: u64,
         may: impl Fn(ConnectionKey) -> bool,
+        core: &mut Core,
     ) -> bool {
-        let now_ms = self.now.ms;
-        let (room, excess) = (self.budget.room(), self.budget.excess());
+        let now_ms = core.now.ms;
+        let (room, excess) = (core.memory.budget.room(), core.memory.budget.excess());
         let mut stalled = Vec::new();
         for (key, connection) in &mut self.connections {
             if let Some(ms) = connection.stalled_ms(now_ms) {
-                connection.compact(&mut self.pool);
-                connection.recharge(&mut self.budget);
+                connection.compact(&mut core.memory.pool);
+                connection.recharge(&mut core.memory.budget);
                 if ms >= stalled_ms && may(key) {
                     stalled.push((ms, connection.held_since_ms, key));
                 }
@@ -99,58 +103,59 @@ impl Worker {
         }
         // What is held beyond the budget is no room yet.
         let wanted = (room + bytes).saturating_sub(excess);
-        let is_enough = |worker: &Worker| worker.budget.excess() == 0 && worker.room() >= wanted;
+        let is_enough =
+            |core: &Core| core.memory.budget.excess() == 0 && core.memory.room() >= wanted;
         // Of those that have been stalled for as long as each other, the newest goes first: it has
         // got least far.
         stalled.sort_unstable_by(|a, b| b.cmp(a));
         for (_, _, key) in stalled {
-            if is_enough(self) {
+            if is_enough(core) {
                 break;
             }
-            self.tally.stalled_kicks += 1;
-            self.close(key);
+            core.tally.stalled_kicks += 1;
+            self.close(key, core);
         }
-        self.pool.clear();
-        is_enough(self)
+        core.memory.pool.clear();
+        is_enough(core)
     }
 
     /// Memory is short: takes it from the stalled, and gives what there is to those who wait.
     #[cold]
-    pub fn relieve(&mut self) {
-        let is_due = self.now.ms - self.searched_ms >= self.patience_ms().min(SHORT_TICK_MS);
-        let (wanted, room) = (self.bytes_wanted(), self.room());
+    pub fn relieve(&mut self, core: &mut Core, port: &mut Port) {
+        let is_due = core.now.ms - core.memory.searched_ms >= self.patience_ms().min(SHORT_TICK_MS);
+        let (wanted, room) = (self.bytes_wanted(core, port), core.memory.room());
         // Replies to forwarded requests need memory of the turn, which batches and what is held share.
-        let room = match self.port.has_unfinished() {
-            true => room.min(self.bytes_free()),
+        let room = match port.has_unfinished() {
+            true => room.min(core.memory.bytes_free()),
             false => room,
         };
         if room < wanted && is_due {
             let patience_ms = self.patience_ms();
-            self.searched_ms = self.now.ms;
+            core.memory.searched_ms = core.now.ms;
             let is_enough = match self.starved.is_empty() {
-                false => self.take_from_stalled(wanted - room, patience_ms, |_| true),
-                true => self.take_for_forwarded(wanted - room, patience_ms),
+                false => self.take_from_stalled(wanted - room, patience_ms, |_| true, core),
+                true => self.take_for_forwarded(wanted - room, patience_ms, core),
             };
             if !is_enough {
-                self.refuse_newest();
+                self.refuse_newest(core);
             }
         }
-        if self.port.has_unfinished() {
+        if port.has_unfinished() {
             // One at a time, because what it brings home is counted only then. Without memory,
             // still the reply that a client waits for which has taken all before it: later replies
             // of its reorder buffer may be what takes the memory, and they can leave only after
             // this one.
-            let has_memory = self.bytes_free() >= REPLY_BYTES_HIGH;
+            let has_memory = core.memory.bytes_free() >= REPLY_BYTES_HIGH;
             let connections = &self.connections;
             let is_awaited = |tag: CompletionTag| {
                 let connection = connections.get(tag.connection);
                 connection.is_none_or(|connection| connection.awaits(tag.slot))
             };
-            self.port.resume_one(|tag| has_memory || is_awaited(tag));
-            self.port.wake_peers();
+            port.resume_one(|tag| has_memory || is_awaited(tag));
+            port.wake_peers();
         }
         // Those who want little need not wait behind those who want much.
-        let (mut room, now_ms) = (self.room(), self.now.ms);
+        let (mut room, now_ms) = (core.memory.room(), core.now.ms);
         let (ready, connections) = (&mut self.ready, &self.connections);
         self.starved.retain(|&(key, bytes)| {
             let Some(connection) = connections.get(key) else {
@@ -163,12 +168,12 @@ impl Worker {
             }
             stays
         });
-        self.is_short = !self.starved.is_empty() || self.port.has_unfinished();
+        core.memory.is_short = !self.starved.is_empty() || port.has_unfinished();
     }
 
     /// If the one who has waited for longest could not go on even after everybody who does not wait
     /// had freed what they hold, refuses the values of others who wait, the newest first.
-    fn refuse_newest(&mut self) {
+    fn refuse_newest(&mut self, core: &mut Core) {
         let Some(&(_, wanted)) = self.starved.front() else {
             return;
         };
@@ -177,13 +182,13 @@ impl Worker {
             connection.map_or(0, |connection| connection.counted.bytes)
         };
         let by_waiting: usize = self.starved.iter().map(held_by).sum();
-        let by_others = self.budget.held().saturating_sub(by_waiting);
-        self.refuse_values(wanted.saturating_sub(self.room() + by_others));
+        let by_others = core.memory.budget.held().saturating_sub(by_waiting);
+        self.refuse_values(wanted.saturating_sub(core.memory.room() + by_others), core);
     }
 
     /// Refuses values of those who wait for memory, the newest first and never the oldest one's,
     /// until as many bytes are about to become free. Returns how many are.
-    fn refuse_values(&mut self, bytes: usize) -> usize {
+    fn refuse_values(&mut self, bytes: usize, core: &mut Core) -> usize {
         let mut coming = 0;
         for index in (1..self.starved.len()).rev() {
             if coming >= bytes {
@@ -197,10 +202,10 @@ impl Worker {
                 coming += connection.counted.bytes;
                 connection.refuse_value();
                 connection.end_wait();
-                self.tally.values_refused += 1;
+                core.tally.values_refused += 1;
                 self.starved.remove(index);
-                self.ready
-                    .push(key, ReplyClass::of(connection.burst_reply_bytes));
+                let class = ReplyClass::of(connection.burst_reply_bytes);
+                self.ready.push(key, class);
             }
         }
         coming
@@ -208,25 +213,25 @@ impl Worker {
 
     /// Whether there is what somebody waits for.
     #[inline]
-    pub fn can_relieve(&self) -> bool {
-        let room = self.room();
+    pub fn can_relieve(&self, core: &Core) -> bool {
+        let room = core.memory.room();
         (self.starved.front()).is_some_and(|&(_, bytes)| bytes <= room)
     }
 
     /// Bytes of memory that those who wait want, as many as they may hold together.
-    fn bytes_wanted(&self) -> usize {
+    fn bytes_wanted(&self, core: &Core, port: &Port) -> usize {
         let starved: usize = self.starved.iter().map(|&(_, bytes)| bytes).sum();
-        let batches = match self.port.has_unfinished() {
+        let batches = match port.has_unfinished() {
             true => REPLY_BYTES_HIGH,
             false => 0,
         };
-        starved.max(batches).min(self.budget.held_max())
+        starved.max(batches).min(core.memory.budget.held_max())
     }
 
     /// Closes stalled connections for batches that wait for memory. A client that is alone in
     /// waiting for them waits for nobody but itself: it gets its replies when it takes those it
     /// has.
-    fn take_for_forwarded(&mut self, bytes: usize, patience_ms: u64) -> bool {
+    fn take_for_forwarded(&mut self, bytes: usize, patience_ms: u64, core: &mut Core) -> bool {
         let with_window: Vec<ConnectionKey> = (self.connections.iter())
             .filter(|(_, connection)| connection.reorder.is_some())
             .map(|(key, _)| key)
@@ -234,6 +239,6 @@ impl Worker {
             .collect();
         // What crossed behind an unfinished batch waits with it, whoever sent it.
         let others_wait = |key| with_window.iter().any(|&other| other != key);
-        self.take_from_stalled(bytes, patience_ms, others_wait)
+        self.take_from_stalled(bytes, patience_ms, others_wait, core)
     }
 }

@@ -1,0 +1,69 @@
+//! One worker's memory for buffers: what there is, and whether it is short.
+
+use super::pool::{Budget, Pool};
+use crate::admin::stats::Tally;
+
+/// One worker's memory for buffers.
+pub(crate) struct Memory {
+    pub pool: Pool,
+    pub budget: Budget,
+    /// Bytes of memory behind forwarded batches.
+    pub forwarded_bytes: usize,
+    /// Bytes of the largest replies of late, on average over a batch: a guess at the next ones.
+    pub reply_bytes_guess: usize,
+    /// A connection or a forwarded batch waits for memory.
+    pub is_short: bool,
+    /// When the worker last looked for connections that hold memory without headway, in
+    /// milliseconds since the epoch.
+    pub searched_ms: u64,
+    /// When a search for connections to close because too much was held was last in vain.
+    pub shed_ms: u64,
+    /// Bytes held beyond the bound that this search left.
+    pub unshed_excess: usize,
+}
+
+impl Memory {
+    /// Memory of `bytes`, of which at least `turn_bytes` are for the turn.
+    pub fn new(bytes: usize, turn_bytes: usize, now_ms: u64) -> Memory {
+        Memory {
+            pool: Pool::new(bytes / 4),
+            budget: Budget::new(bytes, turn_bytes),
+            forwarded_bytes: 0,
+            reply_bytes_guess: 0,
+            is_short: false,
+            searched_ms: now_ms,
+            shed_ms: now_ms,
+            unshed_excess: 0,
+        }
+    }
+
+    /// Bytes of buffers that may still be used.
+    #[inline]
+    pub fn bytes_free(&self) -> usize {
+        self.budget.free(self.unheld_bytes())
+    }
+
+    /// Bytes that connections may still hold.
+    #[inline]
+    pub fn room(&self) -> usize {
+        self.budget.room()
+    }
+
+    /// Notes how large the replies of a batch were, each. The guess follows large replies at once
+    /// and forgets them slowly.
+    #[inline]
+    pub fn note_reply_bytes(&mut self, each: usize) {
+        self.reply_bytes_guess = each.max(self.reply_bytes_guess - self.reply_bytes_guess / 64);
+    }
+
+    /// Brings the figures of memory up to date.
+    pub fn count(&self, tally: &mut Tally) {
+        tally.buffer_bytes = self.budget.used(self.unheld_bytes()) as u64;
+        tally.buffer_bytes_free = self.pool.bytes() as u64;
+        tally.buffers = (self.budget.buffers() + self.pool.buffers()) as u64;
+    }
+
+    fn unheld_bytes(&self) -> usize {
+        self.pool.bytes() + self.forwarded_bytes
+    }
+}

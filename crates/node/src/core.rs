@@ -1,0 +1,61 @@
+//! What every part of a worker works with.
+
+use std::sync::Arc;
+
+use glimmer_base::{Moment, Seed};
+use glimmer_engine::Engine;
+
+use crate::admin::alarm::Failure;
+use crate::admin::handler::AdminHandler;
+use crate::admin::stats::Tally;
+use crate::budget::memory::Memory;
+use crate::shared::Shared;
+
+/// What every part of a worker works with: the time of the turn, the engine, memory, counters, and
+/// what all workers share. Each part takes it as an argument.
+pub(crate) struct Core {
+    /// The worker's number.
+    pub me: usize,
+    /// There is no other worker.
+    pub is_alone: bool,
+    /// The keyhash's seed.
+    pub seed: Seed,
+    /// The time, read once per turn.
+    pub now: Moment,
+    pub shared: Arc<Shared>,
+    pub admin: Arc<dyn AdminHandler>,
+    pub engine: Box<dyn Engine>,
+    pub memory: Memory,
+    pub tally: Tally,
+    /// Failures wait to be told to the admin handler.
+    pub is_alarmed: bool,
+    /// The server has been told to stop, and this worker is leaving.
+    pub is_draining: bool,
+}
+
+impl Core {
+    /// Something failed, this many times; `errno` is the kernel's reason if it gave one.
+    #[cold]
+    pub fn note_failure(&mut self, failure: Failure, count: u64, errno: Option<i32>) {
+        *self.tally.failures(failure) += count;
+        let errno = errno.unwrap_or(0).unsigned_abs();
+        self.shared.alarms.note(failure, count, errno);
+        self.is_alarmed = true;
+    }
+
+    /// Tells the admin handler of failures. While some are not due, the worker looks again with
+    /// every tick.
+    #[cold]
+    pub fn raise_alarms(&mut self) {
+        let admin = &self.admin;
+        let tell = |alarm| admin.alarm(alarm);
+        self.is_alarmed = self.shared.alarms.tell(self.now.ms, tell);
+    }
+
+    /// Shows others what was counted: at the end of a turn, and before a client can see that its
+    /// connection was taken, refused or closed.
+    pub fn show_figures(&mut self) {
+        self.memory.count(&mut self.tally);
+        self.shared.stats[self.me].publish(&self.tally);
+    }
+}

@@ -1,0 +1,80 @@
+//! The workers' figures, for the rest of the process.
+
+use std::os::fd::RawFd;
+use std::sync::{Arc, Weak};
+
+use glimmer_base::sync::Ordering;
+
+use crate::admin::observe::WatchFigures;
+use crate::admin::stats::Tally;
+use crate::shared::Shared;
+use crate::stream::registry::SocketView;
+
+/// A way to the workers' figures that does not keep the node alive: whoever answers `stats` is
+/// itself a part of the node.
+#[derive(Clone)]
+pub struct NodeFigures(Weak<Shared>);
+
+impl NodeFigures {
+    /// The figures of the workers that share this.
+    pub(crate) fn of(shared: &Arc<Shared>) -> NodeFigures {
+        NodeFigures(Arc::downgrade(shared))
+    }
+
+    /// At most `most` sockets in the order of their descriptors, from descriptor `from` on.
+    pub fn sockets(&self, from: RawFd, most: usize) -> Vec<SocketView> {
+        let shared = self.0.upgrade();
+        shared.map_or_else(Vec::new, |shared| shared.registry.view(from, most))
+    }
+
+    /// What became of what watchers were shown.
+    pub fn watch(&self) -> WatchFigures {
+        let shared = self.0.upgrade();
+        shared.map_or_else(WatchFigures::default, |shared| shared.observers.figures())
+    }
+
+    /// Whether requests are counted by key prefix.
+    pub fn has_detail(&self) -> bool {
+        let shared = self.0.upgrade();
+        shared.is_some_and(|shared| shared.observers.has_detail())
+    }
+
+    /// Forgets the counts by key prefix.
+    pub fn clear_detail(&self) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.observers.clear_prefixes();
+        }
+    }
+
+    /// Whether all items may be listed, as clients have it.
+    pub fn has_crawler(&self) -> bool {
+        let shared = self.0.upgrade();
+        shared.is_some_and(|shared| shared.switches.has_crawler())
+    }
+
+    /// Whether all items are being listed for somebody, and how often that was begun.
+    pub fn dumps(&self) -> (bool, u64) {
+        let shared = self.0.upgrade();
+        shared.map_or((false, 0), |shared| {
+            let dumps = shared.switches.dumps.load(Ordering::Relaxed);
+            (shared.switches.is_walking(), dumps)
+        })
+    }
+
+    /// When the most recent `flush_all` takes effect, in milliseconds since the epoch; 0 if there
+    /// was none.
+    pub fn flush_ms(&self) -> u64 {
+        let shared = self.0.upgrade();
+        shared.map_or(0, |shared| shared.switches.flush_ms())
+    }
+
+    /// Each worker's figures as of its last turn; none when the node is gone.
+    pub fn tallies(&self) -> Vec<Tally> {
+        let shared = self.0.upgrade();
+        shared
+            .iter()
+            .flat_map(|shared| &shared.stats)
+            .map(|stats| stats.snapshot())
+            .collect()
+    }
+}

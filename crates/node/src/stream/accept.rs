@@ -1,0 +1,226 @@
+//! New connections: listeners, which worker gets a connection, and its first moments.
+
+use std::io;
+use std::sync::Arc;
+
+use glimmer_base::limits::ACCEPTS_PER_TURN_MAX;
+use glimmer_proto::text::lines;
+use glimmer_proto::{Accepts, Parser};
+use glimmer_transport::{Listener, Poller, Stream};
+use slotmap::Key;
+
+use super::Streams;
+use super::connection::{Connection, Link};
+use super::registry::SocketEntry;
+use crate::admin::alarm::Failure;
+use crate::core::Core;
+
+/// What a client reads that is one too many, as memcached says it.
+const TOO_MANY: &[u8] = lines::TOO_MANY_CONNECTIONS.as_bytes();
+
+/// A listener, and which protocols the connections may speak that come in by it.
+pub(crate) struct StreamSource {
+    pub listener: Listener,
+    pub accepts: Accepts,
+}
+
+/// One worker's listeners.
+pub(crate) struct Acceptor {
+    /// Each with its token in the poller.
+    sources: Vec<(u64, StreamSource)>,
+    /// Listeners are not watched: descriptors ran out, or there are as many connections as there
+    /// may be.
+    is_deaf: bool,
+    /// Since when there have been so many, in milliseconds since the epoch.
+    full_since_ms: Option<u64>,
+    /// The server stops, and no connection waits in a backlog any more.
+    has_closed: bool,
+}
+
+impl Acceptor {
+    pub fn new(sources: Vec<(u64, StreamSource)>) -> Acceptor {
+        Acceptor {
+            sources,
+            is_deaf: false,
+            full_since_ms: None,
+            has_closed: false,
+        }
+    }
+
+    /// Has the poller watch the listeners.
+    pub fn watch(&self, poller: &Poller) -> io::Result<()> {
+        for (token, source) in &self.sources {
+            poller.watch_level(&source.listener, *token)?;
+        }
+        Ok(())
+    }
+
+    /// Enters the listeners into the connection registry.
+    pub fn register(&self, core: &Core) {
+        for (_, source) in &self.sources {
+            let entry = SocketEntry::listening(&source.listener, false, core.now.ms);
+            core.shared.registry.add(Arc::new(entry));
+        }
+    }
+
+    /// Whether the listeners are not watched.
+    pub fn is_deaf(&self) -> bool {
+        self.is_deaf
+    }
+
+    /// Whether connections may still wait in the backlogs of a worker that is leaving.
+    pub fn has_more(&self, core: &Core) -> bool {
+        core.is_draining && !self.has_closed
+    }
+
+    /// Accepts connections that wait at one listener.
+    pub fn accept_some(
+        &mut self,
+        index: usize,
+        core: &mut Core,
+        streams: &mut Streams,
+        poller: &Poller,
+    ) {
+        for _ in 0..ACCEPTS_PER_TURN_MAX {
+            if is_full(core) {
+                // Those that wait are taken when a connection is closed here, or with the next tick
+                // if it is closed elsewhere.
+                if self.full_since_ms.is_none() {
+                    core.tally.listen_disabled += 1;
+                    self.full_since_ms = Some(core.now.ms);
+                }
+                self.stop_listening(poller);
+                return;
+            }
+            let (_, source) = &self.sources[index];
+            match source.listener.accept() {
+                Ok(Some(stream)) => streams.place_accepted(stream, source.accepts, core, poller),
+                Ok(None) => return,
+                Err(error) => {
+                    core.note_failure(Failure::Accept, 1, error.raw_os_error());
+                    // Descriptors or kernel memory ran out. The listeners would be reported for
+                    // ever; a closed connection, or the next tick, has them watched again.
+                    self.stop_listening(poller);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// The server stops: accepts connections that wait, and closes the listeners where none waits
+    /// any more.
+    pub fn accept_waiting(&mut self, core: &mut Core, streams: &mut Streams, poller: &Poller) {
+        if self.has_closed {
+            return;
+        }
+        let mut left = ACCEPTS_PER_TURN_MAX;
+        while let Some((_, source)) = self.sources.last() {
+            // With `-o no_maxconns_fast` they wait until others have been closed.
+            self.is_deaf = is_full(core);
+            if left == 0 || self.is_deaf {
+                return;
+            }
+            left -= 1;
+            match source.listener.accept() {
+                Ok(Some(stream)) => streams.place_accepted(stream, source.accepts, core, poller),
+                Ok(None) => {
+                    self.sources.pop();
+                }
+                // Descriptors ran out: connections that are closed give theirs back.
+                Err(error) => {
+                    core.note_failure(Failure::Accept, 1, error.raw_os_error());
+                    self.is_deaf = true;
+                    return;
+                }
+            }
+        }
+        self.has_closed = true;
+        core.shared.note_closed_listeners();
+    }
+
+    pub fn stop_listening(&mut self, poller: &Poller) {
+        for (_, source) in &self.sources {
+            // A listener that is not watched need not be forgotten.
+            let _ = poller.forget(&source.listener);
+        }
+        self.is_deaf = true;
+    }
+
+    /// Has the listeners watched again, if they are not.
+    pub fn listen_again(&mut self, core: &mut Core, poller: &Poller) {
+        if self.is_deaf && !core.is_draining && !is_full(core) {
+            self.is_deaf = self.watch(poller).is_err();
+            if let Some(since_ms) = self.full_since_ms.take() {
+                core.tally.listen_disabled_ms += core.now.ms - since_ms;
+            }
+        }
+    }
+}
+
+/// Whether new connections have to wait.
+fn is_full(core: &Core) -> bool {
+    !core.shared.config.rejects_beyond_max && core.shared.balancer.is_full()
+}
+
+impl Streams {
+    /// Gives a connection to the worker that is to serve it.
+    fn place_accepted(
+        &mut self,
+        stream: Stream,
+        accepts: Accepts,
+        core: &mut Core,
+        poller: &Poller,
+    ) {
+        match core.shared.balancer.assign(core.me) {
+            Some(worker) if worker == core.me => self.open(stream, accepts, core, poller),
+            Some(worker) => core.shared.hand_over(worker, stream, accepts),
+            None => {
+                core.tally.rejected_connections += 1;
+                core.show_figures();
+                // Whether it arrives is the client's concern.
+                let _ = stream.send(TOO_MANY);
+            }
+        }
+    }
+
+    /// Takes the connections that other workers accepted for this one.
+    pub fn take_accepted(&mut self, core: &mut Core, poller: &Poller) {
+        while let Some((stream, accepts)) = core.shared.next_accepted(core.me) {
+            self.open(stream, accepts, core, poller);
+        }
+    }
+
+    /// Begins to serve a connection that may speak these protocols.
+    fn open(&mut self, stream: Stream, accepts: Accepts, core: &mut Core, poller: &Poller) {
+        // Unix sockets have no such thing as NODELAY; without it replies are merely later.
+        let _ = stream.set_nodelay();
+        let parser = Parser::accepting(accepts, core.shared.config.limits);
+        let entry = Arc::new(SocketEntry::connected(&stream, core.now.ms));
+        core.shared.registry.add(entry.clone());
+        let link = Link::Stream(stream, entry);
+        let mut connection = Connection::new(link, parser, core.now.ms);
+        connection.locked = core.shared.config.locked;
+        let key = self.connections.insert(connection);
+        core.tally.curr_connections += 1;
+        let Link::Stream(stream, _) = &self.connections[key].link else {
+            unreachable!("it was made of a stream");
+        };
+        let token = key.data().as_ffi();
+        if let Err(error) = poller.watch_edges(stream, token) {
+            core.note_failure(Failure::Accept, 1, error.raw_os_error());
+            self.close(key, core);
+            return;
+        }
+        core.tally.total_connections += 1;
+        core.show_figures();
+        if core.is_draining {
+            // It gets one look at what has already arrived, as those that were open got.
+            self.connections[key].readable = true;
+            self.settle(key, core);
+        }
+        if let Some(entry) = self.connections.get(key).and_then(Connection::entry) {
+            let shared = &core.shared;
+            (shared.observers).show_connection(entry, None, &shared.doorbells);
+        }
+    }
+}

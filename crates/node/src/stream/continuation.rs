@@ -1,0 +1,89 @@
+//! Listings of all items and long replies, as the client takes them.
+
+use super::Streams;
+use super::connection::Continuation;
+use super::key::ConnectionKey;
+use crate::admin::dump::DumpCursor;
+use crate::admin::report::Report;
+use crate::core::Core;
+
+impl Streams {
+    /// Goes on with a connection's dump: the client has taken what it has found so far.
+    pub fn advance_continuation(&mut self, key: ConnectionKey, core: &mut Core) {
+        let connection = &mut self.connections[key];
+        let mut dump = match connection.continuation.take() {
+            Some(Continuation::Dump(dump)) => dump,
+            Some(Continuation::Report(report)) => return self.advance_report(key, report, core),
+            away_or_none => {
+                connection.continuation = away_or_none;
+                return;
+            }
+        };
+        if dump.at != core.me {
+            connection.continuation = Some(Continuation::Away);
+            let to = dump.at;
+            core.shared.send_dump(to, dump);
+            return;
+        }
+        if connection.tx.capacity() == 0 {
+            connection.tx = core.memory.pool.take();
+        }
+        dump.walk(&mut *core.engine, core.now, &mut connection.tx);
+        self.take_home(dump, core);
+    }
+
+    /// A dump is home again, and its connection has what was found: sends that, and the end of it.
+    fn take_home(&mut self, dump: Box<DumpCursor>, core: &mut Core) {
+        let key = dump.connection;
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        if connection.closing {
+            connection.continuation = None;
+        } else if dump.at < core.shared.workers() {
+            connection.continuation = Some(Continuation::Dump(dump));
+        } else {
+            connection.continuation = None;
+            connection.tx.extend_from_slice(dump.end().as_bytes());
+            // A client that has seen the end may begin the next at once.
+            drop(dump);
+        }
+        self.send_and_settle(key, core);
+    }
+
+    /// Takes the dumps that came here: walks on with those of other workers' clients, and welcomes
+    /// those of its own.
+    pub fn take_dumps(&mut self, core: &mut Core) {
+        while let Some(mut dump) = core.shared.next_dump(core.me) {
+            if dump.home != core.me {
+                let mut found = std::mem::take(&mut dump.found);
+                dump.walk(&mut *core.engine, core.now, &mut found);
+                dump.found = found;
+                let home = dump.home;
+                core.shared.send_dump(home, dump);
+            } else if let Some(connection) = self.connections.get_mut(dump.connection) {
+                if connection.tx.capacity() == 0 {
+                    connection.tx = core.memory.pool.take();
+                }
+                connection.tx.extend_from_slice(&dump.found);
+                dump.found.clear();
+                self.take_home(dump, core);
+            }
+        }
+    }
+
+    /// Goes on with a connection's long reply: the client has taken what there was of it.
+    pub fn advance_report(&mut self, key: ConnectionKey, mut report: Box<Report>, core: &mut Core) {
+        let connection = &mut self.connections[key];
+        if !connection.closing {
+            if connection.tx.capacity() == 0 {
+                connection.tx = core.memory.pool.take();
+            }
+            let (engine, admin) = (&mut *core.engine, &*core.admin);
+            if report.advance(engine, admin, core.now, &mut connection.tx) {
+                connection.continuation = Some(Continuation::Report(report));
+            }
+        }
+        self.send_and_settle(key, core);
+    }
+}

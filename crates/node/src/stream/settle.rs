@@ -1,0 +1,155 @@
+//! What a connection waits for next, and how it ends.
+
+use super::Streams;
+use super::connection::{Connection, Continuation, Link};
+use super::key::ConnectionKey;
+use super::ready::ReplyClass;
+use crate::admin::observe::CloseReason;
+use crate::budget::pool::Charge;
+use crate::core::Core;
+
+impl Streams {
+    /// Sends what is to be sent, then settles.
+    pub fn send_and_settle(&mut self, key: ConnectionKey, core: &mut Core) {
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        if connection.tx.is_empty() {
+            if connection.tx.capacity() > 0 {
+                core.memory.pool.give(std::mem::take(&mut connection.tx));
+            }
+        } else {
+            match connection.transmit(&mut core.memory.pool, core.now.ms) {
+                Some(bytes) => core.tally.bytes_written += bytes as u64,
+                None => {
+                    self.close(key, core);
+                    return;
+                }
+            }
+        }
+        self.settle(key, core);
+    }
+
+    /// Decides what a connection waits for: its next turn, the poller, a reorder buffer, or nothing
+    /// any more.
+    pub fn settle(&mut self, key: ConnectionKey, core: &mut Core) {
+        let is_scarce = core.memory.budget.is_scarce();
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        if connection.is_finished() {
+            self.close(key, core);
+            return;
+        }
+        if !connection.queued && (connection.is_runnable() || connection.has_continuation()) {
+            connection.queued = true;
+            let class = ReplyClass::of(connection.burst_reply_bytes);
+            self.ready.push(key, class);
+        }
+        if is_scarce {
+            connection.compact(&mut core.memory.pool);
+        }
+        connection.recharge(&mut core.memory.budget);
+        connection.note_held(core.now.ms);
+    }
+
+    /// Sets a connection aside until so many bytes of memory are free.
+    pub fn starve(&mut self, key: ConnectionKey, bytes: usize, core: &mut Core) {
+        core.memory.pool.clear();
+        core.memory.is_short = true;
+        let connection = &mut self.connections[key];
+        connection.queued = true;
+        connection.note_wait(core.now.ms);
+        self.starved.push_back((key, bytes));
+    }
+
+    /// Ends a connection. What it has crossing is executed all the same, and the replies are
+    /// dropped when they come home.
+    pub fn close(&mut self, key: ConnectionKey, core: &mut Core) {
+        let Some(connection) = self.connections.remove(key) else {
+            return;
+        };
+        (core.memory.budget).recharge_held(connection.counted, Charge::default());
+        core.memory.pool.give(connection.rx);
+        core.memory.pool.give(connection.tx);
+        match connection.link {
+            Link::Stream(_, entry) => {
+                let shared = &core.shared;
+                shared.registry.remove(entry.fd);
+                if let Some(feed) = &connection.feed {
+                    shared.observers.remove(feed);
+                }
+                (shared.observers).show_connection(
+                    &entry,
+                    Some(connection.reason),
+                    &shared.doorbells,
+                );
+                core.shared.balancer.release(core.me);
+                core.tally.curr_connections -= 1;
+                // The client must not see the end of its connection before it is counted: it may
+                // ask for the figures next.
+                core.show_figures();
+            }
+            Link::Datagram(answer) => self.answers.push(*answer),
+        }
+        if let Some(mut reorder) = connection.reorder {
+            core.memory.pool.give(reorder.take_local());
+            self.burst.recycle(reorder);
+        }
+        self.has_closed = true;
+    }
+
+    /// Closes the connections that meet a condition.
+    pub fn close_where(
+        &mut self,
+        reason: CloseReason,
+        mut condition: impl FnMut(&Connection) -> bool,
+        core: &mut Core,
+    ) {
+        let chosen: Vec<ConnectionKey> = self
+            .connections
+            .iter()
+            .filter(|(_, c)| condition(c))
+            .map(|(key, _)| key)
+            .collect();
+        for key in chosen {
+            self.connections[key].reason = reason;
+            core.tally.idle_kicks += u64::from(reason == CloseReason::IdleTimeout);
+            self.close(key, core);
+        }
+    }
+
+    /// Closes the connections that have been idle for too long, if there is a limit.
+    pub fn close_idle(&mut self, core: &mut Core) {
+        let Some(idle) = core.shared.config.idle_timeout else {
+            return;
+        };
+        let (idle_ms, now_ms) = (idle.as_millis() as u64, core.now.ms);
+        let is_idle = |connection: &Connection| {
+            connection.feed.is_none() && now_ms - connection.progress_ms >= idle_ms
+        };
+        self.close_where(CloseReason::IdleTimeout, is_idle, core);
+    }
+
+    /// The server stops: has one more look at each connection for what has already arrived.
+    pub fn begin_to_drain(&mut self, core: &mut Core) {
+        self.send_withheld(u64::MAX, core);
+        let keys: Vec<ConnectionKey> = self.connections.keys().collect();
+        for key in keys {
+            let connection = &mut self.connections[key];
+            // A listing of all items ends here; a long reply is made to its end.
+            if let Some(Continuation::Dump(_) | Continuation::Away) = connection.continuation {
+                connection.continuation = None;
+                connection.closing = true;
+            }
+            connection.readable |= !connection.ended;
+            self.settle(key, core);
+        }
+    }
+
+    /// The server stops: closes what has nothing left to be done.
+    pub fn close_settled(&mut self, core: &mut Core) {
+        let is_done = |c: &Connection| c.is_settled() && !c.is_runnable();
+        self.close_where(CloseReason::Shutdown, is_done, core);
+    }
+}

@@ -1,0 +1,58 @@
+//! Answers to wrong logins, which have to wait.
+
+use glimmer_base::limits::{BUFFER_BYTES, LOGIN_DELAY_MS, LOGIN_FAILURES_MAX};
+
+use super::Streams;
+use super::key::ConnectionKey;
+use crate::admin::alarm::Failure;
+use crate::admin::observe::CloseReason;
+use crate::core::Core;
+
+/// **Wrong logins.** Their answers are withheld for [`LOGIN_DELAY_MS`], in which the connection is
+/// neither received from nor parsed, and after [`LOGIN_FAILURES_MAX`] of them it is closed. The
+/// worker goes on serving others. A client that leaves without waiting for the answer gains
+/// nothing: what it does is not looked at, so that its connection counts against `-c` as long as if
+/// it had waited.
+impl Streams {
+    /// Withholds the replies of a connection whose login was wrong.
+    #[cold]
+    pub fn withhold(&mut self, key: ConnectionKey, mut replies: Vec<u8>, core: &mut Core) {
+        core.note_failure(Failure::Login, 1, None);
+        if replies.len() < BUFFER_BYTES / 8 {
+            let answer = replies.as_slice().to_vec();
+            core.memory
+                .pool
+                .give(std::mem::replace(&mut replies, answer));
+        }
+        let connection = &mut self.connections[key];
+        connection.login_failures += 1;
+        if connection.login_failures >= LOGIN_FAILURES_MAX {
+            connection.closing = true;
+            connection.reason = CloseReason::Error;
+        }
+        connection.withheld = Some(replies);
+        let until_ms = core.now.ms + LOGIN_DELAY_MS;
+        self.withheld.push_back((until_ms, key));
+    }
+
+    /// Sends the answers that have been withheld until `now_ms`.
+    #[cold]
+    pub fn send_withheld(&mut self, now_ms: u64, core: &mut Core) {
+        while let Some(&(until_ms, key)) = self.withheld.front()
+            && until_ms <= now_ms
+        {
+            self.withheld.pop_front();
+            if let Some(connection) = self.connections.get_mut(key)
+                && let Some(replies) = connection.withheld.take()
+            {
+                connection.tx = replies;
+                self.send_and_settle(key, core);
+            }
+        }
+    }
+
+    /// When the next of them may be sent, in milliseconds since the epoch.
+    pub fn withheld_until_ms(&self) -> Option<u64> {
+        self.withheld.front().map(|&(until_ms, _)| until_ms)
+    }
+}
