@@ -95,8 +95,8 @@ pub const WATCHERS_MAX: usize = 20;
 /// Bytes of lines that a watcher has yet to be sent; further ones are lost, and it is told how many.
 pub const WATCH_BYTES_MAX: usize = 256 << 10;
 
-/// Items that left to make room and that no worker has shown to a watcher yet; further ones are not shown.
-pub const DEPARTURES_MAX: usize = 1 << 12;
+/// Items that were evicted and that no worker has shown to a watcher yet; further ones are not shown.
+pub const REMOVALS_MAX: usize = 1 << 12;
 
 /// Key prefixes that `stats detail` counts; further ones are not counted.
 pub const PREFIXES_MAX: usize = 1 << 12;

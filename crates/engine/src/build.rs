@@ -2,12 +2,14 @@
 
 use crate::execute::{Executor, Uniques};
 use crate::flush::FlushClock;
+use crate::observer::{ChangeObserver, Unobserved};
 use crate::partitions_of::Handle;
 use crate::{Engine, Partitions};
 use glimmer_base::limits::{PARTITIONS_MAX, WORKERS_MAX};
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::CasSequence;
+use glimmer_store::removals::Tap;
 use glimmer_store::table::{Table, TableWriter};
 use std::sync::Arc;
 
@@ -36,6 +38,37 @@ pub fn build<T: Table, X>(
     uniques: Uniques,
     make: impl FnMut(Option<u32>) -> Result<T, X>,
 ) -> Result<Vec<Box<dyn Engine>>, X> {
+    engines(spread, uniques, &Arc::new(Tap::new(Unobserved)), make)
+}
+
+/// [`build`], with an observer that learns of every change of an item while its tap is open.
+///
+/// # Errors
+///
+/// As [`build`].
+///
+/// # Panics
+///
+/// As [`build`].
+pub fn build_observed<T: Table, O: ChangeObserver, X>(
+    spread: &Spread,
+    uniques: Uniques,
+    tap: &Arc<Tap<O>>,
+    mut make: impl FnMut(Option<u32>) -> Result<T, X>,
+) -> Result<Vec<Box<dyn Engine>>, X> {
+    engines(spread, uniques, tap, |numa_node| {
+        let mut table = make(numa_node)?;
+        table.observe(tap.clone());
+        Ok(table)
+    })
+}
+
+fn engines<T: Table, O: ChangeObserver, X>(
+    spread: &Spread,
+    uniques: Uniques,
+    tap: &Arc<Tap<O>>,
+    make: impl FnMut(Option<u32>) -> Result<T, X>,
+) -> Result<Vec<Box<dyn Engine>>, X> {
     let flushes = Arc::new(FlushClock::default());
     let workers = partitions(spread, make)?;
     Ok(workers
@@ -45,7 +78,14 @@ pub fn build<T: Table, X>(
             let owned = (0..spread.partitions)
                 .filter(|p| p % spread.workers == worker)
                 .collect();
-            let executor = Executor::new(partitions, participant, owned, flushes.clone(), uniques);
+            let executor = Executor::new(
+                partitions,
+                participant,
+                owned,
+                flushes.clone(),
+                uniques,
+                tap.clone(),
+            );
             Box::new(executor) as Box<dyn Engine>
         })
         .collect())

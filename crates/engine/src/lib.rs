@@ -9,6 +9,7 @@
 //! | `partitions_of` | the handles by which one worker reaches the partitions |
 //! | `pipeline` | the staged prefetch over a batch |
 //! | `execute` | what each verb does |
+//! | `observer` | who learns of every change of an item |
 //! | `flush` | `flush_all`, seen by every worker before its next batch |
 //! | `tally` | what the requests of one worker did |
 
@@ -16,17 +17,19 @@ mod build;
 mod execute;
 mod flush;
 mod job;
+mod observer;
 mod partitions_of;
 mod pipeline;
 mod tally;
 
-pub use build::{Spread, build, partitions};
+pub use build::{Spread, build, build_observed, partitions};
 pub use execute::Uniques;
 pub use flush::FlushClock;
-pub use glimmer_store::partition::{Departed, Departures};
+pub use glimmer_store::removals::{Reason, Removal, RemovalObserver, Removals, Removed, Tap};
 pub use job::{
     Counts, Done, Engine, Figures, Glimpse, Job, ListCursor, ListScope, Listed, PageReport, Place,
     Status, TableStats, Tally,
 };
+pub use observer::{ChangeObserver, Unobserved};
 pub use partitions_of::Partitions;
 pub use pipeline::{Prefetch, Stages, staged};

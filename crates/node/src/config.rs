@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use glimmer_base::Seed;
 use glimmer_base::limits::{BUFFER_BYTES, BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH};
-use glimmer_engine::Departures;
+use glimmer_engine::{Removals, Tap};
 use glimmer_proto::{Accepts, Limits};
 use glimmer_transport::tcp::Liveness;
 
@@ -81,8 +81,8 @@ pub struct NodeConfig {
     pub limits: Limits,
     /// Which commands clients may use.
     pub permits: Permits,
-    /// Where the store notes items that leave to make room.
-    pub departures: Arc<Departures>,
+    /// What the store has evicted, for watchers.
+    pub removals: Arc<Tap<Removals>>,
     /// What divides a key's prefix from the rest, for `stats detail`.
     pub prefix_delimiter: u8,
     /// Whether requests are counted by prefix from the start.

@@ -3,7 +3,7 @@
 use crate::config::{AccessMode, Config, EvictionRule, HugepagePolicy, Mode, TableKind};
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Seed;
-use glimmer_engine::{Departures, Engine, Spread, Uniques, build};
+use glimmer_engine::{Engine, Removals, Spread, Tap, Uniques, build_observed};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use glimmer_store::memory::PagePolicy;
@@ -26,14 +26,14 @@ pub enum StoreError {
 /// Each worker's engine.
 type Engines = Result<Vec<Box<dyn Engine>>, StoreError>;
 
-/// Builds the store as planned, and for each worker the engine that drives it. Items that leave to make room are noted in `departures`, by
-/// MICA's partitions in cache mode.
+/// Builds the store as planned, and for each worker the engine that drives it. What is evicted is
+/// kept in `removals` while somebody watches.
 pub fn engines(
     config: &Config,
     plan: &MemoryPlan,
     seed: Seed,
     numa_nodes: Vec<u32>,
-    departures: &Arc<Departures>,
+    removals: &Arc<Tap<Removals>>,
 ) -> Engines {
     let spread = Spread {
         partitions: plan.partitions,
@@ -45,7 +45,7 @@ pub fn engines(
         plan,
         seed,
         spread,
-        departures,
+        removals,
     };
     match config.access {
         AccessMode::Erew => store.of_kind::<Erew>(),
@@ -59,7 +59,7 @@ struct Store<'a> {
     plan: &'a MemoryPlan,
     seed: Seed,
     spread: Spread,
-    departures: &'a Arc<Departures>,
+    removals: &'a Arc<Tap<Removals>>,
 }
 
 impl Store<'_> {
@@ -78,7 +78,7 @@ impl Store<'_> {
     }
 
     fn mica<A: Access, E: Evict>(&self, rule: E) -> Engines {
-        build(&self.spread, self.uniques(), |numa_node| {
+        build_observed(&self.spread, self.uniques(), self.removals, |numa_node| {
             let first = self.plan.first_sizes();
             let partition = PartitionConfig {
                 log_bytes: first.log_bytes,
@@ -91,14 +91,12 @@ impl Store<'_> {
                 numa_node,
                 ..PartitionConfig::default()
             };
-            let mut owner = Owner::<A, E>::new(&partition, rule.clone())?;
-            owner.note_departures(self.departures.clone());
-            Ok(owner)
+            Ok(Owner::<A, E>::new(&partition, rule.clone())?)
         })
     }
 
     fn store_mode<A: Access>(&self) -> Engines {
-        build(&self.spread, self.uniques(), |numa_node| {
+        build_observed(&self.spread, self.uniques(), self.removals, |numa_node| {
             let partition = StoreConfig {
                 bytes: self.plan.log_bytes,
                 item_bytes_max: self.plan.item_bytes_max,
@@ -112,7 +110,7 @@ impl Store<'_> {
     }
 
     fn memc3<A: Access>(&self) -> Engines {
-        build(&self.spread, self.uniques(), |numa_node| {
+        build_observed(&self.spread, self.uniques(), self.removals, |numa_node| {
             let memory_bytes = self.plan.partition_bytes();
             let table = memc3::Memc3Config {
                 memory_bytes,
@@ -122,9 +120,7 @@ impl Store<'_> {
                 seed: self.seed,
                 numa_node,
             };
-            let mut owner = memc3::Owner::<A>::new(&table)?;
-            owner.note_departures(self.departures.clone());
-            Ok(owner)
+            Ok(memc3::Owner::<A>::new(&table)?)
         })
     }
 

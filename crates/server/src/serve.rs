@@ -9,7 +9,7 @@ use crate::process::{self, PidFile, ProcessError};
 use crate::stats::ServerAdmin;
 use crate::{assembly, cores, log};
 use glimmer_base::Seed;
-use glimmer_engine::{Departures, Engine};
+use glimmer_engine::{Engine, Removals, Tap};
 use glimmer_node::native::{NativeConfig, Rules, TokenKey};
 use glimmer_node::{Address, Bound, Node, NodeConfig, PassedOver, SystemClock};
 use glimmer_proto::native::directory;
@@ -153,7 +153,7 @@ fn accepts(protocol: Protocol) -> Accepts {
 /// The store, and what the workers that serve it are given.
 struct Store {
     engines: Vec<Box<dyn Engine>>,
-    departures: Arc<Departures>,
+    removals: Arc<Tap<Removals>>,
     /// The core that each worker is bound to; empty: none is.
     cores: Vec<usize>,
 }
@@ -165,8 +165,8 @@ fn build(config: &Config, plan: &MemoryPlan, seed: Seed) -> Result<Store, ServeE
         Vec::new()
     };
     let numa_nodes = cores::numa_nodes(&cores);
-    let departures = Arc::new(Departures::default());
-    let engines = assembly::engines(config, plan, seed, numa_nodes, &departures).map_err(
+    let removals = Arc::<Tap<Removals>>::default();
+    let engines = assembly::engines(config, plan, seed, numa_nodes, &removals).map_err(
         |error| match config.hugepages {
             HugepagePolicy::Hugetlb => ServeError::Hugetlb(error),
             _ => error.into(),
@@ -174,7 +174,7 @@ fn build(config: &Config, plan: &MemoryPlan, seed: Seed) -> Result<Store, ServeE
     )?;
     Ok(Store {
         engines,
-        departures,
+        removals,
         cores,
     })
 }
@@ -211,7 +211,7 @@ fn node_config(config: &Config, plan: &MemoryPlan, store: &Store, seed: Seed) ->
             item_bytes_max: plan.item_bytes_max,
         },
         permits: config.permits,
-        departures: store.departures.clone(),
+        removals: store.removals.clone(),
         prefix_delimiter: config.prefix_delimiter,
         detail: config.detail,
         crawler: config.crawler,

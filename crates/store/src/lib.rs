@@ -1,6 +1,7 @@
 //! Floor 1: one partition's data. Memory from the kernel ([`memory`]), items in circular logs
 //! ([`heap`]), indexes over them ([`index`]), rules for who stays ([`evict`]), who may touch
-//! what ([`access`]), and the partition that joins them ([`partition`]).
+//! what ([`access`]), the partition that joins them ([`partition`]), and the one place where everything
+//! reports that leaves it ([`removals`]).
 //!
 //! ```
 //! use glimmer_base::{Expiry, Moment, Seed};
@@ -29,6 +30,7 @@ pub mod index;
 pub mod memc3;
 pub mod memory;
 pub mod partition;
+pub mod removals;
 pub mod store_mode;
 pub mod table;
 mod work;

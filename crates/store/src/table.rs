@@ -7,6 +7,7 @@ use crate::access::Access;
 use crate::batches::{Batch, Batches};
 use crate::heap::{CasSequence, History, Item, NewItem};
 use crate::partition::{Ages, Counts, Stored};
+use crate::removals::{RemovalObserver, Tap};
 use glimmer_base::limits::{OPTIMISTIC_BYTES_MAX, OPTIMISTIC_TRIES_MAX};
 use glimmer_base::sync::{Arc, spin_loop};
 use glimmer_base::{Expiry, Keyhash, Moment};
@@ -34,6 +35,13 @@ pub trait Table: Send + Sized + 'static {
 
     /// A second writing side, for another worker, if the access mode allows that.
     fn share(&self, worker: usize) -> Option<Self>;
+
+    /// Reports what leaves the table to this observer. Only before the table is shared.
+    ///
+    /// # Panics
+    ///
+    /// If it is shared already.
+    fn observe(&mut self, tap: std::sync::Arc<Tap<dyn RemovalObserver>>);
 
     /// Has the table wait for these batches before it gives memory that readers write to another
     /// owner, and says which worker has this handle. Only before the table is shared. Readers read

@@ -10,6 +10,7 @@
 //! | `count` | `incr`, `decr` |
 //! | `meta` | the meta commands, but for an `mg` that only reads |
 //! | `absence` | reads that find nothing, counted by why |
+//! | `mutate` | the one place where requests change items |
 //! | `view` | an item as replies show it |
 
 mod absence;
@@ -17,12 +18,14 @@ mod change;
 mod count;
 mod list;
 mod meta;
+mod mutate;
 mod read;
 mod store;
 mod view;
 
 use crate::flush::FlushClock;
 use crate::job::{Done, Engine, Figures, Glimpse, Job, ListCursor, Listed, Place, Status};
+use crate::observer::{ChangeObserver, Unobserved};
 use crate::pipeline::{Stages, staged};
 use crate::tally::LiveTally;
 use crate::{PageReport, Partitions, TableStats};
@@ -36,17 +39,20 @@ use glimmer_proto::{Outcome, Refusal, Request, Verb};
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batch, Participant};
 use glimmer_store::heap::History;
+use glimmer_store::removals::Tap;
 use glimmer_store::table::{Busy, Table, TableFigures, TableWriter};
+use mutate::mutate;
 use std::sync::Arc;
 
 /// One worker's engine.
-pub struct Executor<T: Table> {
+pub struct Executor<T: Table, O: ChangeObserver = Unobserved> {
     partitions: Partitions<T>,
     participant: Participant,
     flushes: Arc<FlushClock>,
     tally: Arc<LiveTally>,
     figures: Arc<WorkerFigures>,
     uniques: Uniques,
+    tap: Arc<Tap<O>>,
 }
 
 /// Whether items have CAS uniques.
@@ -69,7 +75,7 @@ struct Context<'a> {
     uniques: Uniques,
 }
 
-impl<T: Table> Executor<T> {
+impl<T: Table, O: ChangeObserver> Executor<T, O> {
     /// An engine over one worker's handles, of which `owned` are its own partitions.
     pub fn new(
         mut partitions: Partitions<T>,
@@ -77,6 +83,7 @@ impl<T: Table> Executor<T> {
         owned: Vec<usize>,
         flushes: Arc<FlushClock>,
         uniques: Uniques,
+        tap: Arc<Tap<O>>,
     ) -> Self {
         let tally = Arc::new(LiveTally::default());
         let figures = Arc::new(WorkerFigures {
@@ -91,11 +98,12 @@ impl<T: Table> Executor<T> {
             tally,
             figures,
             uniques,
+            tap,
         }
     }
 }
 
-impl<T: Table> Engine for Executor<T> {
+impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
     fn place(&self, keyhash: Keyhash, is_read: bool) -> Place {
         match self.partitions.may_run(keyhash, is_read) {
             true => Place::Here,
@@ -130,7 +138,7 @@ impl<T: Table> Engine for Executor<T> {
                 }
                 let status = match *halt {
                     Some(status) => status,
-                    None => match decoded(partitions, place, &mut context, job, out) {
+                    None => match decoded(partitions, place, &self.tap, &mut context, job, out) {
                         Ok(()) => Status::Done,
                         Err(Busy) => {
                             *halt = Some(Status::Skipped);
@@ -147,7 +155,14 @@ impl<T: Table> Engine for Executor<T> {
     }
 
     fn flush(&mut self, now: Moment, at_ms: u64) {
+        let is_seen = O::SEES_REQUESTS && self.tap.is_open();
+        if is_seen {
+            self.tap.observer().before_flush(now, at_ms);
+        }
         self.flushes.set(now, at_ms);
+        if is_seen {
+            self.tap.observer().after_flush(now, at_ms);
+        }
     }
 
     fn glimpse(&mut self, now: Moment, job: &Job<'_>) -> Option<Glimpse> {
@@ -179,15 +194,16 @@ impl<T: Table> Engine for Executor<T> {
 
 /// Executes a job whose key may have to be decoded first.
 #[inline(always)]
-fn decoded<T: Table>(
+fn decoded<T: Table, O: ChangeObserver>(
     partitions: &mut Partitions<T>,
     place: T::Place,
+    tap: &Tap<O>,
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Busy> {
     if !job.request.has_base64_key() {
-        return execute(partitions, place, context, job, out);
+        return execute(partitions, place, tap, context, job, out);
     }
     let mut buffer = [0; base64::DECODED_BYTES_MAX];
     let key = base64::decode(job.request.key, &mut buffer);
@@ -196,35 +212,44 @@ fn decoded<T: Table>(
         request: Request { key, ..job.request },
         ..*job
     };
-    execute_apart(partitions, place, context, &job, out)
+    execute_apart(partitions, place, tap, context, &job, out)
 }
 
 /// [`execute`] out of the way of the requests that are many.
 #[inline(never)]
-fn execute_apart<T: Table>(
+fn execute_apart<T: Table, O: ChangeObserver>(
     partitions: &mut Partitions<T>,
     place: T::Place,
+    tap: &Tap<O>,
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Busy> {
-    execute(partitions, place, context, job, out)
+    execute(partitions, place, tap, context, job, out)
 }
 
 #[inline(always)]
-fn execute<T: Table>(
+fn execute<T: Table, O: ChangeObserver>(
     partitions: &mut Partitions<T>,
     place: T::Place,
+    tap: &Tap<O>,
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
 ) -> Result<(), Busy> {
     if matches!(job.request.verb, Verb::Get) {
-        return read::get(partitions.handle(job.keyhash), place, context, job, out);
+        return read::get(
+            partitions.handle(job.keyhash),
+            place,
+            tap,
+            context,
+            job,
+            out,
+        );
     }
     let owner = partitions.owner(job.keyhash).ok_or(Busy)?;
     let mut writer = owner.enter(context.flushes);
-    mutate(&mut writer, context, job, out, carry_out);
+    mutate(&mut writer, tap, context, job, out, carry_out);
     Ok(())
 }
 
@@ -234,18 +259,6 @@ fn execute<T: Table>(
 fn say(request: &Request<'_>, outcome: Outcome, out: &mut Vec<u8>) -> Kind {
     request.emit(outcome, out);
     outcome.kind()
-}
-
-/// Has a verb change an item on its partition's writer, and appends the reply.
-#[inline(always)]
-fn mutate<W: TableWriter>(
-    writer: &mut W,
-    context: &mut Context<'_>,
-    job: &Job<'_>,
-    out: &mut Vec<u8>,
-    verb: impl FnOnce(&mut W, &mut Context<'_>, &Job<'_>, &mut Vec<u8>) -> Kind,
-) {
-    verb(writer, context, job, out);
 }
 
 /// Executes a request that is more than a read.

@@ -2,13 +2,16 @@
 //! writing.
 
 use super::absence::missed;
+use super::mutate::mutate;
 use super::view::View;
-use super::{Context, meta, mutate};
+use super::{Context, meta};
 use crate::job::Job;
+use crate::observer::ChangeObserver;
 use crate::partitions_of::Handle;
 use glimmer_base::Moment;
 use glimmer_proto::outcome::{Found, NoItem, Outcome};
 use glimmer_store::heap::Item;
+use glimmer_store::removals::Tap;
 use glimmer_store::table::{Busy, Table, TableReader, TableWriter};
 
 /// What a read makes of an item that it finds.
@@ -22,9 +25,10 @@ enum Look {
 
 /// Appends the key's value, or what stands for its absence.
 #[inline(always)]
-pub fn get<T: Table>(
+pub fn get<T: Table, O: ChangeObserver>(
     handle: &mut Handle<T>,
     place: T::Place,
+    tap: &Tap<O>,
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
@@ -70,7 +74,7 @@ pub fn get<T: Table>(
     });
     match read {
         Some(Look::Shown) => context.tally.get_hits.add(1),
-        Some(Look::ForWriter) => mutate(&mut writer, context, job, out, meta::get),
+        Some(Look::ForWriter) => mutate(&mut writer, tap, context, job, out, meta::get),
         None => {
             missed(context, writer.absence(job.keyhash, request.key));
             request.emit::<NoItem>(Outcome::Miss, out);

@@ -239,7 +239,7 @@ pub fn config() -> NodeConfig {
         turn_requests: TURN_REQUESTS_MAX,
         permits: Permits::ALL,
         crawler: true,
-        departures: Arc::default(),
+        removals: Arc::default(),
         prefix_delimiter: b':',
         detail: false,
         locked: false,

@@ -5,6 +5,7 @@ use crate::heap::CasSequence;
 use crate::heap::slab::Slabs;
 use crate::index::cuckoo::{BUCKET_SLOTS, Directory, Slot, buckets_in};
 use crate::memory::{LINE_WORDS, PagePolicy, Pool};
+use crate::removals::Exit;
 use crossbeam_utils::CachePadded;
 use glimmer_base::Seed;
 use glimmer_base::counter::Counter;
@@ -152,7 +153,7 @@ impl Memc3Config {
             index_pages,
             counters: CachePadded::default(),
             seed: self.seed,
-            departures: None,
+            exit: Exit::default(),
         };
         Ok((shared, state))
     }

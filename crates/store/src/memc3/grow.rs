@@ -5,6 +5,7 @@ use super::{Shared, State, Writer, hash};
 use crate::access::Access;
 use crate::index::cuckoo::{BUCKET_SLOTS, Home, LINE_BUCKETS, Slot, SlotAt, line_at};
 use crate::memory::LINE_WORDS;
+use crate::removals::Reason;
 use crate::work;
 use glimmer_base::limits::SPLIT_SLOTS_MAX;
 use glimmer_base::sync::weakened;
@@ -74,7 +75,7 @@ impl<A: Access> Writer<'_, A> {
             victim = victim.or(Some(at));
         }
         let victim = victim.expect("both buckets are full");
-        let at = self.give_up(victim, now);
+        let at = self.give_up(victim, Reason::IndexFull, now);
         shared.counters.index_evictions.add(1);
         self.state.slabs.free(&shared.pool, at);
     }

@@ -9,6 +9,7 @@ use super::{Shared, Writer, expired};
 use crate::access::Access;
 use crate::heap::Item;
 use crate::index::cuckoo::{BUCKET_SLOTS, LINE_BUCKETS, SlotAt, line_at};
+use crate::removals::Reason;
 use glimmer_base::Moment;
 
 /// A line of the walk.
@@ -54,8 +55,11 @@ impl<A: Access> Writer<'_, A> {
                 && expired(&item, now)
             {
                 shared.counters.gone(&item);
-                let unfetched = !is_fetched(&item, slot);
-                shared.counters.expired_unfetched.add(unfetched.into());
+                let was_read = is_fetched(&item, slot);
+                shared.counters.expired_unfetched.add((!was_read).into());
+                shared
+                    .exit
+                    .removed(shared.seed, &item, Reason::Expired, was_read, now);
                 shared.unlink(at, A::SHARED_READS);
                 self.state.slabs.free(&shared.pool, slot.offset());
                 removed += 1;

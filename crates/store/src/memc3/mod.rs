@@ -37,7 +37,8 @@ use crate::heap::slab::Slabs;
 use crate::heap::{CasSequence, Item};
 use crate::index::cuckoo::{Breadth, Directory, SlotAt, Step};
 use crate::memory::Pool;
-use crate::partition::{Counters, Departures, expired};
+use crate::partition::{Counters, expired};
+use crate::removals::{Exit, RemovalObserver, Tap};
 use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
@@ -58,8 +59,8 @@ struct Shared {
     index_pages: Counter,
     counters: CachePadded<Counters>,
     seed: Seed,
-    /// Who wants to know what leaves to make room.
-    departures: Option<Arc<Departures>>,
+    /// Where what leaves is reported.
+    exit: Exit,
 }
 
 /// What only the writer has.
@@ -118,14 +119,14 @@ impl<A: Access> Owner<A> {
         })
     }
 
-    /// Has items noted here that leave to make room. Only before the table is shared.
+    /// Reports what leaves to this observer. Only before the table is shared.
     ///
     /// # Panics
     ///
     /// If it is shared already.
-    pub fn note_departures(&mut self, departures: Arc<Departures>) {
+    pub fn observe(&mut self, tap: std::sync::Arc<Tap<dyn RemovalObserver>>) {
         let shared = Arc::get_mut(&mut self.shared).expect("the table is not shared yet");
-        shared.departures = Some(departures);
+        shared.exit.attach(tap);
     }
 
     /// Begins work on the table at a time when `flushes` flushes were due: the table catches up
@@ -180,6 +181,7 @@ impl<A: Access> CatchUp for Writer<'_, A> {
         // given away when it is over.
         self.state.unused = Some(self.seat.grace_period());
         self.state.slabs.clear();
+        shared.exit.flushed(shared.counters.items.get());
         shared.counters.emptied();
     }
 }

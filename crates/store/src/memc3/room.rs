@@ -8,6 +8,7 @@ use crate::evict::clock::{self, Verdict};
 use crate::heap::slab::ClassId;
 use crate::heap::{Item, Marks};
 use crate::index::cuckoo::{Slot, SlotAt};
+use crate::removals::Reason;
 use crate::work;
 use glimmer_base::limits::MOVED_SLAB_BYTES_MAX;
 use glimmer_base::sync::weakened;
@@ -98,7 +99,7 @@ impl<A: Access> Writer<'_, A> {
             line.set_recent(slot_at.bucket, slot_at.place, false);
             return Verdict::Spare;
         }
-        shared.count_departure(&item, slot, now);
+        shared.count_removal(&item, slot, Reason::Evicted, now);
         shared.unlink(slot_at, A::SHARED_READS);
         Verdict::Evict
     }
@@ -186,7 +187,7 @@ impl<A: Access> Writer<'_, A> {
         self.collect(slab, slab);
         for i in 0..self.state.slab_slots.len() {
             let slot_at = self.state.slab_slots[i];
-            self.give_up(slot_at, now);
+            self.give_up(slot_at, Reason::Evicted, now);
         }
         self.state.slabs.release(slab);
     }
@@ -234,11 +235,11 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// Evicts the item that a slot names; its chunk is the caller's.
-    pub(super) fn give_up(&mut self, slot_at: SlotAt, now: Moment) -> usize {
+    pub(super) fn give_up(&mut self, slot_at: SlotAt, reason: Reason, now: Moment) -> usize {
         let shared = self.shared;
         let slot = shared.line(slot_at).slot(slot_at.bucket, slot_at.place);
         let item = shared.item(slot).expect("a slot names an item");
-        shared.count_departure(&item, slot, now);
+        shared.count_removal(&item, slot, reason, now);
         shared.unlink(slot_at, A::SHARED_READS);
         slot.offset()
     }
@@ -250,8 +251,8 @@ pub(super) fn is_fetched(item: &Item<'_>, slot: Slot) -> bool {
 }
 
 impl Shared {
-    /// Counts an item that leaves, to make room or because it has expired, and tells whoever watches.
-    fn count_departure(&self, item: &Item<'_>, slot: Slot, now: Moment) {
+    /// Counts and reports an item that leaves to make room or because it has expired.
+    fn count_removal(&self, item: &Item<'_>, slot: Slot, reason: Reason, now: Moment) {
         let counters = &self.counters;
         let has_expired = expired(item, now);
         let (all, unfetched) = match has_expired {
@@ -265,9 +266,8 @@ impl Shared {
         if !has_expired {
             let mortal = item.expiry() != Expiry::NEVER;
             counters.evicted_mortal.add(mortal.into());
-            if let Some(departures) = &self.departures {
-                departures.note(item, is_fetched, now);
-            }
         }
+        let reason = if has_expired { Reason::Expired } else { reason };
+        self.exit.removed(self.seed, item, reason, is_fetched, now);
     }
 }

@@ -7,6 +7,7 @@ use crate::heap::{CircularLog, Geometry};
 use crate::index::BUCKETS_MAX;
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::memory::{HUGE_PAGE, PagePolicy, ZeroedSlice};
+use crate::removals::Exit;
 use crossbeam_utils::CachePadded;
 use glimmer_base::Seed;
 use glimmer_base::counter::Counter;
@@ -171,7 +172,7 @@ impl PartitionConfig {
             counters: CachePadded::default(),
             ages: SharedAges::default(),
             seed: self.seed,
-            departures: None,
+            exit: Exit::default(),
         })
     }
 }

@@ -6,6 +6,7 @@ use crate::access::Access;
 use crate::evict::Evict;
 use crate::heap::Item;
 use crate::index::Entry;
+use crate::removals::Reason;
 use glimmer_base::Moment;
 
 impl<A: Access, E: Evict> Writer<'_, A, E> {
@@ -33,6 +34,10 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                     shared.counters.gone(&item);
                     let unfetched = unfetched(&item, entry);
                     shared.counters.expired_unfetched.add(unfetched);
+                    let was_read = unfetched == 0;
+                    shared
+                        .exit
+                        .removed(shared.seed, &item, Reason::Expired, was_read, now);
                     home.write_begin(A::SHARED_READS);
                     bucket.set_entry(at, Entry::EMPTY);
                     home.write_end(A::SHARED_READS);

@@ -12,6 +12,7 @@ use crate::access::Access;
 use crate::evict::{AtHead, Budget, Evict};
 use crate::heap::{Geometry, Header, Item, Marks, Offset};
 use crate::index::{Entry, LogId, Slot};
+use crate::removals::Reason;
 use crate::work;
 use glimmer_base::sync::weakened;
 use glimmer_base::{Expiry, Keyhash, Moment};
@@ -133,7 +134,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                                 let place = (id, head, after);
                                 self.keep(keyhash, place, (slot, entry), (to, reads));
                             }
-                            None => shared.count_departure(&item, entry, now),
+                            None => shared.count_removal(&item, entry, Reason::Evicted, now),
                         }
                     }
                     after
@@ -236,7 +237,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                         if !expired(&item, now) {
                             break;
                         }
-                        shared.count_departure(&item, entry, now);
+                        shared.count_removal(&item, entry, Reason::Evicted, now);
                     }
                     after
                 }
@@ -295,9 +296,9 @@ enum Passing<'a> {
 }
 
 impl Shared {
-    /// Counts an item that leaves without a request of a client, because it has expired or to make
-    /// room in a log or in the index, and shows it to those who watch evictions.
-    pub(super) fn count_departure(&self, item: &Item<'_>, entry: Entry, now: Moment) {
+    /// Counts and reports an item that leaves to make room in a log or in the index, or because it
+    /// has expired.
+    pub(super) fn count_removal(&self, item: &Item<'_>, entry: Entry, reason: Reason, now: Moment) {
         let counters = &self.counters;
         let has_expired = expired(item, now);
         let (all, of_them_unfetched) = match has_expired {
@@ -311,10 +312,10 @@ impl Shared {
         if !has_expired {
             let has_expiry = item.expiry() != Expiry::NEVER;
             counters.evicted_mortal.add(has_expiry.into());
-            if let Some(departures) = &self.departures {
-                departures.note(item, unfetched == 0, now);
-            }
         }
+        let reason = if has_expired { Reason::Expired } else { reason };
+        self.exit
+            .removed(self.seed, item, reason, unfetched == 0, now);
     }
 
     /// What lies at a place between head and tail; only for the writer.

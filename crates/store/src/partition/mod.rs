@@ -14,7 +14,6 @@ mod audit;
 mod calendar;
 mod config;
 pub(crate) mod counters;
-mod departures;
 mod expire;
 mod find;
 mod growth;
@@ -33,7 +32,6 @@ pub use ages::Ages;
 pub use config::{ConfigError, PartitionConfig};
 pub(crate) use counters::Counters;
 pub use counters::Counts;
-pub use departures::{Departed, Departures};
 pub use find::Found;
 pub use put::Stored;
 use read::Mark;
@@ -45,6 +43,7 @@ use crate::flushes::FlushCount;
 use crate::heap::{CasSequence, CircularLog, Geometry, Offset};
 use crate::index::chained::{Border, ChainedIndex, FreeList};
 use crate::index::{Entry, LogId};
+use crate::removals::{Exit, RemovalObserver, Tap};
 use ages::SharedAges;
 use calendar::Calendar;
 use crossbeam_utils::CachePadded;
@@ -72,8 +71,8 @@ struct Shared {
     counters: CachePadded<Counters>,
     ages: SharedAges,
     seed: Seed,
-    /// Who wants to know what leaves to make room.
-    departures: Option<Arc<Departures>>,
+    /// Where what leaves is reported.
+    exit: Exit,
 }
 
 impl Shared {
@@ -169,14 +168,14 @@ impl<A: Access, E: Evict> Owner<A, E> {
         })
     }
 
-    /// Has items noted here that leave to make room. Only before the partition is shared.
+    /// Reports what leaves to this observer. Only before the partition is shared.
     ///
     /// # Panics
     ///
     /// If it is shared already.
-    pub fn note_departures(&mut self, departures: Arc<Departures>) {
+    pub fn observe(&mut self, tap: std::sync::Arc<Tap<dyn RemovalObserver>>) {
         let shared = Arc::get_mut(&mut self.shared).expect("the partition is not shared yet");
-        shared.departures = Some(departures);
+        shared.exit.attach(tap);
     }
 
     /// Begins work on the partition at a time when `flushes` flushes were due: the partition
@@ -230,6 +229,7 @@ impl<A: Access, E: Evict> CatchUp for Writer<'_, A, E> {
             self.state.lookahead[id as usize] = Lookahead::at(tail);
         }
         self.restart_lap();
+        self.shared.exit.flushed(self.shared.counters.items.get());
         self.shared.counters.emptied();
         // A reader that sees the number sees the heads as well.
         self.shared.flushes.announce(flushes);

@@ -10,6 +10,7 @@ use crate::access::Access;
 use crate::evict::Evict;
 use crate::heap::Item;
 use crate::index::{CHAIN_BUCKETS_MAX, Slot};
+use crate::removals::Reason;
 use glimmer_base::Moment;
 
 /// Chains that are scanned at most to find a spare bucket for one that needs it,
@@ -85,7 +86,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         if let Some(item) = Item::read(log.place(log.geometry().position(victim.offset()))) {
             let is_evicted = !expired(&item, now);
             shared.counters.index_evictions.add(is_evicted.into());
-            shared.count_departure(&item, victim, now);
+            shared.count_removal(&item, victim, Reason::IndexFull, now);
         }
         slot
     }

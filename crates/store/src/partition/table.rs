@@ -6,6 +6,7 @@ use crate::batches::{Batches, Seat};
 use crate::evict::Evict;
 use crate::heap::{CasSequence, CircularLog, History, Item, NewItem};
 use crate::index::LogId;
+use crate::removals::{RemovalObserver, Tap};
 use crate::table::{Absence, Table, TableFigures, TableWriter};
 use glimmer_base::sync::Arc;
 use glimmer_base::{Expiry, Keyhash, Moment};
@@ -33,6 +34,10 @@ impl<A: Access, E: Evict> Table for Owner<A, E> {
             seat: self.seat.of_worker(worker),
             rule: self.rule.clone(),
         })
+    }
+
+    fn observe(&mut self, tap: std::sync::Arc<Tap<dyn RemovalObserver>>) {
+        Owner::observe(self, tap);
     }
 
     fn join(&mut self, batches: &Arc<Batches>, worker: usize) {

@@ -6,6 +6,7 @@ use crate::index::BUCKETS_MAX;
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::memory::{HUGE_PAGE, PagePolicy, ZeroedSlice};
 use crate::partition::ConfigError;
+use crate::removals::Exit;
 use crossbeam_utils::CachePadded;
 use glimmer_base::Seed;
 use glimmer_base::counter::Counter;
@@ -84,6 +85,7 @@ impl StoreConfig {
             usual_words: Counter::default(),
             counters: CachePadded::default(),
             seed: self.seed,
+            exit: Exit::default(),
         })
     }
 }

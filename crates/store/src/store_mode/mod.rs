@@ -50,6 +50,7 @@ use crate::heap::segregated_fits::{SegregatedFits, Space};
 use crate::index::chained::{Border, ChainedIndex, FreeList};
 use crate::partition::ConfigError;
 use crate::partition::counters::Counters;
+use crate::removals::{Exit, RemovalObserver, Tap};
 use crossbeam_utils::CachePadded;
 use glimmer_base::Seed;
 use glimmer_base::counter::Counter;
@@ -70,6 +71,8 @@ struct Shared {
     /// Changed with every store, and so on lines of their own.
     counters: CachePadded<Counters>,
     seed: Seed,
+    /// Where what leaves is reported.
+    exit: Exit,
 }
 
 /// What only the writer has.
@@ -135,6 +138,16 @@ impl<A: Access> Owner<A> {
         })
     }
 
+    /// Reports what leaves to this observer. Only before the partition is shared.
+    ///
+    /// # Panics
+    ///
+    /// If it is shared already.
+    pub fn observe(&mut self, tap: std::sync::Arc<Tap<dyn RemovalObserver>>) {
+        let shared = Arc::get_mut(&mut self.shared).expect("the partition is not shared yet");
+        shared.exit.attach(tap);
+    }
+
     /// Begins work on the partition at a time when `flushes` flushes were due: the partition
     /// catches up with them first.
     #[inline(always)]
@@ -182,6 +195,7 @@ impl<A: Access> CatchUp for Writer<'_, A> {
         }
         self.state.fits.reset();
         self.state.pending = None;
+        shared.exit.flushed(shared.counters.items.get());
         shared.counters.emptied();
         self.scan_after_flush();
         // A reader that sees the number sees the generation as well.

@@ -66,7 +66,7 @@ impl<A: Access> Writer<'_, A> {
         let home = self.home(keyhash);
         match self.shared.find(home, keyhash, new.item.key) {
             Some(found) if expired(&found.item, now) => {
-                self.take_out_expired(home, found);
+                self.take_out_expired(home, found, now);
                 self.insert(home, keyhash, new, cas, now)
             }
             Some(found) => self.overwrite(home, keyhash, found, new, cas),

@@ -121,7 +121,7 @@ impl<A: Access> Writer<'_, A> {
             let item = Item::read(space.place(at)).expect("an item lies there");
             if expired(&item, now) {
                 effort.spend(DROPPING);
-                self.drop_expired(at, item);
+                self.drop_expired(at, item, now);
             }
         }
         true
@@ -139,7 +139,7 @@ impl<A: Access> Writer<'_, A> {
             let words = item.words();
             if expired(&item, now) {
                 effort.spend(DROPPING);
-                self.drop_expired(from, item);
+                self.drop_expired(from, item, now);
                 continue;
             }
             if from == to {
@@ -198,7 +198,7 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// Frees an item that has expired, on the way.
-    fn drop_expired(&mut self, at: usize, item: Item<'_>) {
+    fn drop_expired(&mut self, at: usize, item: Item<'_>, now: Moment) {
         let (home, slot) = self.entry_of(at, &item);
         let entry = self.shared.index.get(slot);
         let found = Found {
@@ -207,7 +207,7 @@ impl<A: Access> Writer<'_, A> {
             at,
             item,
         };
-        self.take_out_expired(home, found);
+        self.take_out_expired(home, found, now);
         self.shorten_chain(home);
     }
 

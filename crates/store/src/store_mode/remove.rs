@@ -6,6 +6,7 @@ use crate::access::Access;
 use crate::heap::Marks;
 use crate::index::Entry;
 use crate::partition::expired;
+use crate::removals::Reason;
 use glimmer_base::{Keyhash, Moment};
 
 impl<A: Access> Writer<'_, A> {
@@ -17,7 +18,7 @@ impl<A: Access> Writer<'_, A> {
             return false;
         };
         if expired(&found.item, now) {
-            self.take_out_expired(home, found);
+            self.take_out_expired(home, found, now);
             return false;
         }
         self.take_out(home, found);
@@ -28,17 +29,20 @@ impl<A: Access> Writer<'_, A> {
 
     /// Frees an item that has expired and that a request came upon. The chain keeps its buckets.
     #[inline(never)]
-    pub(super) fn take_out_expired(&mut self, home: usize, found: Found<'_>) {
-        self.free_expired(home, found);
+    pub(super) fn take_out_expired(&mut self, home: usize, found: Found<'_>, now: Moment) {
+        self.free_expired(home, found, now);
         self.shared.counters.expired_reclaimed.add(1);
     }
 
-    /// Frees an item that has expired, for nobody in particular. The chain keeps its buckets.
-    pub(super) fn free_expired(&mut self, home: usize, found: Found<'_>) {
+    /// Frees an item that has expired and reports it. The chain keeps its buckets.
+    pub(super) fn free_expired(&mut self, home: usize, found: Found<'_>, now: Moment) {
+        let shared = self.shared;
         let is_fetched = found.entry.is_fetched() || found.item.marks().has(Marks::FETCHED);
+        shared.counters.expired_unfetched.add((!is_fetched).into());
+        shared
+            .exit
+            .removed(shared.seed, &found.item, Reason::Expired, is_fetched, now);
         self.take_out(home, found);
-        let unfetched = &self.shared.counters.expired_unfetched;
-        unfetched.add((!is_fetched).into());
     }
 
     #[inline(always)]

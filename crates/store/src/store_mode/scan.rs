@@ -122,6 +122,7 @@ impl<A: Access> Writer<'_, A> {
                         at,
                         item,
                     },
+                    now,
                 );
                 freed += 1;
             } else {

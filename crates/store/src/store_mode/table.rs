@@ -5,6 +5,7 @@ use crate::access::{Access, Gate};
 use crate::batches::{Batches, Seat};
 use crate::heap::{CasSequence, History, Item, NewItem};
 use crate::partition::{Counts, Stored, expired};
+use crate::removals::{RemovalObserver, Tap};
 use crate::table::{Absence, Table, TableFigures, TableWriter};
 use glimmer_base::sync::Arc;
 use glimmer_base::{Expiry, Keyhash, Moment};
@@ -31,6 +32,10 @@ impl<A: Access> Table for Owner<A> {
             gate: self.gate.share()?,
             seat: self.seat.of_worker(worker),
         })
+    }
+
+    fn observe(&mut self, tap: std::sync::Arc<Tap<dyn RemovalObserver>>) {
+        Owner::observe(self, tap);
     }
 
     fn join(&mut self, batches: &Arc<Batches>, worker: usize) {

@@ -43,7 +43,7 @@ impl<A: Access> Writer<'_, A> {
             return false;
         };
         if expired(&found.item, now) {
-            self.take_out_expired(home, found);
+            self.take_out_expired(home, found, now);
             return false;
         }
         let Found {

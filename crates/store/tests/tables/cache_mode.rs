@@ -2,7 +2,7 @@
 
 use crate::oracle::{self, Load, Outcome};
 use crate::stress::{self, Race};
-use crate::{busy, crawl, departures, flush};
+use crate::{busy, crawl, flush, removals};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use glimmer_store::memory::PagePolicy;
@@ -263,9 +263,22 @@ fn leaving<A: Access>() {
             item_bytes_max: 200,
             ..sizes(256 << 10, 60, 10)
         };
-        let counts = departures::are_all_counted(Owner::<A, E>::new(&config, rule).unwrap());
+        let counts = removals::are_all_reported(Owner::<A, E>::new(&config, rule).unwrap());
         assert!(counts.index_evictions > 0, "{counts:?}");
         assert!(counts.evictions > counts.index_evictions, "{counts:?}");
+    }
+    run::<A, _>(Fifo);
+    run::<A, _>(ApproxLru::new(ApproxLru::THRESHOLD_DEFAULT));
+    run::<A, _>(S3Fifo);
+}
+
+fn leaving_by_expiry<A: Access>() {
+    fn run<A: Access, E: Evict>(rule: E) {
+        let config = PartitionConfig {
+            item_bytes_max: 200,
+            ..sizes(256 << 10, 200, 40)
+        };
+        removals::by_expiry_and_flush_are_reported(Owner::<A, E>::new(&config, rule).unwrap());
     }
     run::<A, _>(Fifo);
     run::<A, _>(ApproxLru::new(ApproxLru::THRESHOLD_DEFAULT));
@@ -282,6 +295,7 @@ fn a_busy_key<A: Access>() {
 
 in_modes! {
     leaving: Erew Crew Crcw;
+    leaving_by_expiry: Erew Crew Crcw;
     a_busy_key: Crew Crcw;
     racing_fifo: Crew Crcw;
     racing_lru: Crew Crcw;

@@ -5,9 +5,9 @@
 
 mod busy;
 mod crawl;
-mod departures;
 mod flush;
 mod oracle;
+mod removals;
 mod stress;
 
 /// Tests of the given functions, which take the access mode as their type.

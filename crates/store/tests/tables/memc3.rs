@@ -3,7 +3,7 @@
 
 use crate::oracle::{self, Load};
 use crate::stress::{self, Race};
-use crate::{busy, crawl, departures, flush};
+use crate::{busy, crawl, flush, removals};
 use glimmer_store::access::Access;
 use glimmer_store::memc3::{Memc3Config, Owner};
 use glimmer_store::memory::PagePolicy;
@@ -72,7 +72,11 @@ fn a_flush<A: Access>() {
 }
 
 fn leaving<A: Access>() {
-    departures::are_all_counted(table::<A>(256 << 10, 1 << 10, 200));
+    removals::are_all_reported(table::<A>(256 << 10, 1 << 10, 200));
+}
+
+fn leaving_by_expiry<A: Access>() {
+    removals::by_expiry_and_flush_are_reported(table::<A>(256 << 10, 1 << 10, 200));
 }
 
 fn a_busy_key<A: Access>() {
@@ -81,6 +85,7 @@ fn a_busy_key<A: Access>() {
 
 in_modes! {
     leaving: Erew Crew Crcw;
+    leaving_by_expiry: Erew Crew Crcw;
     a_busy_key: Crew Crcw;
     many_sizes: Erew Crew Crcw;
     a_growing_index: Erew Crew Crcw;

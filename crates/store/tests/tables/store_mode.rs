@@ -2,7 +2,7 @@
 
 use crate::oracle::{self, Load};
 use crate::stress::{self, Race};
-use crate::{busy, crawl, flush};
+use crate::{busy, crawl, flush, removals};
 use glimmer_store::access::Access;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::partition::Counts;
@@ -90,12 +90,17 @@ fn a_flush<A: Access>() {
     flush::is_done_once(table::<A>(1 << 20, 4, 100));
 }
 
+fn leaving_by_expiry<A: Access>() {
+    removals::by_expiry_and_flush_are_reported(table::<A>(256 << 10, 4, 200));
+}
+
 fn a_busy_key<A: Access>() {
     busy::copies_are_bounded(table::<A>(8 << 20, 16, 310_000));
 }
 
 in_modes! {
     a_busy_key: Crew Crcw;
+    leaving_by_expiry: Erew Crew Crcw;
     a_full_heap: Erew Crew Crcw;
     a_growing_index: Erew Crew Crcw;
     a_heap_that_wants_the_indexs_memory: Erew Crew Crcw;

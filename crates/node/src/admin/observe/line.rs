@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use glimmer_engine::Departed;
+use glimmer_engine::Removed;
 use glimmer_proto::text::dump::escape;
 
 use super::interest;
@@ -124,7 +124,7 @@ fn is_stored_without_uniques(sight: &Sight, command: &str) -> bool {
 
 /// The line of an item that left to make room. How long ago it was accessed is -1 if that was not
 /// noted.
-pub(super) fn of_departed(item: &Departed, stamp: &Stamp) -> String {
+pub(super) fn of_removed(item: &Removed, stamp: &Stamp) -> String {
     let mut line = begin_with(stamp, "eviction", &item.key);
     let fetched = if item.was_read { "yes" } else { "no" };
     let ttl = match item.expiry.ms() {

@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use glimmer_base::limits::{PREFIXES_MAX, WATCHERS_MAX};
 use glimmer_base::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, lock};
-use glimmer_engine::Departures;
+use glimmer_engine::{Removals, Tap};
 
 use crate::clock::Clock;
 use crate::config::NodeConfig;
@@ -57,7 +57,7 @@ pub(crate) struct Observers {
     sent: AtomicU64,
     skipped: AtomicU64,
     prefixes: Mutex<Prefixes>,
-    departures: Arc<Departures>,
+    removals: Arc<Tap<Removals>>,
     clock: Arc<dyn Clock>,
 }
 
@@ -66,7 +66,7 @@ impl Observers {
         let detail = if config.detail { interest::DETAIL } else { 0 };
         Observers {
             interests: AtomicU32::new(detail),
-            departures: config.departures.clone(),
+            removals: config.removals.clone(),
             clock: config.clock.clone(),
             feeds: Mutex::new(Vec::new()),
             pending: (0..workers).map(|_| AtomicBool::new(false)).collect(),
@@ -107,7 +107,7 @@ impl Observers {
         let watched = feeds.iter().fold(0, |sum, feed| sum | feed.interests());
         let detail = self.interests() & interest::DETAIL;
         self.interests.store(watched | detail, Ordering::Relaxed);
-        self.departures.watch(watched & interest::EVICTIONS != 0);
+        self.removals.watch(watched & interest::EVICTIONS != 0);
     }
 
     /// Turns counting by prefix on or off.
@@ -162,11 +162,11 @@ impl Observers {
     }
 
     /// Shows what left the store to make room.
-    pub fn show_departures(&self, doorbells: &[Arc<Doorbell<EventBell>>]) {
+    pub fn show_removals(&self, doorbells: &[Arc<Doorbell<EventBell>>]) {
         if self.interests() & interest::EVICTIONS != 0 {
-            let departed = self.departures.take();
-            let line = |item| (interest::EVICTIONS, line::of_departed(item, &self.stamp()));
-            let lines: Vec<_> = departed.iter().map(line).collect();
+            let removed = self.removals.observer().take();
+            let line = |item| (interest::EVICTIONS, line::of_removed(item, &self.stamp()));
+            let lines: Vec<_> = removed.iter().map(line).collect();
             self.publish(&lines, doorbells);
         }
     }

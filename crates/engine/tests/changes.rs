@@ -1,0 +1,409 @@
+//! Every verb of every protocol passes the one place where items change: an observer sees each
+//! request once before and once after, with the right key and outcome, and sees no read.
+
+use glimmer_base::{Keyhash, Moment, Seed};
+use glimmer_engine::{
+    ChangeObserver, Done, Engine, Job, Removal, RemovalObserver, Spread, Status, Tap, Uniques,
+    build_observed,
+};
+use glimmer_proto::binary::opcode;
+use glimmer_proto::outcome::Kind;
+use glimmer_proto::{
+    Create, Form, Limits, Parser, Refusal, Request, Step, StoreMode, Verb, native,
+};
+use glimmer_store::access::{Access, Crcw, Crew, Erew};
+use glimmer_store::evict::S3Fifo;
+use glimmer_store::heap::Item;
+use glimmer_store::memory::PagePolicy;
+use glimmer_store::partition::{Owner, PartitionConfig};
+use std::sync::{Arc, Mutex};
+
+const SEED: Seed = Seed(5);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Event {
+    Before(Keyhash, Vec<u8>),
+    /// Key, outcome, and whether the key has an item now.
+    After(Keyhash, Vec<u8>, Kind, bool),
+    BeforeFlush(u64),
+    AfterFlush(u64),
+    Flushed(u64),
+}
+
+#[derive(Default)]
+struct Observer(Mutex<Vec<Event>>);
+
+impl Observer {
+    fn note(&self, event: Event) {
+        self.0.lock().unwrap().push(event);
+    }
+
+    fn take(&self) -> Vec<Event> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+impl RemovalObserver for Observer {
+    fn removed(&self, removal: &Removal<'_>) {
+        panic!("{:?}: nothing is meant to leave", removal.reason);
+    }
+
+    fn flushed(&self, items: u64) {
+        if items > 0 {
+            self.note(Event::Flushed(items));
+        }
+    }
+}
+
+impl ChangeObserver for Observer {
+    const SEES_REQUESTS: bool = true;
+
+    fn before(&self, keyhash: Keyhash, key: &[u8]) {
+        self.note(Event::Before(keyhash, key.to_vec()));
+    }
+
+    fn after(&self, keyhash: Keyhash, key: &[u8], outcome: Kind, item: Option<&Item<'_>>) {
+        assert!(item.is_none_or(|item| item.key_is(key)));
+        self.note(Event::After(keyhash, key.to_vec(), outcome, item.is_some()));
+    }
+
+    fn before_flush(&self, _now: Moment, at_ms: u64) {
+        self.note(Event::BeforeFlush(at_ms));
+    }
+
+    fn after_flush(&self, _now: Moment, at_ms: u64) {
+        self.note(Event::AfterFlush(at_ms));
+    }
+}
+
+struct Server {
+    engine: Box<dyn Engine>,
+    tap: Arc<Tap<Observer>>,
+    parser: Parser,
+    now: Moment,
+    /// The CAS unique that a reply has shown last.
+    unique: u64,
+}
+
+impl Server {
+    fn new<A: Access>() -> Server {
+        let spread = Spread {
+            partitions: 2,
+            workers: 1,
+            numa_nodes: Vec::new(),
+        };
+        let config = PartitionConfig {
+            log_bytes: 4 << 20,
+            main_buckets: 256,
+            spare_buckets: 16,
+            item_bytes_max: 4_000,
+            pages: PagePolicy::Small,
+            seed: SEED,
+            ..PartitionConfig::default()
+        };
+        let tap = Arc::new(Tap::new(Observer::default()));
+        tap.open(true);
+        let mut engines = build_observed(&spread, Uniques::Kept, &tap, |_| {
+            Owner::<A, _>::new(&config, S3Fifo)
+        })
+        .unwrap();
+        Server {
+            engine: engines.remove(0),
+            tap,
+            parser: Parser::new(Limits::default()),
+            now: Moment {
+                ms: 10_000,
+                epoch_unix_ms: 1_700_000_000_000,
+            },
+            unique: 0,
+        }
+    }
+
+    fn run(&mut self, request: Request<'_>) -> Vec<u8> {
+        let keyhash = request.with_key(|key| SEED.keyhash(key));
+        let job = Job {
+            keyhash,
+            request,
+            out: 0,
+        };
+        let (mut outs, status) = ([Vec::new()], Status::Skipped);
+        let mut done = [Done { status, end: 0 }];
+        self.engine.run(self.now, &[job], &mut outs, &mut done);
+        assert_eq!(done[0].status, Status::Done);
+        std::mem::take(&mut outs[0])
+    }
+
+    /// Executes what these bytes ask for. Returns the last reply.
+    fn say(&mut self, mut input: &[u8]) -> Vec<u8> {
+        let mut reply = Vec::new();
+        while !input.is_empty() {
+            let used = match self.parser.next(input) {
+                Step::Request { used, request } => {
+                    reply = self.run(request);
+                    used
+                }
+                Step::Swallowed { used } => used,
+                other => panic!("{other:?} to {}", input.escape_ascii()),
+            };
+            input = &input[used..];
+        }
+        reply
+    }
+
+    /// Takes what was seen, which must be one request for the key.
+    #[track_caller]
+    fn saw(&mut self, key: &[u8], outcome: Kind, is_there: bool, said: &str) {
+        let keyhash = SEED.keyhash(key);
+        let expected = [
+            Event::Before(keyhash, key.to_vec()),
+            Event::After(keyhash, key.to_vec(), outcome, is_there),
+        ];
+        assert_eq!(self.tap.observer().take(), expected, "{said}");
+    }
+
+    #[track_caller]
+    fn check(&mut self, key: &[u8], said: &str, outcome: Option<(Kind, bool)>) {
+        let said = said.replace("UNIQUE", &self.unique.to_string());
+        let reply = self.say(said.as_bytes());
+        match outcome {
+            Some((outcome, is_there)) => self.saw(key, outcome, is_there, &said),
+            None => assert_eq!(self.tap.observer().take(), [], "{said}"),
+        }
+        if said.starts_with("gets") {
+            let head = reply.split(|&byte| byte == b'\r').next().unwrap();
+            let unique = head.rsplit(|&byte| byte == b' ').next().unwrap();
+            self.unique = String::from_utf8_lossy(unique).parse().unwrap();
+        }
+    }
+}
+
+fn servers() -> [Server; 3] {
+    [
+        Server::new::<Erew>(),
+        Server::new::<Crew>(),
+        Server::new::<Crcw>(),
+    ]
+}
+
+#[test]
+fn the_classic_commands() {
+    use Kind::{
+        Counted, Deleted, Exists, Miss, NotANumber, NotFound, NotStored, Stored, TooLarge, Touched,
+        Value,
+    };
+    let long = "x".repeat(5_000);
+    let too_large = format!("set k 0 0 5000\r\n{long}\r\n");
+    let refused = format!("set k 0 0 2000000\r\n{}\r\n", "x".repeat(2_000_000));
+    let rows = [
+        ("set k 0 0 1\r\n1\r\n", Some((Stored, true))),
+        ("get k\r\n", None),
+        ("gets k\r\n", None),
+        ("get other\r\n", None),
+        ("cas k 0 0 1 UNIQUE\r\n2\r\n", Some((Stored, true))),
+        ("cas k 0 0 1 UNIQUE\r\n3\r\n", Some((Exists, true))),
+        ("add k 0 0 1\r\n1\r\n", Some((NotStored, true))),
+        ("replace k 0 0 1\r\n4\r\n", Some((Stored, true))),
+        ("append k 0 0 1\r\n2\r\n", Some((Stored, true))),
+        ("prepend k 0 0 1 noreply\r\n1\r\n", Some((Stored, true))),
+        ("incr k 1\r\n", Some((Counted, true))),
+        ("decr k 1 noreply\r\n", Some((Counted, true))),
+        ("touch k 100\r\n", Some((Touched, true))),
+        ("gat 100 k\r\n", Some((Value, true))),
+        ("gats -1 k\r\n", Some((Value, false))),
+        ("gat 100 k\r\n", Some((Miss, false))),
+        ("touch k 100\r\n", Some((NotFound, false))),
+        ("incr k 1\r\n", Some((NotFound, false))),
+        ("append k 0 0 1\r\n2\r\n", Some((NotStored, false))),
+        ("cas k 0 0 1 9\r\n2\r\n", Some((NotFound, false))),
+        ("delete k\r\n", Some((NotFound, false))),
+        ("add k 0 0 1\r\na\r\n", Some((Stored, true))),
+        ("incr k 1\r\n", Some((NotANumber, true))),
+        (&too_large, Some((TooLarge, false))),
+        ("set k 0 0 1\r\na\r\n", Some((Stored, true))),
+        (&refused, Some((TooLarge, false))),
+        ("set k 0 0 1\r\na\r\n", Some((Stored, true))),
+        ("delete k\r\n", Some((Deleted, false))),
+    ];
+    for mut server in servers() {
+        for (said, outcome) in rows {
+            server.check(b"k", said, outcome);
+        }
+    }
+}
+
+#[test]
+fn the_meta_commands() {
+    use Kind::{Counted, Deleted, Exists, Miss, NotFound, NotStored, Stored, Value};
+    let rows = [
+        ("mg k v\r\n", None),
+        ("mg k v T30\r\n", Some((Miss, false))),
+        ("mg k v N30\r\n", Some((Value, true))),
+        ("mg k v\r\n", None),
+        ("mg k v T60 h l\r\n", Some((Value, true))),
+        ("mg k R90\r\n", Some((Value, true))),
+        ("ms k 1 ME\r\n1\r\n", Some((NotStored, true))),
+        ("ms k 1\r\n1\r\n", Some((Stored, true))),
+        ("ms k 1 MA\r\n2\r\n", Some((Stored, true))),
+        ("ms k 1 MP q\r\n1\r\n", Some((Stored, true))),
+        ("ms k 1 MR C1\r\n1\r\n", Some((Exists, true))),
+        ("ma k\r\n", Some((Counted, true))),
+        ("ma k MD D2 q\r\n", Some((Counted, true))),
+        ("me k\r\n", None),
+        ("md k I T30\r\n", Some((Deleted, true))),
+        // It is out of date: whoever reads it first wins it.
+        ("mg k v\r\n", Some((Value, true))),
+        ("mg k v\r\n", None),
+        ("md k x\r\n", Some((Deleted, true))),
+        ("md k C1\r\n", Some((Exists, true))),
+        ("md k q\r\n", Some((Deleted, false))),
+        ("md k\r\n", Some((NotFound, false))),
+        ("ma k\r\n", Some((NotFound, false))),
+        ("ma k N0 J5\r\n", Some((Counted, true))),
+    ];
+    for mut server in servers() {
+        for (said, outcome) in rows {
+            server.check(b"k", said, outcome);
+        }
+        server.check(b"foo", "ms Zm9v 1 b\r\n1\r\n", Some((Stored, true)));
+    }
+}
+
+#[test]
+fn the_binary_protocol() {
+    use Kind::{Counted, Deleted, Exists, Miss, NotFound, NotStored, Stored, Touched, Value};
+    let stored = [0; 8];
+    let number = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0];
+    type Row<'a> = (u8, u64, &'a [u8], &'a [u8], Option<(Kind, bool)>);
+    let rows: &[Row<'_>] = &[
+        (opcode::REPLACE, 0, &stored, b"1", Some((NotStored, false))),
+        (opcode::ADDQ, 0, &stored, b"1", Some((Stored, true))),
+        (opcode::ADD, 0, &stored, b"1", Some((NotStored, true))),
+        (opcode::SET, 0, &stored, b"1", Some((Stored, true))),
+        (opcode::SETQ, 0, &stored, b"1", Some((Stored, true))),
+        (opcode::SET, 1 << 60, &stored, b"1", Some((Exists, true))),
+        (opcode::REPLACEQ, 0, &stored, b"1", Some((Stored, true))),
+        (opcode::APPEND, 0, &[], b"1", Some((Stored, true))),
+        (opcode::APPENDQ, 1 << 60, &[], b"1", Some((Exists, true))),
+        (opcode::PREPEND, 0, &[], b"1", Some((Stored, true))),
+        (opcode::PREPENDQ, 0, &[], b"1", Some((Stored, true))),
+        (opcode::INCREMENT, 0, &number, b"", Some((Counted, true))),
+        (opcode::DECREMENTQ, 0, &number, b"", Some((Counted, true))),
+        (opcode::GET, 0, &[], b"", None),
+        (opcode::GETKQ, 0, &[], b"", None),
+        (opcode::TOUCH, 0, &[0, 0, 0, 9], b"", Some((Touched, true))),
+        (opcode::GAT, 0, &[0, 0, 0, 9], b"", Some((Value, true))),
+        (opcode::GATKQ, 0, &[0, 0, 0, 9], b"", Some((Value, true))),
+        (opcode::DELETE, 1 << 60, &[], b"", Some((Exists, true))),
+        (opcode::DELETEQ, 0, &[], b"", Some((Deleted, false))),
+        (opcode::DELETE, 0, &[], b"", Some((NotFound, false))),
+        (opcode::GATQ, 0, &[0, 0, 0, 9], b"", Some((Miss, false))),
+        (
+            opcode::TOUCH,
+            0,
+            &[0, 0, 0, 9],
+            b"",
+            Some((NotFound, false)),
+        ),
+        (opcode::INCREMENTQ, 0, &number, b"", Some((Counted, true))),
+        (opcode::DECREMENT, 0, &number, b"", Some((Counted, true))),
+    ];
+    for mut server in servers() {
+        for &(code, cas, extras, value, outcome) in rows {
+            let body = extras.len() + 1 + value.len();
+            let mut packet = vec![0x80, code, 0, 1, extras.len() as u8, 0, 0, 0];
+            packet.extend_from_slice(&(body as u32).to_be_bytes());
+            packet.extend_from_slice(b"opaq");
+            packet.extend_from_slice(&cas.to_be_bytes());
+            packet.extend_from_slice(extras);
+            packet.push(b'k');
+            packet.extend_from_slice(value);
+            server.say(&packet);
+            match outcome {
+                Some((outcome, is_there)) => {
+                    server.saw(b"k", outcome, is_there, &format!("opcode {code:#x}"));
+                }
+                None => assert_eq!(server.tap.observer().take(), [], "opcode {code:#x}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_native_protocol() {
+    use Kind::{Counted, Deleted, Exists, NotFound, NotStored, Stored, TooLarge, Touched};
+    let store = |mode| Verb::Store {
+        mode,
+        flags: 0,
+        exptime: 0,
+        value: b"1",
+    };
+    let refused = Verb::Refused {
+        reason: Refusal::TooLarge,
+    };
+    let count = Verb::Count {
+        down: false,
+        delta: 1,
+        cas: 0,
+        create: Some(Create {
+            initial: 7,
+            exptime: 0,
+        }),
+    };
+    let rows = [
+        (store(StoreMode::Replace), Some((NotStored, false))),
+        (store(StoreMode::Set), Some((Stored, true))),
+        (store(StoreMode::Add), Some((NotStored, true))),
+        (store(StoreMode::Cas(1 << 60)), Some((Exists, true))),
+        (store(StoreMode::Append), Some((Stored, true))),
+        (store(StoreMode::Prepend), Some((Stored, true))),
+        (Verb::Get, None),
+        (Verb::Increment { delta: 1 }, Some((Counted, true))),
+        (Verb::Decrement { delta: 1 }, Some((Counted, true))),
+        (Verb::Touch { exptime: 9 }, Some((Touched, true))),
+        (Verb::DeleteIf { cas: 1 << 60 }, Some((Exists, true))),
+        (Verb::Delete, Some((Deleted, false))),
+        (Verb::Delete, Some((NotFound, false))),
+        (count, Some((Counted, true))),
+        (refused, Some((TooLarge, false))),
+    ];
+    let form = Form::Native(native::Form {
+        shows_cas: true,
+        extent: native::Extent::ALL,
+    });
+    for mut server in servers() {
+        for (verb, outcome) in rows {
+            let key = b"k";
+            server.run(Request { key, verb, form });
+            match outcome {
+                Some((outcome, is_there)) => {
+                    server.saw(key, outcome, is_there, &format!("{verb:?}"));
+                }
+                None => assert_eq!(server.tap.observer().take(), [], "{verb:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn flushes() {
+    for mut server in servers() {
+        server.check(b"k", "set k 0 0 1\r\n1\r\n", Some((Kind::Stored, true)));
+        server.engine.flush(server.now, 0);
+        let seen = server.tap.observer().take();
+        assert_eq!(seen, [Event::BeforeFlush(0), Event::AfterFlush(0)]);
+        server.say(b"delete k\r\n");
+        let seen = server.tap.observer().take();
+        assert_eq!((seen.len(), &seen[0]), (3, &Event::Flushed(1)));
+    }
+}
+
+/// A closed tap hears nothing.
+#[test]
+fn a_closed_tap() {
+    for mut server in servers() {
+        server.tap.open(false);
+        server.check(b"k", "set k 0 0 1\r\n1\r\n", None);
+        server.engine.flush(server.now, 0);
+        server.check(b"k", "delete k\r\n", None);
+    }
+}

@@ -1,0 +1,202 @@
+//! Items that leave a table though no request names them: evicted, expired or flushed.
+//!
+//! Every table reports each of them to its [`Exit`], once, while its gate is held. An item that a
+//! request removes or replaces is not reported here: the engine sees both sides of every request.
+//!
+//! While no observer looks, a report costs one load and one predictable branch.
+
+use crate::heap::Item;
+use glimmer_base::limits::{KEY_BYTES_MAX, REMOVALS_MAX};
+use glimmer_base::sync::Ordering::Relaxed;
+use glimmer_base::sync::{AtomicBool, Mutex, lock};
+use glimmer_base::{Expiry, Keyhash, Moment, Seed};
+use std::sync::Arc;
+
+/// Why an item leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// To make room for another item.
+    Evicted,
+    /// To make room in the index.
+    IndexFull,
+    /// It has expired, and the table came upon it.
+    Expired,
+}
+
+/// An item that leaves.
+pub struct Removal<'a> {
+    /// The item, which is still in its place.
+    pub item: &'a Item<'a>,
+    /// Why it leaves.
+    pub reason: Reason,
+    /// Whether it is known to have been read.
+    pub was_read: bool,
+    /// When it leaves.
+    pub now: Moment,
+    seed: Seed,
+}
+
+impl Removal<'_> {
+    /// The hash of the item's key, computed for this call: items do not keep it.
+    pub fn keyhash(&self) -> Keyhash {
+        let mut key = [0; KEY_BYTES_MAX + 6];
+        self.seed.keyhash(self.item.key(&mut key))
+    }
+}
+
+/// Learns of everything that leaves a table though no request names it. All calls are made while the
+/// gate of the item's partition is held, and before readers can no longer find the item.
+pub trait RemovalObserver: Send + Sync + 'static {
+    /// An item leaves.
+    fn removed(&self, removal: &Removal<'_>);
+
+    /// All items of a partition, of which there are this many, leave by a flush.
+    fn flushed(&self, items: u64);
+}
+
+/// An observer, and whether it looks now.
+#[derive(Debug, Default)]
+pub struct Tap<O: ?Sized> {
+    is_open: AtomicBool,
+    observer: O,
+}
+
+impl<O> Tap<O> {
+    /// A tap that is closed.
+    pub fn new(observer: O) -> Tap<O> {
+        Tap {
+            is_open: AtomicBool::new(false),
+            observer,
+        }
+    }
+}
+
+impl<O: ?Sized> Tap<O> {
+    /// Opens or closes the tap. A report that has begun may still arrive at the observer.
+    pub fn open(&self, is_open: bool) {
+        self.is_open.store(is_open, Relaxed);
+    }
+
+    /// Whether the observer looks now.
+    #[inline(always)]
+    pub fn is_open(&self) -> bool {
+        self.is_open.load(Relaxed)
+    }
+
+    /// The observer.
+    pub fn observer(&self) -> &O {
+        &self.observer
+    }
+}
+
+/// Where a table reports what leaves.
+#[derive(Clone, Default)]
+pub(crate) struct Exit {
+    tap: Option<Arc<Tap<dyn RemovalObserver>>>,
+}
+
+impl Exit {
+    /// Reports to this observer from now on.
+    pub fn attach(&mut self, tap: Arc<Tap<dyn RemovalObserver>>) {
+        self.tap = Some(tap);
+    }
+
+    /// Reports an item; `seed` is the table's.
+    #[inline(always)]
+    pub fn removed(
+        &self,
+        seed: Seed,
+        item: &Item<'_>,
+        reason: Reason,
+        was_read: bool,
+        now: Moment,
+    ) {
+        if let Some(tap) = self.open_tap() {
+            report(
+                tap,
+                &Removal {
+                    item,
+                    reason,
+                    was_read,
+                    now,
+                    seed,
+                },
+            );
+        }
+    }
+
+    /// Reports that all items leave.
+    pub fn flushed(&self, items: u64) {
+        if let Some(tap) = self.open_tap() {
+            tap.observer.flushed(items);
+        }
+    }
+
+    #[inline(always)]
+    fn open_tap(&self) -> Option<&Tap<dyn RemovalObserver>> {
+        self.tap.as_deref().filter(|tap| tap.is_open())
+    }
+}
+
+#[cold]
+fn report(tap: &Tap<dyn RemovalObserver>, removal: &Removal<'_>) {
+    tap.observer.removed(removal);
+}
+
+/// Keeps what was evicted for watchers: the first [`REMOVALS_MAX`] items that they have not taken.
+#[derive(Debug, Default)]
+pub struct Removals(Mutex<Vec<Removed>>);
+
+/// An item that was evicted.
+#[derive(Clone, Debug)]
+pub struct Removed {
+    /// Its key.
+    pub key: Box<[u8]>,
+    /// Bytes of its value.
+    pub value_bytes: usize,
+    /// When it would have expired.
+    pub expiry: Expiry,
+    /// Whether it is known to have been read.
+    pub was_read: bool,
+    /// When it was last accessed, in seconds since the server's epoch; 0 if that was not noted.
+    pub accessed_s: u32,
+    /// When it left.
+    pub now: Moment,
+}
+
+impl Removals {
+    /// Takes what was kept.
+    pub fn take(&self) -> Vec<Removed> {
+        std::mem::take(&mut *lock(&self.0))
+    }
+}
+
+impl RemovalObserver for Removals {
+    fn removed(&self, removal: &Removal<'_>) {
+        let mut removals = lock(&self.0);
+        let is_evicted = matches!(removal.reason, Reason::Evicted | Reason::IndexFull);
+        if is_evicted && removals.len() < REMOVALS_MAX {
+            let item = removal.item;
+            removals.push(Removed {
+                key: item.key(&mut [0; KEY_BYTES_MAX + 6]).into(),
+                value_bytes: item.layout().value_len,
+                expiry: item.expiry(),
+                was_read: removal.was_read,
+                accessed_s: item.accessed_s(),
+                now: removal.now,
+            });
+        }
+    }
+
+    fn flushed(&self, _items: u64) {}
+}
+
+impl Tap<Removals> {
+    /// Begins to keep evictions, or stops and forgets them.
+    pub fn watch(&self, is_watched: bool) {
+        self.open(is_watched);
+        if !is_watched {
+            self.observer.take();
+        }
+    }
+}
