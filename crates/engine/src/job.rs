@@ -17,6 +17,13 @@ pub struct Job<'a> {
     pub request: Request<'a>,
     /// Which of the batch's reply buffers the answer is appended to.
     pub out: u32,
+    /// A read does not copy a value of more bytes, and reports [`Status::Elsewhere`].
+    pub copy_max: u32,
+}
+
+impl Job<'_> {
+    /// [`copy_max`](Self::copy_max) of a read that copies whatever it finds.
+    pub const ANY_SIZE: u32 = u32::MAX;
 }
 
 /// What became of a job.
@@ -32,6 +39,13 @@ pub enum Status {
     /// out, and has to go to the owner of its partition. Every later job of the same buffer is
     /// `Skipped`.
     AskOwner,
+    /// Not executed: the value that the job reads has this many bytes, which is more than
+    /// [`Job::copy_max`]. Nothing was copied, and the item has not changed. Every later job of the same
+    /// buffer is `Skipped`.
+    Elsewhere {
+        /// Bytes of the value.
+        bytes: u32,
+    },
     /// Not executed, because an earlier job of the same buffer was not and replies keep their
     /// order.
     Skipped,

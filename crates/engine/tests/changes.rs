@@ -125,6 +125,7 @@ impl Server {
             keyhash,
             request,
             out: 0,
+            copy_max: Job::ANY_SIZE,
         };
         let (mut outs, status) = ([Vec::new()], Status::Skipped);
         let mut done = [Done { status, end: 0 }];

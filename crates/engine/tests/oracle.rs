@@ -341,6 +341,7 @@ fn run<T: Table>(mut make: impl FnMut(Option<u32>) -> T) {
                 keyhash: SEED.keyhash(key),
                 request: draw(&mut rng, &model, key, value),
                 out: rng.random_range(0..3),
+                copy_max: Job::ANY_SIZE,
             })
             .filter(|job| {
                 engines[worker].place(job.keyhash, job.request.verb.is_read()) == Place::Here

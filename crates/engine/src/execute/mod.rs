@@ -33,14 +33,14 @@ use count::{Calculation, First};
 use glimmer_base::Expiry;
 use glimmer_base::limits::{BATCH_MAX, REPLY_BYTES_HIGH};
 use glimmer_base::{Keyhash, Moment};
-use glimmer_proto::meta::base64;
+use glimmer_proto::meta::{Command, base64};
 use glimmer_proto::outcome::Kind;
 use glimmer_proto::{Outcome, Refusal, Request, Verb};
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batch, Participant};
 use glimmer_store::heap::History;
 use glimmer_store::removals::Tap;
-use glimmer_store::table::{Busy, Table, TableFigures, TableWriter};
+use glimmer_store::table::{Table, TableFigures, TableWriter};
 use mutate::mutate;
 use std::sync::Arc;
 
@@ -140,9 +140,9 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
                     Some(status) => status,
                     None => match decoded(partitions, place, &self.tap, &mut context, job, out) {
                         Ok(()) => Status::Done,
-                        Err(Busy) => {
+                        Err(status) => {
                             *halt = Some(Status::Skipped);
-                            Status::AskOwner
+                            status
                         }
                     },
                 };
@@ -201,7 +201,7 @@ fn decoded<T: Table, O: ChangeObserver>(
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
-) -> Result<(), Busy> {
+) -> Result<(), Status> {
     if !job.request.has_base64_key() {
         return execute(partitions, place, tap, context, job, out);
     }
@@ -224,7 +224,7 @@ fn execute_apart<T: Table, O: ChangeObserver>(
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
-) -> Result<(), Busy> {
+) -> Result<(), Status> {
     execute(partitions, place, tap, context, job, out)
 }
 
@@ -236,7 +236,7 @@ fn execute<T: Table, O: ChangeObserver>(
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
-) -> Result<(), Busy> {
+) -> Result<(), Status> {
     if matches!(job.request.verb, Verb::Get) {
         return read::get(
             partitions.handle(job.keyhash),
@@ -247,10 +247,23 @@ fn execute<T: Table, O: ChangeObserver>(
             out,
         );
     }
-    let owner = partitions.owner(job.keyhash).ok_or(Busy)?;
+    let owner = partitions.owner(job.keyhash).ok_or(Status::AskOwner)?;
     let mut writer = owner.enter(context.flushes);
+    if job.copy_max != Job::ANY_SIZE && shows_value(&job.request.verb) {
+        read::check_item(&writer, context, job)?;
+    }
     mutate(&mut writer, tap, context, job, out, carry_out);
     Ok(())
+}
+
+/// Whether a verb that is executed on the writer copies the item's value into the reply.
+fn shows_value(verb: &Verb<'_>) -> bool {
+    let command = match verb {
+        Verb::GetAndTouch { .. } => return true,
+        Verb::Meta { command, .. } => *command,
+        _ => return false,
+    };
+    command == Command::Get
 }
 
 /// Appends the reply to a request that shows no item. Of verbs that are not the most frequent: it is

@@ -5,7 +5,7 @@ use super::absence::missed;
 use super::mutate::mutate;
 use super::view::View;
 use super::{Context, meta};
-use crate::job::Job;
+use crate::job::{Job, Status};
 use crate::observer::ChangeObserver;
 use crate::partitions_of::Handle;
 use glimmer_base::Moment;
@@ -21,6 +21,8 @@ enum Look {
     Shown,
     /// The item has to change with the answer, which is for its writer.
     ForWriter,
+    /// The item is too large to be copied here.
+    Elsewhere(Status),
 }
 
 /// Appends the key's value, or what stands for its absence.
@@ -32,7 +34,7 @@ pub fn get<T: Table, O: ChangeObserver>(
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
-) -> Result<(), Busy> {
+) -> Result<(), Status> {
     let (request, start) = (&job.request, out.len());
     if let (Some(reader), Some(batch)) = (&handle.reader, &context.batch) {
         // Each try begins where the last one began: a reply that was made of bytes that changed
@@ -54,6 +56,10 @@ pub fn get<T: Table, O: ChangeObserver>(
                 return Ok(());
             }
             Ok(Some(Look::ForWriter)) => out.truncate(start),
+            Ok(Some(Look::Elsewhere(status))) => {
+                out.truncate(start);
+                return Err(status);
+            }
             Ok(None) => {
                 out.truncate(start);
                 missed(context, reader.absence(job.keyhash, request.key));
@@ -66,14 +72,19 @@ pub fn get<T: Table, O: ChangeObserver>(
             }
         }
     }
-    let owner = handle.owner.as_mut().ok_or(Busy)?;
+    let owner = handle.owner.as_mut().ok_or(Status::AskOwner)?;
     let mut writer = owner.enter(context.flushes);
     let (keyhash, now) = (job.keyhash, context.now);
+    if job.copy_max != Job::ANY_SIZE {
+        // Before the read, which would count, and might have the table move the item.
+        check_item(&writer, context, job)?;
+    }
     let read = writer.read_at(place, keyhash, request.key, now, |item| {
         look(item, job, now, out)
     });
     match read {
         Some(Look::Shown) => context.tally.get_hits.add(1),
+        Some(Look::Elsewhere(status)) => return Err(status),
         Some(Look::ForWriter) => mutate(&mut writer, tap, context, job, out, meta::get),
         None => {
             missed(context, writer.absence(job.keyhash, request.key));
@@ -86,9 +97,34 @@ pub fn get<T: Table, O: ChangeObserver>(
 /// Appends an item to the reply, unless the read has to change it.
 #[inline(always)]
 fn look(item: &Item<'_>, job: &Job<'_>, now: Moment, out: &mut Vec<u8>) -> Look {
+    if let Err(status) = check_size(item.value().len(), job) {
+        return Look::Elsewhere(status);
+    }
     let found = Found::read(View(*item), now);
     match job.request.emit_read(found, out) {
         true => Look::Shown,
         false => Look::ForWriter,
+    }
+}
+
+/// Looks at the job's item on its writer, which counts as no read. Fails if the value is too large
+/// to be copied here.
+pub fn check_item<W: TableWriter>(
+    writer: &W,
+    context: &Context<'_>,
+    job: &Job<'_>,
+) -> Result<(), Status> {
+    let item = writer.find(job.keyhash, job.request.key, context.now);
+    check_size(item.map_or(0, |item| item.value().len()), job)
+}
+
+/// Whether a value of this many bytes is copied here; if not, what to report.
+#[inline(always)]
+fn check_size(value_bytes: usize, job: &Job<'_>) -> Result<(), Status> {
+    // An item is never as long as four bytes can say.
+    let bytes = value_bytes as u32;
+    match bytes > job.copy_max {
+        true => Err(Status::Elsewhere { bytes }),
+        false => Ok(()),
     }
 }

@@ -104,6 +104,7 @@ impl Server {
             keyhash,
             request,
             out: 0,
+            copy_max: Job::ANY_SIZE,
         };
         let mut worker = match self.engines[0].place(keyhash, request.verb.is_read()) {
             Place::Here => 0,

@@ -302,6 +302,7 @@ impl ForwardedRequest {
             keyhash: self.keyhash,
             request,
             out: 0,
+            copy_max: Job::ANY_SIZE,
         }
     }
 }

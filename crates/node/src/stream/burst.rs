@@ -242,6 +242,7 @@ impl Burst {
                                     keyhash,
                                     request,
                                     out,
+                                    copy_max: Job::ANY_SIZE,
                                 },
                             );
                             member.pass(used);

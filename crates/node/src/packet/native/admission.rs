@@ -79,6 +79,7 @@ impl Admission {
                 }),
             },
             out: 0,
+            copy_max: Job::ANY_SIZE,
         });
         true
     }
@@ -140,6 +141,7 @@ impl Admission {
             keyhash,
             request,
             out: 0,
+            copy_max: Job::ANY_SIZE,
         });
         true
     }

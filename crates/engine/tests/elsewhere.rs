@@ -1,0 +1,159 @@
+//! A read stops before it copies a value that is larger than the job allows, in every table and
+//! access mode, by the owner and beside it.
+
+use glimmer_base::{Moment, Seed};
+use glimmer_engine::{Done, Engine, Job, Place, Spread, Status, Uniques, build};
+use glimmer_proto::{Limits, Parser, Request, Step};
+use glimmer_store::access::{Access, Crcw, Crew, Erew};
+use glimmer_store::evict::{ApproxLru, Fifo, S3Fifo};
+use glimmer_store::memc3::{self, Memc3Config};
+use glimmer_store::memory::PagePolicy;
+use glimmer_store::partition::{Owner, PartitionConfig};
+use glimmer_store::store_mode::{self, StoreConfig};
+use glimmer_store::table::Table;
+
+const SEED: Seed = Seed(5);
+const NOW: Moment = Moment {
+    ms: 10_000,
+    epoch_unix_ms: 1_700_000_000_000,
+};
+const BYTES: u32 = 100;
+const SKIPPED: Done = Done {
+    status: Status::Skipped,
+    end: 0,
+};
+
+fn request(said: &[u8]) -> Request<'_> {
+    match Parser::new(Limits::default()).next(said) {
+        Step::Request { request, .. } => request,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn job<'a>(said: &'a [u8], out: u32, copy_max: u32) -> Job<'a> {
+    let request = request(said);
+    Job {
+        keyhash: request.with_key(|key| SEED.keyhash(key)),
+        request,
+        out,
+        copy_max,
+    }
+}
+
+/// Every read of a value, by whoever may execute it.
+fn check<T: Table>(make: impl FnMut(Option<u32>) -> T) {
+    let spread = Spread {
+        partitions: 2,
+        workers: 2,
+        numa_nodes: Vec::new(),
+    };
+    let mut make = make;
+    let mut engines = build::<T, ()>(&spread, Uniques::Kept, |node| Ok(make(node))).unwrap();
+    let value = "v".repeat(BYTES as usize);
+    for key in ["a", "b", "c", "d"] {
+        let set = format!("set {key} 0 0 {BYTES}\r\n{value}\r\n");
+        let jobs = [job(set.as_bytes(), 0, 0)];
+        let owner = match engines[0].place(jobs[0].keyhash, false) {
+            Place::Here => 0,
+            Place::Owner(owner) => owner,
+        };
+        let (mut outs, mut done) = ([Vec::new()], [SKIPPED]);
+        engines[owner].run(NOW, &jobs, &mut outs, &mut done);
+        assert_eq!(outs[0], b"STORED\r\n", "a store copies nothing out");
+        for read in [
+            "get KEY",
+            "gets KEY",
+            "gat 0 KEY",
+            "mg KEY v",
+            "mg KEY v T60",
+            "mg KEY s",
+        ] {
+            let said = format!("{}\r\n", read.replace("KEY", key));
+            let is_read = request(said.as_bytes()).verb.is_read();
+            for engine in &mut engines {
+                if engine.place(SEED.keyhash(key.as_bytes()), is_read) == Place::Here {
+                    reads(engine.as_mut(), &said, &value);
+                }
+            }
+        }
+    }
+}
+
+fn reads(engine: &mut dyn Engine, said: &str, value: &str) {
+    let said = said.as_bytes();
+    let other = b"get missing\r\n";
+    let is_mine = engine.place(SEED.keyhash(b"missing"), true) == Place::Here;
+    let mut outs = [b"before".to_vec(), Vec::new()];
+    let mut jobs = vec![job(said, 0, BYTES - 1), job(said, 0, Job::ANY_SIZE)];
+    if is_mine {
+        jobs.push(job(other, 1, 0));
+    }
+    let mut done = vec![SKIPPED; jobs.len()];
+    engine.run(NOW, &jobs, &mut outs, &mut done);
+    let bytes = BYTES;
+    assert_eq!(done[0].status, Status::Elsewhere { bytes });
+    assert_eq!(done[1].status, Status::Skipped);
+    assert_eq!((done[1].end, &outs[0][..]), (6, &b"before"[..]));
+    if is_mine {
+        assert_eq!(
+            (done[2].status, &outs[1][..]),
+            (Status::Done, &b"END\r\n"[..])
+        );
+    }
+    for copy_max in [BYTES, Job::ANY_SIZE] {
+        let (mut outs, mut done) = ([Vec::new()], [SKIPPED]);
+        engine.run(NOW, &[job(said, 0, copy_max)], &mut outs, &mut done);
+        assert_eq!(done[0].status, Status::Done);
+        let reply = String::from_utf8_lossy(&outs[0]).into_owned();
+        let shows_value = !said.ends_with(b" s\r\n");
+        assert_eq!(reply.contains(value), shows_value, "{reply}");
+    }
+}
+
+fn in_every_table<A: Access>() {
+    let pages = PagePolicy::Small;
+    let mica = PartitionConfig {
+        log_bytes: 1 << 20,
+        main_buckets: 64,
+        spare_buckets: 8,
+        item_bytes_max: 4_000,
+        pages,
+        seed: SEED,
+        ..PartitionConfig::default()
+    };
+    check(|_| Owner::<A, _>::new(&mica, Fifo).unwrap());
+    check(|_| Owner::<A, _>::new(&mica, S3Fifo).unwrap());
+    check(|_| Owner::<A, _>::new(&mica, ApproxLru::new(0.3)).unwrap());
+    let store = StoreConfig {
+        bytes: 1 << 20,
+        item_bytes_max: 4_000,
+        pages,
+        seed: SEED,
+        ..StoreConfig::default()
+    };
+    check(|_| store_mode::Owner::<A>::new(&store).unwrap());
+    let memc3 = Memc3Config {
+        memory_bytes: 1 << 20,
+        page_bytes: 4 << 10,
+        item_bytes_max: 4_000,
+        pages,
+        seed: SEED,
+        ..Memc3Config::default()
+    };
+    check(|_| memc3::Owner::<A>::new(&memc3).unwrap());
+}
+
+#[test]
+fn under_erew() {
+    in_every_table::<Erew>();
+}
+
+#[test]
+fn under_crew() {
+    in_every_table::<Crew>();
+}
+
+#[test]
+fn under_crcw() {
+    in_every_table::<Crcw>();
+}
