@@ -15,8 +15,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-// What an executable called `memcached` is given: memcached's command line, which has no subcommand. Its help begins with the version,
-// as memcached's does, hence no doc comment.
+// What an executable called `memcached` is given: memcached's command line, which has no
+// subcommand. Its help begins with the version, as memcached's does, hence no doc comment.
 #[derive(Debug, Parser)]
 #[command(name = "memcached")]
 struct Memcached {
@@ -76,7 +76,8 @@ fn parse(mut arguments: Vec<OsString>) -> Result<Box<serve::Arguments>, clap::Er
         }
     }
     refuse_tls_first(&mut arguments);
-    // As `version` answers, by which scripts know what is installed. They look at `-V`, or at the first line of `-h`.
+    // As `version` answers, by which scripts know what is installed. They look at `-V`, or at the
+    // first line of `-h`.
     let version = glimmer_server::VERSION_NUMBER;
     let name_and_version = format!("memcached {version}");
     let memcached = Memcached::command()
@@ -94,8 +95,8 @@ fn program(arguments: &[OsString]) -> Option<&str> {
     program.and_then(|name| name.to_str())
 }
 
-/// memcached refuses TLS as soon as it comes to `-Z`. Clients ask with `--enable-ssl --version` whether it is there, so a version or help
-/// that is asked for after `-Z` is not shown.
+/// memcached refuses TLS as soon as it comes to `-Z`. Clients ask with `--enable-ssl --version`
+/// whether it is there, so a version or help that is asked for after `-Z` is not shown.
 fn refuse_tls_first(arguments: &mut Vec<OsString>) {
     let is_tls = |argument: &OsString| argument == "-Z" || argument == "--enable-ssl";
     if let Some(first) = arguments.iter().position(is_tls) {

@@ -1,4 +1,5 @@
-//! `-o`: memcached's extended options. Each is checked as memcached checks it; what it is about may not exist here.
+//! `-o`: memcached's extended options. Each is checked as memcached checks it; what it is about may
+//! not exist here.
 
 use super::Refused;
 use std::ops::RangeInclusive;
@@ -19,7 +20,7 @@ pub struct Extended {
 
 /// What an option's value has to be.
 enum Value {
-    /// There is none, or it is not looked at.
+    /// No value, or one that is ignored.
     None,
     /// A whole number in these bounds.
     Whole(RangeInclusive<i64>),

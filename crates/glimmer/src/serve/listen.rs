@@ -21,7 +21,8 @@ pub struct Listeners {
     pub names: Vec<usize>,
 }
 
-/// Every address that the names stand for, or all interfaces if none is given; nothing if the port says so.
+/// Every address that the names stand for, or all interfaces if none is given; nothing if the port
+/// says so.
 pub fn addresses(listen: &[String], port: Port) -> anyhow::Result<Listeners> {
     let port = match port {
         Port::None => return Ok(Listeners::default()),
@@ -59,7 +60,8 @@ impl Listeners {
     }
 }
 
-/// What one name stands for: `proto[NAME]:`, then `tag[NAME]:`, then an address, of which only the last has to be there.
+/// What one name stands for: `proto[NAME]:`, then `tag[NAME]:`, then an address, of which only the
+/// last has to be there.
 fn listeners_of(text: &str, port: u16) -> Result<Vec<Listener>, String> {
     if ["notls", "btls", "mtls"]
         .iter()
@@ -72,7 +74,8 @@ fn listeners_of(text: &str, port: u16) -> Result<Vec<Listener>, String> {
     Ok(found.map(|address| (address, protocol)).collect())
 }
 
-/// The protocol that memcached's `proto[NAME]:` asks for, and what follows it. A name may be shortened; one that is unknown asks for nothing.
+/// The protocol that memcached's `proto[NAME]:` asks for, and what follows it. A name may be
+/// shortened; one that is unknown asks for nothing.
 fn protocol(text: &str) -> Result<(Option<Protocol>, &str), String> {
     let Some(rest) = text.strip_prefix("proto[") else {
         return Ok((None, text));
@@ -141,7 +144,8 @@ fn resolve(text: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
     }
 }
 
-/// What follows memcached's `tag[NAME]:` or `tag_NAME_:`. A tag names a listener for memcached's proxy, which is not here.
+/// What follows memcached's `tag[NAME]:` or `tag_NAME_:`. A tag names a listener for memcached's
+/// proxy, which is not here.
 fn without_tag(text: &str) -> Result<&str, String> {
     let close = match text.as_bytes() {
         [b't', b'a', b'g', b'[', ..] => ']',

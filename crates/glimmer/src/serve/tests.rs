@@ -2,6 +2,7 @@
 
 use super::*;
 use clap::Parser;
+use glimmer_server::{AccessMode, Direction, HugepagePolicy};
 use std::time::Duration;
 
 #[derive(Debug, Parser)]

@@ -246,8 +246,8 @@ fn the_shared_library_has_a_soname() {
     assert!(foreign.is_empty(), "{foreign:?}");
 }
 
-/// Null pointers, items that are read into again, and a panic are outcomes; valgrind, where there is
-/// one, finds nothing that is used uninitialised or lost.
+/// Null pointers, items that are read into again, and a panic are outcomes; valgrind, where there
+/// is one, finds nothing that is used uninitialised or lost.
 #[test]
 fn a_c_program_survives_its_mistakes_and_ours() {
     let server = start(&["-m", "64", "-t", "1"]);

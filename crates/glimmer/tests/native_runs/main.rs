@@ -1,5 +1,5 @@
-//! The client library against a real server, over real sockets: every access mode and every table, small items and large, beside memcached's protocol on
-//! the same store.
+//! The client library against a real server, over real sockets: every access mode and every table,
+//! small items and large, beside memcached's protocol on the same store.
 
 mod faces;
 
@@ -85,7 +85,8 @@ fn check_all(server: &Server) {
     // Only where the server directs requests does it make a difference.
     let settings = Settings {
         round_robin: true,
-        // A server that is not optimised, on a machine that others use, takes its time for large values.
+        // A server that is not optimised, on a machine that others use, takes its time for large
+        // values.
         deadline_us: PATIENCE.as_micros() as u64,
         ..Settings::default()
     };
@@ -123,7 +124,8 @@ fn check_all(server: &Server) {
     assert!(client.delete(b"greeting").unwrap());
     assert!(!client.delete(b"greeting").unwrap());
 
-    // Every size, across the bound of a datagram, of a window of fragments, and up to the item limit.
+    // Every size, across the bound of a datagram, of a window of fragments, and up to the item
+    // limit.
     for bytes in [0, 1, 1_280, 1_352, 1_400, 5_000, 43_264, 100_000, 1_000_000] {
         let value: Vec<u8> = (0..bytes).map(|n| (n % 251) as u8).collect();
         let key = format!("of {bytes}");
@@ -235,7 +237,7 @@ fn stats_native_tells_what_the_directory_tells() {
 }
 
 #[test]
-fn random_datagrams_disturb_nobody() {
+fn random_datagrams_disturb_no_client() {
     let mut server = start(&["-m", "64", "-t", "1"]);
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.connect(&server.native).unwrap();
@@ -264,7 +266,7 @@ fn random_datagrams_disturb_nobody() {
 }
 
 #[test]
-fn a_client_finds_a_server_that_was_started_anew() {
+fn a_client_finds_a_server_that_was_restarted() {
     let port = UdpSocket::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
