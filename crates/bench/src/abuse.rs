@@ -18,7 +18,7 @@ use glimmer_cli::vocabulary::{memory_mib, seconds};
 ///
 /// For each scenario a server is started, well-behaved clients visit it alone,
 /// and then beside hostile ones. A visit stores a small item and reads it back;
-/// half of the well-behaved clients connect anew each time.
+/// half of the well-behaved clients open a new connection each time.
 ///
 /// A server passes if no visit fails or takes longer than a second, 99% of the
 /// visits take no longer than 250 ms, and its resident memory stays below its
@@ -48,7 +48,9 @@ pub struct Arguments {
     /// Its memory is looked at if it runs on this machine. As many hostile connections are opened
     /// as it says that it allows, less 64. Do not do this to a server that somebody needs.
     #[arg(long, short, value_name = "SERVER")]
-    #[arg(conflicts_with_all = ["peers", "without_glimmer", "memory_limit", "threads", "glimmer_args"])]
+    #[arg(
+        conflicts_with_all = ["peers", "without_glimmer", "memory_limit", "threads", "glimmer_args"],
+    )]
     server: Option<Location>,
     /// Servers to compare with
     #[arg(long, value_delimiter = ',', default_value = "memcached")]

@@ -33,7 +33,7 @@ use glimmer_cli::vocabulary::{repetitions, seconds};
 ///
 ///   glimmer figure all --docs                all of them, and the page docs/figures.md
 ///
-///   glimmer figure all --docs --redraw       the page and its pictures anew, from the data that is there
+///   glimmer figure all --docs --redraw       the page and its pictures, from the data that is there
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -44,7 +44,13 @@ pub struct Arguments {
     #[arg(long, value_name = "DIR", default_value = "figures")]
     out: PathBuf,
     /// Write the files to DIR/figures, and the page that shows all of them to DIR/figures.md
-    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "docs", conflicts_with = "out")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        num_args = 0..=1,
+        default_missing_value = "docs",
+        conflicts_with = "out",
+    )]
     docs: Option<PathBuf>,
     /// Measure nothing: draw and judge the data of an earlier run again
     #[arg(long, conflicts_with_all = ["quick", "repeat", "seconds"])]

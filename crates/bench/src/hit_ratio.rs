@@ -41,13 +41,28 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "all")]
     trace: Vec<Kind>,
     /// Cache sizes as shares of the keys
-    #[arg(long, value_name = "SHARE", value_delimiter = ',', default_value = "0.01,0.1,0.25", value_parser = capacity)]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        value_delimiter = ',',
+        default_value = "0.01,0.1,0.25",
+        value_parser = capacity,
+    )]
     capacity: Vec<f64>,
     /// Keys
-    #[arg(long, default_value = "1m", value_parser = notation::within::<u32>(notation::count, 10_000..=100_000_000))]
+    #[arg(
+        long,
+        default_value = "1m",
+        value_parser = notation::within::<u32>(notation::count, 10_000..=100_000_000),
+    )]
     keys: u32,
     /// Requests that count; as many go before to warm up
-    #[arg(long, default_value = "10m", default_value_if("block_storage", "true", "600k"), value_parser = notation::within::<u32>(notation::count, 1000..))]
+    #[arg(
+        long,
+        default_value = "10m",
+        default_value_if("block_storage", "true", "600k"),
+        value_parser = notation::within::<u32>(notation::count, 1000..),
+    )]
     requests: u32,
     /// Seed of the request sequences
     #[arg(long, default_value_t = 1)]
@@ -58,14 +73,29 @@ pub struct Arguments {
     /// How the trace is written, if its name and first line do not tell
     #[arg(long, requires = "trace_file")]
     trace_format: Option<TraceFormat>,
-    /// Write a trace of block storage to the file first: --requests of it [default: 600k], from --seed
+    /// Write a trace of block storage to the file first: --requests of it [default: 600k], from
+    /// --seed
     #[arg(long, requires = "trace_file", conflicts_with = "trace_format")]
     block_storage: bool,
     /// The servers' memory limits in MiB
-    #[arg(short, long, value_name = "MIB", value_delimiter = ',', default_value = "16,128,512", value_parser = memory_mib, requires = "trace_file")]
+    #[arg(
+        short,
+        long,
+        value_name = "MIB",
+        value_delimiter = ',',
+        default_value = "16,128,512",
+        value_parser = memory_mib,
+        requires = "trace_file",
+    )]
     memory_limit: Vec<usize>,
     /// The servers' worker threads
-    #[arg(short, long, default_value_t = 2, requires = "trace_file", value_parser = clap::value_parser!(u16).range(1..=512))]
+    #[arg(
+        short,
+        long,
+        default_value_t = 2,
+        requires = "trace_file",
+        value_parser = clap::value_parser!(u16).range(1..=512),
+    )]
     threads: u16,
     /// Servers to compare with
     #[arg(

@@ -6,7 +6,7 @@ use glimmer_comparisons::itself::{self, Options};
 
 use glimmer_cli::vocabulary::{connections, repetitions, seconds};
 
-/// Measure the load generator itself, so that nobody takes its limit for a server's
+/// Measure the load generator itself, so that its limit is not taken for a server's
 ///
 /// One core draws keys from 10^8 by each law; then one client core drives a
 /// server that computes its answers, with ever more requests in flight. What it

@@ -33,14 +33,16 @@ pub fn main() -> ExitCode {
 
 /// Measure this cache, beside others and beside what the machine can do
 ///
-/// Absolute figures on a shared machine say little. Every comparison therefore runs in one invocation, takes the
-/// candidates in turn, repeats, and prints ratios with their spread next to the machine's own ceilings.
+/// Absolute figures on a shared machine say little. Every comparison therefore runs in one
+/// invocation, takes the candidates in turn, repeats, and prints ratios with their spread next to
+/// the machine's own ceilings.
 #[derive(Debug, Parser)]
 #[command(name = "glimmer-bench", version)]
 struct Arguments {
     /// Leave the priority of this session of processes as it is
     ///
-    /// Else the scheduler is asked, where it permits that, to prefer the session over others for as long as it lasts.
+    /// Else the scheduler is asked, where it permits that, to prefer the session over others for as
+    /// long as it lasts.
     #[arg(long, global = true)]
     keep_priority: bool,
     #[command(subcommand)]
@@ -62,7 +64,8 @@ enum What {
 }
 
 impl What {
-    /// Whether it times what runs in this session of processes alone, so that other work on the machine can only blur it.
+    /// Whether it times what runs in this session of processes alone, so that other work on the
+    /// machine can only blur it.
     fn wants_quiet(&self) -> bool {
         match self {
             What::Versus(_) | What::Store(_) | What::Native(_) | What::Itself(_) => true,

@@ -268,8 +268,8 @@ impl Arguments {
 /// Reads that may miss although all keys were stored: a lossy index forgets a few.
 const MISSED_MAX: f64 = 0.001;
 
-/// What to say where every key was stored and reads miss all the same. A workload whose keys leave by themselves, or are yet to come, misses by
-/// its nature.
+/// What to say where every key was stored and reads miss all the same. A workload whose keys leave
+/// by themselves, or are yet to come, misses by its nature.
 fn does_not_fit(workload: &Workload, summary: &Summary) -> Option<String> {
     let mix = &workload.mix;
     let all_stay = mix.delete == 0.0 && mix.insert == 0.0 && mix.ttl == Ttl::Never;
@@ -279,8 +279,10 @@ fn does_not_fit(workload: &Workload, summary: &Summary) -> Option<String> {
         let item_bytes = workload.key_bytes as u64 + u64::from(workload.sizes.max()) + ITEM_BYTES;
         let needed_mib = (workload.keys * item_bytes * 5 / 4).div_ceil(1 << 20);
         format!(
-            "THE KEYS DO NOT FIT: all {} were stored first, and {:.1}% of the reads missed, as the server has no room for all.\n\
-             Give it more memory (about -m {needed_mib}; glimmer serve and memcached have -m 64 unless told), or ask for fewer --keys.",
+            "THE KEYS DO NOT FIT: all {} were stored first, and {:.1}% of the reads missed, as \
+             the server has no room for all.\n\
+             Give it more memory (about -m {needed_mib}; glimmer serve and memcached have -m 64 \
+             unless told), or ask for fewer --keys.",
             workload.keys,
             missed * 100.0
         )

@@ -33,13 +33,24 @@ pub struct Arguments {
     #[arg(long, default_value = "1m", value_parser = count)]
     keys: u64,
     /// Shares of reads
-    #[arg(long, value_name = "SHARE", value_delimiter = ',', default_value = "0.95,0.5", value_parser = notation::share)]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        value_delimiter = ',',
+        default_value = "0.95,0.5",
+        value_parser = notation::share,
+    )]
     gets: Vec<f64>,
     /// Sockets of the client
     #[arg(long, short, default_value_t = 4, value_parser = connections)]
     connections: u16,
     /// Requests in flight on each
-    #[arg(long, value_name = "REQUESTS", default_value_t = 512, value_parser = notation::within::<u32>(notation::count, 1..=4096))]
+    #[arg(
+        long,
+        value_name = "REQUESTS",
+        default_value_t = 512,
+        value_parser = notation::within::<u32>(notation::count, 1..=4096),
+    )]
     pipeline: u32,
     /// Seconds that one measurement takes
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]

@@ -32,9 +32,9 @@ use glimmer_cli::vocabulary::{repetitions, seconds, share_percent};
 ///
 ///   glimmer bench store                                   all modes on one core and two
 ///
-///   glimmer bench store --table cache,store,memc3 --access erew --cores 1 --dist uniform   our tables beside one another
+///   glimmer bench store --table cache,store,memc3 --access erew     our tables beside one another
 ///
-///   glimmer bench store --peers all --items 4m --cores 1 --access erew   and beside everybody else's
+///   glimmer bench store --peers all --items 4m --access erew        ours beside all others
 ///
 ///   glimmer bench store --table memc3 --access crcw --peers hashbrown,dashmap --misses
 ///
@@ -43,16 +43,22 @@ use glimmer_cli::vocabulary::{repetitions, seconds, share_percent};
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
     /// Items stored; at 40 bytes each, and a store for each mode and number of cores
-    #[arg(long, default_value_t = 1 << 24, value_parser = notation::within::<u32>(notation::count, 1..1 << 31))]
+    #[arg(
+        long,
+        default_value_t = 1 << 24,
+        value_parser = notation::within::<u32>(notation::count, 1..1 << 31),
+    )]
     items: u32,
-    /// Our tables: cache unless told otherwise, with --peers all all three. Cache mode comes once for each rule of --evict
+    /// Our tables: cache unless told otherwise, with --peers all all three. Cache mode comes once
+    /// for each rule of --evict
     #[arg(long, value_delimiter = ',')]
     table: Vec<OurTable>,
     /// Who may touch a partition
     #[arg(long, value_delimiter = ',', default_value = "all")]
     access: Vec<AccessMode>,
-    /// Eviction rules of cache mode; the table has room for all items, but counting reads has its price. What lru gives up
-    /// while it puts back what is read is stored again and counted as missed
+    /// Eviction rules of cache mode; the table has room for all items, but counting reads has its
+    /// price. What lru gives up while it puts back what is read is stored again and counted as
+    /// missed
     #[arg(long, value_delimiter = ',', default_value = "s3fifo")]
     evict: Vec<Eviction>,
     /// Tables of others, beside ours
@@ -65,7 +71,13 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', default_value = "uniform,zipf")]
     dist: Vec<Distribution>,
     /// Shares of reads, the rest being writes
-    #[arg(long, value_name = "SHARE", value_delimiter = ',', default_value = "0.95,0.5", value_parser = share_percent)]
+    #[arg(
+        long,
+        value_name = "SHARE",
+        value_delimiter = ',',
+        default_value = "0.95,0.5",
+        value_parser = share_percent,
+    )]
     gets: Vec<u32>,
     /// Read also keys that are not there
     #[arg(long)]

@@ -43,9 +43,10 @@ pub struct Arguments {
     /// Measure the peers alone
     #[arg(long)]
     without_glimmer: bool,
-    /// How to load them: pipelined with 32 requests in flight on each connection, with one, reads of 50 keys at a time, memcached's three protocols, UDP
-    /// in plain datagrams (as existing clients send them) and in trains (UDP_SEGMENT), a fixed rate of
-    /// independent requests with their latencies, or the CPU time that a second server thread costs
+    /// How to load them: pipelined with 32 requests in flight on each connection, with one, reads
+    /// of 50 keys at a time, memcached's three protocols, UDP in plain datagrams (as existing
+    /// clients send them) and in trains (UDP_SEGMENT), a fixed rate of independent requests with
+    /// their latencies, or the CPU time that a second server thread costs
     #[arg(long, value_delimiter = ',', default_value = "all")]
     scenario: Vec<Load>,
     /// Keys stored before measuring, of 16 bytes
@@ -124,7 +125,7 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// The law over so many keys.
+    /// The law over this number of keys.
     pub fn over(self, keys: u32) -> Popularity {
         match self {
             Distribution::Uniform => Popularity::uniform(u64::from(keys)),

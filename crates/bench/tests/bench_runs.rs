@@ -130,7 +130,8 @@ fn memory_counts_what_our_server_keeps() {
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     let row = &report["rows"][0];
     let figure = |name: &str| row[name].as_u64().unwrap();
-    // An item is 48 bytes of key and value, and at most 26 beyond them; buffers take their part of so small a limit.
+    // An item is 48 bytes of key and value, and at most 26 beyond them; buffers take their part of
+    // so small a limit.
     assert!((250_000..700_000).contains(&figure("resident")), "{row}");
     assert!(figure("first_lost") <= 100, "{row}");
     assert!(figure("rss_peak_bytes") < (32 + 32) << 20, "{row}");

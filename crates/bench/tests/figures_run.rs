@@ -1,4 +1,5 @@
-//! Every figure runs, small, against real servers, and writes files that can be read; claims that do not hold fail the command.
+//! Every figure runs, small, against real servers, and writes files that can be read; claims that
+//! do not hold fail the command.
 
 #[path = "../../../tests/support/server_program.rs"]
 mod server_program;

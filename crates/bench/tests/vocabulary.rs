@@ -54,7 +54,8 @@ fn an_option_has_one_short_form_and_one_kind_of_value_in_all_commands() {
             };
             let value = argument.get_value_names().and_then(|names| names.first());
             let value = value.map(ToString::to_string);
-            // The name of a threshold's or a rate's value may differ, that of memory or a server may not.
+            // The name of a threshold's or a rate's value may differ, that of memory or a server
+            // may not.
             let value = value.filter(|_| ["memory-limit", "server", "gets"].contains(&long));
             let this = (path.clone(), argument.get_short(), value);
             let first = known.entry(long.to_owned()).or_insert(this.clone());

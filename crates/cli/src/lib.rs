@@ -1,6 +1,6 @@
-//! Floor 1: what the three programs share. [`vocabulary`] has the values that several commands take,
-//! [`suggest`] complains about a command line that cannot be read, and [`Program`] finds one program
-//! from another.
+//! Floor 1: what the three programs share. [`vocabulary`] has the values that several commands
+//! take, [`suggest`] complains about a command line that cannot be read, and [`Program`] finds one
+//! program from another.
 
 mod programs;
 pub mod suggest;

@@ -65,7 +65,8 @@ fn knows(command: &Command, option: &str) -> bool {
     })
 }
 
-/// The shortest option that begins with the one that was given, as `--memory-limit` does with `--memory`.
+/// The shortest option that begins with the one that was given, as `--memory-limit` does with
+/// `--memory`.
 fn longer(command: &Command, wrong: &str) -> Option<String> {
     let wrong = wrong.strip_prefix("--").filter(|wrong| wrong.len() > 2)?;
     let shown = command

@@ -5,7 +5,8 @@ use glimmer_notation::{self as notation, Location};
 /// The server that a command talks to.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ServerAddress {
-    /// The server: HOST, HOST:PORT, udp:HOST:PORT (with memcached's frames), udp-trains:HOST:PORT or unix:PATH [default: 127.0.0.1:11211]
+    /// The server: HOST, HOST:PORT, udp:HOST:PORT (with memcached's frames), udp-trains:HOST:PORT
+    /// or unix:PATH [default: 127.0.0.1:11211]
     ///
     /// Without a port it is 11211. It may also be given as --server (-s). A load generator sends
     /// plain datagrams to udp:, as existing clients do, and trains of datagrams (UDP_SEGMENT) to

@@ -1,4 +1,5 @@
-//! The measurements that comparisons are made of: items of one key length and one value length, one client thread.
+//! The measurements that comparisons are made of: items of one key length and one value length, one
+//! client thread.
 
 use std::time::Duration;
 
@@ -11,10 +12,11 @@ use glimmer_loadgen::{
 pub const KEY_BYTES: usize = 16;
 /// Smallest value in bytes: one that names its key and its version.
 pub const VALUE_BYTES_MIN: usize = 8;
-/// Largest value in bytes that memcached and we store unless told otherwise, and some room for what is said about it.
+/// Largest value in bytes that memcached and we store unless told otherwise, and some room for what
+/// is said about it.
 pub const VALUE_BYTES_MAX: usize = (1 << 20) - 512;
 
-/// What is stored: so many items with values of one length.
+/// What is stored: items with values of one length.
 pub fn items(keys: u64, value_bytes: usize) -> Workload {
     Workload {
         keys,
@@ -33,14 +35,14 @@ pub mod closed {
     /// What a connection sends at a time.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub enum Burst {
-        /// So many requests, each a read with this probability, else a write.
+        /// Requests of one key, each a read with this probability, else a write.
         Single {
             /// Requests in flight on a connection.
             requests: u32,
             /// Probability of a read.
             get_share: f64,
         },
-        /// One read of so many keys.
+        /// One read of several keys.
         MultiGet {
             /// Keys in the request.
             keys: u32,

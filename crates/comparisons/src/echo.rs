@@ -1,5 +1,5 @@
-//! What the kernel can do: datagrams per second that one core sends back to another, as they are or as trains. No server of datagrams on this machine
-//! can be faster.
+//! What the kernel can do: datagrams per second that one core sends back to another, as they are or
+//! as trains. No server of datagrams on this machine can be faster.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -36,8 +36,8 @@ pub enum Way {
     Trains(usize),
 }
 
-/// Sends so many bytes back and forth, `in_flight` datagrams at a time on each of four sockets, one core against another; datagrams that came back per
-/// second.
+/// Sends this many bytes back and forth, `in_flight` datagrams at a time on each of four sockets,
+/// one core against another; datagrams that came back per second.
 pub fn datagrams_per_s(
     way: Way,
     bytes: usize,

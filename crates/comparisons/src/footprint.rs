@@ -1,4 +1,5 @@
-//! How many items fit: distinct items are stored until the memory limit is long passed, then all are asked for.
+//! How many items fit: distinct items are stored until the memory limit is long passed, then all
+//! are asked for.
 
 use std::fmt;
 
@@ -18,7 +19,8 @@ pub struct Options {
     pub servers: Vec<Kind>,
     /// Distinct items.
     pub items: u32,
-    /// So many of them are stored and read back before the others: fewer than fit, so that none should be lost.
+    /// So many of them are stored and read back before the others: fewer than fit, so that none
+    /// should be lost.
     pub first: u32,
     /// Bytes of a value.
     pub value_bytes: usize,
@@ -127,7 +129,8 @@ impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             out,
-            "{} distinct items of {KEY_BYTES}-byte keys and {}-byte values into {} MiB; every value found was verified.\n",
+            "{} distinct items of {KEY_BYTES}-byte keys and {}-byte values into {} MiB; every value \
+             found was verified.\n",
             self.items, self.value_bytes, self.memory_mib
         )?;
         let mut table = Table::new([

@@ -1,4 +1,5 @@
-//! What the load generator itself can do: how fast it draws keys, and how fast one of its threads drives a server that only answers.
+//! What the load generator itself can do: how fast it draws keys, and how fast one of its threads
+//! drives a server that only answers.
 
 use std::{
     fmt,

@@ -1,5 +1,5 @@
-//! The native protocol against what the machine can do, in one run: one server core, one client core, and beside every repetition the echo of the same
-//! datagrams without any server behind it.
+//! The native protocol against what the machine can do, in one run: one server core, one client
+//! core, and beside every repetition the echo of the same datagrams without any server behind it.
 
 use std::{
     fmt,
@@ -26,14 +26,15 @@ use glimmer_measure::{
     stats::Spread,
 };
 
-/// Bytes of a datagram with a read, its key left out: headers of 32 and 16 bytes. The echo's datagrams are as long as such a one with its key.
+/// Bytes of a datagram with a read, its key left out: headers of 32 and 16 bytes. The echo's
+/// datagrams are as long as such a one with its key.
 const HEADS_BYTES: usize = 32 + 16;
 /// The server's `-m` in MiB, unless it is told or the items are large.
 const MEMORY_MIB: usize = 1024;
 /// Bytes that an item takes at most beside its key and value, its share of the index included.
 const ITEM_BYTES: usize = 64;
-/// Lengths of the trains that are echoed: as the kernel's segmentation offload is usually measured, and as long as it allows, which is how long the
-/// client's are where enough requests are ready.
+/// Lengths of the trains that are echoed: as the kernel's segmentation offload is usually measured,
+/// and as long as it allows, which is how long the client's are where enough requests are ready.
 const TRAINS: [usize; 2] = [32, SEGMENTS_MAX];
 /// Redis's requests under way on each of its connections, and the connections.
 const REDIS_PIPELINE: u32 = 32;
@@ -65,7 +66,8 @@ pub struct Options {
     pub with_redis: bool,
     /// The server's workers, each on a core of its own as far as there are cores.
     pub threads: usize,
-    /// Whether the server directs requests to their owners, too: then they are also sent to every port in turn, for comparison.
+    /// Whether the server directs requests to their owners, too: then they are also sent to every
+    /// port in turn, for comparison.
     pub server_directs: bool,
 }
 

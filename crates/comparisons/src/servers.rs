@@ -1,4 +1,5 @@
-//! Servers as child processes: ours and the ones it is compared with, started from what is installed, bound to cores, and ended with us.
+//! Servers as child processes: ours and the ones it is compared with, started from what is
+//! installed, bound to cores, and ended with us.
 
 mod workers;
 
@@ -89,7 +90,8 @@ impl Kind {
         }
     }
 
-    /// Fails with the way to install it if one of these is missing, so that nothing is measured in vain before.
+    /// Fails with the way to install it if one of these is missing, so that nothing is measured in
+    /// vain before.
     pub fn all_are_there(kinds: impl IntoIterator<Item = Kind>) -> Result<()> {
         kinds
             .into_iter()
@@ -204,8 +206,8 @@ impl Launch {
                 command.args(["-l", "127.0.0.1", "-p", &port, "-t", &threads]);
                 command.args(["-m", &memory, "-U", udp_port, "-c", CONNECTIONS_MAX]);
                 if geteuid().is_root() {
-                    // Root wants to be asked for. Another user would be safer in the open, but a process that
-                    // changes its user is no longer told that its parent has ended.
+                    // Root wants to be asked for. Another user would be safer in the open, but a
+                    // process that changes its user is no longer told that its parent has ended.
                     command.args(["-u", "root"]);
                 }
             }
@@ -219,8 +221,8 @@ impl Launch {
     }
 }
 
-/// A port that nobody listens on. No port is handed out twice before all have been, so that servers which are started at the
-/// same time do not meet.
+/// A port that no process listens on. No port is handed out twice before all have been, so that
+/// servers which are started at the same time do not meet.
 fn free_port() -> Result<u16> {
     static HANDED_OUT: AtomicU16 = AtomicU16::new(0);
     let next = |_| {
@@ -321,7 +323,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Nobody has told it to end: what it said is why a measurement went wrong.
+        // The server ended by itself: what it said is why a measurement went wrong.
         if let Ok(Some(status)) = self.child.try_wait() {
             eprintln!("{} has ended ({status}): {}", self.kind.name(), self.said());
             return;

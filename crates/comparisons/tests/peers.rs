@@ -120,7 +120,8 @@ fn a_lost_item_is_a_miss_and_not_an_error() {
     let Some(server) = start(Kind::Memcached, 1) else {
         return;
     };
-    // memcached refuses a store when its own eviction lags behind, which ends a pass; a few tries make room.
+    // memcached refuses a store when its own eviction lags behind, which ends a pass; a few tries
+    // make room.
     let stored = (0..5).any(|_| server.pass(Pass::Write, 0..800_000, |_| {}).is_ok());
     assert!(stored, "every try was refused");
     let read = server.pass(Pass::Read, 0..800_000, |_| {}).unwrap();

@@ -34,8 +34,8 @@
 //! # }
 //! ```
 //!
-//! A protocol of your own implements [`driver::Protocol`] and connects through [`driver::Endpoint`];
-//! `examples/own_protocol.rs` is such a program.
+//! A protocol of your own implements [`driver::Protocol`] and connects through
+//! [`driver::Endpoint`]; `examples/own_protocol.rs` is such a program.
 
 pub mod driver;
 pub mod load;

@@ -1,7 +1,7 @@
 //! A server that stands still for 100 ms once a second: what coordinated omission hides.
 //!
-//! The loops are those that measure real servers; the world around them is a model in which time is counted and not waited for, so that the result
-//! depends on the seed alone.
+//! The loops are those that measure real servers; the world around them is a model in which time is
+//! counted and not waited for, so that the result depends on the seed alone.
 
 use std::{cell::RefCell, collections::VecDeque, rc::Rc, sync::mpsc};
 
@@ -157,8 +157,8 @@ pub struct Observed {
     pub span: Span,
 }
 
-/// Runs a loop against the model for so many seconds after the first, which is not measured: from one second's beginning to another's, so that as
-/// many stalls are seen as there are seconds.
+/// Runs a loop against the model for this many seconds after the first, which is not measured: from
+/// one second's beginning to another's, so that as many stalls are seen as there are seconds.
 ///
 /// # Errors
 /// None that the model makes; those of the loops.
@@ -210,10 +210,12 @@ pub fn observe(which: Loop, seconds: u64, seed: u64) -> Result<Observed> {
     })
 }
 
-/// The `quantile` of latency in nanoseconds if requests arrive at `rate` per second and the server stands still for `stall_ns` of each. A request that
-/// arrives `t` into a stall of length `s` waits for the rest of it, and then for the `rate t` that came before it: `s - t (1 - u)` in all, with the
-/// utilisation `u`, until the queue is empty after `s / (1 - u)`. Longer than `l` wait those with `t < (s - l) / (1 - u)`; the part `1 - quantile`
-/// of a second's arrivals fits in before the `l` sought. Those that no stall delays take [`SERVICE_NS`].
+/// The `quantile` of latency in nanoseconds if requests arrive at `rate` per second and the server
+/// stands still for `stall_ns` of each. A request that arrives `t` into a stall of length `s` waits
+/// for the rest of it, and then for the `rate t` that came before it: `s - t (1 - u)` in all, with
+/// the utilisation `u`, until the queue is empty after `s / (1 - u)`. Longer than `l` wait those
+/// with `t < (s - l) / (1 - u)`; the part `1 - quantile` of a second's arrivals fits in before the
+/// `l` sought. Those that no stall delays take [`SERVICE_NS`].
 pub fn predicted_ns(rate: f64, quantile: f64, stall_ns: f64) -> f64 {
     let utilisation = rate * SERVICE_NS as f64 / SECOND_NS as f64;
     let delayed = stall_ns - (1.0 - quantile) * SECOND_NS as f64 * (1.0 - utilisation);

@@ -155,7 +155,8 @@ fn drive(address: Address, dialect: Dialect) {
             idle: Idle::Sleep,
         },
     ] {
-        // A machine that gives the client no time at all lets it measure nothing; then it tries again.
+        // A machine that gives the client no time at all lets it measure nothing; then it tries
+        // again.
         let measure = |_| {
             let outcome = load::run(&target, &plan(requests.clone(), pace), None, &mut |_| {});
             let outcome = outcome.expect(&what);

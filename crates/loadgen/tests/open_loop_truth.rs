@@ -1,4 +1,5 @@
-//! Against a server that stalls for 100 ms once a second, the open loop reports what arithmetic predicts, and the closed loop does not.
+//! Against a server that stalls for 100 ms once a second, the open loop reports what arithmetic
+//! predicts, and the closed loop does not.
 
 use glimmer_loadgen::{
     load::Arrivals,

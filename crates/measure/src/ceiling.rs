@@ -1,4 +1,5 @@
-//! What the machine itself can do: random reads of cache lines per second. A store's operations are counted in these.
+//! What the machine itself can do: random reads of cache lines per second. A store's operations are
+//! counted in these.
 
 use std::{
     fs, io,
@@ -55,7 +56,8 @@ impl Region {
         };
         let start = NonNull::new(start.cast()).expect("a mapping is not at address zero");
         let region = Region { start, bytes };
-        // SAFETY: the mapping is ours; the advice changes no contents. Refused, the pages stay small and the report says so.
+        // SAFETY: the mapping is ours; the advice changes no contents. Refused, the pages stay
+        // small and the report says so.
         let _ = unsafe { madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
         for line in 0..region.lines() {
             region.line(line).store(line as u64, Ordering::Relaxed);
@@ -70,7 +72,8 @@ impl Region {
     #[inline]
     fn line(&self, index: usize) -> &AtomicU64 {
         debug_assert!(index < self.lines());
-        // SAFETY: the index is below the number of lines (callers mask it), and lines are aligned for a word.
+        // SAFETY: the index is below the number of lines (callers mask it), and lines are aligned
+        // for a word.
         unsafe {
             &*self
                 .start
@@ -111,7 +114,8 @@ impl Region {
         Ok(kib * 1024)
     }
 
-    /// Random reads of 64-byte lines per second, one thread on each of `cores`, all of them together, for about `duration`.
+    /// Random reads of 64-byte lines per second, one thread on each of `cores`, all of them
+    /// together, for about `duration`.
     pub fn random_reads_per_s(&self, cores: &[usize], duration: Duration) -> io::Result<f64> {
         let start = Barrier::new(cores.len());
         std::thread::scope(|scope| {
@@ -178,7 +182,11 @@ fn prefetch(line: *const AtomicU64) {
 fn prefetch(line: *const AtomicU64) {
     // SAFETY: a prefetch never faults and changes no register.
     unsafe {
-        core::arch::asm!("prfm pldl1keep, [{line}]", line = in(reg) line, options(nostack, preserves_flags))
+        core::arch::asm!(
+            "prfm pldl1keep, [{line}]",
+            line = in(reg) line,
+            options(nostack, preserves_flags)
+        )
     };
 }
 

@@ -39,8 +39,9 @@ pub fn on_core<T: Send>(core: Option<usize>, work: impl FnOnce() -> T + Send) ->
     })
 }
 
-/// Asks the scheduler to prefer this session of processes over others, where that is permitted: with automatic process groups,
-/// `nice` means nothing between terminals, and a build in another one can triple a figure.
+/// Asks the scheduler to prefer this session of processes over others, where that is permitted:
+/// with automatic process groups, `nice` means nothing between terminals, and a build in another
+/// one can triple a figure.
 pub fn raise_priority() {
     // Refused without privileges, and then the figures are only noisier.
     let _ = fs::write("/proc/self/autogroup", "-20");
@@ -71,7 +72,8 @@ pub fn process_cpu(pid: u32) -> io::Result<Duration> {
     Ok(Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 
-/// Resident memory of a process in bytes, reserved huge pages among it, which the kernel counts by themselves: now, and at its peak.
+/// Resident memory of a process in bytes, reserved huge pages among it, which the kernel counts by
+/// themselves: now, and at its peak.
 pub fn resident_bytes(pid: u32) -> io::Result<(u64, u64)> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let field = |name: &str| -> io::Result<u64> {

@@ -10,7 +10,8 @@ use crate::{machine, stats::Spread};
 pub const SPREAD_MAX: f64 = 0.10;
 /// The part of the CPU time that the hypervisor may give to others before a measurement is suspect.
 pub const STOLEN_MAX: f64 = 0.01;
-/// Runnable threads per core before the measurement began, averaged over a minute: above this somebody else is at work.
+/// Runnable threads per core before the measurement began, averaged over a minute: above this
+/// somebody else is at work.
 pub const LOAD_MAX: f64 = 0.5;
 
 /// CPU time of the whole machine since it started, in the kernel's ticks.
@@ -21,7 +22,8 @@ struct Cpu {
 }
 
 impl Cpu {
-    /// From the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal; what guests used follows and is part of user.
+    /// From the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal;
+    /// what guests used follows and is part of user.
     fn of(stat: &str) -> Option<Cpu> {
         let ticks = stat.lines().next()?.strip_prefix("cpu ")?;
         let ticks: Vec<u64> = ticks
@@ -86,7 +88,8 @@ impl Watch {
     }
 }
 
-/// How quiet the machine was. Its text is empty if it was, and otherwise a line for everything that was not.
+/// How quiet the machine was. Its text is empty if it was, and otherwise a line for everything that
+/// was not.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Noise {
     /// Runnable threads per core in the minute before.
@@ -110,14 +113,16 @@ impl fmt::Display for Noise {
             let percent = self.stolen * 100.0;
             writeln!(
                 out,
-                "NOISY: the hypervisor gave {percent:.1}% of the CPU time to others meanwhile; repeat it."
+                "NOISY: the hypervisor gave {percent:.1}% of the CPU time to others \
+                 meanwhile; repeat it."
             )?;
         }
         if self.load_per_core_before > LOAD_MAX {
             let load = self.load_per_core_before;
             writeln!(
                 out,
-                "NOISY: {load:.1} threads per core were running before it began; end what else runs, and repeat it."
+                "NOISY: {load:.1} threads per core were running before it began; end what else \
+                 runs, and repeat it."
             )?;
         }
         Ok(())

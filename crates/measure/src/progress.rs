@@ -1,8 +1,8 @@
-//! How far a comparison is, for whoever watches.
+//! How far a measurement is, for an observer.
 
-/// Told what happens, by whichever thread does it.
+/// Is told what happens, by the thread that does it.
 pub trait Progress: Sync {
-    /// So many more steps are coming.
+    /// This many more steps are coming.
     fn expect(&self, steps: usize);
     /// A step is done.
     fn step(&self, what: &str);

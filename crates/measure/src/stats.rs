@@ -26,7 +26,8 @@ impl Spread {
         }
     }
 
-    /// Of the ratios of repetitions that ran next to one another, so that a slow spell of the machine falls on both sides.
+    /// Of the ratios of repetitions that ran next to one another, so that a slow spell of the
+    /// machine falls on both sides.
     pub fn of_ratios(ours: &[f64], theirs: &[f64]) -> Spread {
         let ratios: Vec<f64> = ours
             .iter()
@@ -41,7 +42,7 @@ impl Spread {
         (self.max - self.min) / self.median
     }
 
-    /// `median (min..max)` with so many decimals.
+    /// `median (min..max)` with this many decimals.
     pub fn text(&self, decimals: usize) -> String {
         format!(
             "{:.decimals$} ({:.decimals$}..{:.decimals$})",

@@ -10,15 +10,18 @@ use glimmer_store::{
 
 /// Entries of an index bucket (MICA §4.3.2).
 const BUCKET_ENTRIES: usize = 15;
-/// How full the main buckets are when all items are in, and spare ones for every hundred: as the server plans its memory.
+/// How full the main buckets are when all items are in, and spare ones for every hundred: as the
+/// server plans its memory.
 const LOAD_PERCENT: usize = 80;
 const SPARE_PERCENT: usize = 19;
 const PAGE_BYTES: usize = 4096;
 /// Bytes of a growing index for each item, at most, and of what store mode notes beside.
 const GROWING_INDEX_BYTES: usize = 20;
-/// Largest item in bytes: the items of these measurements are far smaller, and the space is mapped twice.
+/// Largest item in bytes: the items of these measurements are far smaller, and the space is mapped
+/// twice.
 pub const ITEM_BYTES_MAX: usize = 1024;
-/// Bytes of a cuckoo index for each item, at most: a segment that has just been split is half as full as before.
+/// Bytes of a cuckoo index for each item, at most: a segment that has just been split is half as
+/// full as before.
 const CUCKOO_INDEX_BYTES: usize = 14;
 
 /// Bytes of the log that an item of these sizes takes, without flags and expiry.
@@ -34,7 +37,8 @@ pub fn log_bytes_per_item(key_bytes: usize, value_bytes: usize) -> usize {
     item.layout().words() * 8
 }
 
-/// A partition whose log holds `items` items of these sizes, to within a page, with an index to match.
+/// A partition whose log holds `items` items of these sizes, to within a page, with an index to
+/// match.
 pub fn partition(
     items: usize,
     key_bytes: usize,

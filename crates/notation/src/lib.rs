@@ -1,4 +1,5 @@
-//! Floor 0: numbers and server addresses as every command line takes them and every report shows them.
+//! Floor 0: numbers and server addresses as every command line takes them and every report shows
+//! them.
 //!
 //! On the command line, a count may end in `k`, `m` or `g` for powers of 1000. A length in bytes
 //! takes the same letters for powers of 1024, as memcached's `-I` does. A limit of memory is in

@@ -10,9 +10,9 @@ use std::{
 use anyhow::{Context, Result, bail};
 use glimmer_notation::Location;
 
-/// A server that is silent for so long is gone.
+/// A server that is silent for this long is gone.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// Longest answer to one command; a server that sends more is none that can be watched.
+/// Longest answer to one command. A server that sends more cannot be watched.
 const ANSWER_BYTES_MAX: u64 = 4 << 20;
 
 /// A connection that is asked one thing at a time.
@@ -60,7 +60,8 @@ impl Link {
         })
     }
 
-    /// The figures that `stats` with an argument answers, in the server's order; nothing if the server does not know the argument.
+    /// The figures that `stats` with an argument answers, in the server's order; nothing if the
+    /// server does not know the argument.
     pub fn stats(&mut self, argument: &str) -> Result<Option<Vec<(String, String)>>> {
         let command = format!("stats {argument}");
         self.send(command.trim_end())?;
@@ -85,7 +86,8 @@ impl Link {
         }
     }
 
-    /// How long the server takes to answer the smallest request there is; it touches no item and no statistic of items.
+    /// How long the server takes to answer the smallest request there is; it touches no item and no
+    /// statistic of items.
     pub fn round_trip(&mut self) -> Result<Duration> {
         let begin = Instant::now();
         self.send("version")?;

@@ -26,7 +26,8 @@ pub fn once(watch: &mut Watch) -> Result<()> {
     Ok(())
 }
 
-/// Prints a line for every interval, `most` of them if that is given. While there is no server, it says so once.
+/// Prints a line for every interval, `most` of them if that is given. While there is no server, it
+/// says so once.
 pub fn lines(watch: &mut Watch, most: Option<u64>) -> Result<()> {
     let mut was_gone = false;
     let mut printed = 0;

@@ -33,7 +33,8 @@ const KINDS: [(&str, &[&str]); 8] = [
     ("cas", &["cas_hits", "cas_misses", "cas_badval"]),
     ("flush", &["cmd_flush"]),
 ];
-/// What counts towards all requests: the kinds that are not part of another, as a `cas` is of the stores and a meta command of what it does.
+/// What counts towards all requests: the kinds that are not part of another, as a `cas` is of the
+/// stores and a meta command of what it does.
 const WHOLE_KINDS: [&str; 5] = ["get", "set", "delete", "incr/decr", "touch"];
 
 /// One worker in an interval.
@@ -173,8 +174,9 @@ impl Sample {
         }
     }
 
-    /// What memcached bounds are its items. This server bounds items, index and buffers together, sets memory aside for buffers from the
-    /// start, and takes the index out of the items' part; what it still has for items is what its logs hold beyond them.
+    /// What memcached bounds are its items. This server bounds items, index and buffers together,
+    /// sets memory aside for buffers from the start, and takes the index out of the items' part;
+    /// what it still has for items is what its logs hold beyond them.
     fn memory(&self) -> Memory {
         let items = self.number("bytes").unwrap_or(0);
         let limit = self.number("limit_maxbytes").unwrap_or(0);
@@ -295,7 +297,7 @@ pub mod tests {
     }
 
     #[test]
-    fn another_process_or_a_reset_begins_anew() {
+    fn another_process_or_a_reset_starts_over() {
         let first = Instant::now();
         let before = sample(first, 0, "pid=1, cmd_get=100", "");
         assert!(!sample(first, 1, "pid=2, cmd_get=200", "").follows(&before));

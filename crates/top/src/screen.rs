@@ -1,4 +1,5 @@
-//! On a terminal: panels that are drawn again every interval. Every field is shown whole or not at all.
+//! On a terminal: panels that are drawn again every interval. Every field is shown whole or not at
+//! all.
 
 mod panels;
 #[cfg(test)]
@@ -29,8 +30,8 @@ const WIDE_FROM: u16 = 64;
 /// Most hot keys that are shown.
 const HOT_MAX: usize = 10;
 
-/// Shows the server until the user types `q`, Escape or Ctrl-C. The server is asked by a thread of its own, so that one that is silent
-/// does not keep a key waiting.
+/// Shows the server until the user types `q`, Escape or Ctrl-C. The server is asked by a thread of
+/// its own, so that one that is silent does not keep a key waiting.
 pub fn live(mut watch: Watch) -> Result<()> {
     let (sender, views) = mpsc::channel();
     let ask = move || while sender.send(watch.view()).is_ok() {};
@@ -71,7 +72,8 @@ fn ends(event: &Event) -> bool {
     key.kind == KeyEventKind::Press && (quits || control_c)
 }
 
-/// Rows of each panel; a panel that the terminal has no room for, or that the server reports nothing for, has none.
+/// Rows of each panel; a panel that the terminal has no room for, or that the server reports
+/// nothing for, has none.
 #[derive(Debug, Default)]
 struct Rows {
     now: u16,

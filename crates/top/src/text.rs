@@ -35,8 +35,8 @@ pub fn latency(latency: Option<Latency>) -> Vec<String> {
     ]
 }
 
-/// The first of these fields, as many as fit into `width` side by side. A field that does not fit whole is left out, and so are
-/// those after it: half a number is a wrong number.
+/// The first of these fields, as many as fit into `width` side by side. A field that does not fit
+/// whole is left out, and so are those after it: half a number is a wrong number.
 pub fn fit(fields: &[String], between: &str, width: usize) -> String {
     let mut line = String::new();
     for field in fields {

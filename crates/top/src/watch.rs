@@ -1,5 +1,5 @@
-//! Looks at the server every interval, and sends it a small request in between to see how long it takes. A server that goes away is
-//! looked for again every interval.
+//! Looks at the server every interval, and sends it a small request in between to see how long it
+//! takes. A server that goes away is looked for again every interval.
 
 use std::{
     collections::VecDeque,
@@ -29,7 +29,8 @@ pub struct View {
     pub interval: Interval,
     /// Length of an interval in seconds.
     pub interval_s: f64,
-    /// Requests per second of the intervals so far, the newest last; nothing for those in which there was no server.
+    /// Requests per second of the intervals so far, the newest last; nothing for those in which
+    /// there was no server.
     pub history: VecDeque<Option<u64>>,
     /// Round trips of the last minute or so.
     pub latency: Option<Latency>,
@@ -40,7 +41,8 @@ pub struct View {
 /// What is known of a server that answers.
 struct Session {
     link: Link,
-    /// Its own connection, so that a long answer to `stats` is not taken for the latency of a request.
+    /// Its own connection, so that a long answer to `stats` is not taken for the latency of a
+    /// request.
     probe: Link,
     last: Sample,
 }

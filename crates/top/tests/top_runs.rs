@@ -43,7 +43,7 @@ fn start(program: &str, arguments: &[&str], address: &str) -> Server {
     server
 }
 
-/// An address that nobody listens on.
+/// An address that no process listens on.
 fn free_address() -> (String, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

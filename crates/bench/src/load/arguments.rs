@@ -45,7 +45,7 @@ use glimmer_cli::vocabulary::{self, ServerAddress, above_zero};
 ///
 ///   glimmer bench load udp:127.0.0.1:11211 --protocol binary --gets 1 --connections 8
 ///
-///   glimmer bench load 127.0.0.1:11300 --protocol native --workload tiny --connections 4 --pipeline 512
+///   glimmer bench load 127.0.0.1:11300 --protocol native --connections 4 --pipeline 512
 ///
 ///   glimmer bench load --trace cluster52.csv --speed 10
 #[derive(Debug, clap::Args)]
@@ -70,23 +70,45 @@ pub struct Arguments {
     /// Keys, such as 10k or 1m [default: 1m]
     #[arg(long, value_parser = vocabulary::count, help_heading = "What is asked")]
     pub keys: Option<u64>,
-    /// Key popularity: uniform, zipf[:EXPONENT], hotspot[:KEYS:REQUESTS] (shares), latest[:EXPONENT], sequential
+    /// Key popularity: uniform, zipf[:EXPONENT], hotspot[:KEYS:REQUESTS] (shares),
+    /// latest[:EXPONENT], sequential
     #[arg(long, value_name = "LAW", help_heading = "What is asked")]
     pub dist: Option<Law>,
     /// Bytes of a key
-    #[arg(long, value_parser = clap::value_parser!(u8).range(1..=250), help_heading = "What is asked")]
+    #[arg(
+        long,
+        value_parser = clap::value_parser!(u8).range(1..=250),
+        help_heading = "What is asked",
+    )]
     pub key_bytes: Option<u8>,
-    /// Bytes of a value: a number, uniform:MIN:MAX, or empirical:FILE (a length and a weight on every line)
+    /// Bytes of a value: a number, uniform:MIN:MAX, or empirical:FILE (a length and a weight on
+    /// every line)
     #[arg(long, value_name = "SIZES", help_heading = "What is asked")]
     pub value_bytes: Option<Sizes>,
     /// Share of reads, from 0 to 1
-    #[arg(long, value_parser = notation::share, value_name = "SHARE", help_heading = "What is asked")]
+    #[arg(
+        long,
+        value_parser = notation::share,
+        value_name = "SHARE",
+        help_heading = "What is asked",
+    )]
     pub gets: Option<f64>,
     /// Share of deletes, from 0 to 1; what is neither read nor deleted is written
-    #[arg(long, value_parser = notation::share, value_name = "SHARE", help_heading = "What is asked")]
+    #[arg(
+        long,
+        value_parser = notation::share,
+        value_name = "SHARE",
+        help_heading = "What is asked",
+    )]
     pub deletes: Option<f64>,
     /// Keys of one read
-    #[arg(long, default_value_t = 1, value_parser = notation::within::<u32>(notation::count, 1..=1000), value_name = "KEYS", help_heading = "What is asked")]
+    #[arg(
+        long,
+        default_value_t = 1,
+        value_parser = notation::within::<u32>(notation::count, 1..=1000),
+        value_name = "KEYS",
+        help_heading = "What is asked",
+    )]
     pub multi_get: u32,
     /// Write what a read did not find, as an application in front of a database does
     #[arg(long, help_heading = "What is asked")]
@@ -100,7 +122,12 @@ pub struct Arguments {
     )]
     pub ttl: Ttl,
     /// Replay a recorded trace instead of a workload
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["keys", "dist", "gets", "deletes", "sweep"], help_heading = "What is asked")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["keys", "dist", "gets", "deletes", "sweep"],
+        help_heading = "What is asked",
+    )]
     pub trace: Option<PathBuf>,
     /// How the trace is written, if its name and first line do not tell
     #[arg(long, requires = "trace", help_heading = "What is asked")]
@@ -115,7 +142,8 @@ pub struct Arguments {
     /// Open loop: find the highest rate that the server bears, beginning at --rate [default: 5000]
     #[arg(long, conflicts_with_all = ["pipeline", "speed", "hdr_log"], help_heading = "How fast")]
     pub sweep: bool,
-    /// What "bears" means in a sweep: p99=1ms, p99.9=500µs, ...; without one, that the server answers what arrives
+    /// What "bears" means in a sweep: p99=1ms, p99.9=500µs, ...; without one, that the server
+    /// answers what arrives
     #[arg(
         long,
         requires = "sweep",
@@ -123,24 +151,49 @@ pub struct Arguments {
         help_heading = "How fast"
     )]
     pub slo: Option<Slo>,
-    /// Open loop: replay the trace by its own clock, so many times as fast
-    #[arg(long, requires = "trace", value_parser = above_zero, value_name = "FACTOR", help_heading = "How fast")]
+    /// Open loop: replay the trace by its own clock, faster by this factor
+    #[arg(
+        long,
+        requires = "trace",
+        value_parser = above_zero,
+        value_name = "FACTOR",
+        help_heading = "How fast",
+    )]
     pub speed: Option<f64>,
     /// Closed loop: requests in flight on every connection
-    #[arg(long, default_value_t = 1, value_parser = notation::within::<u32>(notation::count, 1..=10_000), value_name = "REQUESTS", help_heading = "How fast")]
+    #[arg(
+        long,
+        default_value_t = 1,
+        value_parser = notation::within::<u32>(notation::count, 1..=10_000),
+        value_name = "REQUESTS",
+        help_heading = "How fast",
+    )]
     pub pipeline: u32,
     /// Open loop: independent requests, or requests at equal distances
     #[arg(long, default_value = "poisson", help_heading = "How fast")]
     pub arrivals: ArrivalLaw,
-    /// Open loop: sleep until a request is due instead of spinning; for a client without cores of its own
+    /// Open loop: sleep until a request is due instead of spinning; for a client without cores of
+    /// its own
     #[arg(long, help_heading = "How fast")]
     pub sleep: bool,
 
     /// Connections of all threads together
-    #[arg(long, short, default_value_t = 50, value_parser = notation::within::<u16>(notation::count, 1..), help_heading = "The client")]
+    #[arg(
+        long,
+        short,
+        default_value_t = 50,
+        value_parser = notation::within::<u16>(notation::count, 1..),
+        help_heading = "The client",
+    )]
     pub connections: u16,
     /// Client threads
-    #[arg(long, short, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=512), help_heading = "The client")]
+    #[arg(
+        long,
+        short,
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u16).range(1..=512),
+        help_heading = "The client",
+    )]
     pub threads: u16,
     /// Cores that the threads are bound to, in turn: 1,2,3
     #[arg(long, value_delimiter = ',', help_heading = "The client")]
@@ -148,11 +201,18 @@ pub struct Arguments {
     /// Seconds that count [default: 10; with a trace, all of it]
     #[arg(long, value_parser = above_zero, help_heading = "The client")]
     pub seconds: Option<f64>,
-    /// Seconds that go before and are not counted, or `steady`: until rate and hit ratio no longer move [default: 1]
+    /// Seconds that go before and are not counted, or `steady`: until rate and hit ratio no longer
+    /// move [default: 1]
     #[arg(long, value_name = "SECONDS|steady", help_heading = "The client")]
     pub warm_up: Option<Length>,
     /// Longest warm-up in seconds until all is steady
-    #[arg(long, default_value_t = 60.0, value_parser = above_zero, value_name = "SECONDS", help_heading = "The client")]
+    #[arg(
+        long,
+        default_value_t = 60.0,
+        value_parser = above_zero,
+        value_name = "SECONDS",
+        help_heading = "The client",
+    )]
     pub warm_up_max: f64,
     /// Seed of everything that is drawn
     #[arg(long, default_value_t = 1, help_heading = "The client")]

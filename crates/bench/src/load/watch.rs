@@ -31,7 +31,7 @@ impl Watch {
         Watch { bar }
     }
 
-    /// A measurement of so many seconds, or of a length that nobody knows.
+    /// A measurement of this many seconds, or of unknown length.
     pub fn seconds(measured: Option<Duration>) -> Watch {
         let seconds = measured.map_or(0, |measured| measured.as_secs_f64().ceil() as u64);
         Watch {

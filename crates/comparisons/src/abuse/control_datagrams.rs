@@ -1,4 +1,4 @@
-//! Datagrams that are full of commands with long replies. Nobody needs a connection to send them,
+//! Datagrams that are full of commands with long replies. They need no connection,
 //! and their source can be forged.
 
 use std::{

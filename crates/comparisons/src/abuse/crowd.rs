@@ -96,7 +96,7 @@ impl Crowd {
         self.villains.len()
     }
 
-    /// Whether there is nobody.
+    /// Whether it has no member.
     pub fn is_empty(&self) -> bool {
         self.villains.is_empty()
     }

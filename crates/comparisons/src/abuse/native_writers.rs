@@ -22,7 +22,8 @@ use crate::servers::Kind;
 const ADDRESSES: usize = 200;
 /// Clients of one address that write before their answers are taken.
 const WRITES: usize = 16;
-/// Addresses between two pauses. More would drown the server in datagrams, which is another attack.
+/// Addresses between two pauses. More would drown the server in datagrams, which is a different
+/// attack.
 const ADDRESSES_AT_ONCE: usize = 4;
 /// A pause.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -135,7 +136,7 @@ struct NativeVisitor {
     server: SocketAddr,
     key: String,
     visits: u64,
-    /// Visits after which it is another client.
+    /// Visits after which the visitor becomes a new client.
     visits_max: u64,
     client: Option<Client>,
 }

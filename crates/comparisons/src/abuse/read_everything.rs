@@ -1,5 +1,5 @@
-//! A client that reads every item once and then stores new ones: the state in which a rule of the CLOCK kind goes past all items for
-//! one store, if nothing bounds it.
+//! A client that reads every item once and then stores new ones: the state in which a rule of the
+//! CLOCK kind goes past all items for one store, if nothing bounds it.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -12,7 +12,8 @@ use super::{Bounds, Case, Scenario, Subject, TextClient, manners::PATIENCE};
 
 const KEY_BYTES: usize = 16;
 const VALUE_BYTES: usize = 8;
-/// Items for each byte of `-m` that are enough to fill it, whatever an item takes beside its key and value.
+/// Items for each byte of `-m` that are enough to fill it, whatever an item takes beside its key
+/// and value.
 const BYTES_PER_ITEM: usize = 40;
 /// Items that are stored, or read, with one message.
 const PER_MESSAGE: usize = 500;

@@ -1,5 +1,6 @@
-//! A server without a store: it answers every read with the value that belongs to the key, computed. What a client measures against it is the
-//! ceiling that loopback and the client itself set for any server.
+//! A server without a store: it answers every read with the value that belongs to the key,
+//! computed. What a client measures against it is the ceiling that loopback and the client itself
+//! set for any server.
 
 mod answers;
 mod datagrams;
@@ -65,8 +66,9 @@ pub struct Stall {
 }
 
 impl Trivial {
-    /// Serves memcached's `get` of any number of our keys, with values of `value_bytes`, and `set`, over TCP, on a core or on any. After every
-    /// `stall.every` it does nothing for `stall.lasts`, if given.
+    /// Serves memcached's `get` of any number of our keys, with values of `value_bytes`, and `set`,
+    /// over TCP, on a core or on any. After every `stall.every` it does nothing for `stall.lasts`,
+    /// if given.
     pub fn start(value_bytes: usize, core: Option<usize>, stall: Option<Stall>) -> Result<Trivial> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("binding a port")?;
         let address = Address::Tcp(listener.local_addr()?);

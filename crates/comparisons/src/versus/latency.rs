@@ -39,7 +39,8 @@ struct Row {
     /// Of all repetitions together, in microseconds.
     latency_p99_all_us: f64,
     server_ns_per_operation: Vec<f64>,
-    /// How late the client itself was in sending: its 99th percentile in microseconds, of all repetitions together.
+    /// How late the client itself was in sending: its 99th percentile in microseconds, of all
+    /// repetitions together.
     client_late_p99_us: f64,
 }
 
@@ -50,7 +51,8 @@ pub struct Comparison {
     rows: Vec<Row>,
 }
 
-/// Measures all servers in turn at 70% of memcached's maximum, which is taken from the runs before or found first.
+/// Measures all servers in turn at 70% of memcached's maximum, which is taken from the runs before
+/// or found first.
 pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Result<Comparison> {
     let options = bench.options;
     let requests_per_s = PART_OF_MAXIMUM * maximum(bench, before)?;
@@ -110,7 +112,8 @@ pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Resu
     })
 }
 
-/// memcached's operations per second with one request in flight on every connection; where it takes no part, the first server's.
+/// memcached's operations per second with one request in flight on every connection; where it takes
+/// no part, the first server's.
 fn maximum(bench: &Bench<'_>, before: &[throughput::Comparison]) -> Result<f64> {
     let yardstick = |kind: &&Kind| **kind == Kind::Memcached;
     let kind = bench
@@ -150,7 +153,7 @@ impl fmt::Display for Comparison {
             "p50 µs".to_owned(),
             "p99 µs".to_owned(),
             "p99.9 µs".to_owned(),
-            format!("p99: {} is so many times this", first.server),
+            format!("p99 of {} / p99 of this", first.server),
             "p99 of all, µs".to_owned(),
             "server CPU ns/op".to_owned(),
             "client late p99 µs".to_owned(),

@@ -1,5 +1,6 @@
-//! Ours against the servers that people use today, in one run: each started here, bound to a core, loaded with the same keys, and measured in turn,
-//! so that a slow spell of the machine falls on all of them.
+//! Ours against the servers that people use today, in one run: each started here, bound to a core,
+//! loaded with the same keys, and measured in turn, so that a slow spell of the machine falls on
+//! all of them.
 
 mod latency;
 mod scaling;
@@ -39,7 +40,8 @@ pub enum Scenario {
     /// Closed loop over UDP, one read to a datagram, 32 in flight on every socket: in plain
     /// datagrams, as existing clients send them, and in trains (`UDP_SEGMENT`).
     Udp,
-    /// Poisson arrivals at 70% of what memcached can do at most with one request in flight on every connection.
+    /// Poisson arrivals at 70% of what memcached can do at most with one request in flight on every
+    /// connection.
     OpenLoop,
     /// CPU time per operation with two threads against one.
     CpuScaling,
@@ -270,7 +272,8 @@ impl fmt::Display for Report {
         writeln!(out, "Servers: {}.", self.versions.join("; "))?;
         writeln!(
             out,
-            "{} keys of 16 bytes, values of {} bytes, {} connections; median (min..max) of {} repetitions of {} s.\n",
+            "{} keys of 16 bytes, values of {} bytes, {} connections; median (min..max) of {} \
+             repetitions of {} s.\n",
             self.keys, self.value_bytes, self.connections, self.repeat, self.seconds
         )?;
         for comparison in &self.throughput {

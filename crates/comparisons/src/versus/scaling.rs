@@ -22,7 +22,8 @@ const BURST: Burst = Burst::Single {
     requests: BURST_REQUESTS,
     get_share: GET_SHARE,
 };
-/// The fixed rate: well below what one thread can do, so that the client leaves the servers room on two cores.
+/// The fixed rate: well below what one thread can do, so that the client leaves the servers room on
+/// two cores.
 const REQUESTS_PER_S: f64 = 300_000.0;
 
 /// One server in one configuration, with one thread and with two.
@@ -120,7 +121,8 @@ fn measure(bench: &Bench<'_>, server: String, servers: &[Server; 2]) -> Result<R
                 Scenario::CpuScaling,
                 repetition,
                 format_args!(
-                    "{name} -t {threads}, {fixed_ns:.0} ns an operation at a fixed rate, {saturated_ns:.0} ns saturated"
+                    "{name} -t {threads}, {fixed_ns:.0} ns an operation at a fixed rate, \
+                     {saturated_ns:.0} ns saturated"
                 ),
             );
         }

@@ -77,7 +77,8 @@ impl Shape {
         vec![one(title, burst, None)]
     }
 
-    /// The ways in which a server is driven, with a name for each: none if it does not know any of them.
+    /// The ways in which a server is driven, with a name for each: none if it does not know any of
+    /// them.
     fn ways(self, kind: Kind) -> Vec<(String, Way)> {
         let speaks_memcached = kind.dialect() == Dialect::Text;
         match self.scenario {
@@ -232,7 +233,7 @@ impl fmt::Display for Comparison {
         let mut heads = vec![
             self.title.to_owned(),
             "k ops/s".to_owned(),
-            format!("{} is so many times this", first.server),
+            format!("speedup of {} over this", first.server),
             "client busy".to_owned(),
             "server CPU ns/op".to_owned(),
             "misses".to_owned(),

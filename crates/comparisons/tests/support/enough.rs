@@ -1,11 +1,13 @@
-//! Measurements on a machine that others use too: how much is answered in a time is anybody's guess.
+//! Measurements on a machine that others use too: how much is answered in a time is anybody's
+//! guess.
 
 use std::time::Duration;
 
-/// How often a measurement is made anew at most, each time three times as long.
+/// How often a measurement is repeated at most, each time three times as long.
 const TRIES: u32 = 6;
 
-/// Measures for `first`, and for longer and longer until there is enough. Returns the last result, enough or not.
+/// Measures for `first`, and for longer and longer until there is enough. Returns the last result,
+/// enough or not.
 pub fn enough<R>(
     first: Duration,
     mut measure: impl FnMut(Duration) -> R,

@@ -1,4 +1,5 @@
-//! How a load gets its connections: the seam for servers and protocols that this crate does not know.
+//! How a load gets its connections: the seam for servers and protocols that this crate does not
+//! know.
 
 use std::{fmt, marker::PhantomData, os::fd::AsFd};
 
@@ -23,9 +24,9 @@ pub trait Job {
 
 /// A server that connections can be opened to.
 ///
-/// [`Target`](super::Target) is one of the protocols that this crate knows, chosen at run time. [`Endpoint`] is
-/// one protocol, chosen at compile time: yours, for example. A transport that is neither TCP, UDP
-/// nor a Unix socket implements this trait itself, with a [`Link`] of its own.
+/// [`Target`](super::Target) is one of the protocols that this crate knows, chosen at run time.
+/// [`Endpoint`] is one protocol, chosen at compile time: yours, for example. A transport that is
+/// neither TCP, UDP nor a Unix socket implements this trait itself, with a [`Link`] of its own.
 pub trait Connect: Sync {
     /// Opens this many connections and does a job with them, on the calling thread.
     ///
@@ -85,7 +86,8 @@ impl<P: Protocol> Connect for Endpoint<P> {
     }
 }
 
-/// Keys under way on a connection to this address, in a protocol whose replies fit into one datagram.
+/// Keys under way on a connection to this address, in a protocol whose replies fit into one
+/// datagram.
 pub(super) fn burst_keys(address: &Address) -> u32 {
     match address {
         Address::Udp(_) | Address::UdpTrains(_) => BURST_KEYS_UDP,

@@ -1,4 +1,5 @@
-//! memcached over UDP: every datagram begins with a frame of eight bytes, a request is one datagram, and a reply is one or several.
+//! memcached over UDP: every datagram begins with a frame of eight bytes, a request is one
+//! datagram, and a reply is one or several.
 
 use std::{
     collections::VecDeque,
@@ -97,7 +98,8 @@ impl<P: Protocol> Datagrams<P> {
         }
     }
 
-    /// Takes in a datagram that was received; late ones of requests that have been given up are left out.
+    /// Takes in a datagram that was received; late ones of requests that have been given up are
+    /// left out.
     fn arrived(&mut self, index: usize, on_step: &mut impl FnMut(Reply)) -> Result<()> {
         let datagram = self.received.bytes(index);
         let Some((frame, payload)) = datagram.split_first_chunk::<FRAME_BYTES>() else {
@@ -129,7 +131,8 @@ impl<P: Protocol> Datagrams<P> {
                 .for_each(|part| self.joined.extend_from_slice(part));
             &self.joined
         };
-        // memcached answers a read of several keys with a message for each, all under the request's id: none of them ends within a step.
+        // memcached answers a read of several keys with a message for each, all under the request's
+        // id: none of them ends within a step.
         let understood = flight.queue.take(&self.protocol, reply, on_step)?;
         ensure!(
             understood.bytes == reply.len(),
@@ -225,7 +228,7 @@ impl<P: Protocol> Link for Datagrams<P> {
         let overdue = |flight: &Flight| {
             !flight.ended && flight.queue.ticket().is_some_and(|given| given < ticket)
         };
-        // Where so many are under way that ids might come round, the oldest have to go.
+        // Where ids might come round, because many requests are under way, the oldest have to go.
         while self.flights.len() > FLIGHTS_MAX || self.flights.front().is_some_and(overdue) {
             self.flights[0].queue.lose(on_step);
             self.end(0);

@@ -16,7 +16,8 @@ const SERVER_ERROR: &[u8] = b"SERVER_ERROR ";
 pub struct Meta;
 
 impl Meta {
-    /// Recognises `VA <length>\r\n<value>\r\n`, or with `k<key>` behind the length; a value of another key is a miss.
+    /// Recognises `VA <length>\r\n<value>\r\n`, or with `k<key>` behind the length; a value of
+    /// another key is a miss.
     #[inline]
     fn value(key: Key, named: bool, input: &[u8]) -> Taken {
         let Some(end) = memchr::memchr(b'\n', input) else {

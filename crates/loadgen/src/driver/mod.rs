@@ -1,7 +1,9 @@
-//! Clients of caches: requests built in place, sent many at a time, every reply recognised and every value verified.
+//! Clients of caches: requests built in place, sent many at a time, every reply recognised and
+//! every value verified.
 //!
-//! A protocol is one file behind [`Protocol`]: bytes of requests, and bytes of replies. How bytes travel is behind [`Link`]: [`Stream`] for TCP and
-//! Unix sockets, [`Datagrams`] for memcached's UDP. A protocol with datagrams of its own is one more [`Link`]: [`Native`].
+//! A protocol is one file behind [`Protocol`]: bytes of requests, and bytes of replies. How bytes
+//! travel is behind [`Link`]: [`Stream`] for TCP and Unix sockets, [`Datagrams`] for memcached's
+//! UDP. A protocol with datagrams of its own is one more [`Link`]: [`Native`].
 
 mod address;
 mod binary;
@@ -38,7 +40,8 @@ use crate::workload::{Ask, Key, Then, Verb};
 pub struct Step {
     /// Which.
     pub kind: Kind,
-    /// The key that it is about; of [`Kind::Head`], a key whose number is the number of keys that follow.
+    /// The key that it is about; of [`Kind::Head`], a key whose number is the number of keys that
+    /// follow.
     pub key: Key,
 }
 
@@ -62,9 +65,9 @@ pub enum Kind {
 /// What the bytes received say about a [`Step`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// Not all of it is here: at least so many bytes are needed, if that is known.
+    /// Not all of it is here.
     Incomplete {
-        /// Bytes in all.
+        /// Bytes needed at least; 0 if that is not known.
         bytes: usize,
     },
     /// All of it, with what it means and the bytes that it took.
@@ -118,7 +121,8 @@ pub struct Write {
 
 /// A protocol: how requests look, and how replies are recognised.
 pub trait Protocol: Copy + Default + Send + Sync {
-    /// Whether the reply to a read of several keys says first how many follow, instead of saying at its end that it ends.
+    /// Whether the reply to a read of several keys says first how many follow, instead of saying at
+    /// its end that it ends.
     const HAS_HEAD: bool = false;
 
     /// Appends a read of one key.
@@ -191,7 +195,7 @@ fn several(keys: &[Key], has_head: bool, steps: &mut impl Extend<Step>) {
     }
 }
 
-/// A step of a reply that has come, told to whoever sent the request.
+/// A step of a reply that has come, told to the sender of the request.
 #[derive(Clone, Copy, Debug)]
 pub struct Reply {
     /// What was given with the request.
@@ -214,7 +218,8 @@ pub struct Reply {
 
 /// A connection with requests under way, as the loops see it.
 pub trait Link {
-    /// Whether requests that are due at the same time are all asked for before any of them is sent, because they can leave together.
+    /// Whether requests that are due at the same time are all asked for before any of them is sent,
+    /// because they can leave together.
     const GATHERS: bool = false;
 
     /// Takes a request on. `ticket` comes back with the reply.
@@ -226,7 +231,8 @@ pub trait Link {
     /// Whether there is something that the kernel has not taken.
     fn is_blocked(&self) -> bool;
 
-    /// Receives what is there and tells of every step. An error is a broken connection or a reply that no correct server gives.
+    /// Receives what is there and tells of every step. An error is a broken connection or a reply
+    /// that no correct server gives.
     fn receive(&mut self, on_step: &mut impl FnMut(Reply)) -> Result<()>;
 
     /// Gives up on requests whose ticket is below `ticket`, if the transport loses replies.

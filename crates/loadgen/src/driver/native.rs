@@ -1,4 +1,5 @@
-//! The native protocol, through the client library: what is measured is what an application would have.
+//! The native protocol, through the client library: what is measured is what an application would
+//! have.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -21,7 +22,8 @@ use glimmer_transport::{
 use super::{Link, Meaning, Reply};
 use crate::workload::{Ask, Key, Then, Verb, value};
 
-/// A request without an answer is lost after so long, and is not sent again: losses are to be counted.
+/// A request without an answer is lost after so long, and is not sent again: losses are to be
+/// counted.
 const LOST_AFTER_US: u64 = 200_000;
 /// How long a server has to say where its cores are.
 const DIRECTORY_MAX: Duration = Duration::from_secs(5);
@@ -144,7 +146,7 @@ impl Native {
         poller.watch_level(&native.device, 0)?;
         while native.session.directory().is_none() {
             if native.begun.elapsed() > DIRECTORY_MAX {
-                bail!("nobody answers at {server}: is it a native port?");
+                bail!("no reply from {server}: is it a native port?");
             }
             native.send()?;
             poller.wait(Some(Duration::from_millis(10)))?;
@@ -205,7 +207,8 @@ impl Link for Native {
                 ttl_s: ask.ttl_s,
                 group,
             };
-            // Keys are valid and values fit: what is refused here is that very many requests are under way.
+            // Keys are valid and values fit: what is refused here is that very many requests are
+            // under way.
             self.session
                 .ask(&request, pending, self.now_us)
                 .unwrap_or_else(|(failure, _)| panic!("{failure:?}"));

@@ -153,7 +153,7 @@ impl Queue {
         }
         if bytes < input.len() {
             bail!(
-                "got bytes that nobody asked for: {:?}",
+                "got bytes that no request asked for: {:?}",
                 excerpt(&input[bytes..])
             );
         }
@@ -189,7 +189,8 @@ pub mod tests {
         out
     }
 
-    /// A reply cut anywhere is incomplete, and never asks for more than there is; the whole of it, with or without another behind it, means `meaning`.
+    /// A reply cut anywhere is incomplete, and never asks for more than there is; the whole of it,
+    /// with or without another behind it, means `meaning`.
     pub fn check_every_prefix(
         protocol: &impl Protocol,
         step: Step,
@@ -216,7 +217,8 @@ pub mod tests {
         );
     }
 
-    /// Any wrong byte of a reply is noticed, at the latest when more arrives than it could wait for.
+    /// Any wrong byte of a reply is noticed, at the latest when more arrives than it could wait
+    /// for.
     pub fn check_wrong_bytes(protocol: &impl Protocol, step: Step, reply: &[u8]) {
         for byte in 0..reply.len() {
             let mut wrong = reply.to_vec();
@@ -265,6 +267,6 @@ pub mod tests {
             .take(&Text, b"END\r\n", &mut |_| {})
             .unwrap_err()
             .to_string();
-        assert!(error.contains("nobody asked for"), "{error}");
+        assert!(error.contains("no request asked for"), "{error}");
     }
 }

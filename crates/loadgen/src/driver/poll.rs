@@ -16,8 +16,9 @@ use rustix::{
     io::Errno,
 };
 
-/// So many connections are handed to every wait (poll); more are kept by the kernel (epoll). The kernel tells an epoll descriptor of all that is
-/// sent and received, which costs both ends of a UDP socket more per datagram than it costs to look at a few sockets.
+/// So many connections are handed to every wait (poll); more are kept by the kernel (epoll). The
+/// kernel tells an epoll descriptor of all that is sent and received, which costs both ends of a
+/// UDP socket more per datagram than it costs to look at a few sockets.
 const FEW_MAX: usize = 8;
 
 /// Connections by their place in a list.
@@ -67,7 +68,8 @@ impl Poll {
         Ok(())
     }
 
-    /// Adds the places of the connections that are ready, after `patience` at most (none: look and return). `links` are those that it was made for.
+    /// Adds the places of the connections that are ready, after `patience` at most (none: look and
+    /// return). `links` are those that it was made for.
     pub fn ready(
         &mut self,
         links: &[impl AsFd],
@@ -88,7 +90,8 @@ impl Poll {
             }
             Poll::Many { epoll, events } => {
                 if !patience.is_zero() {
-                    // An epoll descriptor can be polled, and poll counts nanoseconds where epoll_wait counts milliseconds.
+                    // An epoll descriptor can be polled, and poll counts nanoseconds where
+                    // epoll_wait counts milliseconds.
                     sleep(&mut [PollFd::new(epoll, PollFlags::IN)], patience)?;
                 }
                 events.clear();

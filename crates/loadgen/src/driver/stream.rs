@@ -15,7 +15,8 @@ use rustix::{io::Errno, net::SendFlags};
 use super::{Link, Protocol, Reply, pending::Queue};
 use crate::workload::{Ask, VALUE_BYTES_MAX};
 
-/// Bytes received at once, to begin with. More than a burst of replies, and fifty of them stay in a core's own cache.
+/// Bytes received at once, to begin with. More than a burst of replies, and fifty of them stay in a
+/// core's own cache.
 const INPUT_BYTES: usize = 16 << 10;
 /// Longest reply in bytes: a value and what is said about it.
 const REPLY_BYTES_MAX: usize = VALUE_BYTES_MAX as usize + INPUT_BYTES;

@@ -29,7 +29,8 @@ pub enum Dialect {
     NativePacked,
     /// The same with each datagram by itself: what is lost without segmentation offload.
     NativePlain,
-    /// As [`Dialect::Native`], but to every port of the server in turn, which directs the requests itself.
+    /// As [`Dialect::Native`], but to every port of the server in turn, which directs the requests
+    /// itself.
     NativeUndirected,
 }
 

@@ -1,5 +1,6 @@
-//! Closed loop: every connection sends a burst, waits for all its replies, and sends the next. Measures what a server can do at most. Its latencies
-//! leave out what matters most: while a server stalls, a closed loop sends nothing that could be late.
+//! Closed loop: every connection sends a burst, waits for all its replies, and sends the next.
+//! Measures what a server can do at most. Its latencies leave out what matters most: while a server
+//! stalls, a closed loop sends nothing that could be late.
 
 use anyhow::Result;
 
@@ -12,7 +13,8 @@ use crate::{
 /// Nanoseconds between two looks at silent connections.
 const PATIENCE_NS: u64 = 100_000_000;
 
-/// Drives the connections with `in_flight` requests on each until the window ends, or the requests do.
+/// Drives the connections with `in_flight` requests on each until the window ends, or the requests
+/// do.
 pub fn run<L: Link, W: World<L>>(
     mut drive: Drive<'_, '_, L, W>,
     source: &mut dyn Source,

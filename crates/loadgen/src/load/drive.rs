@@ -1,4 +1,5 @@
-//! What the closed and the open loop have in common: connections, follow-ups, and patience with a silent server.
+//! What the closed and the open loop have in common: connections, follow-ups, and patience with a
+//! silent server.
 
 use anyhow::{Result, bail};
 
@@ -43,7 +44,8 @@ pub struct Drive<'a, 'r, L, W> {
 }
 
 impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
-    /// Over these connections. Replies that have not come after `reply_ns_max` are lost, if the transport loses any.
+    /// Over these connections. Replies that have not come after `reply_ns_max` are lost, if the
+    /// transport loses any.
     pub fn new(
         links: Vec<L>,
         world: W,
@@ -90,8 +92,9 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
         Ok(self.places.len())
     }
 
-    /// Receives from the connection that was the `turn`-th to be ready, writes down what came, and takes on what follows from it. Returns the
-    /// connection's place, and the time if something came.
+    /// Receives from the connection that was the `turn`-th to be ready, writes down what came, and
+    /// takes on what follows from it. Returns the connection's place, and the time if something
+    /// came.
     #[inline]
     pub fn receive(
         &mut self,
@@ -137,7 +140,8 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
         }
     }
 
-    /// Ends the wait for replies that were lost, and for a server that says nothing at all. Looks closely only now and then; true if it did.
+    /// Ends the wait for replies that were lost, and for a server that says nothing at all. Looks
+    /// closely only now and then; true if it did.
     #[inline]
     pub fn inspect(&mut self, now: u64) -> Result<bool> {
         if now < self.inspected_ns + INSPECTION_NS {

@@ -1,4 +1,5 @@
-//! The standard HdrHistogram log: one line for every interval and kind of request, compressed, as `HistogramLogProcessor` and its relatives read it.
+//! The standard HdrHistogram log: one line for every interval and kind of request, compressed, as
+//! `HistogramLogProcessor` and its relatives read it.
 
 use std::{
     fs::File,

@@ -1,6 +1,7 @@
-//! Open loop: requests are sent when they are due, whether or not earlier ones have been answered, and a latency counts from the moment the
-//! request was due. A server that stalls is charged for every request that had to wait, which a closed loop would not even send
-//! (Tene: coordinated omission; Schroeder et al., NSDI 2006: open versus closed).
+//! Open loop: requests are sent when they are due, whether or not earlier ones have been answered,
+//! and a latency counts from the moment the request was due. A server that stalls is charged for
+//! every request that had to wait, which a closed loop would not even send (Tene: coordinated
+//! omission; Schroeder et al., NSDI 2006: open versus closed).
 
 use anyhow::Result;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -17,9 +18,11 @@ use crate::{
 const SENDS_MAX: u32 = 16;
 /// The same where they leave together.
 const GATHERED_MAX: u32 = 256;
-/// Requests of a thread without a reply: beyond this, and beyond what is due in a second, the server will not catch up, and the run ends.
+/// Requests of a thread without a reply: beyond this, and beyond what is due in a second, the
+/// server will not catch up, and the run ends.
 const UNDER_WAY_MAX: usize = 1 << 18;
-/// A client that is so late at the window's end with what was due before it will not catch up either.
+/// A client that is so late at the window's end with what was due before it will not catch up
+/// either.
 const LATE_NS_MAX: u64 = 2_000_000_000;
 /// Nanoseconds between two looks at silent connections.
 const PATIENCE_NS: u64 = 10_000_000;
@@ -28,11 +31,11 @@ const PATIENCE_NS: u64 = 10_000_000;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
-    /// Independently of one another: a Poisson process with so many arrivals per second.
+    /// Independently of one another: a Poisson process with this many arrivals per second.
     Poisson(f64),
-    /// At equal distances, so many per second.
+    /// At equal distances, this many per second.
     Fixed(f64),
-    /// As a trace recorded them, so many times as fast.
+    /// As a trace recorded them, faster by this factor.
     Recorded(f64),
 }
 
@@ -103,7 +106,8 @@ impl Clock {
     }
 }
 
-/// Drives the connections by the schedule until the window ends and all has been answered, or the requests end.
+/// Drives the connections by the schedule until the window ends and all has been answered, or the
+/// requests end.
 pub fn run<L: Link, W: World<L>>(
     mut drive: Drive<'_, '_, L, W>,
     source: &mut dyn Source,
@@ -187,7 +191,8 @@ pub fn run<L: Link, W: World<L>>(
             drive.recorder.window().end_by(now);
         }
         let ended = now >= to || !more;
-        // Every reply is waited for; how many are missing is a sum over all connections, so it is asked only after the end.
+        // Every reply is waited for; how many are missing is a sum over all connections, so it is
+        // asked only after the end.
         if ended && drive.under_way() == 0 || drive.recorder.saturated {
             return Ok(());
         }

@@ -56,7 +56,7 @@ impl Latency {
 /// One second of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Second {
-    /// From so many seconds after the beginning.
+    /// When it began, in seconds after the beginning of the measurement.
     pub at_s: u64,
     /// What was counted.
     #[serde(flatten)]
@@ -72,7 +72,8 @@ pub struct Outcome {
     pub tally: Tally,
     /// The measured time in seconds: the mean of all threads.
     pub seconds: f64,
-    /// Latencies of reads in nanoseconds: in an open loop from when a request was due, in a closed one from when it was sent.
+    /// Latencies of reads in nanoseconds: in an open loop from when a request was due, in a closed
+    /// one from when it was sent.
     pub reads: Histogram<u64>,
     /// Latencies of writes and deletes.
     pub writes: Histogram<u64>,
@@ -82,7 +83,7 @@ pub struct Outcome {
     pub in_time: u64,
     /// CPU seconds of every client thread.
     pub client_cpu_s: Vec<f64>,
-    /// CPU seconds of the server, if somebody could tell.
+    /// CPU seconds of the server; zero if they are unknown.
     pub server_cpu_s: f64,
     /// Second by second.
     pub series: Vec<Second>,
@@ -103,7 +104,8 @@ impl Outcome {
         all
     }
 
-    /// Part of the requests that were answered before the measured time was over: well below one, replies were falling behind.
+    /// Part of the requests that were answered before the measured time was over: well below one,
+    /// replies were falling behind.
     pub fn in_time_share(&self) -> f64 {
         self.in_time as f64 / (self.reads.len() + self.writes.len()).max(1) as f64
     }
@@ -113,7 +115,8 @@ impl Outcome {
         self.tally.operations() as f64 / self.seconds
     }
 
-    /// The busiest client thread's CPU time as part of the time that passed: near one, the client was the limit and not the server.
+    /// The busiest client thread's CPU time as part of the time that passed: near one, the client
+    /// was the limit and not the server.
     pub fn client_busy(&self) -> f64 {
         self.client_cpu_s.iter().copied().fold(0.0, f64::max) / self.seconds
     }
@@ -165,7 +168,7 @@ pub struct Summary {
     pub client_late: Latency,
     /// The busiest client thread's share of a core.
     pub client_busy: f64,
-    /// CPU seconds of the server; zero if nobody could tell.
+    /// CPU seconds of the server; zero if they are unknown.
     pub server_cpu_s: f64,
     /// How long the warm-up took.
     pub warm_up_s: f64,

@@ -12,7 +12,7 @@ use crate::{
 
 /// Connections of a loading client: enough to keep one server thread busy.
 const CONNECTIONS: usize = 8;
-/// A lost datagram is given up after so many nanoseconds.
+/// A lost datagram is given up after this time, in nanoseconds.
 const REPLY_NS_MAX: u64 = 1_000_000_000;
 
 /// What to do with a run of keys.
@@ -81,8 +81,9 @@ impl Job for Run<'_> {
     }
 }
 
-/// Goes once through the keys `numbers` of a workload in order and returns what it counted. `progress` is told now and then how many keys have been sent.
-/// An item that the server refuses is counted and not sent again.
+/// Goes once through the keys `numbers` of a workload in order and returns what it counted.
+/// `progress` is told now and then how many keys have been sent. An item that the server refuses is
+/// counted and not sent again.
 pub fn pass(
     target: &impl Connect,
     workload: &Workload,

@@ -21,9 +21,9 @@ pub enum Requests {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pace {
-    /// As fast as they are answered, so many in flight on every connection.
+    /// As fast as they are answered.
     Closed {
-        /// Requests on a connection.
+        /// Requests in flight on each connection.
         in_flight: u32,
     },
     /// When they are due.

@@ -27,7 +27,8 @@ pub fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LATENCY_NS_MAX, DIGITS).expect("bounds that a histogram can have")
 }
 
-/// The measured time, in nanoseconds since the start; shared by all threads. It may be moved while they run.
+/// The measured time, in nanoseconds since the start; shared by all threads. It may be moved while
+/// they run.
 #[derive(Debug)]
 pub struct Window {
     from: AtomicU64,
@@ -224,7 +225,8 @@ impl<'a> Recorder<'a> {
         }
     }
 
-    /// Looks at the clock's hands: cuts intervals, and samples at the window's beginning and end. Called in every round of a loop.
+    /// Looks at the clock's hands: cuts intervals, and samples at the window's beginning and end.
+    /// Called in every round of a loop.
     #[inline]
     pub fn tick(&mut self, now: u64) -> Result<()> {
         self.glance
@@ -275,7 +277,8 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    /// Ends the last interval and returns the window as this thread went through it; nothing if it never opened.
+    /// Ends the last interval and returns the window as this thread went through it; nothing if it
+    /// never opened.
     pub fn finish(mut self, now: u64) -> Result<Option<Span>> {
         let Some(first) = self.first else {
             return Ok(None);

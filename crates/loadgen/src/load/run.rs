@@ -1,4 +1,5 @@
-//! Carries a plan out: threads with their connections, and one place where what they measure comes together.
+//! Carries a plan out: threads with their connections, and one place where what they measure comes
+//! together.
 
 use std::{
     os::fd::AsFd,
@@ -29,7 +30,7 @@ use glimmer_measure::machine;
 /// How soon after its threads are ready a measurement begins.
 const MOMENT: Duration = Duration::from_millis(10);
 
-/// What happens during a measurement, for whoever watches.
+/// What happens during a measurement, for an observer.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
     /// The warm-up is under way.
@@ -141,7 +142,8 @@ impl Job for Thread<'_> {
     }
 }
 
-/// Measures a server. `server_cpu` says how much CPU time it has used so far, if somebody can tell; `progress` is told what happens.
+/// Measures a server. `server_cpu` says how much CPU time it has used so far, if somebody can tell;
+/// `progress` is told what happens.
 pub fn run(
     target: &impl Connect,
     plan: &Plan,

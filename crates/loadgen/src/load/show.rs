@@ -10,7 +10,8 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 /// Widest line of bars.
 const WIDTH: usize = 60;
 
-/// Values as bars from zero to the largest; neighbours share a bar where there are many, which then shows the larger one.
+/// Values as bars from zero to the largest; neighbours share a bar where there are many, which then
+/// shows the larger one.
 pub fn sparkline(values: &[f64]) -> String {
     let largest = values.iter().copied().fold(0.0, f64::max);
     let share = values.len().div_ceil(WIDTH).max(1);

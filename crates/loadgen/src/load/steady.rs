@@ -4,11 +4,12 @@ use std::collections::VecDeque;
 
 /// Samples that are compared: an older half and a newer one.
 const SAMPLES: usize = 8;
-/// The halves' mean rates differ by less than this part, or by less than their own noise allows to tell.
+/// The halves' mean rates differ by less than this part, or by less than their own noise allows to
+/// tell.
 const RATE_DRIFT_MAX: f64 = 0.03;
 /// The halves' hit ratios differ by less than this.
 const HIT_RATIO_DRIFT_MAX: f64 = 0.002;
-/// A difference is noise below so many standard errors.
+/// A difference below this many standard errors is noise.
 const STANDARD_ERRORS: f64 = 2.0;
 /// A rate whose samples vary by more than this part is not steady, however little its mean moves.
 const VARIATION_MAX: f64 = 0.25;
@@ -90,7 +91,8 @@ mod tests {
     fn a_filling_cache_is_not_steady_before_its_hit_ratio_is() {
         let filling = |index: usize| (1e6, 0.9 * (1.0 - (-(index as f64) / 20.0).exp()));
         let steady = steady_after(filling).unwrap();
-        // The hit ratio still moves by more than the bar allows for as long as 0.9 e^(-t/20) (e^(4/20) - 1) is above it.
+        // The hit ratio still moves by more than the bar allows for as long as 0.9 e^(-t/20)
+        // (e^(4/20) - 1) is above it.
         assert!((80..130).contains(&steady), "{steady}");
     }
 

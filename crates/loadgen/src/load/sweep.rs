@@ -1,4 +1,5 @@
-//! The highest rate that a server bears: until it saturates, or until its latency breaks what was promised.
+//! The highest rate that a server bears: until it saturates, or until its latency breaks what was
+//! promised.
 
 use std::{fmt, str::FromStr};
 
@@ -7,7 +8,8 @@ use serde::Serialize;
 
 /// Rates grow by this factor until one is too high.
 const GROWTH: f64 = 1.6;
-/// The search ends when the rate that is borne and the one that is not lie within this part of one another.
+/// The search ends when the rate that is borne and the one that is not lie within this part of one
+/// another.
 const RESOLUTION: f64 = 0.05;
 /// Measurements at most.
 const STEPS_MAX: usize = 24;
@@ -78,7 +80,8 @@ impl Probe {
     }
 }
 
-/// Measures at one rate after another, ever closer to the highest that is borne, beginning at `first_per_s`. Returns everything that was measured, in order.
+/// Measures at one rate after another, ever closer to the highest that is borne, beginning at
+/// `first_per_s`. Returns everything that was measured, in order.
 pub fn search(
     first_per_s: f64,
     slo: Option<Slo>,

@@ -53,7 +53,8 @@ impl<'a> Warming<'a> {
         let now = Instant::now();
         let began = *self.began.get_or_insert(now);
         match plan.warm_up {
-            // Known at once, and so told at once: the window opens on time however busy this thread's core is.
+            // Known at once, and so told at once: the window opens on time however busy this
+            // thread's core is.
             WarmUp::Fixed(warm_up) => self.open(warm_up),
             WarmUp::Steady(max) => {
                 let glances = self.shared.glances.iter().map(Glance::look);

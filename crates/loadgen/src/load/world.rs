@@ -1,4 +1,5 @@
-//! What a loop asks of the world outside: the time, and which connections are ready. Tests have a world of their own, in which time is counted and not waited for.
+//! What a loop asks of the world outside: the time, and which connections are ready. Tests have a
+//! world of their own, in which time is counted and not waited for.
 
 use std::{
     os::fd::AsFd,
@@ -14,7 +15,8 @@ pub trait World<L: Link> {
     /// Nanoseconds since the start of the run.
     fn now_ns(&mut self) -> u64;
 
-    /// Puts the places of ready connections into `places`, after `patience_ns` at most (zero: look and return).
+    /// Puts the places of ready connections into `places`, after `patience_ns` at most (zero: look
+    /// and return).
     fn ready(&mut self, links: &mut [L], patience_ns: u64, places: &mut Vec<usize>) -> Result<()>;
 
     /// A connection is ready also when it can send, or no longer.

@@ -61,7 +61,8 @@ pub trait Source {
     /// Fills in the next request; false when there are no more.
     fn next(&mut self, ask: &mut Ask) -> bool;
 
-    /// Fills in the write of `key` that follows a reply. `value_bytes` and `ttl_s` are what its request said.
+    /// Fills in the write of `key` that follows a reply. `value_bytes` and `ttl_s` are what its
+    /// request said.
     fn follow(&mut self, ask: &mut Ask, key: Key, value_bytes: u32, ttl_s: u32);
 
     /// What ended the requests before their time, if anything did.

@@ -33,7 +33,8 @@ pub struct Drawn {
 }
 
 impl Drawn {
-    /// The requests of one of `parts` threads. `inserted` is shared by all: how many keys there are.
+    /// The requests of one of `parts` threads. `inserted` is shared by all: how many keys there
+    /// are.
     pub fn new(
         workload: &Workload,
         seed: u64,

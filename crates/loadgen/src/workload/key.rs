@@ -17,7 +17,8 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of `bytes` bytes, from 1 to 250, with this number. Fewer than 11 bytes hold six bits of it each; what does not fit is left out.
+    /// The key of `bytes` bytes, from 1 to 250, with this number. Fewer than 11 bytes hold six bits
+    /// of it each; what does not fit is left out.
     #[inline]
     pub fn new(number: u64, bytes: usize) -> Key {
         debug_assert!((1..=KEY_BYTES_MAX).contains(&bytes));
@@ -74,7 +75,8 @@ impl Key {
             out.extend(prefix);
             out.extend_from_slice(&hex(self.number));
         } else if let Some(unused) = size_of::<u64>().checked_sub(self.len()) {
-            // Written as one word, because whoever hashes the key next reads words, and would have to wait for single bytes to come together.
+            // Written as one word, because the next to hash the key reads words, and would have
+            // to wait for single bytes to come together.
             let word = (0..8).rev();
             let word = word.fold(0, |word, place| word << 8 | u64::from(digit(place)));
             out.extend_from_slice(&word.to_be_bytes()[unused..]);

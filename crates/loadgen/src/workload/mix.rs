@@ -5,7 +5,8 @@ use std::{fmt, str::FromStr};
 use rand::Rng;
 use serde::Serialize;
 
-/// Shares of the verbs, which are drawn independently of one another and of the keys. They sum to one.
+/// Shares of the verbs, which are drawn independently of one another and of the keys. They sum to
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Mix {
     /// Reads.
@@ -18,7 +19,8 @@ pub struct Mix {
     pub read_modify_write: f64,
     /// Deletes.
     pub delete: f64,
-    /// Keys of a read. With more than one, the shares count keys: reads are rarer by as much as they are larger.
+    /// Keys of a read. With more than one, the shares count keys: reads are rarer by as much as
+    /// they are larger.
     pub keys_per_get: u32,
     /// Whether a key that was not found is written, as an application in front of a database does.
     pub set_on_miss: bool,
@@ -76,7 +78,7 @@ impl Mix {
 pub enum Ttl {
     /// It does not.
     Never,
-    /// After so many seconds.
+    /// After this many seconds.
     Seconds(u32),
     /// After any number of seconds from the first to the second, all alike.
     Uniform(u32, u32),

@@ -14,13 +14,14 @@ use serde::{Serialize, Serializer};
 
 use super::zipf::{EXPONENT_MAX, Zipf};
 
-/// A law of key popularity. Key numbers are popularity ranks, the most popular key is number 0; servers hash keys, so neighbours in popularity are no
-/// neighbours in memory.
+/// A law of key popularity. Key numbers are popularity ranks, the most popular key is number 0;
+/// servers hash keys, so neighbours in popularity are no neighbours in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Law {
     /// Every key alike.
     Uniform,
-    /// The key of rank `r`, counted from one, in proportion to `r^-exponent`. YCSB and MICA (§5.1) use the exponent 0.99.
+    /// The key of rank `r`, counted from one, in proportion to `r^-exponent`. YCSB and MICA (§5.1)
+    /// use the exponent 0.99.
     Zipf {
         /// Above 0, and above 1 as well.
         exponent: f64,
@@ -39,7 +40,8 @@ pub enum Law {
     },
     /// Every key in turn, again and again.
     Sequential,
-    /// Zipf's law over all but the last `large_keys` keys; these receive `large_share` of the requests and are all alike (Minos §5.2).
+    /// Zipf's law over all but the last `large_keys` keys; these receive `large_share` of the
+    /// requests and are all alike (Minos §5.2).
     Trimodal {
         /// As in Zipf's law.
         exponent: f64,
@@ -81,7 +83,8 @@ impl Popularity {
         self.sampler_in(0, 1, &Arc::new(AtomicU64::new(self.keys)))
     }
 
-    /// The sampler of one of `parts` threads. They share the number of keys that have been inserted, and begin a sequential scan at different places.
+    /// The sampler of one of `parts` threads. They share the number of keys that have been
+    /// inserted, and begin a sequential scan at different places.
     pub fn sampler_in(&self, part: u64, parts: u64, inserted: &Arc<AtomicU64>) -> Sampler {
         let keys = self.keys;
         let how = match self.law {
@@ -126,7 +129,8 @@ impl Popularity {
         Sampler { how, keys }
     }
 
-    /// Draws many key numbers beforehand, for loops that must not spend time on drawing. Key numbers are below 2^32.
+    /// Draws many key numbers beforehand, for loops that must not spend time on drawing. Key
+    /// numbers are below 2^32.
     pub fn draws(&self, rng: &mut impl Rng, count: usize) -> Vec<u32> {
         assert!(self.keys <= 1 << 32, "key numbers of 32 bits");
         let mut sampler = self.sampler();
@@ -268,14 +272,26 @@ impl FromStr for Law {
             ("uniform", []) => Ok(Law::Uniform),
             ("sequential", []) => Ok(Law::Sequential),
             ("zipf", []) => Ok(Law::Zipf { exponent: 0.99 }),
-            ("zipf", &[figure]) => Ok(Law::Zipf { exponent: exponent(figure)? }),
+            ("zipf", &[figure]) => Ok(Law::Zipf {
+                exponent: exponent(figure)?,
+            }),
             ("latest", []) => Ok(Law::Latest { exponent: 0.99 }),
-            ("latest", &[figure]) => Ok(Law::Latest { exponent: exponent(figure)? }),
-            ("hotspot", []) => Ok(Law::Hotspot { keys_share: 0.2, requests_share: 0.8 }),
-            ("hotspot", &[keys, requests]) => {
-                Ok(Law::Hotspot { keys_share: share(keys)?, requests_share: share(requests)? })
-            }
-            _ => Err("uniform, zipf[:EXPONENT], hotspot[:KEYS:REQUESTS], latest[:EXPONENT] or sequential".to_owned()),
+            ("latest", &[figure]) => Ok(Law::Latest {
+                exponent: exponent(figure)?,
+            }),
+            ("hotspot", []) => Ok(Law::Hotspot {
+                keys_share: 0.2,
+                requests_share: 0.8,
+            }),
+            ("hotspot", &[keys, requests]) => Ok(Law::Hotspot {
+                keys_share: share(keys)?,
+                requests_share: share(requests)?,
+            }),
+            _ => Err(
+                "uniform, zipf[:EXPONENT], hotspot[:KEYS:REQUESTS], latest[:EXPONENT] or \
+                      sequential"
+                    .to_owned(),
+            ),
         }
     }
 }

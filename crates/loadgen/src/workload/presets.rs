@@ -1,4 +1,5 @@
-//! Workloads with names: data sets of the papers, Facebook's ETC pool as Minos models it, and YCSB's core workloads.
+//! Workloads with names: data sets of the papers, Facebook's ETC pool as Minos models it, and
+//! YCSB's core workloads.
 
 use super::{Law, Mix, Sizes, Workload};
 use glimmer_notation as notation;
@@ -19,7 +20,8 @@ pub const PRESETS: [(&str, &str); 9] = [
     ),
     (
         "etc[:SHARE[:MAX]]",
-        "Facebook's ETC as Minos §5.2 has it: a share of the requests (0.00125) is for values of 1500 to MAX (500000) bytes",
+        "Facebook's ETC as Minos §5.2 has it: a share of the requests (0.00125) is for values of \
+         1500 to MAX (500000) bytes",
     ),
     (
         "ycsb-a",
@@ -74,7 +76,7 @@ fn ycsb(mix: Mix, law: Law) -> Workload {
 }
 
 impl Workload {
-    /// A workload with a name, over so many keys (a million unless told).
+    /// A workload by its name, over this number of keys; a million if it is not given.
     pub fn preset(name: &str, keys: Option<u64>) -> Result<Workload, String> {
         let keys = keys.unwrap_or(KEYS);
         let mut workload = match name {

@@ -1,4 +1,5 @@
-//! How long values are. A key's value has the same length in every version, drawn once from the key's number.
+//! How long values are. A key's value has the same length in every version, drawn once from the
+//! key's number.
 
 use std::{fmt, fs, path::Path, str::FromStr, sync::Arc};
 
@@ -7,7 +8,8 @@ use glimmer_notation as notation;
 /// Longest value in bytes that the load generator writes.
 pub const VALUE_BYTES_MAX: u32 = 64 << 20;
 
-/// Tiny items among those that are not large, in Minos's model of Facebook's ETC pool (§5.2), and the classes' bounds in bytes.
+/// Tiny items among those that are not large, in Minos's model of Facebook's ETC pool (§5.2), and
+/// the classes' bounds in bytes.
 const TINY_SHARE: f64 = 0.4;
 const TINY: (u32, u32) = (1, 13);
 const SMALL: (u32, u32) = (14, 1400);
@@ -20,8 +22,8 @@ pub enum Sizes {
     Fixed(u32),
     /// Every length from the first to the second alike.
     Uniform(u32, u32),
-    /// 40% tiny (1 to 13 bytes) and 60% small (14 to 1400) for the keys below `large_from`, and large (1500 to `large_max`) for the others,
-    /// uniform within each class (Minos §5.2).
+    /// 40% tiny (1 to 13 bytes) and 60% small (14 to 1400) for the keys below `large_from`, and
+    /// large (1500 to `large_max`) for the others, uniform within each class (Minos §5.2).
     Trimodal {
         /// The first key with a large value.
         large_from: u64,
@@ -65,7 +67,8 @@ impl Empirical {
         })
     }
 
-    /// From a file with a length and a weight on every line, separated by a comma or blanks; `#` begins a comment.
+    /// From a file with a length and a weight on every line, separated by a comma or blanks; `#`
+    /// begins a comment.
     pub fn read(file: &Path) -> Result<Empirical, String> {
         let text =
             fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;

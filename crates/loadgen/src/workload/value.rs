@@ -1,8 +1,10 @@
-//! Values whose every byte follows from key, version and length, so that every read can be verified.
+//! Values whose every byte follows from key, version and length, so that every read can be
+//! verified.
 
 /// Bits of a version that a value of at least eight bytes names.
 const VERSION_BITS: u32 = 24;
-/// What each word of a value adds to the one before: odd, so that no two places of a value expect the same word.
+/// What each word of a value adds to the one before: odd, so that no two places of a value expect
+/// the same word.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// What the bytes of a value are made from.
@@ -13,7 +15,8 @@ struct Stream {
 }
 
 impl Stream {
-    /// The first word names the version in its low bits and proves key, version and length in the others; every further word follows from its place.
+    /// The first word names the version in its low bits and proves key, version and length in the
+    /// others; every further word follows from its place.
     #[inline]
     fn new(number: u64, version: u32, bytes: usize) -> Stream {
         let version_bits = match bytes {
@@ -43,7 +46,8 @@ fn mix(mut word: u64) -> u64 {
     word ^ word >> 31
 }
 
-/// Writes a version of a key's value. Values of fewer than 8 bytes name 8 bits of the version, those of fewer than 4 bytes none.
+/// Writes a version of a key's value. Values of fewer than 8 bytes name 8 bits of the version,
+/// those of fewer than 4 bytes none.
 #[inline]
 pub fn fill(value: &mut [u8], number: u64, version: u32) {
     let stream = Stream::new(number, version, value.len());
@@ -73,7 +77,8 @@ pub fn append(out: &mut Vec<u8>, bytes: usize, number: u64, version: u32) {
     fill(&mut out[start..], number, version);
 }
 
-/// The version of a value, as far as the value names it, if every byte of it is right for this key and this length.
+/// The version of a value, as far as the value names it, if every byte of it is right for this key
+/// and this length.
 #[inline]
 pub fn verify(value: &[u8], number: u64) -> Option<u32> {
     let (words, rest) = value.as_chunks::<8>();

@@ -3,19 +3,23 @@
 use rand::Rng;
 use rand_distr::{Distribution, weighted::WeightedAliasIndex};
 
-/// Ranks of one stratum lie within one part in so many of its first rank.
+/// Ranks of one stratum lie within this part (1 / n) of its first rank.
 const STRATUM_DIVISOR: u64 = 64;
-/// Strata of at most so many ranks are summed rank by rank; wider ones begin so far out that the Euler-Maclaurin formula is exact to rounding.
+/// Strata of at most this many ranks are summed rank by rank; wider ones begin so far out that the
+/// Euler-Maclaurin formula is exact to rounding.
 const SUMMED_RANKS_MAX: u64 = 64;
 /// Largest exponent: beyond it the second rank's share is no longer worth drawing.
 pub const EXPONENT_MAX: f64 = 64.0;
 
 /// Draws ranks `1..=ranks`, rank `r` in proportion to `r^-exponent`.
 ///
-/// The ranks are divided into strata, single ranks at first and then ever wider runs in which the probability falls by a few percent at most. The alias method
-/// (Walker 1977, Vose 1991) picks a stratum in constant time by its exact probability; within it a rank is drawn uniformly and accepted in proportion to its own
-/// probability. Nearly always the acceptance is known without computing a power (the squeeze of rejection-inversion: Hörmann & Derflinger 1996), and there
-/// are so few strata (about a thousand for 10^8 ranks) that the tables stay in a core's first cache. The law is exact but for the rounding of `f64`.
+/// The ranks are divided into strata, single ranks at first and then ever wider runs in which the
+/// probability falls by a few percent at most. The alias method (Walker 1977, Vose 1991) picks a
+/// stratum in constant time by its exact probability; within it a rank is drawn uniformly and
+/// accepted in proportion to its own probability. Nearly always the acceptance is known without
+/// computing a power (the squeeze of rejection-inversion: Hörmann & Derflinger 1996), and there are
+/// so few strata (about a thousand for 10^8 ranks) that the tables stay in a core's first cache.
+/// The law is exact but for the rounding of `f64`.
 #[derive(Clone, Debug)]
 pub struct Zipf {
     pick: WeightedAliasIndex<f64>,
@@ -27,7 +31,8 @@ pub struct Zipf {
 struct Stratum {
     first: u64,
     ranks: u64,
-    /// The last rank's probability over the first one's: what is accepted for every rank of the stratum.
+    /// The last rank's probability over the first one's: what is accepted for every rank of the
+    /// stratum.
     squeeze: f64,
 }
 
@@ -48,7 +53,8 @@ impl Stratum {
         }
         let log_ratio = (self.ranks as f64 / first).ln_1p();
         let power = 1.0 - exponent;
-        // The integral of x^-exponent from first to end, without losing digits where the exponent is near one.
+        // The integral of x^-exponent from first to end, without losing digits where the exponent
+        // is near one.
         let integral = match power * log_ratio {
             small if small.abs() < 1e-12 => first.powf(power) * log_ratio,
             other => first.powf(power) * other.exp_m1() / power,
@@ -99,7 +105,8 @@ impl Zipf {
         }
         // What is refused is drawn again from the same stratum: its weight has been counted.
         loop {
-            // The high word of the product is a place in the stratum, the low word what is left of the randomness.
+            // The high word of the product is a place in the stratum, the low word what is left of
+            // the randomness.
             let product = u128::from(rng.next_u64()) * u128::from(stratum.ranks);
             let (place, rest) = ((product >> 64) as u64, product as u64);
             let chance = rest as f64 * (1.0 / 18_446_744_073_709_551_616.0);
@@ -120,7 +127,8 @@ mod tests {
     /// Enough to notice that ranks of wide strata are drawn too seldom by three in a thousand.
     const DRAWS: u64 = 10_000_000;
 
-    /// The exact law's normalisation: a million terms one by one, and the integral with its first corrections for the rest, whose next one is below 10^-20.
+    /// The exact law's normalisation: a million terms one by one, and the integral with its first
+    /// corrections for the rest, whose next one is below 10^-20.
     fn normalisation(ranks: u64, exponent: f64) -> f64 {
         let law = |rank: f64| rank.powf(-exponent);
         let (summed, last) = (ranks.min(1_000_000), ranks as f64);
@@ -183,7 +191,8 @@ mod tests {
             for exponent in [0.5, 0.99, 1.0, 1.2] {
                 let law = Zipf::new(ranks, exponent);
                 let mut rng = SmallRng::seed_from_u64(seed);
-                // The first ranks one by one, then decades of ranks, so that the far end of the law is looked at too.
+                // The first ranks one by one, then decades of ranks, so that the far end of the law
+                // is looked at too.
                 let mut edges: Vec<u64> = (1..=RANKS_SHOWN as u64).collect();
                 edges.extend(
                     [200, 500, 1000, 3000, 10_000, 100_000, 1_000_000, 10_000_000]
@@ -210,17 +219,20 @@ mod tests {
                     let off = (count as f64 - expected).abs();
                     assert!(
                         off < 5.0 * deviation + 1.0,
-                        "{ranks} ranks, exponent {exponent}, up to rank {edge}: {count} instead of {expected:.1}"
+                        "{ranks} ranks, exponent {exponent}, up to rank {edge}: {count} instead of \
+                         {expected:.1}"
                     );
                     chi_square += (count as f64 - expected).powi(2) / expected.max(1.0);
                     from = edge + 1;
                 }
-                // Wilson and Hilferty: the cube root of chi-square over its degrees of freedom is nearly normal.
+                // Wilson and Hilferty: the cube root of chi-square over its degrees of freedom is
+                // nearly normal.
                 let freedom = (edges.len() - 1) as f64;
                 let spread = (2.0 / (9.0 * freedom)).sqrt();
                 let deviations = ((chi_square / freedom).cbrt() - (1.0 - spread * spread)) / spread;
                 println!(
-                    "{ranks} ranks, exponent {exponent}: chi-square {chi_square:.0} with {freedom} degrees of freedom"
+                    "{ranks} ranks, exponent {exponent}: chi-square {chi_square:.0} with {freedom} \
+                     degrees of freedom"
                 );
                 assert!(
                     deviations < 4.5,

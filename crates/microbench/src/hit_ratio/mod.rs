@@ -1,4 +1,5 @@
-//! How many requests a cache answers under each eviction rule: ours, and plain simulators of well-known ones with room for as many items.
+//! How many requests a cache answers under each eviction rule: ours, and plain simulators of
+//! well-known ones with room for as many items.
 
 pub mod ours;
 pub mod reference;
@@ -68,7 +69,8 @@ pub struct Report {
 /// Hit ratio, and reinsertions of our rules.
 type Cell = (f64, Option<f64>);
 
-/// Runs every rule on every workload at every capacity. The result depends on the options alone. `progress` is told in a line what happens.
+/// Runs every rule on every workload at every capacity. The result depends on the options alone.
+/// `progress` is told in a line what happens.
 pub fn run(options: &Options, progress: &(dyn Fn(&str) + Sync)) -> Result<Report> {
     let mut comparisons = Vec::new();
     for &workload in &options.workloads {
@@ -134,7 +136,8 @@ fn measure(rule: usize, capacity: usize, trace: &Trace) -> Result<Cell> {
     Ok((ratio, Some(reinsertions)))
 }
 
-/// Runs `count` pieces of work, as many at a time as there are cores, and returns their results in order.
+/// Runs `count` pieces of work, as many at a time as there are cores, and returns their results in
+/// order.
 fn on_all_cores<T: Send>(
     count: usize,
     work: &(dyn Fn(usize) -> Result<T> + Sync),
@@ -169,8 +172,9 @@ impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             out,
-            "Hit ratios of {} requests after as many to warm up, seed {}. Capacities in items, as part of {} keys. In parentheses, for our rules: items put \
-             back at a log's tail for every hundred requests.",
+            "Hit ratios of {} requests after as many to warm up, seed {}. Capacities in items, as part of \
+             {} keys. In parentheses, for our rules: items put back at a log's tail for every \
+             hundred requests.",
             self.counted, self.seed, self.keys
         )?;
         for Comparison { workload, rows } in &self.comparisons {

@@ -11,7 +11,8 @@ pub enum Workload {
     Zipf,
     /// Zipf 0.99, interrupted by scans over keys that are asked for once and never again.
     Scan,
-    /// Every other request goes to one of a few hot keys, the rest uniformly to many: does keeping the hot keys alive push out the many?
+    /// Every other request goes to one of a few hot keys, the rest uniformly to many: does keeping
+    /// the hot keys alive push out the many?
     Alternating,
 }
 
@@ -33,7 +34,8 @@ impl Workload {
         match self {
             Workload::Zipf => format!("Zipf 0.99 over {keys} keys."),
             Workload::Scan => format!(
-                "Zipf 0.99 over {keys} keys; after every {} requests a scan of {} keys that occur only once.",
+                "Zipf 0.99 over {keys} keys; after every {} requests a scan of {} keys that \
+                 occur only once.",
                 keys / SCAN_EVERY_DIVISOR,
                 keys / SCAN_DIVISOR
             ),
@@ -51,7 +53,8 @@ const SCAN_EVERY_DIVISOR: u32 = 2;
 const SCAN_DIVISOR: u32 = 10;
 /// Hot keys of the alternating workload.
 const HOT_KEYS: u32 = 8;
-/// The many keys of the alternating workload, as part of the key count: twice what a cache of 10% holds.
+/// The many keys of the alternating workload, as part of the key count: twice what a cache of 10%
+/// holds.
 const MANY_DIVISOR: u32 = 5;
 
 /// A request sequence of key numbers.

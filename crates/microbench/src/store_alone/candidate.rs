@@ -79,7 +79,8 @@ impl Candidate {
         }
     }
 
-    /// A table for so many workers, filled with `items` tiny items, on huge pages if it is to be on any in particular.
+    /// A table for this many workers, filled with `items` tiny items, on huge pages if it is to be
+    /// on any in particular.
     pub fn build(self, items: u32, workers: usize) -> Result<Box<dyn Rig>> {
         self.build_on(HeapPages::Huge, items, workers)
     }

@@ -1,7 +1,8 @@
 //! Huge pages under tables of others.
 //!
-//! Ours ask for huge pages when they map their memory. Tables of others take theirs from `malloc`, which does not ask unless it is told to; on most
-//! machines they then lie on 4 KiB pages, and pay a miss of the TLB for almost every operation. That says nothing about a table, so the kernel is
+//! Ours ask for huge pages when they map their memory. Tables of others take theirs from `malloc`,
+//! which does not ask unless it is told to; on most machines they then lie on 4 KiB pages, and pay
+//! a miss of the TLB for almost every operation. That says nothing about a table, so the kernel is
 //! told to put what they have got onto huge pages as well.
 
 use std::{fs, io, ops::Range};
@@ -21,15 +22,16 @@ pub enum HeapPages {
 }
 
 impl HeapPages {
-    /// Puts what this process has got from `malloc` so far onto these pages. A kernel that has no huge pages, or will give none, changes nothing:
-    /// the report says what became of it.
+    /// Puts what this process has got from `malloc` so far onto these pages. A kernel that has no
+    /// huge pages, or will give none, changes nothing: the report says what became of it.
     pub fn provide(self) -> io::Result<()> {
         if self == HeapPages::Given || are_switched_off() {
             return Ok(());
         }
         for range in heap(&fs::read_to_string("/proc/self/smaps")?) {
             for advice in [libc::MADV_HUGEPAGE, MADV_COLLAPSE] {
-                // SAFETY: neither advice changes what the memory holds or where it is; a mapping that has gone meanwhile is refused.
+                // SAFETY: neither advice changes what the memory holds or where it is; a mapping
+                // that has gone meanwhile is refused.
                 unsafe { libc::madvise(range.start as *mut _, range.len(), advice) };
             }
         }
@@ -37,7 +39,8 @@ impl HeapPages {
     }
 }
 
-/// Whether nobody is given huge pages for the asking, so that ours have none either. The kernel would still put others onto them.
+/// Whether no process is given huge pages for the asking, so that ours have none either. The kernel
+/// would still put others onto them.
 fn are_switched_off() -> bool {
     let switch = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     switch.is_ok_and(|switch| switch.contains("[never]"))

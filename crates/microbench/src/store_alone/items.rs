@@ -1,4 +1,5 @@
-//! Keys and values that follow from numbers, of sizes that are known when the loop that makes them is compiled.
+//! Keys and values that follow from numbers, of sizes that are known when the loop that makes them
+//! is compiled.
 
 use glimmer_base::{Keyhash, Seed};
 

@@ -1,5 +1,5 @@
-//! The longest single requests of a table that is full and of which everything has been read: the state in which an eviction rule that
-//! bounds nothing goes past all items for one store.
+//! The longest single requests of a table that is full and of which everything has been read: the
+//! state in which an eviction rule that bounds nothing goes past all items for one store.
 
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,8 @@ const NOW: Moment = Moment {
 };
 /// Largest item in bytes, the server's default.
 const ITEM_BYTES_MAX: usize = 1 << 20;
-/// Bytes of the table for each main bucket that the index of cache mode has at the start. It grows to sixteen times as many.
+/// Bytes of the table for each main bucket that the index of cache mode has at the start. It grows
+/// to sixteen times as many.
 const BYTES_PER_FIRST_BUCKET: usize = 13 << 10;
 
 /// The longest requests of one run.
@@ -59,8 +60,9 @@ impl Times {
     }
 }
 
-/// Fills one partition of `memory_bytes` with the paper's items until one has to leave or is refused, reads everything once, and
-/// then times `requests` requests one by one: stores of new items and reads of any, in turn.
+/// Fills one partition of `memory_bytes` with the paper's items until one has to leave or is
+/// refused, reads everything once, and then times `requests` requests one by one: stores of new
+/// items and reads of any, in turn.
 ///
 /// # Errors
 /// If the memory is not to be had.

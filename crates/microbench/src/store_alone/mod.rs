@@ -1,5 +1,6 @@
-//! The store alone, without sockets and protocol, in the machine's own currency: operations per random read of a cache line (MICA's 2014 code
-//! reaches about 0.10); beside it, driven by the same loop, the tables of others.
+//! The store alone, without sockets and protocol, in the machine's own currency: operations per
+//! random read of a cache line (MICA's 2014 code reaches about 0.10); beside it, driven by the same
+//! loop, the tables of others.
 
 mod candidate;
 mod heap_pages;
@@ -106,8 +107,9 @@ fn fill(options: &Options, progress: &dyn Fn(&str)) -> Result<Vec<Filled>> {
     Ok(filled)
 }
 
-/// Measures every table under every load. Repetitions of the same load are taken in turn over tables, numbers of cores and pipelines, each round with
-/// the machine's ceilings beside it. `progress` is told in a line what happens.
+/// Measures every table under every load. Repetitions of the same load are taken in turn over
+/// tables, numbers of cores and pipelines, each round with the machine's ceilings beside it.
+/// `progress` is told in a line what happens.
 pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     let cores_max = options.cores.iter().copied().max().unwrap_or(0);
     ensure!(
@@ -197,7 +199,8 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     })
 }
 
-/// Each table's lists. A worker that may touch everything, as one alone may, has the same list in all of them.
+/// Each table's lists. A worker that may touch everything, as one alone may, has the same list in
+/// all of them.
 fn draw(load: &Load, tables: &[Filled], items: u32) -> Vec<Rc<Vec<Vec<Operation>>>> {
     let mut lists: Vec<Rc<Vec<Vec<Operation>>>> = Vec::new();
     for (at, table) in tables.iter().enumerate() {

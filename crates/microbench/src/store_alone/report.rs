@@ -29,7 +29,7 @@ pub(super) struct Row {
     pub(super) operations_per_s: Vec<f64>,
 }
 
-/// The machine's random reads on so many cores.
+/// The machine's random reads on a number of cores.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Ceiling {
     pub(super) cores: usize,
@@ -160,8 +160,8 @@ impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             out,
-            "{} items of 8-byte keys and 8-byte values; median (min..max) of {} repetitions of {} s. The keyhash is computed in the measured loop, every \
-             value read is checked.\n",
+            "{} items of 8-byte keys and 8-byte values; median (min..max) of {} repetitions \
+             of {} s. The keyhash is computed in the measured loop, every value read is checked.\n",
             self.items, self.repeat, self.seconds
         )?;
         let (table, noise) = self.ceilings();

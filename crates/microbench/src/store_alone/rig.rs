@@ -20,13 +20,15 @@ pub trait Rig {
     /// What worker `worker` may touch.
     fn share(&self, worker: usize) -> Share;
 
-    /// Drives all workers together, each bound to the core of its number and going through its own list.
+    /// Drives all workers together, each bound to the core of its number and going through its own
+    /// list.
     fn run(&mut self, lists: &[Vec<Operation>], task: &Task) -> Result<Outcome>;
 
     /// Items in the table, where it can say.
     fn items(&mut self) -> Option<u64>;
 
-    /// The same with every stage of the pipeline given, for about `duration`: operations per second.
+    /// The same with every stage of the pipeline given, for about `duration`: operations per
+    /// second.
     fn operations_per_s(
         &mut self,
         lists: &[Vec<Operation>],
@@ -112,7 +114,8 @@ pub struct Tally {
 
 /// One worker's way into a table.
 pub trait Worker: Send {
-    /// Executes a batch, keyhashes included. Values written are of this version; every value read is checked.
+    /// Executes a batch, keyhashes included. Values written are of this version; every value read
+    /// is checked.
     fn batch(&mut self, batch: &[Operation], task: &Task, version: u32, tally: &mut Tally);
 
     /// Items in what this worker owns, where the table can say: summed over the workers, all items.
@@ -124,7 +127,8 @@ pub trait Worker: Send {
 /// What a table may lose of what was stored without being told to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Loss {
-    /// At most this part of the reads finds nothing; more would make the table look faster than it is.
+    /// At most this part of the reads finds nothing; more would make the table look faster than it
+    /// is.
     AtMost(f64),
     /// What its rule gives up. Reads that find nothing store the item again, and are counted.
     Refilled,
@@ -150,7 +154,7 @@ impl<W: Worker> Team<W> {
         }
     }
 
-    /// Stores items, every key by the worker that owns it, whoever else may.
+    /// Stores items, every key by the worker that owns it, even where others may.
     pub fn fill(mut self, items: u32) -> Result<Self> {
         let share = self.share;
         let fill = move |worker: &mut W, number: usize| {
@@ -234,7 +238,7 @@ impl<W: Worker> Rig for Team<W> {
         if !task.fill {
             ensure!(
                 hits || outcome.found == 0,
-                "{} keys were found that nobody has stored",
+                "{} keys were found that no worker has stored",
                 outcome.found
             );
             if let (true, Loss::AtMost(most)) = (hits, self.loss) {

@@ -1,4 +1,5 @@
-//! Operations drawn beforehand, so that drawing them costs the measured loop nothing but reading a list in order.
+//! Operations drawn beforehand, so that drawing them costs the measured loop nothing but reading a
+//! list in order.
 
 use glimmer_base::Keyhash;
 use rand::{Rng, SeedableRng, rngs::SmallRng};

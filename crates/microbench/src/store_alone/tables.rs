@@ -61,7 +61,7 @@ impl Ours {
         }
     }
 
-    /// A table that holds `items` tiny items, for so many workers; filled with them.
+    /// A table that holds `items` tiny items, for this many workers; filled with them.
     pub fn build(self, items: u32, mode: Mode, workers: usize) -> Result<Box<dyn Rig>> {
         match mode {
             Mode::Erew => self.in_mode::<Erew>(items, workers),
@@ -113,7 +113,8 @@ fn memc3_table<A: Access, const K: usize, const V: usize>(
     })
 }
 
-/// A circular log under a lossy index for one thread, as Formica reviewed it, with `items` items of `K`-byte keys and tiny values.
+/// A circular log under a lossy index for one thread, as Formica reviewed it, with `items` items of
+/// `K`-byte keys and tiny values.
 pub fn log_and_lossy_index<const K: usize>(items: u32) -> Result<Box<dyn Rig>> {
     cache::<Erew, _, K, TINY_BYTES>(items, 1, Fifo, Loss::AtMost(LOSS_OF_INDEX))
 }
@@ -127,7 +128,8 @@ pub fn memc3(items: u32, mode: Mode, workers: usize) -> Result<Box<dyn Rig>> {
     }
 }
 
-/// An empty MemC3 table of so many bytes, index included, that all workers share; for the paper's items.
+/// An empty MemC3 table of this many bytes, index included, that all workers share; for the paper's
+/// items.
 pub fn memc3_cache(memory_bytes: usize, workers: usize) -> Result<Box<dyn Rig>> {
     let config = memc3::Memc3Config {
         memory_bytes,
@@ -272,7 +274,8 @@ fn put<T: Table, const K: usize, const V: usize>(
     owner.enter(0).put(keyhash, &item, NOW);
 }
 
-/// The value. Read as the engine reads: beside the writer where the access mode knows readers, else as the owner.
+/// The value. Read as the engine reads: beside the writer where the access mode knows readers, else
+/// as the owner.
 #[inline(always)]
 fn get<T: Table, const K: usize, const V: usize>(
     partitions: &mut Partitions<T>,
@@ -349,7 +352,8 @@ mod tests {
         }
     }
 
-    /// Reinsertion gives up what was not read for long; a reader stores it again, and the value is right.
+    /// Reinsertion gives up what was not read for long; a reader stores it again, and the value is
+    /// right.
     #[test]
     fn what_lru_gives_up_is_stored_again() {
         const ITEMS: u32 = 20_000;

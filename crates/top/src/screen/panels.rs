@@ -100,7 +100,8 @@ fn ago(seconds: f64) -> String {
     }
 }
 
-/// Requests per second over time, the newest at the right edge: a column for each interval, over a scale from zero.
+/// Requests per second over time, the newest at the right edge: a column for each interval, over a
+/// scale from zero.
 pub fn chart(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let now = count(view.interval.requests_per_s);
     let block = framed(format!("requests per second: {now}"), area);

@@ -188,7 +188,8 @@ fn the_chart_has_a_scale() {
         times.contains("s ago") && times.contains("now"),
         "{chart:?}"
     );
-    // The newest interval stands at the right edge, and nothing is drawn for the one without a server.
+    // The newest interval stands at the right edge, and nothing is drawn for the one without a
+    // server.
     let lowest: Vec<char> = chart[chart.len() - 2].chars().collect();
     let columns = &lowest[lowest.len() - 5..lowest.len() - 1];
     assert_eq!(

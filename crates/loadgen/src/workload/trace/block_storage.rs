@@ -1,7 +1,8 @@
 //! Traces of block storage: recorded ones, and one of that character that is made from a seed.
 //!
-//! Two published formats are read. A block is a key, whose number follows from its volume and offset,
-//! and a value as long as the access. A read of what is not there is followed by a write of it.
+//! Two published formats are read. A block is a key, whose number follows from its volume and
+//! offset, and a value as long as the access. A read of what is not there is followed by a write of
+//! it.
 
 use std::{
     fs::File,
@@ -41,8 +42,8 @@ pub const ALIBABA: Columns = Columns {
     ticks_per_s: 1_000_000,
 };
 
-/// MSR Cambridge's (Narayanan et al., FAST 2008): `time,host,disk,Read or Write,offset,length,response`,
-/// where times count 100 ns.
+/// MSR Cambridge's (Narayanan et al., FAST 2008): `time,host,disk,Read or
+/// Write,offset,length,response`, where times count 100 ns.
 pub const MSR: Columns = Columns {
     volume: &[1, 2],
     offset: 4,

@@ -1,4 +1,5 @@
-//! libCacheSim's formats: <https://github.com/1a1a11a/libCacheSim>. Both record reads alone, of objects whose size includes the key.
+//! libCacheSim's formats: <https://github.com/1a1a11a/libCacheSim>. Both record reads alone, of
+//! objects whose size includes the key.
 
 use std::io::{ErrorKind, Read};
 

@@ -44,21 +44,27 @@ pub struct Record {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// Twitter's cache traces (Yang et al., OSDI 2020): `timestamp,anonymized key,key size,value size,client id,operation,TTL` on each line.
+    /// Twitter's cache traces (Yang et al., OSDI 2020): `timestamp,anonymized key,key size,value
+    /// size,client id,operation,TTL` on each line.
     Twitter,
-    /// libCacheSim's binary records of 24 bytes: time (u32), object (u64), size (u32), next access (i64), little-endian.
+    /// libCacheSim's binary records of 24 bytes: time (u32), object (u64), size (u32), next access
+    /// (i64), little-endian.
     OracleGeneral,
-    /// libCacheSim's CSV: time, object, size and perhaps more; a header line may name and order the columns.
+    /// libCacheSim's CSV: time, object, size and perhaps more; a header line may name and order the
+    /// columns.
     Csv,
-    /// Alibaba's block traces (Li et al., IISWC 2020): `device,R or W,offset,length,microseconds` on each line.
+    /// Alibaba's block traces (Li et al., IISWC 2020): `device,R or W,offset,length,microseconds`
+    /// on each line.
     Alibaba,
-    /// MSR Cambridge's block traces (Narayanan et al., FAST 2008): `time,host,disk,Read or Write,offset,length,response` on each line.
+    /// MSR Cambridge's block traces (Narayanan et al., FAST 2008): `time,host,disk,Read or
+    /// Write,offset,length,response` on each line.
     Msr,
 }
 
 impl Format {
-    /// What the file's name and its first line say. The text forms are told apart by their number of
-    /// fields, and those of block storage by the field that says whether a block is read or written.
+    /// What the file's name and its first line say. The text forms are told apart by their number
+    /// of fields, and those of block storage by the field that says whether a block is read or
+    /// written.
     pub fn guess(file: &Path) -> Result<Format> {
         let name = file
             .file_name()
@@ -102,8 +108,8 @@ impl Format {
         })
     }
 
-    /// Whether what a read misses is to be written by the replay. Twitter's traces have the writes that
-    /// followed; a disk has every block.
+    /// Whether what a read misses is to be written by the replay. Twitter's traces have the writes
+    /// that followed; a disk has every block.
     pub fn sets_on_miss(self) -> bool {
         self != Format::Twitter
     }

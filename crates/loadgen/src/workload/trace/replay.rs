@@ -1,4 +1,5 @@
-//! A trace as requests: paced evenly within the trace's coarse clock, and divided among threads by key, so that the requests of a key keep their order.
+//! A trace as requests: paced evenly within the trace's coarse clock, and divided among threads by
+//! key, so that the requests of a key keep their order.
 
 use std::{collections::VecDeque, iter::Peekable};
 
@@ -14,7 +15,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Requests from a trace.
 pub struct Replay {
     records: Peekable<Records>,
-    /// Requests of the present second, those of other threads left out, with the time at which each is due.
+    /// Requests of the present second, those of other threads left out, with the time at which each
+    /// is due.
     lot: VecDeque<(u64, Record)>,
     start_s: Option<u64>,
     part: u64,
@@ -43,7 +45,8 @@ impl Replay {
         })
     }
 
-    /// Reads the requests of the next second and spreads them evenly over it: traces count whole seconds, and nobody sent all of a second's requests at once.
+    /// Reads the requests of the next second and spreads them evenly over it: traces count whole
+    /// seconds, and no client sent all of a second's requests at once.
     fn fill(&mut self) -> Result<()> {
         while self.lot.is_empty() {
             let Some(first) = self.records.next().transpose()? else {

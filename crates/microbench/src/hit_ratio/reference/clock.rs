@@ -1,4 +1,5 @@
-//! CLOCK, also called second chance or FIFO with reinsertion: what a log can do at its head for next to nothing.
+//! CLOCK, also called second chance or FIFO with reinsertion: what a log can do at its head for
+//! next to nothing.
 
 use std::collections::VecDeque;
 
@@ -6,7 +7,8 @@ use super::Cache;
 
 const ABSENT: u8 = u8::MAX;
 
-/// Evicts from the head; an item that was read since goes back to the tail, with one read forgotten.
+/// Evicts from the head; an item that was read since goes back to the tail, with one read
+/// forgotten.
 pub struct Clock {
     capacity: usize,
     reads_max: u8,

@@ -1,4 +1,5 @@
-//! Approximate LRU in a circular log (MICA §4.3.1): a read item is appended again, and its old copy stays behind as waste.
+//! Approximate LRU in a circular log (MICA §4.3.1): a read item is appended again, and its old copy
+//! stays behind as waste.
 
 use std::collections::VecDeque;
 
@@ -6,7 +7,8 @@ use super::Cache;
 
 const ABSENT: u64 = u64::MAX;
 
-/// A log of `capacity` slots. An item that is read while it lies in the part of the log nearest the head is reinserted at the tail.
+/// A log of `capacity` slots. An item that is read while it lies in the part of the log nearest the
+/// head is reinserted at the tail.
 pub struct LogLru {
     capacity: usize,
     /// An item this many slots behind the tail, or more, is reinserted when read.
@@ -19,7 +21,8 @@ pub struct LogLru {
 }
 
 impl LogLru {
-    /// An empty log; `part` of it, from the head, is where a read item is reinserted: 0 is FIFO, 1 reinserts on every read.
+    /// An empty log; `part` of it, from the head, is where a read item is reinserted: 0 is FIFO, 1
+    /// reinserts on every read.
     pub fn new(capacity: usize, key_bound: u32, part: f64) -> Self {
         LogLru {
             capacity,

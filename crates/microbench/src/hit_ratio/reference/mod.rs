@@ -1,5 +1,5 @@
-//! Eviction rules as plain simulators: capacity in items, nothing but the rule. They are what our store is held against, and the
-//! store shares no code with them.
+//! Eviction rules as plain simulators: capacity in items, nothing but the rule. They are what our
+//! store is held against, and the store shares no code with them.
 
 mod clock;
 mod fifo;
@@ -18,7 +18,8 @@ pub use sieve::Sieve;
 
 /// A cache of a fixed number of items with one eviction rule.
 pub trait Cache {
-    /// Asks for a key; whether it was there. A missing key is put in, as a client would that fetches it elsewhere.
+    /// Asks for a key; whether it was there. A missing key is put in, as a client would that
+    /// fetches it elsewhere.
     fn request(&mut self, key: u32) -> bool;
 
     /// How many items are in.
@@ -28,7 +29,8 @@ pub trait Cache {
 /// A rule's name and a cache of that rule.
 pub type Named = (&'static str, Box<dyn Cache>);
 
-/// One cache of every rule, each with room for `capacity` items out of key numbers below `key_bound`.
+/// One cache of every rule, each with room for `capacity` items out of key numbers below
+/// `key_bound`.
 pub fn all(capacity: usize, key_bound: u32) -> Vec<Named> {
     vec![
         (

@@ -1,4 +1,5 @@
-//! A doubly linked list over key numbers, with a sentinel: the newest item follows the sentinel, the oldest precedes it.
+//! A doubly linked list over key numbers, with a sentinel: the newest item follows the sentinel,
+//! the oldest precedes it.
 
 const ABSENT: u32 = u32::MAX;
 

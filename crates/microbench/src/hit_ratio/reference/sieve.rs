@@ -2,8 +2,8 @@
 
 use super::{Cache, ring::Ring};
 
-/// One queue in order of arrival. A hand walks from the oldest to the newest; it clears the mark of what was read, which stays where it
-/// is, and evicts the first that was not.
+/// One queue in order of arrival. A hand walks from the oldest to the newest; it clears the mark of
+/// what was read, which stays where it is, and evicts the first that was not.
 pub struct Sieve {
     capacity: usize,
     ring: Ring,
@@ -59,7 +59,8 @@ mod tests {
 
     #[test]
     fn walks_from_old_to_new_and_leaves_read_items_in_place() {
-        // The paper's example (figure 2): A to G are in, of which A, B and G have been read; the hand is at A.
+        // The paper's example (figure 2): A to G are in, of which A, B and G have been read; the
+        // hand is at A.
         let [a, b, c, d, e, f, g, h, i] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
         let mut cache = Sieve::new(7, 9);
         for key in [a, b, c, d, e, f, g] {

@@ -11,7 +11,8 @@ use glimmer_store::memory::{PagePolicy, ZeroedSlice};
 
 use super::Chunk;
 
-/// Words of a chunk that every kind of table has: times, sizes and flags, as memcached's header without its links and its count of references.
+/// Words of a chunk that every kind of table has: times, sizes and flags, as memcached's header
+/// without its links and its count of references.
 pub const HEADER_WORDS: usize = 4;
 
 /// See the module's text.
@@ -29,7 +30,7 @@ pub struct Arena<const K: usize, const V: usize> {
 }
 
 impl<const K: usize, const V: usize> Arena<K, V> {
-    /// Room for so many items, with so many words each for the index and for the list.
+    /// Room for this many items, with this many words each for the index and for the list.
     pub fn new(
         items: usize,
         index_words: usize,
@@ -116,7 +117,8 @@ impl<const K: usize, const V: usize> Arena<K, V> {
         gather(|at| self.key_word(chunk, at))
     }
 
-    /// Whether the chunk's key is this one: compared word by word, or by `memcmp`, which is not told how long keys are.
+    /// Whether the chunk's key is this one: compared word by word, or by `memcmp`, which is not
+    /// told how long keys are.
     #[inline(always)]
     pub fn key_is<const BY_WORDS: bool>(&self, chunk: Chunk, key: &[u8; K]) -> bool {
         if BY_WORDS {

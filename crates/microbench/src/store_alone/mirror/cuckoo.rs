@@ -1,4 +1,5 @@
-//! The paper's index: buckets of four slots, a one-byte tag and a pointer each, two buckets to a key (§3).
+//! The paper's index: buckets of four slots, a one-byte tag and a pointer each, two buckets to a
+//! key (§3).
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -132,7 +133,8 @@ impl<const TAGS: bool> Index for Cuckoo<TAGS> {
         if !self.walks.lock().find(self, buckets, &mut path) {
             return false;
         }
-        // From the end backwards, so that every item is in one of its buckets at every moment (§3.2).
+        // From the end backwards, so that every item is in one of its buckets at every moment
+        // (§3.2).
         for hop in path.windows(2).rev() {
             let (from, to) = (hop[0], hop[1]);
             locks.change([from.bucket, to.bucket], || {

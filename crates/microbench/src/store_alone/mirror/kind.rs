@@ -129,18 +129,19 @@ impl Kind {
         8 * words + key_bytes + value_bytes
     }
 
-    /// A table for so many threads, filled with `items` of the paper's items.
+    /// A table for this many threads, filled with `items` of the paper's items.
     pub fn build(self, items: u32, workers: usize) -> Result<Box<dyn Rig>> {
         self.make(self.wanted(items as usize, Some(items), workers)?)
     }
 
-    /// An empty table of the paper's items, which have `bytes` bytes together; the index comes on top.
+    /// An empty table of the paper's items, which have `bytes` bytes together; the index comes on
+    /// top.
     pub fn cache(self, bytes: usize, workers: usize) -> Result<Box<dyn Rig>> {
         let items = bytes / self.chunk_bytes(PAPER_KEY_BYTES, PAPER_VALUE_BYTES);
         self.make(self.wanted(items, None, workers)?)
     }
 
-    /// A table for so many threads, filled with `items` tiny items: one of the chained ones.
+    /// A table for this many threads, filled with `items` tiny items: one of the chained ones.
     pub fn build_tiny(self, items: u32, workers: usize) -> Result<Box<dyn Rig>> {
         const K: usize = TINY_BYTES;
         let wanted = self.wanted(items as usize, Some(items), workers)?;

@@ -13,7 +13,8 @@ use std::{
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
-/// Locks, or versions: a bucket has the one of its number modulo this (§3.2.1 has as many versions).
+/// Locks, or versions: a bucket has the one of its number modulo this (§3.2.1 has as many
+/// versions).
 const STRIPES: usize = 8192;
 
 /// A discipline. Buckets come in pairs; the two may be one.
@@ -21,10 +22,11 @@ pub trait Locks: Send + Sync {
     /// Whether reading excludes everybody else.
     const SERIAL: bool;
 
-    /// Nobody waits yet.
+    /// No thread waits yet.
     fn new() -> Self;
 
-    /// Looks at buckets and what they name; `look` may run several times, and what its last run gave is consistent.
+    /// Looks at buckets and what they name; `look` may run several times, and what its last run
+    /// gave is consistent.
     fn read<T>(&self, buckets: [u32; 2], look: impl FnMut() -> T) -> T;
 
     /// Changes items that buckets name, but not which.
@@ -116,7 +118,8 @@ impl Locks for Global {
     }
 }
 
-/// A lock for each bucket, striped; one for writers; one for the list, where there is one. They are taken in this order: writer, bucket, list.
+/// A lock for each bucket, striped; one for writers; one for the list, where there is one. They are
+/// taken in this order: writer, bucket, list.
 pub struct Striped {
     buckets: Box<[Mutex<()>]>,
     writer: CachePadded<Mutex<()>>,
@@ -179,11 +182,14 @@ impl Locks for Striped {
     }
 }
 
-/// Versions instead of locks for those who read, as in the paper; but of buckets, not of keys. All that writes is one at a time.
+/// Versions instead of locks for those who read, as in the paper; but of buckets, not of keys. All
+/// that writes is one at a time.
 ///
-/// A version is odd while what its buckets name is changed. The writer makes it odd, runs a release fence, changes, and makes it even with a release
-/// store. A reader loads both versions with acquire, looks, runs an acquire fence, and loads them again: if what it saw was changed, it sees that the
-/// version was, too. The memory of an item is written anew only after its bucket was changed in this way.
+/// A version is odd while what its buckets name is changed. The writer makes it odd, runs a release
+/// fence, changes, and makes it even with a release store. A reader loads both versions with
+/// acquire, looks, runs an acquire fence, and loads them again: if what it saw was changed, it sees
+/// that the version was, too. The memory of an item is written again only after its bucket was
+/// changed in this way.
 pub struct Optimistic {
     versions: Box<[AtomicU32]>,
     writer: CachePadded<Mutex<()>>,

@@ -1,9 +1,12 @@
-//! The tables that MemC3 (NSDI'13 §5) compares its own with, after the paper: an index by chaining, as memcached had it, or by cuckoo
-//! hashing; strict LRU, CLOCK, or no replacement; a global lock, a lock to each bucket, optimistic reads, or one thread and no lock.
+//! The tables that MemC3 (NSDI'13 §5) compares its own with, after the paper: an index by chaining,
+//! as memcached had it, or by cuckoo hashing; strict LRU, CLOCK, or no replacement; a global lock,
+//! a lock to each bucket, optimistic reads, or one thread and no lock.
 //!
-//! They exist for the comparison only. Each choice is a type, so that a table pays for what it has and nothing else. Everything that threads
-//! share is atomic words, read and written relaxed; what orders them are the locks and versions of `locks.rs`. Items are of one size, in chunks
-//! as large as the paper's (Table 3): a header of 32 bytes, 8 more for the chain, 24 more for the list of LRU.
+//! They exist for the comparison only. Each choice is a type, so that a table pays for what it has
+//! and nothing else. Everything that threads share is atomic words, read and written relaxed; what
+//! orders them are the locks and versions of `locks.rs`. Items are of one size, in chunks as large
+//! as the paper's (Table 3): a header of 32 bytes, 8 more for the chain, 24 more for the list of
+//! LRU.
 
 mod arena;
 mod chained;
@@ -30,7 +33,7 @@ trait Index: Send + Sync + Sized {
     /// Words that a chunk has for the index.
     const LINK_WORDS: usize;
 
-    /// An empty index for so many items.
+    /// An empty index for this many items.
     fn new(items: usize, pages: PagePolicy) -> Result<Self>;
 
     /// The buckets that a key may be in; the same one twice where there is one.
@@ -45,7 +48,8 @@ trait Index: Send + Sync + Sized {
         key: &[u8; K],
     ) -> Chunk;
 
-    /// Makes room for one more item in one of the buckets, in which no other thread does so at the time; says whether there is any.
+    /// Makes room for one more item in one of the buckets, in which no other thread does so at the
+    /// time; says whether there is any.
     fn make_room(&self, buckets: [u32; 2], locks: &impl Locks) -> bool;
 
     /// Makes the index name a chunk. There is room.

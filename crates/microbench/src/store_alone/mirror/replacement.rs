@@ -15,10 +15,11 @@ const LISTED: usize = 2;
 pub trait Replacement: Send + Sync {
     /// Words that a chunk has for it.
     const LINK_WORDS: usize;
-    /// Whether one thread at a time may call any of its functions; else any may call `touch` at any time, and writers the others.
+    /// Whether one thread at a time may call any of its functions; else any may call `touch` at any
+    /// time, and writers the others.
     const SERIAL: bool;
 
-    /// For so many chunks.
+    /// For this number of chunks.
     fn new(items: usize) -> Self;
 
     /// An item was used. It may have gone since.
@@ -34,7 +35,7 @@ pub trait Replacement: Send + Sync {
     fn victim<const K: usize, const V: usize>(&self, arena: &Arena<K, V>) -> Chunk;
 }
 
-/// Nobody goes: the table has room for all.
+/// Nothing is evicted: the table has room for all.
 pub struct All;
 
 impl Replacement for All {

@@ -25,7 +25,7 @@ pub struct Mirror<X, R, L, const K: usize, const V: usize> {
 }
 
 impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Mirror<X, R, L, K, V> {
-    /// A table with room for so many items.
+    /// A table with room for this many items.
     pub fn new(items: usize, pages: PagePolicy) -> Result<Self> {
         let replacement = R::new(items);
         Ok(Mirror {

@@ -21,7 +21,8 @@ use glimmer_loadgen::workload::Popularity;
 
 const KEYS: u32 = 400;
 
-/// Drives a table and a map side by side. A table that has too little room may have lost an item, but never returns an old value.
+/// Drives a table and a map side by side. A table that has too little room may have lost an item,
+/// but never returns an old value.
 fn against_oracle<X: Index, R: Replacement, L: Locks>(capacity: usize) {
     let table = Mirror::<X, R, L, 16, 32>::new(capacity, PagePolicy::Small).unwrap();
     let seed = rand::random();

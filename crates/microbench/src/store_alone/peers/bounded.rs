@@ -1,5 +1,6 @@
-//! A chained table whose chains are bounded, one thread's own: Formica's `ChainedLossyHashStore`. Items lie in the chain's nodes; a new
-//! one goes to the front, and where the chain is as long as it may be, it takes the place of the last.
+//! A chained table whose chains are bounded, one thread's own: Formica's `ChainedLossyHashStore`.
+//! Items lie in the chain's nodes; a new one goes to the front, and where the chain is as long as
+//! it may be, it takes the place of the last.
 
 use super::{Handle, Session};
 use crate::store_alone::items::SEED;
@@ -25,10 +26,11 @@ pub struct Bounded<const K: usize, const V: usize> {
 }
 
 impl<const K: usize, const V: usize> Bounded<K, V> {
-    /// The part of the items that the table may lose to full chains. The review sized its tables for 0 to 5%.
+    /// The part of the items that the table may lose to full chains. The review sized its tables
+    /// for 0 to 5%.
     pub const LOSS_MAX: f64 = 0.05;
 
-    /// A table for so many items.
+    /// A table for this many items.
     pub fn new(capacity: usize) -> Self {
         Bounded {
             heads: vec![NONE; (capacity / CHAIN_AVERAGE).max(1)].into(),

@@ -11,7 +11,7 @@ use super::{Handle, Held, HeldKey, SHARDS, Session, Xxh3};
 pub struct Dash<A, B>(Arc<DashMap<A, B, Xxh3>>);
 
 impl<A: Eq + Hash + Clone, B: Clone> Dash<A, B> {
-    /// A table with room for so many items, for so many threads.
+    /// A table with room for this many items, for this many threads.
     pub fn handles(capacity: usize, threads: usize) -> Vec<Self> {
         let capacity = capacity + capacity / 50;
         let map = DashMap::with_capacity_and_hasher_and_shard_amount(capacity, Xxh3, SHARDS);

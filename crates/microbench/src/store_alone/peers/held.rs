@@ -1,5 +1,6 @@
-//! How a table holds keys and values: as arrays of a length that is known when the table is compiled, inside the table, or as bytes of any length that lie
-//! elsewhere, as whoever keeps byte strings has to.
+//! How a table holds keys and values: as arrays of a length that is known when the table is
+//! compiled, inside the table, or as bytes of any length that lie elsewhere, as users who keep byte
+//! strings has to.
 
 use std::{borrow::Borrow, hash::Hash, sync::Arc};
 

@@ -101,7 +101,8 @@ pub enum Peer {
     Pelikan,
     /// The standard library's `BTreeMap`, one for each thread.
     Ordered,
-    /// A chained table whose chains are bounded, one for each thread (Formica's `ChainedLossyHashStore`).
+    /// A chained table whose chains are bounded, one for each thread (Formica's
+    /// `ChainedLossyHashStore`).
     Bounded,
 }
 
@@ -170,7 +171,7 @@ impl Peer {
         }
     }
 
-    /// A table for so many threads, filled with `items` tiny items.
+    /// A table for this many threads, filled with `items` tiny items.
     pub fn build(self, items: u32, workers: usize, pages: HeapPages) -> Result<Box<dyn Rig>> {
         const K: usize = TINY_BYTES;
         match self {
@@ -192,7 +193,8 @@ impl Peer {
     }
 }
 
-/// A public table that holds keys as `A`, and values as `B` or, where it hands out clones of them, as `C`.
+/// A public table that holds keys as `A`, and values as `B` or, where it hands out clones of them,
+/// as `C`.
 fn public<A, B, C>(
     table: Public,
     items: u32,
@@ -234,7 +236,8 @@ where
     }
 }
 
-/// The ordered map, one for each thread, filled with `items` items of `K`-byte keys and tiny values.
+/// The ordered map, one for each thread, filled with `items` items of `K`-byte keys and tiny
+/// values.
 pub fn ordered<const K: usize>(
     items: u32,
     workers: usize,
@@ -244,7 +247,8 @@ pub fn ordered<const K: usize>(
     filled(handles.collect(), items, Loss::AtMost(0.0), pages)
 }
 
-/// The bounded chained table, one for each thread, filled with `items` items of `K`-byte keys and tiny values.
+/// The bounded chained table, one for each thread, filled with `items` items of `K`-byte keys and
+/// tiny values.
 pub fn bounded<const K: usize>(
     items: u32,
     workers: usize,

@@ -1,9 +1,12 @@
-//! Tables that others have written, as their users would use them: public crates, and the ordered map of the standard library.
+//! Tables that others have written, as their users would use them: public crates, and the ordered
+//! map of the standard library.
 //!
-//! Most come twice. First with every advantage: keys and values are arrays of a length that is known when the table is compiled, and lie in the
-//! table itself where it has a place for them; a cache, whose items may have any length, has to look them up elsewhere. Then with keys and
-//! values of any length, as whoever makes a cache of byte strings with them has to hold them. All of them that can be told which hash to
-//! use hash keys as we do, with XXH3, so that no table wins or loses by its hash.
+//! Most come twice. First with every advantage: keys and values are arrays of a length that is
+//! known when the table is compiled, and lie in the table itself where it has a place for them; a
+//! cache, whose items may have any length, has to look them up elsewhere. Then with keys and values
+//! of any length, as users who make a cache of byte strings with them has to hold them. All of them
+//! that can be told which hash to use hash keys as we do, with XXH3, so that no table wins or loses
+//! by its hash.
 
 mod bounded;
 mod dash;
@@ -46,7 +49,8 @@ const SHARDS: usize = 64;
 
 /// One thread's way into a table.
 pub trait Handle<const K: usize, const V: usize>: Send {
-    /// Whether every thread reaches every key; else a thread has a table of its own for its part of the keys.
+    /// Whether every thread reaches every key; else a thread has a table of its own for its part of
+    /// the keys.
     const SHARED: bool;
 
     /// What a batch of operations is executed on: for most, the handle itself.

@@ -1,4 +1,5 @@
-//! moka: a cache that evicts by TinyLFU. What is read and written is noted in queues, which whoever finds them full works off.
+//! moka: a cache that evicts by TinyLFU. What is read and written is noted in queues, which the
+//! thread that finds them full works off.
 
 use std::hash::Hash;
 
@@ -15,7 +16,7 @@ where
     A: Eq + Hash + Clone + Send + Sync + 'static,
     B: Clone + Send + Sync + 'static,
 {
-    /// A cache with room for so many items, for so many threads.
+    /// A cache with room for this many items, for this many threads.
     pub fn handles(capacity: usize, threads: usize) -> Vec<Self> {
         let cache = Cache::builder()
             .max_capacity(capacity as u64)

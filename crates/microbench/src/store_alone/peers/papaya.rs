@@ -1,4 +1,4 @@
-//! papaya: reads take no lock; values are reclaimed when nobody reads them any more.
+//! papaya: reads take no lock; values are reclaimed when no thread reads them any more.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::{Handle, Held, HeldKey, Session, Xxh3};
 pub struct Papaya<A, B>(Arc<HashMap<A, B, Xxh3>>);
 
 impl<A: Clone, B: Clone> Papaya<A, B> {
-    /// A table with room for so many items, for so many threads.
+    /// A table with room for this many items, for this many threads.
     pub fn handles(capacity: usize, threads: usize) -> Vec<Self> {
         let map = HashMap::with_capacity_and_hasher(capacity, Xxh3);
         vec![Papaya(Arc::new(map)); threads]

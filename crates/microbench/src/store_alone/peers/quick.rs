@@ -14,8 +14,8 @@ use super::{Handle, Held, HeldKey, SHARDS, Session, Xxh3};
 pub struct Quick<A, B>(Arc<Cache<A, B, UnitWeighter, Xxh3>>);
 
 impl<A: Eq + Hash + Clone, B: Clone> Quick<A, B> {
-    /// A cache with room for so many items, and for how unevenly hashing fills its shards, so that it evicts none; for so
-    /// many threads.
+    /// A cache with room for this many items, and for how unevenly hashing fills its shards, so
+    /// that it evicts none; for this many threads.
     pub fn handles(capacity: usize, threads: usize) -> Vec<Self> {
         let room = capacity + capacity / 20 + 100 * SHARDS;
         let options = OptionsBuilder::new()

@@ -1,5 +1,5 @@
-//! scc's `HashCache`: the same buckets without chains. Where one is full, its least recently used item goes, so that a table twice the items' size
-//! still loses one in some thousands.
+//! scc's `HashCache`: the same buckets without chains. Where one is full, its least recently used
+//! item goes, so that a table twice the items' size still loses one in some thousands.
 
 use std::{hash::Hash, sync::Arc};
 
@@ -17,7 +17,7 @@ impl<A, B> SccCache<A, B> {
 }
 
 impl<A: Eq + Hash + Clone, B: Clone> SccCache<A, B> {
-    /// A cache with places for twice as many items, for so many threads.
+    /// A cache with places for twice as many items, for this many threads.
     pub fn handles(capacity: usize, threads: usize) -> Vec<Self> {
         let places = 2 * capacity;
         let map = HashCache::with_capacity_and_hasher(places, places, Xxh3);

@@ -1,5 +1,6 @@
-//! Pelikan's segcache: segments of items that expire together, for one thread. Whatever is overwritten is written anew behind the others, and where
-//! segments run out, some are merged into one that keeps what is read most.
+//! Pelikan's segcache: segments of items that expire together, for one thread. Whatever is
+//! overwritten is written again after the others, and where segments run out, some are merged into
+//! one that keeps what is read most.
 
 use std::time::Duration;
 
@@ -12,7 +13,8 @@ const HEADER_BYTES: usize = 5;
 const ROUND_BYTES: usize = 8;
 /// The crate's own size.
 const SEGMENT_BYTES: usize = 1 << 20;
-/// Live items are this part of the segments, so that overwritten ones have a place until they are merged away.
+/// Live items are this part of the segments, so that overwritten ones have a place until they are
+/// merged away.
 const LIVE_PERCENT: usize = 60;
 /// Items to a bucket of the index, which has eight slots, one of them its own.
 const ITEMS_PER_BUCKET: usize = 5;
@@ -25,7 +27,7 @@ const TTL: Duration = Duration::from_secs(7 * 24 * 3600);
 pub struct Pelikan(Segcache);
 
 impl Pelikan {
-    /// A cache with room for so many items.
+    /// A cache with room for this many items.
     pub fn new(capacity: usize, key_bytes: usize, value_bytes: usize) -> Self {
         let item_bytes = (HEADER_BYTES + key_bytes + value_bytes).next_multiple_of(ROUND_BYTES);
         let heap_bytes = capacity * item_bytes * 100 / LIVE_PERCENT;

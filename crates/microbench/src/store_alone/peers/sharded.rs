@@ -16,7 +16,7 @@ type Shard<A, B> = CachePadded<RwLock<Unshared<A, B>>>;
 pub struct Sharded<A, B>(Arc<[Shard<A, B>]>);
 
 impl<A: Clone, B: Clone> Sharded<A, B> {
-    /// A table with room for so many items, for so many threads.
+    /// A table with room for this many items, for this many threads.
     pub fn handles(capacity: usize, threads: usize) -> Vec<Self> {
         let each = (capacity + capacity / 50) / SHARDS + 16;
         let shards = (0..SHARDS).map(|_| RwLock::new(Unshared::new(each)).into());

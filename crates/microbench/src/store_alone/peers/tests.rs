@@ -9,7 +9,8 @@ use crate::store_alone::heap_pages::HeapPages;
 
 const KEYS: u32 = 500;
 
-/// Drives a handle and a map side by side. A table that may lose items still never returns a value that is not the key's newest.
+/// Drives a handle and a map side by side. A table that may lose items still never returns a value
+/// that is not the key's newest.
 fn against_oracle<H: Handle<16, 32>>(mut handle: H, lossless: bool) {
     let seed = rand::random();
     println!("seed {seed}");

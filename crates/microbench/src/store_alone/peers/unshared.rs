@@ -1,4 +1,5 @@
-//! hashbrown, the table of the standard library, one thread's own: what exclusive access (EREW) makes of it.
+//! hashbrown, the table of the standard library, one thread's own: what exclusive access (EREW)
+//! makes of it.
 
 use std::borrow::Borrow;
 
@@ -11,15 +12,16 @@ use crate::store_alone::items::SEED;
 /// A thread's table.
 pub struct Unshared<A, B>(HashTable<(A, B)>);
 
-/// The hash that the table works with. It takes buckets from the low bits and tags from the seven highest, which are alike throughout a shard or
-/// a thread's part of the keys: others are mixed into them.
+/// The hash that the table works with. It takes buckets from the low bits and tags from the seven
+/// highest, which are alike throughout a shard or a thread's part of the keys: others are mixed
+/// into them.
 #[inline(always)]
 fn spread(keyhash: Keyhash) -> u64 {
     keyhash.0 ^ keyhash.0 << 7
 }
 
 impl<A, B> Unshared<A, B> {
-    /// A table with room for so many items.
+    /// A table with room for this many items.
     pub fn new(capacity: usize) -> Self {
         Unshared(HashTable::with_capacity(capacity))
     }
