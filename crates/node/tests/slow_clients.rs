@@ -13,7 +13,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use glimmer_base::limits::{
-    BATCH_MAX, BUFFER_BYTES, RECEIVE_BYTES_SCARCE, REPLY_BYTES_HIGH, STALLED_MS_MAX,
+    BATCH_MAX, BUFFER_BYTES, LARGE_REPLY_BYTES, RECEIVE_BYTES_SCARCE, REPLY_BYTES_HIGH,
+    STALLED_MS_MAX,
 };
 use glimmer_node::{Address, Node, NodeConfig, Tally};
 use rustix::net::sockopt;
@@ -234,6 +235,33 @@ fn requests_that_wait_for_their_turn_hold_little() {
         held_bytes_max <= limit,
         "{held_bytes_max} bytes of buffers, {limit} allowed, {clients} clients"
     );
+}
+
+/// The first large value that a client asks for waits until connections with small replies have
+/// been served; its replies keep their order.
+#[test]
+fn the_first_large_reply_of_a_client_waits_for_small_ones() {
+    let node = start_with(config(), 1, Habits::EREW);
+    let mut writer = Client::connect(&node);
+    let large = "v".repeat(2 * LARGE_REPLY_BYTES);
+    writer.send(format!("set large 0 0 {}\r\n{large}\r\n", large.len()));
+    assert_eq!(writer.line(), "STORED\r\n");
+    writer.expect("set small 0 0 2\r\nhi\r\n", "STORED\r\n");
+    let before = total(&node).batches;
+    let small = "VALUE small 0 2\r\nhi\r\nEND\r\n";
+    let shown = format!("VALUE large 0 {}\r\n{large}\r\nEND\r\n", large.len());
+    let mut reader = Client::connect(&node);
+    reader.expect(
+        "get small\r\nget large\r\nget small\r\n",
+        format!("{small}{shown}{small}"),
+    );
+    // One batch for the first reply, and one for the large value and what follows it. The worker
+    // shows its figures after it has sent the replies.
+    let begin = Instant::now();
+    while total(&node).batches - before < 2 {
+        assert!(begin.elapsed() < PATIENCE, "the large value did not wait");
+        thread::sleep(Duration::from_millis(1));
+    }
 }
 
 /// A client that takes its time is not closed while nobody else needs what it holds.

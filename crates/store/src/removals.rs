@@ -1,6 +1,6 @@
 //! Items that leave a table though no request names them: evicted, expired or flushed.
 //!
-//! Every table reports each of them to its [`Exit`], once, while its gate is held. An item that a
+//! Every table reports each of them to its `Exit`, once, while its gate is held. An item that a
 //! request removes or replaces is not reported here: the engine sees both sides of every request.
 //!
 //! While no observer looks, a report costs one load and one predictable branch.

@@ -235,14 +235,14 @@ impl Burst {
                     let keyhash = request.with_key(|key| tools.core.seed.keyhash(key));
                     match destination(member, keyhash, &request, tools.core) {
                         Place::Here => {
-                            let out = index as u32;
+                            let (out, copy_max) = (index as u32, member.copy_max);
                             batch.push(
                                 member,
                                 Job {
                                     keyhash,
                                     request,
                                     out,
-                                    copy_max: Job::ANY_SIZE,
+                                    copy_max,
                                 },
                             );
                             member.pass(used);
@@ -325,6 +325,7 @@ impl Burst {
             member.rewind(input_of(member.input), steps[job]);
             (member.stop, member.ask_owner) = match done.status {
                 Status::AskOwner => (Stop::Live, true),
+                Status::Elsewhere { bytes } => (Stop::Large(bytes), member.ask_owner),
                 _ => (Stop::Full, member.ask_owner),
             };
             let later = |forwarded: &&Forwarded| {

@@ -1,6 +1,7 @@
 //! A connection, or a datagram, while it is part of a burst.
 
-use glimmer_base::limits::{REPLY_BYTES_HIGH, REPORT_DATAGRAM_BYTES_MAX};
+use glimmer_base::limits::{LARGE_REPLY_BYTES, REPLY_BYTES_HIGH, REPORT_DATAGRAM_BYTES_MAX};
+use glimmer_engine::Job;
 use glimmer_proto::text::Dump;
 use glimmer_proto::{Admin, After, Form, Parser, Step, binary};
 
@@ -24,6 +25,8 @@ pub(crate) enum Stop {
     Spent,
     /// Its replies have to be sent first.
     Full,
+    /// Its next reply takes this many bytes: it is made with other large ones.
+    Large(u32),
     /// Requests that crossed over have to be answered first.
     Reorder,
     /// It is out of credit: no batch for requests to another worker was free.
@@ -70,6 +73,8 @@ pub(crate) struct Member {
     pub locked: bool,
     /// Bytes that its replies are guessed to take, each; none if there is nothing to guess by.
     pub reply_bytes_guess: Option<usize>,
+    /// A value of more bytes is not copied in this burst.
+    pub copy_max: u32,
     /// Steps taken in this burst.
     pub requests: u32,
     /// Parser and position when the batch began, and steps taken since.
@@ -82,7 +87,13 @@ pub(crate) struct Member {
 
 impl Member {
     pub fn new(key: ConnectionKey, connection: &Connection) -> Member {
+        // Nothing is known of its replies before the first: a large one waits with other large ones.
+        let copy_max = match connection.reply_bytes_guess {
+            None => LARGE_REPLY_BYTES as u32,
+            Some(_) => Job::ANY_SIZE,
+        };
         Member {
+            copy_max,
             reply_bytes_guess: connection.reply_bytes_guess,
             ask_owner: connection.ask_owner,
             locked: connection.locked,
@@ -102,6 +113,7 @@ impl Member {
     fn at(input: Input, at: usize, parser: Parser) -> Member {
         Member {
             reply_bytes_guess: None,
+            copy_max: Job::ANY_SIZE,
             input,
             parser,
             at,

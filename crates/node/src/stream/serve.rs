@@ -1,7 +1,8 @@
 //! Serving connections: receive, run the burst, and put back what became of it.
 
 use glimmer_base::limits::{
-    BUFFER_BYTES, BURST_CONNECTIONS_MAX, TURN_LARGE_BYTES_MAX, TURN_REPLY_BYTES_MAX,
+    BUFFER_BYTES, BURST_CONNECTIONS_MAX, LARGE_REPLY_BYTES, TURN_LARGE_BYTES_MAX,
+    TURN_REPLY_BYTES_MAX,
 };
 
 use super::Streams;
@@ -209,6 +210,10 @@ impl Streams {
         let replies = std::mem::take(&mut self.burst.outs[index]);
         connection.burst_reply_bytes = replies.len();
         connection.note_reply_bytes(replies.len() / (member.requests as usize).max(1));
+        if let Stop::Large(bytes) = stop {
+            connection.burst_reply_bytes = bytes as usize;
+            connection.note_reply_bytes(LARGE_REPLY_BYTES);
+        }
         match member.reorder.take() {
             Some(mut reorder) if reorder.len() > 0 => {
                 // Where every request has crossed, no buffer is kept until the replies come.
