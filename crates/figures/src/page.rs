@@ -14,17 +14,30 @@ pub const FILES: &str = "figures";
 const INTRODUCTION: &str = "\
 # Figures
 
-The figures and tables of the papers that this project builds on, measured with this code. Everything on this page is written by
+These are the figures and tables of the papers that this project builds on, measured with this
+code. One command writes this page:
 
 ```console
 $ glimmer figure all --docs
 ```
 
-For each figure: what the paper concludes from it, our picture, the paper's numbers beside ours, and a verdict on every claim. A claim that does not hold
-fails the command. What it is held against stands behind the verdict: less than the paper's number where the machine, the other end or the question is another. Absolute numbers are those of the machine named below each figure; what is compared with the papers is the shape: who wins, by
-roughly what factor, and where a curve bends. Hollow marks are numbers that the paper's text or tables state, never read off its plots; below each picture stands
-which, and what its error bars are. `glimmer figure NAME` measures one of them,
-`glimmer figure list` names them all.
+Each figure comes with what the paper concludes from it, our picture, the paper's numbers beside
+ours, and a verdict on every claim. A claim that does not hold fails the command. The verdict names
+the bound that decided it. That bound is lower than the paper's number where the machine, the client
+or the question differs from the paper's.
+
+Absolute numbers belong to the machine that is named below each figure. Compare the shapes with the
+papers: who wins, by roughly what factor, and where a curve bends. Hollow marks are numbers that the
+paper states in its text or tables; none is read off a plot. The caption below each picture says
+which numbers they are and what the error bars mean.
+
+`NOISY` below a figure means that a reference measurement, random reads of memory, changed by more
+than 10% between repetitions. The machines that measured this page are virtual and share caches and
+memory with others, so the reference changes even while they run nothing else. Each repetition
+measures everything that a claim compares, one after the other, so trust the ratios of such a figure
+and not its absolute numbers.
+
+`glimmer figure NAME` measures one figure, and `glimmer figure list` names them all.
 ";
 
 /// Writes the page for the records that lie in `docs`.
