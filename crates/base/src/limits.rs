@@ -111,7 +111,7 @@ pub const TURN_REPLY_BYTES_MAX: usize = 4 << 20;
 
 /// A connection whose last burst made at least this many bytes of replies is served after those with
 /// smaller replies. So is one whose first reply shows a larger value.
-pub const LARGE_REPLY_BYTES: usize = 64 << 10;
+pub const LARGE_REPLY_BYTES: usize = 16 << 10;
 
 /// Bytes of replies that connections with large replies are expected to make in one turn, together.
 /// One connection is served whatever its replies take.
