@@ -31,8 +31,8 @@ const UNIT_TESTS: &[&str] = &[
     "index::chained::",
     "index::cuckoo::line::",
     "index::entry::",
-    "store_mode::name::",
-    "store_mode::soonest::",
+    "mica_store::name::",
+    "mica_store::soonest::",
 ];
 
 /// The oracles and races of all tables, at sizes that Miri can take.

@@ -3,7 +3,7 @@
 use glimmer_base::{Expiry, Keyhash, Moment};
 use glimmer_proto::Request;
 pub use glimmer_store::memory::PageReport;
-pub use glimmer_store::partition::{Ages, Counts};
+pub use glimmer_store::table::{Ages, Counts};
 use std::sync::Arc;
 
 pub use crate::tally::Tally;

@@ -15,7 +15,7 @@ use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::S3Fifo;
 use glimmer_store::heap::Item;
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::{Owner, PartitionConfig};
+use glimmer_store::mica_cache::{Owner, PartitionConfig};
 use std::sync::{Arc, Mutex};
 
 const SEED: Seed = Seed(5);

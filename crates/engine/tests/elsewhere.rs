@@ -8,8 +8,8 @@ use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Fifo, S3Fifo};
 use glimmer_store::memc3::{self, Memc3Config};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::{Owner, PartitionConfig};
-use glimmer_store::store_mode::{self, StoreConfig};
+use glimmer_store::mica_cache::{Owner, PartitionConfig};
+use glimmer_store::mica_store::{self, StoreConfig};
 use glimmer_store::table::Table;
 
 const SEED: Seed = Seed(5);
@@ -131,7 +131,7 @@ fn in_every_table<A: Access>() {
         seed: SEED,
         ..StoreConfig::default()
     };
-    check(|_| store_mode::Owner::<A>::new(&store).unwrap());
+    check(|_| mica_store::Owner::<A>::new(&store).unwrap());
     let memc3 = Memc3Config {
         memory_bytes: 1 << 20,
         page_bytes: 4 << 10,

@@ -10,8 +10,8 @@ use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use glimmer_store::memc3::{self, Memc3Config};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::{Owner, PartitionConfig};
-use glimmer_store::store_mode::{self, StoreConfig};
+use glimmer_store::mica_cache::{Owner, PartitionConfig};
+use glimmer_store::mica_store::{self, StoreConfig};
 use glimmer_store::table::Table;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -406,7 +406,7 @@ fn store_mode<A: Access>() {
         seed: SEED,
         ..StoreConfig::default()
     };
-    run(|_| store_mode::Owner::<A>::new(&table).unwrap());
+    run(|_| mica_store::Owner::<A>::new(&table).unwrap());
 }
 
 /// Pages so small that most items take several, and the index grows.

@@ -4,8 +4,8 @@ use glimmer_base::{Expiry, Seed};
 use glimmer_store::{
     heap::{History, NewItem},
     memc3::Memc3Config,
-    partition::PartitionConfig,
-    store_mode::StoreConfig,
+    mica_cache::PartitionConfig,
+    mica_store::StoreConfig,
 };
 
 /// Entries of an index bucket (MICA §4.3.2).

@@ -6,25 +6,15 @@ use glimmer_base::Seed;
 use glimmer_engine::{Engine, Removals, Spread, Tap, Uniques, build_observed};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
+use glimmer_store::memc3;
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::{Owner, PartitionConfig};
-use glimmer_store::store_mode::{self, StoreConfig};
-use glimmer_store::{memc3, partition};
+use glimmer_store::mica_cache::{Owner, PartitionConfig};
+use glimmer_store::mica_store::{self, StoreConfig};
+use glimmer_store::table::ConfigError;
 use std::sync::Arc;
 
-/// Why a store cannot be made.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// A partition of MICA's, in either mode.
-    #[error(transparent)]
-    Mica(#[from] partition::ConfigError),
-    /// A table of slabs and a cuckoo index.
-    #[error(transparent)]
-    Memc3(#[from] memc3::ConfigError),
-}
-
 /// Each worker's engine.
-type Engines = Result<Vec<Box<dyn Engine>>, StoreError>;
+type Engines = Result<Vec<Box<dyn Engine>>, ConfigError>;
 
 /// Builds the store as planned, and for each worker the engine that drives it. What is evicted is
 /// kept in `removals` while somebody watches.
@@ -91,7 +81,7 @@ impl Store<'_> {
                 numa_node,
                 ..PartitionConfig::default()
             };
-            Ok(Owner::<A, E>::new(&partition, rule.clone())?)
+            Owner::<A, E>::new(&partition, rule.clone())
         })
     }
 
@@ -105,7 +95,7 @@ impl Store<'_> {
                 numa_node,
                 ..StoreConfig::default()
             };
-            Ok(store_mode::Owner::<A>::new(&partition)?)
+            mica_store::Owner::<A>::new(&partition)
         })
     }
 
@@ -120,7 +110,7 @@ impl Store<'_> {
                 seed: self.seed,
                 numa_node,
             };
-            Ok(memc3::Owner::<A>::new(&table)?)
+            memc3::Owner::<A>::new(&table)
         })
     }
 

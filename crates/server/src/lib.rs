@@ -21,7 +21,6 @@ mod process;
 mod serve;
 mod stats;
 
-pub use assembly::StoreError;
 pub use auth::AuthError;
 pub use config::{
     AccessMode, Config, ConfigError, Direction, EvictionRule, HugepagePolicy, Mode, Protocol,
@@ -29,6 +28,7 @@ pub use config::{
 };
 pub use glimmer_node::Permits;
 pub use glimmer_proto::text::lines::VERSION_NUMBER;
+pub use glimmer_store::table::ConfigError as StoreError;
 pub use glimmer_transport::tcp::Liveness;
 pub use memory_plan::{MemoryPlan, PlanError};
 pub use process::ProcessError;

@@ -1,6 +1,5 @@
 //! From a configuration to a running server, and to its end.
 
-use crate::assembly::StoreError;
 use crate::auth::{AuthError, AuthFile};
 use crate::config::{AccessMode, Config, ConfigError, Direction, HugepagePolicy, Mode, Protocol};
 use crate::log::Log;
@@ -33,12 +32,12 @@ pub enum ServeError {
     Plan(#[from] PlanError),
     /// The memory cannot be had.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(#[from] glimmer_store::table::ConfigError),
     /// Reserved huge pages were insisted on and cannot be had.
     #[error(
         "--hugepages hugetlb: {0}; reserve more of them (/proc/sys/vm/nr_hugepages), raise the cgroup's limit (hugetlb.2MB.max), or use --hugepages auto"
     )]
-    Hugetlb(StoreError),
+    Hugetlb(glimmer_store::table::ConfigError),
     /// An address cannot be listened on, or a worker cannot be started.
     #[error(transparent)]
     Node(#[from] glimmer_node::Error),

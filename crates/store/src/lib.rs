@@ -1,11 +1,12 @@
 //! Floor 1: one partition's data. Memory from the kernel ([`memory`]), items in circular logs
 //! ([`heap`]), indexes over them ([`index`]), rules for who stays ([`evict`]), who may touch
-//! what ([`access`]), the partition that joins them ([`partition`]), and the one place where everything
-//! reports that leaves it ([`removals`]).
+//! what ([`access`]), three tables that join them ([`mica_cache`], [`mica_store`], [`memc3`]), what
+//! the tables have in common ([`table`]), and the one place where everything reports that leaves a
+//! table ([`removals`]).
 //!
 //! ```
 //! use glimmer_base::{Expiry, Moment, Seed};
-//! use glimmer_store::{access::Erew, evict::S3Fifo, heap::{History, NewItem}, partition::{Owner, PartitionConfig}};
+//! use glimmer_store::{access::Erew, evict::S3Fifo, heap::{History, NewItem}, mica_cache::{Owner, PartitionConfig}};
 //!
 //! let (seed, now) = (Seed(1), Moment { ms: 2_000, epoch_unix_ms: 0 });
 //! let config = PartitionConfig { seed, ..PartitionConfig::default() };
@@ -18,7 +19,7 @@
 //! let mut value = Vec::new();
 //! writer.read(keyhash, key, now, |item| item.value().append_to(&mut value));
 //! assert_eq!(value, b"hello");
-//! # Ok::<(), glimmer_store::partition::ConfigError>(())
+//! # Ok::<(), glimmer_store::table::ConfigError>(())
 //! ```
 
 pub mod access;
@@ -29,8 +30,8 @@ pub mod heap;
 pub mod index;
 pub mod memc3;
 pub mod memory;
-pub mod partition;
+pub mod mica_cache;
+pub mod mica_store;
 pub mod removals;
-pub mod store_mode;
 pub mod table;
 mod work;

@@ -7,7 +7,8 @@ use glimmer_store::access::Crew;
 use glimmer_store::evict::{Evict, Fifo, S3Fifo};
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::{Counts, Owner, PartitionConfig};
+use glimmer_store::mica_cache::{Owner, PartitionConfig};
+use glimmer_store::table::Counts;
 use glimmer_store::table::TableFigures;
 
 const SEED: Seed = Seed(5);

@@ -5,7 +5,8 @@ use glimmer_store::access::{Access, Crcw, Erew};
 use glimmer_store::evict::S3Fifo;
 use glimmer_store::heap::{CAS_MAX, History, Marks, NewItem};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::{Owner, PartitionConfig, Stored};
+use glimmer_store::mica_cache::{Owner, PartitionConfig};
+use glimmer_store::table::Stored;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 

@@ -8,7 +8,7 @@ use glimmer_store::access::Erew;
 use glimmer_store::evict::S3Fifo;
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::memory::{PagePolicy, PageReport};
-use glimmer_store::partition::{Owner, PartitionConfig};
+use glimmer_store::mica_cache::{Owner, PartitionConfig};
 use glimmer_store::table::TableFigures;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -6,7 +6,7 @@ use glimmer_base::{Expiry, Moment, Seed};
 use glimmer_store::access::Crew;
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::memc3::{Memc3Config, Owner};
-use glimmer_store::partition::{Counts, Stored};
+use glimmer_store::table::{Counts, Stored};
 use glimmer_store::table::{Table, TableFigures};
 
 const SEED: Seed = Seed(11);

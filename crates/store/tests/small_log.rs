@@ -7,7 +7,7 @@ use glimmer_store::access::Erew;
 use glimmer_store::evict::S3Fifo;
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::{Owner, PartitionConfig};
+use glimmer_store::mica_cache::{Owner, PartitionConfig};
 
 const SEED: Seed = Seed(5);
 const NOW: Moment = Moment {

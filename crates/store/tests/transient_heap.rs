@@ -9,8 +9,9 @@ use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use glimmer_store::heap::{History, Marks, NewItem};
 use glimmer_store::memc3::{self, Memc3Config};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::{self, PartitionConfig, Stored};
-use glimmer_store::store_mode::{self, StoreConfig};
+use glimmer_store::mica_cache::{self, PartitionConfig};
+use glimmer_store::mica_store::{self, StoreConfig};
+use glimmer_store::table::Stored;
 use glimmer_store::table::{Table, TableWriter};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -180,7 +181,7 @@ fn cache_mode<E: Evict>(rule: E) {
         ..PartitionConfig::default()
     };
     allocates_nothing_for_items(
-        partition::Owner::<Crew, E>::new(&config, rule).unwrap(),
+        mica_cache::Owner::<Crew, E>::new(&config, rule).unwrap(),
         150,
     );
 }
@@ -223,5 +224,5 @@ fn no_request_of_store_mode_allocates_memory_for_an_item() {
         ..StoreConfig::default()
     };
     // Not full: an item that grows needs room beside its old place, or gathered from around it.
-    allocates_nothing_for_items(store_mode::Owner::<Crew>::new(&config).unwrap(), 60);
+    allocates_nothing_for_items(mica_store::Owner::<Crew>::new(&config).unwrap(), 60);
 }

@@ -62,21 +62,7 @@ const EXCEPTIONS: &[(&str, &[&str])] = &[
             "text::storage",
         ],
     ),
-    (
-        "glimmer-store",
-        &[
-            "index::bucket",
-            "index::tags",
-            "partition",
-            "partition::ages",
-            "partition::config",
-            "partition::find",
-            "partition::lookahead",
-            "partition::put",
-            "partition::read",
-            "table",
-        ],
-    ),
+    ("glimmer-store", &["index::bucket", "index::tags"]),
     ("glimmer-transport", &["sys::mmsg", "sys::train"]),
 ];
 

@@ -8,7 +8,7 @@ use glimmer_proto::Outcome;
 use glimmer_proto::outcome::Counted;
 use glimmer_proto::text::number;
 use glimmer_store::heap::{History, Marks, NewItem};
-use glimmer_store::partition::Stored;
+use glimmer_store::table::Stored;
 use glimmer_store::table::TableWriter;
 use std::io::Write;
 

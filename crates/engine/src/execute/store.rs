@@ -5,7 +5,7 @@ use crate::job::Job;
 use glimmer_base::Expiry;
 use glimmer_proto::{Outcome, StoreMode};
 use glimmer_store::heap::{History, Marks, NewItem};
-use glimmer_store::partition::Stored;
+use glimmer_store::table::Stored;
 use glimmer_store::table::TableWriter;
 
 /// A store.

@@ -12,7 +12,7 @@ use glimmer_proto::{Admin, Limits, Parser, Request, Step, binary as packets};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{Evict, Fifo, S3Fifo};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::{Owner, PartitionConfig};
+use glimmer_store::mica_cache::{Owner, PartitionConfig};
 
 const SEED: Seed = Seed(5);
 

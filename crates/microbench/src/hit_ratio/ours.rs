@@ -6,7 +6,8 @@ use glimmer_store::{
     access::Erew,
     evict::{ApproxLru, Evict, Fifo, S3Fifo},
     heap::{History, NewItem},
-    partition::{Counts, Owner},
+    mica_cache::Owner,
+    table::Counts,
     table::TableFigures,
 };
 

@@ -10,8 +10,9 @@ use glimmer_store::{
     evict::{ApproxLru, Fifo, S3Fifo},
     heap::{History, NewItem},
     memc3::{self, Memc3Config},
-    partition::{Owner, PartitionConfig, Stored},
-    store_mode::{self, StoreConfig},
+    mica_cache::{Owner, PartitionConfig},
+    mica_store::{self, StoreConfig},
+    table::Stored,
     table::{Table, TableWriter},
 };
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -105,7 +106,7 @@ pub fn longest(
                 seed: SEED,
                 ..StoreConfig::default()
             };
-            measure(store_mode::Owner::<Crew>::new(&config)?, run)
+            measure(mica_store::Owner::<Crew>::new(&config)?, run)
         }
         Ours::Memc3 => {
             let config = Memc3Config {

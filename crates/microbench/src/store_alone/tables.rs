@@ -10,8 +10,8 @@ use glimmer_store::{
     heap::{History, Item, NewItem},
     memc3,
     memory::PagePolicy,
-    partition::Owner,
-    store_mode,
+    mica_cache::Owner,
+    mica_store,
     table::{Table, TableFigures, TableReader, TableWriter},
 };
 
@@ -83,7 +83,7 @@ impl Ours {
             Ours::Store => {
                 build_table::<_, K, K>(items, workers, Loss::AtMost(0.0), |items_each| {
                     let config = sizing::store_partition(items_each, K, K, SEED);
-                    Ok(store_mode::Owner::<A>::new(&config)?)
+                    Ok(mica_store::Owner::<A>::new(&config)?)
                 })
             }
             Ours::Memc3 => memc3_table::<A, K, K>(items, workers),

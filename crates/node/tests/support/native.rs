@@ -11,7 +11,7 @@ use glimmer_proto::native::directory::{Access as Told, Direction, Mode};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::S3Fifo;
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::{Owner, PartitionConfig};
+use glimmer_store::mica_cache::{Owner, PartitionConfig};
 use glimmer_transport::udp::{DATAGRAMS_MAX, Peer, Train, Trains};
 
 pub const SEED: Seed = Seed(11);

@@ -8,8 +8,8 @@ use super::{LARGEST_ITEMS_IN_ONLY_LOG, Needs};
 use crate::config::{Mode, TableKind};
 use glimmer_base::limits::{ITEM_BYTES_MAX, PARTITIONS_MAX};
 use glimmer_store::memc3::Memc3Config;
-use glimmer_store::partition::PartitionConfig;
-use glimmer_store::store_mode::StoreConfig;
+use glimmer_store::mica_cache::PartitionConfig;
+use glimmer_store::mica_store::StoreConfig;
 
 /// Most bytes of one partition, heap and index together.
 pub(super) const fn partition_bytes_max(mode: Mode, table: TableKind) -> usize {

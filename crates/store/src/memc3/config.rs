@@ -6,11 +6,11 @@ use crate::heap::slab::Slabs;
 use crate::index::cuckoo::{BUCKET_SLOTS, Directory, Slot, buckets_in};
 use crate::memory::{LINE_WORDS, PagePolicy, Pool};
 use crate::removals::Exit;
+use crate::table::ConfigError;
 use crossbeam_utils::CachePadded;
 use glimmer_base::Seed;
 use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
-use std::fmt;
 
 /// Sizes and choices for one table.
 #[derive(Clone, Copy, Debug)]
@@ -29,49 +29,6 @@ pub struct Memc3Config {
     /// Seed of the keyhash; the hand of CLOCK hashes keys anew.
     pub seed: Seed,
 }
-
-/// Why a table cannot be made.
-#[derive(Debug)]
-pub enum ConfigError {
-    /// The memory cannot hold an index and two of the largest items.
-    TooSmall {
-        /// Bytes of the memory.
-        memory_bytes: usize,
-        /// Bytes of the largest item.
-        item_bytes_max: usize,
-    },
-    /// The memory is larger than the index's offsets reach.
-    TooLarge {
-        /// Bytes of the memory.
-        memory_bytes: usize,
-    },
-    /// The kernel refused.
-    Memory(std::io::Error),
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ConfigError::TooSmall {
-                memory_bytes,
-                item_bytes_max,
-            } => write!(
-                f,
-                "a table of {memory_bytes} bytes cannot hold an index and two items of {item_bytes_max} bytes: more memory (-m) or a smaller item limit (-I) is needed"
-            ),
-            ConfigError::TooLarge { memory_bytes } => write!(
-                f,
-                "a table of {memory_bytes} bytes is larger than the {} bytes that its index can address: split it into more tables",
-                Memc3Config::MEMORY_BYTES_MAX
-            ),
-            ConfigError::Memory(error) => {
-                write!(f, "the kernel gave no memory for a table: {error}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 /// Smallest item in words, by which the directory is sized.
 const ITEM_WORDS_MIN: usize = 3;
@@ -104,6 +61,7 @@ impl Memc3Config {
         if self.memory_bytes > Self::MEMORY_BYTES_MAX {
             return Err(ConfigError::TooLarge {
                 memory_bytes: self.memory_bytes,
+                memory_bytes_max: Self::MEMORY_BYTES_MAX,
             });
         }
         let item_words_max = match cfg!(any(loom, miri)) {

@@ -27,18 +27,18 @@ mod room;
 mod table;
 mod touch;
 
-pub use config::{ConfigError, Memc3Config};
+pub use config::Memc3Config;
 pub use find::Found;
 
-use crate::access::{self, Access, CatchUp, Gate};
+use crate::access::{Access, Gate};
 use crate::batches::{GracePeriod, Seat};
 use crate::flushes::FlushCount;
 use crate::heap::slab::Slabs;
 use crate::heap::{CasSequence, Item};
 use crate::index::cuckoo::{Breadth, Directory, SlotAt, Step};
 use crate::memory::Pool;
-use crate::partition::{Counters, expired};
 use crate::removals::{Exit, RemovalObserver, Tap};
+use crate::table::{CatchUp, ConfigError, Counters, enter, expired};
 use crossbeam_utils::CachePadded;
 use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
@@ -139,7 +139,7 @@ impl<A: Access> Owner<A> {
             state,
             seat,
         };
-        access::enter::<A, _, _>(&mut self.gate, writer, flushes)
+        enter::<A, _, _>(&mut self.gate, writer, flushes)
     }
 
     /// The table's figures, for any thread.

@@ -5,7 +5,7 @@ use super::{Found, Writer};
 use crate::access::Access;
 use crate::heap::{Measured, NewItem, write_item, write_over};
 use crate::index::cuckoo::{Slot, SlotAt};
-use crate::partition::Stored;
+use crate::table::Stored;
 use glimmer_base::{Keyhash, Moment};
 
 impl<A: Access> Writer<'_, A> {

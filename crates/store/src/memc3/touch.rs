@@ -4,7 +4,7 @@
 use super::{Found, Writer};
 use crate::access::Access;
 use crate::heap::{History, Marks, NewItem, can_amend, write_amended};
-use crate::partition::Stored;
+use crate::table::Stored;
 use glimmer_base::{Expiry, Keyhash, Moment};
 
 impl<A: Access> Writer<'_, A> {

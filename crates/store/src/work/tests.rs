@@ -9,8 +9,9 @@ use crate::heap::{History, NewItem};
 use crate::index::cuckoo::point;
 use crate::memc3::{self, Memc3Config};
 use crate::memory::PagePolicy;
-use crate::partition::{self, Counts, PartitionConfig, Stored};
-use crate::store_mode::{self, StoreConfig};
+use crate::mica_cache::{self, PartitionConfig};
+use crate::mica_store::{self, StoreConfig};
+use crate::table::{Counts, Stored};
 use crate::table::{Table, TableFigures, TableReader, TableWriter};
 use glimmer_base::limits::{
     BUCKETS_ADDED_FOR_ROOM_MAX, MOVED_SLAB_BYTES_MAX, SPARED_BYTES_MAX, SPARED_BYTES_PER_BYTE,
@@ -462,7 +463,7 @@ fn memc3(bytes: usize) -> memc3::Owner<Crew> {
     memc3::Owner::new(&config).unwrap()
 }
 
-fn cache_mode<E: Evict>(bytes: usize, rule: E) -> partition::Owner<Crew, E> {
+fn cache_mode<E: Evict>(bytes: usize, rule: E) -> mica_cache::Owner<Crew, E> {
     let config = PartitionConfig {
         log_bytes: bytes,
         main_buckets: bytes >> 13,
@@ -473,10 +474,10 @@ fn cache_mode<E: Evict>(bytes: usize, rule: E) -> partition::Owner<Crew, E> {
         seed: SEED,
         ..PartitionConfig::default()
     };
-    partition::Owner::new(&config, rule).unwrap()
+    mica_cache::Owner::new(&config, rule).unwrap()
 }
 
-fn store_mode(bytes: usize) -> store_mode::Owner<Crew> {
+fn store_mode(bytes: usize) -> mica_store::Owner<Crew> {
     let config = StoreConfig {
         bytes,
         item_bytes_max: ITEM_BYTES_MAX,
@@ -484,7 +485,7 @@ fn store_mode(bytes: usize) -> store_mode::Owner<Crew> {
         seed: SEED,
         ..StoreConfig::default()
     };
-    store_mode::Owner::new(&config).unwrap()
+    mica_store::Owner::new(&config).unwrap()
 }
 
 /// Buckets that a store merges in store mode before it is refused: half of what it may do for room.

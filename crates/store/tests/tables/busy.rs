@@ -5,7 +5,7 @@ use glimmer_base::limits::{OPTIMISTIC_BYTES_MAX, OPTIMISTIC_TRIES_MAX};
 use glimmer_base::{Expiry, Moment};
 use glimmer_store::batches::Batches;
 use glimmer_store::heap::{History, NewItem};
-use glimmer_store::partition::Stored;
+use glimmer_store::table::Stored;
 use glimmer_store::table::{Busy, Table, TableReader, TableWriter};
 
 const NOW: Moment = Moment {

@@ -6,7 +6,7 @@ use crate::{busy, crawl, flush, removals};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::{Owner, PartitionConfig};
+use glimmer_store::mica_cache::{Owner, PartitionConfig};
 
 struct Case {
     load: Load,

@@ -3,7 +3,7 @@
 use crate::oracle::SEED;
 use glimmer_base::{Expiry, Moment};
 use glimmer_store::heap::{History, NewItem};
-use glimmer_store::partition::Stored;
+use glimmer_store::table::Stored;
 use glimmer_store::table::{Table, TableWriter};
 
 /// Items that stay, that expire, and how many of these are fetched before.

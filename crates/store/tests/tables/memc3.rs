@@ -7,7 +7,7 @@ use crate::{busy, crawl, flush, removals};
 use glimmer_store::access::Access;
 use glimmer_store::memc3::{Memc3Config, Owner};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::Counts;
+use glimmer_store::table::Counts;
 
 fn table<A: Access>(memory_bytes: usize, page_bytes: usize, item_bytes_max: usize) -> Owner<A> {
     let config = Memc3Config {

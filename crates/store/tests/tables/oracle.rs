@@ -9,7 +9,7 @@ use glimmer_base::{Expiry, Keyhash, Moment, Seed};
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::{History, NewItem};
-use glimmer_store::partition::{Counts, Stored};
+use glimmer_store::table::{Counts, Stored};
 use glimmer_store::table::{Table, TableReader, TableWriter};
 use rand::rngs::{OsRng, SmallRng};
 use rand::{Rng, SeedableRng, TryRngCore};

@@ -3,8 +3,8 @@
 use crate::oracle::SEED;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use glimmer_store::heap::{History, NewItem};
-use glimmer_store::partition::{Counts, Stored};
 use glimmer_store::removals::{Reason, Removal, RemovalObserver, Tap};
+use glimmer_store::table::{Counts, Stored};
 use glimmer_store::table::{Table, TableWriter};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

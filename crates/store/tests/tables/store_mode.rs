@@ -5,8 +5,8 @@ use crate::stress::{self, Race};
 use crate::{busy, crawl, flush, removals};
 use glimmer_store::access::Access;
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::Counts;
-use glimmer_store::store_mode::{Owner, StoreConfig};
+use glimmer_store::mica_store::{Owner, StoreConfig};
+use glimmer_store::table::Counts;
 
 fn table<A: Access>(bytes: usize, roots: usize, item_bytes_max: usize) -> Owner<A> {
     let config = StoreConfig {

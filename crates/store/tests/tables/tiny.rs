@@ -10,7 +10,7 @@ use crate::stress::{self, Race};
 use glimmer_store::access::Access;
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::{memc3, partition, store_mode};
+use glimmer_store::{memc3, mica_cache, mica_store};
 
 const LOAD: Load = Load {
     keys: if cfg!(miri) { 16 } else { 400 },
@@ -29,8 +29,8 @@ const fn load(loses_nothing: bool) -> Load {
     }
 }
 
-fn cache<A: Access, E: Evict>(rule: E, item_bytes_max: usize) -> partition::Owner<A, E> {
-    let config = partition::PartitionConfig {
+fn cache<A: Access, E: Evict>(rule: E, item_bytes_max: usize) -> mica_cache::Owner<A, E> {
+    let config = mica_cache::PartitionConfig {
         log_bytes: if cfg!(miri) { 1_200 } else { 32 << 10 },
         main_buckets: if cfg!(miri) { 1 } else { 20 },
         spare_buckets: 1,
@@ -38,9 +38,9 @@ fn cache<A: Access, E: Evict>(rule: E, item_bytes_max: usize) -> partition::Owne
         item_bytes_max,
         pages: PagePolicy::Small,
         seed: oracle::SEED,
-        ..partition::PartitionConfig::default()
+        ..mica_cache::PartitionConfig::default()
     };
-    partition::Owner::new(&config, rule).unwrap()
+    mica_cache::Owner::new(&config, rule).unwrap()
 }
 
 fn memc3<A: Access>(item_bytes_max: usize) -> memc3::Owner<A> {
@@ -55,22 +55,22 @@ fn memc3<A: Access>(item_bytes_max: usize) -> memc3::Owner<A> {
     memc3::Owner::new(&config).unwrap()
 }
 
-fn store<A: Access>(item_bytes_max: usize) -> store_mode::Owner<A> {
-    let config = store_mode::StoreConfig {
+fn store<A: Access>(item_bytes_max: usize) -> mica_store::Owner<A> {
+    let config = mica_store::StoreConfig {
         bytes: if cfg!(miri) { 2_400 } else { 16 << 10 },
         roots: Some(1),
         item_bytes_max,
         pages: PagePolicy::Small,
         seed: oracle::SEED,
-        ..store_mode::StoreConfig::default()
+        ..mica_store::StoreConfig::default()
     };
-    store_mode::Owner::new(&config).unwrap()
+    mica_store::Owner::new(&config).unwrap()
 }
 
 fn cache_mode<A: Access, E: Evict>(rule: E) {
     let load = load(false);
     let table = cache::<A, E>(rule, load.item_bytes_max);
-    let walk = |owner: &mut partition::Owner<A, E>, flushes| owner.enter(flushes).audit();
+    let walk = |owner: &mut mica_cache::Owner<A, E>, flushes| owner.enter(flushes).audit();
     let Outcome { counts, .. } = oracle::run(table, load, walk);
     let full = counts.evictions + counts.index_evictions > 0;
     assert!(full || cfg!(miri), "{counts:?}");
@@ -99,7 +99,7 @@ fn memc3_table<A: Access>() {
 fn store_mode_table<A: Access>() {
     let load = load(true);
     let table = store::<A>(load.item_bytes_max);
-    let walk = |owner: &mut store_mode::Owner<A>, flushes| drop(owner.enter(flushes).audit());
+    let walk = |owner: &mut mica_store::Owner<A>, flushes| drop(owner.enter(flushes).audit());
     let counts = oracle::run(table, load, walk).counts;
     assert!(counts.refused > 0 || cfg!(miri), "{counts:?}");
 }

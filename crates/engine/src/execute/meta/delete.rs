@@ -6,7 +6,7 @@ use glimmer_base::Expiry;
 use glimmer_proto::Outcome;
 use glimmer_proto::meta::Options;
 use glimmer_store::heap::{History, Item, Marks, NewItem};
-use glimmer_store::partition::Stored;
+use glimmer_store::table::Stored;
 use glimmer_store::table::TableWriter;
 
 pub fn delete<W: TableWriter>(writer: &mut W, context: &mut Context<'_>, job: &Job<'_>) -> Outcome {

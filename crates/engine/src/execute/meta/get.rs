@@ -9,7 +9,7 @@ use glimmer_proto::Outcome;
 use glimmer_proto::meta::{Flags, Options};
 use glimmer_proto::outcome::{Details, Found, Kind};
 use glimmer_store::heap::{History, Item, Marks, NewItem};
-use glimmer_store::partition::Stored;
+use glimmer_store::table::Stored;
 use glimmer_store::table::{Absence, TableWriter};
 
 /// What an `mg` makes of the item besides showing it.

@@ -15,7 +15,7 @@ use glimmer_base::Expiry;
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::{History, Item, NewItem};
-use glimmer_store::partition::{Counts, Stored};
+use glimmer_store::table::{Counts, Stored};
 use glimmer_store::table::{Table, TableReader, TableWriter};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};

@@ -6,7 +6,7 @@ use crate::access::Access;
 use crate::batches::Batch;
 use crate::heap::Item;
 use crate::index::{Entry, Slot};
-use crate::partition::expired;
+use crate::table::expired;
 use crate::table::{Absence, Busy, TableReader, optimistically};
 use glimmer_base::sync::weakened;
 use glimmer_base::{Keyhash, Moment};

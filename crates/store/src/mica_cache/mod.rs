@@ -13,7 +13,6 @@ mod ages;
 mod audit;
 mod calendar;
 mod config;
-pub(crate) mod counters;
 mod expire;
 mod find;
 mod growth;
@@ -28,15 +27,11 @@ mod slots;
 mod table;
 mod touch;
 
-pub use ages::Ages;
-pub use config::{ConfigError, PartitionConfig};
-pub(crate) use counters::Counters;
-pub use counters::Counts;
+pub use config::PartitionConfig;
 pub use find::Found;
-pub use put::Stored;
 use read::Mark;
 
-use crate::access::{self, Access, CatchUp, Gate};
+use crate::access::{Access, Gate};
 use crate::batches::Seat;
 use crate::evict::Evict;
 use crate::flushes::FlushCount;
@@ -44,13 +39,14 @@ use crate::heap::{CasSequence, CircularLog, Geometry, Offset};
 use crate::index::chained::{Border, ChainedIndex, FreeList};
 use crate::index::{Entry, LogId};
 use crate::removals::{Exit, RemovalObserver, Tap};
+use crate::table::{CatchUp, ConfigError, Counters, enter, expired};
 use ages::SharedAges;
 use calendar::Calendar;
 use crossbeam_utils::CachePadded;
+use glimmer_base::Seed;
 use glimmer_base::counter::Counter;
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::{Arc, AtomicU64};
-use glimmer_base::{Moment, Seed};
 use lookahead::Lookahead;
 
 /// What every core may see of a partition.
@@ -189,7 +185,7 @@ impl<A: Access, E: Evict> Owner<A, E> {
             seat,
             rule,
         };
-        access::enter::<A, _, _>(&mut self.gate, writer, flushes)
+        enter::<A, _, _>(&mut self.gate, writer, flushes)
     }
 
     /// The partition's figures, for any thread.
@@ -285,10 +281,4 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
 #[derive(Clone)]
 pub struct Figures {
     shared: Arc<Shared>,
-}
-
-/// Whether `now` matters to a lookup: an item that has expired is not there.
-#[inline(always)]
-pub(crate) fn expired(item: &crate::heap::Item<'_>, now: Moment) -> bool {
-    item.layout().expiry && item.expiry().is_due(now)
 }

@@ -4,7 +4,7 @@ use super::Writer;
 use super::name::Name;
 use crate::access::Access;
 use crate::heap::Item;
-use crate::partition::expired;
+use crate::table::expired;
 use glimmer_base::Moment;
 
 impl<A: Access> Writer<'_, A> {

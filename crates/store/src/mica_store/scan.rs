@@ -12,7 +12,7 @@ use super::soonest::Soonest;
 use crate::access::Access;
 use crate::heap::Item;
 use crate::index::{BUCKET_ENTRIES, Entry};
-use crate::partition::expired;
+use crate::table::expired;
 use crate::work;
 use glimmer_base::Moment;
 
@@ -158,8 +158,8 @@ mod tests {
     use crate::access::Erew;
     use crate::heap::{History, NewItem};
     use crate::memory::PagePolicy;
-    use crate::partition::Stored;
-    use crate::store_mode::{Owner, StoreConfig};
+    use crate::mica_store::{Owner, StoreConfig};
+    use crate::table::Stored;
     use glimmer_base::{Expiry, Moment, Seed};
 
     const EXPIRY_MS: u64 = 5_000;

@@ -5,8 +5,8 @@ use crate::heap::segregated_fits::{HEAP_WORDS_MAX, Space};
 use crate::index::BUCKETS_MAX;
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::memory::{HUGE_PAGE, PagePolicy, ZeroedSlice};
-use crate::partition::ConfigError;
 use crate::removals::Exit;
+use crate::table::ConfigError;
 use crossbeam_utils::CachePadded;
 use glimmer_base::Seed;
 use glimmer_base::counter::Counter;
@@ -50,7 +50,7 @@ impl StoreConfig {
         if self.bytes > Self::BYTES_MAX {
             return Err(ConfigError::TooLarge {
                 memory_bytes: self.bytes,
-                most: Self::BYTES_MAX,
+                memory_bytes_max: Self::BYTES_MAX,
             });
         }
         let bytes = self.bytes / (Self::WORDS_PER_NOTE + 1) * Self::WORDS_PER_NOTE;
@@ -70,8 +70,8 @@ impl StoreConfig {
             .max(1);
         let index_words = (roots + roots * self.spare_percent.min(100) / 100 + 1) * BUCKET_WORDS;
         if words < 2 * item_words_max + index_words {
-            return Err(ConfigError::LogTooSmall {
-                log_bytes: 8 * words.saturating_sub(index_words),
+            return Err(ConfigError::TooSmall {
+                memory_bytes: self.bytes,
                 item_bytes_max: self.item_bytes_max,
             });
         }

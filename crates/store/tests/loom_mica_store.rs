@@ -1,4 +1,4 @@
-//! Loom explores the shipped store-mode partition as `loom_partition` does the cache-mode one.
+//! Loom explores the shipped store-mode partition as `loom_mica_cache` does the cache-mode one.
 #![cfg(loom)]
 
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
@@ -6,8 +6,8 @@ use glimmer_store::access::{Access, Crcw, Crew};
 use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::{History, Item, NewItem};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::Stored;
-use glimmer_store::store_mode::{Owner, Reader, StoreConfig};
+use glimmer_store::mica_store::{Owner, Reader, StoreConfig};
+use glimmer_store::table::Stored;
 use glimmer_store::table::{Table, TableFigures, TableReader};
 use loom::thread;
 

@@ -6,8 +6,8 @@ use crate::access::Access;
 use crate::heap::Item;
 use crate::index::chained::Shape;
 use crate::index::{Entry, Slot};
-use crate::partition::expired;
 use crate::table::Absence;
+use crate::table::expired;
 use glimmer_base::{Keyhash, Moment};
 
 /// Where an item was found.

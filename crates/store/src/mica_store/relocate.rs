@@ -9,7 +9,7 @@ use crate::heap::segregated_fits::{
     Behind, DROPPING, Effort, Gathering, HEAP_WORDS_MAX, PASSING, sliding,
 };
 use crate::index::Slot;
-use crate::partition::expired;
+use crate::table::expired;
 use crate::work;
 use glimmer_base::Moment;
 use glimmer_base::limits::KEY_BYTES_MAX;

@@ -5,7 +5,8 @@ use crate::evict::Fifo;
 use crate::heap::{Header, History, NewItem, write_filler};
 use crate::index::LogId;
 use crate::memory::PagePolicy;
-use crate::partition::{Owner, PartitionConfig, Stored};
+use crate::mica_cache::{Owner, PartitionConfig};
+use crate::table::Stored;
 use crate::table::TableFigures;
 use glimmer_base::{Expiry, Moment, Seed};
 

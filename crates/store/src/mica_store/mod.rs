@@ -2,7 +2,7 @@
 //! [segregated fits](crate::heap::segregated_fits) under a [lossless index](crate::index::chained);
 //! an item goes when a client says so or when it expires, and a store that finds no room is refused.
 //!
-//! One file per verb, as in the cache mode's [`partition`](crate::partition): `find`, `read`, `put`,
+//! One file per verb, as in the cache mode's [`mica_cache`](crate::mica_cache): `find`, `read`, `put`,
 //! `remove`, `touch`. Behind them: `room`, what is done before a store is refused; `relocate`, by which
 //! free space comes together; `scan` for expired items and for entries that a flush has left; `name`, how an index entry names an item here.
 //!
@@ -20,7 +20,7 @@
 //! - *An item's place is given to another.* Its entry was removed first, under the version, and the
 //!   release fence of that change lies between it and whatever is written there later; a reader that
 //!   has seen any of it sees the version too. Under CRCW the later writer may be another thread,
-//!   which runs a fence of its own when it [enters](crate::access).
+//!   which runs a fence of its own when it [enters](crate::table::Table::enter).
 //! - *A flush* touches no chain: it makes every entry stale by raising the generation that entries
 //!   are compared with, behind which goes a release fence. A reader looks at it again at the end.
 //! - *The index changes its shape.* See [`index::chained`](crate::index::chained).
@@ -42,15 +42,14 @@ mod touch;
 
 pub use config::StoreConfig;
 
-use crate::access::{self, Access, CatchUp, Gate};
+use crate::access::{Access, Gate};
 use crate::batches::Seat;
 use crate::flushes::FlushCount;
 use crate::heap::CasSequence;
 use crate::heap::segregated_fits::{SegregatedFits, Space};
 use crate::index::chained::{Border, ChainedIndex, FreeList};
-use crate::partition::ConfigError;
-use crate::partition::counters::Counters;
 use crate::removals::{Exit, RemovalObserver, Tap};
+use crate::table::{CatchUp, ConfigError, Counters, enter};
 use crossbeam_utils::CachePadded;
 use glimmer_base::Seed;
 use glimmer_base::counter::Counter;
@@ -158,7 +157,7 @@ impl<A: Access> Owner<A> {
             state,
             seat,
         };
-        access::enter::<A, _, _>(&mut self.gate, writer, flushes)
+        enter::<A, _, _>(&mut self.gate, writer, flushes)
     }
 
     /// A handle for reading from another core, if the access mode allows that.

@@ -237,8 +237,8 @@ mod tests {
     use crate::heap::{History, NewItem};
     use crate::index::{BUCKET_ENTRIES, CHAIN_BUCKETS_MAX};
     use crate::memory::PagePolicy;
-    use crate::partition::Stored;
-    use crate::store_mode::{Owner, StoreConfig};
+    use crate::mica_store::{Owner, StoreConfig};
+    use crate::table::Stored;
     use crate::work;
     use glimmer_base::{Expiry, Seed};
 

@@ -7,7 +7,7 @@ use super::{Shared, Writer};
 use crate::access::Access;
 use crate::heap::{Measured, NewItem, write_item, write_over};
 use crate::index::{CHAIN_BUCKETS_MAX, Slot};
-use crate::partition::{Stored, expired};
+use crate::table::{Stored, expired};
 use glimmer_base::{Expiry, Keyhash, Moment};
 
 impl<A: Access> Writer<'_, A> {

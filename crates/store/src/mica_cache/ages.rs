@@ -4,26 +4,9 @@ use super::Writer;
 use crate::access::Access;
 use crate::evict::Evict;
 use crate::index::LogId;
+use crate::table::Ages;
 use glimmer_base::Moment;
 use glimmer_base::counter::Counter;
-
-/// How old the items of a table are. Tables that do not know when an item was stored show nothing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ages {
-    /// The second, counted from the server's epoch, in which the oldest item in memory was stored.
-    pub oldest_s: Option<u64>,
-    /// Seconds that the item which was evicted most recently had been in memory.
-    pub evicted_after_s: Option<u64>,
-}
-
-impl core::ops::AddAssign for Ages {
-    /// The ages of two tables together: the greater of each.
-    fn add_assign(&mut self, other: Ages) {
-        let oldest = [self.oldest_s, other.oldest_s];
-        self.oldest_s = oldest.into_iter().flatten().min();
-        self.evicted_after_s = self.evicted_after_s.max(other.evicted_after_s);
-    }
-}
 
 /// [`Ages`] as the writer shows them to other threads. Each figure is one more than it says; 0 means none.
 #[derive(Default)]

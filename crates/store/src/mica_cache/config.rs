@@ -8,11 +8,11 @@ use crate::index::BUCKETS_MAX;
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::memory::{HUGE_PAGE, PagePolicy, ZeroedSlice};
 use crate::removals::Exit;
+use crate::table::ConfigError;
 use crossbeam_utils::CachePadded;
 use glimmer_base::Seed;
 use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
-use std::fmt;
 
 /// Sizes and choices for one partition.
 #[derive(Clone, Copy, Debug)]
@@ -38,53 +38,6 @@ pub struct PartitionConfig {
     /// Seed of the keyhash; the head of the log hashes keys anew.
     pub seed: Seed,
 }
-
-/// Why a partition cannot be made.
-#[derive(Debug)]
-pub enum ConfigError {
-    /// The log cannot hold two of the largest items.
-    LogTooSmall {
-        /// Bytes of the log.
-        log_bytes: usize,
-        /// Bytes of the largest item.
-        item_bytes_max: usize,
-    },
-    /// The memory is larger than the index can address.
-    TooLarge {
-        /// Bytes of the memory.
-        memory_bytes: usize,
-        /// Most bytes of one partition.
-        most: usize,
-    },
-    /// There is no bucket.
-    NoBuckets,
-    /// The kernel refused.
-    Memory(std::io::Error),
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ConfigError::LogTooSmall {
-                log_bytes,
-                item_bytes_max,
-            } => write!(
-                f,
-                "a log of {log_bytes} bytes cannot hold two items of {item_bytes_max} bytes: more memory (-m) or a smaller item limit (-I) is needed"
-            ),
-            ConfigError::TooLarge { memory_bytes, most } => write!(
-                f,
-                "a partition of {memory_bytes} bytes is larger than the {most} bytes that its index can address: split it into more partitions"
-            ),
-            ConfigError::NoBuckets => write!(f, "an index needs at least one bucket"),
-            ConfigError::Memory(error) => {
-                write!(f, "the kernel gave no memory for a partition: {error}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for ConfigError {}
 
 /// Logs are made of whole pages; under loom and Miri, of single words.
 const LOG_UNIT_WORDS: usize = if cfg!(any(loom, miri)) { 1 } else { 512 };
@@ -116,7 +69,7 @@ impl PartitionConfig {
         if memory_bytes > Self::MEMORY_BYTES_MAX {
             return Err(ConfigError::TooLarge {
                 memory_bytes,
-                most: Self::MEMORY_BYTES_MAX,
+                memory_bytes_max: Self::MEMORY_BYTES_MAX,
             });
         }
         let words = self.log_bytes / 8 / LOG_UNIT_WORDS * LOG_UNIT_WORDS;
@@ -151,8 +104,8 @@ impl PartitionConfig {
         let memory = words(main_words + index_words, self.pages)?;
         let left = memory.len().saturating_sub(index_words);
         if left < 2 * item_words_max {
-            return Err(ConfigError::LogTooSmall {
-                log_bytes: left * 8,
+            return Err(ConfigError::TooSmall {
+                memory_bytes: memory.len() * 8,
                 item_bytes_max: self.item_bytes_max,
             });
         }

@@ -1,13 +1,13 @@
 //! The partition as a [`Table`]: nothing but the verbs' names.
 
-use super::{Ages, Counts, Figures, Owner, Reader, Stored, Writer};
+use super::{Figures, Owner, Reader, Writer};
 use crate::access::{Access, Gate};
 use crate::batches::{Batches, Seat};
 use crate::evict::Evict;
 use crate::heap::{CasSequence, CircularLog, History, Item, NewItem};
 use crate::index::LogId;
 use crate::removals::{RemovalObserver, Tap};
-use crate::table::{Absence, Table, TableFigures, TableWriter};
+use crate::table::{Absence, Ages, Counts, Stored, Table, TableFigures, TableWriter};
 use glimmer_base::sync::Arc;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use std::ops::Range;

@@ -1,6 +1,6 @@
 //! Loom explores the shipped bucket, log and partition: every interleaving (up to a bound on
 //! preemptions) and every value that a relaxed load may return. `RUSTFLAGS="--cfg loom" cargo test
-//! -p glimmer-store --release --test loom_partition`.
+//! -p glimmer-store --release --test loom_mica_cache`.
 //!
 //! That these tests would notice a missing fence is itself checked: `cargo xtask loom --weakened`
 //! runs them once for each line of `weakenings.txt`, with one ordering weakened or one recheck
@@ -15,7 +15,8 @@ use glimmer_store::evict::{Evict, Fifo, S3Fifo};
 use glimmer_store::heap::{History, Item, NewItem};
 use glimmer_store::index::BUCKET_ENTRIES;
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::partition::{Owner, PartitionConfig, Reader, Stored};
+use glimmer_store::mica_cache::{Owner, PartitionConfig, Reader};
+use glimmer_store::table::Stored;
 use glimmer_store::table::{Table, TableFigures, TableReader};
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;

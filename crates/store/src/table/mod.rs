@@ -6,12 +6,20 @@
 use crate::access::Access;
 use crate::batches::{Batch, Batches};
 use crate::heap::{CasSequence, History, Item, NewItem};
-use crate::partition::{Ages, Counts, Stored};
 use crate::removals::{RemovalObserver, Tap};
 use glimmer_base::limits::{OPTIMISTIC_BYTES_MAX, OPTIMISTIC_TRIES_MAX};
 use glimmer_base::sync::{Arc, spin_loop};
 use glimmer_base::{Expiry, Keyhash, Moment};
 use std::ops::Range;
+
+mod config_error;
+mod enter;
+mod figures;
+
+pub use config_error::ConfigError;
+pub(crate) use enter::{CatchUp, enter};
+pub(crate) use figures::Counters;
+pub use figures::{Ages, Counts};
 
 /// The writing side of one partition. One thread at a time has it; where all may write, each has one of its own and writers exclude
 /// one another.
@@ -59,6 +67,18 @@ pub trait Table: Send + Sized + 'static {
 
     /// A way to the partition's figures, for any thread.
     fn figures(&self) -> Box<dyn TableFigures>;
+}
+
+/// What became of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// The item is there, with this CAS unique.
+    Yes(u64),
+    /// The item is larger than the limit; nothing has changed.
+    TooLarge,
+    /// There is no room, and the table evicts nothing; nothing has changed, and the old item is
+    /// still there.
+    OutOfMemory,
 }
 
 /// Why a read found no item.
@@ -245,4 +265,10 @@ pub trait TableFigures: Send + Sync {
 
     /// Where heap and index lie in memory, for [`PageReport::of`](crate::memory::PageReport::of).
     fn addresses(&self) -> Vec<Range<usize>>;
+}
+
+/// Whether `now` matters to a lookup: an item that has expired is not there.
+#[inline(always)]
+pub(crate) fn expired(item: &Item<'_>, now: Moment) -> bool {
+    item.layout().expiry && item.expiry().is_due(now)
 }

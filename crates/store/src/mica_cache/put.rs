@@ -6,23 +6,12 @@ use crate::access::Access;
 use crate::evict::Evict;
 use crate::heap::{Header, Measured, NewItem, Offset, write_filler, write_item, write_over};
 use crate::index::{Entry, LogId, Slot};
+use crate::table::Stored;
 use crate::work;
 use glimmer_base::{Keyhash, Moment};
 
 #[cfg(all(test, not(loom)))]
 mod tests;
-
-/// What became of a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stored {
-    /// The item is there, with this CAS unique.
-    Yes(u64),
-    /// The item is larger than the limit; nothing has changed.
-    TooLarge,
-    /// There is no room, and the table evicts nothing; nothing has changed, and the old item is
-    /// still there.
-    OutOfMemory,
-}
 
 /// An item this near to being evicted, as a part of its log, is not updated in place but stored
 /// anew.

@@ -6,7 +6,7 @@ use super::find::Found;
 use super::read::READS_COUNTED;
 use crate::access::Access;
 use crate::heap::{History, Marks, NewItem, can_amend, write_amended};
-use crate::partition::{Stored, expired};
+use crate::table::{Stored, expired};
 use glimmer_base::{Expiry, Keyhash, Moment};
 
 impl<A: Access> Writer<'_, A> {

@@ -5,8 +5,8 @@ use super::find::Found;
 use crate::access::Access;
 use crate::heap::Marks;
 use crate::index::Entry;
-use crate::partition::expired;
 use crate::removals::Reason;
+use crate::table::expired;
 use glimmer_base::{Keyhash, Moment};
 
 impl<A: Access> Writer<'_, A> {

@@ -5,7 +5,7 @@ use super::{Found, Mark, Writer};
 use crate::access::Access;
 use crate::evict::Evict;
 use crate::heap::{History, Marks, NewItem, can_amend, write_amended};
-use crate::partition::Stored;
+use crate::table::Stored;
 use glimmer_base::{Expiry, Keyhash, Moment};
 
 impl<A: Access, E: Evict> Writer<'_, A, E> {

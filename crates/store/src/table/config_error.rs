@@ -1,0 +1,55 @@
+//! Why a table cannot be made.
+
+use std::fmt;
+
+/// Why a table cannot be made.
+#[derive(Debug)]
+pub enum ConfigError {
+    /// The memory cannot hold an index and two of the largest items.
+    TooSmall {
+        /// Bytes for items and index together.
+        memory_bytes: usize,
+        /// Bytes of the largest item.
+        item_bytes_max: usize,
+    },
+    /// The memory is larger than the index can address.
+    TooLarge {
+        /// Bytes for items and index together.
+        memory_bytes: usize,
+        /// Bytes that one table has at most.
+        memory_bytes_max: usize,
+    },
+    /// The index has no bucket.
+    NoBuckets,
+    /// The kernel gave no memory.
+    Memory(std::io::Error),
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConfigError::TooSmall {
+                memory_bytes,
+                item_bytes_max,
+            } => write!(
+                f,
+                "a table of {memory_bytes} bytes cannot hold an index and two items of \
+                 {item_bytes_max} bytes: more memory (-m) or a smaller item limit (-I) is needed"
+            ),
+            ConfigError::TooLarge {
+                memory_bytes,
+                memory_bytes_max,
+            } => write!(
+                f,
+                "a table of {memory_bytes} bytes is larger than the {memory_bytes_max} bytes that \
+                 its index can address: split it into more tables"
+            ),
+            ConfigError::NoBuckets => write!(f, "an index needs at least one bucket"),
+            ConfigError::Memory(error) => {
+                write!(f, "the kernel gave no memory for a table: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ConfigError {}
