@@ -1,28 +1,28 @@
-//! From replies to what operations return.
+//! Converts replies into the results of operations.
 
 use crate::Failure;
 use crate::error::{CountError, Failed, GetError, RemoveError, StoreError};
 use glimmer_proto::native::{Reply, Status};
 
-/// A value that was read.
+/// An item as a read returns it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// The value.
     pub value: Vec<u8>,
-    /// The 32 bits that were stored with it.
+    /// The 32-bit flags stored with the value.
     pub flags: u32,
-    /// What a compare-and-swap compares; 0 if it was not asked for.
+    /// The CAS unique for a compare-and-swap; 0 if it was not requested.
     pub cas: u64,
 }
 
-/// A reply in memory of its own.
+/// A reply that owns its bytes.
 pub(crate) struct Told {
     status: Status,
     item: Item,
     number: Option<u64>,
 }
 
-/// What came of a request.
+/// The result of a request.
 pub(crate) type Answer = Result<Told, Failed>;
 
 impl Told {
@@ -39,7 +39,7 @@ impl Told {
     }
 }
 
-/// What a read returns: the item, if there is one.
+/// The result of a read: the item, or `None` if there is no item.
 pub(crate) fn found(answer: Answer) -> Result<Option<Item>, GetError> {
     let told = answer?;
     match told.status {
@@ -49,7 +49,7 @@ pub(crate) fn found(answer: Answer) -> Result<Option<Item>, GetError> {
     }
 }
 
-/// What a store returns: whether it did.
+/// The result of a store: whether the item was stored.
 pub(crate) fn stored(answer: Answer) -> Result<bool, StoreError> {
     match answer.map(|told| told.status) {
         Ok(Status::Stored) => Ok(true),
@@ -62,7 +62,7 @@ pub(crate) fn stored(answer: Answer) -> Result<bool, StoreError> {
     }
 }
 
-/// What a calculation returns: the result, if there is an item.
+/// The result of an increment or decrement: the new number, or `None` if there is no item.
 pub(crate) fn counted(answer: Answer) -> Result<Option<u64>, CountError> {
     let told = answer?;
     match (told.status, told.number) {
@@ -74,7 +74,7 @@ pub(crate) fn counted(answer: Answer) -> Result<Option<u64>, CountError> {
     }
 }
 
-/// What a removal or a touch returns: whether there was an item.
+/// The result of a delete or touch: whether there was an item.
 pub(crate) fn removed(answer: Answer) -> Result<bool, RemoveError> {
     match answer?.status {
         Status::Deleted | Status::Touched => Ok(true),

@@ -1,45 +1,37 @@
-//! What libraries for other languages have in common: a panic must not leave them, because it ends
-//! the process of a program that knows nothing of Rust.
+//! Keeps panics inside this library. The bindings for other languages use it, because a panic that
+//! crosses into a foreign caller aborts the process.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A bug in this library ended a call.
+/// A bug in this library made a call panic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a bug in the client library ended the call; the client cannot be used any more")]
 pub struct Panicked;
 
-/// Runs what another language has called. A panic becomes an error.
+/// Runs a call made by another language and turns a panic into an error.
 ///
-/// This needs a build that unwinds: with `panic = "abort"` a panic ends the process.
-///
-/// # Errors
-///
-/// [`Panicked`], if the call panicked.
+/// This requires unwinding: with `panic = "abort"`, a panic ends the process.
 pub fn guard<R>(call: impl FnOnce() -> R) -> Result<R, Panicked> {
-    // What a call leaves half done is not seen again: `Guarded` gives up its value.
+    // State that the call left half changed is never used again: `Guarded` drops its value.
     catch_unwind(AssertUnwindSafe(call)).map_err(|payload| {
-        // Dropping what the panic carries may panic again. What that carries is left alone.
+        // Dropping the panic's payload may panic again. The payload of that second panic is leaked.
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(payload)));
         dropped.unwrap_or_else(std::mem::forget);
         Panicked
     })
 }
 
-/// A value that another language holds. A call of it that panics is the last.
+/// A value owned by another language. If a call panics, every later call fails.
 pub struct Guarded<T>(Option<T>);
 
 impl<T> Guarded<T> {
-    /// A value that can be used.
+    /// Wraps a usable value.
     pub fn new(value: T) -> Guarded<T> {
         Guarded(Some(value))
     }
 
-    /// Runs a call. After one that panicked there is no value, since a call may have left it in any
-    /// state.
-    ///
-    /// # Errors
-    ///
-    /// [`Panicked`], if this call or one before it panicked.
+    /// Runs a call on the value. A panic removes the value, because the call may have left it in
+    /// any state.
     pub fn call<R>(&mut self, call: impl FnOnce(&mut T) -> R) -> Result<R, Panicked> {
         let value = self.0.as_mut().ok_or(Panicked)?;
         let called = guard(|| call(value));

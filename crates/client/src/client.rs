@@ -1,4 +1,4 @@
-//! A client that waits for each answer.
+//! The blocking client.
 
 mod link;
 
@@ -15,13 +15,15 @@ use std::fmt::Debug;
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 
-/// A client of one server, or of several among which keys are placed. Each call sends and waits; [`Client::get_many`] sends many requests together.
+/// A blocking client of one server, or of several servers among which keys are placed. Each call
+/// sends its request and waits for the answer; [`Client::get_many`] sends many requests together.
 ///
-/// After a fork parent and child may both go on with it. The child finds the servers anew before it asks them: it is another client than its parent.
+/// After a fork, the parent and the child may both keep using it. The child fetches the servers'
+/// directories again before its first request and is a new client to the servers.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// // A server that was started with `glimmer serve --native-port 11300`.
+/// // A server started with `glimmer serve --native-port 11300`.
 /// let mut client = glimmer_client::Client::connect("127.0.0.1:11300")?;
 /// client.put(b"greeting", b"hello", 0, 60)?;
 /// assert_eq!(client.get(b"greeting")?.unwrap().value, b"hello");
@@ -34,21 +36,21 @@ pub struct Client {
 }
 
 impl Client {
-    /// Finds the server's directory at its native port.
+    /// Connects to a server: asks its native port for the directory.
     ///
     /// # Errors
     ///
-    /// If the name has no address, there is no socket, nothing listens at the port, or nothing
-    /// answers in time.
+    /// If the name has no address, no socket can be opened, nothing listens at the port, or no
+    /// answer arrives in time.
     pub fn connect(server: impl ToSocketAddrs + Debug) -> Result<Client, ConnectError> {
         Client::connect_with(server, Settings::default())
     }
 
-    /// [`Client::connect`] with settings of one's own.
+    /// Like [`Client::connect`], with explicit settings.
     ///
     /// # Errors
     ///
-    /// As [`Client::connect`].
+    /// As for [`Client::connect`].
     pub fn connect_with(
         server: impl ToSocketAddrs + Debug,
         settings: Settings,
@@ -62,7 +64,8 @@ impl Client {
         Ok(client)
     }
 
-    /// A client of several servers. Those that do not answer are looked for with each request for a key of theirs.
+    /// Connects to several servers. A server that does not answer now is tried again whenever one
+    /// of its keys is requested.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -74,7 +77,8 @@ impl Client {
     ///     native_port: 11300,
     ///     weight: 1,
     /// });
-    /// // Where pylibmc.Client(["10.0.0.1", "10.0.0.2"], behaviors={"ketama": True}) has its items, too.
+    /// // The same placement as in pylibmc:
+    /// // Client(["10.0.0.1", "10.0.0.2"], behaviors={"ketama": True})
     /// let mut client = Client::connect_to_all(&members, Placement::Ketama, Settings::default())?;
     /// client.put(b"greeting", b"hello", 0, 60)?;
     /// # Ok(())
@@ -83,7 +87,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// If there is no server, a name has no address, there is no socket, or none of the servers answers.
+    /// If the list is empty, a name has no address, no socket can be opened, or none of the servers
+    /// answers.
     pub fn connect_to_all(
         members: &[Member],
         placement: Placement,
@@ -104,7 +109,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Reads an item; none if there is none.
+    /// Reads an item. Returns `None` if there is no item.
     ///
     /// # Errors
     ///
@@ -113,7 +118,7 @@ impl Client {
         self.call(key, &operation::get(false))
     }
 
-    /// Reads an item with its CAS unique.
+    /// Reads an item together with its CAS unique.
     ///
     /// # Errors
     ///
@@ -122,11 +127,12 @@ impl Client {
         self.call(key, &operation::get(true))
     }
 
-    /// Reads many items with requests that leave together; an answer for each key, in their order.
+    /// Reads many items with requests that are sent together. Returns one result per key, in the
+    /// order of the keys.
     ///
     /// # Errors
     ///
-    /// If the socket fails; what concerns one key is told in its place.
+    /// If the socket fails. An error that concerns one key is that key's result.
     pub fn get_many(&mut self, keys: &[&[u8]]) -> io::Result<Vec<Result<Option<Item>, GetError>>> {
         let get = operation::get(false);
         let answers = self.call_many(keys.iter().map(|key| get.ask(key)))?;
@@ -134,7 +140,8 @@ impl Client {
         Ok(found.collect())
     }
 
-    /// Stores an item. `expiry` is memcached's: 0 is never, up to 30 days is in seconds from now, and more is seconds since 1970.
+    /// Stores an item. `expiry` follows memcached: 0 means never, up to 30 days counts seconds from
+    /// now, and larger values are seconds since 1970.
     ///
     /// # Errors
     ///
@@ -150,7 +157,7 @@ impl Client {
         self.call(key, &put).map(drop)
     }
 
-    /// Stores an item if there is none. Returns whether it did.
+    /// Stores an item only if the key has none. Returns whether it was stored.
     ///
     /// # Errors
     ///
@@ -166,7 +173,7 @@ impl Client {
         self.call(key, &add)
     }
 
-    /// Stores an item if there is one. Returns whether it did.
+    /// Stores an item only if the key has one already. Returns whether it was stored.
     ///
     /// # Errors
     ///
@@ -182,7 +189,7 @@ impl Client {
         self.call(key, &replace)
     }
 
-    /// Stores an item if the one that is there has this CAS unique. Returns whether it did.
+    /// Stores an item only if the current item has this CAS unique. Returns whether it was stored.
     ///
     /// # Errors
     ///
@@ -199,7 +206,8 @@ impl Client {
         self.call(key, &swap)
     }
 
-    /// Adds to a decimal number, wrapping at 2^64. Returns the result; none if there is no item.
+    /// Adds to a decimal number, wrapping at 2^64. Returns the new number, or `None` if there is no
+    /// item.
     ///
     /// # Errors
     ///
@@ -208,7 +216,8 @@ impl Client {
         self.call(key, &operation::increment(delta))
     }
 
-    /// Subtracts from a decimal number, stopping at zero. Returns the result; none if there is no item.
+    /// Subtracts from a decimal number, stopping at zero. Returns the new number, or `None` if
+    /// there is no item.
     ///
     /// # Errors
     ///
@@ -217,7 +226,7 @@ impl Client {
         self.call(key, &operation::decrement(delta))
     }
 
-    /// Removes an item. Returns whether there was one.
+    /// Deletes an item. Returns whether there was one.
     ///
     /// # Errors
     ///
@@ -226,7 +235,7 @@ impl Client {
         self.call(key, &operation::delete())
     }
 
-    /// Gives an item a new expiry time; see [`Client::put`]. Returns whether there is one.
+    /// Sets an item's expiry time; see [`Client::put`]. Returns whether there is an item.
     ///
     /// # Errors
     ///
@@ -281,7 +290,7 @@ fn address_of(server: impl ToSocketAddrs + Debug) -> Result<SocketAddr, ConnectE
     first.map_err(|reason| ConnectError::no_address(server, reason))
 }
 
-/// A client may go from thread to thread, as long as one at a time has it.
+/// A client may move between threads; one thread at a time uses it.
 const _: () = {
     const fn is_send<T: Send>() {}
     is_send::<Client>();

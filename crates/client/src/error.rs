@@ -1,7 +1,6 @@
-//! How each operation fails. What is an answer, such as that there is no item, is none of these.
+//! The errors of each operation. Regular answers, such as "there is no item", are not errors.
 //!
-//! `Debug` prints the message, as `Display` does, so that an error which `main` returns tells what
-//! happened and where.
+//! `Debug` prints the same message as `Display`, so that an error returned from `main` is readable.
 
 use crate::Failure;
 use std::net::SocketAddr;
@@ -10,35 +9,35 @@ use std::{fmt, io};
 /// Why a server cannot be used.
 #[derive(thiserror::Error)]
 pub enum ConnectError {
-    /// The name stands for no address, or there is no server at all.
+    /// The name has no address, or no server was given.
     #[error("{server} has no address: {reason}")]
     NoAddress {
-        /// What was to be resolved.
+        /// The name to be resolved.
         server: String,
-        /// What the resolver says.
+        /// The resolver's error.
         reason: io::Error,
     },
-    /// The system gave no socket.
+    /// The socket could not be opened.
     #[error("no socket for the native protocol: {0}")]
     Socket(#[from] io::Error),
-    /// Nothing listens at the server's UDP port; its host said so.
+    /// Nothing listens at the server's UDP port: its host refused the datagram.
     #[error("nothing listens at UDP port {0}: is a server running there with --native-port?")]
     Refused(SocketAddr),
-    /// Nothing answered in time.
+    /// No answer arrived in time.
     #[error(
         "{0} does not answer: is it the server's --native-port, and do UDP datagrams get through?"
     )]
     Silent(SocketAddr),
 }
 
-/// A failure, and the server that it concerns.
+/// A failure and the server that it concerns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failed {
     pub failure: Failure,
     pub server: SocketAddr,
 }
 
-/// What any operation may fail with.
+/// Defines the error of an operation: the failures that every operation has, and its own.
 macro_rules! operation {
     ($(#[$doc:meta])* $name:ident { $($variant:ident: $text:literal,)* }) => {
         $(#[$doc])*
@@ -48,27 +47,30 @@ macro_rules! operation {
             /// The key is empty, or longer than 250 bytes.
             #[error("a key has 1 to 250 bytes")]
             Key,
-            /// There was no answer in time.
+            /// No answer arrived in time.
             #[error("{0} did not answer in time")]
             Silent(SocketAddr),
-            /// Nothing listens at the server's UDP port. A change that was sent more than once may
-            /// have been made before.
+            /// Nothing listens at the server's UDP port. If a change was sent more than once, an
+            /// earlier copy may have been executed.
             #[error("nothing listens at UDP port {0}: has the server stopped?")]
             Refused(SocketAddr),
-            /// The server has let several deadlines pass, and was not asked again yet.
+            /// The server has missed several deadlines and is not being asked for the moment.
             #[error("{0} has been silent for too long, and was not asked")]
             Away(SocketAddr),
-            /// The server was asked again and again and would not take the request, which it has not carried out.
+            /// The server refused the request for lack of room each time. It has not executed the
+            /// request.
             #[error("{0} is overloaded")]
             Overloaded(SocketAddr),
-            /// The server remembers the changes of as many clients as it has room for, and this
-            /// client is not among them. It has not carried out the change.
+            /// The server has no room to remember another client's changes. It has not executed the
+            /// change.
             #[error("{0} has no room to remember another writing client")]
             TooManyWriters(SocketAddr),
-            /// The server understood something else than was asked.
+            /// The server did not understand the request, or the client did not understand the
+            /// answer.
             #[error("the server and this client do not understand one another")]
             Protocol,
-            /// The socket failed, or has ended with the runtime of its client. A change may have been made.
+            /// The socket failed, or it ended with the client's runtime. A change may have been
+            /// executed.
             #[error("the socket failed: {0}")]
             Socket(#[from] io::Error),
         }
@@ -113,7 +115,7 @@ impl ConnectError {
         }
     }
 
-    /// No server was given.
+    /// The list of servers is empty.
     pub(crate) fn no_server() -> ConnectError {
         ConnectError::NoAddress {
             server: "an empty list of servers".to_owned(),
@@ -122,7 +124,7 @@ impl ConnectError {
     }
 }
 
-/// The resolver knows the name, and no address of it.
+/// The resolver knows the name but returns no address.
 pub(crate) fn none_known() -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, "the resolver returned none")
 }
@@ -133,12 +135,13 @@ fn ended() -> io::Error {
 }
 
 operation! {
-    /// Why a value was not read.
+    /// Why a read failed.
     GetError {}
 }
 
 operation! {
-    /// Why a value was not stored. After [`StoreError::Silent`] it may have been: only the answer is known to be missing.
+    /// Why a store failed. After [`StoreError::Silent`], the item may still have been stored: only
+    /// the answer is missing.
     StoreError {
         TooLarge: "the item is larger than the server takes",
         OutOfMemory: "the server has no memory for it",
@@ -146,7 +149,8 @@ operation! {
 }
 
 operation! {
-    /// Why nothing was counted. After [`CountError::Silent`] it may have been.
+    /// Why an increment or decrement failed. After [`CountError::Silent`], it may still have been
+    /// executed.
     CountError {
         NotANumber: "the value is no decimal number",
         OutOfMemory: "the server has no memory for it",
@@ -154,7 +158,8 @@ operation! {
 }
 
 operation! {
-    /// Why an item was not removed or touched. After [`RemoveError::Silent`] it may have been.
+    /// Why a delete or touch failed. After [`RemoveError::Silent`], it may still have been
+    /// executed.
     RemoveError {}
 }
 
@@ -167,7 +172,7 @@ mod tests {
         11300,
     );
 
-    /// What `main` prints of an `Err` is its `Debug`.
+    /// For an `Err` returned from `main`, Rust prints `Debug`.
     #[test]
     fn an_error_that_main_returns_tells_the_whole_story() {
         let refused: Box<dyn std::error::Error> = Box::new(ConnectError::Refused(SERVER));

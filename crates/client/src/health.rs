@@ -1,31 +1,32 @@
 //! Whether a server answers at all.
 //!
-//! A server that lets several deadlines pass, one after another, and of which nothing is heard meanwhile, is *away*: for some time nobody waits for
-//! it again. Then one request is sent, and everybody else goes on without waiting until that is answered or has waited in vain. Whatever is heard of
-//! the server ends it, a late answer too.
+//! A server is *away* if several deadlines in a row pass and nothing is heard from it meanwhile.
+//! While it is away, requests fail at once. After a retry interval, one request is sent as a probe;
+//! other requests keep failing until the probe is answered or times out. Any datagram from the
+//! server, even a late answer, ends the state.
 
 use crate::Settings;
 
-/// What is known of a server's silence. Times are in microseconds.
+/// What is known about a server's silence. Times are in microseconds.
 #[derive(Debug)]
 pub struct Health {
     away_after: u32,
     retry_us: u64,
     deadline_us: u64,
-    /// Whether refusals count as deadlines that passed.
+    /// Whether refusals count as missed deadlines.
     counts_refusals: bool,
-    /// When something was last heard.
+    /// When the server was last heard.
     heard_us: Option<u64>,
-    /// Deadlines that passed one after another.
+    /// Deadlines missed in a row.
     silences: u32,
-    /// When the last of them passed.
+    /// When the last missed deadline was counted.
     counted_us: u64,
-    /// Until when nothing is sent, once the server is away.
+    /// While the server is away: when the next probe may be sent.
     until_us: Option<u64>,
 }
 
 impl Health {
-    /// A server of which nothing is known.
+    /// A server about which nothing is known.
     pub fn new(settings: &Settings) -> Health {
         Health {
             away_after: settings.away_after,
@@ -39,13 +40,13 @@ impl Health {
         }
     }
 
-    /// Something was heard.
+    /// A datagram from the server arrived.
     #[inline]
     pub fn hear(&mut self, now_us: u64) {
         self.heard_us = Some(now_us);
     }
 
-    /// The deadline of a request passed that was taken on at this time.
+    /// A request passed its deadline. It was issued at `asked_us`.
     pub fn miss(&mut self, asked_us: u64, now_us: u64) {
         if self.has_heard_since(asked_us) {
             return;
@@ -53,7 +54,7 @@ impl Health {
         if self.has_heard_since(self.counted_us) {
             self.silences = 0;
         }
-        // Requests that wait at the same time wait for the same thing.
+        // Requests that waited at the same time count as one missed deadline.
         if self.silences > 0 && asked_us < self.counted_us {
             return;
         }
@@ -64,15 +65,15 @@ impl Health {
         }
     }
 
-    /// A request that was taken on at this time was refused: nothing listens at the server's port.
-    /// It cost no time, so that only those count it who place the keys elsewhere.
+    /// A request issued at `asked_us` was refused: nothing listens at the server's port. A refusal
+    /// costs the caller no waiting, so it counts only if keys can be placed on other servers.
     pub fn refuse(&mut self, asked_us: u64, now_us: u64) {
         if self.counts_refusals {
             self.miss(asked_us, now_us);
         }
     }
 
-    /// Whether the server was away when it was last looked at, so that [`Health::admit`] is to be asked.
+    /// Whether the server was away at the last check. If so, call [`Health::admit`] before sending.
     #[inline]
     pub fn is_doubtful(&self) -> bool {
         self.until_us.is_some()
@@ -84,7 +85,8 @@ impl Health {
         self.until_us.is_some_and(|until_us| !is_over(until_us))
     }
 
-    /// Whether a request may be sent. The first one after the time is over may, and nobody else until it is answered or has waited in vain.
+    /// Whether a request may be sent. After the retry interval, the first request may; all others
+    /// must wait until that one is answered or times out.
     #[cold]
     pub fn admit(&mut self, now_us: u64) -> bool {
         if self.has_heard_since(self.counted_us) {

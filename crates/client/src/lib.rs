@@ -1,53 +1,55 @@
-//! Floor 2: a client of the native protocol (`docs/native-protocol.md`). Every request goes straight to the core that owns its key, in segment batches that
-//! cross the kernel as one datagram; no connection, no runtime.
+//! Floor 2: a client of the native protocol (`docs/native-protocol.md`). Every request goes
+//! straight to the core that owns its key. The client sends several requests in one segment batch,
+//! which crosses the kernel as one datagram. It needs neither a connection nor a runtime.
 //!
-//! [`Client`] is a client that waits: it has a socket, and each call returns with the answer. With the feature `tokio`, `nonblocking::Client` is one for
-//! any number of tasks. [`Session`] is what lies beneath: it has neither socket
-//! nor clock. Requests and received datagrams go in, segment batches to be sent and answers come out, so that it can be driven by any loop, and by tests in
-//! which time is a number and the network loses what it is told to.
+//! [`Client`] is the blocking client: it owns a socket, and each call returns the answer. With the
+//! feature `tokio`, any number of tasks can share a `nonblocking::Client`. Both are built on
+//! [`Session`], which has neither socket nor clock: requests and received datagrams go in, segment
+//! batches to send and answers come out. Any event loop can drive a session. Tests drive it in
+//! virtual time over a simulated, lossy network.
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | [`client`](Client) | sessions, sockets and a clock |
-//! | `nonblocking` | the same for tasks on tokio |
+//! | [`client`](Client) | blocking client: sessions, sockets and a clock |
+//! | `nonblocking` | client for tasks on tokio |
 //! | [`placement`](Placement) | which of several servers has a key |
-//! | [`session`](Session) | requests under way: what is sent when, and which answer belongs to which |
-//! | [`settings`](Settings) | how it behaves |
-//! | `flight` | one request under way |
+//! | [`session`](Session) | requests in flight: what is sent when, and which answer is whose |
+//! | [`settings`](Settings) | timeouts and other behaviour of a session |
+//! | `in_flight` | one request in flight |
 //! | `health` | whether a server answers at all |
-//! | `lane` | one core of the server: its port, and the mutations under way to it |
-//! | `pace` | how many requests may be under way at once |
-//! | `outbound` | segment batches of requests for the same port |
-//! | `parcel` | datagrams with several requests |
-//! | `process` | what belongs to one process alone |
-//! | `operation` | what each operation asks |
-//! | `answer` | what each operation returns |
-//! | `error` | how each operation fails |
-//! | [`boundary`] | panics that must not reach other languages |
+//! | `channel` | one core of the server: its port and the mutations in flight to it |
+//! | `congestion` | how many requests may be in flight at once |
+//! | `outbound` | segment batches of requests for one port |
+//! | `shared_datagram` | datagrams that carry several requests |
+//! | `process` | state that must not be shared across a fork |
+//! | `operation` | the request of each operation |
+//! | `answer` | the result of each operation |
+//! | `error` | the errors of each operation |
+//! | [`boundary`] | keeps panics out of other languages |
 
 mod answer;
 pub mod boundary;
+mod channel;
 mod client;
+mod congestion;
 mod error;
-mod flight;
 mod health;
-mod lane;
+mod in_flight;
 #[cfg(feature = "tokio")]
 pub mod nonblocking;
 mod operation;
 mod outbound;
-mod pace;
-mod parcel;
 mod placement;
 mod process;
 mod session;
 mod settings;
+mod shared_datagram;
 
 pub use answer::Item;
 pub use client::Client;
 pub use error::{ConnectError, CountError, GetError, RemoveError, StoreError};
 pub use placement::{Member, Placement};
-pub use session::{Ask, Failure, Figures, Session, What};
+pub use session::{Ask, Failure, Session, SessionCounters, What};
 pub use settings::Settings;
 
 pub use glimmer_proto::StoreMode;

@@ -1,4 +1,5 @@
-//! A client for tasks on tokio. Any number of tasks share it; what they ask at about the same time leaves together.
+//! A client for tasks on tokio. Any number of tasks share it. Requests that the tasks issue at
+//! about the same time are sent together.
 
 mod driver;
 
@@ -8,7 +9,7 @@ use crate::error::{
 };
 use crate::operation::{self, Operation};
 use crate::placement::{Choice, Member, Placement};
-use crate::session::FLIGHTS_MAX;
+use crate::session::IN_FLIGHT_MAX;
 use crate::{Ask, Failure, Settings};
 use driver::Server;
 use glimmer_proto::StoreMode;
@@ -17,14 +18,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{ToSocketAddrs, lookup_host};
 
-/// Keys of one call that are asked for at once: half of what a session takes on.
-const KEYS_AT_ONCE: usize = FLIGHTS_MAX / 2;
+/// Keys of one `get_many` call that are requested at once: half of a session's capacity.
+const KEYS_AT_ONCE: usize = IN_FLIGHT_MAX / 2;
 
-/// A client of one server, or of several among which keys are placed. Its clones share its sockets. A task of the runtime that it was made on does the
-/// sending and receiving, and ends with the last clone. Once the runtime has ended, requests fail as if their socket had (`GetError::Socket` and the like); while
-/// nobody runs it, they wait. Who stops waiting for a change does not take it back.
+/// A client of one server, or of several servers among which keys are placed. Clones share its
+/// sockets. A task on the runtime that created the client sends and receives; it ends with the last
+/// clone. After that runtime has ended, requests fail like those of a failed socket
+/// (`GetError::Socket` and so on). While the runtime exists but is not being run, requests wait.
+/// Dropping the future of a change does not undo the change.
 ///
-/// It must not cross a fork, no more than a runtime may: each process makes its own.
+/// Like a runtime, it must not be used across a fork: each process creates its own.
 ///
 /// ```no_run
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -43,28 +46,28 @@ pub struct Client {
 }
 
 impl Client {
-    /// As [`crate::Client::connect`].
+    /// Like [`crate::Client::connect`].
     ///
     /// # Errors
     ///
-    /// If the name has no address, there is no socket, or nobody answers.
+    /// If the name has no address, no socket can be opened, or no answer arrives in time.
     ///
     /// # Panics
     ///
-    /// Outside a runtime of tokio's with I/O and time.
+    /// Outside a tokio runtime with I/O and time enabled.
     pub async fn connect(server: impl ToSocketAddrs + Debug) -> Result<Client, ConnectError> {
         Client::connect_with(server, Settings::default()).await
     }
 
-    /// [`Client::connect`] with settings of one's own.
+    /// Like [`Client::connect`], with explicit settings.
     ///
     /// # Errors
     ///
-    /// As [`Client::connect`].
+    /// As for [`Client::connect`].
     ///
     /// # Panics
     ///
-    /// As [`Client::connect`].
+    /// As for [`Client::connect`].
     pub async fn connect_with(
         server: impl ToSocketAddrs + Debug,
         settings: Settings,
@@ -77,15 +80,16 @@ impl Client {
         })
     }
 
-    /// As [`crate::Client::connect_to_all`].
+    /// Like [`crate::Client::connect_to_all`].
     ///
     /// # Errors
     ///
-    /// If there is no server, a name has no address, there is no socket, or none of the servers answers.
+    /// If the list is empty, a name has no address, no socket can be opened, or none of the servers
+    /// answers.
     ///
     /// # Panics
     ///
-    /// As [`Client::connect`].
+    /// As for [`Client::connect`].
     pub async fn connect_to_all(
         members: &[Member],
         placement: Placement,
@@ -102,7 +106,7 @@ impl Client {
         })
     }
 
-    /// Reads an item; none if there is none.
+    /// Reads an item. Returns `None` if there is no item.
     ///
     /// # Errors
     ///
@@ -111,7 +115,7 @@ impl Client {
         self.call(key, &operation::get(false)).await
     }
 
-    /// Reads an item with its CAS unique.
+    /// Reads an item together with its CAS unique.
     ///
     /// # Errors
     ///
@@ -120,7 +124,8 @@ impl Client {
         self.call(key, &operation::get(true)).await
     }
 
-    /// Reads many items with requests that leave together; an answer for each key, in their order.
+    /// Reads many items with requests that are sent together. Returns one result per key, in the
+    /// order of the keys.
     pub async fn get_many(&self, keys: &[&[u8]]) -> Vec<Result<Option<Item>, GetError>> {
         let get = operation::get(false);
         let mut found = Vec::with_capacity(keys.len());
@@ -133,7 +138,8 @@ impl Client {
         found
     }
 
-    /// Stores an item. `expiry` is memcached's: 0 is never, up to 30 days is in seconds from now, and more is seconds since 1970.
+    /// Stores an item. `expiry` follows memcached: 0 means never, up to 30 days counts seconds from
+    /// now, and larger values are seconds since 1970.
     ///
     /// # Errors
     ///
@@ -149,7 +155,7 @@ impl Client {
         self.call(key, &put).await.map(drop)
     }
 
-    /// Stores an item if there is none. Returns whether it did.
+    /// Stores an item only if the key has none. Returns whether it was stored.
     ///
     /// # Errors
     ///
@@ -165,7 +171,7 @@ impl Client {
         self.call(key, &add).await
     }
 
-    /// Stores an item if there is one. Returns whether it did.
+    /// Stores an item only if the key has one already. Returns whether it was stored.
     ///
     /// # Errors
     ///
@@ -181,7 +187,7 @@ impl Client {
         self.call(key, &replace).await
     }
 
-    /// Stores an item if the one that is there has this CAS unique. Returns whether it did.
+    /// Stores an item only if the current item has this CAS unique. Returns whether it was stored.
     ///
     /// # Errors
     ///
@@ -198,7 +204,8 @@ impl Client {
         self.call(key, &swap).await
     }
 
-    /// Adds to a decimal number, wrapping at 2^64. Returns the result; none if there is no item.
+    /// Adds to a decimal number, wrapping at 2^64. Returns the new number, or `None` if there is no
+    /// item.
     ///
     /// # Errors
     ///
@@ -207,7 +214,8 @@ impl Client {
         self.call(key, &operation::increment(delta)).await
     }
 
-    /// Subtracts from a decimal number, stopping at zero. Returns the result; none if there is no item.
+    /// Subtracts from a decimal number, stopping at zero. Returns the new number, or `None` if
+    /// there is no item.
     ///
     /// # Errors
     ///
@@ -216,7 +224,7 @@ impl Client {
         self.call(key, &operation::decrement(delta)).await
     }
 
-    /// Removes an item. Returns whether there was one.
+    /// Deletes an item. Returns whether there was one.
     ///
     /// # Errors
     ///
@@ -225,7 +233,7 @@ impl Client {
         self.call(key, &operation::delete()).await
     }
 
-    /// Gives an item a new expiry time; see [`Client::put`]. Returns whether there is one.
+    /// Sets an item's expiry time; see [`Client::put`]. Returns whether there is an item.
     ///
     /// # Errors
     ///
@@ -238,7 +246,7 @@ impl Client {
         operation.understand(self.ask(&operation.ask(key)).await)
     }
 
-    /// Has a server asked at once; what is returned waits for the answer.
+    /// Issues the request at once. The returned future waits for the answer.
     fn ask(&self, ask: &Ask<'_>) -> impl Future<Output = Answer> + use<> {
         let servers = &self.servers;
         let server = self.choice.of(ask.key, |server| servers[server].is_away());
@@ -252,8 +260,8 @@ impl Client {
     }
 }
 
-/// Waits until every server has sent its directory or refuses, or until the time is up. One server
-/// that is known is enough.
+/// Waits until every server has sent its directory or refused, or until the deadline. Succeeds if
+/// at least one server is known.
 async fn find(servers: &[Server], settings: Settings) -> Result<(), ConnectError> {
     let all = async {
         for server in servers {

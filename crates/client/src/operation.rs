@@ -1,4 +1,5 @@
-//! Each operation: what it asks, and what its answer means. The client that waits and the one for tasks have them in common.
+//! The request of each operation and the meaning of its answer. The blocking client and the client
+//! for tasks share them.
 
 use crate::answer::{self, Answer, Item};
 use crate::error::{CountError, GetError, RemoveError, StoreError};
@@ -6,7 +7,7 @@ use crate::{Ask, What};
 use glimmer_proto::StoreMode;
 use glimmer_proto::native::request::Change;
 
-/// What is asked of a key, and what comes of it.
+/// A request for a key and the conversion of its answer.
 pub struct Operation<'a, T, E> {
     what: What<'a>,
     shows_cas: bool,
@@ -14,7 +15,7 @@ pub struct Operation<'a, T, E> {
 }
 
 impl<T, E> Operation<'_, T, E> {
-    /// The request.
+    /// The request for this key.
     pub fn ask<'k>(&'k self, key: &'k [u8]) -> Ask<'k> {
         Ask {
             key,
@@ -23,13 +24,13 @@ impl<T, E> Operation<'_, T, E> {
         }
     }
 
-    /// What its answer means.
+    /// Converts the answer into the operation's result.
     pub fn understand(&self, answer: Answer) -> Result<T, E> {
         (self.understand)(answer)
     }
 }
 
-/// Reads an item, with its CAS unique if that is wanted.
+/// Reads an item, optionally with its CAS unique.
 pub fn get(shows_cas: bool) -> Operation<'static, Option<Item>, GetError> {
     Operation {
         what: What::Get,
@@ -38,7 +39,7 @@ pub fn get(shows_cas: bool) -> Operation<'static, Option<Item>, GetError> {
     }
 }
 
-/// Stores an item; the answer is whether it did.
+/// Stores an item. The result is whether it was stored.
 pub fn store(
     mode: StoreMode,
     value: &[u8],
@@ -54,22 +55,22 @@ pub fn store(
     changing(change, answer::stored)
 }
 
-/// Adds to a number; the answer is the result.
+/// Adds to a number. The result is the new number.
 pub fn increment(delta: u64) -> Operation<'static, Option<u64>, CountError> {
     changing(Change::Increment { delta }, answer::counted)
 }
 
-/// Subtracts from a number; the answer is the result.
+/// Subtracts from a number. The result is the new number.
 pub fn decrement(delta: u64) -> Operation<'static, Option<u64>, CountError> {
     changing(Change::Decrement { delta }, answer::counted)
 }
 
-/// Removes an item; the answer is whether there was one.
+/// Deletes an item. The result is whether there was one.
 pub fn delete() -> Operation<'static, bool, RemoveError> {
     changing(Change::Delete, answer::removed)
 }
 
-/// Gives an item a new expiry time; the answer is whether there is one.
+/// Sets an item's expiry time. The result is whether there is an item.
 pub fn touch(expiry: u32) -> Operation<'static, bool, RemoveError> {
     changing(Change::Touch { expiry }, answer::removed)
 }

@@ -1,40 +1,45 @@
-//! Segment batches of requests for the same port.
+//! Segment batches of requests for one port.
 //!
-//! The datagrams of a segment batch have one length. Requests whose lengths are near one another travel together, padded to the longest of them; what is much
-//! longer has a segment batch of its own. Nothing waits for more to come: what is there when segment batches are asked for leaves.
+//! All datagrams of a segment batch have the same length. Requests of similar length travel
+//! together and are padded to the longest; much longer requests get a segment batch of their own.
+//! No request waits for others: a segment batch carries the requests that are ready when the caller
+//! transmits.
 
 use glimmer_proto::native::{DATAGRAM_BYTES_MAX, REQUESTS_MAX, RequestHeader};
 use glimmer_transport::packet::{SEGMENTED_BYTES_MAX, SEGMENTS_MAX};
 
-/// Datagrams of requests that travel together have, with one request each, lengths between two of these.
+/// Length classes. Requests share a segment batch if their datagrams, with one request each, have a
+/// length between the same two of these bounds.
 const CLASSES: [usize; 5] = [128, 256, 512, 1024, DATAGRAM_BYTES_MAX];
 
-/// Requests that leave together.
+/// Requests that are sent together.
 #[derive(Default)]
 pub struct Group {
-    /// Which they are.
-    pub flights: Vec<u32>,
-    /// Bytes of the longest datagram, each having one request.
+    /// The slots of the requests.
+    pub requests: Vec<u32>,
+    /// Length of the longest datagram in bytes, with one request per datagram.
     segment_bytes: usize,
 }
 
-/// How a group's requests are put into datagrams: all but the last have so many requests, and so many bytes.
+/// How a group's requests are packed into datagrams. Every datagram but the last has this many
+/// requests and bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    /// Requests of each datagram.
+    /// Requests per datagram.
     pub requests: usize,
-    /// Bytes of each datagram.
+    /// Bytes per datagram.
     pub segment_bytes: usize,
 }
 
 impl Group {
-    /// With at most so many requests in a datagram. Datagrams are as few as that allows, and as even.
+    /// Packs at most `requests_max` requests into a datagram. Uses as few datagrams as possible and
+    /// fills them as evenly as possible.
     pub fn shape(&self, requests_max: usize) -> Shape {
         let record_bytes = self.segment_bytes - RequestHeader::BYTES;
         let fit = (DATAGRAM_BYTES_MAX - RequestHeader::BYTES) / record_bytes.max(1);
         let requests_max = requests_max.min(fit).clamp(1, REQUESTS_MAX);
-        let datagrams = self.flights.len().div_ceil(requests_max).max(1);
-        let requests = self.flights.len().div_ceil(datagrams).max(1);
+        let datagrams = self.requests.len().div_ceil(requests_max).max(1);
+        let requests = self.requests.len().div_ceil(datagrams).max(1);
         Shape {
             requests,
             segment_bytes: RequestHeader::BYTES + requests * record_bytes,
@@ -42,60 +47,61 @@ impl Group {
     }
 }
 
-/// Groups by core and class; and, beside those that may share datagrams, those that may not.
+/// Groups by core and length class. Requests that may share a datagram and requests that may not
+/// are in different groups.
 #[derive(Default)]
 pub struct Groups {
     groups: Vec<Group>,
 }
 
 impl Groups {
-    /// Groups for so many cores; those there were are forgotten.
+    /// Starts again with empty groups for this many cores.
     pub fn reset(&mut self, cores: usize) {
         self.groups.clear();
         (self.groups).resize_with(cores * 2 * CLASSES.len(), Group::default);
     }
 
-    /// Adds a request whose datagram has so many bytes if it goes alone, as it does if it is not to share one. Returns its group's number if that
-    /// has become full.
+    /// Adds a request. `bytes` is the length of its datagram if it is sent alone; `shares` says
+    /// whether it may share a datagram. Returns the group's number if the group is now full.
     #[inline]
-    pub fn add(&mut self, core: u16, flight: u32, bytes: usize, shares: bool) -> Option<usize> {
+    pub fn add(&mut self, core: u16, request: u32, bytes: usize, shares: bool) -> Option<usize> {
         let class = CLASSES.iter().position(|&longest| bytes <= longest);
         let class = class.expect("a request that does not fit a datagram goes in fragments");
         let number = (usize::from(core) * 2 + usize::from(shares)) * CLASSES.len() + class;
         let group = &mut self.groups[number];
-        group.flights.push(flight);
+        group.requests.push(request);
         group.segment_bytes = group.segment_bytes.max(bytes);
-        // The next may be as long as its class allows.
-        let is_full = group.flights.len() == SEGMENTS_MAX
-            || (group.flights.len() + 1) * CLASSES[class] > SEGMENTED_BYTES_MAX;
+        // The next request may be as long as its class allows.
+        let is_full = group.requests.len() == SEGMENTS_MAX
+            || (group.requests.len() + 1) * CLASSES[class] > SEGMENTED_BYTES_MAX;
         is_full.then_some(number)
     }
 
-    /// Takes a group out; [`Groups::put_back`] has its memory used again.
+    /// Takes a group out. [`Groups::put_back`] returns it, so that its memory is reused.
     #[inline]
     pub fn take(&mut self, number: usize) -> Group {
         std::mem::take(&mut self.groups[number])
     }
 
-    /// Makes room for the next group of this number where the last one was.
+    /// Returns the memory of a group that [`Groups::take`] took out.
     #[inline]
     pub fn put_back(&mut self, number: usize, mut group: Group) {
-        group.flights.clear();
+        group.requests.clear();
         group.segment_bytes = 0;
         self.groups[number] = group;
     }
 
-    /// How many groups there are.
+    /// The number of groups.
     pub fn count(&self) -> usize {
         self.groups.len()
     }
 
-    /// Whether a group has nobody in it.
+    /// Whether a group is empty.
     pub fn is_empty(&self, number: usize) -> bool {
-        self.groups[number].flights.is_empty()
+        self.groups[number].requests.is_empty()
     }
 
-    /// The core that a group goes to.
+    /// The core to which a group is sent.
     pub fn core(&self, number: usize) -> usize {
         number / CLASSES.len() / 2
     }
@@ -127,7 +133,7 @@ mod tests {
             .map(|&number| {
                 let (core, shares) = (groups.core(number), groups.shares(number));
                 let group = groups.take(number);
-                (core, shares, group.segment_bytes, group.flights)
+                (core, shares, group.segment_bytes, group.requests)
             })
             .collect();
         let expected = [
@@ -146,12 +152,12 @@ mod tests {
         for bytes in [56, 1024, DATAGRAM_BYTES_MAX] {
             for requests_max in [1, 2, REQUESTS_MAX] {
                 let full = (0..)
-                    .find_map(|flight| groups.add(0, flight, bytes, requests_max > 1))
+                    .find_map(|request| groups.add(0, request, bytes, requests_max > 1))
                     .unwrap();
                 let group = groups.take(full);
-                assert!(group.flights.len() >= 46);
+                assert!(group.requests.len() >= 46);
                 let shape = group.shape(requests_max);
-                let datagrams = group.flights.len().div_ceil(shape.requests);
+                let datagrams = group.requests.len().div_ceil(shape.requests);
                 assert!(
                     shape.requests <= requests_max && shape.segment_bytes <= DATAGRAM_BYTES_MAX
                 );
@@ -165,7 +171,7 @@ mod tests {
     fn datagrams_are_few_and_even() {
         let shape = |requests: u32, requests_max| {
             let group = Group {
-                flights: (0..requests).collect(),
+                requests: (0..requests).collect(),
                 segment_bytes: 60,
             };
             let Shape {
@@ -177,7 +183,8 @@ mod tests {
         assert_eq!(shape(10, 1), (1, 60));
         assert_eq!(shape(10, 32), (10, 32 + 280));
         assert_eq!(shape(10, 8), (5, 32 + 140));
-        // 48 records of 28 bytes would fit, but 32 is the bound, and two of 24 are more even than 32 and 16.
+        // 48 records of 28 bytes would fit, but 32 is the limit, and two datagrams of 24 are more
+        // even than 32 and 16.
         assert_eq!(shape(48, 64), (24, 32 + 24 * 28));
     }
 }

@@ -1,54 +1,59 @@
-//! Which of several servers has a key.
+//! Decides which of several servers has a key.
 //!
-//! Consistent hashing: a server more or fewer moves the keys of one server, not all of them. Ketama is what libmemcached and the clients on it (pylibmc,
-//! PHP's memcached) do, point by point, so that native clients and theirs find one another's items.
+//! The placement is consistent hashing: adding or removing a server moves only that server's share
+//! of the keys. Ketama reproduces libmemcached point by point, so that native clients and clients
+//! based on libmemcached (pylibmc, PHP's memcached) find each other's items.
 
 use glimmer_base::Seed;
 use md5::{Digest, Md5};
 
-/// The port that libmemcached leaves out of a server's name.
+/// libmemcached leaves this port out of a server's name.
 const DEFAULT_PORT: u16 = 11211;
-/// Points of a server on the circle, without weights and with.
+/// Points of a server on the circle, without and with weights.
 const POINTS: u32 = 100;
 const POINTS_WEIGHTED: f32 = 160.0;
-/// Points that one digest of the weighted circle is good for.
+/// Points taken from one digest on the weighted circle.
 const POINTS_PER_DIGEST: usize = 4;
 
 /// One of several servers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Its host, as other clients name it: keys are placed by the name, and `localhost` is another than `127.0.0.1`.
+    /// Its host, spelled as other clients spell it. Keys are placed by this name, so `localhost`
+    /// and `127.0.0.1` are different servers.
     pub host: String,
-    /// Its TCP port, by which keys are placed, too.
+    /// Its TCP port, which is part of the name by which keys are placed.
     pub port: u16,
     /// Its first native port.
     pub native_port: u16,
-    /// Its share of the keys, in relation to the others'. Zero counts as one.
+    /// Its share of the keys relative to the other servers. Zero counts as one.
     pub weight: u32,
 }
 
-/// A rule by which keys are placed.
+/// How keys are placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// libmemcached's `MEMCACHED_BEHAVIOR_KETAMA` with its default hash, Jenkins' one-at-a-time: pylibmc's `ketama`.
+    /// libmemcached's `MEMCACHED_BEHAVIOR_KETAMA` with its default hash, Jenkins' one-at-a-time. In
+    /// pylibmc: `ketama`.
     Ketama,
-    /// libmemcached's `MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED`, whose hash is MD5: pylibmc's `ketama_weighted`, PHP's `OPT_LIBKETAMA_COMPATIBLE`.
+    /// libmemcached's `MEMCACHED_BEHAVIOR_KETAMA_WEIGHTED` with MD5. In pylibmc: `ketama_weighted`;
+    /// in PHP: `OPT_LIBKETAMA_COMPATIBLE`.
     KetamaWeighted,
-    /// Rendezvous hashing (highest random weight): the most even, and exact by weight. The cost of placing a key grows with the number of servers.
+    /// Rendezvous hashing (highest random weight): the most even placement, exact by weight. The
+    /// cost of placing a key grows with the number of servers.
     Rendezvous,
 }
 
-/// Which server a client asks.
+/// Chooses the server for each request of a client.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    /// None: there is one server only.
+    /// `None` if there is only one server.
     places: Option<Places>,
-    /// Whether keys of servers that are away are placed among the others.
+    /// Whether the keys of servers that are away are placed on the remaining servers.
     ejects: bool,
 }
 
 impl Choice {
-    /// There is none.
+    /// The only server.
     pub fn one() -> Choice {
         Choice {
             places: None,
@@ -56,7 +61,7 @@ impl Choice {
         }
     }
 
-    /// Among these servers.
+    /// A choice among these servers.
     pub fn among(placement: Placement, members: &[Member], ejects: bool) -> Choice {
         Choice {
             places: Some(Places::new(placement, members)),
@@ -64,7 +69,7 @@ impl Choice {
         }
     }
 
-    /// The server to ask for a key. If all are away, it is the key's own.
+    /// The server to ask for a key. If all servers are away, it is the server that owns the key.
     pub fn of(&self, key: &[u8], is_away: impl Fn(usize) -> bool) -> usize {
         match &self.places {
             None => 0,
@@ -77,16 +82,17 @@ impl Choice {
     }
 }
 
-/// The places of keys among some servers.
+/// Maps keys to servers.
 #[derive(Clone, Debug)]
 pub enum Places {
-    /// Servers by points on a circle.
+    /// Each server has points on a circle.
     Circle(Circle),
-    /// Seed and weight of each server. A key is at the server with the highest score.
+    /// Seed and weight of each server. A key belongs to the server with the highest score.
     Scores(Vec<(Seed, f64)>),
 }
 
-/// Points on a circle in rising order, each with its server. A key is at the first point that is not before it.
+/// Points on a circle in ascending order, each with its server. A key belongs to the first point at
+/// or after its hash.
 #[derive(Clone, Debug)]
 pub struct Circle {
     points: Vec<(u32, u32)>,
@@ -94,9 +100,10 @@ pub struct Circle {
 }
 
 impl Places {
-    /// The places among these servers.
+    /// A map to these servers.
     pub fn new(placement: Placement, members: &[Member]) -> Places {
-        // As libmemcached: with a weight among them, the circle is the weighted one, whatever the hash of the keys.
+        // As in libmemcached: if any server has a weight, the circle is the weighted one, for every
+        // hash.
         let has_weights = members.iter().any(|member| member.weight > 1);
         let (mut points, hash): (_, fn(&[u8]) -> u32) = match placement {
             Placement::Ketama if has_weights => (weighted(members), one_at_a_time),
@@ -115,19 +122,20 @@ impl Places {
         Places::Circle(Circle { points, hash })
     }
 
-    /// The server that a key is at, by its number; 0 if there is none.
+    /// The server of a key, by index; 0 if there is no server.
     pub fn of(&self, key: &[u8]) -> usize {
         self.among(key, |_| true).unwrap_or(0)
     }
 
-    /// The server that a key is at if only some have any; none if none has. The keys of the others stay where they are.
+    /// The server of a key if only the servers that satisfy `has_any` take part; `None` if no
+    /// server does. Keys whose own server takes part do not move.
     pub fn among(&self, key: &[u8], has_any: impl Fn(usize) -> bool) -> Option<usize> {
         match self {
             Places::Circle(Circle { points, hash }) => {
                 let at = hash(key);
                 let point = points.partition_point(|&(point, _)| point < at);
-                let (before, behind) = points.split_at(point);
-                let members = behind.iter().chain(before);
+                let (before, from_point) = points.split_at(point);
+                let members = from_point.iter().chain(before);
                 let mut members = members.map(|&(_, member)| member as usize);
                 members.find(|&member| has_any(member))
             }
@@ -135,7 +143,7 @@ impl Places {
                 let members = members.iter().enumerate();
                 let scores = members.filter(|&(member, _)| has_any(member)).map(
                     |(member, &(seed, weight))| {
-                        // Between 0 and 1, neither of them included.
+                        // In the open interval from 0 to 1.
                         let drawn = (seed.keyhash(key).0 >> 11) as f64 + 0.5;
                         (member, -weight / (drawn / (1u64 << 53) as f64).ln())
                     },
@@ -159,7 +167,7 @@ fn weighted(members: &[Member]) -> Vec<(u32, u32)> {
     let total: u32 = members.iter().map(|member| member.weight.max(1)).sum();
     let mut points = Vec::new();
     for (index, member) in members.iter().enumerate() {
-        // To the last bit in libmemcached's precision, as a point more or fewer places keys elsewhere.
+        // Rounded exactly as in libmemcached: one point more or fewer would move keys.
         let share = member.weight.max(1) as f32 / total as f32;
         let digests = share * POINTS_WEIGHTED / POINTS_PER_DIGEST as f32 * members.len() as f32;
         let digests = (f64::from(digests) + 1e-10) as f32;
@@ -173,7 +181,7 @@ fn weighted(members: &[Member]) -> Vec<(u32, u32)> {
 }
 
 impl Member {
-    /// What libmemcached hashes for one of a server's points.
+    /// The string that libmemcached hashes for one point of a server.
     fn point(&self, n: u32) -> String {
         let Member { host, port, .. } = self;
         match *port {
@@ -234,7 +242,7 @@ mod tests {
         Placement::Rendezvous,
     ];
 
-    /// Placement, weights, and the server of each key.
+    /// A placement, the weights, and the expected server of each key.
     type Known = (Placement, [u32; 4], &'static str);
 
     const LIBMEMCACHED: [Known; 4] = [
@@ -260,8 +268,9 @@ mod tests {
         ),
     ];
 
-    /// Where pylibmc 1.6.3 (libmemcached 1.0.16) looked for the keys `key:0` to `key:39`, by the number of the server, for one set of weights.
-    /// Servers on loopback noted what they were asked for.
+    /// The server indices that pylibmc 1.6.3 (libmemcached 1.0.16) used for the keys `key:0` to
+    /// `key:39`, per set of weights. They were recorded with servers on loopback that noted the
+    /// keys requested from them.
     #[test]
     fn keys_are_where_libmemcached_has_them() {
         let hosts = [
@@ -318,7 +327,7 @@ mod tests {
                     4 => moved[place] += 1,
                     own => assert_eq!(place, own, "{placement:?}"),
                 }
-                // With weights the circle of fewer servers has other points.
+                // With weights, the circle of fewer servers has different points.
                 if placement != Placement::KetamaWeighted {
                     assert_eq!(place, without.of(&key), "{placement:?}");
                 }

@@ -1,5 +1,6 @@
-//! What belongs to one process alone. A fork makes two of it, and neither knows of the other: a client's socket, the number that the server tells
-//! it by, and the numbers of its mutations. Were they used by both, the server would take what one changes for what the other has changed before.
+//! State that must not be shared across a fork. After a fork, two processes would have the same
+//! socket, client number and mutation numbers without knowing of each other. The server would then
+//! take a change from one process for a retransmission of a change from the other.
 
 use rand::TryRngCore;
 use rand::rngs::OsRng;
@@ -7,24 +8,25 @@ use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Forks between the process in which this was zero and this one.
+/// Forks since the first process in this line of processes.
 static FORKS: AtomicU64 = AtomicU64::new(0);
 
-/// A process, as long as it is remembered in it.
+/// Identifies a process.
 #[derive(Clone, Copy, Debug)]
 pub struct Process {
     forks: u64,
 }
 
 impl Process {
-    /// The one that this is.
+    /// The current process.
     ///
     /// # Errors
     ///
-    /// If there is no memory for being told of forks.
+    /// If there is no memory to register the fork handler.
     pub fn this() -> io::Result<Process> {
         static TOLD: OnceLock<i32> = OnceLock::new();
-        // SAFETY: the handler is a function of this library, and does what one may do between a fork and whatever comes then: it changes an atomic.
+        // SAFETY: the handler is a function of this library and is async-signal-safe, as code
+        // between `fork` and `exec` must be: it only increments an atomic.
         let told = TOLD.get_or_init(|| unsafe { libc::pthread_atfork(None, None, Some(count)) });
         match told {
             0 => Ok(Process {
@@ -34,7 +36,7 @@ impl Process {
         }
     }
 
-    /// Whether this is still the same, and not a child of it. Costs no system call.
+    /// Whether the current process is still this one and not a forked child. Makes no system call.
     #[inline]
     pub fn is_this(self) -> bool {
         self.forks == FORKS.load(Ordering::Relaxed)
@@ -45,11 +47,12 @@ extern "C" fn count() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// A number for a client. It is the system's: generators in this process would go on in parent and child with the same numbers.
+/// Draws a client number from the system. A generator in this process would continue with the same
+/// numbers in the parent and in the child.
 ///
 /// # Errors
 ///
-/// If the system has none.
+/// If the system has no random numbers.
 pub fn client_number() -> io::Result<u64> {
     OsRng.try_next_u64().map_err(io::Error::other)
 }

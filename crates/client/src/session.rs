@@ -1,16 +1,16 @@
-//! Requests under way: what is sent when, and which answer belongs to which.
+//! Requests in flight: what is sent when, and which answer belongs to which request.
 
-mod answers;
 mod bounces;
-mod departures;
+mod receive;
+mod transmit;
 
 use crate::Settings;
-use crate::flight::{Flight, Phase};
+use crate::channel::Channel;
+use crate::congestion::CongestionWindow;
 use crate::health::Health;
-use crate::lane::Lane;
+use crate::in_flight::{InFlight, Phase};
 use crate::outbound::Groups;
-use crate::pace::Pace;
-use crate::parcel::{Packing, Parcels};
+use crate::shared_datagram::{Packing, SharedDatagrams};
 use glimmer_base::limits::{KEY_BYTES_MAX, PARTITIONS_MAX};
 use glimmer_proto::native::request::{Action, Change};
 use glimmer_proto::native::{Directory, Reach, Record, Reply, Status};
@@ -18,25 +18,25 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::collections::VecDeque;
 
-/// Places for requests under way. A sequence number names a place and how often it has been used; the bit between is that of datagrams with several
-/// requests, which have places of their own.
-pub(crate) const FLIGHTS_MAX: usize = 1 << PLACE_BITS;
-const PLACE_BITS: u32 = 17;
-/// From one use of a place to the next.
-const SEQUENCE_STEP: u32 = 2 << PLACE_BITS;
+/// Slots for requests in flight. A sequence number consists of the slot and a use count. The bit
+/// between them marks datagrams with several requests, which have slots of their own.
+pub(crate) const IN_FLIGHT_MAX: usize = 1 << SLOT_BITS;
+const SLOT_BITS: u32 = 17;
+/// Difference between the sequence numbers of two successive uses of a slot.
+const SEQUENCE_STEP: u32 = 2 << SLOT_BITS;
 
-/// What is asked of one key.
+/// A request for one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask<'a> {
-    /// The key, 1 to 250 bytes of any kind.
+    /// The key: 1 to 250 arbitrary bytes.
     pub key: &'a [u8],
-    /// What is to be done.
+    /// What to do.
     pub what: What<'a>,
-    /// Whether the answer is to show the item's CAS unique.
+    /// Whether the answer includes the item's CAS unique.
     pub shows_cas: bool,
 }
 
-/// What is to be done.
+/// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What<'a> {
     /// Read the value.
@@ -45,54 +45,58 @@ pub enum What<'a> {
     Change(Change<'a>),
 }
 
-/// Why a request has no answer.
+/// Why a request failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// The key is empty or too long; nothing was sent.
+    /// The key is empty or too long. Nothing was sent.
     Key,
-    /// The item is larger than the server takes; nothing was sent.
+    /// The item exceeds the server's limit. Nothing was sent.
     TooLarge,
-    /// There was no answer in time. A change may have been carried out.
+    /// No answer arrived in time. A change may have been executed.
     Silent,
-    /// Nothing listens at the server's port. A change that was sent more than once may have been
-    /// carried out before.
+    /// Nothing listens at the server's port. If a change was sent more than once, an earlier copy
+    /// may have been executed.
     Refused,
-    /// The server has been silent for too long; nothing was sent.
+    /// The server has been silent for too long. Nothing was sent.
     Away,
-    /// The server has refused it for lack of room each time that it was sent, until it was given up. Not carried out.
+    /// The server refused the request for lack of room each time until the deadline. It was not
+    /// executed.
     Overloaded,
-    /// The server remembers the changes of as many clients as it has room for, and this one is not among them. Not carried out.
+    /// The server has no room to remember another client's changes. The change was not executed.
     TooManyWriters,
-    /// The server no longer knows whether the change was carried out.
+    /// The server no longer knows whether the change was executed.
     Forgotten,
-    /// The runtime has ended that a client for tasks was made on. A change may have been carried out.
+    /// The runtime of a client for tasks has ended. A change may have been executed.
     Ended,
-    /// The server calls the request malformed, each time that it was sent, or its answer is. A change was not carried out.
+    /// The server called the request malformed each time, or its answer is malformed. A change was
+    /// not executed.
     Protocol,
 }
 
-/// What a session has done, since it was begun.
+/// Counters of a session since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
-    /// Requests that were taken on.
+pub struct SessionCounters {
+    /// Requests issued.
     pub asked: u64,
-    /// Requests that left in a datagram with others.
+    /// Requests that shared a datagram with others.
     pub shared: u64,
-    /// Requests that were sent again.
+    /// Retransmissions.
     pub resent: u64,
     /// Requests that had no answer in time.
     pub silent: u64,
     /// Requests that failed because nothing listened at the server's port.
     pub refused: u64,
-    /// Datagrams that were nothing that was waited for: late ones, or not of this protocol.
+    /// Datagrams that matched no request: late ones, and ones that are not of this protocol.
     pub ignored: u64,
-    /// Directories that were received.
+    /// Directories received.
     pub directories: u64,
 }
 
-/// A client of one server, without socket and clock. `T` is what comes back with an answer.
+/// A client of one server, without a socket or a clock. `T` is the caller's tag, which comes back
+/// with the answer.
 ///
-/// Requests that are under way at the same time have no order among one another; who needs one waits for the answer.
+/// Requests in flight at the same time are executed in any order. A caller that needs an order
+/// waits for each answer.
 ///
 /// ```
 /// use glimmer_client::{Ask, Direction, Session, Settings, What};
@@ -103,115 +107,120 @@ pub struct Figures {
 /// let ask = Ask { key: b"greeting", what: What::Get, shows_cas: false };
 /// session.ask(&ask, "the greeting", 0).unwrap();
 ///
-/// // It has to know the server first. Port `None` is the one that the server is known by.
+/// // The session first asks for the directory. Port `None` is the server's configured port.
 /// let mut sent = Vec::new();
-/// session.depart(0, &mut |port, bytes, _stride| sent.push((port, bytes.to_vec())));
+/// session.transmit(0, &mut |port, bytes, _stride| sent.push((port, bytes.to_vec())));
 /// assert_eq!(sent[0].0, None);
 ///
-/// // What a server would answer:
+/// // The answer of a server:
 /// let question = RequestHeader::read(&sent[0].1).unwrap();
 /// let mut directory = ReplyHeader::to(&question, Kind::DirectoryReply, 0, 1).bytes().to_vec();
 /// Directory {
 ///     token: 99, token_s: 3600, seed: glimmer_base::Seed(5), item_bytes_max: 1 << 20,
-///     partitions: 1, mode: Mode::Cache, access: Access::Erew, direction: Direction::Client, mutation_window: 1024, ports: vec![4000],
+///     partitions: 1, mode: Mode::Cache, access: Access::Erew, direction: Direction::Client,
+///     mutation_window: 1024, ports: vec![4000],
 /// }.write(&mut directory);
-/// session.arrive(&directory, 10, &mut |_, _| {});
+/// session.receive(&directory, 10, &mut |_, _| {});
 ///
 /// sent.clear();
-/// session.depart(10, &mut |port, bytes, _stride| sent.push((port, bytes.to_vec())));
+/// session.transmit(10, &mut |port, bytes, _stride| sent.push((port, bytes.to_vec())));
 /// assert_eq!(sent[0].0, Some(4000));
 /// let request = RequestHeader::read(&sent[0].1).unwrap();
 /// let mut answer = ReplyHeader::to(&request, Kind::Replies, 1, 1).bytes().to_vec();
 /// Reply { value: b"hello", ..Reply::bare(Status::Found) }.write(&mut answer);
-/// session.arrive(&answer, 20, &mut |tag, reply| {
+/// session.receive(&answer, 20, &mut |tag, reply| {
 ///     assert_eq!((tag, reply.unwrap().value), ("the greeting", &b"hello"[..]));
 /// });
 /// assert_eq!(session.under_way(), 0);
 /// ```
 pub struct Session<T> {
     settings: Settings,
-    /// By which the server counts this client's changes.
+    /// The client number under which the server counts this client's changes.
     client: u64,
     directory: Option<Known>,
-    /// The question for the directory that waits for its answer.
+    /// The unanswered request for the directory, if there is one.
     question: Option<Question>,
-    /// The sequence number of the last question. Each has the next, so that what answers one is never taken for the answer of another.
+    /// The sequence number of the last request for the directory. Each new request takes the next
+    /// one, so that a late answer never matches a newer request.
     last_question: u32,
-    /// The directory that was left last.
+    /// The directory before the current one.
     left: Option<Left>,
-    flights: Vec<Flight<T>>,
+    requests: Vec<InFlight<T>>,
     free: Vec<u32>,
-    /// Where the sequence numbers of each place begin: who does not see them is not to guess them.
+    /// Draws the first sequence number of each slot, so that an attacker who cannot see the traffic
+    /// cannot guess it.
     beginnings: SmallRng,
-    /// Places of requests that wait for their turn, and how many these are: some may have been given up.
+    /// Slots of requests that wait for room in the congestion window, and how many of them are
+    /// still waiting: some may have been given up.
     queue: VecDeque<u32>,
     queued: usize,
-    pace: Pace,
-    /// Places of requests that are to be sent.
+    congestion: CongestionWindow,
+    /// Slots of requests that are to be sent.
     ready: VecDeque<u32>,
-    /// Places of requests that wait for the directory.
-    grounded: Vec<u32>,
-    /// Places of requests in fragments that are to be sent.
+    /// Slots of requests that wait for the directory.
+    awaiting_directory: Vec<u32>,
+    /// Slots of fragmented requests that are to be sent.
     uploads: VecDeque<u32>,
-    lanes: Vec<Lane>,
+    channels: Vec<Channel>,
     groups: Groups,
     /// Datagrams with several requests.
-    parcels: Parcels,
+    shared_datagrams: SharedDatagrams,
     packing: Packing,
-    /// When requests are looked through next for those that have waited in vain.
+    /// When to look for timed out requests next.
     inspect_us: u64,
-    /// The core that the next read goes to, where any will do.
+    /// The channel for the next request that may go to any port.
     turn: usize,
-    /// The segment batch that is being put together.
+    /// The segment batch under construction.
     segments: Vec<u8>,
-    figures: Figures,
+    counters: SessionCounters,
     health: Health,
-    /// Nothing listened at the server's port when it was last asked.
+    /// Whether nothing listened at the server's port at the last attempt.
     is_refused: bool,
 }
 
-/// The directory, as this session uses it.
+/// The directory, prepared for use by the session.
 struct Known {
     directory: Directory,
-    /// By partition: the core that owns it. Looked up, as a division for every request costs more.
+    /// The owning core of each partition. A table, because a division per request costs more.
     owners: Box<[u16]>,
     version: u32,
-    /// When another token is asked for.
+    /// When to ask for a new token.
     renew_us: u64,
-    /// Whether reads may go to any port, and whether changes may.
+    /// Whether reads and changes may go to any port.
     any_port: AnyPort,
 }
 
-/// What may go to any port.
+/// Which requests may go to any port.
 #[derive(Clone, Copy)]
 struct AnyPort {
     reads: bool,
     changes: bool,
 }
 
-/// A directory that was left for another.
+/// A directory that another one replaced.
 #[derive(Clone, Copy)]
 struct Left {
     version: u32,
     at_us: u64,
 }
 
-/// A question that is under way.
+/// A request for the directory in flight.
 struct Question {
     sequence: u32,
     sends: u8,
-    /// When it was asked first.
+    /// When it was first sent.
     asked_us: u64,
-    /// When it is asked again; `None`: it is to be asked now.
+    /// When to send it again; `None` means now.
     due_us: Option<u64>,
 }
 
 impl<T> Session<T> {
-    /// A session that knows nothing of its server yet. `client` is to be drawn at random: the server tells clients apart by it.
+    /// A session that does not know its server yet. `client` must be random: the server tells
+    /// clients apart by it.
     pub fn new(settings: Settings, client: u64) -> Session<T> {
         let mut rng = SmallRng::seed_from_u64(client);
         let last_question = rng.random();
-        let parcels = Parcels::new(1 << PLACE_BITS, rng.random());
+        let shared_datagrams = SharedDatagrams::new(1 << SLOT_BITS, rng.random());
         Session {
             settings,
             client,
@@ -219,41 +228,43 @@ impl<T> Session<T> {
             question: Some(Question::new(last_question)),
             last_question,
             left: None,
-            flights: Vec::new(),
+            requests: Vec::new(),
             free: Vec::new(),
             beginnings: rng,
             queue: VecDeque::new(),
             queued: 0,
-            pace: Pace::new(&settings),
+            congestion: CongestionWindow::new(&settings),
             ready: VecDeque::new(),
-            grounded: Vec::new(),
+            awaiting_directory: Vec::new(),
             uploads: VecDeque::new(),
-            lanes: Vec::new(),
+            channels: Vec::new(),
             groups: Groups::default(),
-            parcels,
+            shared_datagrams,
             packing: Packing::new(settings.requests_per_datagram),
             inspect_us: 0,
             turn: 0,
             segments: Vec::new(),
-            figures: Figures::default(),
+            counters: SessionCounters::default(),
             health: Health::new(&settings),
             is_refused: false,
         }
     }
 
-    /// What the server says of itself, once it is known.
+    /// The server's directory, once it is known.
     pub fn directory(&self) -> Option<&Directory> {
         self.directory.as_ref().map(|known| &known.directory)
     }
 
-    /// Whether the server has a core at this port. What comes from any other is nothing of the server's, but for what comes from the port that it is known by.
-    /// Its addresses are not compared: a server that has several may answer from another than it was asked at.
+    /// Whether the server has a core at this port. Datagrams from other ports are not the server's,
+    /// except those from its configured port. Addresses are not compared: a server with several
+    /// addresses may answer from a different one than the client asked.
     pub fn has_port(&self, port: u16) -> bool {
         self.directory()
             .is_some_and(|directory| directory.ports.contains(&port))
     }
 
-    /// Whether requests wait for their turn. Who has very many asks the others later: their time runs from when they are asked.
+    /// Whether requests wait for room in the congestion window. A caller with very many requests
+    /// should issue the rest later, because a request's deadline starts when it is issued.
     #[inline]
     pub fn has_queue(&self) -> bool {
         self.queued > 0
@@ -262,12 +273,12 @@ impl<T> Session<T> {
     /// Requests that have no answer yet.
     #[inline]
     pub fn under_way(&self) -> usize {
-        self.flights.len() - self.free.len()
+        self.requests.len() - self.free.len()
     }
 
-    /// What was done.
-    pub fn figures(&self) -> Figures {
-        self.figures
+    /// The session's counters.
+    pub fn counters(&self) -> SessionCounters {
+        self.counters
     }
 
     /// Whether the server has been silent for so long that requests fail at once.
@@ -275,16 +286,18 @@ impl<T> Session<T> {
         self.health.is_away(now_us)
     }
 
-    /// Takes a request on. It leaves with the next [`Session::depart`], and `tag` comes back with its answer.
+    /// Issues a request. The next [`Session::transmit`] sends it, and `tag` comes back with its
+    /// answer.
     ///
     /// # Errors
     ///
-    /// [`Failure::Key`] or [`Failure::TooLarge`], and the tag; [`Failure::Away`] if the server is; [`Failure::Overloaded`] if very many requests are under way.
+    /// [`Failure::Key`], [`Failure::TooLarge`], [`Failure::Away`] if the server is away, or
+    /// [`Failure::Overloaded`] if all slots are in use; with the tag.
     pub fn ask(&mut self, ask: &Ask<'_>, tag: T, now_us: u64) -> Result<(), (Failure, T)> {
         if !(1..=KEY_BYTES_MAX).contains(&ask.key.len()) {
             return Err((Failure::Key, tag));
         }
-        let Some(place) = self.take_place() else {
+        let Some(slot) = self.take_slot() else {
             return Err((Failure::Overloaded, tag));
         };
         let seed = self.directory().map(|directory| directory.seed);
@@ -309,45 +322,46 @@ impl<T> Session<T> {
             None
         };
         if let Some(failure) = refusal {
-            self.free.push(place);
+            self.free.push(slot);
             return Err((failure, tag));
         }
-        let flight = &mut self.flights[place as usize];
-        flight.tag = Some(tag);
-        flight.sequence = flight.sequence.wrapping_add(SEQUENCE_STEP);
-        flight.record.clear();
-        record.write(&mut flight.record);
-        flight.begin(matches!(ask.what, What::Get), now_us);
-        self.figures.asked += 1;
-        if self.pace.has_room(self.under_way() - self.queued - 1) {
-            self.start(place);
+        let request = &mut self.requests[slot as usize];
+        request.tag = Some(tag);
+        request.sequence = request.sequence.wrapping_add(SEQUENCE_STEP);
+        request.record.clear();
+        record.write(&mut request.record);
+        request.begin(matches!(ask.what, What::Get), now_us);
+        self.counters.asked += 1;
+        if self.congestion.has_room(self.under_way() - self.queued - 1) {
+            self.start(slot);
         } else {
-            self.flights[place as usize].phase = Phase::Queued;
-            self.queue.push_back(place);
+            self.requests[slot as usize].phase = Phase::Queued;
+            self.queue.push_back(slot);
             self.queued += 1;
         }
         Ok(())
     }
 
-    /// When [`Session::depart`] is to be called although nothing arrives; none: there is nothing to wait for.
+    /// When [`Session::transmit`] must be called even if nothing arrives; `None` if there is
+    /// nothing to wait for.
     pub fn wakes_us(&self) -> Option<u64> {
         let question = self.question.as_ref();
         let asks = question.map(|question| question.due_us.unwrap_or(0));
-        let leaves = self.has_departures().then_some(0);
+        let leaves = self.has_outgoing().then_some(0);
         let inspects = (self.under_way() > 0).then_some(self.inspect_us);
         [asks, leaves, inspects].into_iter().flatten().min()
     }
 
-    /// Whether something is to be sent now.
+    /// Whether there is something to send now.
     #[inline]
-    pub fn has_departures(&self) -> bool {
+    pub fn has_outgoing(&self) -> bool {
         let asks = |question: &Question| question.due_us.is_none();
         !self.ready.is_empty()
             || !self.uploads.is_empty()
             || self.question.as_ref().is_some_and(asks)
     }
 
-    /// Asks for the directory anew; requests go on by the old one until it is there.
+    /// Asks for the directory again. The old directory stays in use until the answer arrives.
     pub fn refresh(&mut self) {
         if self.question.is_none() {
             self.last_question = self.last_question.wrapping_add(1);
@@ -355,43 +369,43 @@ impl<T> Session<T> {
         }
     }
 
-    /// Has a request leave as soon as the server is known.
+    /// Sends a request as soon as the directory is known.
     #[inline]
-    fn start(&mut self, place: u32) {
+    fn start(&mut self, slot: u32) {
         if self.directory.is_some() {
-            self.direct(place);
+            self.direct(slot);
         } else {
-            self.ground(place);
+            self.await_directory(slot);
         }
     }
 
-    /// Starts requests whose turn has come.
+    /// Starts queued requests that now fit into the congestion window.
     #[cold]
     fn take_turns(&mut self) {
-        while self.queued > 0 && self.pace.has_room(self.under_way() - self.queued) {
-            let Some(place) = self.queue.pop_front() else {
+        while self.queued > 0 && self.congestion.has_room(self.under_way() - self.queued) {
+            let Some(slot) = self.queue.pop_front() else {
                 return;
             };
-            if self.flights[place as usize].phase == Phase::Queued {
+            if self.requests[slot as usize].phase == Phase::Queued {
                 self.queued -= 1;
-                self.start(place);
+                self.start(slot);
             }
         }
     }
 
-    fn take_place(&mut self) -> Option<u32> {
-        if let Some(place) = self.free.pop() {
-            return Some(place);
+    fn take_slot(&mut self) -> Option<u32> {
+        if let Some(slot) = self.free.pop() {
+            return Some(slot);
         }
-        let place = self.flights.len();
-        (place < FLIGHTS_MAX).then(|| {
+        let slot = self.requests.len();
+        (slot < IN_FLIGHT_MAX).then(|| {
             let uses = self.beginnings.random::<u32>() & !(SEQUENCE_STEP - 1);
-            self.flights.push(Flight::free(uses | place as u32));
-            place as u32
+            self.requests.push(InFlight::free(uses | slot as u32));
+            slot as u32
         })
     }
 
-    /// Whether the server would not take the item, by the limit that it has told.
+    /// Whether the item exceeds the limit in the server's directory.
     fn is_too_large(&self, record: &Record<'_>) -> bool {
         let Action::Mutate {
             change: Change::Store { value, .. },
@@ -405,13 +419,13 @@ impl<T> Session<T> {
         })
     }
 
-    /// Chooses the core that a request goes to, and has it leave.
+    /// Chooses the core for a request and marks the request as ready.
     #[inline]
-    fn direct(&mut self, place: u32) {
+    fn direct(&mut self, slot: u32) {
         let Session {
             directory,
-            flights,
-            lanes,
+            requests,
+            channels,
             ready,
             uploads,
             turn,
@@ -426,101 +440,101 @@ impl<T> Session<T> {
         else {
             return;
         };
-        let flight = &mut flights[place as usize];
-        flight.owner = owners[flight.keyhash().partition(owners.len())];
-        let owner = usize::from(flight.owner);
-        let may_turn = if flight.is_read {
-            any_port.reads && flight.refusal != Some(Status::AskOwner)
+        let request = &mut requests[slot as usize];
+        request.owner = owners[request.keyhash().partition(owners.len())];
+        let owner = usize::from(request.owner);
+        let may_turn = if request.is_read {
+            any_port.reads && request.refusal != Some(Status::AskOwner)
         } else {
-            if !flight.is_numbered {
-                match lanes[owner].number(directory.mutation_window) {
-                    Some((mutation, reach)) => flight.set_mutation(mutation, reach),
+            if !request.is_numbered {
+                match channels[owner].number(directory.mutation_window) {
+                    Some((mutation, reach)) => request.set_mutation(mutation, reach),
                     None => {
-                        flight.phase = Phase::Held;
-                        lanes[owner].held.push_back(place);
+                        request.phase = Phase::Held;
+                        channels[owner].held.push_back(slot);
                         return;
                     }
                 }
             }
-            any_port.changes && flight.upload.is_none()
+            any_port.changes && request.upload.is_none()
         };
         let core = if may_turn {
-            *turn = (*turn + 1) % lanes.len();
+            *turn = (*turn + 1) % channels.len();
             *turn
         } else {
             owner
         };
-        flight.core = core as u16;
-        flight.phase = Phase::Ready;
-        match flight.upload {
-            Some(_) => uploads.push_back(place),
-            None => ready.push_back(place),
+        request.core = core as u16;
+        request.phase = Phase::Ready;
+        match request.upload {
+            Some(_) => uploads.push_back(slot),
+            None => ready.push_back(slot),
         }
     }
 
-    /// Has a request wait for the directory.
-    fn ground(&mut self, place: u32) {
-        self.flights[place as usize].phase = Phase::Grounded;
-        self.grounded.push(place);
+    /// Makes a request wait for the directory.
+    fn await_directory(&mut self, slot: u32) {
+        self.requests[slot as usize].phase = Phase::AwaitingDirectory;
+        self.awaiting_directory.push(slot);
         self.refresh();
     }
 
-    /// Ends a request. Inlined, so that the answer reaches its taker in registers.
+    /// Ends a request. Inlined, so that the answer reaches the caller in registers.
     #[inline(always)]
     fn finish(
         &mut self,
-        place: u32,
+        slot: u32,
         answer: Result<&Reply<'_>, Failure>,
         on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
     ) {
-        let flight = &mut self.flights[place as usize];
-        if let Some(tag) = flight.tag.take() {
+        let request = &mut self.requests[slot as usize];
+        if let Some(tag) = request.tag.take() {
             on_answer(tag, answer);
         }
-        self.queued -= usize::from(flight.phase == Phase::Queued);
-        flight.phase = Phase::Free;
-        flight.reply = None;
-        flight.upload = None;
-        let (owner, mutation) = (usize::from(flight.owner), flight.mutation());
-        self.free.push(place);
+        self.queued -= usize::from(request.phase == Phase::Queued);
+        request.phase = Phase::Free;
+        request.reply = None;
+        request.upload = None;
+        let (owner, mutation) = (usize::from(request.owner), request.mutation());
+        self.free.push(slot);
         self.settle(owner, mutation);
         if self.queued > 0 {
             self.take_turns();
         }
     }
 
-    /// The owner's lane has a mutation less, if it was one.
+    /// Records in the owner's channel that a mutation has ended.
     #[inline(always)]
     fn settle(&mut self, owner: usize, mutation: Option<u32>) {
         if let Some(mutation) = mutation
-            && let Some(lane) = self.lanes.get_mut(owner)
-            && lane.settle(mutation)
+            && let Some(channel) = self.channels.get_mut(owner)
+            && channel.settle(mutation)
         {
             self.release(owner);
         }
     }
 
-    /// Ends a request that has no answer.
+    /// Ends a request with a failure.
     #[cold]
     fn fail(
         &mut self,
-        place: u32,
+        slot: u32,
         failure: Failure,
         on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
     ) {
-        self.finish(place, Err(failure), on_answer);
+        self.finish(slot, Err(failure), on_answer);
     }
 
-    /// Has changes leave that waited for others.
+    /// Starts mutations that waited for room in the channel's window.
     #[cold]
     fn release(&mut self, core: usize) {
-        for _ in 0..self.lanes[core].held.len() {
-            let Some(place) = self.lanes[core].held.pop_front() else {
+        for _ in 0..self.channels[core].held.len() {
+            let Some(slot) = self.channels[core].held.pop_front() else {
                 return;
             };
-            if self.flights[place as usize].phase == Phase::Held {
-                self.direct(place);
-                if self.flights[place as usize].phase == Phase::Held {
+            if self.requests[slot as usize].phase == Phase::Held {
+                self.direct(slot);
+                if self.requests[slot as usize].phase == Phase::Held {
                     return;
                 }
             }
@@ -539,7 +553,7 @@ impl Question {
     }
 }
 
-/// Whether a reply's time is that of a request which was sent from then on until now.
+/// Whether a reply's timestamp lies between `then_us` and `now_us`.
 #[inline]
 fn is_between(timestamp: u32, then_us: u64, now_us: u64) -> bool {
     let since_us = u32::try_from(now_us.saturating_sub(then_us)).unwrap_or(u32::MAX);

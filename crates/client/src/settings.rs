@@ -1,38 +1,43 @@
-//! How a session behaves.
+//! Timeouts and other behaviour of a session.
 
 use glimmer_proto::native::REQUESTS_MAX;
 
-/// Deadlines that a server may let pass one after another before it is away, unless [`Settings::away_after`] says otherwise.
+/// Default of [`Settings::away_after`]: deadlines in a row that a server may miss before it is
+/// away.
 const AWAY_AFTER: u32 = 3;
-/// For how long nobody waits for a server that is away, in microseconds, unless [`Settings::retry_us`] says otherwise.
+/// Default of [`Settings::retry_us`]: time between two probes of a server that is away, in
+/// microseconds.
 const RETRY_US: u64 = 5_000_000;
 
-/// How a session behaves. Times are in microseconds.
+/// Timeouts and other behaviour of a session. Times are in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// A request that is not answered for so long is sent again; the next time after twice as long,
+    /// The first timeout of a request. After it, the request is retransmitted, and each further
+    /// timeout is twice the previous one.
     pub resend_first_us: u64,
-    /// and so on, up to this.
+    /// The longest timeout.
     pub resend_longest_us: u64,
-    /// A request is given up after so long.
+    /// The deadline after which a request fails.
     pub deadline_us: u64,
-    /// Whether unanswered requests are sent again at all. Those that measure how many are lost turn it off; a request is then lost after
-    /// [`Settings::deadline_us`].
+    /// Whether unanswered requests are retransmitted. Measurements of packet loss turn this off: a
+    /// request then counts as lost at [`Settings::deadline_us`].
     pub resends: bool,
-    /// Requests to one core that leave together share a datagram, so many at most; 1: each has one of its own. As many as 32 may, and fewer do where
-    /// their replies would not fit a datagram together.
+    /// Requests for one core that may share a datagram, from 1 (none) to 32. Fewer share one if
+    /// their replies would not fit into one datagram.
     pub requests_per_datagram: usize,
-    /// Where the server directs requests itself (`--native-direction server`): whether each goes to the next port in turn instead of to its owner's. What
-    /// goes in fragments goes to the owner's in any case.
+    /// With `--native-direction server`: whether requests go to the ports in turn instead of to the
+    /// owner's port. Fragmented requests always go to the owner.
     pub round_robin: bool,
-    /// A server that lets so many deadlines pass one after another, and of which nothing is heard meanwhile, is away: requests for it fail at once with
-    /// [`Failure::Away`](crate::Failure::Away). 0: no server ever is.
+    /// A server that misses this many deadlines in a row, while nothing is heard from it, is away:
+    /// its requests fail at once with [`Failure::Away`](crate::Failure::Away). With 0, no server is
+    /// ever away.
     pub away_after: u32,
-    /// Then, after so long, one request is sent, and if it has no answer either, the next after as long again.
+    /// The interval after which one request probes a server that is away.
     pub retry_us: u64,
-    /// Of several servers: whether the keys of one that is away are placed among the others until it is back. Then what it has of them is old, and what was
-    /// stored elsewhere meanwhile is not seen again: for values that may be stale. With this, requests that are refused because nothing listens at the
-    /// server's port count like those that had no answer.
+    /// With several servers: whether the keys of a server that is away are placed on the others
+    /// until it is back. The server then holds outdated values, and values stored elsewhere
+    /// meanwhile are no longer found, so this suits only values that may be stale. With this
+    /// setting, refused requests count like requests without an answer.
     pub eject: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Servers that are not there: their hosts say so, and nobody waits for a deadline. The deadline of
-//! these tests is longer than any test may take.
+//! Servers that are not running: their hosts refuse datagrams, and no client waits for a deadline.
+//! The deadline in these tests is longer than any test may take.
 
 #[path = "support/directory.rs"]
 mod directory;
@@ -32,14 +32,14 @@ fn closed() -> SocketAddr {
     bound().1
 }
 
-/// A server that has no item, until it is stopped; then its port is closed.
+/// A server without items. When it is stopped, its port is closed.
 struct Server {
     address: SocketAddr,
     thread: thread::JoinHandle<()>,
 }
 
 impl Server {
-    /// Its directory has this version, and names `core` as the port of its only core.
+    /// Its directory has this version and names `core` as the port of its only core.
     fn start(socket: UdpSocket, core: u16, version: u32) -> Server {
         let address = socket.local_addr().unwrap();
         let thread = thread::spawn(move || {
@@ -107,7 +107,7 @@ fn requests_to_a_server_that_has_stopped_fail_at_once() {
     let keys: Vec<&[u8]> = keys.iter().map(|key| &key[..]).collect();
     let found = client.get_many(&keys).unwrap();
     assert!(found.iter().all(|found| found.is_err()));
-    // It is found again when it is back.
+    // The client finds the server again when it is back.
     let server = Server::start(UdpSocket::bind(address).unwrap(), address.port(), 1);
     assert_eq!(client.get(b"key").unwrap(), None);
     server.stop();
@@ -143,7 +143,7 @@ fn one_closed_port_among_several_servers_costs_no_time() {
         }
     }
     assert!(refused > 0 && answered > 0);
-    // Where keys may be placed elsewhere, they are, once enough requests were refused.
+    // With `eject`, keys are placed elsewhere after enough refused requests.
     let settings = Settings {
         eject: true,
         ..SETTINGS
@@ -160,7 +160,7 @@ fn one_closed_port_among_several_servers_costs_no_time() {
 #[test]
 fn a_name_without_an_address_is_told_with_the_name() {
     let Err(error) = Client::connect(("no-such-host.invalid", 11300)) else {
-        panic!("nobody has this name");
+        panic!("no client has this name");
     };
     assert!(matches!(error, ConnectError::NoAddress { .. }));
     let story = format!("{error:?}");

@@ -1,4 +1,4 @@
-//! Answers that come late, twice, or from somebody else, before a client without socket and clock.
+//! Answers that are late, duplicated or forged, given to a session without socket and clock.
 
 #[path = "support/session.rs"]
 mod session;
@@ -6,7 +6,8 @@ mod session;
 use glimmer_client::{Failure, Session, Settings, Status, What};
 use session::{Client, INCREMENT, SETTINGS};
 
-/// The server is started anew, executes an increment, and its answers get lost. Then the old server's directory arrives once more.
+/// The server is restarted and executes an increment, but its answers are lost. Then the old
+/// server's directory arrives a second time.
 #[test]
 fn a_directory_that_arrives_again_has_nothing_executed_again() {
     let (mut client, old) = Client::connected(SETTINGS);
@@ -23,7 +24,7 @@ fn a_directory_that_arrives_again_has_nothing_executed_again() {
         client.arrive(&old);
         client.arrive(&question.directory(2));
     }
-    assert_eq!(client.session.figures().directories, 6);
+    assert_eq!(client.session.counters().directories, 6);
     let again = client.after(SETTINGS.resend_longest_us);
     let mut again = again.iter().filter(|sent| sent.header.count == 1);
     let again = again.next().expect("it has no answer yet");
@@ -37,9 +38,10 @@ fn a_directory_is_the_answer_to_its_own_question() {
     let mut client = Client::new(SETTINGS);
     let first = client.sent()[0].clone();
     let again = client.wait_for_question();
-    // However late: on a long way each question is asked again before it is answered.
+    // However late it is: over a long path, each request is retransmitted before its answer
+    // arrives.
     client.arrive(&first.directory(1));
-    assert_eq!(client.session.figures().directories, 1);
+    assert_eq!(client.session.counters().directories, 1);
     client.arrive(&again.directory(2));
     client.session.refresh();
     client.arrive(&first.directory(2));
@@ -48,10 +50,10 @@ fn a_directory_is_the_answer_to_its_own_question() {
     of_another_time.header.timestamp = first.header.timestamp;
     client.arrive(&of_another_time.directory(2));
     client.arrive(&again.directory(2));
-    let figures = client.session.figures();
-    assert_eq!((figures.directories, figures.ignored), (1, 4));
+    let counters = client.session.counters();
+    assert_eq!((counters.directories, counters.ignored), (1, 4));
     client.arrive(&next.directory(2));
-    assert_eq!(client.session.figures().directories, 2);
+    assert_eq!(client.session.counters().directories, 2);
 }
 
 #[test]
@@ -63,17 +65,17 @@ fn a_directory_that_was_left_is_not_taken_back_soon() {
     client.session.refresh();
     let question = client.wait_for_question();
     client.arrive(&question.directory(1));
-    assert_eq!(client.session.figures().directories, 2);
-    // Whoever goes on showing it is there indeed.
+    assert_eq!(client.session.counters().directories, 2);
+    // A server that keeps showing this version is really there.
     client.now_us += SETTINGS.deadline_us;
     let question = client.wait_for_question();
     client.arrive(&question.directory(1));
-    assert_eq!(client.session.figures().directories, 3);
+    assert_eq!(client.session.counters().directories, 3);
 }
 
-/// A change that another has overtaken has a new number. What was said of the old one does not concern it any more.
+/// A superseded change gets a new number. Answers to the old number no longer concern it.
 #[test]
-fn what_was_overtaken_is_numbered_anew_once() {
+fn a_superseded_change_gets_a_new_number_once() {
     let (mut client, _) = Client::connected(SETTINGS);
     client.ask(INCREMENT, 1);
     let first = client.sent()[0].clone();
@@ -89,7 +91,7 @@ fn what_was_overtaken_is_numbered_anew_once() {
     assert_eq!(client.told, [(1, Ok(Status::Counted))]);
 }
 
-/// The second copy is executed, and its answer is lost. What arrives again is the refusal of the first.
+/// The second copy is executed and its answer is lost. The refusal of the first copy arrives twice.
 #[test]
 fn a_refusal_that_arrives_again_says_nothing_of_other_copies() {
     let waits = SETTINGS.resend_longest_us;
@@ -110,7 +112,7 @@ fn a_refusal_that_arrives_again_says_nothing_of_other_copies() {
     }
 }
 
-/// Nothing is gained by asking again: the application is told at once.
+/// Retransmitting would not help, so the application is told at once.
 #[test]
 fn a_writer_that_the_server_has_no_room_for_is_told_at_once() {
     let (mut client, _) = Client::connected(SETTINGS);
@@ -121,8 +123,8 @@ fn a_writer_that_the_server_has_no_room_for_is_told_at_once() {
     assert!(client.after(SETTINGS.resend_longest_us).is_empty());
 }
 
-/// The first copy is executed, and its answer is lost; the second is refused. Whether the change
-/// was made is not known, so the client does not say that it was not.
+/// The first copy is executed and its answer is lost; the second is refused. The client does not
+/// know whether the change was made, so it must not claim that it was not.
 #[test]
 fn a_writer_with_another_copy_under_way_is_not_told_that_nothing_was_executed() {
     let (mut client, _) = Client::connected(SETTINGS);
@@ -137,7 +139,7 @@ fn a_writer_with_another_copy_under_way_is_not_told_that_nothing_was_executed() 
     assert_eq!(client.told, [(1, Err(Failure::Silent))]);
 }
 
-/// It is told of a request that may have been executed, but whose answer did not fit.
+/// The server says this of a request that may have been executed but whose answer did not fit.
 #[test]
 fn what_is_to_be_asked_alone_may_have_been_executed() {
     let settings = Settings {
@@ -161,7 +163,8 @@ fn what_is_to_be_asked_alone_may_have_been_executed() {
     assert_eq!(told, [Err(Failure::Silent), Err(Failure::Silent)]);
 }
 
-/// Places, and with them sequence numbers, are used again. An answer to several requests is for those that were in its datagram.
+/// Slots and their sequence numbers are reused. An answer to several requests concerns only those
+/// in its own datagram.
 #[test]
 fn an_answer_to_several_is_not_that_of_a_later_request() {
     const USES: usize = 1 << 14;
@@ -191,7 +194,8 @@ fn an_answer_to_several_is_not_that_of_a_later_request() {
     assert_eq!(client.told, [(4, Ok(Status::NotFound))]);
 }
 
-/// Whoever sees no datagram does not know which numbers answers have, nor at which times they are believed.
+/// An attacker who sees no datagram knows neither the sequence numbers of answers nor the
+/// timestamps that the client accepts.
 #[test]
 fn sequence_numbers_are_not_to_be_guessed() {
     let mut beginnings = Vec::new();
@@ -204,7 +208,7 @@ fn sequence_numbers_are_not_to_be_guessed() {
         client.ask(What::Get, 2);
         let sent = client.sent();
         let numbers = [&question, &sent[0], &sent[1]].map(|sent| sent.header.sequence);
-        // What is above the place and the mark.
+        // The bits above the slot and the mark.
         beginnings.extend(numbers.map(|number| number >> 18));
 
         let mut ahead = sent[0].clone();

@@ -1,5 +1,5 @@
-//! A client for tasks that outlives the runtime that it was made on, as one in a static does over several tests. Clocks move on by themselves whenever all
-//! tasks wait.
+//! A client for tasks that outlives its runtime, like one in a static that several tests use. The
+//! clock advances by itself whenever all tasks wait.
 #![cfg(feature = "tokio")]
 
 #[path = "support/server.rs"]
@@ -37,7 +37,7 @@ fn who_asks_is_told_when_the_clients_runtime_has_ended() {
     let asking = client.clone();
     let waiting = other.spawn(async move { ask(&asking, b"key").await });
     other.block_on(yield_now());
-    assert!(!waiting.is_finished(), "nobody answers");
+    assert!(!waiting.is_finished(), "no server answers");
     drop(own);
     other.block_on(async {
         let patience = Duration::from_secs(3600);

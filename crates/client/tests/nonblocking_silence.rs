@@ -1,4 +1,5 @@
-//! Servers that fall silent, before a client for tasks, in a runtime whose clock moves on by itself whenever all tasks wait.
+//! Servers that fall silent, with a client for tasks. The runtime's clock advances by itself
+//! whenever all tasks wait.
 #![cfg(feature = "tokio")]
 
 #[path = "support/server.rs"]
@@ -10,9 +11,9 @@ use server::{SETTINGS, Server, ask};
 use tokio::task::LocalSet;
 use tokio::time::{Duration, Instant, sleep};
 
-/// Waits for as many deadlines as make a server away.
+/// Waits for as many deadlines as it takes for a server to be away.
 async fn wait_in_vain(client: &Client, key: &[u8]) {
-    // What is heard in the moment of asking counts as heard since.
+    // A datagram that arrives at the very moment of the request counts as heard after it.
     sleep(Duration::from_millis(1)).await;
     for _ in 0..SETTINGS.away_after {
         let asked = Instant::now();
@@ -22,7 +23,7 @@ async fn wait_in_vain(client: &Client, key: &[u8]) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_three_deadlines_nobody_waits_until_it_is_heard_again() {
+async fn after_three_deadlines_requests_fail_at_once_until_the_server_is_heard() {
     let test = async {
         let server = Server::start().await;
         let address = ("127.0.0.1", server.port);

@@ -111,7 +111,7 @@ impl World {
             told.push((tag, answer));
         };
         session.expire(*now_us, &mut note);
-        session.depart(*now_us, &mut |port, bytes, stride| {
+        session.transmit(*now_us, &mut |port, bytes, stride| {
             let worker = port.map_or(0, |port| usize::from(port) - 4000);
             network.carry(Some(worker), bytes, stride, *now_us);
         });
@@ -122,7 +122,7 @@ impl World {
             u64::MAX => *now_us + 1,
             next_us => next_us.max(*now_us + 1),
         };
-        let arrived = network.arrivals(*now_us, |bytes| session.arrive(bytes, *now_us, &mut note));
+        let arrived = network.arrivals(*now_us, |bytes| session.receive(bytes, *now_us, &mut note));
         let client: SocketAddr = "127.0.0.1:9000".parse().unwrap();
         for (worker, trains) in arrived {
             for reply in server.answer(worker, client, &trains, *now_us / 1000) {
@@ -215,7 +215,7 @@ fn increments_at_once_are_each_counted_once() {
             counts[asked.key].extend(answer.number);
         };
         world.run(&mut rng, |_| Some(Vec::new()), note, increment);
-        assert!(world.session.figures().resent > 0);
+        assert!(world.session.counters().resent > 0);
         for counts in &mut counts {
             counts.sort_unstable();
             let expected: Vec<u64> = (1..=counts.len() as u64).collect();

@@ -279,7 +279,7 @@ fn run_directed(
         }
         let mut told: Vec<(usize, Result<Told, Failure>)> = Vec::new();
         session.expire(now_us, &mut note(&mut told));
-        session.depart(now_us, &mut |port, bytes, stride| {
+        session.transmit(now_us, &mut |port, bytes, stride| {
             let worker = port.map_or(0, |port| usize::from(port) - 4000);
             network.carry(Some(worker), bytes, stride, now_us);
         });
@@ -311,7 +311,7 @@ fn run_directed(
             next_us
         };
         let arrived = network.arrivals(now_us, |bytes| {
-            session.arrive(bytes, now_us, &mut note(&mut told));
+            session.receive(bytes, now_us, &mut note(&mut told));
         });
         for (worker, trains) in arrived {
             for reply in server.answer(worker, client, &trains, now_us / 1000) {
@@ -329,7 +329,7 @@ fn run_directed(
     for endpoint in &server.endpoints {
         assert!(endpoint.bytes() <= native::KEPT_BYTES_MAX);
     }
-    let figures = session.figures();
+    let figures = session.counters();
     assert_eq!(figures.shared > 0, requests_per_datagram > 1, "{context}");
     (answered, silent, figures.resent)
 }

@@ -88,7 +88,7 @@ impl World {
             told.push(reply.map(|reply| reply.status));
         });
         let mut datagrams = Vec::new();
-        session.depart(*now_us, &mut |_, bytes, stride| {
+        session.transmit(*now_us, &mut |_, bytes, stride| {
             let mut bytes = bytes.to_vec();
             if *network == Network::Truncating {
                 bytes.pop();
@@ -103,7 +103,7 @@ impl World {
                 replies.clear();
             }
             for reply in replies {
-                session.arrive(&reply.bytes, *now_us, &mut |(), reply| {
+                session.receive(&reply.bytes, *now_us, &mut |(), reply| {
                     told.push(reply.map(|reply| reply.status));
                 });
             }
@@ -254,7 +254,7 @@ fn a_change_of_which_every_copy_was_refused_was_not_made() {
     world.network = Network::Truncating;
     world.ask_for(ADD).unwrap();
     assert_eq!(world.wait(), Err(Failure::Protocol));
-    assert!(world.session.figures().resent > 0);
+    assert!(world.session.counters().resent > 0);
     world.network = Network::Up;
     assert_eq!(world.get(), Ok(Status::NotFound));
 }

@@ -1,4 +1,4 @@
-//! Sessions with their sockets, a clock, and a thread that waits for all of them.
+//! Sessions with their sockets and a clock, driven by the calling thread.
 
 use crate::error::ConnectError;
 use crate::process::{Process, client_number};
@@ -11,10 +11,10 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-/// What is told of each answer: the tag of its request, and the reply.
+/// Called for each answer, with the tag of the request and the reply.
 pub type OnAnswer<'a> = dyn FnMut(usize, Result<&Reply<'_>, Failure>) + 'a;
 
-/// As much of a datagram that was refused as tells which one it was.
+/// Bytes of a refused datagram that are needed to identify it.
 const QUOTED_BYTES: usize = RequestHeader::BYTES;
 
 /// One server.
@@ -35,7 +35,7 @@ pub struct Links {
 }
 
 impl Links {
-    /// A socket for each of these servers, which know nothing of it yet.
+    /// Opens a socket for each server. No directory is known yet.
     pub fn open(servers: &[SocketAddr], settings: Settings) -> io::Result<Links> {
         let process = Process::this()?;
         let poller = Poller::new(servers.len())?;
@@ -55,8 +55,8 @@ impl Links {
         })
     }
 
-    /// To be called before servers are asked. In a process that was forked from the one in which they were opened, they are opened anew, and know nothing
-    /// of it yet; what is under way is the other's.
+    /// Must be called before each request. In a forked child, it opens new sockets and sessions;
+    /// the requests in flight belong to the parent.
     #[inline]
     pub fn enter(&mut self) -> io::Result<()> {
         match self.process.is_this() {
@@ -72,8 +72,8 @@ impl Links {
         Ok(())
     }
 
-    /// Waits until every server has sent its directory or refuses, or until the time is up. One
-    /// server that is known is enough.
+    /// Waits until every server has sent its directory or refused, or until `patience_us` is over.
+    /// Succeeds if at least one server is known.
     pub fn find(&mut self, patience_us: u64) -> Result<(), ConnectError> {
         let deadline_us = self.now_us().saturating_add(patience_us);
         let is_known = |link: &Link| link.session.directory().is_some();
@@ -89,12 +89,12 @@ impl Links {
         }
     }
 
-    /// The address that a server is known by.
+    /// The address through which a server was configured.
     pub fn server(&self, link: usize) -> SocketAddr {
         self.links[link].server
     }
 
-    /// Has a server asked with the next [`Links::turn`].
+    /// Adds a request to a server's session. The next [`Links::turn`] sends it.
     pub fn ask(&mut self, link: usize, ask: &Ask<'_>, tag: usize) -> Result<(), Failure> {
         let now_us = self.now_us();
         let session = &mut self.links[link].session;
@@ -108,7 +108,8 @@ impl Links {
         self.links[link].session.is_away(self.now_us())
     }
 
-    /// Whether requests wait until the server may be asked; see [`Session::has_queue`].
+    /// Whether requests are queued because the congestion window is full; see
+    /// [`Session::has_queue`].
     pub fn has_queue(&self, link: usize) -> bool {
         self.links[link].session.has_queue()
     }
@@ -119,7 +120,8 @@ impl Links {
         links.map(|link| link.session.under_way()).sum()
     }
 
-    /// Sends what is to be sent, waits until something arrives or is to be sent again, and takes in what has arrived.
+    /// Sends what is due, waits until a datagram arrives or something is due again, and handles
+    /// what arrived.
     pub fn turn(&mut self, on_answer: &mut OnAnswer<'_>) -> io::Result<()> {
         let now_us = self.now_us();
         let mut wakes_us = None;
@@ -158,7 +160,7 @@ impl Link {
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
         let device = UdpDevice::bind(SocketAddr::new(any, 0))?;
-        // On a system that cannot, a closed port is noticed when the deadline has passed.
+        // Where the system does not support this, a closed port is noticed only at the deadline.
         let _ = device.report_refusals();
         Ok(Link {
             session: Session::new(settings, client_number()?),
@@ -167,7 +169,7 @@ impl Link {
         })
     }
 
-    /// Takes in which datagrams reached a port where nothing listens.
+    /// Handles the system's reports of datagrams that reached a closed port.
     #[cold]
     fn take_refusals(&mut self, now_us: u64, mut on_answer: &mut OnAnswer<'_>) {
         let mut quoted = [0; QUOTED_BYTES];
@@ -185,9 +187,9 @@ impl Link {
             server,
         } = self;
         session.expire(now_us, &mut on_answer);
-        session.depart(now_us, &mut |port, bytes, segment_bytes| {
+        session.transmit(now_us, &mut |port, bytes, segment_bytes| {
             let to = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
-            // What the kernel does not take is lost, as any datagram may be.
+            // A datagram that the kernel does not accept is lost, as any datagram may be.
             device.send(&[Message::segments(to, bytes, segment_bytes)]);
         });
     }
@@ -199,7 +201,7 @@ impl Link {
                 continue;
             }
             for datagram in received.bytes(batch).chunks(received.segment_bytes(batch)) {
-                self.session.arrive(datagram, now_us, &mut on_answer);
+                self.session.receive(datagram, now_us, &mut on_answer);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! A session, its socket, and the task that carries datagrams between them.
+//! A session, its socket, and the task that moves datagrams between them.
 
 use crate::answer::Told;
 use crate::process::client_number;
@@ -18,7 +18,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-/// Errors are reports of datagrams that were refused.
+/// The socket reports an error when a datagram was refused.
 const INTEREST: Interest = Interest::READABLE.add(Interest::ERROR);
 
 type Answered = oneshot::Sender<Result<Told, Failure>>;
@@ -30,13 +30,13 @@ pub struct Server {
     task: AbortHandle,
 }
 
-/// What the task and those who ask have in common.
+/// State that the task shares with the callers.
 struct Shared {
-    /// None: the task has ended.
+    /// `None` after the task has ended.
     session: Mutex<Option<Session<Answered>>>,
-    /// Something is to be sent.
+    /// Notified when there is something to send.
     asked: Notify,
-    /// The directory has arrived, or the server refuses.
+    /// Notified when the directory has arrived or the server has refused.
     settled: Notify,
     begun: Instant,
 }
@@ -50,16 +50,17 @@ impl AsRawFd for Descriptor {
 }
 
 impl Server {
-    /// Starts a task on the runtime of the caller's.
+    /// Starts a task on the caller's runtime.
     pub fn open(server: SocketAddr, settings: Settings) -> io::Result<Server> {
         let any: IpAddr = match server {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
         let device = UdpDevice::bind(SocketAddr::new(any, 0))?;
-        // On a system that cannot, a closed port is noticed when the deadline has passed.
+        // Where the system does not support this, a closed port is noticed only at the deadline.
         let _ = device.report_refusals();
-        // SAFETY: a descriptor owns its socket, which is open, and the same, for as long as there is the descriptor.
+        // SAFETY: `Descriptor` owns its socket, so the file descriptor stays open and unchanged for
+        // as long as the `Descriptor` exists.
         let socket = unsafe {
             AsyncFd::register_with_interest(Descriptor(device), INTEREST)
                 .map_err(io::Error::from)?
@@ -79,12 +80,12 @@ impl Server {
         })
     }
 
-    /// The address that it is known by.
+    /// The address through which the server was configured.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Waits until the directory has arrived or the server refuses, however long that takes.
+    /// Waits until the directory has arrived or the server has refused, without a deadline.
     pub async fn settle(&self) {
         let settled = self.shared.settled.notified();
         if !self.is_settled() {
@@ -106,7 +107,7 @@ impl Server {
             .is_some_and(|session| session.directory().is_some())
     }
 
-    /// Whether it is away.
+    /// Whether the server is away.
     pub fn is_away(&self) -> bool {
         let session = self.shared.session();
         let now_us = self.shared.now_us();
@@ -115,7 +116,7 @@ impl Server {
             .is_some_and(|session| session.is_away(now_us))
     }
 
-    /// Takes a request on; its answer comes by what is returned, unless the task ends before.
+    /// Issues a request. The returned receiver yields the answer, unless the task ends first.
     pub fn ask(&self, ask: &Ask<'_>) -> Result<oneshot::Receiver<Result<Told, Failure>>, Failure> {
         let (answered, answer) = oneshot::channel();
         {
@@ -136,18 +137,19 @@ impl Drop for Server {
 }
 
 impl Shared {
-    /// The session, for a moment: nobody waits while holding it.
+    /// Locks the session briefly. No caller waits while holding the lock.
     fn session(&self) -> MutexGuard<'_, Option<Session<Answered>>> {
         self.session.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// To be read by whoever has the session: for it, time does not go back.
+    /// Call this while holding the session's lock, so that the session's time never goes backwards.
     fn now_us(&self) -> u64 {
         self.begun.elapsed().as_micros() as u64
     }
 }
 
-/// What a task drives. A task that ends, aborted or with its runtime, before its first step even, leaves nobody waiting: all that was asked is dropped.
+/// What the task drives. However the task ends (aborted, or with its runtime, even before its first
+/// step), dropping this drops all requests, so that no caller waits for ever.
 struct Driven(Arc<Shared>);
 
 impl Drop for Driven {
@@ -157,10 +159,11 @@ impl Drop for Driven {
     }
 }
 
-/// Sends and receives until it is aborted.
+/// Sends and receives until the task is aborted.
 async fn drive(driven: Driven, socket: AsyncFd<Descriptor>, server: SocketAddr) {
     let shared = &driven.0;
-    // The same socket: the descriptor is borrowed only as long as it is waited for.
+    // A second handle of the same socket; `socket` itself is borrowed only while the task waits for
+    // it.
     let mut device = socket.get_ref().0.clone();
     let mut batch = RxBatch::default();
     loop {
@@ -176,7 +179,7 @@ async fn drive(driven: Driven, socket: AsyncFd<Descriptor>, server: SocketAddr) 
             () = shared.asked.notified() => {}
             () = sleep => {}
             ready = socket.ready(INTEREST) => {
-                // It fails only when the runtime is coming to its end, and the task with it.
+                // This fails only while the runtime shuts down, which ends the task as well.
                 let Ok(mut ready) = ready else { return };
                 if ready.ready().is_error() {
                     ready.clear_ready_matching(Ready::ERROR);
@@ -191,7 +194,7 @@ async fn drive(driven: Driven, socket: AsyncFd<Descriptor>, server: SocketAddr) 
     }
 }
 
-/// Sends what is to be sent. Returns when it is to be called again although nothing happens.
+/// Sends what is due. Returns when it must be called again even if nothing happens.
 fn send(shared: &Shared, device: &mut UdpDevice, server: SocketAddr) -> Option<u64> {
     let mut session = shared.session();
     let session = session.as_mut()?;
@@ -199,15 +202,15 @@ fn send(shared: &Shared, device: &mut UdpDevice, server: SocketAddr) -> Option<u
     session.expire(now_us, &mut |answered: Answered, reply| {
         let _ = answered.send(reply.map(Told::of));
     });
-    session.depart(now_us, &mut |port, bytes, segment_bytes| {
+    session.transmit(now_us, &mut |port, bytes, segment_bytes| {
         let to = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
-        // What the kernel does not take is lost, as any datagram may be.
+        // A datagram that the kernel does not accept is lost, as any datagram may be.
         device.send(&[Message::segments(to, bytes, segment_bytes)]);
     });
     session.wakes_us()
 }
 
-/// Takes in what has arrived. Returns how many segment batches that were.
+/// Handles the datagrams that have arrived. Returns the number of segment batches.
 fn receive(
     shared: &Shared,
     device: &mut UdpDevice,
@@ -226,8 +229,8 @@ fn receive(
             continue;
         }
         for datagram in batch.bytes(index).chunks(batch.segment_bytes(index)) {
-            // Nobody waits for the answer if its receiver is gone.
-            session.arrive(datagram, now_us, &mut |answered: Answered, reply| {
+            // If the receiver was dropped, the answer is discarded.
+            session.receive(datagram, now_us, &mut |answered: Answered, reply| {
                 let _ = answered.send(reply.map(Told::of));
             });
         }
@@ -238,7 +241,7 @@ fn receive(
     received
 }
 
-/// Takes in which datagrams reached a port where nothing listens.
+/// Handles the system's reports of datagrams that reached a closed port.
 #[cold]
 fn take_refusals(shared: &Shared, device: &UdpDevice, server: SocketAddr) {
     let mut session = shared.session();

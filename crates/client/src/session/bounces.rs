@@ -1,18 +1,18 @@
-//! What the network returned: datagrams that reached a host where nothing listens at their port.
+//! Datagrams that the network returned because nothing listens at their port.
 
 use super::{Failure, Session, is_between};
-use crate::flight::Phase;
+use crate::in_flight::Phase;
 use glimmer_proto::native::{Kind, Reply, RequestHeader};
 
 impl<T> Session<T> {
-    /// The network reports that nothing listens at the port that a datagram was sent to. `quoted`
-    /// is the beginning of that datagram; `is_known_port` says whether the port is the one that
-    /// the server is known by.
+    /// The network reports that nothing listens at a datagram's destination port. `quoted` is the
+    /// beginning of that datagram; `is_known_port` says whether the port is the server's configured
+    /// port.
     ///
-    /// If it is, the server has gone, and every request fails with [`Failure::Refused`]. If it is
-    /// the port of one of its cores, the server may have been started again with other ports, so
-    /// the client asks for the directory first. A report that does not quote a datagram which is
-    /// under way is late or forged, and changes nothing.
+    /// If it is, the server is gone, and every request fails with [`Failure::Refused`]. If it is
+    /// the port of one of the server's cores, the server may have been restarted with other ports,
+    /// so the client first asks for the directory. A report that does not quote a datagram in
+    /// flight is late or forged, and is ignored.
     #[cold]
     pub fn bounce(
         &mut self,
@@ -23,7 +23,7 @@ impl<T> Session<T> {
     ) {
         let header = RequestHeader::read(quoted).filter(|header| header.client == self.client);
         if !header.is_some_and(|header| self.is_under_way(&header, now_us)) {
-            self.figures.ignored += 1;
+            self.counters.ignored += 1;
         } else if is_known_port {
             self.be_refused(now_us, on_answer);
         } else {
@@ -31,23 +31,23 @@ impl<T> Session<T> {
         }
     }
 
-    /// Whether nothing listened at the server's port when it was last asked.
+    /// Whether nothing listened at the server's port at the last attempt.
     pub fn is_refused(&self) -> bool {
         self.is_refused
     }
 
-    /// Whether a datagram with this header was sent, and is not answered.
+    /// Whether a datagram with this header was sent and is unanswered.
     fn is_under_way(&self, header: &RequestHeader, now_us: u64) -> bool {
         let timestamp = header.timestamp;
-        let waits = |sequence| self.place_of(sequence, timestamp, now_us).is_some();
+        let waits = |sequence| self.slot_of(sequence, timestamp, now_us).is_some();
         match header.kind {
             Kind::Directory => self.question.as_ref().is_some_and(|question| {
                 question.sends > 0
                     && question.sequence == header.sequence
                     && is_between(timestamp, question.asked_us, now_us)
             }),
-            _ if self.parcels.has_mark(header.sequence) => self
-                .parcels
+            _ if self.shared_datagrams.has_mark(header.sequence) => self
+                .shared_datagrams
                 .contents(header.sequence, timestamp)
                 .iter()
                 .any(|&sequence| waits(sequence)),
@@ -61,14 +61,14 @@ impl<T> Session<T> {
         on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
     ) {
         self.is_refused = true;
-        // The next request asks again at once.
+        // The next request asks for the directory at once.
         self.question = None;
-        for place in 0..self.flights.len() as u32 {
-            let flight = &self.flights[place as usize];
-            if flight.phase != Phase::Free {
-                self.figures.refused += 1;
-                self.health.refuse(flight.asked_us, now_us);
-                self.fail(place, Failure::Refused, on_answer);
+        for slot in 0..self.requests.len() as u32 {
+            let request = &self.requests[slot as usize];
+            if request.phase != Phase::Free {
+                self.counters.refused += 1;
+                self.health.refuse(request.asked_us, now_us);
+                self.fail(slot, Failure::Refused, on_answer);
             }
         }
     }

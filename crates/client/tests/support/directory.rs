@@ -1,4 +1,4 @@
-//! What a server of one worker tells of itself.
+//! The directory of a server with one worker.
 
 use glimmer_base::Seed;
 use glimmer_proto::native::Directory;

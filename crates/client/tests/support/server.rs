@@ -1,4 +1,4 @@
-//! A server for clients for tasks, as a task itself.
+//! A server, run as a task, for clients for tasks.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 #[path = "directory.rs"]
@@ -25,13 +25,13 @@ pub const SETTINGS: Settings = Settings {
     eject: false,
 };
 
-/// A server that has every key, with its own port for a value.
+/// A server that has every key, with its own port as the value.
 pub struct Server {
     pub port: u16,
     pub is_silent: Rc<Cell<bool>>,
-    /// Whether somebody answers in its stead, from another port.
+    /// Whether another socket, at a different port, answers for it.
     pub is_replaced: Rc<Cell<bool>>,
-    /// Datagrams with requests that it was sent.
+    /// Datagrams with requests that it received.
     pub heard: Rc<Cell<u32>>,
 }
 
@@ -99,7 +99,7 @@ fn reply(header: &RequestHeader, rest: &[u8], port: u16) -> Vec<u8> {
     reply
 }
 
-/// The server that answered for the key.
+/// The port of the server that answered for the key.
 pub async fn ask(client: &Client, key: &[u8]) -> Result<u16, GetError> {
     let item = client.get(key).await?.unwrap();
     Ok(u16::from_le_bytes(item.value.try_into().unwrap()))

@@ -1,4 +1,4 @@
-//! A client without socket and clock, and what a server of one core answers it.
+//! A client without socket and clock, and the answers of a server with one core.
 #![allow(dead_code, reason = "each test program uses its own part")]
 
 #[path = "directory.rs"]
@@ -36,7 +36,7 @@ impl Sent {
             .to_vec()
     }
 
-    /// What a server with the directory of this version answers to the question for it.
+    /// A server's answer to this request for the directory, with this version.
     pub fn directory(&self, version: u32) -> Vec<u8> {
         assert_eq!(self.header.kind, Kind::Directory);
         let mut reply = self.reply(Kind::DirectoryReply, version);
@@ -44,7 +44,7 @@ impl Sent {
         reply
     }
 
-    /// The same answer to each of its requests.
+    /// The same status for each request in the datagram.
     pub fn status(&self, status: Status) -> Vec<u8> {
         let mut reply = self.reply(Kind::Replies, self.header.directory);
         for _ in 0..self.header.count {
@@ -57,7 +57,7 @@ impl Sent {
         self.header.kind == Kind::Directory
     }
 
-    /// Who counts the mutation, and by which number.
+    /// The client number and the mutation number.
     pub fn mutation(&self) -> (u64, u32) {
         match Record::read(&self.rest).unwrap().0.action {
             Action::Mutate { mutation, .. } => (self.header.client, mutation),
@@ -66,7 +66,7 @@ impl Sent {
     }
 }
 
-/// A client, and what it has been told.
+/// A client and the answers it has received.
 pub struct Client {
     pub session: Session<u32>,
     pub now_us: u64,
@@ -82,7 +82,7 @@ impl Client {
         }
     }
 
-    /// One that knows a server, by the directory of version 1. Also the answer that had it.
+    /// A client that has received the directory of version 1, and the datagram that carried it.
     pub fn connected(settings: Settings) -> (Client, Vec<u8>) {
         let mut client = Client::new(settings);
         let answer = client.sent()[0].directory(1);
@@ -99,7 +99,7 @@ impl Client {
         self.session.ask(&ask, tag, self.now_us).unwrap();
     }
 
-    /// Lets some time pass, and returns what is sent then.
+    /// Advances the clock and returns what the client sends.
     pub fn after(&mut self, us: u64) -> Vec<Sent> {
         self.now_us += us;
         let told = &mut self.told;
@@ -111,7 +111,7 @@ impl Client {
 
     pub fn sent(&mut self) -> Vec<Sent> {
         let mut sent = Vec::new();
-        self.session.depart(self.now_us, &mut |_, bytes, stride| {
+        self.session.transmit(self.now_us, &mut |_, bytes, stride| {
             sent.extend(bytes.chunks(stride).map(|datagram| Sent {
                 header: RequestHeader::read(datagram).unwrap(),
                 rest: datagram[RequestHeader::BYTES..].to_vec(),
@@ -127,12 +127,12 @@ impl Client {
     pub fn arrive_at(&mut self, datagram: &[u8], now_us: u64) {
         self.now_us = now_us;
         let told = &mut self.told;
-        self.session.arrive(datagram, now_us, &mut |tag, reply| {
+        self.session.receive(datagram, now_us, &mut |tag, reply| {
             told.push((tag, reply.map(|reply| reply.status)));
         });
     }
 
-    /// Answers the question for the directory that is asked next, however many requests are sent before.
+    /// Answers whatever is sent until the client asks for the directory; returns that request.
     pub fn wait_for_question(&mut self) -> Sent {
         let is_question = |sent: &Sent| sent.header.kind == Kind::Directory;
         let mut sent = std::iter::repeat_with(|| self.after(5_000));

@@ -189,12 +189,12 @@ fn stats_native_tells_what_the_directory_tells() {
     socket.connect(&server.native).unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut session: Session<()> = Session::new(Settings::default(), 1);
-    session.depart(0, &mut |_, question, _| {
+    session.transmit(0, &mut |_, question, _| {
         socket.send(question).unwrap();
     });
     let mut answer = [0; 1500];
     let bytes = socket.recv(&mut answer).unwrap();
-    session.arrive(&answer[..bytes], 1, &mut |(), _| {});
+    session.receive(&answer[..bytes], 1, &mut |(), _| {});
     let directory = session.directory().unwrap();
     let ports = &directory.ports;
     for (name, told) in [

@@ -224,7 +224,7 @@ impl Link for Native {
             segments,
             ..
         } = self;
-        session.depart(self.now_us, &mut |port, bytes, segment_bytes| {
+        session.transmit(self.now_us, &mut |port, bytes, segment_bytes| {
             let to = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
             let message = Message::segments(to, bytes, segment_bytes);
             // What the kernel does not take is lost, as any datagram may be.
@@ -259,7 +259,7 @@ impl Link for Native {
             let mut wrong = None;
             for batch in 0..count {
                 for datagram in received.bytes(batch).chunks(received.segment_bytes(batch)) {
-                    session.arrive(datagram, *now_us, &mut |pending, answer| match understand(
+                    session.receive(datagram, *now_us, &mut |pending, answer| match understand(
                         &pending, answer,
                     ) {
                         Ok(meaning) => on_step(step(groups, &pending, meaning)),
@@ -275,7 +275,7 @@ impl Link for Native {
             }
         }
         // What was refused goes to another core, and what is long goes on.
-        if self.session.has_departures() {
+        if self.session.has_outgoing() {
             self.send()?;
         }
         Ok(())

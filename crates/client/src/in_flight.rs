@@ -1,4 +1,4 @@
-//! One request under way.
+//! A request in flight.
 
 use crate::Failure;
 use glimmer_base::{Keyhash, Seed};
@@ -6,76 +6,78 @@ use glimmer_proto::native::fragment::{self, Assembly, digest};
 use glimmer_proto::native::request::{Action, RECORD_BYTES};
 use glimmer_proto::native::{DATAGRAM_BYTES_MAX, Reach, Record, RequestHeader, Status};
 
-/// Where a flight stands.
+/// The state of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// The place is free.
+    /// The slot is free.
     Free,
-    /// It waits for its turn.
+    /// Waits for room in the congestion window.
     Queued,
-    /// It waits for the directory.
-    Grounded,
-    /// It waits until fewer mutations are under way.
+    /// Waits for the directory.
+    AwaitingDirectory,
+    /// Waits until fewer mutations are in flight to its core.
     Held,
-    /// It is to be sent.
+    /// Is to be sent.
     Ready,
-    /// It has been sent and waits for its answer.
+    /// Was sent and waits for its answer.
     Waiting,
 }
 
-/// A request under way. Its place is used again by others, and its buffer with it. Two lines of the cache, if the tag has no more than 48 bytes: all of
-/// them are read and written anew for every request.
+/// A request in flight. Later requests reuse the slot and its buffer. With a tag of at most 48
+/// bytes it fills two cache lines, because every request reads and writes all of it.
 #[repr(align(64))]
-pub struct Flight<T> {
+pub struct InFlight<T> {
     pub tag: Option<T>,
     pub sequence: u32,
     pub phase: Phase,
-    /// Until when it waits, in microseconds, once it does.
+    /// When it times out, in microseconds. Valid while it waits for an answer.
     pub until_us: u64,
-    /// The request as it is sent, without its datagram's header.
+    /// The encoded request, without the datagram's header.
     pub record: Vec<u8>,
-    /// The core whose port it goes to.
+    /// The core to whose port it is sent.
     pub core: u16,
-    /// The core that owns its key, and counts it if it is a mutation.
+    /// The core that owns its key and, if it is a mutation, counts it.
     pub owner: u16,
     pub sends: u8,
-    /// Copies that were sent and are not known to have been refused: one of them may have been executed. As many as can be counted: more, perhaps.
+    /// Copies that were sent and not refused: one of them may have been executed. The counter
+    /// saturates.
     pub open: u8,
-    /// When the last copy was sent that is known to have been refused.
+    /// The timestamp of the last copy that was refused.
     refused_us: u32,
     pub is_read: bool,
-    /// Whether it has its number among the mutations,
+    /// Whether `mutation` holds the number of this mutation.
     pub is_numbered: bool,
-    /// which is this one then.
+    /// The mutation number.
     mutation: u32,
-    /// When it was taken on. What answers an earlier request of the same place shows an earlier time.
+    /// When the caller issued it. Answers to earlier requests in the same slot carry an earlier
+    /// timestamp.
     pub asked_us: u64,
-    /// Of a reply in fragments: what has arrived.
+    /// The fragments received so far of a fragmented reply.
     pub reply: Option<Box<Assembly>>,
-    /// Of a request in fragments.
+    /// The progress of a fragmented request.
     pub upload: Option<Box<Upload>>,
-    /// What was last answered instead of an answer.
+    /// The last status with which the server refused it.
     pub refusal: Option<Status>,
 }
 
-/// How far a request in fragments has come.
+/// The progress of a fragmented request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Upload {
-    /// The server has everything before this byte.
+    /// The server has received everything before this byte.
     pub next: usize,
-    /// Of the whole request.
+    /// Digest of the whole request.
     pub digest: u64,
 }
 
-/// Bytes of a request that go into one datagram.
+/// The largest request that fits into one datagram, in bytes.
 pub const ALONE_BYTES_MAX: usize = DATAGRAM_BYTES_MAX - RequestHeader::BYTES;
 
-const _: () = assert!(size_of::<Flight<(&(), [u64; 5])>>() == 2 * 64);
+const _: () = assert!(size_of::<InFlight<(&(), [u64; 5])>>() == 2 * 64);
 
-impl<T> Flight<T> {
-    /// An unused place, where sequence numbers go on from this one.
-    pub fn free(sequence: u32) -> Flight<T> {
-        Flight {
+impl<T> InFlight<T> {
+    /// A free slot. Its next request takes the sequence number after this one.
+    pub fn free(sequence: u32) -> InFlight<T> {
+        InFlight {
             tag: None,
             sequence,
             phase: Phase::Free,
@@ -96,17 +98,17 @@ impl<T> Flight<T> {
         }
     }
 
-    /// The keyhash that the request carries.
+    /// The keyhash in the encoded request.
     #[inline]
     pub fn keyhash(&self) -> Keyhash {
         let bytes = self.record[8..].first_chunk().expect("a record has a head");
         Keyhash(u64::from_le_bytes(*bytes))
     }
 
-    /// Makes it a request that has never been sent, but for the time that it was taken on: nothing that is under way to a server, or from one, is of
-    /// this request any more.
+    /// Turns it into a request that was never sent, but keeps the time of its deadline. Copies and
+    /// answers that are still on the network no longer match.
     #[cold]
-    pub fn begin_anew(&mut self, sequence_step: u32) {
+    pub fn restart(&mut self, sequence_step: u32) {
         self.sequence = self.sequence.wrapping_add(sequence_step);
         self.sends = 0;
         self.open = 0;
@@ -118,7 +120,7 @@ impl<T> Flight<T> {
         }
     }
 
-    /// Takes the place for a request that was asked for now.
+    /// Starts using the slot for a request issued now.
     #[inline]
     pub fn begin(&mut self, is_read: bool, now_us: u64) {
         self.sends = 0;
@@ -130,13 +132,14 @@ impl<T> Flight<T> {
         self.refusal = None;
     }
 
-    /// The mutation's number, once it has one.
+    /// The mutation number, if this request has one.
     #[inline]
     pub fn mutation(&self) -> Option<u32> {
         self.is_numbered.then_some(self.mutation)
     }
 
-    /// A copy that was sent at this time was refused. What is heard of a time again, or of one before, may be the repetition of what has been counted.
+    /// The copy with this timestamp was refused. Repeated or older timestamps are ignored, because
+    /// they may be duplicates of refusals already counted.
     #[cold]
     pub fn refuse(&mut self, status: Status, timestamp: u32) {
         self.refusal = Some(status);
@@ -150,7 +153,8 @@ impl<T> Flight<T> {
         }
     }
 
-    /// Why it has no answer in time. A server that has refused every copy is known not to have executed it; otherwise only its silence is known.
+    /// The failure to report at the deadline. If the server refused every copy, the request was
+    /// certainly not executed; otherwise only the silence is known.
     pub fn failure(&self) -> Failure {
         match self.refusal {
             Some(Status::Overloaded) if self.open == 0 => Failure::Overloaded,
@@ -160,7 +164,7 @@ impl<T> Flight<T> {
         }
     }
 
-    /// Makes the request, a read, ask for its reply from `offset` on.
+    /// Changes a read so that it asks for the reply from `offset` on.
     pub fn read_at(&mut self, offset: u32) {
         let record = std::mem::take(&mut self.record);
         if let Some((read, _)) = Record::read(&record) {
@@ -173,7 +177,7 @@ impl<T> Flight<T> {
         }
     }
 
-    /// Computes the keyhash anew: the server has another seed.
+    /// Computes the keyhash again, for a server with a different seed.
     pub fn rehash(&mut self, seed: Seed) {
         let key_bytes = usize::from(self.record[2]);
         let key_at = RECORD_BYTES + self.extras_bytes();
@@ -188,7 +192,7 @@ impl<T> Flight<T> {
         self.record.len() - RECORD_BYTES - key_bytes - value_bytes
     }
 
-    /// Gives the mutation its number.
+    /// Assigns the mutation number.
     #[inline]
     pub fn set_mutation(&mut self, mutation: u32, reach: Reach) {
         self.is_numbered = true;
@@ -202,7 +206,7 @@ impl<T> Flight<T> {
         });
     }
 
-    /// Bytes of the datagram that it is sent in; of a request in fragments, of each of them.
+    /// The size of its datagram in bytes; for a fragmented request, of each fragment.
     #[inline]
     pub fn datagram_bytes(&self) -> usize {
         let fragment = fragment::HEAD_BYTES + fragment::DATA_BYTES;

@@ -1,26 +1,27 @@
-//! One core of the server: its port, and the mutations under way to it.
+//! The channel to one core of the server: its port and the mutations in flight to it.
 //!
-//! The server remembers the last mutations of a client by their numbers. A mutation may be sent only while the oldest unanswered one is among those: then
-//! no retransmission can ever be older than what is remembered.
+//! The server remembers the last mutations of a client by their numbers. A mutation may be sent
+//! only while the oldest unanswered one is within that window. The server then still remembers
+//! every mutation that the client may retransmit.
 
 use glimmer_proto::native::Reach;
 use std::collections::VecDeque;
 
-/// A core as the client sees it.
+/// One core, as the client sees it.
 #[derive(Debug)]
-pub struct Lane {
+pub struct Channel {
     pub port: u16,
     next: u32,
-    /// Whether each mutation from the oldest unanswered one on has been answered.
+    /// Whether each mutation has been answered, starting with the oldest unanswered one.
     answered: VecDeque<bool>,
-    /// Mutations that wait for their turn.
+    /// Slots of mutations that wait for room in the window.
     pub held: VecDeque<u32>,
 }
 
-impl Lane {
-    /// A core that no mutation has been sent to.
-    pub fn new(port: u16, first_mutation: u32) -> Lane {
-        Lane {
+impl Channel {
+    /// A channel on which no mutation has been sent.
+    pub fn new(port: u16, first_mutation: u32) -> Channel {
+        Channel {
             port,
             next: first_mutation,
             answered: VecDeque::new(),
@@ -28,7 +29,8 @@ impl Lane {
         }
     }
 
-    /// The next mutation's number, if so many may be under way; and that those may be sent again which come before it, from the oldest unanswered one on.
+    /// Assigns the next mutation number if fewer than `window` mutations are in flight. Also
+    /// returns how far back the unanswered mutations reach: those may be retransmitted.
     #[inline]
     pub fn number(&mut self, window: u32) -> Option<(u32, Reach)> {
         if self.answered.len() >= window as usize {
@@ -40,7 +42,8 @@ impl Lane {
         Some((number, Reach::over(self.answered.len())))
     }
 
-    /// A mutation has been answered, or has been given up. True: others may go now.
+    /// Records that a mutation was answered or given up. Returns whether mutations are waiting for
+    /// room.
     #[inline]
     pub fn settle(&mut self, number: u32) -> bool {
         let oldest = self.next.wrapping_sub(self.answered.len() as u32);
@@ -60,19 +63,19 @@ mod tests {
 
     #[test]
     fn the_oldest_unanswered_mutation_holds_the_window() {
-        let mut lane = Lane::new(1, u32::MAX);
+        let mut channel = Channel::new(1, u32::MAX);
         let numbered = |number, mutations| Some((number, Reach::over(mutations)));
-        let numbers: Vec<_> = (0..4).map(|_| lane.number(3)).collect();
+        let numbers: Vec<_> = (0..4).map(|_| channel.number(3)).collect();
         let expected = [numbered(u32::MAX, 1), numbered(0, 2), numbered(1, 3), None];
         assert_eq!(numbers, expected);
-        lane.settle(0);
-        lane.settle(1);
-        assert_eq!(lane.number(3), None);
-        lane.settle(u32::MAX);
-        assert_eq!(lane.number(3), numbered(2, 1));
-        lane.settle(77);
-        let numbers = [lane.number(3), lane.number(3)];
+        channel.settle(0);
+        channel.settle(1);
+        assert_eq!(channel.number(3), None);
+        channel.settle(u32::MAX);
+        assert_eq!(channel.number(3), numbered(2, 1));
+        channel.settle(77);
+        let numbers = [channel.number(3), channel.number(3)];
         assert_eq!(numbers, [numbered(3, 2), numbered(4, 3)]);
-        assert_eq!(lane.number(3), None);
+        assert_eq!(channel.number(3), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Thousands of requests at once, before a client whose socket holds the replies of some hundreds.
+//! Thousands of requests at once, from a client whose socket buffers only some hundreds of replies.
 
 #[path = "support/session.rs"]
 mod session;
@@ -7,12 +7,13 @@ use glimmer_client::{Status, What};
 use session::{Client, SETTINGS, Sent};
 
 const REQUESTS: u32 = 60_000;
-/// Replies that the socket holds.
+/// Replies that the socket buffers.
 const ROOM: usize = 300;
-/// From one look at the socket to the next, in microseconds. An answer takes two.
+/// Microseconds between two reads of the socket. An answer takes two such rounds.
 const ROUND_US: u64 = 100;
 
-/// What became of all of them, asked at once or as their turn comes: how often one was sent again, and how long it took, in microseconds.
+/// Issues all requests, at once or only while none are queued. Returns the number of
+/// retransmissions and the duration in microseconds.
 fn run(asks_in_turn: bool, room: usize) -> (u64, u64) {
     let (mut client, _) = Client::connected(SETTINGS);
     let mut waiting: Vec<Sent> = Vec::new();
@@ -41,7 +42,7 @@ fn run(asks_in_turn: bool, room: usize) -> (u64, u64) {
     assert!(tags.into_iter().eq(0..REQUESTS));
     let is_answered = |&(_, told): &(u32, _)| told == Ok(Status::NotFound);
     assert!(client.told.iter().all(is_answered));
-    (client.session.figures().resent, client.now_us - began_us)
+    (client.session.counters().resent, client.now_us - began_us)
 }
 
 #[test]

@@ -1,0 +1,292 @@
+//! Handles received datagrams: answers, fragments of answers, refusals, and the directory.
+
+use super::{
+    AnyPort, Failure, Known, Left, Question, SEQUENCE_STEP, SLOT_BITS, Session, is_between,
+};
+use crate::channel::Channel;
+use crate::in_flight::Phase;
+use glimmer_proto::native::directory::Direction;
+use glimmer_proto::native::fragment::{Assembly, DATA_BYTES, Joined, WINDOW};
+use glimmer_proto::native::{Directory, Fragment, Kind, Reply, ReplyHeader, Status};
+
+impl<T> Session<T> {
+    /// Handles a received datagram. Calls `on_answer` for each request that it answers.
+    #[inline]
+    pub fn receive(
+        &mut self,
+        datagram: &[u8],
+        now_us: u64,
+        on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
+    ) {
+        let Some(header) = ReplyHeader::read(datagram) else {
+            self.counters.ignored += 1;
+            return;
+        };
+        self.health.hear(now_us);
+        let rest = &datagram[ReplyHeader::BYTES..];
+        if header.kind == Kind::DirectoryReply {
+            return self.take_directory(&header, rest, now_us);
+        }
+        if self.shared_datagrams.has_mark(header.sequence) {
+            return self.take_several(&header, rest, now_us, on_answer);
+        }
+        let Some(slot) = self.slot_of(header.sequence, header.timestamp, now_us) else {
+            self.counters.ignored += 1;
+            return;
+        };
+        match header.kind {
+            Kind::Replies => match Reply::read(rest) {
+                Some((reply, _)) => self.take_reply(slot, &reply, header.timestamp, on_answer),
+                None => self.counters.ignored += 1,
+            },
+            Kind::Progress => self.take_progress(slot, rest),
+            Kind::FragmentReply => {
+                self.take_fragment(slot, rest, (header.timestamp, now_us), on_answer)
+            }
+            _ => self.counters.ignored += 1,
+        }
+    }
+
+    /// Handles the replies to a datagram with several requests. Requests without a reply are
+    /// retransmitted when they time out.
+    fn take_several(
+        &mut self,
+        header: &ReplyHeader,
+        mut rest: &[u8],
+        now_us: u64,
+        on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
+    ) {
+        if header.kind != Kind::Replies {
+            self.counters.ignored += 1;
+            return;
+        }
+        let contents = (self.shared_datagrams).end(header.sequence, header.timestamp);
+        if contents.is_empty() {
+            self.counters.ignored += 1;
+            return;
+        }
+        let mut has_fitted = true;
+        for sequence in contents {
+            let Some((reply, bytes)) = Reply::read(rest) else {
+                break;
+            };
+            rest = &rest[bytes..];
+            has_fitted &= reply.status != Status::AskAlone;
+            if let Some(slot) = self.slot_of(sequence, header.timestamp, now_us) {
+                self.take_reply(slot, &reply, header.timestamp, on_answer);
+            }
+        }
+        self.packing.learn(has_fitted);
+    }
+
+    #[inline]
+    fn take_reply(
+        &mut self,
+        slot: u32,
+        reply: &Reply<'_>,
+        timestamp: u32,
+        on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
+    ) {
+        if reply.status.is_executed() {
+            return self.finish(slot, Ok(reply), on_answer);
+        }
+        let request = &mut self.requests[slot as usize];
+        request.refuse(reply.status, timestamp);
+        match reply.status {
+            Status::Superseded if !request.is_read => self.renumber(slot),
+            Status::Forgotten => self.fail(slot, Failure::Forgotten, on_answer),
+            // Retransmitting at once would not help. If another copy is in flight, its answer
+            // decides.
+            Status::TooManyWriters if request.open == 0 => {
+                self.fail(slot, Failure::TooManyWriters, on_answer);
+            }
+            Status::AskOwner if request.is_read => self.direct(slot),
+            Status::AskAlone if request.phase == Phase::Waiting => {
+                self.retransmit(slot);
+            }
+            // The token or the directory's version is out of date: only a new directory helps.
+            Status::NewDirectory | Status::NoToken | Status::WrongPartition
+                if request.phase == Phase::Waiting =>
+            {
+                self.await_directory(slot);
+            }
+            // It is retransmitted when it times out: the server may have room by then, and a
+            // truncated datagram may arrive whole.
+            _ => {}
+        }
+    }
+
+    /// The server executed a newer change of the key first, so it never executes this one under its
+    /// present number. A new number places it after the mutations already executed.
+    #[cold]
+    fn renumber(&mut self, slot: u32) {
+        let request = &mut self.requests[slot as usize];
+        let (owner, mutation) = (usize::from(request.owner), request.mutation());
+        request.restart(SEQUENCE_STEP);
+        if request.phase != Phase::AwaitingDirectory {
+            self.direct(slot);
+        }
+        self.counters.resent += 1;
+        self.settle(owner, mutation);
+    }
+
+    /// The server has received part of a fragmented request.
+    fn take_progress(&mut self, slot: u32, rest: &[u8]) {
+        let request = &mut self.requests[slot as usize];
+        let (Some(upload), Some(next)) = (&mut request.upload, rest.first_chunk()) else {
+            return;
+        };
+        let next = u32::from_le_bytes(*next) as usize;
+        let is_sound = next < request.record.len() && next.is_multiple_of(DATA_BYTES);
+        // The server has less than before: it dropped the fragments, so the upload starts again.
+        if is_sound && next != upload.next && request.phase == Phase::Waiting {
+            upload.next = next;
+            request.sends = 0;
+            self.retransmit(slot);
+        }
+    }
+
+    /// Handles a fragment of a reply that is longer than a datagram.
+    fn take_fragment(
+        &mut self,
+        slot: u32,
+        rest: &[u8],
+        (timestamp, now_us): (u32, u64),
+        on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
+    ) {
+        let request = &mut self.requests[slot as usize];
+        let Some(fragment) = Fragment::read(rest).filter(|_| request.is_read) else {
+            self.counters.ignored += 1;
+            return;
+        };
+        let assembly = request
+            .reply
+            .get_or_insert_with(|| Box::new(Assembly::new(&fragment)));
+        let joined = match assembly.join(&fragment) {
+            // The value changed meanwhile: the fragments received so far belong to the old value.
+            Joined::Foreign => {
+                **assembly = Assembly::new(&fragment);
+                assembly.join(&fragment)
+            }
+            joined => joined,
+        };
+        match joined {
+            Joined::Complete => {
+                let Some(assembly) = request.reply.take() else {
+                    return;
+                };
+                match Reply::read(assembly.bytes()) {
+                    Some((reply, _)) => self.take_reply(slot, &reply, timestamp, on_answer),
+                    None => self.fail(slot, Failure::Protocol, on_answer),
+                }
+            }
+            Joined::More => {
+                let next = assembly.next() as usize;
+                let is_window = next > 0 && next.is_multiple_of(WINDOW * DATA_BYTES);
+                request.sends = 0;
+                if request.phase == Phase::Waiting {
+                    request.until_us = now_us + self.settings.resend_first_us;
+                    // The window is complete: the next one is requested at once.
+                    if is_window {
+                        self.retransmit(slot);
+                    }
+                }
+            }
+            Joined::OutOfOrder | Joined::Corrupt | Joined::Foreign => {}
+        }
+    }
+
+    /// The slot of the request that this sequence number and timestamp answer. The timestamp must
+    /// be that of one of the request's copies, because the slot may have been reused.
+    #[inline]
+    pub(super) fn slot_of(&self, sequence: u32, timestamp: u32, now_us: u64) -> Option<u32> {
+        let slot = sequence & ((1 << SLOT_BITS) - 1);
+        let request = self.requests.get(slot as usize)?;
+        (request.sequence == sequence
+            && request.phase != Phase::Free
+            && is_between(timestamp, request.asked_us, now_us))
+        .then_some(slot)
+    }
+
+    /// Whether the session replaced this version of the directory so recently that a datagram with
+    /// it may be late. A server that keeps showing the version afterwards is believed.
+    fn has_left(&self, version: u32, now_us: u64) -> bool {
+        let deadline_us = self.settings.deadline_us;
+        let is_recent = |left: Left| now_us.saturating_sub(left.at_us) < deadline_us;
+        self.left
+            .is_some_and(|left| left.version == version && is_recent(left))
+    }
+
+    fn take_directory(&mut self, header: &ReplyHeader, rest: &[u8], now_us: u64) {
+        let is_answer = |question: &Question| question.is_answered_by(header, now_us);
+        let is_answer = self.question.as_ref().is_some_and(is_answer);
+        if !is_answer || self.has_left(header.directory, now_us) {
+            self.counters.ignored += 1;
+            return;
+        }
+        let Some(directory) = Directory::read(rest) else {
+            self.counters.ignored += 1;
+            return;
+        };
+        self.question = None;
+        self.is_refused = false;
+        self.counters.directories += 1;
+        let is_other = self
+            .directory
+            .as_ref()
+            .is_none_or(|known| known.version != header.directory);
+        let renew_us = now_us + u64::from(directory.token_s) * 500_000;
+        let (seed, cores) = (directory.seed, directory.ports.len());
+        let owners = (0..directory.partitions).map(|partition| partition % cores as u16);
+        let owners = owners.collect();
+        if is_other {
+            self.channels.clear();
+            let ports = directory.ports.iter();
+            self.channels
+                .extend(ports.map(|&port| Channel::new(port, 0)));
+            self.groups.reset(cores);
+            // A different server, or the same server restarted: it knows none of this client's
+            // changes.
+            self.client = self.client.wrapping_add(1);
+            self.left = self.directory.as_ref().map(|known| Left {
+                version: known.version,
+                at_us: now_us,
+            });
+        }
+        let spreads = self.settings.round_robin && directory.direction == Direction::Server;
+        let any_port = AnyPort {
+            reads: directory.shares_reads() || spreads,
+            changes: spreads,
+        };
+        self.directory = Some(Known {
+            directory,
+            owners,
+            version: header.directory,
+            renew_us,
+            any_port,
+        });
+        if is_other {
+            self.awaiting_directory.clear();
+            self.ready.clear();
+            self.uploads.clear();
+            for slot in 0..self.requests.len() {
+                let request = &mut self.requests[slot];
+                match request.phase {
+                    Phase::Free => {}
+                    Phase::Queued => request.rehash(seed),
+                    _ => {
+                        request.restart(SEQUENCE_STEP);
+                        request.rehash(seed);
+                        self.direct(slot as u32);
+                    }
+                }
+            }
+        } else {
+            for slot in std::mem::take(&mut self.awaiting_directory) {
+                if self.requests[slot as usize].phase == Phase::AwaitingDirectory {
+                    self.direct(slot);
+                }
+            }
+        }
+    }
+}

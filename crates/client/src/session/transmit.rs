@@ -1,0 +1,264 @@
+//! What the session sends: requests in segment batches, fragmented requests, requests for the
+//! directory, and retransmissions.
+
+use super::{Failure, Known, Question, Session, is_between};
+use crate::Settings;
+use crate::in_flight::{InFlight, Phase};
+use glimmer_base::short;
+use glimmer_proto::native::fragment::{DATA_BYTES, HEAD_BYTES, WINDOW};
+use glimmer_proto::native::{Fragment, Kind, Reply, ReplyHeader, RequestHeader, directory};
+
+/// How often timed out requests are looked for within the first timeout of a request.
+const INSPECTIONS_PER_WAIT: u64 = 4;
+
+/// Unanswered copies of a request after which the client asks for the directory again.
+const SILENCES_MAX: u8 = 2;
+
+/// The destination port of a segment batch; `None` is the server's configured port.
+type Port = Option<u16>;
+
+impl<T> Session<T> {
+    /// Passes every segment batch that is due to `send`: its port (`None` is the server's
+    /// configured port), its datagrams, and the length of each datagram but the last.
+    pub fn transmit(&mut self, now_us: u64, send: &mut impl FnMut(Port, &[u8], usize)) {
+        self.ask_directory(now_us, send);
+        while let Some(slot) = self.ready.pop_front() {
+            let request = &mut self.requests[slot as usize];
+            // The slot may have been reused, and it may be in the queue twice.
+            if request.phase != Phase::Ready || request.upload.is_some() {
+                continue;
+            }
+            request.phase = Phase::Waiting;
+            // A retransmission is sent alone, because its reply may not have fitted beside others.
+            // So is a request for the next part of a long reply.
+            let is_new = request.sends == 0 && request.reply.is_none();
+            let shares = self.packing.shares() && is_new;
+            let bytes = request.datagram_bytes();
+            let full = (self.groups).add(request.core, slot, bytes, shares);
+            if let Some(group) = full {
+                self.send_group(group, now_us, send);
+            }
+        }
+        for group in 0..self.groups.count() {
+            if !self.groups.is_empty(group) {
+                self.send_group(group, now_us, send);
+            }
+        }
+        while let Some(slot) = self.uploads.pop_front() {
+            if self.requests[slot as usize].phase == Phase::Ready {
+                self.send_window(slot, now_us, send);
+            }
+        }
+    }
+
+    /// Retransmits requests that have timed out and gives up requests past their deadline. Call
+    /// this before [`Session::transmit`]; most calls return at once.
+    #[inline]
+    pub fn expire(
+        &mut self,
+        now_us: u64,
+        on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>),
+    ) {
+        if now_us >= self.inspect_us {
+            self.inspect_us =
+                now_us + (self.settings.resend_first_us / INSPECTIONS_PER_WAIT).max(1);
+            self.inspect(now_us, on_answer);
+        }
+    }
+
+    fn inspect(&mut self, now_us: u64, on_answer: &mut impl FnMut(T, Result<&Reply<'_>, Failure>)) {
+        for slot in 0..self.requests.len() as u32 {
+            let request = &self.requests[slot as usize];
+            if request.phase == Phase::Free {
+                continue;
+            }
+            if now_us.saturating_sub(request.asked_us) >= self.settings.deadline_us {
+                self.counters.silent += 1;
+                let failure = request.failure();
+                self.health.miss(request.asked_us, now_us);
+                self.fail(slot, failure, on_answer);
+            } else if request.phase == Phase::Waiting
+                && request.until_us <= now_us
+                && self.settings.resends
+            {
+                self.counters.resent += 1;
+                self.congestion.lose(now_us);
+                // A server that is silent twice may have been replaced by another server.
+                if request.sends >= SILENCES_MAX {
+                    self.refresh();
+                }
+                self.retransmit(slot);
+            }
+        }
+        if self.queued > 0 {
+            self.congestion.grow(now_us);
+            self.take_turns();
+        }
+    }
+
+    /// Sends a request again to the same core.
+    pub(super) fn retransmit(&mut self, slot: u32) {
+        let request = &mut self.requests[slot as usize];
+        if let Some(assembly) = &request.reply {
+            let next = assembly.next();
+            request.read_at(next);
+        }
+        request.phase = Phase::Ready;
+        match request.upload {
+            Some(_) => self.uploads.push_back(slot),
+            None => self.ready.push_back(slot),
+        }
+    }
+
+    fn send_group(
+        &mut self,
+        number: usize,
+        now_us: u64,
+        send: &mut impl FnMut(Port, &[u8], usize),
+    ) {
+        let core = self.groups.core(number);
+        let shares = self.groups.shares(number);
+        let group = self.groups.take(number);
+        let shape = group.shape(if shares { self.packing.requests() } else { 1 });
+        let header = self.header(Kind::Requests, now_us).bytes();
+        let datagrams = group.requests.len().div_ceil(shape.requests);
+        let mut segments = std::mem::take(&mut self.segments);
+        segments.clear();
+        segments.resize(datagrams * shape.segment_bytes, 0);
+        let mut last_bytes = 0;
+        let requests = group.requests.chunks(shape.requests);
+        for (datagram, requests) in segments.chunks_exact_mut(shape.segment_bytes).zip(requests) {
+            last_bytes = self.write_datagram(datagram, header, requests, now_us);
+        }
+        // All datagrams have the same length except the last, which is not padded.
+        segments.truncate((datagrams - 1) * shape.segment_bytes + last_bytes);
+        send(
+            Some(self.channels[core].port),
+            &segments,
+            shape.segment_bytes,
+        );
+        self.segments = segments;
+        self.groups.put_back(number, group);
+    }
+
+    /// Writes a datagram with these requests. Returns its length in bytes.
+    #[inline]
+    fn write_datagram(
+        &mut self,
+        datagram: &mut [u8],
+        mut header: [u8; RequestHeader::BYTES],
+        requests: &[u32],
+        now_us: u64,
+    ) -> usize {
+        let sequence_of = |&slot: &u32| self.requests[slot as usize].sequence;
+        let sequence = match requests {
+            [only] => sequence_of(only),
+            several => {
+                let contents = several.iter().map(sequence_of).collect();
+                self.counters.shared += several.len() as u64;
+                self.shared_datagrams.begin(contents, now_us)
+            }
+        };
+        RequestHeader::renumber(&mut header, requests.len() as u8, sequence);
+        let (head, mut rest) = datagram.split_at_mut(RequestHeader::BYTES);
+        head.copy_from_slice(&header);
+        let mut bytes = RequestHeader::BYTES;
+        for &slot in requests {
+            let request = &mut self.requests[slot as usize];
+            let (record, tail) = rest.split_at_mut(request.record.len());
+            short::copy(record, &request.record);
+            bytes += request.record.len();
+            rest = tail;
+            wait(request, &self.settings, now_us);
+        }
+        bytes
+    }
+
+    /// Sends the next window of a fragmented request. The last fragment asks the server to report
+    /// its progress.
+    fn send_window(&mut self, slot: u32, now_us: u64, send: &mut impl FnMut(Port, &[u8], usize)) {
+        let mut header = self.header(Kind::Fragment, now_us);
+        let request = &mut self.requests[slot as usize];
+        let Some(upload) = &request.upload else {
+            return;
+        };
+        header.sequence = request.sequence;
+        self.segments.clear();
+        let offsets = (upload.next..request.record.len()).step_by(DATA_BYTES);
+        let mut offsets = offsets.take(WINDOW).peekable();
+        while let Some(offset) = offsets.next() {
+            header.count = u8::from(offsets.peek().is_none());
+            self.segments.extend_from_slice(&header.bytes());
+            let fragment = Fragment::of(&request.record, upload.digest, offset);
+            fragment.write(&mut self.segments);
+        }
+        wait(request, &self.settings, now_us);
+        let port = self.channels[usize::from(request.core)].port;
+        let segment_bytes = RequestHeader::BYTES + HEAD_BYTES + DATA_BYTES;
+        send(Some(port), &self.segments, segment_bytes);
+    }
+
+    fn ask_directory(&mut self, now_us: u64, send: &mut impl FnMut(Port, &[u8], usize)) {
+        let is_old = |known: &Known| now_us >= known.renew_us;
+        if self.directory.as_ref().is_some_and(is_old) {
+            self.refresh();
+        }
+        let Some(question) = &mut self.question else {
+            return;
+        };
+        if question.due_us.is_some_and(|due_us| now_us < due_us) {
+            return;
+        }
+        if question.sends == 0 {
+            question.asked_us = now_us;
+        }
+        question.sends = question.sends.saturating_add(1);
+        let wait_us = (self.settings.resend_first_us << question.sends.min(16))
+            .min(self.settings.resend_longest_us);
+        question.due_us = Some(now_us + wait_us);
+        let sequence = question.sequence;
+        let header = RequestHeader {
+            sequence,
+            count: 0,
+            ..self.header(Kind::Directory, now_us)
+        };
+        // As long as the longest answer: a server answers an unknown address with at most the bytes
+        // that it received.
+        let mut bytes = [0; directory::REPLY_BYTES_MAX];
+        bytes[..RequestHeader::BYTES].copy_from_slice(&header.bytes());
+        send(None, &bytes, bytes.len());
+    }
+
+    fn header(&self, kind: Kind, now_us: u64) -> RequestHeader {
+        let known = self.directory.as_ref();
+        RequestHeader {
+            kind,
+            count: 1,
+            directory: known.map_or(0, |known| known.version),
+            sequence: 0,
+            timestamp: now_us as u32,
+            client: self.client,
+            token: known.map_or(0, |known| known.directory.token),
+        }
+    }
+}
+
+impl Question {
+    /// Whether a datagram with this header answers it.
+    pub(super) fn is_answered_by(&self, header: &ReplyHeader, now_us: u64) -> bool {
+        self.sends > 0
+            && self.sequence == header.sequence
+            && is_between(header.timestamp, self.asked_us, now_us)
+    }
+}
+
+/// Marks a request as sent. Each timeout is twice the previous one, up to a maximum.
+#[inline]
+fn wait<T>(request: &mut InFlight<T>, settings: &Settings, now_us: u64) {
+    let doublings = request.sends.min(16);
+    request.sends = request.sends.saturating_add(1);
+    request.open = request.open.saturating_add(1);
+    let wait_us = (settings.resend_first_us << doublings).min(settings.resend_longest_us);
+    request.phase = Phase::Waiting;
+    request.until_us = now_us + wait_us;
+}
