@@ -1,14 +1,14 @@
-//! A figure that one thread at a time changes and any thread reads.
+//! A number that one thread at a time changes and any thread reads.
 
 use crate::sync::AtomicU64;
 use crate::sync::Ordering::Relaxed;
 
-/// A number with one writer at a time: changing it costs a plain load and a plain store.
+/// A number with one writer at a time: a change is a plain load and a plain store.
 #[derive(Default)]
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// The number now.
+    /// The current number.
     #[inline(always)]
     pub fn get(&self) -> u64 {
         self.0.load(Relaxed)
@@ -20,21 +20,21 @@ impl Counter {
         self.0.store(value, Relaxed);
     }
 
-    /// Adds to the number; wraps.
+    /// Adds to the number, wrapping on overflow.
     #[inline(always)]
     pub fn add(&self, more: u64) {
         self.set(self.get().wrapping_add(more));
     }
 
-    /// Subtracts from the number; wraps.
+    /// Subtracts from the number, wrapping on overflow.
     #[inline(always)]
     pub fn sub(&self, less: u64) {
         self.set(self.get().wrapping_sub(less));
     }
 }
 
-/// Declares a struct of figures twice over: a plain one for a moment's copy, and one of
-/// [`Counter`]s that makes such copies.
+/// Declares two structs with the same fields: one of plain numbers, and one of [`Counter`]s that is
+/// copied into the plain one.
 #[macro_export]
 macro_rules! counters {
     (
@@ -55,12 +55,12 @@ macro_rules! counters {
         }
 
         impl $live {
-            /// A copy of all figures.
+            /// A copy of all counters.
             pub fn counts(&self) -> $plain {
                 $plain { $($name: self.$name.get(),)+ }
             }
 
-            /// Sets every figure to zero.
+            /// Sets all counters to zero.
             pub fn clear(&self) {
                 $(self.$name.set(0);)+
             }

@@ -1,4 +1,4 @@
-//! The keyhash: 64 bits computed once per request and used for partition, bucket and tag (MICA
+//! The keyhash: 64 bits computed once per request that determine partition, bucket and tag (MICA
 //! §4.1.1, §4.3.2).
 //!
 //! ```text
@@ -8,14 +8,13 @@
 //! +--------------+--------------------------------+---------------+
 //! ```
 //!
-//! The three parts are disjoint, so that knowing one tells nothing about the others: a partition's
-//! keys spread over all of its buckets, and the tags in a bucket are independent of which bucket it
-//! is.
+//! The three parts do not overlap, so they are independent: the keys of a partition spread over all
+//! of its buckets, and a bucket's number says nothing about its tags.
 
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-/// The seed of the keyhash. A server chooses one at start and tells it to native clients, so that
-/// nobody can prepare keys that collide.
+/// The seed of the keyhash. A server chooses it at start and tells it to native clients, so that an
+/// attacker cannot prepare keys that collide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed(pub u64);
 
@@ -32,22 +31,22 @@ impl Seed {
 pub struct Keyhash(pub u64);
 
 impl Keyhash {
-    /// The partition among `partitions`, from the 16 high bits scaled down (no power of two
-    /// needed).
+    /// The partition: the high 16 bits scaled to the number of partitions, which need not be a
+    /// power of two.
     #[inline]
     pub fn partition(self, partitions: usize) -> usize {
         debug_assert!(partitions <= 1 << 16);
         (((self.0 >> 48) * partitions as u64) >> 16) as usize
     }
 
-    /// The bucket among `buckets`, from the 32 bits in the middle scaled down.
+    /// The bucket: the middle 32 bits scaled to the number of buckets.
     #[inline]
     pub fn bucket(self, buckets: usize) -> usize {
         debug_assert!(buckets as u64 <= 1 << 32);
         ((((self.0 >> 16) & 0xFFFF_FFFF) * buckets as u64) >> 32) as usize
     }
 
-    /// The tag, from the 16 low bits; zero marks an empty index entry, so a zero tag becomes one.
+    /// The tag: the low 16 bits. Tag zero marks an empty index entry, so a zero is replaced by one.
     #[inline]
     pub fn tag(self) -> u16 {
         (self.0 as u16).max(1)
@@ -58,7 +57,7 @@ impl Keyhash {
 mod tests {
     use super::*;
 
-    /// Server, clients, load generator and accelerators agree bit for bit on these.
+    /// Server, clients, load generator and accelerators must agree on these values bit for bit.
     /// Columns: seed, key, keyhash, partition of 16, bucket of 1000, tag.
     const GOLDEN: &str = include_str!("../golden/keyhash.tsv");
 

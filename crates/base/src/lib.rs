@@ -1,5 +1,6 @@
-//! Floor 0: what every other floor agrees on. The keyhash, the limits, time as the store sees it,
-//! and the switch between the standard library's atomics and loom's. No I/O happens here.
+//! Floor 0: definitions shared by every other floor. It has the keyhash, the limits, time as the
+//! store sees it, and the switch between the standard library's atomics and loom's. This crate does
+//! no I/O.
 
 pub mod counter;
 pub mod keyhash;

@@ -1,298 +1,317 @@
-//! Every bound of the system, in one place, with what happens at it.
+//! Every limit of the system, and what happens when it is reached.
 
-/// Longest key in bytes. A longer one is refused with `CLIENT_ERROR` by the memcached front end.
+/// Longest key in bytes. A longer key is refused; the memcached text protocol answers
+/// `CLIENT_ERROR`.
 pub const KEY_BYTES_MAX: usize = 250;
 
-/// Largest item (key, value and header together) in bytes unless `-I` says otherwise, as
-/// memcached's.
+/// Largest item (key, value and header together) in bytes unless `-I` sets another limit, as in
+/// memcached.
 pub const ITEM_BYTES_DEFAULT: usize = 1 << 20;
 
-/// Smallest and largest `-I` in bytes, as memcached's.
+/// Smallest and largest `-I` in bytes, as in memcached.
 pub const ITEM_BYTES_MIN: usize = 1 << 10;
 /// See [`ITEM_BYTES_MIN`].
 pub const ITEM_BYTES_MAX: usize = 1 << 30;
 
-/// Requests that go through the engine's prefetch stages together. MICA (§4.2.1) has bursts of 32; a train of datagrams has up to 64, and the
-/// stages stand still once for each batch.
+/// Requests that pass the engine's prefetch stages together. MICA (§4.2.1) uses bursts of 32. A
+/// segment batch has up to 64 datagrams, and the stages stall once per batch, so a larger batch
+/// stalls less often.
 pub const BATCH_MAX: usize = 64;
 
-/// Longest command line in bytes, its line end included. A `get` of very many keys may be this
-/// long; a connection that sends a longer line is closed.
+/// Longest command line in bytes, including its line end. A `get` of very many keys may be this
+/// long. A connection that sends a longer line is closed.
 pub const LINE_BYTES_MAX: usize = 256 << 10;
 
-/// A command line other than `get`, `gets`, `gat` and `gats` may be this long in bytes; a
-/// connection that sends a longer one is closed, as memcached does.
+/// Longest command line other than `get`, `gets`, `gat` and `gats`, in bytes. A connection that
+/// sends a longer one is closed, as in memcached.
 pub const COMMAND_LINE_BYTES_MAX: usize = 2 << 10;
 
-/// Bytes of a user and a password together, with the space between them, as memcached's; longer ones are refused.
+/// Longest user name and password together in bytes, including the space between them, as in
+/// memcached. Longer ones are refused.
 pub const LOGIN_BYTES_MAX: usize = 16 << 10;
 
-/// Users in the file of `-Y` at most; a file with more is refused.
+/// Maximum number of users in the file of `-Y`. A file with more is refused.
 pub const USERS_MAX: usize = 1 << 12;
 
-/// Bytes of replies a connection may have waiting before its next request is left unexecuted until
-/// it has read some of them. The reply that crosses the mark is finished, so one item more may be
-/// held.
+/// Bytes of unsent replies of a connection above which its next request waits. The reply that
+/// crosses the limit is completed, so one more item may be held.
 pub const REPLY_BYTES_HIGH: usize = 256 << 10;
 
-/// Bytes of an ordinary receive or send buffer. A connection has one while it has something in it.
+/// Bytes of an ordinary receive or send buffer. A connection holds one only while there is data in
+/// it.
 pub const BUFFER_BYTES: usize = 16 << 10;
 
-/// A buffer that has grown beyond this many bytes is freed once it is empty; a smaller one is kept
-/// for the next who needs one.
+/// An empty buffer of more than this many bytes is freed. A smaller one is kept for reuse.
 pub const BUFFER_BYTES_KEPT_MAX: usize = 64 << 10;
 
-/// A worker that has freed this many bytes of buffers has the allocator give free memory back to the
-/// kernel with its next tick, so that the process shrinks again.
+/// A worker that has freed this many bytes of buffers makes the allocator return free memory to the
+/// kernel at its next tick, so that the process shrinks again.
 pub const FREED_BYTES_HIGH: usize = 1 << 20;
 
-/// Segment batches that a packet device receives or sends with one call. A device that has more
-/// keeps them for the next call.
+/// Segment batches that a packet device receives or sends with one call. Further ones wait for the
+/// next call.
 pub const PACKET_BATCH_MAX: usize = 32;
 
-/// Buffers that an in-process packet device keeps for later packets. What exceeds them is freed.
+/// Buffers that an in-process packet device keeps for later packets. Further ones are freed.
 pub const SPARE_PACKET_BUFFERS_MAX: usize = 1 << 10;
 
-/// Packets that wait to be received at one port of an in-process packet device. What comes when as
-/// many wait is dropped and counted, as by a socket whose buffer is full.
+/// Packets that may wait at one port of an in-process packet device. Further packets are dropped
+/// and counted, like those of a socket whose buffer is full.
 pub const SWITCH_QUEUE_PACKETS: usize = 1 << 10;
 
-/// Bytes that wait in one direction of an in-process stream. The writer is told to wait for room.
+/// Bytes that may wait in one direction of an in-process stream. The writer is told to wait for
+/// room.
 pub const STREAM_BUFFER_BYTES: usize = 64 << 10;
 
-/// Times that a worker asks one UDP socket for datagrams before its connections are served again; each brings up to 32.
+/// How often a worker reads one UDP socket before it serves its connections again. Each read
+/// returns up to 32 datagrams.
 pub const DATAGRAM_BURSTS_PER_TURN_MAX: usize = 8;
 
-/// Datagrams that a reply over UDP may take: a largest item of `-I 1m` fits. A longer reply is replaced by a line that says so.
+/// Datagrams of one reply over UDP: enough for the largest item with `-I 1m`. A longer reply is
+/// replaced by an error line.
 pub const REPLY_DATAGRAMS_MAX: usize = 1 << 10;
 
-/// Bytes of listed items that one client may have waiting before the listing goes on (`lru_crawler metadump`).
+/// Bytes of listed items that may wait for one client before the listing pauses
+/// (`lru_crawler metadump`).
 pub const DUMP_BYTES_HIGH: usize = 64 << 10;
 
-/// Chains of the index that a listing walks before everybody else has a turn.
+/// Index chains that a listing walks before other work has a turn.
 pub const DUMP_CHAINS_PER_TURN: usize = 1 << 10;
 
-/// Bytes of a long reply to a control command (`stats cachedump`, `stats conns`) that are made at a
-/// time. The next ones follow when the client has taken these, and others have had their turn.
+/// Bytes of a long reply to a control command (`stats cachedump`, `stats conns`) that are produced
+/// at a time. The next part follows when the client has read this one and other work has had a
+/// turn.
 pub const REPORT_BYTES_HIGH: usize = 32 << 10;
 
-/// Bytes that a long reply to a control command may take over UDP. One that takes more is replaced by
-/// a line that says so: who asks need not be who is answered.
+/// Longest reply to a control command over UDP, in bytes. A longer reply is replaced by an error
+/// line, because the source address of a datagram may be forged.
 pub const REPORT_DATAGRAM_BYTES_MAX: usize = 64 << 10;
 
-/// Bytes of key prefixes that `stats detail` counts; a further prefix is not counted. They are
-/// shown in one piece, so this bounds that piece.
+/// Bytes of key prefixes that `stats detail` counts; a further prefix is not counted. The reply is
+/// produced in one piece, so this bounds its size.
 pub const PREFIXES_BYTES_MAX: usize = 128 << 10;
 
-/// Bytes that `stats cachedump` shows, about as many as memcached's, and chains of the index that it looks at for them.
+/// Bytes that `stats cachedump` shows (about memcached's limit), and index chains that it examines
+/// for them.
 pub const CACHEDUMP_BYTES_MAX: usize = 2 << 20;
 /// See [`CACHEDUMP_BYTES_MAX`].
 pub const CACHEDUMP_CHAINS_MAX: usize = 1 << 18;
 
-/// Watchers at a time, as memcached's; another is told that there are too many.
+/// Maximum number of watchers, as in memcached. A further one is refused.
 pub const WATCHERS_MAX: usize = 20;
 
-/// Bytes of lines that a watcher has yet to be sent; further ones are lost, and it is told how many.
+/// Bytes of unsent log lines of one watcher. Further lines are dropped, and the watcher is told how
+/// many.
 pub const WATCH_BYTES_MAX: usize = 256 << 10;
 
-/// Items that were evicted and that no worker has shown to a watcher yet; further ones are not shown.
+/// Evictions that no worker has reported to a watcher yet. Further ones are not reported.
 pub const REMOVALS_MAX: usize = 1 << 12;
 
-/// Key prefixes that `stats detail` counts; further ones are not counted.
+/// Key prefixes that `stats detail` counts. Further ones are not counted.
 pub const PREFIXES_MAX: usize = 1 << 12;
 
-/// Connections that are received from, parsed and answered together; the others that are ready
-/// follow.
+/// Connections that are read, parsed and answered together. Other ready connections follow in the
+/// next burst.
 pub const BURST_CONNECTIONS_MAX: usize = 32;
 
-/// Bytes of replies after which a turn of the worker ends although more connections are ready: it
-/// looks at its clock, at new connections and at what has become ready before it serves the others.
+/// Bytes of replies after which a worker's turn ends even if more connections are ready. The worker
+/// then reads its clock, accepts connections and polls for readiness before it continues.
 pub const TURN_REPLY_BYTES_MAX: usize = 4 << 20;
 
-/// A connection whose last burst made at least this many bytes of replies is served after those with
-/// smaller replies. So is one whose first reply shows a larger value.
+/// A connection whose last burst produced at least this many bytes of replies is served after
+/// connections with smaller replies. So is one whose first reply has a larger value.
 pub const LARGE_REPLY_BYTES: usize = 16 << 10;
 
-/// Bytes of replies that connections with large replies are expected to make in one turn, together.
-/// One connection is served whatever its replies take.
+/// Bytes of replies that the connections with large replies may be expected to produce in one turn.
+/// One such connection is always served, whatever the size of its replies.
 pub const TURN_LARGE_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes that are received at a time from a connection that holds nothing yet, while more than half
-/// of what connections may hold is held: what is received and cannot be executed in the same burst
-/// would be held as well.
+/// Bytes received at a time from a connection that holds no buffer, while connections hold more
+/// than half of their memory. Received data that cannot be executed in the same burst would have to
+/// be held as well.
 pub const RECEIVE_BYTES_SCARCE: usize = 1 << 10;
 
-/// Requests of one connection that are executed before the other connections have their turn.
+/// Requests of one connection that are executed before other connections have their turn.
 pub const TURN_REQUESTS_MAX: u32 = 256;
 
-/// Readiness reports fetched from the kernel at once.
+/// Readiness events fetched from the kernel at once.
 pub const POLL_EVENTS_MAX: usize = 256;
 
-/// Longest `--tcp-keepalive` and `--tcp-user-timeout` in seconds: the kernel takes no more for the
-/// former. A longer one is refused.
+/// Longest `--tcp-keepalive` and `--tcp-user-timeout` in seconds, which is the kernel's limit for
+/// the former. A longer one is refused.
 pub const TCP_TIMEOUT_S_MAX: u64 = 32_767;
 
-/// Of failures that no client is told of, each kind is logged at most once in this many
-/// milliseconds, with their number.
+/// Shortest interval between two log lines about the same kind of failure, in milliseconds. The
+/// line says how often the failure occurred. This applies to failures that are reported to no
+/// client.
 pub const ALARM_MS: u64 = 10_000;
 
-/// Lines that wait to be logged while stderr takes none; further ones are lost and counted.
+/// Log lines that may wait while stderr accepts none. Further ones are dropped and counted.
 pub const LOG_LINES_MAX: usize = 1 << 10;
 
-/// Wrong logins of one connection, after which it is closed.
+/// Failed logins after which a connection is closed.
 pub const LOGIN_FAILURES_MAX: u32 = 4;
 
-/// The answer to a wrong login is held back for this many milliseconds, and the connection is not
-/// read meanwhile. It keeps its place among the connections (`-c`) even if the client leaves, which
-/// bounds how many passwords can be tried.
+/// Delay of the answer to a failed login in milliseconds. The connection is not read meanwhile. It
+/// keeps its place among the connections (`-c`) even if the client leaves, which bounds how many
+/// passwords can be tried.
 pub const LOGIN_DELAY_MS: u64 = 1_000;
 
-/// Connections accepted before those that are open are served again.
+/// Connections accepted before the open ones are served again.
 pub const ACCEPTS_PER_TURN_MAX: usize = 64;
 
-/// Requests of one connection that may be with other workers at a time; the next waits for all of
-/// them.
+/// Forwarded requests of one connection that may be in flight. The next one waits until all of them
+/// are answered.
 pub const REORDER_SLOTS_MAX: usize = 128;
 
-/// Forwarded batches that a worker has for each other worker: its credit. Requests beyond them stay
-/// unparsed until a batch comes back.
+/// Forwarded batches that a worker may have in flight to each other worker (its credit). Further
+/// requests stay unparsed until a batch returns.
 pub const FORWARD_BATCHES_PER_PEER: usize = 8;
 
-/// Forwarded batches that a worker takes in one turn, one from each worker in rotation. The
+/// Forwarded batches that a worker accepts in one turn, one from each worker in rotation. The
 /// others stay in their rings until the worker has served its own connections.
 pub const FORWARD_BATCHES_PER_TURN_MAX: usize = 32;
 
-/// A forwarded batch is sent once it holds this many bytes of keys and values; the request that crosses the
-/// mark still goes in.
+/// A forwarded batch is sent once it holds this many bytes of keys and values. The request that
+/// crosses the limit still goes in.
 pub const FORWARD_BATCH_BYTES_HIGH: usize = 256 << 10;
 
-/// A connection that holds buffers and has been stalled for this many milliseconds is closed while
-/// another one waits for memory, the longest-stalled first. Where more of them wait the time is
-/// shorter: this, divided by one more than wait, so that all of them have their turn.
+/// Milliseconds after which a stalled connection that holds buffers is closed while other
+/// connections wait for memory, the longest-stalled first. With several waiting connections the
+/// time is this value divided by their number plus one, so that all of them have their turn.
 pub const STALLED_MS_MAX: u64 = 500;
 
-/// The time of [`STALLED_MS_MAX`] is never shorter than this.
+/// Lower bound of the time of [`STALLED_MS_MAX`].
 pub const STALLED_MS_MIN: u64 = 5;
 
-/// A connection that sends or takes this many bytes makes up for a millisecond. One that is slower
-/// is stalled for the difference: a byte now and then is no progress.
+/// Bytes that a connection must send or receive per millisecond to count as making progress. A
+/// slower connection is stalled for the difference, so that a byte now and then does not count as
+/// progress.
 pub const PROGRESS_BYTES_PER_MS: u64 = 16;
 
-/// A connection that has held buffers for this many milliseconds counts as stalled from then on,
-/// however fast it is.
+/// Milliseconds after which a connection that holds buffers counts as stalled, however fast it is.
 pub const HELD_MS_MAX: u64 = 30_000;
 
-/// A connection that has waited for memory for this many milliseconds has the value that it sends
-/// refused. If it is no value that is too long, the connection is closed. Values of the newest are
-/// refused before, where those who wait hold so much that none of them could go on.
+/// Milliseconds that a connection waits for memory. After that, the value that it is sending is
+/// refused; if it is not sending a long value, the connection is closed. The newest connection's
+/// value is refused earlier if the waiting connections hold so much that none of them could
+/// continue.
 pub const MEMORY_WAIT_MS_MAX: u64 = 750;
 
 /// How often a worker that lacks memory looks for stalled connections, in milliseconds.
 pub const SHORT_TICK_MS: u64 = 20;
 
-/// Unused reorder buffers that a worker keeps; further ones are freed.
+/// Unused reorder buffers that a worker keeps. Further ones are freed.
 pub const REORDER_BUFFERS_KEPT_MAX: usize = BURST_CONNECTIONS_MAX;
 
-/// A server that is told to stop waits so long for clients to take their replies.
+/// Milliseconds that a stopping server waits for clients to read their replies.
 pub const DRAIN_MS_MAX: u64 = 5_000;
 
-/// How often an optimistic reader tries before it asks the owner (CREW) or takes the lock (CRCW).
+/// How often an optimistic reader retries before it asks the owner (CREW) or takes the lock (CRCW).
 pub const OPTIMISTIC_TRIES_MAX: u32 = 64;
 
-/// Bytes of values that an optimistic reader may copy in vain before it asks the owner (CREW) or takes the lock (CRCW). The copy that
-/// crosses the mark is finished, so one value more may be copied.
+/// Bytes of values that an optimistic reader copies in vain before it asks the owner (CREW) or
+/// takes the lock (CRCW). The copy that crosses the limit is completed.
 pub const OPTIMISTIC_BYTES_MAX: usize = 64 << 10;
 
-/// Live items that one request may spare while it makes room, whatever the eviction rule says of them. The next one leaves even if
-/// the rule would keep it.
+/// Live items that one request may spare while it makes room, whatever the eviction rule decides.
+/// The next one is evicted even if the rule would keep it.
 pub const SPARED_ITEMS_MAX: usize = 256;
 
-/// A request may spare one item more for each of these bytes that it wants.
+/// A request may spare one more item per this many bytes that it needs.
 pub const BYTES_PER_SPARED_ITEM: usize = 128;
 
-/// Bytes of items that one request may copy to spare them, where sparing an item copies it. The item that crosses the mark leaves.
+/// Bytes of items that one request may copy in order to spare them, where sparing means copying.
+/// The item that crosses the limit is evicted.
 pub const SPARED_BYTES_MAX: usize = 512 << 10;
 
-/// A request may copy this many bytes more for each byte that it wants.
+/// A request may copy this many more bytes per byte that it needs.
 pub const SPARED_BYTES_PER_BYTE: usize = 4;
 
-/// Slabs in use of the MemC3 table that one request may spare. The next one is taken from its class, and its items leave.
+/// Slabs of the MemC3 table in use that one request may spare. The next one is taken from its
+/// class, and its items are evicted.
 pub const SPARED_SLABS_MAX: usize = 2;
 
-/// Index slots of the MemC3 table that one store may go through to split segments, beyond those of the first segment. A store that
-/// still finds no empty slot evicts an item of its own two buckets.
+/// Index slots of the MemC3 table that one store may visit to split segments, beyond those of the
+/// first segment. A store that still finds no empty slot evicts an item from its own two buckets.
 pub const SPLIT_SLOTS_MAX: usize = 16 << 10;
 
-/// Bytes of a slab of the MemC3 table that one store may move to another place so that the index can grow. The items of a larger
-/// slab leave.
+/// Bytes of a slab of the MemC3 table that one store may move so that the index can grow. The items
+/// of a larger slab are evicted.
 pub const MOVED_SLAB_BYTES_MAX: usize = 1 << 20;
 
-/// Hops of a cuckoo path at most. A store that finds no shorter one splits the segment.
+/// Longest cuckoo path in hops. A store that finds no shorter path splits the segment.
 pub const CUCKOO_HOPS_MAX: usize = 16;
 
-/// Buckets that one store may add to the chained index in cache mode. What is lacking then is added by the stores that follow.
+/// Buckets that one store may add to the chained index in cache mode. Later stores add the rest.
 pub const BUCKETS_ADDED_PER_STORE_MAX: usize = 4;
 
-/// The same in store mode, where a store that finds no slot is refused.
+/// The same limit in store mode, where a store that finds no slot is refused.
 pub const BUCKETS_ADDED_FOR_ROOM_MAX: usize = 32;
 
-/// Partitions of one store at most: the keyhash gives 16 bits to the partition. With the most that
-/// one partition can address, this bounds `-m`; a server that is given more does not start.
+/// Maximum number of partitions of one store: the keyhash has 16 bits for the partition. Together
+/// with the largest partition that can be addressed, this bounds `-m`. A server with a larger `-m`
+/// does not start.
 pub const PARTITIONS_MAX: usize = 1 << 12;
 
-/// Worker threads at most.
+/// Maximum number of worker threads.
 pub const WORKERS_MAX: usize = 256;
 
-/// Bytes by which a client of the binary protocol may say who it is, and of any body of which no command makes use. A longer one is skipped and
-/// answered with `Too large.`.
+/// Bytes of a SASL message of the binary protocol, and of the body of any command that does not use
+/// it. A longer one is skipped and answered with `Too large.`.
 pub const SASL_BYTES_MAX: usize = 8 << 10;
 
-/// Mutations of one native client that a worker remembers at most, so that none is executed twice; so many if the client has as many under way, or does not
-/// say how many. An older one is refused with `Forgotten`.
+/// Mutations of one native client that a worker remembers at most, so that none is executed twice.
+/// It remembers this many if the client has as many in flight or does not say how many. An older
+/// mutation is refused with `Forgotten`.
 pub const NATIVE_MUTATIONS_KEPT: u32 = 1 << 10;
 
 /// Mutations of one native client that a worker remembers at least.
 pub const NATIVE_MUTATIONS_KEPT_MIN: u32 = 1 << 1;
 
-/// Native clients whose mutations a worker remembers at most, however much memory there is. Mostly
-/// `-m` sets the bound: a client with one mutation under way takes some 220 bytes, and they all
-/// share a part of the worker's buffers. When there is no room for another client, one gives way
-/// that has been silent for [`NATIVE_CLIENT_IDLE_MS`], or one of the address (of IPv6: the network
-/// of 64 bits) that has the most, or else one of the newcomer's own address. If none may, the
-/// newcomer is refused with `TooManyWriters`. A client that has more mutations under way than there
-/// is room for is refused these with `Overloaded`.
+/// Native clients whose mutations a worker remembers, however much memory there is. Usually `-m` is
+/// the tighter bound: a client with one mutation in flight takes about 220 bytes, and all clients
+/// share a part of the worker's buffers. When there is no room for another client, the worker
+/// forgets one: a client that has been silent for [`NATIVE_CLIENT_IDLE_MS`], or one from the
+/// address with the most clients (in IPv6, a 64-bit network), or one from the newcomer's own
+/// address. If none may be forgotten, the newcomer is refused with `TooManyWriters`. If there is no
+/// room for more mutations of a known client, they are refused with `Overloaded`.
 pub const NATIVE_CLIENTS_MAX: usize = 1 << 16;
 
-/// A native client that has sent no mutation for so long may be forgotten, in milliseconds. A datagram that arrives later than that may be executed again.
+/// Milliseconds without a mutation after which a native client may be forgotten. A datagram that is
+/// delayed for longer may be executed again.
 pub const NATIVE_CLIENT_IDLE_MS: u64 = 30_000;
 
 /// Digests of long native replies that a worker remembers, so that a value is hashed once although
-/// its reply leaves in many windows. Of one that it does not remember, it copies and hashes the
-/// whole reply again.
+/// its reply is sent in many windows. Without the digest, it copies and hashes the whole reply
+/// again.
 pub const NATIVE_DIGESTS_MAX: usize = 256;
 
-/// A worker remembers such a digest for this many milliseconds.
+/// Milliseconds for which a worker remembers such a digest.
 pub const NATIVE_DIGEST_MS: u64 = 1_000;
 
-/// Requests in fragments that a worker puts together at a time; another is refused with `Overloaded`, unless another address has more of them, or of their
-/// bytes, than its own would have.
+/// Fragmented requests that a worker reassembles at a time. A further one is refused with
+/// `Overloaded`, unless another address has more of them, or more of their bytes, than the
+/// newcomer's address would have.
 pub const NATIVE_ASSEMBLIES_MAX: usize = 64;
 
-/// Requests in fragments that one native client may be sending to a worker at a time; with another, the one that was last heard of longest ago begins anew.
+/// Fragmented requests that one native client may be sending to a worker at a time. A further one
+/// replaces the one that has been idle longest, which starts again.
 pub const NATIVE_ASSEMBLIES_PER_CLIENT_MAX: usize = 8;
 
-/// A request in fragments that gets no further for so long is given up, in milliseconds.
+/// Milliseconds without progress after which a fragmented request is given up.
 pub const NATIVE_ASSEMBLY_IDLE_MS: u64 = 2_000;
 
-/// Seconds for which a token by which a native client shows that it owns its address is good, at least; at most twice as long.
+/// Seconds for which an address validation token of the native protocol is valid, at least; at most
+/// twice as long.
 pub const NATIVE_TOKEN_S: u32 = 3_600;
 
 /// Batches of forwarded native datagrams that a worker has for each other worker, where the server
-/// directs requests (`--native-direction server`); fewer where `-m` is small. Requests beyond them
-/// are refused with `Overloaded` until a batch comes back.
+/// directs requests (`--native-direction server`); fewer if `-m` is small. Further requests are
+/// refused with `Overloaded` until a batch returns.
 pub const FORWARD_DATAGRAM_BATCHES_PER_PEER: usize = 8;
 
-/// Turns in a row that find nothing to do before a worker that has served native clients sleeps again.
+/// Idle turns in a row before a worker that has served native clients sleeps again.
 pub const NATIVE_IDLE_TURNS_MAX: u32 = 64;
 
 const _: () = assert!(

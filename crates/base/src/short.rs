@@ -1,4 +1,5 @@
-//! Copies of byte strings that are usually short: keys, small values, heads of messages. A call of `memcpy` takes longer than such a copy itself.
+//! Copies byte strings that are usually short: keys, small values, message headers. For such
+//! strings a call of `memcpy` takes longer than the copy itself.
 
 /// Appends bytes, usually few.
 #[inline(always)]
@@ -7,18 +8,18 @@ pub fn append(out: &mut Vec<u8>, bytes: &[u8]) {
     if bytes.len() > FEW {
         return out.extend_from_slice(bytes);
     }
-    // So many of a known number cost no call, and what is too much is cut off again.
+    // A copy of constant length needs no call. The excess is cut off afterwards.
     let start = out.len();
     out.extend_from_slice(&[0; FEW]);
     copy(&mut out[start..start + bytes.len()], bytes);
     out.truncate(start + bytes.len());
 }
 
-/// Copies bytes, usually few, to a place of the same length.
+/// Copies bytes, usually few, to a slice of the same length.
 ///
 /// # Panics
 ///
-/// If the place has another length.
+/// If the lengths differ.
 #[inline(always)]
 pub fn copy(place: &mut [u8], bytes: &[u8]) {
     assert_eq!(place.len(), bytes.len());
@@ -27,7 +28,8 @@ pub fn copy(place: &mut [u8], bytes: &[u8]) {
     }
 }
 
-/// Copies `N` to `2 N` bytes as the first `N` and the last `N`; false if they are not so many.
+/// Copies `N` to `2 N` bytes as the first `N` and the last `N` of them. Returns false if the length
+/// is outside that range.
 #[inline(always)]
 fn ends<const N: usize>(place: &mut [u8], bytes: &[u8]) -> bool {
     let (Some(first), Some(last)) = (bytes.first_chunk::<N>(), bytes.last_chunk::<N>()) else {

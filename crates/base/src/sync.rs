@@ -1,7 +1,7 @@
 //! The one switch between the real atomics and loom's model of them.
 //!
-//! Everything that is shared between threads takes its atomics, fences and locks from here, so that
-//! `RUSTFLAGS="--cfg loom"` explores the code that ships and not a copy of it.
+//! Code that shares data between threads takes its atomics, fences and locks from here, so that
+//! `RUSTFLAGS="--cfg loom"` explores the shipped code and not a copy of it.
 
 #[cfg(not(loom))]
 mod real {
@@ -9,7 +9,7 @@ mod real {
     pub use parking_lot::{Mutex, MutexGuard};
     pub use std::sync::Arc;
 
-    /// A cell whose accesses loom can watch; nothing but a plain one here.
+    /// A cell whose accesses loom can observe. Without loom it is a plain `UnsafeCell`.
     #[derive(Debug, Default)]
     pub struct UnsafeCell<T>(core::cell::UnsafeCell<T>);
 
@@ -20,32 +20,33 @@ mod real {
             UnsafeCell(core::cell::UnsafeCell::new(value))
         }
 
-        /// Hands out a pointer to read through.
+        /// Passes a pointer for reading.
         #[inline]
         pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
             read(self.0.get())
         }
 
-        /// Hands out a pointer to write through.
+        /// Passes a pointer for writing.
         #[inline]
         pub fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
             write(self.0.get())
         }
     }
 
-    /// Waits a moment for another thread, without giving up the core.
+    /// Waits a moment for another thread without yielding the core.
     #[inline]
     pub fn spin_loop() {
         core::hint::spin_loop();
     }
 
-    /// Whether the fence, ordering or recheck of this name is to be left out: never, outside the model checker.
+    /// Whether to leave out the fence, ordering or recheck of this name: never, outside the model
+    /// checker.
     #[inline(always)]
     pub const fn weakened(_name: &str) -> bool {
         false
     }
 
-    /// Takes the lock; sleeps while another thread holds it.
+    /// Takes the lock, sleeping while another thread holds it.
     #[inline]
     pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex.lock()
@@ -64,15 +65,16 @@ mod real {
         loom::thread::yield_now();
     }
 
-    /// Whether the fence, ordering or recheck of this name (a line of `weakenings.txt`) is to be left out, so that it can be
-    /// seen that a test notices: the one that `GLIMMER_WEAKEN` names is.
+    /// Whether to leave out the fence, ordering or recheck of this name (a line of
+    /// `weakenings.txt`). It is left out if `GLIMMER_WEAKEN` names it, which shows that a test
+    /// notices.
     pub fn weakened(name: &str) -> bool {
         static CHOSEN: OnceLock<Option<String>> = OnceLock::new();
         let chosen = CHOSEN.get_or_init(|| std::env::var("GLIMMER_WEAKEN").ok());
         chosen.as_deref() == Some(name)
     }
 
-    /// Takes the lock; loom explores every order in which threads could get it.
+    /// Takes the lock. Loom explores every order in which threads can acquire it.
     pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex
             .lock()

@@ -1,38 +1,38 @@
-//! Time as the store and the protocols see it: a number that is handed in, never a clock that is
-//! read.
+//! Time as the store and the protocols see it: a number passed as an argument. This code never
+//! reads a clock.
 
-/// The moment at which a batch of requests is executed. Read once per burst by whoever owns the
-/// clock.
+/// The time at which a batch of requests is executed. The owner of the clock reads it once per
+/// burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// Milliseconds since the server's epoch, which lies [`Moment::EPOCH_LEAD_MS`] before its
-    /// start; never goes back.
+    /// start. Never goes backwards.
     pub ms: u64,
     /// Wall-clock time of the server's epoch, in milliseconds since 1970.
     pub epoch_unix_ms: u64,
 }
 
 impl Moment {
-    /// The epoch lies this far before the start, so that no moment is zero and "already expired"
-    /// has a number.
+    /// How far the epoch lies before the start. It keeps every moment above zero and leaves a
+    /// number for "already expired".
     pub const EPOCH_LEAD_MS: u64 = 2_000;
 }
 
-/// When an item stops being visible: milliseconds since the server's epoch, or never.
+/// When an item expires: milliseconds since the server's epoch, or never.
 ///
-/// Forty bits hold 34 years; anything later is never.
+/// Forty bits hold 34 years. Later times count as never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Expiry(u64);
 
 impl Expiry {
     /// The item stays until it is evicted or deleted.
     pub const NEVER: Expiry = Expiry(0);
-    /// The item is stored and at once invisible, as memcached does with a negative expiry time.
+    /// The item is stored but invisible at once, as in memcached with a negative expiry time.
     pub const AT_ONCE: Expiry = Expiry(1);
-    /// Bits that an expiry takes in an item.
+    /// Bits of an item that hold its expiry.
     pub const BITS: u32 = 40;
 
-    /// An expiry `ms` milliseconds after the epoch; never, if that does not fit.
+    /// An expiry `ms` milliseconds after the epoch, or never if it does not fit.
     pub fn at_ms(ms: u64) -> Expiry {
         if ms >> Self::BITS == 0 {
             Expiry(ms.max(1))
@@ -41,19 +41,20 @@ impl Expiry {
         }
     }
 
-    /// Milliseconds after the epoch; zero for never.
+    /// Milliseconds after the epoch; zero means never.
     pub fn ms(self) -> u64 {
         self.0
     }
 
-    /// Whether an item with this expiry is invisible at `now`.
+    /// Whether an item with this expiry has expired at `now`.
     #[inline]
     pub fn is_due(self, now: Moment) -> bool {
         self.0 != 0 && self.0 <= now.ms
     }
 
-    /// Reads a memcached expiry time: 0 is never, negative is at once, up to 30 days is relative in
-    /// seconds, and more is seconds since 1970 (protocol.txt, "Expiration times").
+    /// Converts a memcached expiry time: 0 means never, negative values mean at once, up to 30 days
+    /// counts seconds from now, and larger values are seconds since 1970 (protocol.txt, "Expiration
+    /// times").
     pub fn from_memcached(exptime: i64, now: Moment) -> Expiry {
         const RELATIVE_MAX_S: i64 = 60 * 60 * 24 * 30;
         match exptime {

@@ -1,6 +1,5 @@
-//! Floor 1: what the three programs share. [`vocabulary`] has the values that several commands
-//! take, [`suggest`] complains about a command line that cannot be read, and [`Program`] finds one
-//! program from another.
+//! Floor 1: what the three programs share. [`vocabulary`] parses values that several commands take,
+//! [`suggest`] explains errors on the command line, and [`Program`] finds one program from another.
 
 mod programs;
 pub mod suggest;
@@ -12,7 +11,7 @@ use clap::{Command, Parser, error::ErrorKind};
 
 pub use programs::{EXIT_MISSING, Missing, Program};
 
-/// The whole of a program: reads the command line, runs, and reports a failure in one line.
+/// Runs a program: parses the command line, calls `run`, and reports a failure in one line.
 pub fn run<A: Parser>(run: impl FnOnce(A) -> anyhow::Result<()>) -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let parsed = match A::try_parse_from(&arguments) {
@@ -29,26 +28,26 @@ pub fn run<A: Parser>(run: impl FnOnce(A) -> anyhow::Result<()>) -> ExitCode {
     }
 }
 
-/// Prints help and version as clap does, and anything wrong with a command line in one line.
+/// Prints help and version as clap does, and any other error in the command line in one line.
 pub fn explain(error: &clap::Error, arguments: &[OsString], command: &Command) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp
         | ErrorKind::DisplayVersion
         | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            // A reader that closed the pipe has seen enough.
+            // A failed write means that the reader closed the pipe.
             let _ = error.print();
             ExitCode::from(error.exit_code().clamp(0, 255) as u8)
         }
         _ => {
             let complaint = suggest::complaint(error, arguments, command);
             eprintln!("{}: {complaint}", command.get_name());
-            // As memcached, whose command line this may be.
+            // The same exit code as memcached, whose command line this may be.
             ExitCode::FAILURE
         }
     }
 }
 
-/// An error and its causes, each told once: many messages end with their cause.
+/// An error and its causes, without repetitions: many messages end with their cause.
 pub fn told(error: &anyhow::Error) -> String {
     error
         .chain()

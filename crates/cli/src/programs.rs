@@ -1,12 +1,12 @@
-//! Three programs lie in one folder, and each finds the others there.
+//! The three programs are installed in one folder, and each finds the others there.
 
 use std::{
     env, fmt,
     path::{Path, PathBuf},
 };
 
-/// The exit code of a command whose program is missing: `EX_UNAVAILABLE` of `sysexits.h`, "a
-/// support program does not exist".
+/// The exit code if a program is missing: `EX_UNAVAILABLE` of `sysexits.h`, "a support program does
+/// not exist".
 pub const EXIT_MISSING: u8 = 69;
 
 /// One of the programs.
@@ -21,7 +21,7 @@ pub enum Program {
 }
 
 impl Program {
-    /// The name of the executable, which is also that of its package.
+    /// The name of the executable and of its package.
     pub fn name(self) -> &'static str {
         match self {
             Program::Server => "glimmer",
@@ -39,10 +39,12 @@ impl Program {
         }
     }
 
-    /// Its executable: beside that of this process, whose symbolic links are followed.
+    /// The path of its executable, in the folder of the running executable after resolving symbolic
+    /// links.
     ///
     /// # Errors
-    /// It is not there. The error names the command that builds it.
+    ///
+    /// If it does not exist. The error names the command that builds it.
     pub fn find(self) -> Result<PathBuf, Missing> {
         let this = env::current_exe().ok();
         let folder = this.as_deref().and_then(Path::parent);
@@ -54,11 +56,11 @@ impl Program {
     }
 }
 
-/// A program does not lie beside the one that needs it.
+/// A program that should lie beside the running one is missing.
 #[derive(Debug)]
 pub struct Missing {
     program: Program,
-    /// Where it was looked for, if the system says where this process's executable is.
+    /// The folder that was searched, if the system reports where the running executable is.
     folder: Option<PathBuf>,
 }
 

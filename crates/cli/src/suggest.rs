@@ -1,4 +1,4 @@
-//! The complaint about a command line, in one line, with what was probably meant.
+//! Explains an error on the command line in one line, and suggests what was probably meant.
 
 use std::ffi::OsString;
 
@@ -7,7 +7,7 @@ use clap::{
     error::{ContextKind, ContextValue, ErrorKind},
 };
 
-/// The complaint about a command line that cannot be read.
+/// The error message for a command line that cannot be parsed.
 pub fn complaint(error: &clap::Error, arguments: &[OsString], command: &Command) -> String {
     let text = error.render().to_string();
     let (what, _) = text.split_once("\n\n").unwrap_or((&text, ""));
@@ -19,7 +19,7 @@ pub fn complaint(error: &clap::Error, arguments: &[OsString], command: &Command)
     format!("{what}{meant} --help explains every option")
 }
 
-/// What the user probably meant.
+/// The suggestion: what the user probably meant.
 fn meant(error: &clap::Error, arguments: &[OsString], command: &Command) -> Option<String> {
     let words: Vec<&str> = arguments.iter().filter_map(|word| word.to_str()).collect();
     let (_, words) = words.split_first()?;
@@ -31,7 +31,7 @@ fn meant(error: &clap::Error, arguments: &[OsString], command: &Command) -> Opti
     match error.kind() {
         ErrorKind::UnknownArgument => {
             let wrong = text(ContextKind::InvalidArg)?;
-            // memcached's command line, without the word that says what to do.
+            // memcached's command line, without a subcommand.
             if words.first().is_some_and(|word| word.starts_with('-'))
                 && let Some(serve) = command.find_subcommand("serve")
             {
@@ -47,7 +47,7 @@ fn meant(error: &clap::Error, arguments: &[OsString], command: &Command) -> Opti
     }
 }
 
-/// The command that these words lead to.
+/// The subcommand that these words select.
 fn addressed<'a>(command: &'a Command, words: &[&str]) -> &'a Command {
     let descend = |command: &'a Command, word: &&str| command.find_subcommand(word);
     words.iter().fold(command, |command, word| {
@@ -55,7 +55,7 @@ fn addressed<'a>(command: &'a Command, words: &[&str]) -> &'a Command {
     })
 }
 
-/// Whether a command has this option, and shows it.
+/// Whether a command has this option and does not hide it.
 fn knows(command: &Command, option: &str) -> bool {
     command.get_arguments().any(|argument| {
         let long = argument.get_long().map(|long| format!("--{long}"));
@@ -65,7 +65,7 @@ fn knows(command: &Command, option: &str) -> bool {
     })
 }
 
-/// The shortest option that begins with the one that was given, as `--memory-limit` does with
+/// The shortest option that begins with the one that was given, such as `--memory-limit` for
 /// `--memory`.
 fn longer(command: &Command, wrong: &str) -> Option<String> {
     let wrong = wrong.strip_prefix("--").filter(|wrong| wrong.len() > 2)?;

@@ -1,4 +1,4 @@
-//! Values that several commands take, written the same way in each of them.
+//! Values that several commands take, with the same syntax in each.
 
 use glimmer_notation::{self as notation, Location};
 
@@ -18,39 +18,39 @@ pub struct ServerAddress {
 }
 
 impl ServerAddress {
-    /// Where it is.
+    /// The server's location.
     pub fn location(&self) -> Location {
         let given = self.alone.as_ref().or(self.server.as_ref());
         given.cloned().unwrap_or_default()
     }
 }
 
-/// A count above zero.
+/// A positive count.
 pub fn count(text: &str) -> Result<u64, String> {
     notation::within(notation::count, 1..)(text)
 }
 
-/// A count that fits 32 bits, above zero.
+/// A positive count that fits into 32 bits.
 pub fn count_u32(text: &str) -> Result<u32, String> {
     notation::within(notation::count, 1..)(text)
 }
 
-/// Connections of a load generator.
+/// The number of connections of a load generator.
 pub fn connections(text: &str) -> Result<u16, String> {
     notation::within(notation::count, 1..=1000)(text)
 }
 
-/// Repetitions of a measurement.
+/// The number of repetitions of a measurement.
 pub fn repetitions(text: &str) -> Result<u16, String> {
     notation::within(notation::count, 1..=100)(text)
 }
 
-/// A limit of memory, in MiB.
+/// A memory limit in MiB.
 pub fn memory_mib(text: &str) -> Result<usize, String> {
     notation::within(notation::mebibytes, 1..)(text)
 }
 
-/// A share in whole hundredths, as a percentage.
+/// A share in whole percent.
 pub fn share_percent(text: &str) -> Result<u32, String> {
     let percent = notation::share(text)? * 100.0;
     match (percent - percent.round()).abs() < 1e-9 && percent >= 1.0 {
@@ -59,7 +59,7 @@ pub fn share_percent(text: &str) -> Result<u32, String> {
     }
 }
 
-/// A length of time on the command line.
+/// A duration.
 pub fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if (0.1..=600.0).contains(&seconds) => Ok(seconds),
@@ -67,7 +67,7 @@ pub fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A rate, a factor or a time: any number above zero.
+/// A rate, a factor or a duration: any positive number.
 pub fn above_zero(text: &str) -> Result<f64, String> {
     let number = notation::count(text).map(|count| count as f64);
     let number = number.or_else(|_| text.parse().map_err(|_| ()));

@@ -1,5 +1,5 @@
-//! What the machine itself can do: random reads of cache lines per second. A store's operations are
-//! counted in these.
+//! The machine's own limit: random reads of cache lines per second. A store's throughput is shown
+//! relative to it.
 
 use std::{
     fs, io,
@@ -16,29 +16,29 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 
 use crate::machine;
 
-/// Bytes of a region unless told otherwise: several times any cache.
+/// Default size of a region in bytes: several times the size of any cache.
 pub const REGION_BYTES: usize = 2 << 30;
 
-/// Reads under way at a time.
+/// Reads in flight at a time.
 const AHEAD: usize = 32;
 const LINE_BYTES: usize = 64;
 const HUGE_BYTES: usize = 2 << 20;
-/// Reads between two looks at the clock.
+/// Reads between two reads of the clock.
 const BLOCK: usize = 1 << 16;
 
-/// Memory to read from, on transparent huge pages if the machine gives them.
+/// Memory to read from, on transparent huge pages if the machine provides them.
 pub struct Region {
     start: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: the memory is only ever accessed through atomics.
+// SAFETY: the memory is accessed only through atomics.
 unsafe impl Sync for Region {}
-// SAFETY: nothing about a mapping belongs to the thread that made it.
+// SAFETY: a mapping is not tied to the thread that created it.
 unsafe impl Send for Region {}
 
 impl Region {
-    /// Maps and touches a region of `bytes`, a power of two and at least one huge page.
+    /// Maps and touches a region of `bytes`, which is a power of two and at least one huge page.
     pub fn new(bytes: usize) -> io::Result<Region> {
         assert!(
             bytes.is_power_of_two() && bytes >= HUGE_BYTES,
@@ -56,8 +56,8 @@ impl Region {
         };
         let start = NonNull::new(start.cast()).expect("a mapping is not at address zero");
         let region = Region { start, bytes };
-        // SAFETY: the mapping is ours; the advice changes no contents. Refused, the pages stay
-        // small and the report says so.
+        // SAFETY: the mapping is ours, and the advice does not change its contents. If the kernel
+        // refuses, the pages stay small, and the report says so.
         let _ = unsafe { madvise(start.as_ptr().cast(), bytes, Advice::LinuxHugepage) };
         for line in 0..region.lines() {
             region.line(line).store(line as u64, Ordering::Relaxed);
@@ -72,7 +72,7 @@ impl Region {
     #[inline]
     fn line(&self, index: usize) -> &AtomicU64 {
         debug_assert!(index < self.lines());
-        // SAFETY: the index is below the number of lines (callers mask it), and lines are aligned
+        // SAFETY: the index is below the number of lines (callers mask it), and a line is aligned
         // for a word.
         unsafe {
             &*self
@@ -83,7 +83,7 @@ impl Region {
         }
     }
 
-    /// Bytes of the region that really are on transparent huge pages, as the kernel reports them.
+    /// Bytes of the region that are on transparent huge pages, as the kernel reports them.
     pub fn huge_bytes(&self) -> io::Result<u64> {
         let (start, end) = (
             self.start.as_ptr() as usize,
@@ -114,8 +114,8 @@ impl Region {
         Ok(kib * 1024)
     }
 
-    /// Random reads of 64-byte lines per second, one thread on each of `cores`, all of them
-    /// together, for about `duration`.
+    /// Random reads of 64-byte lines per second for about `duration`: the sum over one thread on
+    /// each of `cores`.
     pub fn random_reads_per_s(&self, cores: &[usize], duration: Duration) -> io::Result<f64> {
         let start = Barrier::new(cores.len());
         std::thread::scope(|scope| {
@@ -164,7 +164,7 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the mapping is ours and nothing borrows it any more.
+        // SAFETY: the mapping is ours, and nothing borrows it any more.
         let _ = unsafe { munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

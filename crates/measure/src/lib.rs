@@ -1,6 +1,6 @@
-//! Floor 0: what every measurement needs, of a server or of a table: cores and CPU time
-//! ([`machine`]), what disturbed it ([`noise`]), what the machine itself can do ([`ceiling`]), and
-//! repetitions as a median with its spread ([`stats`]) in a table ([`report`]).
+//! Floor 0: tools for every measurement of a server or a table. They cover cores and CPU time
+//! ([`machine`]), disturbances ([`noise`]), the machine's own limit ([`ceiling`]), repetitions as a
+//! median with its spread ([`stats`]), and tables ([`report`]).
 
 pub mod ceiling;
 pub mod machine;

@@ -1,4 +1,4 @@
-//! What the measuring process asks of the machine: cores, priority, CPU time.
+//! Cores, priority and CPU time of measuring processes.
 
 use std::{fs, io, time::Duration};
 
@@ -7,24 +7,24 @@ use rustix::{
     time::{ClockId, clock_gettime},
 };
 
-/// Core that the measured server runs on.
+/// The core of the measured server.
 pub const SERVER_CORE: usize = 0;
-/// Core that the client runs on.
+/// The core of the client.
 pub const CLIENT_CORE: usize = 1;
 
-/// Cores that this process may use.
+/// The number of cores that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get())
 }
 
-/// Binds the calling thread, and what it starts, to these cores.
+/// Pins the calling thread, and threads and processes that it starts, to these cores.
 pub fn pin(to: impl IntoIterator<Item = usize>) -> io::Result<()> {
     let mut set = CpuSet::new();
     to.into_iter().for_each(|core| set.set(core));
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Runs `work` on a thread of its own that is bound to `core`, or to none in particular.
+/// Runs `work` on a new thread, pinned to `core` if one is given.
 pub fn on_core<T: Send>(core: Option<usize>, work: impl FnOnce() -> T + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -39,24 +39,24 @@ pub fn on_core<T: Send>(core: Option<usize>, work: impl FnOnce() -> T + Send) ->
     })
 }
 
-/// Asks the scheduler to prefer this session of processes over others, where that is permitted:
-/// with automatic process groups, `nice` means nothing between terminals, and a build in another
-/// one can triple a figure.
+/// Asks the scheduler to prefer this session of processes over others, if permitted. With automatic
+/// process groups, `nice` has no effect between terminals, and a build in another terminal can
+/// triple a measured time.
 pub fn raise_priority() {
-    // Refused without privileges, and then the figures are only noisier.
+    // Refused without privileges. The measurements are then noisier.
     let _ = fs::write("/proc/self/autogroup", "-20");
 }
 
-/// CPU time that the calling thread has used.
+/// CPU time of the calling thread.
 pub fn thread_cpu() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// CPU time that a process has used, threads that have ended included.
+/// CPU time of a process, including threads that have ended.
 pub fn process_cpu(pid: u32) -> io::Result<Duration> {
     let mut clock: libc::clockid_t = 0;
-    // SAFETY: it writes a clock's number to where the reference points.
+    // SAFETY: the call writes a clock's number through the reference.
     let refused = unsafe { libc::clock_getcpuclockid(pid as libc::pid_t, &mut clock) };
     if refused != 0 {
         return Err(io::Error::from_raw_os_error(refused));
@@ -65,15 +65,15 @@ pub fn process_cpu(pid: u32) -> io::Result<Duration> {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: it writes a time to where the reference points.
+    // SAFETY: the call writes a time through the reference.
     if unsafe { libc::clock_gettime(clock, &mut time) } != 0 {
         return Err(io::Error::last_os_error());
     }
     Ok(Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 
-/// Resident memory of a process in bytes, reserved huge pages among it, which the kernel counts by
-/// themselves: now, and at its peak.
+/// Resident memory of a process in bytes, now and at its peak. Includes reserved huge pages, which
+/// the kernel counts separately.
 pub fn resident_bytes(pid: u32) -> io::Result<(u64, u64)> {
     let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
     let field = |name: &str| -> io::Result<u64> {
@@ -81,7 +81,7 @@ pub fn resident_bytes(pid: u32) -> io::Result<(u64, u64)> {
         let kib = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok());
         Ok(kib.ok_or_else(|| io::Error::other("an odd status"))? * 1024)
     };
-    // A kernel that has none does not say.
+    // A kernel without huge pages does not print this field.
     let hugetlb = field("HugetlbPages:").unwrap_or(0);
     Ok((field("VmRSS:")? + hugetlb, field("VmHWM:")? + hugetlb))
 }

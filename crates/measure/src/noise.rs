@@ -1,4 +1,4 @@
-//! What else the machine did while something was measured.
+//! What else the machine did during a measurement.
 
 use std::{fmt, fs, io};
 
@@ -6,15 +6,15 @@ use serde::Serialize;
 
 use crate::{machine, stats::Spread};
 
-/// Repetitions of the machine's own figure that spread wider than this are a noisy machine.
+/// A machine counts as noisy if repetitions of its own figure spread more widely than this.
 pub const SPREAD_MAX: f64 = 0.10;
-/// The part of the CPU time that the hypervisor may give to others before a measurement is suspect.
+/// The share of CPU time that the hypervisor may give to others before a measurement is suspect.
 pub const STOLEN_MAX: f64 = 0.01;
-/// Runnable threads per core before the measurement began, averaged over a minute: above this
-/// somebody else is at work.
+/// Runnable threads per core, averaged over the minute before the measurement. A higher load means
+/// that other work is running.
 pub const LOAD_MAX: f64 = 0.5;
 
-/// CPU time of the whole machine since it started, in the kernel's ticks.
+/// CPU time of the whole machine since boot, in the kernel's ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Cpu {
     total: u64,
@@ -22,8 +22,8 @@ struct Cpu {
 }
 
 impl Cpu {
-    /// From the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq, steal;
-    /// what guests used follows and is part of user.
+    /// Parses the first line of `/proc/stat`: user, nice, system, idle, iowait, irq, softirq,
+    /// steal. The guest times that follow are part of user.
     fn of(stat: &str) -> Option<Cpu> {
         let ticks = stat.lines().next()?.strip_prefix("cpu ")?;
         let ticks: Vec<u64> = ticks
@@ -53,7 +53,7 @@ fn load_average() -> io::Result<f64> {
         .ok_or_else(|| io::Error::other("an odd /proc/loadavg"))
 }
 
-/// A measurement under way.
+/// A measurement in progress.
 #[derive(Debug)]
 pub struct Watch {
     before: Cpu,
@@ -61,10 +61,11 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Looks at the machine before anything of the measurement runs.
+    /// Records the state of the machine before the measurement starts.
     ///
     /// # Errors
-    /// Without a readable `/proc`.
+    ///
+    /// If `/proc` cannot be read.
     pub fn begin() -> io::Result<Watch> {
         Ok(Watch {
             before: Cpu::now()?,
@@ -72,10 +73,12 @@ impl Watch {
         })
     }
 
-    /// What disturbed it, with the machine's own figure as it was measured meanwhile.
+    /// Reports what disturbed the measurement. `machine_figure` has the repetitions of the
+    /// machine's own figure.
     ///
     /// # Errors
-    /// Without a readable `/proc`.
+    ///
+    /// If `/proc` cannot be read.
     pub fn end(&self, machine_figure: &[f64]) -> io::Result<Noise> {
         let now = Cpu::now()?;
         let total = now.total.saturating_sub(self.before.total).max(1);
@@ -88,15 +91,15 @@ impl Watch {
     }
 }
 
-/// How quiet the machine was. Its text is empty if it was, and otherwise a line for everything that
-/// was not.
+/// How quiet the machine was. `Display` prints one line per disturbance, or nothing if there was
+/// none.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Noise {
     /// Runnable threads per core in the minute before.
     pub load_per_core_before: f64,
-    /// Part of the CPU time that the hypervisor gave to others.
+    /// The share of CPU time that the hypervisor gave to others.
     pub stolen: f64,
-    /// Width of the spread of the machine's own figure, as part of its median.
+    /// The width of the spread of the machine's own figure, relative to its median.
     pub spread: Option<f64>,
 }
 

@@ -1,11 +1,11 @@
-//! How far a measurement is, for an observer.
+//! Reports the progress of a measurement to an observer.
 
-/// Is told what happens, by the thread that does it.
+/// Receives progress from the thread that measures.
 pub trait Progress: Sync {
-    /// This many more steps are coming.
+    /// This many more steps will follow.
     fn expect(&self, steps: usize);
     /// A step is done.
     fn step(&self, what: &str);
-    /// Something that takes a while and is no step begins.
+    /// Something long that is not a step begins.
     fn say(&self, what: &str);
 }

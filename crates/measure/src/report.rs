@@ -1,22 +1,22 @@
-//! Tables that people read and that documentation can take over as they are.
+//! Tables for the terminal that can be pasted into documentation.
 
 use std::fmt;
 
-/// A Markdown table whose columns are padded, so that it reads well on a terminal as well.
+/// A Markdown table with padded columns, so that it is readable on a terminal.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// A table with these column heads.
+    /// A table with these column headings.
     pub fn new<S: Into<String>>(heads: impl IntoIterator<Item = S>) -> Self {
         Table {
             rows: vec![heads.into_iter().map(Into::into).collect()],
         }
     }
 
-    /// Adds a row with as many cells as there are heads.
+    /// Adds a row. It has one cell per heading.
     pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         let cells: Vec<String> = cells.into_iter().map(Into::into).collect();
         assert_eq!(cells.len(), self.rows[0].len(), "a cell for every column");
@@ -37,7 +37,7 @@ impl fmt::Display for Table {
         let widths: Vec<usize> = (0..columns).map(width).collect();
         for (index, row) in self.rows.iter().enumerate() {
             for (column, (cell, &width)) in row.iter().zip(&widths).enumerate() {
-                // Names to the left, figures to the right.
+                // Names are left-aligned, numbers right-aligned.
                 match column {
                     0 => write!(out, "| {cell:<width$} ")?,
                     _ => write!(out, "| {cell:>width$} ")?,

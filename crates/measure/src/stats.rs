@@ -1,20 +1,20 @@
-//! Repetitions of a measurement as a median with its spread.
+//! Summarises repetitions of a measurement as a median with its spread.
 
 use serde::Serialize;
 
-/// Median, smallest and largest of several repetitions.
+/// Median, minimum and maximum of several repetitions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Spread {
-    /// The middle one; of an even number, the mean of the two in the middle.
+    /// The median. For an even number of repetitions, the mean of the middle two.
     pub median: f64,
-    /// The smallest.
+    /// The minimum.
     pub min: f64,
-    /// The largest.
+    /// The maximum.
     pub max: f64,
 }
 
 impl Spread {
-    /// Of at least one repetition.
+    /// Summarises at least one repetition.
     pub fn of(values: &[f64]) -> Spread {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -26,8 +26,8 @@ impl Spread {
         }
     }
 
-    /// Of the ratios of repetitions that ran next to one another, so that a slow spell of the
-    /// machine falls on both sides.
+    /// Summarises the ratios of repetitions that ran next to each other, so that a slow spell of
+    /// the machine affects both sides.
     pub fn of_ratios(ours: &[f64], theirs: &[f64]) -> Spread {
         let ratios: Vec<f64> = ours
             .iter()
@@ -37,7 +37,7 @@ impl Spread {
         Spread::of(&ratios)
     }
 
-    /// The width of the spread as part of the median.
+    /// The width of the spread relative to the median.
     pub fn width(&self) -> f64 {
         (self.max - self.min) / self.median
     }

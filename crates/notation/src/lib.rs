@@ -1,12 +1,12 @@
-//! Floor 0: numbers and server addresses as every command line takes them and every report shows
-//! them.
+//! Floor 0: how command lines take numbers and server addresses, and how reports show them.
 //!
 //! On the command line, a count may end in `k`, `m` or `g` for powers of 1000. A length in bytes
-//! takes the same letters for powers of 1024, as memcached's `-I` does. A limit of memory is in
-//! MiB, and a share is a fraction of one. In output, microseconds are `µs` and memory is in `MiB`.
+//! takes the same letters for powers of 1024, as memcached's `-I` does. A memory limit is in MiB,
+//! and a share is a fraction of one. In output, microseconds are `µs` and memory is in `MiB`.
 //!
 //! ```
 //! use glimmer_notation::{bytes, count, memory};
+//!
 //! assert_eq!((count("10k"), bytes("64k")), (Ok(10_000), Ok(65_536)));
 //! assert_eq!(memory(65_536.0), "64 KiB");
 //! ```
@@ -17,7 +17,7 @@ pub use location::{Location, PORT_DEFAULT};
 
 use std::ops::RangeBounds;
 
-/// A count of things: `250`, `10k`, `1.5m`, `2g`. The letters stand for powers of 1000.
+/// Parses a count: `250`, `10k`, `1.5m`, `2g`. The letters stand for powers of 1000.
 pub fn count(text: &str) -> Result<u64, String> {
     let wrong = || format!("{text:?} is not a whole number such as 250, 10k or 1m");
     let (digits, unit) = split(text, [1_000, 1_000_000, 1_000_000_000]);
@@ -37,7 +37,7 @@ pub fn count(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A length in bytes: `512`, `64k`, `2m`. The letters stand for powers of 1024.
+/// Parses a length in bytes: `512`, `64k`, `2m`. The letters stand for powers of 1024.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let (digits, unit) = split(text, [1 << 10, 1 << 20, 1 << 30]);
     let number: u64 = digits
@@ -48,7 +48,7 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("{text} is too large"))
 }
 
-/// A limit of memory in MiB: `64`, `64m`, `4g`. The unit may be spelled out (`64MB`, `4GiB`).
+/// Parses a memory limit in MiB: `64`, `64m`, `4g`. The unit may be spelled out (`64MB`, `4GiB`).
 pub fn mebibytes(text: &str) -> Result<u64, String> {
     let digits_end = text.bytes().take_while(u8::is_ascii_digit).count();
     let (digits, unit) = text.split_at(digits_end);
@@ -60,7 +60,7 @@ pub fn mebibytes(text: &str) -> Result<u64, String> {
     let mebibytes = mebibytes.filter(|_| digits_end > 0);
     let mebibytes =
         mebibytes.ok_or_else(|| format!("{text:?} is not in MiB, such as 1024, 1024m or 1g"))?;
-    // Digits alone fail to be a number only if there are too many of them.
+    // Parsing digits fails only if there are too many of them.
     let number = digits.parse::<u64>().ok();
     match number.and_then(|number| number.checked_mul(mebibytes)) {
         Some(limit @ 1..) => Ok(limit),
@@ -69,7 +69,7 @@ pub fn mebibytes(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A share: `0.95`, from 0 to 1.
+/// Parses a share: `0.95`, from 0 to 1.
 pub fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
@@ -81,7 +81,7 @@ pub fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Reads a number by `read` and accepts it in `range` only.
+/// Parses a number with `read` and accepts it only within `range`.
 pub fn within<T: TryFrom<u64>>(
     read: impl Fn(&str) -> Result<u64, String> + Clone + Send + Sync + 'static,
     range: impl RangeBounds<u64> + std::fmt::Debug + Clone + Send + Sync + 'static,
@@ -105,7 +105,7 @@ pub fn within<T: TryFrom<u64>>(
     }
 }
 
-/// The number without its letter, and what the letter stands for.
+/// Splits a number from its letter. Returns the number and the factor that the letter stands for.
 fn split(text: &str, [kilo, mega, giga]: [u64; 3]) -> (&str, u64) {
     let unit = match text.as_bytes().last() {
         Some(b'k' | b'K') => kilo,
@@ -128,7 +128,7 @@ pub fn microseconds(us: f64) -> String {
 
 /// A rate: `900/s`, `93.0 k/s`, `3.40 M/s`.
 pub fn per_second(rate: f64) -> String {
-    // Adding zero makes a negative zero, the sum of nothing, a positive one.
+    // Adding zero turns a negative zero, the sum of an empty list, into a positive one.
     match rate + 0.0 {
         rate if rate < 1e4 => format!("{rate:.0}/s"),
         rate if rate < 1e6 => format!("{:.1} k/s", rate / 1e3),

@@ -1,18 +1,19 @@
-//! Where a server is, as every command takes it.
+//! The address of a server, as every command takes it.
 
 use std::{fmt, path::PathBuf, str::FromStr};
 
-/// The port of a server whose address names none: memcached's.
+/// The default port: memcached's.
 pub const PORT_DEFAULT: u16 = 11211;
 
-/// Where a server is. A name is looked up only when it is needed, and again each time.
+/// The address of a server. A host name is resolved only when it is needed, and again each time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// TCP, with a host by name or address, and a port.
+    /// TCP, with a host name or address and a port.
     Tcp(String, u16),
-    /// UDP with memcached's frames, in plain datagrams.
+    /// UDP with memcached's frames, as plain datagrams.
     Udp(String, u16),
-    /// The same, but datagrams of one length go through the kernel as one train (`UDP_SEGMENT`).
+    /// UDP with memcached's frames. Datagrams of equal length pass through the kernel as one
+    /// segment batch (`UDP_SEGMENT`).
     UdpTrains(String, u16),
     /// A Unix socket.
     Unix(PathBuf),
@@ -45,7 +46,7 @@ impl FromStr for Location {
             .iter()
             .find_map(|(scheme, make)| Some((*make, text.strip_prefix(scheme)?)));
         let (make, rest) = with_scheme.unwrap_or((Location::Tcp, text));
-        // An IPv6 address has colons of its own: with a port it stands in brackets.
+        // An IPv6 address contains colons itself: with a port it needs brackets.
         let is_bare_v6 = rest.matches(':').count() > 1 && !rest.contains('[');
         let (host, port) = match rest.rsplit_once(':') {
             Some((host, port)) if !is_bare_v6 && !port.ends_with(']') => {
