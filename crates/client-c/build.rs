@@ -1,7 +1,8 @@
-//! Gives the shared library its soname, so that a program asks the loader for the interface that it
-//! was built for.
+//! Sets the shared library's soname, so that the loader gives a program the interface version that
+//! it was built for.
 
-/// Raised when a program that was built before would not run with the library any more.
+/// The interface version. It is increased when programs built earlier would no longer run with the
+/// library.
 const INTERFACE: u32 = 0;
 
 fn main() {

@@ -1,4 +1,7 @@
-"""A client of Glimmer's native protocol: each request goes straight to the core that owns its key, over UDP."""
+"""A client of Glimmer's native protocol over UDP.
+
+Each request goes straight to the core that owns its key.
+"""
 
 from types import TracebackType
 from typing import Literal, Optional, Union
@@ -9,53 +12,66 @@ Key = Union[bytes, bytearray, str]
 Value = Union[bytes, bytearray]
 
 class Error(Exception):
-    """Any failure; that there is no item is none."""
+    """Base class of all failures."""
 
 class InvalidKey(Error):
     """A key has 1 to 250 bytes."""
 
 class TooLarge(Error):
-    """The item is larger than the server takes."""
+    """The item is larger than the server accepts."""
 
 class OutOfMemory(Error):
-    """The server has no memory for it."""
+    """The server has no memory for the item."""
 
 class NotANumber(Error):
-    """The value is no decimal number."""
+    """The value is not a decimal number."""
 
 class NoAddress(Error):
     """The server's name has no address."""
 
 class Refused(Error):
-    """Nothing listens at the server's native port. A change that was sent more than once may have been made."""
+    """Nothing listens at the server's native port.
+
+    If a change was sent more than once, it may have been executed.
+    """
 
 class Silent(Error):
-    """There was no answer in time. A change may have been made, once."""
+    """No answer arrived in time. A change may have been executed once."""
 
 class Away(Error):
-    """The server has let several deadlines pass one after another, and was not asked again yet."""
+    """The server has missed several deadlines in a row and was not asked."""
 
 class Overloaded(Error):
-    """The server was asked again and again and would not take the request, which it has not carried out."""
+    """The server refused the request for lack of room and has not executed it."""
 
 class TooManyWriters(Error):
-    """The server has no room to remember another writing client. The change was not made."""
+    """The server has no room to remember another client's changes.
+
+    The change was not executed.
+    """
 
 class Closed(Error):
     """The client has been closed."""
 
 class InternalError(Error):
-    """A bug in this library. The client cannot be used any more; a change may have been made."""
+    """A bug in this library. The client can no longer be used.
+
+    A change may have been executed.
+    """
 
 class Item:
-    """A value with what was stored beside it."""
+    """A value with its flags and CAS unique."""
 
     value: bytes
     flags: int
     cas: int
 
 class Client:
-    """A client of one server. Threads may share it; their calls take turns. After a fork, parent and child are two clients."""
+    """A client of one server.
+
+    Threads may share a client; their calls take turns.
+    After a fork, the parent and the child are two clients.
+    """
 
     def __init__(
         self,
@@ -66,7 +82,11 @@ class Client:
         away_after: Optional[int] = None,
         retry: Optional[float] = None,
     ) -> None:
-        """Times in seconds. After so many deadlines in a row the server is away: calls raise Away at once, and one goes through after each retry."""
+        """Connects to a server. Times are in seconds.
+
+        After away_after missed deadlines in a row the server is away: calls raise Away
+        at once, and one call per retry interval is sent as a probe.
+        """
 
     @staticmethod
     def connect_to_all(
@@ -78,11 +98,14 @@ class Client:
         retry: Optional[float] = None,
         eject: bool = False,
     ) -> "Client":
-        """Several servers, each by host, memcached's port, native port and weight. Keys are where libmemcached has them, or by rendezvous hashing; with eject,
-        those of a server that is away are among the others until it is back."""
+        """Connects to several servers: host, memcached port, native port and weight of each.
+
+        Keys are placed as in libmemcached or by rendezvous hashing. With eject, the keys of a
+        server that is away are placed on the others until it is back.
+        """
 
     def close(self) -> None:
-        """Closes the client's sockets. Calls raise Closed afterwards; closing again does nothing."""
+        """Closes the client's sockets. Later calls raise Closed; closing again does nothing."""
 
     def __enter__(self) -> "Client": ...
     def __exit__(
@@ -93,13 +116,17 @@ class Client:
     ) -> None: ...
     def get(self, key: Key) -> Optional[bytes]: ...
     def get_item(self, key: Key) -> Optional[Item]:
-        """As get, with flags and CAS unique."""
+        """Like get, with flags and CAS unique."""
 
     def get_many(self, keys: list[Key]) -> dict[Key, bytes]:
-        """The values of those keys that have one, by requests that leave together."""
+        """The values of those keys that have one. The requests are sent together."""
 
     def put(self, key: Key, value: Value, flags: int = 0, expiry: int = 0) -> None:
-        """Expiry is memcached's: 0 is never, up to 30 days is in seconds from now, more is seconds since 1970."""
+        """Stores a value. Expiry times follow memcached.
+
+        0 means never, up to 30 days counts seconds from now, and larger values are seconds
+        since 1970.
+        """
 
     def add(self, key: Key, value: Value, flags: int = 0, expiry: int = 0) -> bool: ...
     def replace(self, key: Key, value: Value, flags: int = 0, expiry: int = 0) -> bool: ...

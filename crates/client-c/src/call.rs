@@ -1,4 +1,4 @@
-//! What every function does at its boundary: it checks what C cannot promise, and keeps panics in.
+//! The boundary of every exported function: it checks what C does not guarantee and catches panics.
 
 use crate::{Bytes, Client, Outcome, message};
 use glimmer_client as native;
@@ -6,16 +6,16 @@ use native::boundary::Panicked;
 use std::ffi::{CStr, c_char};
 use std::ptr::NonNull;
 
-/// What a call comes to: an outcome, or a failure that has been noted for `glimmer_message`.
+/// The result of a call: an outcome, or a failure whose message is stored for `glimmer_message`.
 pub type Called = Result<Outcome, Outcome>;
 
-/// A failure as an outcome, with its words noted.
+/// Stores a failure's message and returns it as an outcome.
 pub fn failed<E: ToString + Into<Outcome>>(error: E) -> Outcome {
     message::note(&error.to_string());
     error.into()
 }
 
-/// An argument that means nothing; `what` says which.
+/// An invalid argument; `what` names it.
 pub fn argument(what: &str) -> Outcome {
     message::note(what);
     Outcome::Argument
@@ -27,16 +27,17 @@ pub fn internal(panicked: Panicked) -> Outcome {
     Outcome::Internal
 }
 
-/// Calls a client.
+/// Runs a call on a client.
 ///
 /// # Safety
 ///
-/// The client is null, or was handed out, has not been freed, and is used by this thread alone.
+/// The client is null, or comes from this library, has not been freed, and is used by this thread
+/// alone.
 pub unsafe fn on(client: *mut Client, call: impl FnOnce(&mut native::Client) -> Called) -> Outcome {
     let Some(mut client) = NonNull::new(client) else {
         return argument("the client is null");
     };
-    // SAFETY: it is not null, and the rest is the caller's promise.
+    // SAFETY: the pointer is not null; the caller guarantees the rest.
     let called = unsafe { client.as_mut() }.0.call(call);
     match called {
         Ok(Ok(outcome) | Err(outcome)) => outcome,
@@ -47,18 +48,18 @@ pub unsafe fn on(client: *mut Client, call: impl FnOnce(&mut native::Client) -> 
 impl Bytes {
     /// # Safety
     ///
-    /// They are null, or as long as they say, for as long as the slice is used.
+    /// `data` is null, or points at `length` bytes for as long as the slice is used.
     pub(crate) unsafe fn slice<'a>(self) -> Result<&'a [u8], Outcome> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { slice(self.data, self.length) }
     }
 }
 
-/// `count` values; an error if that cannot be.
+/// A slice of `count` values, or an error if the arguments are invalid.
 ///
 /// # Safety
 ///
-/// `first` is null, or there are `count` values at it, for as long as the slice is used.
+/// `first` is null, or points at `count` values for as long as the slice is used.
 pub unsafe fn slice<'a, T>(first: *const T, count: usize) -> Result<&'a [T], Outcome> {
     if count == 0 {
         return Ok(&[]);
@@ -70,33 +71,33 @@ pub unsafe fn slice<'a, T>(first: *const T, count: usize) -> Result<&'a [T], Out
     if first.is_null() || !first.is_aligned() {
         return Err(argument("a pointer to something is null or not aligned"));
     }
-    // SAFETY: the caller's promise; pointer and length have been checked.
+    // SAFETY: the caller guarantees it. Pointer and length have been checked.
     Ok(unsafe { std::slice::from_raw_parts(first, count) })
 }
 
 /// # Safety
 ///
-/// It is null, or a string that ends with a zero and stays for as long as the text is used.
+/// `string` is null, or a NUL-terminated string that stays valid for as long as the text is used.
 pub unsafe fn text<'a>(string: *const c_char) -> Result<&'a str, Outcome> {
     if string.is_null() {
         return Err(argument("the name of a host is null"));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let string = unsafe { CStr::from_ptr(string) };
     string
         .to_str()
         .map_err(|_| argument("the name of a host is not UTF-8"))
 }
 
-/// Writes where a caller points, unless it points nowhere. What was there is not read: it may be
-/// uninitialised.
+/// Writes through an output pointer unless it is null. The previous contents are not read, because
+/// they may be uninitialised.
 ///
 /// # Safety
 ///
 /// `place` is null or may be written to.
 pub unsafe fn tell<T>(place: *mut T, value: T) {
     if !place.is_null() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { place.write(value) };
     }
 }

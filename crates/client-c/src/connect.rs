@@ -1,4 +1,4 @@
-//! Where clients come from, and where they go.
+//! Creates and frees clients.
 
 use crate::call::{argument, failed, internal, slice, tell, text};
 use crate::{Client, Outcome, Settings, settings};
@@ -10,17 +10,17 @@ use std::ffi::c_char;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Member {
-    /// Its host, as other clients name it; ends with a zero.
+    /// Its host as a NUL-terminated string, spelled as other clients spell it.
     pub host: *const c_char,
-    /// Its TCP port, by which keys are placed, too.
+    /// Its TCP port. Keys are placed by host and TCP port.
     pub port: u16,
     /// Its first native port.
     pub native_port: u16,
-    /// Its share of the keys, in relation to the others'.
+    /// Its share of the keys relative to the other servers.
     pub weight: u32,
 }
 
-/// Which of several servers has a key. Functions take it as a number, because C accepts any.
+/// How keys are placed among several servers. Functions take it as a number, because C accepts any.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
@@ -46,14 +46,14 @@ impl Placement {
     }
 }
 
-/// Finds a server by the name or address of its host, which ends with a zero, and its native port.
-/// `settings` may be null, for the usual ones. Returns null if that fails; then the reason is where
-/// `outcome` points, unless that is null, and in glimmer_message.
+/// Connects to a server, given by the name or address of its host (NUL-terminated) and its native
+/// port. `settings` may be null for the defaults. On failure it returns null, writes the reason to
+/// `outcome` unless that is null, and stores a message for glimmer_message.
 ///
 /// # Safety
 ///
-/// `host` is null or points at a string that ends with a zero; `settings` is null or points at
-/// settings; `outcome` is null or may be written to.
+/// `host` is null or a NUL-terminated string; `settings` is null or points at settings; `outcome`
+/// is null or may be written to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn glimmer_connect(
     host: *const c_char,
@@ -62,21 +62,21 @@ pub unsafe extern "C" fn glimmer_connect(
     outcome: *mut Outcome,
 ) -> *mut Client {
     let connect = || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let (host, settings) = unsafe { (text(host)?, settings::of(settings)) };
         native::Client::connect_with((host, native_port), settings).map_err(failed)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { hand_out(connect, outcome) }
 }
 
-/// Finds several servers, among which keys are placed as a glimmer_placement says. Returns null if
-/// none answers; see glimmer_connect.
+/// Connects to several servers. `placement` is a glimmer_placement that says how keys are placed
+/// among them. Returns null if no server answers; see glimmer_connect.
 ///
 /// # Safety
 ///
-/// `members` points at `count` members, whose hosts are null or strings that end with a zero;
-/// `settings` is null or points at settings; `outcome` is null or may be written to.
+/// `members` points at `count` members, whose hosts are null or NUL-terminated strings; `settings`
+/// is null or points at settings; `outcome` is null or may be written to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn glimmer_connect_to_all(
     members: *const Member,
@@ -86,10 +86,10 @@ pub unsafe extern "C" fn glimmer_connect_to_all(
     outcome: *mut Outcome,
 ) -> *mut Client {
     let connect = || {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let (members, settings) = unsafe { (slice(members, count)?, settings::of(settings)) };
         let members = members.iter().map(|member| {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             let host = unsafe { text(member.host) }?;
             Ok(native::Member {
                 host: host.to_owned(),
@@ -102,11 +102,11 @@ pub unsafe extern "C" fn glimmer_connect_to_all(
         let placement = Placement::of(placement)?;
         native::Client::connect_to_all(&members, placement, settings).map_err(failed)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { hand_out(connect, outcome) }
 }
 
-/// Ends a client; null is allowed.
+/// Frees a client. Null is allowed.
 ///
 /// # Safety
 ///
@@ -115,7 +115,7 @@ pub unsafe extern "C" fn glimmer_connect_to_all(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn glimmer_free(client: *mut Client) {
     if !client.is_null() {
-        // SAFETY: the caller's promise: it is the box that was handed out.
+        // SAFETY: the caller guarantees that it is a box from this library.
         let client = unsafe { Box::from_raw(client) };
         let _ = guard(|| drop(client));
     }
@@ -136,7 +136,7 @@ unsafe fn hand_out(
         }
         Err(outcome) => (std::ptr::null_mut(), outcome),
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { tell(told, outcome) };
     client
 }

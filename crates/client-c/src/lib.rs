@@ -1,10 +1,10 @@
-//! Floor 3: the client library for C, and for every language that calls C. `include/glimmer.h` is
-//! made from this crate (cbindgen).
+//! Floor 3: the client library for C, and for every language that calls C. cbindgen generates
+//! `include/glimmer.h` from this crate.
 //!
-//! A client belongs to one thread at a time. Keys and values are any bytes, with their lengths; only
-//! the names of servers end with a zero. Each function returns an [`Outcome`], and writes what else
-//! it has to tell where its caller points. A pointer that may not be null is checked, and a panic
-//! becomes [`Outcome::Internal`], in a build that unwinds (`--profile library`).
+//! A client belongs to one thread at a time. Keys and values are arbitrary bytes with a length;
+//! only host names are NUL-terminated. Each function returns an [`Outcome`] and writes other
+//! results through pointers. Pointers that must not be null are checked. A panic becomes
+//! [`Outcome::Internal`], if the build unwinds (`--profile library`).
 
 mod call;
 mod connect;
@@ -27,17 +27,17 @@ pub use settings::{Settings, glimmer_settings_default};
 use glimmer_client as native;
 use native::boundary::Guarded;
 
-/// A client of one server or of several. After a fork, parent and child may both go on with it: the
-/// child looks for the servers again, and is another client.
+/// A client of one server or of several. After a fork, the parent and the child may both keep using
+/// it: the child connects again, as a new client.
 pub struct Client(Guarded<native::Client>);
 
-/// A number of bytes.
+/// A byte string.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Bytes {
-    /// The first of them; may be null if there are none.
+    /// The first byte; may be null if the length is 0.
     pub data: *const u8,
-    /// How many there are.
+    /// The number of bytes.
     pub length: usize,
 }
 

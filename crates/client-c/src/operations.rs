@@ -1,19 +1,20 @@
-//! What is asked of a client.
+//! The operations of a client.
 
 use crate::call::{Called, argument, failed, on, slice, tell};
 use crate::{Bytes, Client, Item, Outcome};
 use glimmer_client as native;
 use native::{CountError, GetError, RemoveError, StoreError};
 
-/// Reads an item into `item`. Unless the outcome is GLIMMER_OUTCOME_OK, it has no value afterwards.
+/// Reads an item into `item`. Unless the outcome is GLIMMER_OUTCOME_OK, the item has no value
+/// afterwards.
 ///
 /// # Safety
 ///
-/// The client is null or was handed out; the key is as long as it says; `item` is null or comes from
-/// glimmer_item_new.
+/// The client is null or comes from this library; the key has the given length; `item` is null or
+/// comes from glimmer_item_new.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn glimmer_get(client: *mut Client, key: Bytes, item: *mut Item) -> Outcome {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { read(client, key, item, native::Client::get) }
 }
 
@@ -28,18 +29,18 @@ pub unsafe extern "C" fn glimmer_get_for_swap(
     key: Bytes,
     item: *mut Item,
 ) -> Outcome {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { read(client, key, item, native::Client::get_for_swap) }
 }
 
-/// Reads many items with requests that leave together: the item of each key into the item of the
-/// same number, and what came of it into `outcomes`. Returns GLIMMER_OUTCOME_OK, or what ended all
-/// of it; then nothing is written.
+/// Reads many items with requests that are sent together. The item of each key goes into the
+/// element of `items` with the same index, and its outcome into `outcomes`. Returns
+/// GLIMMER_OUTCOME_OK, or the failure that ended the whole call; nothing is written in that case.
 ///
 /// # Safety
 ///
-/// As for glimmer_get; there are `count` keys and as many items, none of them twice, and room for as
-/// many outcomes.
+/// As for glimmer_get. There are `count` keys, `count` distinct items, and room for `count`
+/// outcomes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn glimmer_get_many(
     client: *mut Client,
@@ -49,7 +50,7 @@ pub unsafe extern "C" fn glimmer_get_many(
     outcomes: *mut Outcome,
 ) -> Outcome {
     let call = |client: &mut native::Client| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let (keys, items) = unsafe { (slice(keys, count)?, slice(items, count)?) };
         if count > 0 && outcomes.is_null() {
             return Err(argument("the outcomes are null"));
@@ -57,15 +58,15 @@ pub unsafe extern "C" fn glimmer_get_many(
         if items.iter().any(|item| item.is_null()) {
             return Err(argument("an item is null"));
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let keys = keys.iter().map(|key| unsafe { key.slice() });
         let keys = keys.collect::<Result<Vec<_>, _>>()?;
         let found = client
             .get_many(&keys)
             .map_err(|error| failed(GetError::Socket(error)))?;
         for (index, found) in found.into_iter().enumerate() {
-            // SAFETY: there is an answer for each key, and the caller promises as many outcomes,
-            // which may hold anything yet, and items, of which none is null.
+            // SAFETY: there is one answer per key. The caller guarantees room for as many outcomes,
+            // which may be uninitialised, and as many items, none of which is null.
             unsafe {
                 let outcome = give(found, items[index]).unwrap_or_else(|outcome| outcome);
                 tell(outcomes.add(index), outcome);
@@ -73,16 +74,16 @@ pub unsafe extern "C" fn glimmer_get_many(
         }
         Ok(Outcome::Ok)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { on(client, call) }
 }
 
-/// Stores an item. `expiry` is memcached's: 0 is never, up to 30 days is in seconds from now, and
-/// more is seconds since 1970.
+/// Stores an item. `expiry` follows memcached: 0 means never, up to 30 days counts seconds from
+/// now, and larger values are seconds since 1970.
 ///
 /// # Safety
 ///
-/// The client is null or was handed out; key and value are as long as they say.
+/// The client is null or comes from this library; key and value have the given lengths.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn glimmer_put(
     client: *mut Client,
@@ -94,11 +95,11 @@ pub unsafe extern "C" fn glimmer_put(
     let put = |client: &mut native::Client, key: &[u8], value: &[u8]| {
         client.put(key, value, flags, expiry).map(|()| true)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { store(client, key, value, put) }
 }
 
-/// Stores an item if there is none; GLIMMER_OUTCOME_NOT_STORED if there is.
+/// Stores an item only if the key has none; otherwise returns GLIMMER_OUTCOME_NOT_STORED.
 ///
 /// # Safety
 ///
@@ -114,11 +115,11 @@ pub unsafe extern "C" fn glimmer_add(
     let add = |client: &mut native::Client, key: &[u8], value: &[u8]| {
         client.add(key, value, flags, expiry)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { store(client, key, value, add) }
 }
 
-/// Stores an item if there is one; GLIMMER_OUTCOME_NOT_STORED if there is none.
+/// Stores an item only if the key has one already; otherwise returns GLIMMER_OUTCOME_NOT_STORED.
 ///
 /// # Safety
 ///
@@ -134,12 +135,12 @@ pub unsafe extern "C" fn glimmer_replace(
     let replace = |client: &mut native::Client, key: &[u8], value: &[u8]| {
         client.replace(key, value, flags, expiry)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { store(client, key, value, replace) }
 }
 
-/// Stores an item if the one that is there has this CAS unique; GLIMMER_OUTCOME_NOT_STORED if there
-/// is none, or another.
+/// Stores an item only if the current item has this CAS unique; otherwise returns
+/// GLIMMER_OUTCOME_NOT_STORED.
 ///
 /// # Safety
 ///
@@ -156,16 +157,17 @@ pub unsafe extern "C" fn glimmer_compare_and_swap(
     let swap = |client: &mut native::Client, key: &[u8], value: &[u8]| {
         client.compare_and_swap(key, cas, value, flags, expiry)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { store(client, key, value, swap) }
 }
 
-/// Adds to a decimal number, wrapping at 2^64; the result goes to `number`, unless that is null.
+/// Adds to a decimal number, wrapping at 2^64. Writes the new number to `number` unless that is
+/// null.
 ///
 /// # Safety
 ///
-/// The client is null or was handed out; the key is as long as it says; `number` is null or may be
-/// written to.
+/// The client is null or comes from this library; the key has the given length; `number` is null or
+/// may be written to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn glimmer_increment(
     client: *mut Client,
@@ -173,7 +175,7 @@ pub unsafe extern "C" fn glimmer_increment(
     delta: u64,
     number: *mut u64,
 ) -> Outcome {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe {
         count(client, key, number, |client, key| {
             client.increment(key, delta)
@@ -181,8 +183,8 @@ pub unsafe extern "C" fn glimmer_increment(
     }
 }
 
-/// Subtracts from a decimal number, stopping at zero; the result goes to `number`, unless that is
-/// null.
+/// Subtracts from a decimal number, stopping at zero. Writes the new number to `number` unless that
+/// is null.
 ///
 /// # Safety
 ///
@@ -194,7 +196,7 @@ pub unsafe extern "C" fn glimmer_decrement(
     delta: u64,
     number: *mut u64,
 ) -> Outcome {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe {
         count(client, key, number, |client, key| {
             client.decrement(key, delta)
@@ -202,39 +204,39 @@ pub unsafe extern "C" fn glimmer_decrement(
     }
 }
 
-/// Removes an item.
+/// Deletes an item.
 ///
 /// # Safety
 ///
-/// The client is null or was handed out, and the key is as long as it says.
+/// The client is null or comes from this library, and the key has the given length.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn glimmer_delete(client: *mut Client, key: Bytes) -> Outcome {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { remove(client, key, |client, key| client.delete(key)) }
 }
 
-/// Gives an item a new expiry time; see glimmer_put.
+/// Sets an item's expiry time; see glimmer_put.
 ///
 /// # Safety
 ///
 /// As for glimmer_delete.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn glimmer_touch(client: *mut Client, key: Bytes, expiry: u32) -> Outcome {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { remove(client, key, |client, key| client.touch(key, expiry)) }
 }
 
-/// Panics, for tests of what a bug in the library does to a program.
+/// Panics, to test the effect of a bug in the library on a program.
 ///
 /// cbindgen:ignore
 ///
 /// # Safety
 ///
-/// The client is null or was handed out.
+/// The client is null or comes from this library.
 #[cfg(feature = "planted-panic")]
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn glimmer_planted_panic(client: *mut Client) -> Outcome {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { on(client, |_| panic!("planted")) }
 }
 
@@ -251,13 +253,13 @@ unsafe fn read(
         return argument("the item is null");
     }
     let call = |client: &mut native::Client| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let found = get(client, unsafe { key.slice() }?);
-        // SAFETY: the caller's promise; it is not null. The key, which may lie in the item's value,
-        // is not used any more.
+        // SAFETY: the caller guarantees it, and `item` is not null. The key, which may lie in the
+        // item's value, is no longer used.
         unsafe { give(found, item) }
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { on(client, call) }
 }
 
@@ -265,7 +267,7 @@ unsafe fn read(
 ///
 /// The item comes from `glimmer_item_new`.
 unsafe fn give(found: Result<Option<native::Item>, GetError>, item: *mut Item) -> Called {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let item = unsafe { &mut *item };
     item.set(None);
     match found.map_err(failed)? {
@@ -287,7 +289,7 @@ unsafe fn store(
     store: impl FnOnce(&mut native::Client, &[u8], &[u8]) -> Result<bool, StoreError>,
 ) -> Outcome {
     let call = |client: &mut native::Client| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let (key, value) = unsafe { (key.slice()?, value.slice()?) };
         let is_stored = store(client, key, value).map_err(failed)?;
         Ok(match is_stored {
@@ -295,7 +297,7 @@ unsafe fn store(
             false => Outcome::NotStored,
         })
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { on(client, call) }
 }
 
@@ -309,18 +311,18 @@ unsafe fn count(
     count: impl FnOnce(&mut native::Client, &[u8]) -> Result<Option<u64>, CountError>,
 ) -> Outcome {
     let call = |client: &mut native::Client| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let counted = count(client, unsafe { key.slice() }?).map_err(failed)?;
         Ok(match counted {
             Some(counted) => {
-                // SAFETY: the caller's promise.
+                // SAFETY: the caller guarantees it.
                 unsafe { tell(number, counted) };
                 Outcome::Ok
             }
             None => Outcome::NotFound,
         })
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { on(client, call) }
 }
 
@@ -333,13 +335,13 @@ unsafe fn remove(
     remove: impl FnOnce(&mut native::Client, &[u8]) -> Result<bool, RemoveError>,
 ) -> Outcome {
     let call = |client: &mut native::Client| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let was_there = remove(client, unsafe { key.slice() }?).map_err(failed)?;
         Ok(match was_there {
             true => Outcome::Ok,
             false => Outcome::NotFound,
         })
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { on(client, call) }
 }

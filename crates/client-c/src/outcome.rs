@@ -1,45 +1,48 @@
-//! What became of a request, as a number.
+//! The outcome of a request as a number.
 
 use glimmer_client::{ConnectError, CountError, GetError, RemoveError, StoreError};
 use std::ffi::{CStr, c_char};
 
-/// What became of a request. The first three are answers; everything from GLIMMER_OUTCOME_KEY on is a failure.
+/// The outcome of a request. The first three are answers; every value from GLIMMER_OUTCOME_KEY on
+/// is a failure.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It was done.
+    /// The operation was executed.
     Ok = 0,
     /// There is no item.
     NotFound = 1,
-    /// There is an item where there was to be none, or none or another where there was to be one.
+    /// The condition for storing was not met: there is an item, none, or one with a different CAS
+    /// unique.
     NotStored = 2,
     /// The key is empty, or longer than 250 bytes.
     Key = 16,
-    /// The item is larger than the server takes.
+    /// The item is larger than the server accepts.
     TooLarge = 17,
-    /// The server has no memory for it.
+    /// The server has no memory for the item.
     OutOfMemory = 18,
-    /// The value is no decimal number.
+    /// The value is not a decimal number.
     NotANumber = 19,
-    /// There was no answer in time. A change may have been made.
+    /// No answer arrived in time. A change may have been executed.
     Silent = 20,
-    /// The server was asked again and again and would not take the request, which it has not carried out.
+    /// The server refused the request for lack of room each time. It has not executed the request.
     Overloaded = 21,
-    /// The server and this client do not understand one another.
+    /// The server did not understand the request, or the client did not understand the answer.
     Protocol = 22,
     /// The socket failed.
     Socket = 23,
-    /// The server's name has no address, or there is no server.
+    /// The server's name has no address, or no server was given.
     NoAddress = 24,
-    /// An argument is null, no text where there is to be text, or a number that means nothing.
+    /// An argument is null, not valid text, or out of range.
     Argument = 25,
-    /// The server has let several deadlines pass, and was not asked again yet.
+    /// The server has missed several deadlines and is not being asked for the moment.
     Away = 26,
-    /// The server has no room to remember another writing client. The change was not made.
+    /// The server has no room to remember another client's changes. The change was not executed.
     TooManyWriters = 27,
-    /// Nothing listens at the server's native port. A change that was sent more than once may have been made.
+    /// Nothing listens at the server's native port. If a change was sent more than once, it may
+    /// have been executed.
     Refused = 28,
-    /// A bug in this library. The client can only be freed; a change may have been made.
+    /// A bug in this library. The client can only be freed; a change may have been executed.
     Internal = 29,
 }
 
@@ -74,24 +77,26 @@ impl Outcome {
             Outcome::NotFound => c"no item",
             Outcome::NotStored => c"not stored",
             Outcome::Key => c"a key has 1 to 250 bytes",
-            Outcome::TooLarge => c"the item is larger than the server takes",
-            Outcome::OutOfMemory => c"the server has no memory for it",
-            Outcome::NotANumber => c"the value is no decimal number",
+            Outcome::TooLarge => c"the item is larger than the server accepts",
+            Outcome::OutOfMemory => c"the server has no memory for the item",
+            Outcome::NotANumber => c"the value is not a decimal number",
             Outcome::Silent => c"the server did not answer in time",
             Outcome::Overloaded => c"the server is overloaded",
-            Outcome::Protocol => c"the server and this client do not understand one another",
+            Outcome::Protocol => c"the server and this client do not understand each other",
             Outcome::Socket => c"the socket failed",
             Outcome::NoAddress => c"the server's name has no address",
-            Outcome::Argument => c"an argument is missing or means nothing",
-            Outcome::Away => c"the server has been silent for too long, and was not asked",
-            Outcome::TooManyWriters => c"the server has no room to remember another writing client",
+            Outcome::Argument => c"an argument is missing or invalid",
+            Outcome::Away => c"the server has been silent for too long and was not asked",
+            Outcome::TooManyWriters => {
+                c"the server has no room to remember another client's changes"
+            }
             Outcome::Refused => c"nothing listens at the server's native port",
-            Outcome::Internal => c"a bug in the client library; the client cannot be used any more",
+            Outcome::Internal => c"a bug in the client library; the client can no longer be used",
         }
     }
 }
 
-/// A glimmer_outcome in words, which end with a zero and are not to be freed.
+/// The text of a glimmer_outcome: NUL-terminated, not to be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn glimmer_outcome_text(outcome: u32) -> *const c_char {
     let text = Outcome::of_number(outcome).map_or(c"no outcome of this library", Outcome::text);
@@ -109,7 +114,7 @@ impl From<ConnectError> for Outcome {
     }
 }
 
-/// The failures that every operation has, and those of its own.
+/// Converts the failures that every operation has, and an operation's own failures.
 macro_rules! from_operation {
     ($error:ident $(, $own:ident)*) => {
         impl From<$error> for Outcome {

@@ -1,28 +1,31 @@
-//! How a client behaves, as C sees it.
+//! The settings of a client, as C sees them.
 
 use glimmer_client as native;
 
-/// How a client behaves. What glimmer_settings_default returns is a good beginning. Times are in microseconds.
+/// The settings of a client. Start from glimmer_settings_default. Times are in microseconds.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// A request that is not answered for so long is sent again; the next time after twice as long,
+    /// The first timeout of a request. After it, the request is retransmitted, and each further
+    /// timeout is twice the previous one.
     pub resend_first_us: u64,
-    /// and so on, up to this.
+    /// The longest timeout.
     pub resend_longest_us: u64,
-    /// A request is given up after so long.
+    /// The deadline after which a request fails.
     pub deadline_us: u64,
-    /// A server that is away is asked again after so long.
+    /// The interval after which a server that is away is asked again.
     pub retry_us: u64,
-    /// A server that lets so many deadlines pass one after another is away: requests for it fail at once with GLIMMER_OUTCOME_AWAY. 0: none ever is.
+    /// A server that misses this many deadlines in a row is away: its requests fail at once with
+    /// GLIMMER_OUTCOME_AWAY. With 0, no server is ever away.
     pub away_after: u32,
     /// Requests that may share a datagram.
     pub requests_per_datagram: u32,
-    /// Whether keys of a server that is away are placed among the others until it is back: for values that may be stale.
+    /// Whether the keys of a server that is away are placed on the other servers until it is back.
+    /// For values that may be stale.
     pub eject: bool,
 }
 
-/// The usual settings.
+/// The default settings.
 #[unsafe(no_mangle)]
 pub extern "C" fn glimmer_settings_default() -> Settings {
     let settings = native::Settings::default();
@@ -37,13 +40,13 @@ pub extern "C" fn glimmer_settings_default() -> Settings {
     }
 }
 
-/// The settings that a caller wants; the usual ones where there are none.
+/// The caller's settings, or the defaults if `settings` is null.
 ///
 /// # Safety
 ///
 /// `settings` is null or points at settings.
 pub(crate) unsafe fn of(settings: *const Settings) -> native::Settings {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let Some(settings) = (unsafe { settings.as_ref() }) else {
         return native::Settings::default();
     };

@@ -10,12 +10,13 @@ const NOTHING: Bytes = Bytes {
 };
 
 fn message() -> String {
-    // SAFETY: what is handed out ends with a zero, and stays until something else fails.
+    // SAFETY: the message is NUL-terminated and valid until the next failure.
     let message = unsafe { CStr::from_ptr(glimmer_message()) };
     message.to_str().unwrap().to_owned()
 }
 
-/// What the header is made of; with GLIMMER_BLESS in the environment the test writes it.
+/// Compares the header with this crate. With GLIMMER_BLESS in the environment, the test writes the
+/// header.
 #[test]
 fn the_header_is_this_crates() {
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -40,7 +41,7 @@ fn the_header_is_this_crates() {
 #[test]
 fn a_failed_connection_is_an_outcome_with_a_message() {
     let mut outcome = Outcome::Ok;
-    // SAFETY: hosts are null or end with a zero, there are no members, and the outcome may be
+    // SAFETY: hosts are null or NUL-terminated, there are no members, and the outcome may be
     // written to.
     unsafe {
         assert!(glimmer_connect(null(), 1, null(), &mut outcome).is_null());
@@ -99,7 +100,7 @@ fn a_null_client_is_an_outcome_of_every_function() {
 #[test]
 fn a_length_without_bytes_is_an_argument_that_means_nothing() {
     let some = |data, length| Bytes { data, length };
-    // SAFETY: they are null, or longer than anything can be.
+    // SAFETY: the pointers are null, or the length exceeds the limit, so nothing is read.
     unsafe {
         assert_eq!(some(null(), 0).slice(), Ok(&[][..]));
         assert_eq!(some(null(), 1).slice(), Err(Outcome::Argument));
@@ -112,7 +113,7 @@ fn a_length_without_bytes_is_an_argument_that_means_nothing() {
 
 #[test]
 fn every_outcome_has_words_and_no_other_number_has() {
-    // SAFETY: what is handed out ends with a zero and stays.
+    // SAFETY: the text is NUL-terminated and static.
     let text = |number| unsafe { CStr::from_ptr(glimmer_outcome_text(number)) };
     let unknown = text(u32::MAX);
     let known: Vec<u32> = (0..100).filter(|&number| text(number) != unknown).collect();

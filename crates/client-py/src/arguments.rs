@@ -1,11 +1,12 @@
-//! What Python passes, checked one by one, so that an error names the argument and what it may be.
+//! Checks each argument that Python passes, so that an error names the argument and its valid
+//! values.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes, PyInt, PyString};
 use std::time::Duration;
 
-/// A key's bytes: those of a text are UTF-8.
+/// A key as bytes. A `str` is encoded as UTF-8.
 pub struct Key(pub Vec<u8>);
 
 impl<'py> FromPyObject<'py> for Key {
@@ -20,7 +21,7 @@ impl<'py> FromPyObject<'py> for Key {
     }
 }
 
-/// A value's bytes.
+/// A value as bytes.
 pub struct Value(pub Vec<u8>);
 
 impl<'py> FromPyObject<'py> for Value {
@@ -52,7 +53,7 @@ fn wrong_type(what: &str, wanted: &str, object: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!("{what} is {wanted}, not {given}"))
 }
 
-/// A whole number between bounds.
+/// An integer within bounds.
 fn number(name: &str, object: &Bound<'_, PyAny>, least: u64, most: u64) -> PyResult<u64> {
     let Ok(integer) = object.downcast::<PyInt>() else {
         return Err(wrong_type(name, "an int", object));

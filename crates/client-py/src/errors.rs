@@ -1,4 +1,4 @@
-//! Failures as Python's exceptions.
+//! Maps failures to Python exceptions.
 
 use glimmer_client::boundary::Panicked;
 use glimmer_client::{ConnectError, CountError, GetError, RemoveError, StoreError};
@@ -6,13 +6,13 @@ use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
-/// Declares the exceptions with their documentation, and [`add_to`], which makes them known.
+/// Declares the exceptions with their documentation, and [`add_to`], which registers them.
 macro_rules! exceptions {
-    ($($name:ident: $text:literal,)*) => {
-        create_exception!(glimmer, Error, PyException, "Any failure. That there is no item is not one.");
+    ($($name:ident: $text:expr,)*) => {
+        create_exception!(glimmer, Error, PyException, "Base class of all failures.");
         $(create_exception!(glimmer, $name, Error, $text);)*
 
-        /// Makes the exceptions known.
+        /// Registers the exceptions.
         pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
             let py = module.py();
             module.add("Error", py.get_type::<Error>())?;
@@ -24,22 +24,32 @@ macro_rules! exceptions {
 
 exceptions! {
     InvalidKey: "A key has 1 to 250 bytes.",
-    TooLarge: "The item is larger than the server takes.",
-    OutOfMemory: "The server has no memory for it.",
+    TooLarge: "The item is larger than the server accepts.",
+    OutOfMemory: "The server has no memory for the item.",
     NotANumber: "The value is not a decimal number.",
     NoAddress: "The server's name has no address.",
-    Refused: "Nothing listens at the server's native port. A change that was sent more than once may have been made.",
-    Silent: "There was no answer in time. A change may have been made, once.",
-    Away: "The server has let several deadlines pass one after another, and was not asked again yet.",
-    Overloaded: "The server would not take the request however often it was asked, and has not carried it out.",
-    TooManyWriters: "The server has no room to remember another writing client. The change was not made.",
+    Refused: concat!(
+        "Nothing listens at the server's native port. ",
+        "If a change was sent more than once, it may have been executed."
+    ),
+    Silent: "No answer arrived in time. A change may have been executed once.",
+    Away: "The server has missed several deadlines in a row and was not asked.",
+    Overloaded: "The server refused the request for lack of room and has not executed it.",
+    TooManyWriters: concat!(
+        "The server has no room to remember another client's changes. ",
+        "The change was not executed."
+    ),
     Closed: "The client has been closed.",
-    InternalError: "A bug in this library. The client cannot be used any more; a change may have been made.",
+    InternalError: concat!(
+        "A bug in this library. The client can no longer be used; ",
+        "a change may have been executed."
+    ),
 }
 
-/// What is raised for a failure. Neither the exception nor the failures are this crate's, and so it is a trait of its own and not the standard library's.
+/// The exception for a failure. Neither the failures nor the exception type belong to this crate,
+/// so it cannot implement the standard library's `From`.
 pub trait Raise {
-    /// Its exception, with its words.
+    /// The exception with its message.
     fn raise(self) -> PyErr;
 }
 
@@ -66,7 +76,7 @@ impl Raise for std::io::Error {
     }
 }
 
-/// The failures that every operation has, and those of its own.
+/// Converts the failures that every operation has, and an operation's own failures.
 macro_rules! raise_operation {
     ($error:ident $(, $own:ident)*) => {
         impl Raise for $error {
@@ -93,13 +103,13 @@ raise_operation!(StoreError, TooLarge, OutOfMemory);
 raise_operation!(CountError, NotANumber, OutOfMemory);
 raise_operation!(RemoveError);
 
-/// How a call of the client ended that has no answer.
+/// Why a call returned no answer.
 pub enum Ended<E> {
-    /// The client had been closed.
+    /// The client was closed before.
     Closed,
-    /// There is a bug in this library.
+    /// A bug in this library made the call panic.
     Panicked,
-    /// The client says why.
+    /// The client's failure.
     Failed(E),
 }
 

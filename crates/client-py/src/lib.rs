@@ -1,5 +1,5 @@
-//! Floor 3: the client library for Python. `glimmer.pyi` describes it to type checkers; `pip wheel
-//! crates/client-py` builds it.
+//! Floor 3: the client library for Python. `glimmer.pyi` describes it to type checkers;
+//! `pip wheel crates/client-py` builds it.
 
 mod arguments;
 mod errors;
@@ -15,14 +15,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// A value with what was stored beside it.
+/// A value with its flags and CAS unique.
 #[pyclass(frozen, get_all, module = "glimmer")]
 struct Item {
     /// The value.
     value: Py<PyBytes>,
-    /// The 32 bits that were stored with it.
+    /// The 32-bit flags stored with the value.
     flags: u32,
-    /// What Client.compare_and_swap compares.
+    /// The CAS unique for Client.compare_and_swap.
     cas: u64,
 }
 
@@ -37,18 +37,19 @@ impl Item {
 
 /// A client of one server.
 ///
-/// Keys are bytes, or str as UTF-8; values are bytes. Expiry times are memcached's: 0 is never, up
-/// to 30 days is in seconds from now, more is seconds since 1970.
+/// Keys are bytes, or str encoded as UTF-8; values are bytes. Expiry times follow memcached: 0
+/// means never, up to 30 days counts seconds from now, and larger values are seconds since 1970.
 ///
-/// Times are in seconds. A call raises Silent after `deadline` (2). After `away_after` (3) of these
-/// in a row the server is away: calls raise Away at once, and one goes through after each `retry`
-/// (5). With away_after=0 it never is.
+/// Times are in seconds. A call raises Silent after `deadline` (2). After `away_after` (3) missed
+/// deadlines in a row the server is away: calls raise Away at once, and one call per `retry` (5) is
+/// sent as a probe. With away_after=0, no server is ever away.
 ///
-/// Threads may share a client; their calls take turns. After a fork, parent and child are two
-/// clients. A client is closed by close(), at the end of a with statement, or when it is collected.
+/// Threads may share a client; their calls take turns. After a fork, the parent and the child are
+/// two clients. A client is closed by close(), at the end of a with statement, or when it is
+/// garbage-collected.
 #[pyclass(frozen, module = "glimmer")]
 struct Client {
-    /// None: it is closed.
+    /// `None` after the client was closed.
     native: Mutex<Option<Guarded<Native>>>,
     /// For `repr`.
     servers: String,
@@ -70,7 +71,7 @@ impl Client {
         })
     }
 
-    /// Calls without the interpreter, so that other threads run while this one waits.
+    /// Calls without holding the interpreter lock, so that other threads run while this one waits.
     fn call<R: Send, E: Raise + Send>(
         &self,
         py: Python<'_>,
@@ -109,13 +110,13 @@ impl Client {
         })
     }
 
-    /// A client of several servers, each given by host, memcached's port, native port and weight.
+    /// Connects to several servers, each given by host, memcached port, native port and weight.
     ///
-    /// Keys are where libmemcached has them ("ketama", "ketama_weighted"), or placed by
-    /// "rendezvous" hashing. With eject, the keys of a server that is away are among the others
-    /// until it is back.
+    /// Keys are placed as in libmemcached ("ketama", "ketama_weighted") or by "rendezvous" hashing.
+    /// With eject, the keys of a server that is away are placed on the others until it is back.
     #[staticmethod]
-    #[pyo3(signature = (members, placement = "ketama", *, deadline = None, away_after = None, retry = None, eject = false))]
+    #[pyo3(signature = (members, placement = "ketama", *, deadline = None, away_after = None,
+        retry = None, eject = false))]
     #[allow(clippy::too_many_arguments, reason = "Python's keywords")]
     fn connect_to_all(
         py: Python<'_>,
@@ -153,7 +154,7 @@ impl Client {
         format!("<glimmer.Client {}{end}>", self.servers)
     }
 
-    /// Closes the client's sockets. Calls raise Closed afterwards; closing again does nothing.
+    /// Closes the client's sockets. Later calls raise Closed; closing again does nothing.
     fn close(&self, py: Python<'_>) {
         py.detach(|| {
             let closed = self.lock().take();
@@ -170,13 +171,13 @@ impl Client {
         self.close(py);
     }
 
-    /// The value of a key; None if there is none.
+    /// The value of a key, or None if there is none.
     fn get(&self, py: Python<'_>, key: Key) -> PyResult<Option<Py<PyBytes>>> {
         let found = self.call(py, |client| client.get(&key.0))?;
         Ok(found.map(|item| PyBytes::new(py, &item.value).unbind()))
     }
 
-    /// As get, with flags and CAS unique.
+    /// Like get, with flags and CAS unique.
     fn get_item(&self, py: Python<'_>, key: Key) -> PyResult<Option<Item>> {
         let found = self.call(py, |client| client.get_for_swap(&key.0))?;
         Ok(found.map(|Found { value, flags, cas }| Item {
@@ -186,7 +187,7 @@ impl Client {
         }))
     }
 
-    /// The values of those keys that have one, by requests that leave together.
+    /// The values of those keys that have one. The requests are sent together.
     fn get_many<'py>(
         &self,
         py: Python<'py>,
@@ -220,7 +221,7 @@ impl Client {
         self.call(py, |client| client.put(&key.0, &value.0, flags, expiry))
     }
 
-    /// Stores a value if there is none. Returns whether it did.
+    /// Stores a value only if the key has none. Returns whether it was stored.
     #[pyo3(signature = (key, value, flags = 0, expiry = 0))]
     fn add(
         &self,
@@ -233,7 +234,7 @@ impl Client {
         self.call(py, |client| client.add(&key.0, &value.0, flags, expiry))
     }
 
-    /// Stores a value if there is one. Returns whether it did.
+    /// Stores a value only if the key has one already. Returns whether it was stored.
     #[pyo3(signature = (key, value, flags = 0, expiry = 0))]
     fn replace(
         &self,
@@ -246,7 +247,7 @@ impl Client {
         self.call(py, |client| client.replace(&key.0, &value.0, flags, expiry))
     }
 
-    /// Stores a value if the one that is there has this CAS unique. Returns whether it did.
+    /// Stores a value only if the current item has this CAS unique. Returns whether it was stored.
     #[pyo3(signature = (key, cas, value, flags = 0, expiry = 0))]
     fn compare_and_swap(
         &self,
@@ -262,7 +263,8 @@ impl Client {
         })
     }
 
-    /// Adds to a decimal number, wrapping at 2^64. Returns the result; None if there is no item.
+    /// Adds to a decimal number, wrapping at 2^64. Returns the new number, or None if there is no
+    /// item.
     #[pyo3(signature = (key, delta = 1))]
     fn increment(
         &self,
@@ -273,7 +275,8 @@ impl Client {
         self.call(py, |client| client.increment(&key.0, delta))
     }
 
-    /// Subtracts from a decimal number, stopping at zero. Returns the result; None if there is no item.
+    /// Subtracts from a decimal number, stopping at zero. Returns the new number, or None if there
+    /// is no item.
     #[pyo3(signature = (key, delta = 1))]
     fn decrement(
         &self,
@@ -284,12 +287,12 @@ impl Client {
         self.call(py, |client| client.decrement(&key.0, delta))
     }
 
-    /// Removes an item. Returns whether there was one.
+    /// Deletes an item. Returns whether there was one.
     fn delete(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
         self.call(py, |client| client.delete(&key.0))
     }
 
-    /// Gives an item a new expiry time. Returns whether there is one.
+    /// Sets an item's expiry time. Returns whether there is an item.
     fn touch(
         &self,
         py: Python<'_>,
@@ -299,14 +302,14 @@ impl Client {
         self.call(py, |client| client.touch(&key.0, expiry))
     }
 
-    /// Panics, for tests of what a bug in the library does to a program.
+    /// Panics, to test the effect of a bug in the library on a program.
     #[cfg(feature = "planted-panic")]
     fn _planted_panic(&self, py: Python<'_>) -> PyResult<()> {
         self.call(py, |_| -> std::io::Result<()> { panic!("planted") })
     }
 }
 
-/// The usual settings but for what is given.
+/// The defaults, except for the arguments that are given.
 fn settings(
     deadline_us: Option<u64>,
     away_after: Option<u32>,

@@ -143,8 +143,8 @@ operation! {
     /// Why a store failed. After [`StoreError::Silent`], the item may still have been stored: only
     /// the answer is missing.
     StoreError {
-        TooLarge: "the item is larger than the server takes",
-        OutOfMemory: "the server has no memory for it",
+        TooLarge: "the item is larger than the server accepts",
+        OutOfMemory: "the server has no memory for the item",
     }
 }
 
@@ -152,8 +152,8 @@ operation! {
     /// Why an increment or decrement failed. After [`CountError::Silent`], it may still have been
     /// executed.
     CountError {
-        NotANumber: "the value is no decimal number",
-        OutOfMemory: "the server has no memory for it",
+        NotANumber: "the value is not a decimal number",
+        OutOfMemory: "the server has no memory for the item",
     }
 }
 
