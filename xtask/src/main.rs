@@ -1,5 +1,5 @@
 //! The project's own chores: `cargo xtask test`, `cargo xtask loom`, `cargo xtask miri`,
-//! `cargo xtask cross`, `cargo xtask fuzz`, `cargo xtask floors`, `cargo xtask memcached-tests`,
+//! `cargo xtask cross`, `cargo xtask instructions`, `cargo xtask fuzz`, `cargo xtask floors`, `cargo xtask memcached-tests`,
 //! `cargo xtask ci`.
 
 mod circles;
@@ -7,6 +7,7 @@ mod clients;
 mod cross;
 mod floors;
 mod fuzz;
+mod instructions;
 mod loom;
 mod memcached_tests;
 mod miri;
@@ -68,6 +69,14 @@ enum Chore {
     /// As root on Debian, installs the compiler, the C library and the emulator that this takes.
     /// It is no part of the test suite.
     Cross,
+    /// Count the instructions that the engine takes for a request, with callgrind
+    ///
+    /// Installs valgrind as root on Debian. It is no part of the test suite.
+    Instructions {
+        /// Compare with this program: target/release/examples/requests of another checkout
+        #[arg(long)]
+        beside: Option<std::path::PathBuf>,
+    },
     /// Check that every crate depends on lower floors only, that no files import one another in
     /// circles, and that the server is built from few crates
     Floors,
@@ -144,6 +153,7 @@ fn run() -> anyhow::Result<()> {
         Chore::Suites { names } => suites::check(&names),
         Chore::Miri { seeds } => miri::check(&seeds),
         Chore::Cross => cross::check(),
+        Chore::Instructions { beside } => instructions::count(beside.as_deref()),
         Chore::Floors => floors::check(),
         Chore::Soak {
             rounds,

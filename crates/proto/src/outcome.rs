@@ -48,6 +48,15 @@ pub struct ItemState {
     pub is_won: bool,
 }
 
+impl ItemState {
+    /// Whether replies to meta commands have to say that the value is out of date, or that another
+    /// client makes it again.
+    #[inline(always)]
+    pub fn is_marked(self) -> bool {
+        self.is_stale || self.is_won
+    }
+}
+
 /// An item that a request shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<I> {

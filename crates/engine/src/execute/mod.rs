@@ -41,7 +41,6 @@ use glimmer_store::batches::{Batch, Participant};
 use glimmer_store::heap::History;
 use glimmer_store::removals::Tap;
 use glimmer_store::table::{Table, TableFigures, TableWriter};
-use mutate::mutate;
 use std::sync::Arc;
 
 /// One worker's engine.
@@ -252,7 +251,9 @@ fn execute<T: Table, O: ChangeObserver>(
     if job.copy_max != Job::ANY_SIZE && shows_value(&job.request.verb) {
         read::check_item(&writer, context, job)?;
     }
-    mutate(&mut writer, tap, context, job, out, carry_out);
+    let mutation = mutate::begin(tap, job);
+    let kind = carry_out(&mut writer, context, job, out);
+    mutation.end(&writer, context, kind);
     Ok(())
 }
 

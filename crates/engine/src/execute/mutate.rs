@@ -1,4 +1,5 @@
-//! The one place where requests change items.
+//! The one place where requests change items: every verb runs between [`begin`] and
+//! [`Mutation::end`], which call the observer.
 
 use super::Context;
 use crate::job::Job;
@@ -9,26 +10,34 @@ use glimmer_proto::outcome::Kind;
 use glimmer_store::removals::Tap;
 use glimmer_store::table::TableWriter;
 
-/// Has a verb change the item of its key on the partition's writer, between two calls of the
-/// observer. `verb` appends the reply, and says which it is.
+/// A request that may change the item of its key, on the partition's writer.
+#[must_use = "the observer has to learn of the end"]
+pub struct Mutation<'a, O> {
+    job: &'a Job<'a>,
+    /// The observer, if it learns of this request.
+    observer: Option<&'a O>,
+}
+
+/// Begins a request. Call it once the partition's gate is held, and before the item is touched.
 #[inline(always)]
-pub fn mutate<W: TableWriter, O: ChangeObserver>(
-    writer: &mut W,
-    tap: &Tap<O>,
-    context: &mut Context<'_>,
-    job: &Job<'_>,
-    out: &mut Vec<u8>,
-    verb: impl FnOnce(&mut W, &mut Context<'_>, &Job<'_>, &mut Vec<u8>) -> Kind,
-) {
+pub fn begin<'a, O: ChangeObserver>(tap: &'a Tap<O>, job: &'a Job<'a>) -> Mutation<'a, O> {
     let is_seen = O::SEES_REQUESTS && tap.is_open() && may_change(&job.request.verb);
-    let (keyhash, key) = (job.keyhash, job.request.key);
-    if is_seen {
-        tap.observer().before(keyhash, key);
+    let observer = is_seen.then(|| tap.observer());
+    if let Some(observer) = observer {
+        observer.before(job.keyhash, job.request.key);
     }
-    let outcome = verb(writer, context, job, out);
-    if is_seen {
-        let item = writer.find(keyhash, key, context.now);
-        tap.observer().after(keyhash, key, outcome, item.as_ref());
+    Mutation { job, observer }
+}
+
+impl<O: ChangeObserver> Mutation<'_, O> {
+    /// Ends the request, whose outcome is of this kind. Its reply has not been sent.
+    #[inline(always)]
+    pub fn end<W: TableWriter>(self, writer: &W, context: &Context<'_>, kind: Kind) {
+        if let Some(observer) = self.observer {
+            let (keyhash, key) = (self.job.keyhash, self.job.request.key);
+            let item = writer.find(keyhash, key, context.now);
+            observer.after(keyhash, key, kind, item.as_ref());
+        }
     }
 }
 

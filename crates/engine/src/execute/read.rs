@@ -2,9 +2,8 @@
 //! writing.
 
 use super::absence::missed;
-use super::mutate::mutate;
 use super::view::View;
-use super::{Context, meta};
+use super::{Context, meta, mutate};
 use crate::job::{Job, Status};
 use crate::observer::ChangeObserver;
 use crate::partitions_of::Handle;
@@ -85,7 +84,11 @@ pub fn get<T: Table, O: ChangeObserver>(
     match read {
         Some(Look::Shown) => context.tally.get_hits.add(1),
         Some(Look::Elsewhere(status)) => return Err(status),
-        Some(Look::ForWriter) => mutate(&mut writer, tap, context, job, out, meta::get),
+        Some(Look::ForWriter) => {
+            let mutation = mutate::begin(tap, job);
+            let kind = meta::get(&mut writer, context, job, out);
+            mutation.end(&writer, context, kind);
+        }
         None => {
             missed(context, writer.absence(job.keyhash, request.key));
             request.emit::<NoItem>(Outcome::Miss, out);

@@ -34,8 +34,12 @@ impl<'a> Flags<'a> {
     }
 
     /// What they ask for.
+    #[inline]
     pub fn options(self) -> Options {
         let mut options = Options::default();
+        if self.text.is_empty() {
+            return options;
+        }
         for (flag, token) in self.iter() {
             let read = options.take(flag, token);
             debug_assert!(read.is_ok(), "the flags were checked with the line");

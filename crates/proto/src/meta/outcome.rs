@@ -3,6 +3,7 @@
 
 use super::{Command, Flags, base64, emit};
 use crate::outcome::{Counted, Emit, Found, ItemState, ItemView, Outcome};
+use crate::text::emit::SHORT_VALUE_BYTES;
 use crate::text::{self, lines, number};
 use crate::{Request, Verb};
 use glimmer_base::{Expiry, Moment};
@@ -17,6 +18,10 @@ impl Emit for Flags<'_> {
         match (outcome, command(request)) {
             (Outcome::Value(found), Command::Debug) => debug(out, request.key, found),
             (Outcome::Value(found), _) => value(out, request.key, *self, found),
+            // Most commands that change items have no flags that their replies repeat.
+            (Outcome::Stored { .. } | Outcome::Deleted, _) if self.text.is_empty() => {
+                text::emit::line(out, lines::HD);
+            }
             (other, command) => without_item(out, request, *self, other, command),
         }
     }
@@ -98,6 +103,9 @@ fn value_sent(request: &Request<'_>) -> usize {
 fn value<I: ItemView>(out: &mut Vec<u8>, key: &[u8], flags: Flags<'_>, found: Found<I>) {
     let Found { item, now, details } = found;
     let (value_bytes, mut expiry) = (item.value_bytes(), item.expiry());
+    if flags.text == b"v" && value_bytes < SHORT_VALUE_BYTES {
+        return value_alone(out, found);
+    }
     let shows_value = head(out, key, flags, value_bytes, item.cas());
     for (flag, token) in flags.iter() {
         match flag {
@@ -118,6 +126,22 @@ fn value<I: ItemView>(out: &mut Vec<u8>, key: &[u8], flags: Flags<'_>, found: Fo
         item.append_value(out);
         emit::line_end(out);
     }
+}
+
+/// [`value`] for the most frequent flags, which ask for the value only, and a short value.
+#[inline(always)]
+fn value_alone<I: ItemView>(out: &mut Vec<u8>, found: Found<I>) {
+    let Found { item, details, .. } = found;
+    let value_bytes = item.value_bytes();
+    out.reserve(value_bytes + 24);
+    text::emit::short_length(out, b"VA ", value_bytes);
+    if item.state().is_marked() || details.wins {
+        out.truncate(out.len() - 2);
+        state(out, item.state(), details.wins);
+        emit::line_end(out);
+    }
+    item.append_value(out);
+    emit::line_end(out);
 }
 
 /// Appends the beginning of a reply that shows an item; says whether a value belongs after the

@@ -19,6 +19,9 @@ pub fn value_head(out: &mut Vec<u8>, key: &[u8], flags: u32, len: usize, cas: Op
     out.reserve(FIXED_BYTES + key.len() + len);
     out.extend_from_slice(b"VALUE ");
     out.extend_from_slice(key);
+    if flags == 0 && len < SHORT_VALUE_BYTES && cas.is_none() {
+        return short_length(out, b" 0 ", len);
+    }
     if flags == 0 {
         out.extend_from_slice(b" 0 ");
     } else {
@@ -34,10 +37,40 @@ pub fn value_head(out: &mut Vec<u8>, key: &[u8], flags: u32, len: usize, cas: Op
     out.extend_from_slice(b"\r\n");
 }
 
+/// Values of fewer bytes have a length of three digits at most.
+pub(crate) const SHORT_VALUE_BYTES: usize = 1000;
+
+/// Appends three bytes, a length of at most three digits, and a line end: at most eight bytes. They
+/// are composed in a register and stored at once.
+#[inline(always)]
+pub(crate) fn short_length(out: &mut Vec<u8>, before: &[u8; 3], len: usize) {
+    debug_assert!(len < SHORT_VALUE_BYTES);
+    const LINE_END: u64 = u64::from_le_bytes(*b"\r\n\0\0\0\0\0\0");
+    let [first, second, third] = *before;
+    let before = u64::from_le_bytes([first, second, third, 0, 0, 0, 0, 0]);
+    let digit = |number: u64| u64::from(b'0') + number % 10;
+    let len = len as u64;
+    let (digits, count) = match len {
+        0..10 => (digit(len), 1),
+        10..100 => (digit(len / 10) | digit(len) << 8, 2),
+        _ => (
+            digit(len / 100) | digit(len / 10) << 8 | digit(len) << 16,
+            3,
+        ),
+    };
+    let all = before | digits << 24 | LINE_END << (24 + 8 * count);
+    out.extend_from_slice(&all.to_le_bytes());
+    out.truncate(out.len() - 3 + count);
+}
+
 /// Appends what stands behind a value: its line end and, behind the command's last one, `END`.
 #[inline]
 pub fn value_tail(out: &mut Vec<u8>, last: bool) {
-    out.extend_from_slice(if last { b"\r\nEND\r\n" } else { b"\r\n" });
+    // Two copies of known lengths are fewer instructions than one of either length.
+    match last {
+        true => out.extend_from_slice(b"\r\nEND\r\n"),
+        false => out.extend_from_slice(b"\r\n"),
+    }
 }
 
 /// Appends the answer to `incr` and `decr`.
@@ -77,6 +110,12 @@ mod tests {
             emitted(|o| value_head(o, b"k", 0, 5, None)),
             "VALUE k 0 5\r\n"
         );
+        for len in (0..=1_100).chain([9_999, 10_000, 1 << 20]) {
+            assert_eq!(
+                emitted(|o| value_head(o, b"k", 0, len, None)),
+                format!("VALUE k 0 {len}\r\n")
+            );
+        }
         assert_eq!(
             emitted(|o| value_head(o, &[b'x'; 250], u32::MAX, 1 << 20, Some(u64::MAX))),
             format!(

@@ -20,6 +20,8 @@ pub const END: &str = "END\r\n";
 pub const RESET: &str = "RESET\r\n";
 /// Unknown command.
 pub const ERROR: &str = "ERROR\r\n";
+/// A meta command was carried out.
+pub const HD: &str = "HD\r\n";
 /// The answer to the meta protocol's `mn`.
 pub const META_NOOP: &str = "MN\r\n";
 

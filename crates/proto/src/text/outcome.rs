@@ -27,15 +27,16 @@ impl Emit for Reply {
                 item.append_value(out);
                 return emit::value_tail(out, self.last);
             }
-            Outcome::Miss if self.last => lines::END,
+            Outcome::Miss if self.last => return emit::line(out, lines::END),
             Outcome::Miss => return,
             _ if self.quiet => return,
             Outcome::Counted(counted) => return emit::number(out, counted.number),
-            Outcome::Stored { .. } => lines::STORED,
+            // The most frequent replies to changes are copied with their lengths known.
+            Outcome::Stored { .. } => return emit::line(out, lines::STORED),
+            Outcome::Deleted => return emit::line(out, lines::DELETED),
             Outcome::NotStored => lines::NOT_STORED,
             Outcome::Exists => lines::EXISTS,
             Outcome::NotFound => lines::NOT_FOUND,
-            Outcome::Deleted => lines::DELETED,
             Outcome::Touched { .. } => lines::TOUCHED,
             Outcome::NotANumber => lines::NON_NUMERIC,
             Outcome::TooLarge => lines::TOO_LARGE,
