@@ -1,6 +1,6 @@
 //! The project's own chores: `cargo xtask test`, `cargo xtask loom`, `cargo xtask miri`,
-//! `cargo xtask cross`, `cargo xtask instructions`, `cargo xtask fuzz`, `cargo xtask floors`, `cargo xtask memcached-tests`,
-//! `cargo xtask ci`.
+//! `cargo xtask cross`, `cargo xtask instructions`, `cargo xtask fuzz`, `cargo xtask floors`,
+//! `cargo xtask memcached-tests`, `cargo xtask ci`.
 
 mod circles;
 mod clients;

@@ -1,0 +1,162 @@
+//! Sends one kind of request through one worker's engine, a given number of times.
+//!
+//! `cargo xtask instructions` runs this program under callgrind, twice, and divides the difference
+//! of the instructions by the difference of the requests. What setting up costs cancels out.
+
+use std::process::ExitCode;
+
+use glimmer_base::limits::BATCH_MAX;
+use glimmer_base::{Moment, Seed};
+use glimmer_engine::{Done, Engine, Job, Spread, Status, Uniques, build};
+use glimmer_proto::{Limits, Parser, Step};
+use glimmer_store::access::{Access, Crcw, Crew, Erew};
+use glimmer_store::evict::S3Fifo;
+use glimmer_store::memc3::{self, Memc3Config};
+use glimmer_store::memory::PagePolicy;
+use glimmer_store::mica_cache::{Owner, PartitionConfig};
+use glimmer_store::mica_store::{self, StoreConfig};
+use glimmer_store::table::Table;
+
+const USAGE: &str = "usage: requests TABLE ACCESS VERB REQUESTS
+  TABLE     cache, store or memc3
+  ACCESS    erew, crew or crcw
+  VERB      get, set, cycle (a set of a new item and its delete), mg or ms
+  REQUESTS  how many; rounded up to whole batches";
+const SEED: Seed = Seed(5);
+const NOW: Moment = Moment {
+    ms: 10_000,
+    epoch_unix_ms: 1_700_000_000_000,
+};
+const KEYS: usize = 4_096;
+const BATCH: usize = 32;
+const _: () = assert!(BATCH <= BATCH_MAX && KEYS.is_multiple_of(BATCH));
+const VALUE: &str = "0123456789abcdef0123456789abcdef";
+const MEMORY_BYTES: usize = 4 << 20;
+/// Room for a batch's replies: a server's buffers have it as well.
+const REPLY_BYTES: usize = 16 << 10;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let engine = match words[..] {
+        [table, "erew", _, _] => engine::<Erew>(table),
+        [table, "crew", _, _] => engine::<Crew>(table),
+        [table, "crcw", _, _] => engine::<Crcw>(table),
+        _ => None,
+    };
+    let (Some(mut engine), Some(Ok(count))) = (engine, words.get(3).map(|word| word.parse()))
+    else {
+        eprintln!("{USAGE}");
+        return ExitCode::FAILURE;
+    };
+    let engine = engine.as_mut();
+    send(engine, &requests("set"), KEYS);
+    match words[2] {
+        "cycle" => cycle(engine, count),
+        verb @ ("get" | "set" | "mg" | "ms") => send(engine, &requests(verb), count),
+        _ => {
+            eprintln!("{USAGE}");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// The engine of the only worker of a small table.
+fn engine<A: Access>(table: &str) -> Option<Box<dyn Engine>> {
+    let pages = PagePolicy::Small;
+    let cache = PartitionConfig {
+        log_bytes: MEMORY_BYTES,
+        main_buckets: KEYS / 4,
+        spare_buckets: KEYS / 32,
+        pages,
+        seed: SEED,
+        ..PartitionConfig::default()
+    };
+    let store = StoreConfig {
+        bytes: MEMORY_BYTES,
+        pages,
+        seed: SEED,
+        ..StoreConfig::default()
+    };
+    let memc3 = Memc3Config {
+        memory_bytes: MEMORY_BYTES,
+        pages,
+        seed: SEED,
+        ..Memc3Config::default()
+    };
+    match table {
+        "cache" => Some(alone(|| Owner::<A, _>::new(&cache, S3Fifo).unwrap())),
+        "store" => Some(alone(|| mica_store::Owner::<A>::new(&store).unwrap())),
+        "memc3" => Some(alone(|| memc3::Owner::<A>::new(&memc3).unwrap())),
+        _ => None,
+    }
+}
+
+fn alone<T: Table>(make: impl Fn() -> T) -> Box<dyn Engine> {
+    let spread = Spread {
+        partitions: 1,
+        workers: 1,
+        numa_nodes: Vec::new(),
+    };
+    let engines = build::<T, ()>(&spread, Uniques::Kept, |_| Ok(make()));
+    engines.unwrap().pop().unwrap()
+}
+
+/// One request for each key, as it arrives.
+fn requests(verb: &str) -> Vec<String> {
+    let bytes = VALUE.len();
+    let key = |number| format!("key:{number:012}");
+    let request = |number| match verb {
+        "get" => format!("get {}\r\n", key(number)),
+        "set" => format!("set {} 0 0 {bytes}\r\n{VALUE}\r\n", key(number)),
+        "delete" => format!("delete {}\r\n", key(number)),
+        "mg" => format!("mg {} v\r\n", key(number)),
+        _ => format!("ms {} {bytes}\r\n{VALUE}\r\n", key(number)),
+    };
+    (0..KEYS).map(request).collect()
+}
+
+/// Sends at least `count` requests, batch by batch.
+fn send(engine: &mut dyn Engine, requests: &[String], count: usize) {
+    let batches = requests.chunks(BATCH).cycle();
+    let mut outs = [Vec::with_capacity(REPLY_BYTES)];
+    for batch in batches.take(count.div_ceil(BATCH)) {
+        run(engine, batch, &mut outs);
+    }
+}
+
+/// Deletes items and stores them, batch by batch.
+fn cycle(engine: &mut dyn Engine, count: usize) {
+    let (deletes, sets) = (requests("delete"), requests("set"));
+    let mut outs = [Vec::with_capacity(REPLY_BYTES)];
+    let batches = deletes.chunks(BATCH).zip(sets.chunks(BATCH)).cycle();
+    for (deletes, sets) in batches.take(count.div_ceil(BATCH)) {
+        run(engine, deletes, &mut outs);
+        run(engine, sets, &mut outs);
+    }
+}
+
+/// Executes a batch. The jobs are parsed outside of what `run` is counted for.
+fn run(engine: &mut dyn Engine, batch: &[String], outs: &mut [Vec<u8>; 1]) {
+    let mut parser = Parser::new(Limits::default());
+    let jobs: Vec<Job<'_>> = (batch.iter())
+        .map(|said| match parser.next(said.as_bytes()) {
+            Step::Request { request, .. } => Job {
+                keyhash: request.with_key(|key| SEED.keyhash(key)),
+                request,
+                out: 0,
+                copy_max: Job::ANY_SIZE,
+            },
+            other => panic!("{said:?}: {other:?}"),
+        })
+        .collect();
+    let skipped = Done {
+        status: Status::Skipped,
+        end: 0,
+    };
+    let mut done = vec![skipped; jobs.len()];
+    outs[0].clear();
+    engine.run(NOW, &jobs, outs, &mut done);
+    assert!(done.iter().all(|done| done.status == Status::Done));
+}
