@@ -6,14 +6,13 @@ mod native;
 
 use glimmer_proto::native::directory::Access;
 use glimmer_proto::native::{DATAGRAM_BYTES_MAX, Record, RequestHeader};
-use glimmer_transport::udp::Peer;
 use native::{SEED, Sent, Server, VERSION, moment};
 use std::net::SocketAddr;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
     let client = SocketAddr::from(([127, 0, 0, 1], 9000));
     let mut server = Server::new(Access::Crew, 1);
-    let token = server.rules.token_key.token(&Peer::from(client), moment(0).ms);
+    let token = server.rules.token_key.token(&client, moment(0).ms);
     let mut rest = data;
     // Two bytes say how long the next one is.
     while let Some((length, behind)) = rest.split_first_chunk() {
@@ -22,12 +21,12 @@ libfuzzer_sys::fuzz_target!(|data: &[u8]| {
         rest = behind;
         let bytes = made_acceptable(datagram, token);
         let sent = Sent {
-            stride: bytes.len().max(1),
+            segment_bytes: bytes.len().max(1),
             bytes,
         };
         for _ in 0..2 {
             for reply in server.answer(0, client, std::slice::from_ref(&sent), 0) {
-                assert!(reply.stride <= DATAGRAM_BYTES_MAX && !reply.bytes.is_empty());
+                assert!(reply.segment_bytes <= DATAGRAM_BYTES_MAX && !reply.bytes.is_empty());
             }
         }
     }

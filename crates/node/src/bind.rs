@@ -1,4 +1,6 @@
-//! Binding addresses, before anybody is served at them.
+//! Binding addresses, before a client is served at them.
+
+mod packets;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -6,18 +8,18 @@ use std::sync::Arc;
 
 use glimmer_base::limits::WORKERS_MAX;
 use glimmer_proto::Accepts;
-use glimmer_transport::{Listener, tcp, udp, unix};
+use glimmer_transport::{Listener, tcp, unix};
 
 use crate::config::{Address, Error, NodeConfig};
-use crate::packet::native::{self, NativeSource};
+use crate::packet::source::PacketSource;
 use crate::stream::accept::StreamSource;
 
-/// What comes in to one worker, and where.
+/// What comes in to one worker, and where. All workers have the same packet sources, in the same
+/// order.
 #[derive(Default)]
 pub(crate) struct Sources {
     pub listeners: Vec<StreamSource>,
-    pub sockets: Vec<udp::Socket>,
-    pub native: Vec<NativeSource>,
+    pub packets: Vec<PacketSource>,
 }
 
 /// An address that was passed over, because another one of its name is free.
@@ -49,7 +51,7 @@ impl Bound {
         let mut sources: Vec<Sources> = (0..workers).map(|_| Sources::default()).collect();
         let mut passed_over = Vec::new();
 
-        let bind = |index: usize| listen_udp(config.udp[index], &mut sources);
+        let bind = |index: usize| packets::listen_memcached(config.udp[index], &mut sources);
         let bound = bind_names(config.udp.len(), &config.udp_names, bind);
         let (udp, in_use) = bound.map_err(|(index, source)| Error::Udp {
             address: config.udp[index],
@@ -60,15 +62,14 @@ impl Bound {
             source,
         }));
 
-        let mut native_sources: Vec<Vec<NativeSource>> = (0..workers).map(|_| Vec::new()).collect();
         let mut native_ports = Vec::new();
-        for &address in config.native.iter().flat_map(|native| &native.listen) {
-            let fail = |(address, source)| Error::Udp { address, source };
-            let ports = native::listen(address, &mut native_sources).map_err(fail)?;
-            native_ports.push((address.ip(), ports));
-        }
-        for (sources, native) in sources.iter_mut().zip(native_sources) {
-            sources.native = native;
+        if let Some(native) = &config.native {
+            for &address in &native.listen {
+                let fail = |(address, source)| Error::Udp { address, source };
+                let direction = native.rules.direction;
+                let ports = packets::listen_native(address, direction, &mut sources);
+                native_ports.push((address.ip(), ports.map_err(fail)?));
+            }
         }
 
         // Last, so that a client that can connect finds the other sockets open.
@@ -191,18 +192,6 @@ fn listen(
             Ok(address.clone())
         }
     }
-}
-
-/// Gives every worker a UDP socket on one address, and returns the address with its port.
-fn listen_udp(address: SocketAddr, sources: &mut [Sources]) -> io::Result<SocketAddr> {
-    udp::probe(address)?;
-    let mut chosen = address;
-    for sources in sources {
-        let socket = udp::Socket::bind(chosen)?;
-        chosen = socket.address()?;
-        sources.sockets.push(socket);
-    }
-    Ok(chosen)
 }
 
 #[cfg(test)]

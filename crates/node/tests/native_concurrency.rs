@@ -111,9 +111,9 @@ impl World {
             told.push((tag, answer));
         };
         session.expire(*now_us, &mut note);
-        session.transmit(*now_us, &mut |port, bytes, stride| {
+        session.transmit(*now_us, &mut |port, bytes, segment_bytes| {
             let worker = port.map_or(0, |port| usize::from(port) - 4000);
-            network.carry(Some(worker), bytes, stride, *now_us);
+            network.carry(Some(worker), bytes, segment_bytes, *now_us);
         });
         let wakes_us = session.wakes_us().unwrap_or(u64::MAX);
         let next_us = wakes_us.min(network.arrives_us());
@@ -124,9 +124,9 @@ impl World {
         };
         let arrived = network.arrivals(*now_us, |bytes| session.receive(bytes, *now_us, &mut note));
         let client: SocketAddr = "127.0.0.1:9000".parse().unwrap();
-        for (worker, trains) in arrived {
-            for reply in server.answer(worker, client, &trains, *now_us / 1000) {
-                network.carry(None, &reply.bytes, reply.stride, *now_us);
+        for (worker, segment_batches) in arrived {
+            for reply in server.answer(worker, client, &segment_batches, *now_us / 1000) {
+                network.carry(None, &reply.bytes, reply.segment_bytes, *now_us);
             }
         }
         told
@@ -231,7 +231,7 @@ struct Span {
     answered_us: u64,
 }
 
-/// Values of very different lengths: some travel in a train with others, some alone, some in
+/// Values of very different lengths: some travel in a segment batch with others, some alone, some in
 /// fragments.
 const VALUE_BYTES: [usize; 5] = [10, 300, 900, 3_000, 20_000];
 

@@ -51,7 +51,7 @@ fn a_mutation_is_executed_once_and_answered_the_same_again() {
     let token = token(&server);
     ask(&mut server, 0, token, &[put(b"n", 0, b"7")]);
     let sent = alone(datagram(header(token, 1), &[increment(b"n", 1)]));
-    // Twice in the same trains, and once more later.
+    // Twice in the same segment batches, and once more later.
     let first = server.answer(0, here(), &[sent.clone(), sent.clone()], 0);
     let later = server.answer(0, here(), std::slice::from_ref(&sent), 0);
     assert_eq!(first.len(), 2);
@@ -236,7 +236,7 @@ fn who_has_not_shown_its_address_is_told_little_and_changes_nothing() {
 }
 
 #[test]
-fn a_train_is_answered_by_a_train_over_it() {
+fn a_segment_batch_is_answered_by_one_over_it() {
     let mut server = Server::new(Access::Erew, 1);
     let token = token(&server);
     let key = |n: usize| format!("{n:016}").into_bytes();
@@ -248,14 +248,22 @@ fn a_train_is_answered_by_a_train_over_it() {
     {
         ask(&mut server, 0, token, &[put(key, n as u32, &key[8..])]);
     }
-    let stride = datagram(header(token, 1), &[get(&keys[0])]).len();
+    let segment_bytes = datagram(header(token, 1), &[get(&keys[0])]).len();
     let bytes: Vec<u8> = (keys.iter())
         .flat_map(|key| datagram(header(token, 1), &[get(key)]))
         .collect();
-    let replies = server.answer(0, here(), &[Sent { bytes, stride }], 0);
+    let replies = server.answer(
+        0,
+        here(),
+        &[Sent {
+            bytes,
+            segment_bytes,
+        }],
+        0,
+    );
     assert_eq!(replies.len(), 1, "all fit over their requests");
-    assert_eq!(replies[0].stride, stride);
-    let answers: Vec<_> = replies[0].bytes.chunks(stride).map(read).collect();
+    assert_eq!(replies[0].segment_bytes, segment_bytes);
+    let answers: Vec<_> = replies[0].bytes.chunks(segment_bytes).map(read).collect();
     assert_eq!(answers.len(), 64);
     for (n, (answer, key)) in answers.iter().zip(&keys).enumerate() {
         let expected = match n % 3 {
@@ -267,7 +275,7 @@ fn a_train_is_answered_by_a_train_over_it() {
 }
 
 #[test]
-fn longer_replies_go_beside_in_trains_of_like_length() {
+fn longer_replies_go_beside_in_segment_batches_of_like_length() {
     let mut server = Server::new(Access::Erew, 1);
     let token = token(&server);
     let keys: Vec<Vec<u8>> = (0..40).map(|n| format!("{n:016}").into_bytes()).collect();
@@ -275,20 +283,20 @@ fn longer_replies_go_beside_in_trains_of_like_length() {
     for (n, key) in keys.iter().enumerate() {
         ask(&mut server, 0, token, &[put(key, n as u32, &value(n))]);
     }
-    let trains: Vec<Sent> = (keys.iter())
+    let segment_batches: Vec<Sent> = (keys.iter())
         .map(|key| alone(datagram(header(token, 1), &[get(key)])))
         .collect();
     // Separate datagrams of one client, as many as arrive with one call.
-    let replies = server.answer(0, here(), &trains[..32], 0);
+    let replies = server.answer(0, here(), &segment_batches[..32], 0);
     let mut values: Vec<Vec<u8>> = (replies.iter())
-        .flat_map(|train| train.bytes.chunks(train.stride))
+        .flat_map(|one| one.bytes.chunks(one.segment_bytes))
         .map(|reply| read(reply).remove(0).1)
         .collect();
     values.sort();
     let mut expected: Vec<Vec<u8>> = (0..32).map(value).collect();
     expected.sort();
     assert_eq!(values, expected);
-    assert!(replies.iter().all(|train| train.stride < 1200));
+    assert!(replies.iter().all(|one| one.segment_bytes < 1200));
 }
 
 #[test]
@@ -361,8 +369,8 @@ fn an_item_that_is_longer_than_a_datagram_comes_and_goes_in_fragments() {
         };
         let sent = alone(datagram(header(token, 1), &[record]));
         let replies = server.answer(0, here(), &[sent], 0);
-        assert_eq!(replies.len(), 1, "a window is one train");
-        for datagram in replies[0].bytes.chunks(replies[0].stride) {
+        assert_eq!(replies.len(), 1, "a window is one segment batch");
+        for datagram in replies[0].bytes.chunks(replies[0].segment_bytes) {
             let head = ReplyHeader::read(datagram).unwrap();
             assert_eq!(head.kind, Kind::FragmentReply);
             let fragment = &datagram[ReplyHeader::BYTES..];

@@ -279,9 +279,9 @@ fn run_directed(
         }
         let mut told: Vec<(usize, Result<Told, Failure>)> = Vec::new();
         session.expire(now_us, &mut note(&mut told));
-        session.transmit(now_us, &mut |port, bytes, stride| {
+        session.transmit(now_us, &mut |port, bytes, segment_bytes| {
             let worker = port.map_or(0, |port| usize::from(port) - 4000);
-            network.carry(Some(worker), bytes, stride, now_us);
+            network.carry(Some(worker), bytes, segment_bytes, now_us);
         });
         // What arrives next, or the next time that the client wakes.
         let wakes_us = session.wakes_us().unwrap_or(u64::MAX);
@@ -313,9 +313,9 @@ fn run_directed(
         let arrived = network.arrivals(now_us, |bytes| {
             session.receive(bytes, now_us, &mut note(&mut told));
         });
-        for (worker, trains) in arrived {
-            for reply in server.answer(worker, client, &trains, now_us / 1000) {
-                network.carry(None, &reply.bytes, reply.stride, now_us);
+        for (worker, segment_batches) in arrived {
+            for reply in server.answer(worker, client, &segment_batches, now_us / 1000) {
+                network.carry(None, &reply.bytes, reply.segment_bytes, now_us);
             }
         }
         for (index, answer) in told {

@@ -36,7 +36,7 @@ fn any_bytes_are_answered_with_no_more_bytes_and_leave_nothing_behind() {
     ask(&mut server, 0, proven, &[put(&key, 0, &[b'v'; 1300])]);
     let (bytes_before, mut answered) = (server.endpoints[0].bytes(), 0);
     for round in 0..3_000u64 {
-        let mut trains = Vec::new();
+        let mut segment_batches = Vec::new();
         for _ in 0..rng.random_range(1..=8) {
             let mut bytes = match rng.random_range(0..4) {
                 0 => Vec::new(),
@@ -61,12 +61,15 @@ fn any_bytes_are_answered_with_no_more_bytes_and_leave_nothing_behind() {
                     *byte = rng.random();
                 }
             }
-            let stride = rng.random_range(1..=bytes.len().max(1));
-            trains.push(Sent { bytes, stride });
+            let segment_bytes = rng.random_range(1..=bytes.len().max(1));
+            segment_batches.push(Sent {
+                bytes,
+                segment_bytes,
+            });
         }
-        let received: usize = trains.iter().map(|train| train.bytes.len()).sum();
-        let replies = server.answer(0, here(), &trains, round);
-        let sent: usize = replies.iter().map(|train| train.bytes.len()).sum();
+        let received: usize = segment_batches.iter().map(|one| one.bytes.len()).sum();
+        let replies = server.answer(0, here(), &segment_batches, round);
+        let sent: usize = replies.iter().map(|one| one.bytes.len()).sum();
         assert!(sent <= received, "{sent} bytes for {received}");
         answered += replies.len();
     }
@@ -79,7 +82,7 @@ fn any_bytes_are_answered_with_no_more_bytes_and_leave_nothing_behind() {
     assert_eq!(replies, [(Status::Found, vec![b'v'; 1300])]);
 }
 
-/// IPv6 carries datagrams that are longer than a train may be.
+/// IPv6 carries datagrams that are longer than a segment batch may be.
 #[test]
 fn what_is_longer_than_a_datagram_may_be_is_dropped() {
     let mut server = Server::new(Access::Erew, 1);
@@ -132,7 +135,7 @@ fn what_clients_may_send_is_survived_however_often_it_arrives() {
         let keys: Vec<String> = (0..40).map(|n| format!("key {n}")).collect();
         let (mut mutation, mut answered) = (0u32, 0);
         for round in 0..2_000u64 {
-            let mut trains = Vec::new();
+            let mut segment_batches = Vec::new();
             for _ in 0..rng.random_range(1..=4) {
                 let value = vec![b'v'; [0, 5, 200, 1_000][rng.random_range(0..4)]];
                 let mut records = Vec::new();
@@ -158,11 +161,11 @@ fn what_clients_may_send_is_survived_however_often_it_arrives() {
                     let at = rng.random_range(0..bytes.len());
                     bytes[at] = rng.random();
                 }
-                trains.push(alone(bytes));
+                segment_batches.push(alone(bytes));
             }
             for _ in 0..rng.random_range(1..=3) {
-                for reply in server.answer(0, here(), &trains, round) {
-                    for datagram in reply.bytes.chunks(reply.stride) {
+                for reply in server.answer(0, here(), &segment_batches, round) {
+                    for datagram in reply.bytes.chunks(reply.segment_bytes) {
                         assert!(datagram.len() <= DATAGRAM_BYTES_MAX);
                         assert!(ReplyHeader::read(datagram).is_some());
                         answered += 1;

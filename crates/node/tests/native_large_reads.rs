@@ -50,9 +50,9 @@ fn store(server: &mut Server, key: &[u8], mutation: u32, value: &[u8]) {
 fn window(server: &mut Server, record: &Record<'_>) -> Vec<Sent> {
     let token = token(server);
     let sent = alone(datagram(header(token, 1), std::slice::from_ref(record)));
-    let trains = server.answer(0, here(), &[sent], 0);
-    let fragments = trains.iter().flat_map(|train| {
-        let datagrams = train.bytes.chunks(train.stride);
+    let segment_batches = server.answer(0, here(), &[sent], 0);
+    let fragments = segment_batches.iter().flat_map(|segment_batch| {
+        let datagrams = segment_batch.bytes.chunks(segment_batch.segment_bytes);
         datagrams.map(|bytes| alone(bytes.to_vec()))
     });
     fragments.collect()

@@ -88,12 +88,15 @@ impl World {
             told.push(reply.map(|reply| reply.status));
         });
         let mut datagrams = Vec::new();
-        session.transmit(*now_us, &mut |_, bytes, stride| {
+        session.transmit(*now_us, &mut |_, bytes, segment_bytes| {
             let mut bytes = bytes.to_vec();
             if *network == Network::Truncating {
                 bytes.pop();
             }
-            datagrams.push(Sent { bytes, stride });
+            datagrams.push(Sent {
+                bytes,
+                segment_bytes,
+            });
         });
         self.sent += datagrams.len();
         if *network != Network::Down && !datagrams.is_empty() {

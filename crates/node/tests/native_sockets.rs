@@ -1,4 +1,4 @@
-//! A node serves native clients over real sockets: directory, direction to several workers, trains,
+//! A node serves native clients over real sockets: directory, direction to several workers, segment batches,
 //! fragments.
 
 #[path = "support/native.rs"]

@@ -11,7 +11,6 @@ use glimmer_node::native::NativeEndpoint;
 use glimmer_proto::native::directory::Access;
 use glimmer_proto::native::request::{Action, Change};
 use glimmer_proto::native::{Reach, Record, RequestHeader, Status};
-use glimmer_transport::udp::Peer;
 use native::{Sent, Server, moment};
 use requests::{alone, datagram, get, header, put, read};
 
@@ -47,7 +46,7 @@ impl World {
     }
 
     fn request(&self, client: u64, record: &Record<'_>) -> Sent {
-        let address = Peer::from((self.address_of)(client));
+        let address = (self.address_of)(client);
         let token_key = self.server.rules.token_key;
         let token = token_key.token(&address, moment(self.now_ms).ms);
         let header = RequestHeader {

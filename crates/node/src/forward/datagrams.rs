@@ -1,66 +1,68 @@
 //! Datagrams on their way to the worker that owns their keys.
 
-use glimmer_transport::udp::{Peer, Socket, Trains};
-use std::sync::Arc;
+use glimmer_transport::packet::RxBatch;
+use std::net::SocketAddr;
 
-/// Bytes of each train in a batch at most: a train of tiny requests is no longer,
-/// and what is longer is cut up.
+/// Bytes of each segment batch at most: a segment batch of tiny requests is no longer, and what is
+/// longer is cut up.
 const SLOT_BYTES: usize = 4 << 10;
 
-/// Bytes of memory behind a batch.
-pub(crate) const FORWARDED_DATAGRAMS_BYTES: usize = Trains::bytes_with_slots(SLOT_BYTES);
+/// Bytes of memory that one [`ForwardedDatagrams`] takes.
+pub(crate) const FORWARDED_DATAGRAMS_BYTES: usize = RxBatch::memory_bytes(SLOT_BYTES);
 
-/// A batch with the datagrams that one burst brought for one other worker. That worker answers them
-/// where they lie, by the socket at which they came in, and sends the batch home.
+/// The datagrams that one burst brought for one other worker. That worker answers them where they
+/// lie, from the address of the device at which they came in, and sends the batch home.
 pub(crate) struct ForwardedDatagrams {
     /// The worker that the batch belongs to.
     home: usize,
-    pub trains: Trains,
-    /// Where they came in, and the ports of all workers at that address.
-    pub socket: Arc<Socket>,
-    pub ports: Arc<[u16]>,
-    /// The train of the burst whose datagrams the last train in the batch has.
+    /// The number that the device has among that worker's packet sources.
+    pub source: usize,
+    pub received: RxBatch,
+    /// The segment batch of the burst whose datagrams the last segment batch here has.
     tail: Option<usize>,
 }
 
 impl ForwardedDatagrams {
-    /// An empty batch for what comes in by this socket.
-    pub fn new(home: usize, socket: &Arc<Socket>, ports: &Arc<[u16]>) -> ForwardedDatagrams {
+    /// An empty batch for what comes in at this source.
+    pub fn new(home: usize, source: usize) -> ForwardedDatagrams {
         ForwardedDatagrams {
             home,
-            trains: Trains::with_slots(SLOT_BYTES),
-            socket: socket.clone(),
-            ports: ports.clone(),
+            source,
+            received: RxBatch::with_slots(SLOT_BYTES),
             tail: None,
         }
     }
 
-    /// Makes it ready for other datagrams, which come in by this socket.
-    pub fn reset(&mut self, socket: &Arc<Socket>, ports: &Arc<[u16]>) {
-        self.trains.clear();
+    /// Makes it ready for other datagrams, which come in at this source.
+    pub fn reset(&mut self, source: usize) {
+        self.received.clear();
         self.tail = None;
-        if !Arc::ptr_eq(&self.socket, socket) {
-            (self.socket, self.ports) = (socket.clone(), ports.clone());
-        }
+        self.source = source;
     }
 
     pub fn home(&self) -> usize {
         self.home
     }
 
-    /// Copies in a datagram of the burst's train with this number, whose datagrams have `stride`
-    /// bytes each. False: there is no room for it.
+    /// Copies in a datagram of the burst's segment batch with this number, whose datagrams have
+    /// `segment_bytes` bytes each. False: there is no room for it.
     #[inline]
-    pub fn put(&mut self, train: usize, peer: &Peer, datagram: &[u8], stride: usize) -> bool {
-        if self.tail == Some(train) && self.trains.extend_last(datagram) {
+    pub fn put(
+        &mut self,
+        index: usize,
+        peer: SocketAddr,
+        datagram: &[u8],
+        segment_bytes: usize,
+    ) -> bool {
+        if self.tail == Some(index) && self.received.extend_last(datagram) {
             return true;
         }
-        let has_credit = !self.trains.is_full() && datagram.len() <= SLOT_BYTES;
-        if has_credit {
-            self.trains.push(*peer, datagram, stride);
-            self.tail = Some(train);
+        let has_room = !self.received.is_full() && datagram.len() <= SLOT_BYTES;
+        if has_room {
+            self.received.push(peer, datagram, segment_bytes);
+            self.tail = Some(index);
         }
-        has_credit
+        has_room
     }
 }
 

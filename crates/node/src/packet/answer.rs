@@ -2,7 +2,7 @@
 
 use glimmer_base::limits::REPLY_DATAGRAMS_MAX;
 use glimmer_proto::udp::PAYLOAD_BYTES;
-use glimmer_transport::udp::Peer;
+use std::net::SocketAddr;
 
 /// Instead of a reply of more than [`REPLY_DATAGRAMS_MAX`] datagrams, or one that there is no memory
 /// for.
@@ -10,9 +10,9 @@ pub(crate) const TOO_LARGE: &[u8] = b"SERVER_ERROR reply too large for UDP\r\n";
 
 /// What is to be sent to whom, for one datagram.
 pub(crate) struct Answer {
-    /// The socket that it came by.
+    /// The number of the worker's packet device at which it came in.
     pub source: usize,
-    pub peer: Peer,
+    pub peer: SocketAddr,
     /// The request's id.
     pub id: u16,
     pub reply: Vec<u8>,

@@ -58,7 +58,7 @@ impl Acceptor {
     /// Enters the listeners into the connection registry.
     pub fn register(&self, core: &Core) {
         for (_, source) in &self.sources {
-            let entry = SocketEntry::listening(&source.listener, false, core.now.ms);
+            let entry = SocketEntry::listening(&source.listener, core.now.ms);
             core.shared.registry.add(Arc::new(entry));
         }
     }

@@ -463,7 +463,7 @@ mod tests {
         let peer: SocketAddr = "127.0.0.1:1".parse().unwrap();
         let answer = Answer {
             source: 0,
-            peer: peer.into(),
+            peer,
             id: 0,
             reply: Vec::new(),
         };

@@ -52,7 +52,7 @@ pub(crate) enum Stop {
 pub(crate) enum Input {
     /// In a connection's receive buffer.
     Connection(ConnectionKey),
-    /// In a slot of the inbox.
+    /// In the datagram with this number in the burst.
     Datagram(u8),
 }
 
@@ -105,9 +105,9 @@ impl Member {
         }
     }
 
-    /// A datagram in a slot of the inbox, whose request begins at offset `at`.
-    pub fn datagram(slot: u8, at: usize, parser: Parser) -> Member {
-        Member::at(Input::Datagram(slot), at, parser)
+    /// The datagram with this number in the burst, whose request begins at offset `at`.
+    pub fn datagram(number: u8, at: usize, parser: Parser) -> Member {
+        Member::at(Input::Datagram(number), at, parser)
     }
 
     fn at(input: Input, at: usize, parser: Parser) -> Member {

@@ -1,7 +1,8 @@
 //! Who is connected, for `stats conns`: every socket with its two ends and what it is about.
 
 use std::collections::BTreeMap;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 
 use glimmer_base::sync::{AtomicU32, AtomicU64, Mutex, Ordering, lock};
@@ -73,14 +74,21 @@ impl SocketEntry {
         }
     }
 
-    /// A socket that connections (or, if `is_udp`, datagrams) come by.
-    pub fn listening(socket: impl AsFd, is_udp: bool, now_ms: u64) -> SocketEntry {
-        let activity = if is_udp {
-            Activity::Read
-        } else {
-            Activity::Listening
-        };
-        SocketEntry::bound(socket, is_udp, activity, now_ms)
+    /// A socket that connections come by.
+    pub fn listening(socket: impl AsFd, now_ms: u64) -> SocketEntry {
+        SocketEntry::bound(socket, false, Activity::Listening, now_ms)
+    }
+
+    /// A packet device with this descriptor.
+    pub fn packets(
+        device: BorrowedFd<'_>,
+        address: Option<SocketAddr>,
+        now_ms: u64,
+    ) -> SocketEntry {
+        SocketEntry {
+            local: address.map(Endpoint::Ip),
+            ..SocketEntry::bound(device, true, Activity::Read, now_ms)
+        }
     }
 
     fn bound(socket: impl AsFd, is_udp: bool, activity: Activity, now_ms: u64) -> SocketEntry {

@@ -38,13 +38,11 @@ impl Worker {
     /// Begins to stop: answers the datagrams that wait, and has one more look at each connection
     /// for what has already arrived.
     fn begin_to_drain(&mut self) {
-        let (core, streams, poller) = (&mut self.core, &mut self.streams, &self.poller);
-        self.packets
-            .serve_all(core, streams, &mut self.port, poller);
-        self.packets.forget(poller);
-        if let Some(native) = &self.native {
-            native.forget(poller);
+        for index in 0..self.packets.count() {
+            self.serve_packets(index);
         }
+        let (core, streams, poller) = (&mut self.core, &mut self.streams, &self.poller);
+        self.packets.forget(poller);
         self.acceptor.stop_listening(poller);
         core.is_draining = true;
         self.drain.until_ms = core.now.ms + DRAIN_MS_MAX;

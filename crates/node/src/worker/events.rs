@@ -1,113 +1,53 @@
-//! What the poller reports, by token.
-//!
-//! A connection's token is its key, whose generation is in the upper 32 bits and counts up from
-//! one. The tokens of everything else have all of these bits set, and below them what it is and
-//! which one.
+//! What the poller reports.
 
 use std::io;
 
 use glimmer_base::limits::NATIVE_IDLE_TURNS_MAX;
 
 use super::Worker;
-
-/// What has a token beside connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// The bell of this worker's doorbell.
-    Bell,
-    Listener,
-    /// A socket for datagrams of memcached's UDP protocol.
-    Datagrams,
-    /// A socket for native datagrams.
-    Native,
-}
-
-const KINDS: [Kind; 4] = [Kind::Bell, Kind::Listener, Kind::Datagrams, Kind::Native];
-
-/// The upper half of every token that is no connection's.
-const OTHERS: u64 = (u32::MAX as u64) << 32;
-const INDEX_BITS: u32 = 24;
-
-/// The token of the source of a kind with this number.
-pub(super) fn token(kind: Kind, index: usize) -> u64 {
-    debug_assert!(index < 1 << INDEX_BITS);
-    OTHERS | (kind as u64) << INDEX_BITS | index as u64
-}
-
-/// What has a token, and its number; nothing if it is a connection's.
-#[inline]
-fn source(token: u64) -> Option<(Kind, usize)> {
-    if token < OTHERS {
-        return None;
-    }
-    let kind = KINDS[(token >> INDEX_BITS) as usize % KINDS.len()];
-    Some((kind, token as usize & ((1 << INDEX_BITS) - 1)))
-}
+use super::sources::Source;
 
 impl Worker {
-    /// Has the poller watch the bell, the listeners and the sockets, and enters these into the
-    /// connection registry.
-    pub(super) fn watch_sources(&self) -> io::Result<()> {
+    /// Has the poller watch every source, and enters all but the doorbell into the connection
+    /// registry.
+    pub(super) fn watch_sources(&mut self) -> io::Result<()> {
         let core = &self.core;
-        let bell = &core.shared.doorbells[core.me].bell().0;
-        self.poller.watch_edges(bell, token(Kind::Bell, 0))?;
-        self.packets.watch(&self.poller)?;
-        self.packets.register(core);
-        if let Some(native) = &self.native {
-            native.watch(&self.poller)?;
-            native.register(core);
-        }
+        let doorbell = &core.shared.doorbells[core.me].bell().0;
+        let token = self.sources.add(Source::Doorbell);
+        self.poller.watch_edges(doorbell, token)?;
+        self.packets.watch(core, &self.poller)?;
         self.acceptor.watch(&self.poller)?;
         self.acceptor.register(core);
         Ok(())
     }
 
-    /// Acts on what the poller reported, and looks at the sockets that it does not watch.
+    /// Acts on what the poller reported, and looks at the packet devices that it does not watch.
     pub(super) fn take_events(&mut self) {
-        let Worker {
-            core,
-            streams,
-            packets,
-            native,
-            acceptor,
-            port,
-            ..
-        } = self;
         for index in 0..self.poller.ready_count() {
             let ready = self.poller.ready(index);
-            match source(ready.token) {
-                None => streams.note_readiness(ready, core),
-                Some((Kind::Bell, _)) => {}
-                Some((Kind::Listener, index)) => {
-                    acceptor.accept_some(index, core, streams, &self.poller);
+            match self.sources.get(ready.token) {
+                None => self.streams.note_readiness(ready, &mut self.core),
+                Some(Source::Doorbell) => {}
+                Some(Source::Listener(index)) => {
+                    let (core, streams) = (&mut self.core, &mut self.streams);
+                    (self.acceptor).accept_some(index, core, streams, &self.poller);
                 }
-                Some((Kind::Datagrams, index)) => {
-                    packets.serve(index, core, streams, port, &self.poller);
-                }
-                Some((Kind::Native, index)) => {
-                    if let Some(native) = native {
-                        native.serve(index, core, port);
-                        self.idle_turns_left = NATIVE_IDLE_TURNS_MAX;
-                    }
-                }
+                Some(Source::Packets(index)) => self.serve_packets(index),
             }
         }
-        packets.look(core, streams, port, &self.poller);
+        for index in 0..self.packets.count() {
+            if self.packets.is_looked_at(index) {
+                self.serve_packets(index);
+            }
+        }
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_token_tells_what_it_is_of() {
-        for (number, &kind) in KINDS.iter().enumerate() {
-            assert_eq!(kind as usize, number);
-            for index in [0, 1, 1000] {
-                assert_eq!(source(token(kind, index)), Some((kind, index)));
-            }
+    /// Answers the datagrams that wait at one packet device.
+    pub(super) fn serve_packets(&mut self, index: usize) {
+        let (core, streams) = (&mut self.core, &mut self.streams);
+        let port = &mut self.port;
+        if (self.packets).serve(index, core, streams, port, &self.poller) {
+            self.idle_turns_left = NATIVE_IDLE_TURNS_MAX;
         }
-        assert_eq!(source(1 << 32 | 7), None);
     }
 }

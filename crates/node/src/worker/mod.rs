@@ -6,12 +6,14 @@
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | `events` | what the poller reports, by token |
+//! | `sources` | what the worker waits for beside its connections |
+//! | `events` | what the poller reports |
 //! | `wait` | how long the worker may sleep |
 //! | `drain` | how a worker leaves |
 
 mod drain;
 mod events;
+mod sources;
 mod wait;
 
 use std::io;
@@ -31,13 +33,13 @@ use crate::budget::memory::Memory;
 use crate::config::NodeConfig;
 use crate::core::Core;
 use crate::forward::port::Port;
-use crate::packet::memcached::{DatagramSource, Packets};
+use crate::packet::Packets;
 use crate::packet::native::NativeServer;
 use crate::shared::Shared;
 use crate::stream::Streams;
 use crate::stream::accept::Acceptor;
 use drain::Drain;
-use events::{Kind, token};
+use sources::{Source, SourceList};
 
 /// Share of a worker's buffers that native clients may have it keep for longer than a turn.
 const NATIVE_BUFFER_SHARE: usize = 2;
@@ -48,11 +50,11 @@ const TICK: Duration = Duration::from_secs(1);
 pub(crate) struct Worker {
     core: Core,
     poller: Poller,
+    /// What the poller watches beside connections.
+    sources: SourceList,
     acceptor: Acceptor,
     streams: Streams,
     packets: Packets,
-    /// What native clients are served with.
-    native: Option<Box<NativeServer>>,
     /// The way to and from the other workers.
     port: Port,
     crawler: Crawler,
@@ -77,28 +79,23 @@ impl Worker {
         let bytes_min = NodeConfig::buffer_bytes_min(&config.limits);
         let bytes = config.buffer_bytes.max(bytes_min);
         let now = config.clock.now();
+        let mut list = SourceList::default();
         let listeners = sources.listeners.into_iter().enumerate();
-        let listeners = listeners.map(|(index, source)| (token(Kind::Listener, index), source));
-        let sockets = sources.sockets.into_iter().enumerate();
-        let sockets = sockets
-            .map(|(index, socket)| DatagramSource::new(socket, token(Kind::Datagrams, index)));
-        let native = sources.native.into_iter().enumerate();
-        let native = native.map(|(index, source)| source.with_token(token(Kind::Native, index)));
-        let native = config.native.as_ref().map(|native_config| {
+        let listeners = listeners.map(|(n, source)| (list.add(Source::Listener(n)), source));
+        let listeners = listeners.collect();
+        let packets = sources.packets.into_iter().enumerate();
+        let packets = packets.map(|(n, source)| source.with_token(list.add(Source::Packets(n))));
+        let packets = packets.collect();
+        let native = config.native.as_ref().map(|native| {
             let bytes_max = bytes / NATIVE_BUFFER_SHARE;
-            Box::new(NativeServer::new(
-                native.collect(),
-                native_config.rules,
-                me,
-                bytes_max,
-            ))
+            Box::new(NativeServer::new(native.rules, me, bytes_max))
         });
-        let worker = Worker {
+        let mut worker = Worker {
             poller: Poller::new(POLL_EVENTS_MAX)?,
-            acceptor: Acceptor::new(listeners.collect()),
+            sources: list,
+            acceptor: Acceptor::new(listeners),
             streams: Streams::new(),
-            packets: Packets::new(sockets.collect()),
-            native,
+            packets: Packets::new(packets, native),
             port,
             crawler: Crawler::default(),
             drain: Drain::default(),
@@ -151,9 +148,7 @@ impl Worker {
         self.streams.take_accepted(core, &self.poller);
         self.streams.take_dumps(core);
         self.streams.take_forwarded(core, port);
-        if let Some(native) = &mut self.native
-            && native.take_handed_over(core, port)
-        {
+        if self.packets.take_handed_over(core, port) {
             self.idle_turns_left = NATIVE_IDLE_TURNS_MAX;
         }
     }
@@ -176,9 +171,7 @@ impl Worker {
         let core = &mut self.core;
         if core.now.ms - self.ticked_ms >= TICK.as_millis() as u64 {
             self.ticked_ms = core.now.ms;
-            if let Some(native) = &mut self.native {
-                native.expire(core);
-            }
+            self.packets.expire(core);
             if core.memory.pool.take_freed() {
                 glimmer_transport::give_back_freed();
             }

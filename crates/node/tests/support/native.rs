@@ -12,7 +12,10 @@ use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::S3Fifo;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
-use glimmer_transport::udp::{DATAGRAMS_MAX, Peer, Train, Trains};
+use glimmer_transport::packet::{
+    Message, PACKET_BATCH_MAX, PacketSender, RxBatch, SEGMENTED_BYTES_MAX, SEGMENTS_MAX,
+    Transmitted,
+};
 
 pub const SEED: Seed = Seed(11);
 pub const VERSION: u32 = 3;
@@ -23,7 +26,7 @@ pub const KEPT_BYTES_MAX: usize = 4 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sent {
     pub bytes: Vec<u8>,
-    pub stride: usize,
+    pub segment_bytes: usize,
 }
 
 pub struct Server {
@@ -31,7 +34,7 @@ pub struct Server {
     pub endpoints: Vec<NativeEndpoint>,
     pub ports: Vec<u16>,
     pub rules: Rules,
-    trains: Trains,
+    received: RxBatch,
 }
 
 impl Server {
@@ -83,35 +86,35 @@ impl Server {
                 .collect(),
             ports: (0..workers).map(|worker| 4000 + worker as u16).collect(),
             rules,
-            trains: Trains::default(),
+            received: RxBatch::default(),
         }
     }
 
-    /// What is answered to trains that arrive together at a worker. Where the server directs
+    /// What is answered to segment batches that arrive together at a worker. Where the server directs
     /// requests, datagrams cross to their owners as they do over the mesh.
     pub fn answer(
         &mut self,
         worker: usize,
         from: SocketAddr,
-        trains: &[Sent],
+        segment_batches: &[Sent],
         now_ms: u64,
     ) -> Vec<Sent> {
         if self.rules.direction == Direction::Client {
-            return self.answer_here(worker, from, trains, now_ms);
+            return self.answer_here(worker, from, segment_batches, now_ms);
         }
         let mut of_workers = vec![Vec::new(); self.rules.workers];
-        for train in trains {
-            for datagram in train.bytes.chunks(train.stride) {
+        for segment_batch in segment_batches {
+            for datagram in segment_batch.bytes.chunks(segment_batch.segment_bytes) {
                 let owner = self.rules.destination(worker, datagram);
                 of_workers[owner.unwrap_or(worker)].push(Sent {
                     bytes: datagram.to_vec(),
-                    stride: datagram.len(),
+                    segment_bytes: datagram.len(),
                 });
             }
         }
         let mut answers = Vec::new();
         for (worker, datagrams) in of_workers.iter().enumerate() {
-            for some in datagrams.chunks(DATAGRAMS_MAX) {
+            for some in datagrams.chunks(PACKET_BATCH_MAX) {
                 answers.extend(self.answer_here(worker, from, some, now_ms));
             }
         }
@@ -123,36 +126,44 @@ impl Server {
         &mut self,
         worker: usize,
         from: SocketAddr,
-        trains: &[Sent],
+        segment_batches: &[Sent],
         now_ms: u64,
     ) -> Vec<Sent> {
-        self.trains.clear();
-        for train in trains {
-            self.trains
-                .push(Peer::from(from), &train.bytes, train.stride);
+        self.received.clear();
+        for sent in segment_batches {
+            self.received.push(from, &sent.bytes, sent.segment_bytes);
         }
-        let mut sent = Vec::new();
-        let mut send = |trains: &[Train<'_>]| {
-            for train in trains {
-                assert_eq!(train.peer.as_bytes(), Peer::from(from).as_bytes());
-                assert!(
-                    train.bytes.len().div_ceil(train.stride) <= 64 && train.bytes.len() <= 65_507
-                );
-                sent.push(Sent {
-                    bytes: train.bytes.to_vec(),
-                    stride: train.stride,
-                });
-            }
-        };
         let (endpoint, engine) = (&mut self.endpoints[worker], &mut *self.engines[worker]);
-        endpoint.answer(
-            &mut self.trains,
-            engine,
-            moment(now_ms),
-            &self.ports,
-            &mut send,
-        );
-        sent
+        let mut replies = Replies {
+            to: from,
+            sent: Vec::new(),
+        };
+        let received = &mut self.received;
+        endpoint.answer(received, engine, moment(now_ms), &self.ports, &mut replies);
+        replies.sent
+    }
+}
+
+/// Keeps what is sent to one client.
+struct Replies {
+    to: SocketAddr,
+    sent: Vec<Sent>,
+}
+
+impl PacketSender for Replies {
+    fn send(&mut self, messages: &[Message<'_>]) -> Transmitted {
+        let mut transmitted = Transmitted::default();
+        for message in messages {
+            assert_eq!((message.to, message.header), (self.to, None));
+            assert!(message.datagrams() <= SEGMENTS_MAX && message.bytes() <= SEGMENTED_BYTES_MAX);
+            transmitted.datagrams += message.datagrams() as u64;
+            transmitted.bytes += message.bytes() as u64;
+            self.sent.push(Sent {
+                bytes: message.payload.to_vec(),
+                segment_bytes: message.segment_bytes,
+            });
+        }
+        transmitted
     }
 }
 

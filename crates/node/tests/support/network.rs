@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use glimmer_transport::udp::DATAGRAMS_MAX;
+use glimmer_base::limits::PACKET_BATCH_MAX;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
 use crate::native::Sent;
@@ -45,9 +45,9 @@ impl Network {
         }
     }
 
-    /// Sends the datagrams of a train to a worker, or to the client.
-    pub fn carry(&mut self, to: Option<usize>, bytes: &[u8], stride: usize, now_us: u64) {
-        for datagram in bytes.chunks(stride) {
+    /// Sends the datagrams of a segment batch to a worker, or to the client.
+    pub fn carry(&mut self, to: Option<usize>, bytes: &[u8], segment_bytes: usize, now_us: u64) {
+        for datagram in bytes.chunks(segment_bytes) {
             let is_out = self.faults.has_outages && now_us % OUTAGE_EVERY_US < OUTAGE_US;
             if is_out || self.rng.random_ratio(self.faults.lost, 1000) {
                 continue;
@@ -95,10 +95,13 @@ impl Network {
             match to {
                 None => to_client(&bytes),
                 Some(worker) => {
-                    let stride = bytes.len().max(1);
-                    let trains = arrived.entry(worker).or_default();
-                    if trains.len() < DATAGRAMS_MAX {
-                        trains.push(Sent { bytes, stride });
+                    let segment_bytes = bytes.len().max(1);
+                    let segment_batches = arrived.entry(worker).or_default();
+                    if segment_batches.len() < PACKET_BATCH_MAX {
+                        segment_batches.push(Sent {
+                            bytes,
+                            segment_bytes,
+                        });
                     }
                 }
             }

@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use glimmer_proto::StoreMode;
 use glimmer_proto::native::request::{Action, Change};
 use glimmer_proto::native::{Kind, Reach, Record, Reply, ReplyHeader, RequestHeader, Status};
-use glimmer_transport::udp::Peer;
 
 use crate::native::{SEED, Sent, Server, VERSION, moment};
 
@@ -15,10 +14,7 @@ pub fn here() -> SocketAddr {
 }
 
 pub fn token(server: &Server) -> u64 {
-    server
-        .rules
-        .token_key
-        .token(&Peer::from(here()), moment(0).ms)
+    server.rules.token_key.token(&here(), moment(0).ms)
 }
 
 pub fn header(token: u64, count: u8) -> RequestHeader {
@@ -75,7 +71,7 @@ pub fn datagram(header: RequestHeader, records: &[Record<'_>]) -> Vec<u8> {
 
 pub fn alone(bytes: Vec<u8>) -> Sent {
     Sent {
-        stride: bytes.len(),
+        segment_bytes: bytes.len(),
         bytes,
     }
 }

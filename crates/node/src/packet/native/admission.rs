@@ -12,6 +12,7 @@ use glimmer_proto::native::directory::{Access, Direction};
 use glimmer_proto::native::request::Action;
 use glimmer_proto::native::{self, Record, Status};
 use glimmer_proto::{Form, Request, Verb};
+use glimmer_transport::address::network;
 
 /// What a worker admits requests by.
 pub struct Admission {
@@ -115,7 +116,7 @@ impl Admission {
         }
         let origin = Origin {
             client: sender.client,
-            network: sender.peer.network(),
+            network: network(sender.peer),
         };
         let verdict = (self.completions).admit(origin, (mutation, reach), keyhash, tools.now.ms);
         let slot = match verdict {

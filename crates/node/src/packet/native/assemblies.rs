@@ -62,7 +62,7 @@ impl Assemblies {
     }
 
     /// Takes a fragment of a client's request in, which comes from a network (see
-    /// [`Peer::network`](glimmer_transport::udp::Peer::network)).
+    /// [`network`](glimmer_transport::address::network)).
     pub fn take(
         &mut self,
         (network, client): (u64, u64),

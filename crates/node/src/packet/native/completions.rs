@@ -88,7 +88,7 @@ impl RecordedReply {
 pub struct Origin {
     /// The client's own number.
     pub client: u64,
-    /// Where it is, see [`Peer::network`](glimmer_transport::udp::Peer::network).
+    /// Where it is, see [`network`](glimmer_transport::address::network).
     pub network: u64,
 }
 

@@ -1,7 +1,7 @@
 //! A datagram that is being answered, and its sender.
 
 use glimmer_proto::native::{Extent, Wanted};
-use glimmer_transport::udp::Peer;
+use std::net::SocketAddr;
 
 /// A datagram that is being answered.
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +9,7 @@ pub struct RequestContext {
     /// What its answer repeats.
     pub sequence: u32,
     pub timestamp: u32,
-    /// The train that it came with, and where in it.
+    /// The segment batch that it came with, and where in it.
     pub spot: Position,
     /// Its bytes.
     pub bytes: u32,
@@ -22,22 +22,22 @@ pub struct RequestContext {
 /// Where a datagram lies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
-    pub train: u32,
+    pub segment_batch: u32,
     pub offset: u32,
 }
 
 impl Position {
-    /// The train that it came with.
+    /// The number of the segment batch that it came with.
     #[inline(always)]
-    pub fn train(self) -> usize {
-        self.train as usize
+    pub fn segment_batch(self) -> usize {
+        self.segment_batch as usize
     }
 }
 
 /// By whom a request was sent, and in knowledge of what.
 #[derive(Clone, Copy)]
 pub struct Sender<'p> {
-    pub peer: &'p Peer,
+    pub peer: &'p SocketAddr,
     pub client: u64,
     pub directory: u32,
     pub is_proven: bool,

@@ -11,7 +11,9 @@ use glimmer_proto::native::{
     DATAGRAM_BYTES_MAX, Fragment, Kind, REQUESTS_MAX, Record, ReplyHeader, RequestHeader, Status,
     directory, reply,
 };
-use glimmer_transport::udp::{Peer, Trains};
+use glimmer_transport::address::network;
+use glimmer_transport::packet::RxBatch;
+use std::net::SocketAddr;
 
 /// Datagrams that are answered together at most.
 const CONTEXTS_MAX: usize = 64;
@@ -41,7 +43,7 @@ impl Opened {
     }
 
     #[inline(always)]
-    fn sender<'p>(&self, peer: &'p Peer) -> Sender<'p> {
+    fn sender<'p>(&self, peer: &'p SocketAddr) -> Sender<'p> {
         Sender {
             peer,
             client: self.header.client,
@@ -71,7 +73,7 @@ pub struct Whole {
 
 impl Whole {
     /// By whom it was sent, from where its last fragment came.
-    pub fn sender<'p>(&self, peer: &'p Peer) -> Sender<'p> {
+    pub fn sender<'p>(&self, peer: &'p SocketAddr) -> Sender<'p> {
         Sender {
             peer,
             client: self.client,
@@ -88,7 +90,7 @@ pub struct Decoder {
     token_key: TokenKey,
     pub assemblies: Assemblies,
     pub whole: Option<Whole>,
-    /// The token that was checked last, for a train whose datagrams all show the same.
+    /// The token that was checked last, for a segment batch whose datagrams all show the same.
     checked: Option<(usize, u64, bool)>,
 }
 
@@ -116,7 +118,7 @@ impl Decoder {
         }
     }
 
-    /// New trains have come: what was noted of the old ones means nothing.
+    /// Another burst has come: what was noted of the last one means nothing.
     pub fn begin(&mut self) {
         self.checked = None;
     }
@@ -124,7 +126,7 @@ impl Decoder {
     /// Reads datagrams from `at` on, as many as make a batch, and moves `at` behind them.
     pub fn read<'a>(
         &mut self,
-        trains: &'a Trains,
+        received: &'a RxBatch,
         at: &mut Position,
         batch: &mut Batch,
         jobs: &mut Jobs<'a>,
@@ -134,12 +136,13 @@ impl Decoder {
         batch.contexts.clear();
         batch.entries.clear();
         batch.answers.clear();
-        while at.train() < trains.count() {
-            let (bytes, stride) = (trains.bytes(at.train()), trains.stride(at.train()));
-            let peer = trains.peer(at.train());
+        while at.segment_batch() < received.count() {
+            let index = at.segment_batch();
+            let (bytes, size) = (received.bytes(index), received.segment_bytes(index));
+            let peer = &received.peer(index);
             while (at.offset as usize) < bytes.len() {
                 let rest = &bytes[at.offset as usize..];
-                let datagram = &rest[..rest.len().min(stride)];
+                let datagram = &rest[..rest.len().min(size)];
                 let stop = self.read_one(datagram, (*at, peer), batch, jobs, tools);
                 if let Some(Stop::Before) = stop {
                     return;
@@ -150,7 +153,7 @@ impl Decoder {
                 }
             }
             *at = Position {
-                train: at.train + 1,
+                segment_batch: at.segment_batch + 1,
                 offset: 0,
             };
         }
@@ -159,7 +162,7 @@ impl Decoder {
     fn read_one<'a>(
         &mut self,
         datagram: &'a [u8],
-        (spot, peer): (Position, &Peer),
+        (spot, peer): (Position, &SocketAddr),
         batch: &mut Batch,
         jobs: &mut Jobs<'a>,
         tools: &mut Reading<'_>,
@@ -179,7 +182,7 @@ impl Decoder {
             header,
             spot,
             bytes: datagram.len() as u32,
-            is_proven: self.is_proven(spot.train(), peer, header.token, tools.judging.now),
+            is_proven: self.is_proven(spot.segment_batch(), peer, header.token, tools.judging.now),
         };
         let rest = &datagram[RequestHeader::BYTES..];
         match header.kind {
@@ -228,7 +231,7 @@ impl Decoder {
     fn read_requests<'a>(
         &mut self,
         mut rest: &'a [u8],
-        (opened, peer): (&Opened, &Peer),
+        (opened, peer): (&Opened, &SocketAddr),
         batch: &mut Batch,
         jobs: &mut Jobs<'a>,
         tools: &mut Reading<'_>,
@@ -266,24 +269,24 @@ impl Decoder {
     fn take_fragment(
         &mut self,
         header: &RequestHeader,
-        peer: &Peer,
+        peer: &SocketAddr,
         fragment: &Fragment<'_>,
         now: Moment,
     ) -> Taken {
-        let origin = (peer.network(), header.client);
+        let origin = (network(peer), header.client);
         self.assemblies
             .take(origin, header.sequence, fragment, now.ms)
     }
 
     #[inline]
-    fn is_proven(&mut self, train: usize, peer: &Peer, token: u64, now: Moment) -> bool {
+    fn is_proven(&mut self, index: usize, peer: &SocketAddr, token: u64, now: Moment) -> bool {
         if let Some((checked, shown, is_proven)) = self.checked
-            && (checked, shown) == (train, token)
+            && (checked, shown) == (index, token)
         {
             return is_proven;
         }
         let is_proven = token != 0 && self.token_key.admits(peer, token, now.ms);
-        self.checked = Some((train, token, is_proven));
+        self.checked = Some((index, token, is_proven));
         is_proven
     }
 }

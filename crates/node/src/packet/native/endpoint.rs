@@ -1,4 +1,4 @@
-//! Answers the trains of one system call.
+//! Answers the datagrams of one burst.
 
 use super::admission::{Admission, Judging};
 use super::assemblies::{Assemblies, request_bytes_max};
@@ -8,7 +8,7 @@ use super::context::{Position, RequestContext};
 use super::decode::{Decoder, Reading, Whole};
 use super::digests::{Digests, Name};
 use super::figures::NativeFigures;
-use super::outbox::{Outbox, Piece, Send};
+use super::outbox::{Outbox, Piece, Sending};
 use super::rules::Rules;
 use glimmer_base::Moment;
 use glimmer_base::limits::{
@@ -21,7 +21,7 @@ use glimmer_proto::native::{
     Wanted, fragment, reply,
 };
 use glimmer_proto::{Form, Request, Verb};
-use glimmer_transport::udp::Trains;
+use glimmer_transport::packet::{PacketSender, RxBatch, Transmitted};
 use std::ops::Range;
 
 /// One worker's side of the native protocol, without its sockets.
@@ -43,9 +43,9 @@ pub struct NativeEndpoint {
 struct Tools<'t> {
     engine: &'t mut dyn Engine,
     now: Moment,
-    /// The UDP ports of all workers, at the address where the trains came in.
+    /// The UDP ports of all workers, at the address where the datagrams came in.
     ports: &'t [u16],
-    send: &'t mut Send<'t>,
+    sending: Sending<'t>,
 }
 
 /// A batch after its execution.
@@ -104,40 +104,41 @@ impl NativeEndpoint {
         self.admission.completions.expire(now.ms);
     }
 
-    /// Executes what the trains ask for, and hands the answers to `send`. `ports` are those of all
-    /// workers, at the address where the trains came in.
+    /// Executes what the datagrams of a burst ask for, and sends the replies. `ports` are those of
+    /// all workers, at the address where the datagrams came in. Returns what became of the replies.
     pub fn answer<'t>(
         &mut self,
-        trains: &mut Trains,
+        received: &mut RxBatch,
         engine: &'t mut dyn Engine,
         now: Moment,
         ports: &'t [u16],
-        send: &'t mut Send<'t>,
-    ) {
+        sender: &'t mut dyn PacketSender,
+    ) -> Transmitted {
         let mut tools = Tools {
             engine,
             now,
             ports,
-            send,
+            sending: Sending::new(sender),
         };
         self.decoder.begin();
         let mut settled = std::mem::take(&mut self.settled);
         let mut at = Position::default();
-        while at.train() < trains.count() {
-            self.execute(trains, &mut at, &mut settled, &mut tools);
-            self.reply_to(trains, &settled, &mut tools);
+        while at.segment_batch() < received.count() {
+            self.execute(received, &mut at, &mut settled, &mut tools);
+            self.reply_to(received, &settled, &mut tools);
             if let Some(whole) = self.decoder.whole.take() {
-                self.answer_whole(trains, &whole, &mut tools);
+                self.answer_whole(received, &whole, &mut tools);
             }
         }
         self.settled = settled;
-        self.outbox.leave(trains, tools.send);
+        self.outbox.leave(received, &mut tools.sending);
+        tools.sending.transmitted
     }
 
     /// Reads a batch and executes it.
     fn execute(
         &mut self,
-        trains: &Trains,
+        received: &RxBatch,
         at: &mut Position,
         settled: &mut Settled,
         tools: &mut Tools<'_>,
@@ -151,7 +152,7 @@ impl NativeEndpoint {
         };
         let Settled { batch, done } = &mut *settled;
         let mut jobs = Jobs::new();
-        (self.decoder).read(trains, at, batch, &mut jobs, &mut reading);
+        (self.decoder).read(received, at, batch, &mut jobs, &mut reading);
         let done = &mut done[..jobs.len()];
         self.run(&jobs, done, tools);
         if !done.iter().all(is_done) {
@@ -232,7 +233,7 @@ impl NativeEndpoint {
     }
 
     /// Puts the replies of a batch on their way, and notes what mutations were answered.
-    fn reply_to(&mut self, trains: &mut Trains, settled: &Settled, tools: &mut Tools<'_>) {
+    fn reply_to(&mut self, received: &mut RxBatch, settled: &Settled, tools: &mut Tools<'_>) {
         let mut entries = settled.batch.entries.iter();
         let mut done = settled.done.iter();
         let mut start = 0;
@@ -243,10 +244,10 @@ impl NativeEndpoint {
                     let end = done.next().expect("a job has its end").end;
                     let answer = start..end;
                     start = end;
-                    self.reply_to_job(trains, context, None, (slot, offset), answer, tools);
+                    self.reply_to_job(received, context, None, (slot, offset), answer, tools);
                 } else {
                     let answers = &settled.batch.answers;
-                    self.reply_at_once(trains, context, entry, answers, tools);
+                    self.reply_at_once(received, context, entry, answers, tools);
                 }
                 continue;
             }
@@ -281,11 +282,11 @@ impl NativeEndpoint {
                 }
             }
             let header = self.header(context, Kind::Replies);
-            if !(self.outbox).put(trains, context, &header, &reply, tools.send) {
+            if !(self.outbox).put(received, context, &header, &reply, &mut tools.sending) {
                 reply.clear();
                 (0..context.entries).for_each(|_| reply::status(&mut reply, Status::NoToken));
                 self.outbox
-                    .put(trains, context, &header, &reply, tools.send);
+                    .put(received, context, &header, &reply, &mut tools.sending);
             }
             self.reply = reply;
         }
@@ -297,7 +298,7 @@ impl NativeEndpoint {
     #[inline(always)]
     fn reply_to_job(
         &mut self,
-        trains: &mut Trains,
+        received: &mut RxBatch,
         context: &RequestContext,
         message: Option<&[u8]>,
         (slot, offset): (Option<CompletionSlot>, u32),
@@ -307,11 +308,11 @@ impl NativeEndpoint {
         let header = self.header(context, Kind::Replies);
         let bytes = &self.out[answer.clone()];
         if Long::read(bytes).is_some() {
-            return self.reply_long(trains, context, message, offset, answer, tools);
+            return self.reply_long(received, context, message, offset, answer, tools);
         }
         self.admission.note(slot, bytes);
-        if !(self.outbox).put(trains, context, &header, bytes, tools.send) {
-            self.put_status(trains, context, Status::NoToken, tools);
+        if !(self.outbox).put(received, context, &header, bytes, &mut tools.sending) {
+            self.put_status(received, context, Status::NoToken, tools);
         }
     }
 
@@ -319,7 +320,7 @@ impl NativeEndpoint {
     #[cold]
     fn reply_long(
         &mut self,
-        trains: &mut Trains,
+        received: &mut RxBatch,
         context: &RequestContext,
         message: Option<&[u8]>,
         offset: u32,
@@ -327,13 +328,14 @@ impl NativeEndpoint {
         tools: &mut Tools<'_>,
     ) {
         if !context.is_proven {
-            return self.put_status(trains, context, Status::NoToken, tools);
+            return self.put_status(received, context, Status::NoToken, tools);
         }
         // The datagram is still as it came: only those before it have been written over.
-        let datagram = &trains.bytes(context.spot.train())[context.spot.offset as usize..];
+        let datagram =
+            &received.bytes(context.spot.segment_batch())[context.spot.offset as usize..];
         let message = message.unwrap_or(&datagram[RequestHeader::BYTES..]);
         let header = self.header(context, Kind::FragmentReply);
-        let peer = trains.peer(context.spot.train());
+        let peer = &received.peer(context.spot.segment_batch());
         let (Some((record, _)), Some(long)) =
             (Record::read(message), Long::read(&self.out[answer]))
         else {
@@ -352,7 +354,7 @@ impl NativeEndpoint {
                 first: Long::range(Wanted::Window(offset), long.message_bytes as usize).0,
                 bytes: long.part,
             };
-            return (self.outbox).send_fragments(peer, &header, &piece, tools.send);
+            return (self.outbox).send_fragments(*peer, &header, &piece, &mut tools.sending);
         }
         // Its digest is that of all of it. The value may be another one by now.
         let mut whole = Vec::new();
@@ -377,11 +379,11 @@ impl NativeEndpoint {
         tools.engine.run(tools.now, &[job], outs, &mut done);
         self.figures.written += whole.len() as u64;
         if !is_done(&done[0]) {
-            return self.put_status(trains, context, Status::AskOwner, tools);
+            return self.put_status(received, context, Status::AskOwner, tools);
         }
         let Some(long) = Long::read(&whole) else {
             let header = self.header(context, Kind::Replies);
-            (self.outbox).put(trains, context, &header, &whole, tools.send);
+            (self.outbox).put(received, context, &header, &whole, &mut tools.sending);
             return;
         };
         let digest = fragment::digest(long.part);
@@ -399,13 +401,13 @@ impl NativeEndpoint {
             first,
             bytes: &long.part[first..end],
         };
-        (self.outbox).send_fragments(peer, &header, &piece, tools.send);
+        (self.outbox).send_fragments(*peer, &header, &piece, &mut tools.sending);
     }
 
     /// Replies to the only request of a datagram, which was answered without the engine.
     fn reply_at_once(
         &mut self,
-        trains: &mut Trains,
+        received: &mut RxBatch,
         context: &RequestContext,
         entry: &Entry,
         answers: &[RecordedReply],
@@ -414,21 +416,33 @@ impl NativeEndpoint {
         let mut header = self.header(context, Kind::Replies);
         match *entry {
             Entry::Job { .. } => unreachable!("the engine has its answer"),
-            Entry::Settled(status) => self.put_status(trains, context, status, tools),
+            Entry::Settled(status) => self.put_status(received, context, status, tools),
             Entry::Repeated(place) => {
                 let answer = answers[place as usize];
-                (self.outbox).put(trains, context, &header, answer.bytes(), tools.send);
+                (self.outbox).put(
+                    received,
+                    context,
+                    &header,
+                    answer.bytes(),
+                    &mut tools.sending,
+                );
             }
             Entry::Progress(next) => {
                 header.kind = Kind::Progress;
-                (self.outbox).put(trains, context, &header, &next.to_le_bytes(), tools.send);
+                (self.outbox).put(
+                    received,
+                    context,
+                    &header,
+                    &next.to_le_bytes(),
+                    &mut tools.sending,
+                );
             }
             Entry::Directory => {
                 header.kind = Kind::DirectoryReply;
-                let directory = self.directory(trains, context, tools);
+                let directory = self.directory(received, context, tools);
                 self.reply.clear();
                 directory.write(&mut self.reply);
-                (self.outbox).put(trains, context, &header, &self.reply, tools.send);
+                (self.outbox).put(received, context, &header, &self.reply, &mut tools.sending);
             }
         }
     }
@@ -436,24 +450,25 @@ impl NativeEndpoint {
     #[cold]
     fn put_status(
         &mut self,
-        trains: &mut Trains,
+        received: &mut RxBatch,
         context: &RequestContext,
         status: Status,
         tools: &mut Tools<'_>,
     ) {
         let bytes = reply::status_bytes(status);
         let head = self.header(context, Kind::Replies);
-        self.outbox.put(trains, context, &head, &bytes, tools.send);
+        self.outbox
+            .put(received, context, &head, &bytes, &mut tools.sending);
     }
 
     /// Answers a request that came in fragments.
-    fn answer_whole(&mut self, trains: &mut Trains, whole: &Whole, tools: &mut Tools<'_>) {
+    fn answer_whole(&mut self, received: &mut RxBatch, whole: &Whole, tools: &mut Tools<'_>) {
         let Whole {
             context, message, ..
         } = whole;
         let record = Record::read(message).filter(|&(_, bytes)| bytes == message.len());
         let Some((record, _)) = record else {
-            return self.put_status(trains, context, Status::Malformed, tools);
+            return self.put_status(received, context, Status::Malformed, tools);
         };
         let mut judging = Judging {
             now: tools.now,
@@ -462,7 +477,7 @@ impl NativeEndpoint {
         let (mut batch, mut jobs) = (Batch::default(), Jobs::new());
         self.admission.completions.begin_batch();
         if !(self.admission).judge(
-            whole.sender(trains.peer(context.spot.train())),
+            whole.sender(&received.peer(context.spot.segment_batch())),
             &record,
             &mut batch,
             &mut jobs,
@@ -476,13 +491,13 @@ impl NativeEndpoint {
         match batch.entries[0] {
             Entry::Job { slot, offset } if status == Executed::Done => {
                 let message = Some(&message[..]);
-                self.reply_to_job(trains, context, message, (slot, offset), 0..end, tools);
+                self.reply_to_job(received, context, message, (slot, offset), 0..end, tools);
             }
             unexecuted @ Entry::Job { .. } => {
                 self.admission.withdraw(&[unexecuted]);
-                self.put_status(trains, context, Status::AskOwner, tools);
+                self.put_status(received, context, Status::AskOwner, tools);
             }
-            entry => self.reply_at_once(trains, context, &entry, &batch.answers, tools),
+            entry => self.reply_at_once(received, context, &entry, &batch.answers, tools),
         }
     }
 
@@ -497,9 +512,14 @@ impl NativeEndpoint {
         }
     }
 
-    fn directory(&self, trains: &Trains, context: &RequestContext, tools: &Tools<'_>) -> Directory {
+    fn directory(
+        &self,
+        received: &RxBatch,
+        context: &RequestContext,
+        tools: &Tools<'_>,
+    ) -> Directory {
         let rules = &self.admission.rules;
-        let peer = trains.peer(context.spot.train());
+        let peer = &received.peer(context.spot.segment_batch());
         Directory {
             token: rules.token_key.token(peer, tools.now.ms),
             token_s: NATIVE_TOKEN_S,

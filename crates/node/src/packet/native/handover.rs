@@ -15,8 +15,8 @@ use glimmer_base::limits::FORWARD_DATAGRAM_BATCHES_PER_PEER;
 use glimmer_proto::native::directory::Access;
 use glimmer_proto::native::request::Action;
 use glimmer_proto::native::{DATAGRAM_BYTES_MAX, Kind, Record, RequestHeader};
-use glimmer_transport::udp::{Peer, Socket, Trains};
-use std::sync::Arc;
+use glimmer_transport::packet::RxBatch;
+use std::net::SocketAddr;
 
 impl Rules {
     /// The other worker that has to execute all that a datagram asks of worker `me`. None if there
@@ -59,6 +59,7 @@ const BATCHES_MIN: usize = 2;
 #[derive(Default)]
 struct PeerBatches {
     /// At home and empty.
+    #[expect(clippy::vec_box, reason = "the box itself moves through the rings")]
     free: Vec<Box<ForwardedDatagrams>>,
     /// Being filled.
     filling: Option<Box<ForwardedDatagrams>>,
@@ -99,36 +100,30 @@ impl Handover {
     }
 
     /// Takes the datagrams out of a burst that other workers have to execute, as far as there are
-    /// batches, and sends them. What came in by `socket` is answered by it.
-    pub fn direct(
-        &mut self,
-        trains: &mut Trains,
-        socket: &Arc<Socket>,
-        ports: &Arc<[u16]>,
-        mesh: &mut Port,
-    ) {
-        for train in 0..trains.count() {
-            let (stride, end) = (trains.stride(train), trains.bytes(train).len());
+    /// batches, and sends them. `source` is the number of the packet source at which they came in.
+    pub fn direct(&mut self, received: &mut RxBatch, source: usize, mesh: &mut Port) {
+        for index in 0..received.count() {
+            let (size, end) = (received.segment_bytes(index), received.bytes(index).len());
+            let peer = received.peer(index);
             let (mut from, mut kept) = (0, 0);
             while from < end {
-                let next = end.min(from + stride);
-                let datagram = &trains.bytes(train)[from..next];
+                let next = end.min(from + size);
+                let datagram = &received.bytes(index)[from..next];
                 let leaves = self
                     .rules
                     .destination(self.me, datagram)
                     .is_some_and(|owner| {
-                        let context = (train, trains.peer(train), datagram, stride);
-                        self.put(owner, context, (socket, ports), mesh)
+                        self.put(owner, (index, peer, datagram, size), source, mesh)
                     });
                 if !leaves {
                     if kept < from {
-                        trains.bytes_mut(train).copy_within(from..next, kept);
+                        received.bytes_mut(index).copy_within(from..next, kept);
                     }
                     kept += next - from;
                 }
                 from = next;
             }
-            trains.truncate(train, kept);
+            received.truncate(index, kept);
         }
         for owner in 0..self.to_peer.len() {
             self.ship(owner, mesh);
@@ -140,19 +135,20 @@ impl Handover {
         self.to_peer[from].free.push(batch);
     }
 
-    /// Puts a datagram (train, peer, bytes, stride) into a batch. False: there is none.
+    /// Puts a datagram (segment batch, peer, bytes, segment bytes) into a batch. False: there is
+    /// none.
     fn put(
         &mut self,
         owner: usize,
-        (train, peer, datagram, stride): (usize, &Peer, &[u8], usize),
-        source: (&Arc<Socket>, &Arc<[u16]>),
+        (index, peer, datagram, size): (usize, SocketAddr, &[u8], usize),
+        source: usize,
         mesh: &mut Port,
     ) -> bool {
         for _ in 0..2 {
             let Some(batch) = self.filling(owner, source) else {
                 return false;
             };
-            if batch.put(train, peer, datagram, stride) {
+            if batch.put(index, peer, datagram, size) {
                 self.datagrams += 1;
                 return true;
             }
@@ -161,20 +157,16 @@ impl Handover {
         false
     }
 
-    fn filling(
-        &mut self,
-        owner: usize,
-        (socket, ports): (&Arc<Socket>, &Arc<[u16]>),
-    ) -> Option<&mut ForwardedDatagrams> {
+    fn filling(&mut self, owner: usize, source: usize) -> Option<&mut ForwardedDatagrams> {
         let to_peer = &mut self.to_peer[owner];
         if to_peer.filling.is_none() {
             to_peer.filling = match to_peer.free.pop() {
                 Some(mut batch) => {
-                    batch.reset(socket, ports);
+                    batch.reset(source);
                     Some(batch)
                 }
                 None if to_peer.made < self.batches_max => {
-                    let batch = Box::new(ForwardedDatagrams::new(self.me, socket, ports));
+                    let batch = Box::new(ForwardedDatagrams::new(self.me, source));
                     to_peer.made += 1;
                     self.bytes += FORWARDED_DATAGRAMS_BYTES;
                     Some(batch)
@@ -203,7 +195,7 @@ mod tests {
     use glimmer_base::{Keyhash, Seed};
     use glimmer_proto::native::directory::{Direction, Mode};
     use glimmer_transport::Bell;
-    use std::net::SocketAddr;
+    use std::sync::Arc;
 
     const RULES: Rules = Rules {
         seed: Seed(1),
@@ -241,42 +233,37 @@ mod tests {
         bytes
     }
 
+    /// The packet source at which everything comes in.
+    const SOURCE: usize = 3;
+
     struct Mesh {
         handover: Handover,
         ports: Vec<Port>,
-        socket: Arc<Socket>,
-        native_ports: Arc<[u16]>,
-        trains: Trains,
+        received: RxBatch,
     }
 
     impl Mesh {
         fn new() -> Mesh {
             let bells = (0..2).map(|_| Arc::new(Doorbell::new(EventBell(Bell::new().unwrap()))));
-            let any = SocketAddr::from(([127, 0, 0, 1], 0));
             Mesh {
                 handover: Handover::new(RULES, 0, usize::MAX),
                 ports: connect(&bells.collect::<Vec<_>>()),
-                socket: Arc::new(Socket::bind_alone(any).unwrap()),
-                native_ports: [1, 2].into(),
-                trains: Trains::default(),
+                received: RxBatch::default(),
             }
         }
 
-        /// A burst with one train; returns what stays of it.
+        /// A burst with one segment batch; returns what stays of it.
         fn direct(&mut self, datagrams: &[Vec<u8>]) -> Vec<u8> {
-            let peer = Peer::from(SocketAddr::from(([127, 0, 0, 1], 9000)));
-            self.trains.clear();
-            self.trains
-                .push(peer, &datagrams.concat(), datagrams[0].len());
+            let peer = SocketAddr::from(([127, 0, 0, 1], 9000));
             let Mesh {
                 handover,
                 ports,
-                socket,
-                native_ports,
-                trains,
+                received,
             } = self;
-            handover.direct(trains, socket, native_ports, &mut ports[0]);
-            trains.bytes(0).to_vec()
+            received.clear();
+            received.push(peer, &datagrams.concat(), datagrams[0].len());
+            handover.direct(received, SOURCE, &mut ports[0]);
+            received.bytes(0).to_vec()
         }
     }
 
@@ -295,8 +282,9 @@ mod tests {
         let arrived = drain(&mut mesh.ports[1]);
         assert_eq!(arrived.len(), 1);
         let (from, batch) = &arrived[0];
-        assert_eq!((*from, batch.home(), batch.trains.count()), (0, 0, 1));
-        assert_eq!(batch.trains.bytes(0), theirs.repeat(3));
+        assert_eq!((*from, batch.home(), batch.source), (0, 0, SOURCE));
+        assert_eq!(batch.received.count(), 1);
+        assert_eq!(batch.received.bytes(0), theirs.repeat(3));
         assert_eq!((mesh.handover.datagrams, mesh.handover.batches), (3, 1));
     }
 
@@ -348,13 +336,13 @@ mod tests {
         assert_eq!(mesh.direct(std::slice::from_ref(&theirs)), theirs);
         // More than one batch holds goes in several.
         let mut mesh = Mesh::new();
-        let train = vec![theirs.clone(); 1000];
-        assert_eq!(mesh.direct(&train), []);
+        let many = vec![theirs.clone(); 1000];
+        assert_eq!(mesh.direct(&many), []);
         let arrived = drain(&mut mesh.ports[1]);
         let count = |batch: &ForwardedDatagrams| {
-            let trains = 0..batch.trains.count();
-            trains
-                .map(|train| batch.trains.bytes(train).len())
+            let received = &batch.received;
+            (0..received.count())
+                .map(|index| received.bytes(index).len())
                 .sum::<usize>()
                 / theirs.len()
         };

@@ -1,10 +1,10 @@
 //! The native protocol (`docs/native-protocol.md`): datagrams that go straight to the worker that
 //! owns their keys.
 //!
-//! One datagram's way from the socket to the memory and back:
+//! One datagram's way from the device to the memory and back:
 //!
-//! 1. `serve.rs`: the worker's native socket is readable. One `recvmmsg` brings up to 32 trains,
-//!    each up to 64 datagrams of one peer.
+//! 1. `../mod.rs`: datagrams wait at one of the worker's packet devices. One call receives up to 32
+//!    segment batches, each up to 64 datagrams of one peer, and `serve.rs` passes them on.
 //! 2. [`NativeEndpoint::answer`] (`endpoint.rs`) goes through them; `decode.rs` reads each datagram
 //!    where it lies. `admission.rs` finds for each request either a job for the engine or the
 //!    answer: misdirected requests, those of an old directory, and mutations that have been
@@ -14,12 +14,12 @@
 //! 4. `outbox.rs` writes each reply over the datagram that asked for it, if it is no longer than
 //!    that; a longer one goes beside, with others of about its length, to clients that have shown
 //!    that they own their address (`token.rs`), and in fragments if it is longer than a datagram.
-//! 5. One `sendmmsg` sends all of it, every train as one.
+//! 5. One call sends all segment batches back, and another one those that go beside.
 //!
 //! Of a reply that is longer than a datagram the engine writes one window of fragments, not all of
 //! it; its digest is remembered (`digests.rs`). What comes in fragments is put together first
-//! (`assemblies.rs`). Nothing of this knows of a socket but `serve.rs`, so that tests drive a
-//! native endpoint with faults of their own choosing. Where the server directs requests,
+//! (`assemblies.rs`). The endpoint knows no device but the sender that it is
+//! given, so that tests drive it with faults of their own choosing. Where the server directs requests,
 //! `handover.rs` first gives away what other workers own.
 
 mod admission;
@@ -40,5 +40,5 @@ mod token;
 pub use endpoint::NativeEndpoint;
 pub use figures::NativeFigures;
 pub use rules::{NativeConfig, Rules};
-pub(crate) use serve::{NativeServer, NativeSource, listen};
+pub(crate) use serve::NativeServer;
 pub use token::TokenKey;

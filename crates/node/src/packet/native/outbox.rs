@@ -1,18 +1,19 @@
 //! Replies on their way out.
 //!
-//! A reply that is no longer than the datagram that asked for it is written over it: the train that
-//! was received leaves as the train that answers, and nothing is longer than what it answers.
-//! Longer ones go beside, in one train for each peer and each 64 bytes of length, padded to the
-//! same length; their clients have shown that they own their addresses.
+//! A reply that is no longer than the datagram that asked for it is written over it: the segment
+//! batch that was received is sent back with the replies, and nothing is longer than what it
+//! answers. Longer ones go beside, in one segment batch for each peer and each 64 bytes of length,
+//! padded to the same length; their clients have shown that they own their addresses.
 
 use super::context::RequestContext;
-use arrayvec::ArrayVec;
+use glimmer_base::limits::PACKET_BATCH_MAX;
 use glimmer_base::short;
 use glimmer_proto::native::fragment::{self, Fragment};
 use glimmer_proto::native::{DATAGRAM_BYTES_MAX, Kind, ReplyHeader};
-use glimmer_transport::udp::{
-    DATAGRAMS_MAX, Peer, TRAIN_BYTES_MAX, TRAIN_DATAGRAMS_MAX, Train, Trains,
+use glimmer_transport::packet::{
+    Message, PacketSender, RxBatch, SEGMENTED_BYTES_MAX, SEGMENTS_MAX, Transmitted, TxBatch,
 };
+use std::net::SocketAddr;
 
 /// Replies beside their requests go with others that differ from them by less.
 const CLASS_BYTES: usize = 64;
@@ -20,10 +21,22 @@ const CLASSES: usize = DATAGRAM_BYTES_MAX.div_ceil(CLASS_BYTES);
 /// Replies beside their requests leave once there are so many bytes of them.
 const BESIDE_BYTES_HIGH: usize = 512 << 10;
 
-/// Takes trains to their peers.
-pub type Send<'a> = dyn FnMut(&[Train<'_>]) + 'a;
+/// By which replies leave, and what became of those that have.
+pub struct Sending<'s> {
+    sender: &'s mut dyn PacketSender,
+    pub transmitted: Transmitted,
+}
 
-/// What has been written over a train.
+impl<'s> Sending<'s> {
+    pub fn new(sender: &'s mut dyn PacketSender) -> Sending<'s> {
+        Sending {
+            sender,
+            transmitted: Transmitted::default(),
+        }
+    }
+}
+
+/// What has been written over a segment batch.
 #[derive(Clone, Copy, Default)]
 struct Written {
     /// Where the last reply ends.
@@ -32,9 +45,9 @@ struct Written {
     next: usize,
 }
 
-/// Replies to one train that go beside it.
+/// Replies to one segment batch that go beside it.
 struct Run {
-    train: usize,
+    segment_batch: usize,
     class: usize,
     start: usize,
     end: usize,
@@ -52,9 +65,9 @@ pub struct Piece<'a> {
     pub bytes: &'a [u8],
 }
 
-/// The replies to the trains of one system call.
+/// The replies to one burst.
 pub struct Outbox {
-    written: [Written; DATAGRAMS_MAX],
+    written: [Written; PACKET_BATCH_MAX],
     /// By class: replies, each padded to the longest of its class.
     beside: [Vec<u8>; CLASSES],
     runs: Vec<Run>,
@@ -71,7 +84,7 @@ pub struct Outbox {
 impl Outbox {
     pub fn new() -> Outbox {
         Outbox {
-            written: [Written::default(); DATAGRAMS_MAX],
+            written: [Written::default(); PACKET_BATCH_MAX],
             beside: [const { Vec::new() }; CLASSES],
             runs: Vec::new(),
             open: [None; CLASSES],
@@ -87,34 +100,37 @@ impl Outbox {
     #[inline(always)]
     pub fn put(
         &mut self,
-        trains: &mut Trains,
+        received: &mut RxBatch,
         context: &RequestContext,
         head: &ReplyHeader,
         rest: &[u8],
-        send: &mut Send<'_>,
+        sending: &mut Sending<'_>,
     ) -> bool {
-        let (train, bytes) = (context.spot.train(), ReplyHeader::BYTES + rest.len());
+        let (index, bytes) = (
+            context.spot.segment_batch(),
+            ReplyHeader::BYTES + rest.len(),
+        );
         debug_assert!(bytes <= DATAGRAM_BYTES_MAX, "{bytes} bytes of a reply");
         if bytes <= context.bytes as usize {
             // Never behind the datagrams that have been read: each of those before this one has
             // left at most one reply.
-            let written = &mut self.written[train];
+            let written = &mut self.written[index];
             let start = written.next;
             let end = start + bytes;
-            let target = &mut trains.bytes_mut(train)[start..end];
+            let target = &mut received.bytes_mut(index)[start..end];
             if let Some((first, others)) = target.split_first_chunk_mut() {
                 head.write(first);
                 short::copy(others, rest);
             }
             *written = Written {
                 end,
-                next: start + trains.stride(train),
+                next: start + received.segment_bytes(index),
             };
             self.in_place += 1;
             return true;
         }
         if context.is_proven {
-            self.put_beside(trains, train, &head.bytes(), rest, send);
+            self.put_beside(received, index, &head.bytes(), rest, sending);
         }
         context.is_proven
     }
@@ -122,14 +138,14 @@ impl Outbox {
     #[inline(never)]
     fn put_beside(
         &mut self,
-        trains: &Trains,
-        train: usize,
+        received: &RxBatch,
+        index: usize,
         head: &[u8; ReplyHeader::BYTES],
         rest: &[u8],
-        send: &mut Send<'_>,
+        sending: &mut Sending<'_>,
     ) {
         if self.beside_bytes >= BESIDE_BYTES_HIGH {
-            self.leave_beside(trains, send);
+            self.leave_beside(received, sending);
         }
         let class = (head.len() + rest.len() - 1) / CLASS_BYTES;
         let buffer = &mut self.beside[class];
@@ -139,11 +155,11 @@ impl Outbox {
         buffer.resize(start + class_bytes(class), 0);
         let end = buffer.len();
         match self.open[class].map(|run| &mut self.runs[run]) {
-            Some(run) if run.train == train => run.end = end,
+            Some(run) if run.segment_batch == index => run.end = end,
             _ => {
                 self.open[class] = Some(self.runs.len());
                 self.runs.push(Run {
-                    train,
+                    segment_batch: index,
                     class,
                     start,
                     end,
@@ -157,10 +173,10 @@ impl Outbox {
     /// Sends a window of a message that is longer than a datagram, in fragments.
     pub fn send_fragments(
         &mut self,
-        peer: &Peer,
+        peer: SocketAddr,
         header: &ReplyHeader,
         piece: &Piece<'_>,
-        send: &mut Send<'_>,
+        sending: &mut Sending<'_>,
     ) {
         let header = ReplyHeader {
             kind: Kind::FragmentReply,
@@ -178,35 +194,31 @@ impl Outbox {
             };
             fragment.write(&mut self.fragments);
         }
-        send(&[Train {
-            peer,
-            bytes: &self.fragments,
-            stride: FRAGMENT_BYTES,
-        }]);
+        let message = Message::segments(peer, &self.fragments, FRAGMENT_BYTES);
+        (sending.transmitted).add(sending.sender.send(&[message]));
     }
 
-    /// Sends everything.
-    pub fn leave(&mut self, trains: &Trains, send: &mut Send<'_>) {
-        let mut departing = Departing::new(send);
-        for (train, written) in self.written[..trains.count()].iter().enumerate() {
-            let bytes = &trains.bytes(train)[..written.end];
-            departing.push(trains.peer(train), bytes, trains.stride(train));
+    /// Sends everything. What was received has been sent back then, and cannot be read any more.
+    pub fn leave(&mut self, received: &mut RxBatch, sending: &mut Sending<'_>) {
+        for (index, written) in self.written[..received.count()].iter_mut().enumerate() {
+            received.truncate(index, written.end);
+            *written = Written::default();
         }
-        departing.finish();
-        self.written = [Written::default(); DATAGRAMS_MAX];
-        self.leave_beside(trains, send);
+        (sending.transmitted).add(sending.sender.send_back(received));
+        self.leave_beside(received, sending);
     }
 
-    fn leave_beside(&mut self, trains: &Trains, send: &mut Send<'_>) {
+    fn leave_beside(&mut self, received: &RxBatch, sending: &mut Sending<'_>) {
         if self.runs.is_empty() {
             return;
         }
-        let mut departing = Departing::new(send);
+        let mut out = TxBatch::new(&mut *sending.sender);
         for run in &self.runs {
             let bytes = &self.beside[run.class][run.start..run.end];
-            departing.push(trains.peer(run.train), bytes, class_bytes(run.class));
+            let peer = received.peer(run.segment_batch);
+            out.push(Message::segments(peer, bytes, class_bytes(run.class)));
         }
-        departing.finish();
+        (sending.transmitted).add(out.finish());
         self.runs.clear();
         self.open = [None; CLASSES];
         self.beside.iter_mut().for_each(Vec::clear);
@@ -221,48 +233,7 @@ fn class_bytes(class: usize) -> usize {
     ((class + 1) * CLASS_BYTES).min(DATAGRAM_BYTES_MAX)
 }
 
-/// Trains that leave with one call.
-struct Departing<'a, 's, 'f> {
-    trains: ArrayVec<Train<'a>, DATAGRAMS_MAX>,
-    send: &'s mut Send<'f>,
-}
-
-impl<'a, 's, 'f> Departing<'a, 's, 'f> {
-    fn new(send: &'s mut Send<'f>) -> Self {
-        Departing {
-            trains: ArrayVec::new(),
-            send,
-        }
-    }
-
-    fn push(&mut self, peer: &'a Peer, bytes: &'a [u8], stride: usize) {
-        // A datagram may be longer than any train: it has no answer, or one of its own.
-        let datagrams = TRAIN_DATAGRAMS_MAX.min(TRAIN_BYTES_MAX / stride).max(1);
-        for bytes in bytes.chunks(datagrams * stride) {
-            self.trains.push(Train {
-                peer,
-                bytes,
-                stride,
-            });
-            if self.trains.is_full() {
-                self.leave();
-            }
-        }
-    }
-
-    fn finish(mut self) {
-        self.leave();
-    }
-
-    fn leave(&mut self) {
-        if !self.trains.is_empty() {
-            (self.send)(&self.trains);
-            self.trains.clear();
-        }
-    }
-}
-
 const _: () = assert!(
-    fragment::WINDOW <= TRAIN_DATAGRAMS_MAX && fragment::WINDOW * FRAGMENT_BYTES <= TRAIN_BYTES_MAX,
-    "a window of fragments is one train"
+    fragment::WINDOW <= SEGMENTS_MAX && fragment::WINDOW * FRAGMENT_BYTES <= SEGMENTED_BYTES_MAX,
+    "a window of fragments is one segment batch"
 );

@@ -3,10 +3,11 @@
 //! memory for the client.
 
 use glimmer_base::limits::NATIVE_TOKEN_S;
-use glimmer_transport::udp::Peer;
+use glimmer_transport::address::ip_octets;
 use siphasher::sip::SipHasher24;
 use std::fmt;
 use std::hash::Hasher;
+use std::net::SocketAddr;
 
 /// The key that a server makes tokens with. Nothing that lacks it can make one.
 #[derive(Clone, Copy)]
@@ -22,19 +23,19 @@ impl TokenKey {
     /// The token of an address at a time. A token is a keyed hash of the address and of the hour,
     /// so that the server keeps none. The port is left out: on its way to another port of the
     /// server a client may get another one (NAT).
-    pub fn token(&self, peer: &Peer, now_ms: u64) -> u64 {
+    pub fn token(&self, peer: &SocketAddr, now_ms: u64) -> u64 {
         self.of_period(peer, period(now_ms))
     }
 
     /// Whether the token is the address's, and was given in this period or in the one before.
-    pub fn admits(&self, peer: &Peer, token: u64, now_ms: u64) -> bool {
+    pub fn admits(&self, peer: &SocketAddr, token: u64, now_ms: u64) -> bool {
         let now = period(now_ms);
         token == self.of_period(peer, now) || token == self.of_period(peer, now.wrapping_sub(1))
     }
 
-    fn of_period(&self, peer: &Peer, period: u64) -> u64 {
+    fn of_period(&self, peer: &SocketAddr, period: u64) -> u64 {
         let mut hasher = SipHasher24::new_with_keys(self.0[0], self.0[1]);
-        hasher.write(&peer.ip());
+        hasher.write(&ip_octets(peer));
         hasher.write_u64(period);
         // Zero stands for no token.
         hasher.finish().max(1)
@@ -48,12 +49,11 @@ fn period(now_ms: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::SocketAddr;
 
     #[test]
     fn a_token_is_good_for_its_address_and_its_time() {
         let token_key = TokenKey([1, 2]);
-        let peer = |address: &str| Peer::from(address.parse::<SocketAddr>().unwrap());
+        let peer = |address: &str| address.parse::<SocketAddr>().unwrap();
         let (here, there) = (peer("127.0.0.1:1000"), peer("127.0.0.2:1000"));
         let period_ms = u64::from(NATIVE_TOKEN_S) * 1000;
         let given_ms = 5 * period_ms + 7;

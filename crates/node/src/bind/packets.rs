@@ -1,0 +1,90 @@
+//! From an address to packet devices, one for each worker.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use glimmer_proto::native::directory::Direction;
+use glimmer_transport::packet::PacketDevice;
+use glimmer_transport::udp::{self, UdpDevice};
+
+use super::Sources;
+use crate::packet::source::{PacketSource, Service};
+
+/// Who uses an address.
+#[derive(Clone, Copy)]
+enum Sharing {
+    /// All workers: the transport spreads the peers among their devices.
+    Shared,
+    /// One worker.
+    Alone,
+}
+
+/// Opens a packet device. The port that it chooses is part of [`PacketDevice::address`]. No other
+/// place names a transport for datagrams.
+fn open(address: SocketAddr, sharing: Sharing) -> io::Result<Box<dyn PacketDevice>> {
+    Ok(match sharing {
+        Sharing::Shared => Box::new(UdpDevice::bind_shared(address)?),
+        Sharing::Alone => Box::new(UdpDevice::bind(address)?),
+    })
+}
+
+/// Gives every worker a device for memcached's UDP protocol at one address, and returns the address
+/// with its port.
+pub(super) fn listen_memcached(
+    address: SocketAddr,
+    sources: &mut [Sources],
+) -> io::Result<SocketAddr> {
+    udp::probe(address)?;
+    let mut chosen = address;
+    let mut devices = Vec::with_capacity(sources.len());
+    for _ in 0..sources.len() {
+        let device = open(chosen, Sharing::Shared)?;
+        chosen = device.address()?;
+        devices.push(device);
+    }
+    for (sources, device) in sources.iter_mut().zip(devices) {
+        let source = PacketSource::new(device, Service::Memcached);
+        sources.packets.push(source);
+    }
+    Ok(chosen)
+}
+
+/// Gives every worker a device of its own for native clients: at the port of this address and those
+/// that follow, or at any that are free if it is 0. Returns the ports.
+pub(super) fn listen_native(
+    address: SocketAddr,
+    direction: Direction,
+    sources: &mut [Sources],
+) -> Result<Arc<[u16]>, (SocketAddr, io::Error)> {
+    let mut devices = Vec::with_capacity(sources.len());
+    let mut ports = Vec::with_capacity(sources.len());
+    for worker in 0..sources.len() {
+        let port = match (address.port(), u16::try_from(worker)) {
+            (0, _) => Some(0),
+            (first, Ok(worker)) => first.checked_add(worker),
+            (_, Err(_)) => None,
+        };
+        let none = || io::Error::other("there are fewer ports after it than workers");
+        let port = port.ok_or_else(|| (address, none()))?;
+        let address = SocketAddr::new(address.ip(), port);
+        let opened = open(address, Sharing::Alone).and_then(|device| {
+            ports.push(device.address()?.port());
+            Ok(device)
+        });
+        devices.push(opened.map_err(|error| (address, error))?);
+    }
+    let ports: Arc<[u16]> = ports.into();
+    // Where clients direct their requests, each worker answers from its own device alone.
+    let senders = |_| match direction {
+        Direction::Server => devices.iter().map(|device| device.handle()).collect(),
+        Direction::Client => Vec::new(),
+    };
+    let senders: Vec<Vec<_>> = sources.iter().map(senders).collect();
+    for ((sources, device), senders) in sources.iter_mut().zip(devices).zip(senders) {
+        let ports = ports.clone();
+        let service = Service::Native { ports, senders };
+        sources.packets.push(PacketSource::new(device, service));
+    }
+    Ok(ports)
+}

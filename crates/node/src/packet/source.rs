@@ -1,0 +1,159 @@
+//! One packet device of a worker, and how the worker learns that datagrams have come.
+
+use std::io;
+use std::sync::Arc;
+
+use glimmer_transport::Poller;
+use glimmer_transport::packet::{PacketDevice, PacketSender, RxBatch, Transmitted, Wakeup};
+
+use crate::admin::alarm::Failure;
+use crate::core::Core;
+use crate::stream::registry::SocketEntry;
+
+/// Who looks whether datagrams have come.
+///
+/// The kernel reports every datagram that arrives, and every one that has been sent, to a poller
+/// that watches the socket. Where they come in full bursts that takes more of both ends' time than
+/// anything the server does with them, and tells it nothing: so then it is the worker that looks,
+/// in every turn, until a look finds nothing. A device that wakes nobody is always looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Watch {
+    Poller,
+    Worker,
+    /// No more requests are taken.
+    Nobody,
+}
+
+/// What is served at a packet device.
+pub(crate) enum Service {
+    /// memcached's UDP protocol.
+    Memcached,
+    /// The native protocol.
+    Native {
+        /// The ports of all workers at this address.
+        ports: Arc<[u16]>,
+        /// By worker: sends from that worker's device. Empty while clients direct their requests.
+        senders: Vec<Box<dyn PacketSender>>,
+    },
+}
+
+/// A packet device at which requests come in.
+pub(crate) struct PacketSource {
+    pub(super) device: Box<dyn PacketDevice>,
+    pub(super) service: Service,
+    watched_by: Watch,
+    /// The device's count of datagrams that it dropped, as last told.
+    drops: u32,
+    /// Its token in the poller.
+    token: u64,
+}
+
+impl PacketSource {
+    pub fn new(device: Box<dyn PacketDevice>, service: Service) -> PacketSource {
+        PacketSource {
+            device,
+            service,
+            watched_by: Watch::Nobody,
+            drops: 0,
+            token: 0,
+        }
+    }
+
+    /// The same, which the poller will watch under this token.
+    pub fn with_token(self, token: u64) -> PacketSource {
+        PacketSource { token, ..self }
+    }
+
+    /// Begins to watch for datagrams.
+    pub fn watch(&mut self, poller: &Poller) -> io::Result<()> {
+        self.watched_by = match self.device.wakeup() {
+            Wakeup::Descriptor(descriptor) => {
+                poller.watch_level(descriptor, self.token)?;
+                Watch::Poller
+            }
+            Wakeup::Poll => Watch::Worker,
+        };
+        Ok(())
+    }
+
+    /// Whether the worker itself has to look.
+    #[inline]
+    pub fn is_looked_at(&self) -> bool {
+        self.watched_by == Watch::Worker
+    }
+
+    /// Leaves it to another to watch the device. If the kernel refuses, all stays as it is until the
+    /// next time.
+    #[inline]
+    pub(super) fn watch_by(&mut self, who: Watch, poller: &Poller) {
+        if self.watched_by != who {
+            self.change_watch(who, poller);
+        }
+    }
+
+    #[cold]
+    fn change_watch(&mut self, who: Watch, poller: &Poller) {
+        let descriptor = self.device.wakeup().descriptor();
+        let changed = match (who, descriptor) {
+            (Watch::Poller, Some(descriptor)) => poller.watch_level(descriptor, self.token),
+            (Watch::Poller, None) => return,
+            (Watch::Worker | Watch::Nobody, Some(descriptor))
+                if self.watched_by == Watch::Poller =>
+            {
+                poller.forget(descriptor)
+            }
+            (Watch::Worker | Watch::Nobody, _) => Ok(()),
+        };
+        if changed.is_ok() {
+            self.watched_by = who;
+        }
+    }
+
+    /// Enters the device into the connection registry, where it has a descriptor.
+    pub fn register(&self, core: &Core) {
+        if let Some(descriptor) = self.device.wakeup().descriptor() {
+            let address = self.device.address().ok();
+            let entry = SocketEntry::packets(descriptor, address, core.now.ms);
+            core.shared.registry.add(Arc::new(entry));
+        }
+    }
+
+    /// Receives one burst, and counts it. Returns the number of segment batches.
+    #[inline]
+    pub(super) fn receive(&mut self, batch: &mut RxBatch, core: &mut Core) -> usize {
+        let received = self.device.receive(batch);
+        let mut datagrams = 0;
+        for index in 0..received {
+            datagrams += batch.datagrams(index) as u64;
+            core.tally.bytes_read += batch.bytes(index).len() as u64;
+        }
+        core.tally.datagrams_received += datagrams;
+        if let Service::Native { .. } = self.service {
+            core.tally.native_receives += u64::from(received > 0);
+            core.tally.native_datagrams += datagrams;
+        }
+        if let Some(drops) = batch.drops()
+            && drops != self.drops
+        {
+            self.note_drops(drops, core);
+        }
+        received
+    }
+
+    #[cold]
+    fn note_drops(&mut self, drops: u32, core: &mut Core) {
+        let before = std::mem::replace(&mut self.drops, drops);
+        let dropped = drops.wrapping_sub(before);
+        core.note_failure(Failure::Overflow, dropped.into(), None);
+    }
+}
+
+/// Counts what was sent, and what was not.
+#[inline]
+pub(super) fn count_sent(sent: Transmitted, core: &mut Core) {
+    core.tally.datagrams_sent += sent.datagrams;
+    core.tally.bytes_written += sent.bytes;
+    if sent.lost > 0 {
+        core.note_failure(Failure::Send, sent.lost, None);
+    }
+}

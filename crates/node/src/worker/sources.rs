@@ -1,0 +1,53 @@
+//! What a worker waits for beside its connections.
+
+/// One of them. The numbers are those that the owners of the sources have given to them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Source {
+    /// Other threads wake the worker by its doorbell.
+    Doorbell,
+    /// Connections come in by a listener.
+    Listener(usize),
+    /// Datagrams come in by a packet device.
+    Packets(usize),
+}
+
+/// The sources of one worker. The place of a source in this list is its token in the poller. The
+/// tokens of connections are greater than any place: their upper 32 bits are a generation, which
+/// counts from one.
+#[derive(Default)]
+pub(super) struct SourceList(Vec<Source>);
+
+impl SourceList {
+    /// Adds a source, and returns the token under which the poller is to report it.
+    pub fn add(&mut self, source: Source) -> u64 {
+        self.0.push(source);
+        self.0.len() as u64 - 1
+    }
+
+    /// The source with this token; none if the token belongs to a connection.
+    #[inline]
+    pub fn get(&self, token: u64) -> Option<Source> {
+        let place = usize::try_from(token).ok()?;
+        self.0.get(place).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::key::ConnectionKey;
+    use slotmap::{Key, SlotMap};
+
+    #[test]
+    fn a_token_leads_to_its_source_and_a_connections_to_none() {
+        let mut list = SourceList::default();
+        let all = [Source::Doorbell, Source::Listener(0), Source::Packets(7)];
+        let tokens = all.map(|source| list.add(source));
+        assert_eq!(tokens.map(|token| list.get(token)), all.map(Some));
+        let mut connections = SlotMap::<ConnectionKey, ()>::with_key();
+        for _ in 0..3 {
+            let key = connections.insert(());
+            assert_eq!(list.get(key.data().as_ffi()), None);
+        }
+    }
+}
