@@ -63,7 +63,6 @@ const EXCEPTIONS: &[(&str, &[&str])] = &[
         ],
     ),
     ("glimmer-store", &["index::bucket", "index::tags"]),
-    ("glimmer-transport", &["sys::mmsg", "sys::train"]),
 ];
 
 /// The modules of one crate.

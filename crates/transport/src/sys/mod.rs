@@ -5,8 +5,6 @@ pub mod events;
 pub mod frames;
 pub mod headers;
 pub mod heap;
-pub mod mmsg;
 pub mod name;
 pub mod refusals;
-pub mod train;
 pub mod udp;

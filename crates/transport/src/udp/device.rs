@@ -5,10 +5,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-use rustix::net::{self, sockopt};
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 
 use super::burst::send_all;
-use super::socket::bound;
 use crate::packet::{Message, PacketDevice, PacketSender, RxBatch, Transmitted, Wakeup};
 use crate::sys::headers::tell_drops;
 use crate::sys::refusals;
@@ -17,6 +16,11 @@ use crate::sys::udp::{self, Way};
 /// What the kernel keeps of datagrams that have not been received or that the network has not taken,
 /// in bytes; it may allow less.
 const KERNEL_BUFFER_BYTES: usize = 4 << 20;
+
+/// Whether the address is free, as [`tcp::probe`](crate::tcp::probe) tells for TCP.
+pub fn probe(address: SocketAddr) -> io::Result<()> {
+    bound(address, false).map(drop)
+}
 
 /// A UDP socket. Each thread that serves an address has one of its own.
 #[derive(Clone, Debug)]
@@ -117,6 +121,23 @@ impl UdpDevice {
     pub fn address(&self) -> io::Result<SocketAddr> {
         SocketAddr::try_from(net::getsockname(&self.socket)?).map_err(Into::into)
     }
+}
+
+fn bound(address: SocketAddr, is_shared: bool) -> io::Result<OwnedFd> {
+    let family = match address {
+        SocketAddr::V4(_) => AddressFamily::INET,
+        SocketAddr::V6(_) => AddressFamily::INET6,
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = net::socket_with(family, SocketType::DGRAM, flags, None)?;
+    if is_shared {
+        sockopt::set_socket_reuseport(&socket, true)?;
+    }
+    if address.is_ipv6() {
+        sockopt::set_ipv6_v6only(&socket, true)?;
+    }
+    net::bind(&socket, &address)?;
+    Ok(socket)
 }
 
 /// Any free port of the address's family.

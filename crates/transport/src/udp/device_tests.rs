@@ -202,6 +202,6 @@ fn an_address_is_bound_alone_unless_it_is_shared() {
     let first = UdpDevice::bind_shared(any()).unwrap();
     let address = first.address().unwrap();
     let _second = UdpDevice::bind_shared(address).unwrap();
-    let error = super::super::probe(address).unwrap_err();
+    let error = probe(address).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
 }
