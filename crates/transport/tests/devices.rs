@@ -225,14 +225,12 @@ fn another_thread_sends_from_the_same_address() {
 fn a_device_wakes_its_worker_or_says_that_it_does_not() {
     for (name, make) in devices() {
         let Pair { mut one, mut other } = make();
-        let mut poller = Poller::new(8).unwrap();
-        let watches = match other.wakeup() {
-            Wakeup::Descriptor(descriptor) => {
-                poller.watch_level(descriptor, 7).unwrap();
-                true
-            }
-            Wakeup::Poll => false,
+        let mut poller = match other.wakeup() {
+            Wakeup::Signal(_) => Poller::local(8),
+            _ => Poller::new(8).unwrap(),
         };
+        let watches = !matches!(other.wakeup(), Wakeup::Poll);
+        assert_eq!(poller.watch_level(other.wakeup(), 7).is_ok(), watches);
         let mut is_woken = |patience| {
             poller.wait(Some(patience)).unwrap();
             (0..poller.ready_count()).any(|index| poller.ready(index).token == 7)

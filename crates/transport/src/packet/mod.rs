@@ -36,7 +36,6 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
 
 mod faults;
 mod rx;
@@ -45,29 +44,11 @@ mod tx;
 
 pub use glimmer_base::limits::PACKET_BATCH_MAX;
 
+pub use crate::wakeup::Wakeup;
 pub use faults::{FaultInjector, Faults, Microseconds};
 pub use rx::RxBatch;
 pub use switch::{Switch, SwitchPort};
 pub use tx::{Message, SEGMENTED_BYTES_MAX, SEGMENTS_MAX, TxBatch};
-
-/// How a worker learns that there is something to be done.
-#[derive(Clone, Copy, Debug)]
-pub enum Wakeup<'a> {
-    /// A poller that watches this descriptor wakes it.
-    Descriptor(BorrowedFd<'a>),
-    /// Nothing wakes it: it has to look.
-    Poll,
-}
-
-impl<'a> Wakeup<'a> {
-    /// The descriptor to watch, if there is one.
-    pub fn descriptor(self) -> Option<BorrowedFd<'a>> {
-        match self {
-            Wakeup::Descriptor(descriptor) => Some(descriptor),
-            Wakeup::Poll => None,
-        }
-    }
-}
 
 /// What became of messages that were to be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

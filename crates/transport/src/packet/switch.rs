@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use glimmer_base::limits::{PACKET_BATCH_MAX, SWITCH_QUEUE_PACKETS};
 
 use super::{Message, PacketDevice, PacketSender, RxBatch, Transmitted, Wakeup};
+use crate::signal::{Ready, Signal};
 use crate::sys::buffers::Buffers;
 
 /// Carries packets between the ports that are attached to it, at once and in order. Ports may be on
@@ -22,6 +23,8 @@ struct Ports(BTreeMap<SocketAddr, Queue>);
 #[derive(Default)]
 struct Queue {
     packets: VecDeque<Packet>,
+    /// Readable while packets wait.
+    signal: Signal,
     dropped: u32,
     /// Segment batches are delivered as datagrams, each by itself.
     splits: bool,
@@ -35,7 +38,10 @@ struct Packet {
 
 /// One port of a [`Switch`]. Its buffers are vectors, which are lent to the batch that receives, and
 /// which [`PacketSender::send_back`] passes on without copying. Sending copies each message once.
-pub struct SwitchPort(Sender);
+pub struct SwitchPort {
+    sender: Sender,
+    signal: Signal,
+}
 
 /// Sends from a port's address.
 #[derive(Clone)]
@@ -71,17 +77,22 @@ impl Switch {
     }
 
     fn attach_port(&self, address: SocketAddr, splits: bool) -> SwitchPort {
+        let signal = Signal::default();
         let queue = Queue {
+            signal: signal.clone(),
             splits,
             ..Queue::default()
         };
         let before = self.lock().0.insert(address, queue);
         assert!(before.is_none(), "{address} is in use");
-        SwitchPort(Sender {
-            switch: self.clone(),
-            address,
-            buffers: Buffers::new(),
-        })
+        SwitchPort {
+            sender: Sender {
+                switch: self.clone(),
+                address,
+                buffers: Buffers::new(),
+            },
+            signal,
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Ports> {
@@ -111,10 +122,18 @@ impl Ports {
     }
 }
 
+/// Packets can be received.
+const WAITING: Ready = Ready {
+    readable: true,
+    writable: false,
+    hung_up: false,
+};
+
 impl Queue {
     fn push(&mut self, packet: Packet) {
         if self.packets.len() < SWITCH_QUEUE_PACKETS {
             self.packets.push_back(packet);
+            self.signal.change(WAITING);
         } else {
             let datagrams = packet.bytes.len().div_ceil(packet.segment_bytes).max(1);
             self.dropped = self.dropped.wrapping_add(datagrams as u32);
@@ -182,11 +201,11 @@ impl PacketSender for Sender {
 
 impl PacketSender for SwitchPort {
     fn send(&mut self, messages: &[Message<'_>]) -> Transmitted {
-        self.0.send(messages)
+        self.sender.send(messages)
     }
 
     fn send_back(&mut self, batch: &mut RxBatch) -> Transmitted {
-        self.0.send_back(batch)
+        self.sender.send_back(batch)
     }
 }
 
@@ -197,7 +216,7 @@ impl PacketDevice for SwitchPort {
             switch,
             address,
             buffers,
-        } = &self.0;
+        } = &self.sender;
         let mut ports = switch.lock();
         let Some(queue) = ports.0.get_mut(address) else {
             return 0;
@@ -207,20 +226,23 @@ impl PacketDevice for SwitchPort {
             buffers.lend(&mut batch.frames, packet.bytes);
             batch.describe(index, packet.from, packet.segment_bytes);
         }
+        if queue.packets.is_empty() {
+            queue.signal.note(Ready::default());
+        }
         batch.note_drops((queue.dropped > 0).then_some(queue.dropped));
         count
     }
 
     fn wakeup(&self) -> Wakeup<'_> {
-        Wakeup::Poll
+        Wakeup::Signal(&self.signal)
     }
 
     fn address(&self) -> io::Result<SocketAddr> {
-        Ok(self.0.address)
+        Ok(self.sender.address)
     }
 
     fn handle(&self) -> Box<dyn PacketSender> {
-        Box::new(self.0.clone())
+        Box::new(self.sender.clone())
     }
 }
 
@@ -228,7 +250,7 @@ impl Drop for SwitchPort {
     fn drop(&mut self) {
         let Sender {
             switch, address, ..
-        } = &self.0;
+        } = &self.sender;
         switch.lock().0.remove(address);
     }
 }

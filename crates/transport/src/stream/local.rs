@@ -10,7 +10,8 @@ use glimmer_base::limits::STREAM_BUFFER_BYTES;
 use super::{ByteStream, Ready, Received, Sent, StreamListener};
 use crate::Endpoint;
 use crate::chance::Chance;
-use crate::packet::Wakeup;
+use crate::signal::Signal;
+use crate::wakeup::Wakeup;
 
 /// What happens on a stream. Probabilities are between 0 and 1; the default is that nothing happens.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,17 +38,20 @@ impl Default for StreamFaults {
     }
 }
 
-/// One end of a connection inside this process. Nothing wakes the thread that waits for it.
+/// One end of a connection inside this process. A poller of signals reports it.
 pub struct LocalStream {
     connection: Arc<Mutex<Connection>>,
     /// Which end this is: it writes to the pipe of this number, and reads from the other.
     end: usize,
+    signal: Signal,
 }
 
 /// Both directions.
 struct Connection {
     pipes: [Pipe; 2],
     names: [SocketAddr; 2],
+    /// Of both ends.
+    signals: [Signal; 2],
     faults: StreamFaults,
     random: Chance,
     is_reset: bool,
@@ -74,16 +78,26 @@ impl LocalStream {
             assert!((0.0..=1.0).contains(&probability), "{probability}");
         }
         assert!(faults.buffer_bytes > 0, "no byte fits");
+        let signals = [Signal::default(), Signal::default()];
         let connection = Arc::new(Mutex::new(Connection {
             pipes: Default::default(),
             names,
+            signals: signals.clone(),
             faults,
             random: Chance::new(seed),
             is_reset: false,
         }));
-        [0, 1].map(|end| LocalStream {
-            connection: connection.clone(),
-            end,
+        let mut at = 0;
+        signals.map(|signal| {
+            let end = at;
+            at += 1;
+            let stream = LocalStream {
+                connection: connection.clone(),
+                end,
+                signal,
+            };
+            stream.signal.note(stream.ready());
+            stream
         })
     }
 
@@ -106,6 +120,36 @@ impl Connection {
     fn reset(&mut self) {
         self.is_reset = true;
         self.pipes.iter_mut().for_each(|pipe| pipe.bytes.clear());
+        self.tell(0);
+        self.tell(1);
+    }
+
+    /// What an end is ready for.
+    fn ready(&self, end: usize) -> Ready {
+        let [out, incoming] = [end, 1 - end].map(|pipe| &self.pipes[pipe]);
+        let fails = self.is_reset;
+        Ready {
+            readable: fails || !incoming.bytes.is_empty() || incoming.has_ended,
+            writable: fails || out.is_deaf || out.bytes.len() < self.faults.buffer_bytes,
+            hung_up: fails || incoming.has_ended,
+        }
+    }
+
+    /// Tells whoever waits for an end that something happened.
+    fn tell(&self, end: usize) {
+        self.signals[end].change(self.ready(end));
+    }
+
+    /// An end took or gave what it could. The other end is told if something happened to it, and
+    /// this one if more is possible although it was told that there is no more for now.
+    fn settle(&self, end: usize, has_moved: bool, has_more: bool) {
+        if has_moved {
+            self.tell(1 - end);
+        }
+        match has_more {
+            true => self.tell(end),
+            false => self.signals[end].note(self.ready(end)),
+        }
     }
 }
 
@@ -135,6 +179,8 @@ impl ByteStream for LocalStream {
             count = random.within(0..=count as u64) as usize;
         }
         into.extend(pipe.bytes.drain(..count));
+        let has_more = count < room && !pipe.bytes.is_empty();
+        connection.settle(self.end, count > 0, has_more);
         match count == room {
             true => Received::Full(count),
             false => Received::Drained(count),
@@ -162,6 +208,8 @@ impl ByteStream for LocalStream {
             count = random.within(0..=count as u64) as usize;
         }
         pipe.bytes.extend(&bytes[..count]);
+        let has_room = pipe.bytes.len() < faults.buffer_bytes;
+        connection.settle(self.end, count > 0, count < bytes.len() && has_room);
         match count == bytes.len() {
             true => Sent::All,
             false => Sent::Part(count),
@@ -169,23 +217,17 @@ impl ByteStream for LocalStream {
     }
 
     fn wakeup(&self) -> Wakeup<'_> {
-        Wakeup::Poll
+        Wakeup::Signal(&self.signal)
     }
 
     fn ready(&self) -> Ready {
-        let connection = self.lock();
-        let [out, incoming] = [self.end, 1 - self.end].map(|end| &connection.pipes[end]);
-        let fails = connection.is_reset;
-        Ready {
-            readable: fails || !incoming.bytes.is_empty() || incoming.has_ended,
-            writable: fails || out.is_deaf || out.bytes.len() < connection.faults.buffer_bytes,
-            hung_up: fails || incoming.has_ended,
-        }
+        self.lock().ready(self.end)
     }
 
     fn finish(&mut self) {
-        let end = self.end;
-        self.lock().pipes[end].has_ended = true;
+        let mut connection = self.lock();
+        connection.pipes[self.end].has_ended = true;
+        connection.tell(1 - self.end);
     }
 
     fn reset(self: Box<Self>) {
@@ -213,6 +255,8 @@ impl Drop for LocalStream {
         }
         connection.pipes[1 - end].is_deaf = true;
         connection.pipes[end].has_ended = true;
+        connection.signals[end].forget();
+        connection.tell(1 - end);
     }
 }
 
@@ -222,7 +266,15 @@ impl Drop for LocalStream {
 pub struct LocalListener {
     address: SocketAddr,
     waiting: Arc<Mutex<VecDeque<LocalStream>>>,
+    signal: Signal,
 }
+
+/// A connection can be accepted.
+const WAITING: Ready = Ready {
+    readable: true,
+    writable: false,
+    hung_up: false,
+};
 
 impl LocalListener {
     /// A listener with this name.
@@ -230,6 +282,7 @@ impl LocalListener {
         LocalListener {
             address,
             waiting: Arc::default(),
+            signal: Signal::default(),
         }
     }
 
@@ -242,6 +295,7 @@ impl LocalListener {
     pub fn connect(&self, from: SocketAddr, faults: StreamFaults, seed: u64) -> LocalStream {
         let [client, server] = LocalStream::pair(faults, [from, self.address], seed);
         self.lock().push_back(server);
+        self.signal.change(WAITING);
         client
     }
 
@@ -252,12 +306,16 @@ impl LocalListener {
 
 impl StreamListener for LocalListener {
     fn accept(&mut self) -> io::Result<Option<Box<dyn ByteStream>>> {
-        let next = self.lock().pop_front();
+        let mut waiting = self.lock();
+        let next = waiting.pop_front();
+        if waiting.is_empty() {
+            self.signal.note(Ready::default());
+        }
         Ok(next.map(|stream| Box::new(stream) as Box<dyn ByteStream>))
     }
 
     fn wakeup(&self) -> Wakeup<'_> {
-        Wakeup::Poll
+        Wakeup::Signal(&self.signal)
     }
 
     fn local(&self) -> Option<Endpoint> {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::Poller;
 
 fn names() -> [SocketAddr; 2] {
     [([10, 0, 0, 1], 1).into(), ([10, 0, 0, 2], 2).into()]
@@ -101,4 +102,75 @@ fn an_end_that_is_closed_with_bytes_unread_resets_the_connection() {
     drop(other);
     let mut buffer = Vec::with_capacity(100);
     assert_eq!(one.receive(&mut buffer), Received::Ended);
+}
+
+/// What a poller reports, and everything that can be received then.
+fn received(poller: &mut Poller, stream: &mut LocalStream) -> (usize, Vec<u8>) {
+    let mut bytes = Vec::with_capacity(100);
+    let mut reports = 0;
+    loop {
+        poller.wait(None).unwrap();
+        if poller.ready_count() == 0 {
+            return (reports, bytes);
+        }
+        reports += 1;
+        if poller.ready(0).readable {
+            stream.receive(&mut bytes);
+        }
+    }
+}
+
+#[test]
+fn a_poller_is_told_of_every_change_once() {
+    let [mut one, mut other] = LocalStream::pair(StreamFaults::default(), names(), 1);
+    let mut poller = Poller::local(8);
+    poller.watch_edges(one.wakeup(), 7).unwrap();
+    poller.wait(None).unwrap();
+    let first = poller.ready(0);
+    assert_eq!(
+        (first.token, first.readable, first.writable),
+        (7, false, true)
+    );
+    assert!(!poller.has_signals());
+
+    for text in [&b"some"[..], b"more"] {
+        other.send(text);
+        assert!(poller.has_signals());
+        assert_eq!(received(&mut poller, &mut one), (1, text.to_vec()));
+    }
+    drop(other);
+    poller.wait(None).unwrap();
+    assert!(poller.ready(0).hung_up);
+    drop(one);
+    assert!(!poller.has_signals());
+}
+
+#[test]
+fn what_a_short_read_leaves_is_reported_again() {
+    let faults = StreamFaults {
+        short_read: 1.0,
+        ..StreamFaults::default()
+    };
+    let [mut one, mut other] = LocalStream::pair(faults, names(), 1);
+    let mut poller = Poller::local(8);
+    poller.watch_edges(one.wakeup(), 7).unwrap();
+    other.send(b"a text that arrives bit by bit");
+    let (reports, bytes) = received(&mut poller, &mut one);
+    assert!(reports > 2);
+    assert_eq!(bytes, b"a text that arrives bit by bit");
+}
+
+#[test]
+fn a_listener_is_reported_for_as_long_as_a_connection_waits() {
+    let mut listener = LocalListener::new(names()[1]);
+    let mut poller = Poller::local(8);
+    poller.watch_level(listener.wakeup(), 3).unwrap();
+    let _clients = [1, 2].map(|seed| listener.connect(names()[0], StreamFaults::default(), seed));
+    for _ in 0..2 {
+        poller.wait(None).unwrap();
+        assert_eq!(poller.ready_count(), 1);
+        listener.accept().unwrap().unwrap();
+    }
+    poller.wait(None).unwrap();
+    assert_eq!(poller.ready_count(), 0);
 }

@@ -15,10 +15,11 @@
 use std::io;
 
 use crate::Endpoint;
-use crate::packet::Wakeup;
+use crate::wakeup::Wakeup;
 
 mod local;
 
+pub use crate::signal::Ready;
 pub use local::{LocalListener, LocalStream, StreamFaults};
 
 /// What receiving brought.
@@ -45,17 +46,6 @@ pub enum Sent {
     Failed,
 }
 
-/// What a stream is ready for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ready {
-    /// Bytes, the end of the stream, or its failure can be received.
-    pub readable: bool,
-    /// Bytes can be sent, or sending fails.
-    pub writable: bool,
-    /// The peer will send no more, or the connection failed: receiving tells which.
-    pub hung_up: bool,
-}
-
 /// One connection. Dropping it closes it: the peer receives what was sent, and then the end.
 pub trait ByteStream: Send {
     /// Receives once, into the capacity that the buffer has to spare, which must not be nothing.
@@ -64,7 +54,7 @@ pub trait ByteStream: Send {
     /// Sends once, as much as there is room for.
     fn send(&mut self, bytes: &[u8]) -> Sent;
 
-    /// How to wait for it. A descriptor is watched for edges
+    /// How to wait for it: it is watched for edges
     /// ([`Poller::watch_edges`](crate::Poller::watch_edges)).
     fn wakeup(&self) -> Wakeup<'_>;
 
@@ -93,7 +83,7 @@ pub trait StreamListener: Send {
     /// ([`io::ErrorKind::WouldBlock`] never appears).
     fn accept(&mut self) -> io::Result<Option<Box<dyn ByteStream>>>;
 
-    /// How to wait for connections. A descriptor is readable for as long as one waits.
+    /// How to wait for connections. It is readable for as long as one waits.
     fn wakeup(&self) -> Wakeup<'_>;
 
     /// The address at which others connect.

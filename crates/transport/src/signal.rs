@@ -1,0 +1,175 @@
+//! Readiness of what has no descriptor: sources inside this process, and the list by which a poller
+//! learns of them.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// What a source is ready for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ready {
+    /// Bytes, the end of the stream, or its failure can be received.
+    pub readable: bool,
+    /// Bytes can be sent, or sending fails.
+    pub writable: bool,
+    /// The peer will send no more, or the connection failed: receiving tells which.
+    pub hung_up: bool,
+}
+
+/// What became of one source since it was last reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Readiness {
+    /// The number under which the source was added.
+    pub token: u64,
+    /// Bytes, the end of the stream, or a connection can be received.
+    pub readable: bool,
+    /// Bytes can be sent.
+    pub writable: bool,
+    /// The peer will send no more, or the connection failed: receiving tells which.
+    pub hung_up: bool,
+    /// The descriptor has an error to report.
+    pub failed: bool,
+}
+
+/// When a source is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trigger {
+    /// Once for each time that it [changes](Signal::change).
+    Edge,
+    /// For as long as it is readable.
+    Level,
+}
+
+/// What a source inside this process is ready for. Its clones are one signal.
+///
+/// It behaves as a descriptor does under epoll: whoever watches edges is told once of each change,
+/// and of what the source is ready for when it is asked, not when it changed.
+#[derive(Clone, Default)]
+pub struct Signal(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    ready: Ready,
+    watcher: Option<Watcher>,
+}
+
+struct Watcher {
+    changed: Changed,
+    token: u64,
+    trigger: Trigger,
+    /// It is in the watcher's list.
+    is_listed: bool,
+}
+
+/// The signals that changed since their watcher last looked, in the order in which they did.
+#[derive(Clone, Default)]
+pub(crate) struct Changed(Arc<Mutex<VecDeque<Weak<Mutex<State>>>>>);
+
+impl Signal {
+    /// Notes what the source is ready for now, and that something happened: bytes arrived, or
+    /// there is room for more.
+    pub fn change(&self, ready: Ready) {
+        let mut state = lock(&self.0);
+        state.ready = ready;
+        self.list(&mut state);
+    }
+
+    /// Notes what the source is ready for now, after its own caller took something.
+    pub fn note(&self, ready: Ready) {
+        lock(&self.0).ready = ready;
+    }
+
+    pub(crate) fn watch(&self, changed: &Changed, token: u64, trigger: Trigger) {
+        let mut state = lock(&self.0);
+        state.watcher = Some(Watcher {
+            changed: changed.clone(),
+            token,
+            trigger,
+            is_listed: false,
+        });
+        self.list(&mut state);
+    }
+
+    /// It is not reported any more.
+    pub fn forget(&self) {
+        lock(&self.0).watcher = None;
+    }
+
+    fn list(&self, state: &mut State) {
+        if let Some(watcher) = &mut state.watcher
+            && !watcher.is_listed
+        {
+            watcher.is_listed = true;
+            lock(&watcher.changed.0).push_back(Arc::downgrade(&self.0));
+        }
+    }
+}
+
+impl fmt::Debug for Signal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        lock(&self.0).ready.fmt(f)
+    }
+}
+
+impl Changed {
+    /// Reports up to `most` of the signals that changed and are ready for something.
+    pub fn report(&self, most: usize, into: &mut Vec<Readiness>) {
+        let listed = lock(&self.0).len();
+        for _ in 0..listed {
+            if into.len() == most {
+                return;
+            }
+            let Some(first) = lock(&self.0).pop_front() else {
+                return;
+            };
+            if let Some(signal) = first.upgrade().map(Signal) {
+                into.extend(signal.report());
+            }
+        }
+    }
+
+    /// Whether there is something to report.
+    pub fn is_any(&self) -> bool {
+        let listed = lock(&self.0).clone();
+        let mut signals = listed.iter().filter_map(Weak::upgrade);
+        signals.any(|signal| lock(&signal).readiness().is_some())
+    }
+}
+
+impl Signal {
+    /// What is reported of a signal that was taken off the list.
+    fn report(&self) -> Option<Readiness> {
+        let mut state = lock(&self.0);
+        let readiness = state.readiness();
+        if let Some(watcher) = &mut state.watcher {
+            watcher.is_listed = false;
+            if watcher.trigger == Trigger::Level && readiness.is_some() {
+                self.list(&mut state);
+            }
+        }
+        readiness
+    }
+}
+
+impl State {
+    fn readiness(&self) -> Option<Readiness> {
+        let Ready {
+            readable,
+            writable,
+            hung_up,
+        } = self.ready;
+        let watcher = self.watcher.as_ref()?;
+        let writable = writable && watcher.trigger == Trigger::Edge;
+        (readable || writable || hung_up).then_some(Readiness {
+            token: watcher.token,
+            readable,
+            writable,
+            hung_up,
+            failed: false,
+        })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
