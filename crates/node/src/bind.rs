@@ -180,15 +180,19 @@ fn listen(
             for sources in sources {
                 let listener = Listener::bind_with(chosen, config.backlog, config.liveness)?;
                 chosen = listener.address()?;
-                sources.listeners.push(StreamSource { listener, accepts });
+                sources.listeners.push(StreamSource {
+                    listener: Box::new(listener),
+                    accepts,
+                });
             }
             Ok(Address::Tcp(chosen))
         }
         Address::Unix { path, mode } => {
             let listener = unix::listen(path, *mode, config.backlog)?;
-            sources[0]
-                .listeners
-                .push(StreamSource { listener, accepts });
+            sources[0].listeners.push(StreamSource {
+                listener: Box::new(listener),
+                accepts,
+            });
             Ok(address.clone())
         }
     }

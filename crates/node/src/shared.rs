@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use glimmer_base::sync::{AtomicBool, AtomicUsize, Ordering};
 use glimmer_proto::Accepts;
-use glimmer_transport::Stream;
+use glimmer_transport::stream::ByteStream;
 
 use crate::admin::alarm::Alarms;
 use crate::admin::dump::DumpCursor;
@@ -18,6 +18,9 @@ use crate::forward::mailbox::{ClosedListeners, Mailbox};
 use crate::stream::balancer::AcceptBalancer;
 use crate::stream::registry::ConnectionRegistry;
 
+/// A connection, and which protocols it may speak.
+pub(crate) type Accepted = (Box<dyn ByteStream>, Accepts);
+
 /// What the workers share. Only connections that come and go, and the end of the server, pass
 /// through here.
 pub(crate) struct Shared {
@@ -30,7 +33,7 @@ pub(crate) struct Shared {
     pub observers: Observers,
     pub alarms: Alarms,
     /// Connections accepted by one worker for another.
-    accepted: Vec<Mailbox<(Stream, Accepts)>>,
+    accepted: Vec<Mailbox<Accepted>>,
     /// Walks over all items that one worker does for another.
     dumps: Vec<Mailbox<Box<DumpCursor>>>,
     /// The server has been told to stop.
@@ -71,9 +74,9 @@ impl Shared {
         self.doorbells.len() == 1
     }
 
-    /// Gives a connection, which may speak these protocols, to a worker.
-    pub fn hand_over(&self, worker: usize, stream: Stream, accepts: Accepts) {
-        self.accepted[worker].put((stream, accepts));
+    /// Gives a connection to a worker.
+    pub fn hand_over(&self, worker: usize, accepted: Accepted) {
+        self.accepted[worker].put(accepted);
         self.doorbells[worker].wake();
     }
 
@@ -96,7 +99,7 @@ impl Shared {
     }
 
     /// The next connection that was given to a worker.
-    pub fn next_accepted(&self, worker: usize) -> Option<(Stream, Accepts)> {
+    pub fn next_accepted(&self, worker: usize) -> Option<Accepted> {
         self.accepted[worker].take()
     }
 

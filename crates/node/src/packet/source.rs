@@ -67,11 +67,11 @@ impl PacketSource {
     /// Begins to watch for datagrams.
     pub fn watch(&mut self, poller: &Poller) -> io::Result<()> {
         self.watched_by = match self.device.wakeup() {
-            Wakeup::Descriptor(descriptor) => {
-                poller.watch_level(descriptor, self.token)?;
+            Wakeup::Poll => Watch::Worker,
+            wakeup => {
+                poller.watch_level(wakeup, self.token)?;
                 Watch::Poller
             }
-            Wakeup::Poll => Watch::Worker,
         };
         Ok(())
     }
@@ -93,14 +93,11 @@ impl PacketSource {
 
     #[cold]
     fn change_watch(&mut self, who: Watch, poller: &Poller) {
-        let descriptor = self.device.wakeup().descriptor();
-        let changed = match (who, descriptor) {
-            (Watch::Poller, Some(descriptor)) => poller.watch_level(descriptor, self.token),
-            (Watch::Poller, None) => return,
-            (Watch::Worker | Watch::Nobody, Some(descriptor))
-                if self.watched_by == Watch::Poller =>
-            {
-                poller.forget(descriptor)
+        let changed = match (who, self.device.wakeup()) {
+            (Watch::Poller, Wakeup::Poll) => return,
+            (Watch::Poller, wakeup) => poller.watch_level(wakeup, self.token),
+            (Watch::Worker | Watch::Nobody, wakeup) if self.watched_by == Watch::Poller => {
+                poller.forget(wakeup)
             }
             (Watch::Worker | Watch::Nobody, _) => Ok(()),
         };
@@ -109,13 +106,13 @@ impl PacketSource {
         }
     }
 
-    /// Enters the device into the connection registry, where it has a descriptor.
+    /// Enters the device into the connection registry.
     pub fn register(&self, core: &Core) {
-        if let Some(descriptor) = self.device.wakeup().descriptor() {
-            let address = self.device.address().ok();
-            let entry = SocketEntry::packets(descriptor, address, core.now.ms);
-            core.shared.registry.add(Arc::new(entry));
-        }
+        let registry = &core.shared.registry;
+        let number = registry.number(self.device.wakeup());
+        let address = self.device.address().ok();
+        let entry = SocketEntry::packets(number, address, core.now.ms);
+        registry.add(Arc::new(entry));
     }
 
     /// Receives one burst, and counts it. Returns the number of segment batches.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use glimmer_base::limits::ACCEPTS_PER_TURN_MAX;
 use glimmer_proto::text::lines;
 use glimmer_proto::{Accepts, Parser};
-use glimmer_transport::{Listener, Poller, Stream};
+use glimmer_transport::Poller;
+use glimmer_transport::stream::StreamListener;
 use slotmap::Key;
 
 use super::Streams;
@@ -14,13 +15,14 @@ use super::connection::{Connection, Link};
 use super::registry::SocketEntry;
 use crate::admin::alarm::Failure;
 use crate::core::Core;
+use crate::shared::Accepted;
 
 /// What a client reads that is one too many, as memcached says it.
 const TOO_MANY: &[u8] = lines::TOO_MANY_CONNECTIONS.as_bytes();
 
 /// A listener, and which protocols the connections may speak that come in by it.
 pub(crate) struct StreamSource {
-    pub listener: Listener,
+    pub listener: Box<dyn StreamListener>,
     pub accepts: Accepts,
 }
 
@@ -50,16 +52,18 @@ impl Acceptor {
     /// Has the poller watch the listeners.
     pub fn watch(&self, poller: &Poller) -> io::Result<()> {
         for (token, source) in &self.sources {
-            poller.watch_level(&source.listener, *token)?;
+            poller.watch_level(source.listener.wakeup(), *token)?;
         }
         Ok(())
     }
 
     /// Enters the listeners into the connection registry.
     pub fn register(&self, core: &Core) {
+        let registry = &core.shared.registry;
         for (_, source) in &self.sources {
-            let entry = SocketEntry::listening(&source.listener, core.now.ms);
-            core.shared.registry.add(Arc::new(entry));
+            let number = registry.number(source.listener.wakeup());
+            let entry = SocketEntry::listening(&*source.listener, number, core.now.ms);
+            registry.add(Arc::new(entry));
         }
     }
 
@@ -92,9 +96,11 @@ impl Acceptor {
                 self.stop_listening(poller);
                 return;
             }
-            let (_, source) = &self.sources[index];
+            let (_, source) = &mut self.sources[index];
             match source.listener.accept() {
-                Ok(Some(stream)) => streams.place_accepted(stream, source.accepts, core, poller),
+                Ok(Some(stream)) => {
+                    streams.place_accepted((stream, source.accepts), core, poller);
+                }
                 Ok(None) => return,
                 Err(error) => {
                     core.note_failure(Failure::Accept, 1, error.raw_os_error());
@@ -114,7 +120,7 @@ impl Acceptor {
             return;
         }
         let mut left = ACCEPTS_PER_TURN_MAX;
-        while let Some((_, source)) = self.sources.last() {
+        while let Some((_, source)) = self.sources.last_mut() {
             // With `-o no_maxconns_fast` they wait until others have been closed.
             self.is_deaf = is_full(core);
             if left == 0 || self.is_deaf {
@@ -122,7 +128,9 @@ impl Acceptor {
             }
             left -= 1;
             match source.listener.accept() {
-                Ok(Some(stream)) => streams.place_accepted(stream, source.accepts, core, poller),
+                Ok(Some(stream)) => {
+                    streams.place_accepted((stream, source.accepts), core, poller);
+                }
                 Ok(None) => {
                     self.sources.pop();
                 }
@@ -141,7 +149,7 @@ impl Acceptor {
     pub fn stop_listening(&mut self, poller: &Poller) {
         for (_, source) in &self.sources {
             // A listener that is not watched need not be forgotten.
-            let _ = poller.forget(&source.listener);
+            let _ = poller.forget(source.listener.wakeup());
         }
         self.is_deaf = true;
     }
@@ -164,20 +172,15 @@ fn is_full(core: &Core) -> bool {
 
 impl Streams {
     /// Gives a connection to the worker that is to serve it.
-    fn place_accepted(
-        &mut self,
-        stream: Stream,
-        accepts: Accepts,
-        core: &mut Core,
-        poller: &Poller,
-    ) {
+    fn place_accepted(&mut self, accepted: Accepted, core: &mut Core, poller: &Poller) {
         match core.shared.balancer.assign(core.me) {
-            Some(worker) if worker == core.me => self.open(stream, accepts, core, poller),
-            Some(worker) => core.shared.hand_over(worker, stream, accepts),
+            Some(worker) if worker == core.me => self.open(accepted, core, poller),
+            Some(worker) => core.shared.hand_over(worker, accepted),
             None => {
                 core.tally.rejected_connections += 1;
                 core.show_figures();
                 // Whether it arrives is the client's concern.
+                let (mut stream, _) = accepted;
                 let _ = stream.send(TOO_MANY);
             }
         }
@@ -185,17 +188,17 @@ impl Streams {
 
     /// Takes the connections that other workers accepted for this one.
     pub fn take_accepted(&mut self, core: &mut Core, poller: &Poller) {
-        while let Some((stream, accepts)) = core.shared.next_accepted(core.me) {
-            self.open(stream, accepts, core, poller);
+        while let Some(accepted) = core.shared.next_accepted(core.me) {
+            self.open(accepted, core, poller);
         }
     }
 
     /// Begins to serve a connection that may speak these protocols.
-    fn open(&mut self, stream: Stream, accepts: Accepts, core: &mut Core, poller: &Poller) {
-        // Unix sockets have no such thing as NODELAY; without it replies are merely later.
-        let _ = stream.set_nodelay();
+    fn open(&mut self, accepted: Accepted, core: &mut Core, poller: &Poller) {
+        let (stream, accepts) = accepted;
         let parser = Parser::accepting(accepts, core.shared.config.limits);
-        let entry = Arc::new(SocketEntry::connected(&stream, core.now.ms));
+        let number = core.shared.registry.number(stream.wakeup());
+        let entry = Arc::new(SocketEntry::connected(&*stream, number, core.now.ms));
         core.shared.registry.add(entry.clone());
         let link = Link::Stream(stream, entry);
         let mut connection = Connection::new(link, parser, core.now.ms);
@@ -206,7 +209,7 @@ impl Streams {
             unreachable!("it was made of a stream");
         };
         let token = key.data().as_ffi();
-        if let Err(error) = poller.watch_edges(stream, token) {
+        if let Err(error) = poller.watch_edges(stream.wakeup(), token) {
             core.note_failure(Failure::Accept, 1, error.raw_os_error());
             self.close(key, core);
             return;

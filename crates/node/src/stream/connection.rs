@@ -7,7 +7,8 @@ use glimmer_base::limits::{
     REPLY_BYTES_HIGH,
 };
 use glimmer_proto::Parser;
-use glimmer_transport::{Received, Sent, Stream};
+use glimmer_transport::stream::ByteStream;
+use glimmer_transport::{Received, Sent};
 
 use super::registry::SocketEntry;
 use super::reorder::ReorderBuffer;
@@ -82,7 +83,7 @@ pub(crate) struct Connection {
 /// What a connection's bytes go through.
 pub(crate) enum Link {
     /// A client's stream, and its entry in the connection registry.
-    Stream(Stream, Arc<SocketEntry>),
+    Stream(Box<dyn ByteStream>, Arc<SocketEntry>),
     /// One datagram, which has been received: a connection for as long as its answer takes. It has
     /// ended from the start, and its replies are kept until they are complete.
     Datagram(Box<Answer>),
@@ -269,7 +270,7 @@ impl Connection {
     /// Receives once into the room that was made. Returns the number of bytes.
     #[inline]
     pub fn receive(&mut self, now_ms: u64) -> usize {
-        let Link::Stream(stream, _) = &self.link else {
+        let Link::Stream(stream, _) = &mut self.link else {
             return 0;
         };
         let bytes = match stream.receive(&mut self.rx) {
@@ -297,8 +298,8 @@ impl Connection {
     }
 
     /// Receives once, into a buffer that is not its own.
-    pub fn receive_into(&self, scratch: &mut Vec<u8>) -> Received {
-        match &self.link {
+    pub fn receive_into(&mut self, scratch: &mut Vec<u8>) -> Received {
+        match &mut self.link {
             Link::Stream(stream, _) => stream.receive(scratch),
             Link::Datagram(_) => Received::Ended,
         }

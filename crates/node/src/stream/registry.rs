@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 
 use glimmer_base::sync::{AtomicU32, AtomicU64, Mutex, Ordering, lock};
-use glimmer_transport::Endpoint;
+use glimmer_transport::stream::{ByteStream, StreamListener};
+use glimmer_transport::{Endpoint, Wakeup};
 
 /// What a socket is about, in memcached's words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +47,7 @@ pub(crate) struct SocketEntry {
 /// One socket, as `stats conns` shows it.
 #[derive(Clone, Debug)]
 pub struct SocketView {
-    /// The socket's descriptor.
+    /// The socket's descriptor, or a number from 2^30 on if it has none.
     pub fd: RawFd,
     /// Whether datagrams come by it.
     pub is_udp: bool,
@@ -60,43 +61,49 @@ pub struct SocketView {
     pub active_ms: u64,
 }
 
+/// The number of the first source without a descriptor: no process has as many descriptors.
+const UNNUMBERED: RawFd = 1 << 30;
+
 /// All sockets, by descriptor.
 #[derive(Default)]
-pub(crate) struct ConnectionRegistry(Mutex<BTreeMap<RawFd, Arc<SocketEntry>>>);
+pub(crate) struct ConnectionRegistry {
+    sockets: Mutex<BTreeMap<RawFd, Arc<SocketEntry>>>,
+    /// Sources without a descriptor so far.
+    unnumbered: AtomicU32,
+}
 
 impl SocketEntry {
-    /// A client's connection.
-    pub fn connected(stream: impl AsFd, now_ms: u64) -> SocketEntry {
-        let stream = stream.as_fd();
+    /// A client's connection, under its [number](ConnectionRegistry::number).
+    pub fn connected(stream: &dyn ByteStream, number: RawFd, now_ms: u64) -> SocketEntry {
         SocketEntry {
-            peer: Endpoint::peer(stream),
-            ..SocketEntry::bound(stream, false, Activity::Read, now_ms)
+            peer: stream.peer(),
+            ..SocketEntry::bound(number, stream.local(), Activity::Read, now_ms)
         }
     }
 
-    /// A socket that connections come by.
-    pub fn listening(socket: impl AsFd, now_ms: u64) -> SocketEntry {
-        SocketEntry::bound(socket, false, Activity::Listening, now_ms)
+    /// Where connections come in, under its number.
+    pub fn listening(listener: &dyn StreamListener, number: RawFd, now_ms: u64) -> SocketEntry {
+        SocketEntry::bound(number, listener.local(), Activity::Listening, now_ms)
     }
 
-    /// A packet device with this descriptor.
-    pub fn packets(
-        device: BorrowedFd<'_>,
-        address: Option<SocketAddr>,
+    /// A packet device, under its number.
+    pub fn packets(number: RawFd, address: Option<SocketAddr>, now_ms: u64) -> SocketEntry {
+        SocketEntry {
+            is_udp: true,
+            ..SocketEntry::bound(number, address.map(Endpoint::Ip), Activity::Read, now_ms)
+        }
+    }
+
+    fn bound(
+        number: RawFd,
+        local: Option<Endpoint>,
+        activity: Activity,
         now_ms: u64,
     ) -> SocketEntry {
         SocketEntry {
-            local: address.map(Endpoint::Ip),
-            ..SocketEntry::bound(device, true, Activity::Read, now_ms)
-        }
-    }
-
-    fn bound(socket: impl AsFd, is_udp: bool, activity: Activity, now_ms: u64) -> SocketEntry {
-        let socket = socket.as_fd();
-        SocketEntry {
-            fd: socket.as_raw_fd(),
-            is_udp,
-            local: Endpoint::local(socket),
+            fd: number,
+            is_udp: false,
+            local,
             peer: None,
             activity: AtomicU32::new(activity as u32),
             active_ms: AtomicU64::new(now_ms),
@@ -153,18 +160,26 @@ impl SocketEntry {
 }
 
 impl ConnectionRegistry {
+    /// What a source is listed under: its descriptor, or a number that no descriptor has.
+    pub fn number(&self, source: Wakeup<'_>) -> RawFd {
+        let descriptor = source.descriptor().map(|fd| fd.as_raw_fd());
+        descriptor.unwrap_or_else(|| {
+            UNNUMBERED + self.unnumbered.fetch_add(1, Ordering::Relaxed) as RawFd
+        })
+    }
+
     pub fn add(&self, entry: Arc<SocketEntry>) {
-        lock(&self.0).insert(entry.fd, entry);
+        lock(&self.sockets).insert(entry.fd, entry);
     }
 
     /// Takes a socket off, before its descriptor is closed.
     pub fn remove(&self, fd: RawFd) {
-        lock(&self.0).remove(&fd);
+        lock(&self.sockets).remove(&fd);
     }
 
     /// At most `most` sockets in the order of their descriptors, from descriptor `from` on.
     pub fn view(&self, from: RawFd, most: usize) -> Vec<SocketView> {
-        let sockets = lock(&self.0);
+        let sockets = lock(&self.sockets);
         let sockets = sockets.range(from..).take(most);
         sockets.map(|(_, entry)| entry.view()).collect()
     }
