@@ -11,7 +11,8 @@ use glimmer_proto::Accepts;
 use glimmer_transport::{Listener, tcp, unix};
 
 use crate::config::{Address, Error, NodeConfig};
-use crate::packet::source::PacketSource;
+use crate::devices::Devices;
+use crate::packet::source::{PacketSource, Service};
 use crate::stream::accept::StreamSource;
 
 /// What comes in to one worker, and where. All workers have the same packet sources, in the same
@@ -94,6 +95,42 @@ impl Bound {
             udp,
             native_ports,
             passed_over,
+        })
+    }
+
+    /// What would be bound if these devices were sockets.
+    pub(crate) fn of(config: NodeConfig, devices: Vec<Devices>) -> io::Result<Bound> {
+        let mut sources = Vec::with_capacity(devices.len());
+        let mut native = Vec::new();
+        for devices in devices {
+            let listeners = devices.listeners.into_iter();
+            let packets = devices.memcached.into_iter();
+            sources.push(Sources {
+                listeners: listeners
+                    .map(|(listener, accepts)| StreamSource { listener, accepts })
+                    .collect(),
+                packets: packets
+                    .map(|device| PacketSource::new(device, Service::Memcached))
+                    .collect(),
+            });
+            native.extend(devices.native);
+        }
+        let mut native_ports = Vec::new();
+        if let Some(direction) = config.native.as_ref().map(|native| native.rules.direction) {
+            assert_eq!(native.len(), sources.len(), "a native device per worker");
+            let addresses = native.iter().map(|device| device.address());
+            let addresses = addresses.collect::<io::Result<Vec<_>>>()?;
+            let ports: Arc<[u16]> = addresses.iter().map(SocketAddr::port).collect();
+            native_ports.extend(addresses.first().map(|first| (first.ip(), ports.clone())));
+            packets::serve_native(native, ports, direction, &mut sources);
+        }
+        Ok(Bound {
+            sources,
+            config,
+            addresses: Vec::new(),
+            udp: Vec::new(),
+            native_ports,
+            passed_over: Vec::new(),
         })
     }
 

@@ -10,7 +10,8 @@
 //! | [`forward`] | rings between workers, the batches in them, and how a sleeping worker is woken |
 //! | `admin` | commands without a key, listings, `watch`, statistics, login |
 //! | `budget` | buffers, and who gives memory up when it is short |
-//! | `bind`, `node` | addresses, then threads and their handle |
+//! | `bind`, `crew`, `node` | addresses, then workers, then threads and their handle |
+//! | `devices`, `driven` | workers without sockets and threads, for a simulator |
 //! | `core` | what every part of a worker works with |
 //! | `shared` | what the workers share |
 
@@ -28,6 +29,12 @@ mod clock;
 mod config;
 #[cfg(not(loom))]
 mod core;
+#[cfg(not(loom))]
+mod crew;
+#[cfg(not(loom))]
+mod devices;
+#[cfg(not(loom))]
+mod driven;
 #[cfg(not(loom))]
 mod figures;
 #[cfg(not(loom))]
@@ -50,8 +57,11 @@ pub use {
     bind::{Bound, PassedOver},
     clock::{Clock, SystemClock},
     config::{Address, Error, NodeConfig, Permits},
+    devices::Devices,
+    driven::{DrivenNode, DrivenWorker},
     figures::NodeFigures,
     node::Node,
     packet::native,
     stream::registry::SocketView,
+    worker::Rest,
 };

@@ -5,18 +5,16 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
+use glimmer_base::limits::POLL_EVENTS_MAX;
 use glimmer_engine::Engine;
-use glimmer_transport::{Bell, pin_to};
+use glimmer_transport::{Bell, Poller, pin_to};
 
 use crate::admin::handler::AdminHandler;
-use crate::bind::{Bound, Sources};
+use crate::bind::Bound;
 use crate::config::{Address, Error, NodeConfig};
+use crate::crew::{Crew, Member};
 use crate::figures::NodeFigures;
-use crate::forward::bell::EventBell;
-use crate::forward::doorbell::Doorbell;
-use crate::forward::port::{self, Port};
 use crate::shared::Shared;
-use crate::worker::Worker;
 
 /// A running node. Dropping it stops it and waits for its threads.
 pub struct Node {
@@ -42,25 +40,18 @@ impl Node {
         engines: Vec<Box<dyn Engine>>,
         admin: Arc<dyn AdminHandler>,
     ) -> Result<Node, Error> {
-        let workers = engines.len();
-        let bells = (0..workers).map(|_| Ok(Arc::new(Doorbell::new(EventBell(Bell::new()?)))));
-        let doorbells = bells.collect::<Result<Vec<_>, std::io::Error>>()?;
-        let ports = port::connect(&doorbells);
+        let bells = (0..engines.len()).map(|_| Bell::new());
+        let bells = bells.collect::<Result<Vec<_>, std::io::Error>>()?;
+        let crew = Crew::gather(bound, engines, bells, &*admin);
         let mut node = Node {
-            shared: Arc::new(Shared::new(bound.config, doorbells)),
-            addresses: bound.addresses,
-            udp: bound.udp,
-            native_ports: bound.native_ports,
+            shared: crew.shared,
+            addresses: crew.addresses,
+            udp: crew.udp,
+            native_ports: crew.native_ports,
             threads: Vec::new(),
         };
-        let shared = &node.shared;
-        admin.open(&node.addresses, &node.udp, node.figures());
-        if let Some(native) = &shared.config.native {
-            admin.open_native(&node.native_ports, &native.rules);
-        }
-        let workers = engines.into_iter().zip(ports).zip(bound.sources);
-        for (me, ((engine, port), sources)) in workers.enumerate() {
-            node.spawn(me, admin.clone(), engine, port, sources)?;
+        for (me, member) in crew.members.into_iter().enumerate() {
+            node.spawn(me, admin.clone(), member)?;
         }
         Ok(node)
     }
@@ -69,9 +60,7 @@ impl Node {
         &mut self,
         me: usize,
         admin: Arc<dyn AdminHandler>,
-        engine: Box<dyn Engine>,
-        port: Port,
-        sources: Sources,
+        member: Member,
     ) -> Result<(), Error> {
         let shared = self.shared.clone();
         let (report, reported) = mpsc::channel();
@@ -79,8 +68,10 @@ impl Node {
             .name(format!("worker-{me}"))
             .spawn(move || {
                 // Made by its own thread, on its own core, so that its memory is near.
-                let worker = pin(&shared.config, me)
-                    .and_then(|()| Ok(Worker::new(me, shared, admin, engine, port, sources)?));
+                let worker = pin(&shared.config, me).and_then(|()| {
+                    let poller = Poller::new(POLL_EVENTS_MAX)?;
+                    Ok(member.employ(me, shared, admin, poller)?)
+                });
                 // The other end waits for this one message.
                 match worker {
                     Ok(worker) => {

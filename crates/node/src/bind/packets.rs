@@ -75,6 +75,17 @@ pub(super) fn listen_native(
         devices.push(opened.map_err(|error| (address, error))?);
     }
     let ports: Arc<[u16]> = ports.into();
+    serve_native(devices, ports.clone(), direction, sources);
+    Ok(ports)
+}
+
+/// Has every worker serve native clients at a device of its own. All workers know all ports.
+pub(super) fn serve_native(
+    devices: Vec<Box<dyn PacketDevice>>,
+    ports: Arc<[u16]>,
+    direction: Direction,
+    sources: &mut [Sources],
+) {
     // Where clients direct their requests, each worker answers from its own device alone.
     let senders = |_| match direction {
         Direction::Server => devices.iter().map(|device| device.handle()).collect(),
@@ -86,5 +97,4 @@ pub(super) fn listen_native(
         let service = Service::Native { ports, senders };
         sources.packets.push(PacketSource::new(device, service));
     }
-    Ok(ports)
 }

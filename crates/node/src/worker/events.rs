@@ -14,7 +14,7 @@ impl Worker {
         let core = &self.core;
         let doorbell = &core.shared.doorbells[core.me].bell().0;
         let token = self.sources.add(Source::Doorbell);
-        self.poller.watch_edges(doorbell, token)?;
+        self.poller.watch_edges(doorbell.wakeup(), token)?;
         self.packets.watch(core, &self.poller)?;
         self.acceptor.watch(&self.poller)?;
         self.acceptor.register(core);

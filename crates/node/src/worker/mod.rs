@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use glimmer_base::Moment;
-use glimmer_base::limits::{NATIVE_IDLE_TURNS_MAX, POLL_EVENTS_MAX};
+use glimmer_base::limits::NATIVE_IDLE_TURNS_MAX;
 use glimmer_engine::Engine;
 use glimmer_transport::Poller;
 
@@ -38,6 +38,8 @@ use crate::packet::native::NativeServer;
 use crate::shared::Shared;
 use crate::stream::Streams;
 use crate::stream::accept::Acceptor;
+pub use wait::Rest;
+
 use drain::Drain;
 use sources::{Source, SourceList};
 
@@ -59,6 +61,8 @@ pub(crate) struct Worker {
     port: Port,
     crawler: Crawler,
     drain: Drain,
+    /// It has said that it sleeps.
+    is_resting: bool,
     /// Turns that may find nothing to do before the worker sleeps.
     idle_turns_left: u32,
     /// When timers were last looked at, in milliseconds since the epoch.
@@ -66,7 +70,7 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Worker `me`, whose sources the poller watches from now on.
+    /// Worker `me`, whose sources this poller watches from now on.
     pub fn new(
         me: usize,
         shared: Arc<Shared>,
@@ -74,6 +78,7 @@ impl Worker {
         engine: Box<dyn Engine>,
         port: Port,
         sources: Sources,
+        poller: Poller,
     ) -> io::Result<Worker> {
         let config = &shared.config;
         let bytes_min = NodeConfig::buffer_bytes_min(&config.limits);
@@ -91,7 +96,7 @@ impl Worker {
             Box::new(NativeServer::new(native.rules, me, bytes_max))
         });
         let mut worker = Worker {
-            poller: Poller::new(POLL_EVENTS_MAX)?,
+            poller,
             sources: list,
             acceptor: Acceptor::new(listeners),
             streams: Streams::new(),
@@ -99,6 +104,7 @@ impl Worker {
             port,
             crawler: Crawler::default(),
             drain: Drain::default(),
+            is_resting: false,
             idle_turns_left: 0,
             ticked_ms: now.ms,
             core: Core {
@@ -131,7 +137,7 @@ impl Worker {
     }
 
     /// Does what there is to do at a moment. Returns whether the worker goes on.
-    fn turn(&mut self, now: Moment) -> bool {
+    pub fn turn(&mut self, now: Moment) -> bool {
         self.core.now = now;
         self.core.now.ms += self.core.shared.switches.ahead_ms();
         self.take_events();
@@ -140,6 +146,11 @@ impl Worker {
         self.look_at_timers();
         self.show();
         self.goes_on()
+    }
+
+    /// Whether a poller of signals has something to report.
+    pub fn has_signals(&self) -> bool {
+        self.poller.has_signals()
     }
 
     /// Takes what other workers have left for this one.

@@ -8,28 +8,47 @@ use super::{TICK, Worker};
 
 const SHORT_TICK: Duration = Duration::from_millis(SHORT_TICK_MS);
 
+/// What a worker may do between two turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rest {
+    /// Nothing but look for events: there is something to do.
+    Busy,
+    /// Sleep until an event or its bell, for so long at most; `None`: for as long as it takes.
+    Asleep(Option<Duration>),
+}
+
 impl Worker {
     /// Sleeps until there is something to do.
     pub(super) fn wait(&mut self) {
+        let timeout = match self.rest() {
+            Rest::Busy => Some(Duration::ZERO),
+            Rest::Asleep(timeout) => timeout,
+        };
+        self.poll(timeout);
+    }
+
+    /// Decides whether the worker may sleep. If it may, its bell rings for what others bring from
+    /// here on.
+    pub fn rest(&mut self) -> Rest {
         let busy_poll = self.core.shared.config.busy_poll;
         if self.is_busy() || self.idle_turns_left > 0 || busy_poll {
             self.idle_turns_left = self.idle_turns_left.saturating_sub(1);
-            self.poll(Some(Duration::ZERO));
-        } else {
-            let doorbell = self.core.shared.doorbells[self.core.me].clone();
-            let may_sleep = doorbell.may_sleep(|| self.has_mail());
-            let timeout = if may_sleep {
-                self.timer()
-            } else {
-                Some(Duration::ZERO)
-            };
-            self.poll(timeout);
-            doorbell.awake();
+            return Rest::Busy;
+        }
+        let doorbell = self.core.shared.doorbells[self.core.me].clone();
+        self.is_resting = true;
+        match doorbell.may_sleep(|| self.has_mail()) {
+            true => Rest::Asleep(self.timer()),
+            false => Rest::Busy,
         }
     }
 
-    fn poll(&mut self, timeout: Option<Duration>) {
+    /// Ends the rest, after so long at most, and takes down what has become ready.
+    pub fn poll(&mut self, timeout: Option<Duration>) {
         self.poller.wait(timeout).expect("the poller is sound");
+        if std::mem::take(&mut self.is_resting) {
+            self.core.shared.doorbells[self.core.me].awake();
+        }
     }
 
     /// Whether connections wait to be served, or datagrams may.

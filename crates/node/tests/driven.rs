@@ -1,0 +1,112 @@
+//! Workers without threads and sockets: a caller decides who takes a turn, and what time it is.
+
+mod support;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use glimmer_base::Moment;
+use glimmer_node::{Clock, Devices, DrivenNode, NodeConfig, Rest};
+use glimmer_proto::Accepts;
+use glimmer_transport::stream::{ByteStream, LocalListener, LocalStream, StreamFaults};
+use support::{Admin, Habits, config, engines};
+
+/// A clock that the test moves.
+#[derive(Debug, Default)]
+struct TestClock(AtomicU64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Moment {
+        Moment {
+            ms: Moment::EPOCH_LEAD_MS + self.0.load(Ordering::Relaxed),
+            epoch_unix_ms: 0,
+        }
+    }
+
+    fn unix_us(&self) -> u128 {
+        0
+    }
+}
+
+/// Two workers of which each owns its keys, and the first one's listener.
+fn two_workers(config: NodeConfig) -> (DrivenNode, LocalListener) {
+    let listener = LocalListener::new(SocketAddr::from(([10, 0, 0, 1], 1)));
+    let mut devices = vec![Devices::default(), Devices::default()];
+    let at_listener: Box<LocalListener> = Box::new(listener.clone());
+    devices[0].listeners.push((at_listener, Accepts::Any));
+    let engines = engines(2, Habits::EREW);
+    let node = DrivenNode::new(config, devices, engines, Arc::new(Admin)).unwrap();
+    (node, listener)
+}
+
+fn connect(listener: &LocalListener, seed: u64) -> LocalStream {
+    let faults = StreamFaults {
+        short_read: 0.5,
+        short_write: 0.5,
+        ..StreamFaults::default()
+    };
+    listener.connect(SocketAddr::from(([10, 0, 0, 2], 1)), faults, seed)
+}
+
+/// Sends bytes, and lets workers that are called take turns until none is.
+fn send(node: &mut DrivenNode, stream: &mut LocalStream, mut bytes: &[u8]) -> Vec<u8> {
+    use glimmer_transport::{Received, Sent};
+    let mut replies = Vec::with_capacity(4096);
+    loop {
+        match stream.send(bytes) {
+            Sent::All => bytes = &[],
+            Sent::Part(count) => bytes = &bytes[count..],
+            Sent::Failed => panic!("the server closed the connection"),
+        }
+        let mut is_idle = true;
+        for worker in &mut node.workers {
+            if worker.rest() == Rest::Busy || worker.is_called() {
+                worker.turn();
+                is_idle = false;
+            }
+        }
+        is_idle &= stream.receive(&mut replies) == Received::Drained(0);
+        if is_idle && bytes.is_empty() && !stream.ready().readable {
+            return replies;
+        }
+    }
+}
+
+#[test]
+fn workers_take_turns_on_one_thread() {
+    let (mut node, listener) = two_workers(config());
+    for seed in 0..20 {
+        let mut stream = connect(&listener, seed);
+        let (mut requests, mut expected) = (String::new(), String::new());
+        for key in 0..20 {
+            requests += &format!("set key{key} 0 0 1\r\nx\r\nget key{key}\r\n");
+            expected += &format!("STORED\r\nVALUE key{key} 0 1\r\nx\r\nEND\r\n");
+        }
+        let replies = send(&mut node, &mut stream, requests.as_bytes());
+        assert_eq!(String::from_utf8(replies).unwrap(), expected, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_worker_tells_how_long_it_would_sleep() {
+    let clock = Arc::new(TestClock::default());
+    let mut config = config();
+    config.clock = clock.clone();
+    config.idle_timeout = Some(Duration::from_secs(5));
+    let (mut node, listener) = two_workers(config);
+    assert_eq!(node.workers[1].rest(), Rest::Asleep(None));
+    let mut stream = connect(&listener, 1);
+    send(&mut node, &mut stream, b"get key\r\n");
+    let second = Rest::Asleep(Some(Duration::from_secs(1)));
+    assert!(
+        node.workers
+            .iter_mut()
+            .any(|worker| worker.rest() == second)
+    );
+    // Nothing but time passes until the connection has been idle for too long.
+    clock.0.store(5_000, Ordering::Relaxed);
+    node.workers.iter_mut().for_each(|worker| _ = worker.turn());
+    assert!(stream.ready().hung_up);
+}
