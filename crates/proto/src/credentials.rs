@@ -1,17 +1,19 @@
-//! Names and passwords: the file of users that memcached's `-Y` names, and the message of the SASL mechanism PLAIN.
+//! User names and passwords: the user file of memcached's `-Y`, and the message of the SASL
+//! mechanism PLAIN.
 
-/// A line of a file of users that is not `user:password`.
+/// A line of a user file that is not `user:password`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MalformedLine {
-    /// The line's number, from 1.
+    /// The line number, starting at 1.
     pub line: usize,
 }
 
-/// Name and password of every user in a file, which has a line `user:password` for each. A password may have colons; empty lines are passed over.
+/// Iterates over the user names and passwords in a file with one `user:password` per line.
+/// Passwords may contain colons; empty lines are skipped.
 ///
 /// # Errors
 ///
-/// At the first line that has no colon.
+/// At the first line without a colon.
 pub fn users(file: &[u8]) -> impl Iterator<Item = Result<(&[u8], &[u8]), MalformedLine>> {
     let lines = file.split(|&byte| byte == b'\n');
     let lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
@@ -22,8 +24,9 @@ pub fn users(file: &[u8]) -> impl Iterator<Item = Result<(&[u8], &[u8]), Malform
     })
 }
 
-/// Name and password of a PLAIN message (RFC 4616): whom the client wants to act for, its name, and its password, with a zero byte between
-/// them. Only for itself may it act.
+/// The user name and password in a PLAIN message (RFC 4616). The message has an authorization
+/// identity, a user name and a password, separated by zero bytes. A client may act only for itself,
+/// so the first part must be empty or equal the user name.
 pub fn plain(message: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut parts = message.splitn(3, |&byte| byte == 0);
     let (acts_for, name, password) = (parts.next()?, parts.next()?, parts.next()?);

@@ -1,50 +1,50 @@
-//! What became of a request, in the words of no protocol: the engine produces an [`Outcome`], and
-//! the protocol that the request came by writes it ([`Emit`]).
+//! The result of a request, independent of any protocol. The engine produces an [`Outcome`], and
+//! the protocol of the request writes it ([`Emit`]).
 //!
-//! An emitter takes from an outcome what its protocol shows: the text protocol neither a new CAS
-//! unique nor the flags of a touched item, a meta command whatever its flags name. The item of a
-//! read stays where the table has it. An emitter sees it as an [`ItemView`], which reads a field
-//! only when it is asked for, and copies the value once, into the reply.
+//! An emitter writes those parts of an outcome that its protocol shows. The text protocol shows
+//! neither a new CAS unique nor the flags of a touched item; a meta command shows what its flags
+//! name. The item of a read stays in the table. An emitter sees it as an [`ItemView`], which reads
+//! each field only on demand, and copies the value once, into the reply.
 //!
-//! A command that names several keys is one request per key. Its reply is written part by part, in
-//! the order of the keys: what comes before the first part and after the last depends on the request
-//! (`last` of the text protocol). Where a protocol answers such a command with one sum, each part
-//! adds its [`Kind`].
+//! A command with several keys is one request per key. Its reply is written part by part, in the
+//! order of the keys. What comes before the first part and after the last depends on the request
+//! (`last` in the text protocol). Where a protocol answers such a command with one sum, each part
+//! contributes its [`Kind`].
 
 use crate::Request;
 use glimmer_base::{Expiry, Moment};
 
 /// An item as replies show it.
 pub trait ItemView: Copy {
-    /// The client's own 32 bits.
+    /// The client's 32-bit flags.
     fn flags(&self) -> u32;
     /// The CAS unique.
     fn cas(&self) -> u64;
-    /// When it expires.
+    /// The expiry time.
     fn expiry(&self) -> Expiry;
-    /// Bytes of the value.
+    /// Length of the value in bytes.
     fn value_bytes(&self) -> usize;
     /// Appends the value.
     fn append_value(&self, out: &mut Vec<u8>);
-    /// Appends up to `bytes` bytes of the value, from `from` on.
+    /// Appends up to `bytes` bytes of the value, starting at `from`.
     fn append_part(&self, from: usize, bytes: usize, out: &mut Vec<u8>);
-    /// Bytes that the item takes in the table.
+    /// Bytes that the item occupies in the table.
     fn heap_bytes(&self) -> usize;
-    /// What the meta commands have left on it.
+    /// The item's state for the meta commands.
     fn state(&self) -> ItemState;
-    /// Whether a meta command that reads the item has to change it: to win the right to make the
-    /// value again, or to note the access.
+    /// Whether a meta command that reads the item must also change it: to win the right to recache
+    /// it, or to record the access.
     fn changes_with_read(&self, now: Moment) -> bool;
 }
 
-/// What the meta commands leave on an item.
+/// The state that the meta commands keep on an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ItemState {
-    /// The key came in base64 and is shown so.
+    /// The key was given in base64 and is shown so.
     pub has_binary_key: bool,
-    /// The value is out of date.
+    /// The value is stale.
     pub is_stale: bool,
-    /// Another client has been told to make the value again.
+    /// A client has been told to recache the value.
     pub is_won: bool,
 }
 
@@ -60,29 +60,29 @@ impl ItemState {
 /// An item that a request shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<I> {
-    /// The item as it was before the request, or as the request has made it.
+    /// The item before the request, or the item that the request created.
     pub item: I,
-    /// When the request is executed.
+    /// The time at which the request is executed.
     pub now: Moment,
-    /// What only some requests ask for.
+    /// Details that only some requests ask for.
     pub details: Details,
 }
 
-/// What a reply shows of an item that the item itself does not say.
+/// Details of a reply that are not stored in the item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Details {
-    /// The request has made the item.
+    /// The request created the item.
     pub is_new: bool,
-    /// This client is to make the value again.
+    /// This client is to recache the value.
     pub wins: bool,
-    /// The item had been read before; only if the request asks.
+    /// Whether the item had been read before. Set only if the request asks.
     pub was_fetched: bool,
-    /// Seconds since the last access; only if the request asks.
+    /// Seconds since the last access. Set only if the request asks.
     pub idle_s: u64,
 }
 
 impl<I> Found<I> {
-    /// An item that was read and nothing else.
+    /// An item that was read, without details.
     #[inline(always)]
     pub fn read(item: I, now: Moment) -> Found<I> {
         Found {
@@ -93,61 +93,61 @@ impl<I> Found<I> {
     }
 }
 
-/// What became of a request for one key.
+/// The result of a request for one key.
 #[derive(Clone, Copy, Debug)]
 pub enum Outcome<I = NoItem> {
-    /// The item that was asked for.
+    /// The requested item.
     Value(Found<I>),
     /// A read found no item.
     Miss,
-    /// The item is there.
+    /// The item was stored.
     Stored {
         /// Its CAS unique.
         cas: u64,
-        /// Bytes of its value.
+        /// Length of its value in bytes.
         value_bytes: usize,
     },
-    /// The condition of a store did not hold, or the item could not be changed as asked.
+    /// The condition of a store was not met, or the item could not be changed as requested.
     NotStored,
-    /// The item has another CAS unique than the request names.
+    /// The item has a different CAS unique than the request names.
     Exists,
-    /// There is no item that could be changed or compared.
+    /// There is no item to change or compare.
     NotFound,
-    /// The item was removed, emptied or marked as out of date.
+    /// The item was deleted, emptied or marked as stale.
     Deleted,
     /// The item has its new expiry time.
     Touched {
-        /// Its client flags, if the request [shows](Request::shows_touched) them.
+        /// The item's client flags, if the request [shows](Request::shows_touched) them.
         flags: u32,
-        /// Its CAS unique, as above.
+        /// The item's CAS unique, under the same condition.
         cas: u64,
     },
     /// The item holds a new number.
     Counted(Counted),
-    /// The value to add to or subtract from is not a number.
+    /// The value to be incremented or decremented is not a number.
     NotANumber,
     /// The item is larger than the limit.
     TooLarge,
-    /// There is no memory for the item.
+    /// The server has no memory for the item.
     OutOfMemory,
 }
 
-/// A number that an item holds now.
+/// The new number in an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
     /// The number.
     pub number: u64,
     /// The item's CAS unique.
     pub cas: u64,
-    /// When the item expired before the request; never, if the request has made it.
+    /// The expiry before the request; never, if the request created the item.
     pub expiry: Expiry,
-    /// The request has made the item.
+    /// The request created the item.
     pub is_new: bool,
-    /// When the request is executed.
+    /// The time at which the request is executed.
     pub now: Moment,
 }
 
-/// An [`Outcome`] without what it carries.
+/// The variant of an [`Outcome`], without its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// See [`Outcome::Value`].
@@ -177,7 +177,7 @@ pub enum Kind {
 }
 
 impl<I> Outcome<I> {
-    /// Which outcome this is.
+    /// The variant of this outcome.
     #[inline]
     pub fn kind(&self) -> Kind {
         match self {
@@ -197,14 +197,14 @@ impl<I> Outcome<I> {
     }
 }
 
-/// How one protocol writes outcomes. What a request carries for its reply, its
-/// [`Form`](crate::Form), implements this once per protocol.
+/// How one protocol writes outcomes. The [`Form`](crate::Form) of a request implements this once
+/// per protocol.
 pub trait Emit {
-    /// Appends the reply to one request; nothing, if the client wants no answer.
+    /// Appends the reply to one request. Appends nothing if the client wants no reply.
     fn emit<I: ItemView>(&self, request: &Request<'_>, outcome: Outcome<I>, out: &mut Vec<u8>);
 
-    /// Appends the item of a read, unless the read has to change the item first; says whether it
-    /// did. Only reads of the meta commands leave anything on an item.
+    /// Appends the item of a read and returns true, unless the read must change the item first.
+    /// Only meta commands change items when they read.
     #[inline(always)]
     fn emit_read<I: ItemView>(
         &self,
@@ -217,7 +217,7 @@ pub trait Emit {
     }
 }
 
-/// The item of an outcome that has none.
+/// The item type of an outcome that has no item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoItem {}
 

@@ -1,4 +1,5 @@
-//! The frame around memcached's requests and replies over UDP (protocol.txt, "UDP protocol"): 8 bytes in front of every datagram.
+//! The frame of memcached's requests and replies over UDP (protocol.txt, "UDP protocol"): 8 bytes
+//! at the front of every datagram.
 //!
 //! | bytes | content, big-endian |
 //! | --- | --- |
@@ -9,20 +10,21 @@
 
 use crate::binary;
 
-/// Bytes of the header.
+/// Length of the frame's header in bytes.
 pub const HEADER_BYTES: usize = 8;
-/// Bytes of a reply's datagram, header included, as memcached's.
+/// Length in bytes of a reply's datagram, including the header, as in memcached.
 pub const DATAGRAM_BYTES: usize = 1400;
 /// Bytes of a reply that fit into one datagram.
 pub const PAYLOAD_BYTES: usize = DATAGRAM_BYTES - HEADER_BYTES;
 
-/// The request id and the request in a datagram; nothing if the datagram is too short, or one of
-/// several, or if what it holds cannot be a request.
+/// The request id and the request in a datagram. `None` if the datagram is too short, is one of
+/// several, or cannot contain a request.
 ///
-/// Every text command begins with a lower-case letter, and every binary one with its magic byte. No
-/// reply does: text replies begin with capitals or digits, binary ones with another magic byte. So a
-/// datagram with a forged sender cannot make two servers, or a server and itself, answer each other
-/// for ever: the first reply that arrives as a request is dropped. memcached answers it.
+/// Every text command begins with a lower-case letter and every binary command with its magic byte.
+/// No reply does: text replies begin with capitals or digits, binary replies with a different magic
+/// byte. A datagram with a forged source address therefore cannot make two servers, or a server and
+/// itself, answer each other for ever: the first reply that arrives as a request is dropped.
+/// memcached would answer it.
 #[inline]
 pub fn request(datagram: &[u8]) -> Option<(u16, &[u8])> {
     let &[id_high, id_low, _, _, 0, 1, _, _, ref request @ ..] = datagram else {
@@ -33,7 +35,8 @@ pub fn request(datagram: &[u8]) -> Option<(u16, &[u8])> {
     may_be_one.then(|| (u16::from_be_bytes([id_high, id_low]), request))
 }
 
-/// Divides a reply to request `id` into datagrams. The reply has at most [`PAYLOAD_BYTES`] for each of 65,535 datagrams.
+/// Divides a reply to request `id` into datagrams. There are at most 65,535 datagrams of
+/// [`PAYLOAD_BYTES`] each.
 #[inline]
 pub fn reply(id: u16, reply: &[u8]) -> impl Iterator<Item = ([u8; HEADER_BYTES], &[u8])> {
     let total = reply.len().div_ceil(PAYLOAD_BYTES);

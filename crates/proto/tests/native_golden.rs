@@ -1,4 +1,5 @@
-//! The datagrams of `docs/native-protocol.md`, byte for byte. They were computed from the document by other means than this crate.
+//! The datagrams of `docs/native-protocol.md`, byte for byte. They were computed from the document
+//! without this crate.
 
 use glimmer_base::Seed;
 use glimmer_proto::StoreMode;
@@ -23,7 +24,7 @@ fn golden() -> BTreeMap<&'static str, Vec<u8>> {
     .collect()
 }
 
-/// The key of all vectors and its seed, from the comment above them.
+/// The key of all vectors and its seed, from the comment above the vectors.
 fn key_and_seed() -> (&'static [u8], Seed) {
     let comment = GOLDEN.lines().nth(2).unwrap();
     let (_, rest) = comment.split_once("key \"").unwrap();
@@ -272,7 +273,7 @@ fn answers() {
     assert!(golden.keys().all(|name| name.starts_with("request")));
 }
 
-/// The byte of the reach: of a mutation 0 to 31, of any other request 0.
+/// The reach byte: 0 to 31 for a mutation, 0 for any other request.
 #[test]
 fn only_a_mutation_has_a_reach() {
     for (name, record) in records() {

@@ -1,4 +1,5 @@
-//! Any request and any reply comes back as it was written, and a datagram of any bytes is read without harm.
+//! Every request and reply survives writing and parsing, and a datagram of arbitrary bytes is
+//! parsed without harm.
 
 use glimmer_base::Keyhash;
 use glimmer_proto::StoreMode;
@@ -40,7 +41,7 @@ proptest! {
         (mutation, keyhash, shows_cas) in any::<(u32, u64, bool)>(),
         key in vec(any::<u8>(), 1..=250),
         value in vec(any::<u8>(), 0..2000),
-        behind in vec(any::<u8>(), 0..50),
+        tail in vec(any::<u8>(), 0..50),
     ) {
         let action = match which {
             8 => Action::Get,
@@ -61,7 +62,7 @@ proptest! {
             prop_assert_eq!(Record::read(&bytes[..cut]), None);
         }
         let length = bytes.len();
-        bytes.extend(behind);
+        bytes.extend(tail);
         prop_assert_eq!(Record::read(&bytes), Some((record, length)));
     }
 
@@ -71,7 +72,7 @@ proptest! {
         flags in any::<u32>(),
         (cas, number) in any::<(Option<u64>, Option<u64>)>(),
         value in vec(any::<u8>(), 0..2000),
-        behind in vec(any::<u8>(), 0..50),
+        tail in vec(any::<u8>(), 0..50),
     ) {
         let reply = Reply { status, flags, cas, number, value: &value };
         let mut bytes = Vec::new();
@@ -80,14 +81,14 @@ proptest! {
             prop_assert_eq!(Reply::read(&bytes[..cut]), None);
         }
         let length = bytes.len();
-        bytes.extend(behind);
+        bytes.extend(tail);
         prop_assert_eq!(Reply::read(&bytes), Some((reply, length)));
     }
 
     #[test]
     fn any_bytes_are_read_without_harm(bytes in vec(any::<u8>(), 0..200), kind in 0u8..8) {
         fuzzing::native(&bytes);
-        // With a header in front, so that what follows is looked at.
+        // With a valid header, so that the rest is parsed as well.
         let kind = [Kind::Requests, Kind::Directory, Kind::Fragment][usize::from(kind) % 3];
         let header = RequestHeader {
             kind, count: 1, directory: 0, sequence: 0, timestamp: 0, client: 0, token: 0,

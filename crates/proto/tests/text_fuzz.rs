@@ -1,5 +1,5 @@
-//! The fuzz targets for a bounded number of inputs: the committed corpus, then mutations of it from a printed seed.
-//! GLIMMER_SEED replays a run, GLIMMER_FUZZ_RUNS lengthens it.
+//! Runs the fuzz targets for a bounded number of inputs: the committed corpus, then mutations of it
+//! from a printed seed. GLIMMER_SEED replays a run, GLIMMER_FUZZ_RUNS lengthens it.
 
 use glimmer_proto::fuzzing::{binary, login, meta, native, text_parser, udp};
 use rand::rngs::SmallRng;
@@ -61,11 +61,11 @@ fn from_environment(name: &str) -> Option<u64> {
 
 fn mutate(rng: &mut SmallRng, input: &mut Vec<u8>, corpus: &[Vec<u8>], dictionary: &[Vec<u8>]) {
     let at = rng.random_range(0..=input.len());
-    let behind = rng.random_range(at..=input.len().min(at + 40));
+    let end = rng.random_range(at..=input.len().min(at + 40));
     match rng.random_range(0..7) {
         0 if at < input.len() => input[at] = rng.random(),
         1 => input.insert(at, *b" \r\n\0k0-\t".choose(rng).unwrap()),
-        2 => drop(input.drain(at..behind)),
+        2 => drop(input.drain(at..end)),
         3 => {
             let word = dictionary.choose(rng).unwrap();
             input.splice(at..at, word.iter().copied());
@@ -76,7 +76,7 @@ fn mutate(rng: &mut SmallRng, input: &mut Vec<u8>, corpus: &[Vec<u8>], dictionar
             input.splice(at.., other[from..].iter().copied());
         }
         5 => {
-            let copy = input[at..behind].to_vec();
+            let copy = input[at..end].to_vec();
             input.splice(at..at, copy);
         }
         _ => input[0] = rng.random(),

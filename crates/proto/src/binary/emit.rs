@@ -2,15 +2,15 @@
 
 use super::{Header, MAGIC_REPLY};
 
-/// The two bytes by which a reply says what became of a request.
+/// The two-byte status of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Status {
-    /// Done.
+    /// The command was executed.
     Success = 0x00,
     /// The key has no item.
     KeyNotFound = 0x01,
-    /// The key has an item, or one with another CAS unique.
+    /// The key has an item, or its item has a different CAS unique.
     KeyExists = 0x02,
     /// The value is larger than the item limit.
     TooLarge = 0x03,
@@ -18,20 +18,20 @@ pub enum Status {
     InvalidArguments = 0x04,
     /// The condition of an `append` or `prepend` did not hold.
     NotStored = 0x05,
-    /// The value to add to or subtract from is no number.
+    /// The value to be incremented or decremented is not a number.
     NonNumeric = 0x06,
-    /// The client may not do this, or has not said who it is.
+    /// The client may not do this, or has not authenticated.
     AuthError = 0x20,
-    /// One more step is needed to know who the client is.
+    /// Authentication needs one more step.
     AuthContinue = 0x21,
-    /// There is no such command.
+    /// Unknown command.
     UnknownCommand = 0x81,
-    /// There is no memory.
+    /// The server has no memory.
     OutOfMemory = 0x82,
 }
 
 impl Status {
-    /// What memcached says to people; the body of an error.
+    /// memcached's error text, sent as the body of an error reply.
     pub fn text(self) -> &'static str {
         match self {
             Status::Success | Status::AuthContinue => "",
@@ -48,8 +48,8 @@ impl Status {
     }
 }
 
-/// Appends a header; extras, key and value of these lengths belong behind it. Makes room for them too, so that a reply costs at most one
-/// allocation.
+/// Appends a header. Extras, key and value of the given lengths must follow. Reserves space for
+/// them as well, so that a reply costs at most one allocation.
 #[inline]
 pub fn head(
     out: &mut Vec<u8>,
@@ -72,7 +72,8 @@ pub fn head(
     out.extend_from_slice(&bytes);
 }
 
-/// Appends the head of an item that was read, up to where its value of `value` bytes belongs. The key is shown if it is given.
+/// Appends the head of a retrieved item, up to its value of `value` bytes. The key is included if
+/// it is given.
 #[inline]
 pub fn item_head(
     out: &mut Vec<u8>,
@@ -88,33 +89,34 @@ pub fn item_head(
     out.extend_from_slice(key);
 }
 
-/// Appends a success with nothing behind it.
+/// Appends a success without a body.
 #[inline]
 pub fn success(out: &mut Vec<u8>, header: Header, cas: u64) {
     head(out, header, Status::Success, (0, 0, 0), cas);
 }
 
-/// Appends a success with a value behind it.
+/// Appends a success with a value.
 pub fn success_with(out: &mut Vec<u8>, header: Header, value: &[u8]) {
     head(out, header, Status::Success, (0, 0, value.len()), 0);
     out.extend_from_slice(value);
 }
 
-/// Appends the number that an increment or a decrement has come to.
+/// Appends the new number after an increment or decrement.
 #[inline]
 pub fn number(out: &mut Vec<u8>, header: Header, number: u64, cas: u64) {
     head(out, header, Status::Success, (0, 0, 8), cas);
     out.extend_from_slice(&number.to_be_bytes());
 }
 
-/// Appends an error, with what memcached says to people.
+/// Appends an error with memcached's error text.
 pub fn error(out: &mut Vec<u8>, header: Header, status: Status) {
     let text = status.text().as_bytes();
     head(out, header, status, (0, 0, text.len()), 0);
     out.extend_from_slice(text);
 }
 
-/// Appends what a read that found nothing is answered with: the key where the command shows it, else an error.
+/// Appends the reply to a read that found no item: the key if the command shows it, otherwise an
+/// error.
 #[inline]
 pub fn miss(out: &mut Vec<u8>, header: Header, key: &[u8]) {
     if header.shows_key() {
@@ -125,7 +127,7 @@ pub fn miss(out: &mut Vec<u8>, header: Header, key: &[u8]) {
     }
 }
 
-/// Appends one figure; one without name and value ends them.
+/// Appends one statistic. An empty name and value end the list.
 pub fn stat(out: &mut Vec<u8>, header: Header, name: &[u8], value: &[u8]) {
     head(
         out,
@@ -156,7 +158,8 @@ mod tests {
         out
     }
 
-    /// The example of the protocol's document: `get Hello` answered with `World` under flags 0xdeadbeef.
+    /// The example in the protocol's document: `get Hello` is answered with `World` and flags
+    /// 0xdeadbeef.
     #[test]
     fn an_item() {
         let expected = b"\x81\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x09\xde\xad\xbe\xef\x00\x00\x00\x00\x00\x00\x00\x01\

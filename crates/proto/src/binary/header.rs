@@ -1,18 +1,18 @@
-//! The 24 bytes in front of every packet.
+//! The 24-byte header of every packet.
 
 use super::opcode;
 
-/// What of a request's header its reply repeats.
+/// The fields of a request's header that its reply repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The command; see [`opcode`].
     pub opcode: u8,
-    /// The client's own four bytes.
+    /// Four opaque bytes chosen by the client.
     pub opaque: [u8; 4],
 }
 
 impl Header {
-    /// Whether the usual outcome is not answered; see [`opcode::is_quiet`].
+    /// Whether the usual outcome has no reply; see [`opcode::is_quiet`].
     #[inline]
     pub fn is_quiet(self) -> bool {
         opcode::is_quiet(self.opcode)
@@ -25,7 +25,7 @@ impl Header {
     }
 }
 
-/// Bytes of a header.
+/// Length of a header in bytes.
 pub(super) const BYTES: usize = 24;
 
 /// A request's header.
@@ -34,7 +34,7 @@ pub(super) struct RequestHeader {
     pub header: Header,
     pub key_bytes: usize,
     pub extras_bytes: usize,
-    /// Extras, key and value together.
+    /// Length of extras, key and value together.
     pub body_bytes: usize,
     pub cas: u64,
 }
@@ -56,7 +56,7 @@ impl RequestHeader {
         }
     }
 
-    /// Bytes of the value; the header has been found consistent.
+    /// Length of the value in bytes. The header must be consistent.
     #[inline(always)]
     pub fn value_bytes(&self) -> usize {
         self.body_bytes - self.key_bytes - self.extras_bytes

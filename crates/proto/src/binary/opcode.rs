@@ -1,14 +1,14 @@
-//! The commands' numbers, and what a number says about the reply.
+//! The opcodes, and what an opcode says about the reply.
 
 /// Read a value.
 pub const GET: u8 = 0x00;
-/// Store.
+/// Store a value.
 pub const SET: u8 = 0x01;
-/// Store where nothing is.
+/// Store a value if there is no item.
 pub const ADD: u8 = 0x02;
-/// Store where something is.
+/// Store a value if there is an item.
 pub const REPLACE: u8 = 0x03;
-/// Remove.
+/// Delete an item.
 pub const DELETE: u8 = 0x04;
 /// Add to a number.
 pub const INCREMENT: u8 = 0x05;
@@ -16,11 +16,11 @@ pub const INCREMENT: u8 = 0x05;
 pub const DECREMENT: u8 = 0x06;
 /// Close the connection.
 pub const QUIT: u8 = 0x07;
-/// Make everything invisible.
+/// Flush all items.
 pub const FLUSH: u8 = 0x08;
 /// [`GET`] that is silent on a miss.
 pub const GETQ: u8 = 0x09;
-/// Do nothing and say so.
+/// Do nothing; the reply shows that the server is there.
 pub const NOOP: u8 = 0x0a;
 /// The server's version.
 pub const VERSION: u8 = 0x0b;
@@ -28,11 +28,11 @@ pub const VERSION: u8 = 0x0b;
 pub const GETK: u8 = 0x0c;
 /// [`GETK`] that is silent on a miss.
 pub const GETKQ: u8 = 0x0d;
-/// Put a value behind the one that is there.
+/// Append to a value.
 pub const APPEND: u8 = 0x0e;
-/// Put a value before the one that is there.
+/// Prepend to a value.
 pub const PREPEND: u8 = 0x0f;
-/// Figures.
+/// Statistics.
 pub const STAT: u8 = 0x10;
 /// [`SET`] that is silent on success.
 pub const SETQ: u8 = 0x11;
@@ -46,32 +46,32 @@ pub const DELETEQ: u8 = 0x14;
 pub const INCREMENTQ: u8 = 0x15;
 /// [`DECREMENT`] that is silent on success.
 pub const DECREMENTQ: u8 = 0x16;
-/// [`QUIT`] without an answer.
+/// [`QUIT`] without a reply.
 pub const QUITQ: u8 = 0x17;
-/// [`FLUSH`] without an answer.
+/// [`FLUSH`] without a reply.
 pub const FLUSHQ: u8 = 0x18;
 /// [`APPEND`] that is silent on success.
 pub const APPENDQ: u8 = 0x19;
 /// [`PREPEND`] that is silent on success.
 pub const PREPENDQ: u8 = 0x1a;
-/// Give an item a new expiry time.
+/// Set an item's expiry time.
 pub const TOUCH: u8 = 0x1c;
-/// Read a value and give it a new expiry time.
+/// Read a value and set the item's expiry time.
 pub const GAT: u8 = 0x1d;
 /// [`GAT`] that is silent on a miss.
 pub const GATQ: u8 = 0x1e;
-/// Which ways there are to say who one is.
+/// List the SASL mechanisms.
 pub const SASL_LIST_MECHANISMS: u8 = 0x20;
-/// Say who one is.
+/// Start a SASL authentication.
 pub const SASL_AUTH: u8 = 0x21;
-/// Go on saying who one is.
+/// Continue a SASL authentication.
 pub const SASL_STEP: u8 = 0x22;
 /// [`GAT`] that shows the key.
 pub const GATK: u8 = 0x23;
 /// [`GATK`] that is silent on a miss.
 pub const GATKQ: u8 = 0x24;
 
-/// Whether the usual outcome is not answered: a miss of a read, the success of anything else.
+/// Whether the usual outcome has no reply: a miss for a read, success for other commands.
 #[inline]
 pub const fn is_quiet(opcode: u8) -> bool {
     matches!(opcode, GETQ | GETKQ | SETQ..=PREPENDQ | GATQ | GATKQ)
@@ -83,7 +83,7 @@ pub const fn shows_key(opcode: u8) -> bool {
     matches!(opcode, GETK | GETKQ | GATK | GATKQ)
 }
 
-/// The command of which this is the quiet form; the same command if it is none.
+/// The command of which this is the quiet form, or the opcode itself.
 #[inline]
 pub const fn loud(opcode: u8) -> u8 {
     match opcode {

@@ -1,4 +1,4 @@
-//! Outcomes in the words of the binary protocol.
+//! Writes outcomes as replies of the binary protocol.
 
 use super::{Header, Status, emit, opcode};
 use crate::Request;
@@ -41,7 +41,7 @@ impl Emit for Header {
     }
 }
 
-/// Which condition did not hold.
+/// The status for a condition that was not met.
 fn not_stored(header: Header) -> Status {
     match opcode::loud(header.opcode) {
         opcode::ADD => Status::KeyExists,

@@ -1,14 +1,14 @@
-//! Base64 as memcached reads it: bytes outside the alphabet are passed over, then the number of those inside must be a multiple of four,
-//! and the first group of four that ends with `=` is the last.
+//! Base64 as memcached reads it. Bytes outside the alphabet are skipped. The number of the others
+//! must be a multiple of four, and the first group of four that ends with `=` is the last.
 
 use glimmer_base::limits::KEY_BYTES_MAX;
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Bytes that the longest key can come to.
+/// Length of the longest decoded key in bytes.
 pub const DECODED_BYTES_MAX: usize = KEY_BYTES_MAX / 4 * 3 + 3;
 
-/// What a byte of the alphabet, or `=`, counts as.
+/// The value of each byte of the alphabet, and of `=`.
 const fn values() -> [Option<u8>; 256] {
     let mut values = [None; 256];
     let mut i = 0;
@@ -22,7 +22,8 @@ const fn values() -> [Option<u8>; 256] {
 
 static VALUES: [Option<u8>; 256] = values();
 
-/// Decodes a key of at most [`KEY_BYTES_MAX`] bytes into `buffer`; none if it is no base64, or nothing.
+/// Decodes a key of at most [`KEY_BYTES_MAX`] bytes into `buffer`. `None` if the text is empty or
+/// not base64.
 pub fn decode<'b>(text: &[u8], buffer: &'b mut [u8; DECODED_BYTES_MAX]) -> Option<&'b [u8]> {
     let len = decoded_len(text, |at, bytes| buffer[at..at + 3].copy_from_slice(&bytes))?;
     Some(&buffer[..len])
@@ -33,7 +34,8 @@ pub fn is_valid(text: &[u8]) -> bool {
     decoded_len(text, |_, _| {}).is_some()
 }
 
-/// Hands every group of three bytes to `put`, with where it belongs; returns how many bytes count.
+/// Passes every decoded group of three bytes to `put`, with its position. Returns the number of
+/// valid bytes.
 fn decoded_len(text: &[u8], mut put: impl FnMut(usize, [u8; 3])) -> Option<usize> {
     let inside = text
         .iter()
@@ -66,7 +68,7 @@ fn decoded_len(text: &[u8], mut put: impl FnMut(usize, [u8; 3])) -> Option<usize
     Some(len)
 }
 
-/// Appends bytes in base64.
+/// Appends bytes as base64.
 pub fn encode(bytes: &[u8], out: &mut Vec<u8>) {
     for chunk in bytes.chunks(3) {
         let mut group = [0; 4];
@@ -96,7 +98,7 @@ mod tests {
         bytes
     }
 
-    /// The test vectors of RFC 4648, and what memcached makes of other things.
+    /// The test vectors of RFC 4648, and memcached's results for other inputs.
     #[test]
     fn keys() {
         let rows: &[(&str, Option<&[u8]>)] = &[

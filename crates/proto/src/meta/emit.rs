@@ -1,19 +1,21 @@
-//! The parts of a meta command's reply: a code, the flags that were asked for in the order of the request, a line end.
+//! The parts of a meta command's reply: a code, the requested flags in the order of the request,
+//! and a line end.
 
 use super::{Flags, base64};
 
-/// Appends two letters that say what became of the request.
+/// Appends the two-letter code of the reply.
 #[inline]
 pub fn code(out: &mut Vec<u8>, code: &'static str) {
     debug_assert_eq!(code.len(), 2);
     out.extend_from_slice(code.as_bytes());
 }
 
-/// Appends `VA <bytes>`, behind which flags, a line end, a value of so many bytes and another line end belong. Makes room for all of that,
-/// where the key of `key_bytes` bytes may be among the flags.
+/// Appends `VA <bytes>`. The flags, a line end, a value of `bytes` bytes and another line end must
+/// follow. Reserves space for all of that, including a key of `key_bytes` bytes among the flags.
 #[inline]
 pub fn value_head(out: &mut Vec<u8>, flags: Flags<'_>, key_bytes: usize, bytes: usize) {
-    /// The numbers of `s`, `t`, `c`, `f`, `l` and `h` at their longest, the letters behind them, and two line ends.
+    /// The longest numbers of `s`, `t`, `c`, `f`, `l` and `h`, the flags without numbers, and two
+    /// line ends.
     const FIXED_BYTES: usize = 3 + 20 + 6 * 22 + 6 + 4;
     out.reserve(FIXED_BYTES + flags.text.len() + key_bytes * 4 / 3 + 8 + bytes);
     out.extend_from_slice(b"VA ");
@@ -27,7 +29,7 @@ pub fn number(out: &mut Vec<u8>, flag: u8, number: u64) {
     digits(out, number);
 }
 
-/// Appends `t` and the seconds that are left, or -1 for an item that does not expire.
+/// Appends `t` and the remaining seconds, or -1 for an item that does not expire.
 #[inline]
 pub fn ttl(out: &mut Vec<u8>, seconds: Option<u64>) {
     match seconds {
@@ -36,14 +38,14 @@ pub fn ttl(out: &mut Vec<u8>, seconds: Option<u64>) {
     }
 }
 
-/// Appends a flag with a token as it stood in the request.
+/// Appends a flag with its token from the request.
 #[inline]
 pub fn echo(out: &mut Vec<u8>, flag: u8, token: &[u8]) {
     out.extend_from_slice(&[b' ', flag]);
     out.extend_from_slice(token);
 }
 
-/// Appends `k` and the key; a binary one in base64, with `b` behind it to say so.
+/// Appends `k` and the key. A binary key is in base64 and followed by `b`.
 #[inline]
 pub fn key(out: &mut Vec<u8>, key: &[u8], is_binary: bool) {
     out.extend_from_slice(b" k");
@@ -55,7 +57,8 @@ pub fn key(out: &mut Vec<u8>, key: &[u8], is_binary: bool) {
     }
 }
 
-/// Appends opaque and key, where they were asked for, and the line end: all that a reply without an item repeats.
+/// Appends opaque and key, if they were requested, and the line end. A reply without an item
+/// repeats nothing else.
 pub fn repeat(out: &mut Vec<u8>, flags: Flags<'_>, key_bytes: &[u8]) {
     for (flag, token) in flags.iter() {
         match flag {

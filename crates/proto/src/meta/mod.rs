@@ -1,20 +1,23 @@
-//! Memcached's meta commands, which are part of the text protocol: `mg`, `ms`, `md`, `ma`, `me` (`mn` names no key and is read with the
-//! administrative commands).
+//! Memcached's meta commands, which are part of the text protocol: `mg`, `ms`, `md`, `ma`, `me`.
+//! (`mn` has no key and is read with the administrative commands.)
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | [`flags`] | the words behind the key: checked when the line is read, read again by whoever wants to know what they say |
-//! | `read` | a line, for `ms` with its value, to a request |
-//! | [`base64`] | keys that hold bytes which a line cannot |
+//! | [`flags`] | the words after the key: checked when the line is read, parsed again where their values are needed |
+//! | `read` | parses a line, and the value of `ms`, into a request |
+//! | [`base64`] | keys with bytes that a line cannot contain |
 //! | [`emit`] | the parts of a reply |
-//! | `outcome` | outcomes in the words of the meta commands |
+//! | `outcome` | writes outcomes as replies to meta commands |
 //!
-//! A meta command says by up to seventeen flags what it does and what its reply holds, in that order. A request does not hold all that: it
-//! borrows the flags as they stood in the line, and whoever executes it walks them, once to learn what to do and once for the reply. The
-//! `mg` that clients send most often, of which the reply is all they say, is executed as any other read ([`crate::Verb::Get`]).
+//! The flags of a meta command, up to seventeen, say what it does and what its reply contains, in
+//! that order. A request does not store them parsed: it borrows them from the line. The engine
+//! walks them twice, once to execute the command and once for the reply. The most common form of
+//! `mg`, whose flags concern only the reply, is executed like any other read
+//! ([`crate::Verb::Get`]).
 //!
-//! The behaviour is that of memcached 1.6.45. Two things differ on purpose: an opaque that is too long is noticed before anything is done,
-//! not after, and an item that `mg` makes under a base64 key is known to have one.
+//! The behaviour is that of memcached 1.6.45, with two deliberate differences: an opaque that is
+//! too long is refused before the command is executed, not after, and an item that `mg` creates
+//! under a base64 key is marked as having one.
 
 pub mod base64;
 pub mod emit;
@@ -25,10 +28,10 @@ mod read;
 pub use flags::{Flags, Options};
 pub(crate) use read::{plain_get, read};
 
-/// What a meta command does, where it takes more than reading.
+/// A meta command that does more than read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// `mg` with a flag that changes the item or asks what only its owner knows.
+    /// `mg` with a flag that changes the item or asks for something that only the owner knows.
     Get,
     /// `ms`.
     Store,
@@ -40,8 +43,8 @@ pub enum Command {
     Debug,
 }
 
-/// Longest opaque in bytes, the `O` in front of it included.
+/// Longest opaque in bytes, including the `O`.
 pub const OPAQUE_BYTES_MAX: usize = 32;
 
-/// Words that a meta command may have, its name included.
+/// Maximum number of words of a meta command, including its name.
 pub const WORDS_MAX: usize = 20;

@@ -1,5 +1,5 @@
-//! Outcomes in the words of the meta commands: a code, what the request's flags ask for in their
-//! order, and a value if `v` is among them.
+//! Writes outcomes as replies to meta commands: a code, the requested flags in the order of the
+//! request, and a value if `v` is among them.
 
 use super::{Command, Flags, base64, emit};
 use crate::outcome::{Counted, Emit, Found, ItemState, ItemView, Outcome};
@@ -9,7 +9,7 @@ use crate::{Request, Verb};
 use glimmer_base::{Expiry, Moment};
 use std::io::Write;
 
-/// `me` shows every item in the same class, as `stats items` does.
+/// `me` reports the same class for every item, as `stats items` does.
 const CLASS: u32 = 1;
 
 impl Emit for Flags<'_> {
@@ -41,7 +41,7 @@ impl Emit for Flags<'_> {
     }
 }
 
-/// The command of a request. A value that was refused was sent by `ms`.
+/// The command of a request. A request with a refused value was an `ms`.
 #[inline(always)]
 fn command(request: &Request<'_>) -> Command {
     match request.verb {
@@ -88,7 +88,7 @@ fn without_item<I: ItemView>(
     emit::repeat(out, flags, key);
 }
 
-/// Bytes of the value that came with a request.
+/// Length in bytes of the value in the request.
 fn value_sent(request: &Request<'_>) -> usize {
     match request.verb {
         Verb::Meta { value, .. } => value.len(),
@@ -96,9 +96,9 @@ fn value_sent(request: &Request<'_>) -> usize {
     }
 }
 
-/// Appends the whole reply to an `mg` that found an item. The flags count in their order: a `t`
-/// before `T` shows the time that was left before. Apart, so that reads in other protocols do not
-/// carry what it needs.
+/// Appends the whole reply to an `mg` that found an item. The order of the flags matters: a `t`
+/// before `T` shows the remaining time before the change. This is a separate function so that reads
+/// in other protocols do not pay for it.
 #[inline(never)]
 fn value<I: ItemView>(out: &mut Vec<u8>, key: &[u8], flags: Flags<'_>, found: Found<I>) {
     let Found { item, now, details } = found;
@@ -144,8 +144,8 @@ fn value_alone<I: ItemView>(out: &mut Vec<u8>, found: Found<I>) {
     emit::line_end(out);
 }
 
-/// Appends the beginning of a reply that shows an item; says whether a value belongs after the
-/// line. A client that names the item's CAS unique (`C`) has the value.
+/// Appends the first part of a reply that shows an item. Returns whether a value follows the line.
+/// A client that names the item's current CAS unique (`C`) has the value already.
 #[inline(always)]
 fn head(out: &mut Vec<u8>, key: &[u8], flags: Flags<'_>, value_bytes: usize, cas: u64) -> bool {
     let (mut shows_value, mut is_known) = (false, false);
@@ -165,8 +165,8 @@ fn head(out: &mut Vec<u8>, key: &[u8], flags: Flags<'_>, value_bytes: usize, cas
     shows_value
 }
 
-/// Appends what the client has to know about the item without asking: `Z` that another client makes
-/// the value again, `X` that it is out of date, `W` that this client is to make it again.
+/// Appends the flags that a client gets without asking: `Z` if another client recaches the value,
+/// `X` if the value is stale, `W` if this client is to recache it.
 #[inline(always)]
 fn state(out: &mut Vec<u8>, state: ItemState, wins: bool) {
     if state.is_won {
@@ -180,7 +180,7 @@ fn state(out: &mut Vec<u8>, state: ItemState, wins: bool) {
     }
 }
 
-/// Appends the reply to an `ms`. `c` is zero where nothing was stored, as in memcached.
+/// Appends the reply to an `ms`. As in memcached, `c` is zero if nothing was stored.
 fn stored(
     out: &mut Vec<u8>,
     (key, flags): (&[u8], Flags<'_>),
@@ -201,7 +201,7 @@ fn stored(
     emit::line_end(out);
 }
 
-/// Appends the reply to an `ma` that counted; for the flags see [`value`].
+/// Appends the reply to a successful `ma`; for the flags see [`value`].
 fn number(out: &mut Vec<u8>, key: &[u8], flags: Flags<'_>, counted: &Counted) {
     let mut digits = itoa::Buffer::new();
     let digits = digits.format(counted.number).as_bytes();
@@ -251,8 +251,8 @@ fn debug<I: ItemView>(out: &mut Vec<u8>, key: &[u8], found: Found<I>) {
     .expect("a vector takes every byte");
 }
 
-/// The expiry of an item once this flag has been carried out: `T` gives it one, and `N` does if the
-/// request has made the item.
+/// The expiry of an item after this flag was applied: `T` sets it, and `N` sets it if the request
+/// created the item.
 #[inline(always)]
 fn expiry_after(expiry: Expiry, (flag, token): (u8, &[u8]), is_new: bool, now: Moment) -> Expiry {
     if flag != b'T' && !(flag == b'N' && is_new) {
@@ -264,8 +264,7 @@ fn expiry_after(expiry: Expiry, (flag, token): (u8, &[u8]), is_new: bool, now: M
     })
 }
 
-/// Whole seconds that are left, counted as memcached's clock shows them: a second that has begun
-/// counts.
+/// Remaining time in whole seconds as memcached's clock counts it: a started second counts.
 #[inline(always)]
 fn ttl_s(expiry: Expiry, now: Moment) -> Option<u64> {
     (expiry != Expiry::NEVER).then(|| expiry.ms().saturating_sub(now.ms).div_ceil(1000))

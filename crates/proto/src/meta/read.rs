@@ -1,4 +1,4 @@
-//! A line, for `ms` with its value, to a request.
+//! Parses a line, and the value of `ms`, into a request.
 
 use super::flags::{self, Flags, Options, Set};
 use super::{Command, OPAQUE_BYTES_MAX};
@@ -10,14 +10,14 @@ use glimmer_base::limits::KEY_BYTES_MAX;
 
 const LINE_END: &[u8] = b"\r\n";
 
-/// Flags of `mg` that report what any reader can see, or nothing at all.
+/// Flags of `mg` that report what any reader can see, or nothing.
 const READ_ONLY: Set = Set::of(b"bcCEfFIJkLMOPqstvxD");
 
-/// The common case: `mg `, a key, and flags of which none changes anything and none has a token but the opaque. `rest` is what follows
-/// `mg `. None if the line is anything else.
+/// Parses the common case: `mg `, a key, and flags that change nothing and have no tokens except
+/// the opaque. `rest` is the text after `mg `. `None` for any other line.
 #[inline]
 pub(crate) fn plain_get(rest: &[u8]) -> Option<Step<'_>> {
-    // Of these the line is known to be good without reading a number.
+    // A line with only these flags is valid without parsing a number.
     const PLAIN: Set = Set::of(b"cfkOqstv");
     let key_bytes = tokens::plain_len(&rest[..rest.len().min(KEY_BYTES_MAX + 1)]);
     if key_bytes == 0 || key_bytes > KEY_BYTES_MAX {
@@ -26,14 +26,14 @@ pub(crate) fn plain_get(rest: &[u8]) -> Option<Step<'_>> {
     let (key, line) = rest.split_at(key_bytes);
     let (mut at, mut seen) = (0, Set::default());
     while !line[at..].starts_with(LINE_END) {
-        let [b' ', flag, behind @ ..] = &line[at..] else {
+        let [b' ', flag, tail @ ..] = &line[at..] else {
             return None;
         };
         if !flag.is_ascii_alphabetic() || !PLAIN.has(*flag) || !seen.insert(*flag) {
             return None;
         }
         let token_bytes = match flag {
-            b'O' => tokens::plain_len(&behind[..behind.len().min(OPAQUE_BYTES_MAX)]),
+            b'O' => tokens::plain_len(&tail[..tail.len().min(OPAQUE_BYTES_MAX)]),
             _ => 0,
         };
         if token_bytes == OPAQUE_BYTES_MAX {
@@ -55,7 +55,7 @@ pub(crate) fn plain_get(rest: &[u8]) -> Option<Step<'_>> {
     })
 }
 
-/// Reads the line of a meta command; `rest` is what follows its name.
+/// Parses the line of a meta command; `rest` is the text after its name.
 pub(crate) fn read<'a>(
     parser: &mut Parser,
     line: &Line<'a>,
@@ -72,7 +72,8 @@ pub(crate) fn read<'a>(
         rest
     };
     if !flags::could_be_flags(words) {
-        // How long a value is has not been looked at: if one follows, it will be taken for commands.
+        // The length of the value is unknown here. If a value follows, it will be parsed as
+        // commands.
         return line.refuse(lines::BAD_LINE);
     }
     match command {
@@ -80,14 +81,14 @@ pub(crate) fn read<'a>(
         Command::Debug => debug(line, key, rest),
         _ => match check(key, rest, 2) {
             Ok((flags, options)) => other(line, command, key, flags, &options),
-            // Memcached has one line for whatever is wrong with `ma`.
+            // Memcached has one error line for all errors of `ma`.
             Err(_) if command == Command::Arithmetic => line.refuse(lines::BAD_META_FLAGS),
             Err(reason) => line.refuse(reason),
         },
     }
 }
 
-/// Reads key and flags; `words` counts the words in front of the flags.
+/// Checks key and flags; `words` is the number of words before the flags.
 fn check<'a>(
     key: &[u8],
     rest: &'a [u8],
@@ -126,7 +127,7 @@ fn other<'a>(
     request(line.used, key, verb, flags)
 }
 
-/// `me`, whose only flag is a `b` behind the key.
+/// `me`, whose only flag is a `b` after the key.
 fn debug<'a>(line: &Line<'a>, key: &'a [u8], rest: &'a [u8]) -> Step<'a> {
     let base64_key = matches!(tokens::first(rest), Some((b"b", _)));
     if key.len() > KEY_BYTES_MAX || base64_key && !super::base64::is_valid(key) {
@@ -150,13 +151,13 @@ fn store<'a>(
     rest: &'a [u8],
     no_memory: bool,
 ) -> Step<'a> {
-    /// Memcached adds the line end's two bytes to the length in 32 bits.
+    /// Memcached adds the two bytes of the line end to the length in 32 bits.
     const LENGTH_MAX: i32 = i32::MAX - 2;
     let length = tokens::first(rest)
         .and_then(|(word, rest)| Some((number::signed_digits_32(word)?, rest)))
         .filter(|(length, _)| (0..=LENGTH_MAX).contains(length));
     let Some((length, rest)) = length else {
-        // The value, if one follows, will be taken for commands: how long it is cannot be known.
+        // The length of the value is unknown. If a value follows, it will be parsed as commands.
         return line.refuse(lines::BAD_LINE);
     };
     let value_bytes = length as usize;

@@ -1,4 +1,4 @@
-//! Which port to send a request to (MICA §4.2.2).
+//! The directory: tells a client the port for each request (MICA §4.2.2).
 //!
 //! | byte | bytes | content |
 //! | --- | --- | --- |
@@ -11,31 +11,32 @@
 //! | 25 | 1 | access: 1 EREW, 2 CREW, 3 CRCW |
 //! | 26 | 1 | who directs requests to the core that owns their key: 0 the client, 1 the server |
 //! | 27 | 1 | zero |
-//! | 28 | 4 | seconds for which the token is good |
+//! | 28 | 4 | seconds for which the token is valid |
 //! | 32 | 4 | mutations of one client that a core remembers |
 //! | 36 | 2 each | UDP port of each core |
 //!
-//! Core `c` is served at the `c`-th port. Partition `p` of a key is the keyhash's 16 high bits, times `partitions`, shifted right by 16; core
-//! `p mod cores` owns it.
+//! Core `c` listens at the `c`-th port. The partition `p` of a key is the high 16 bits of its
+//! keyhash, times `partitions`, shifted right by 16. Core `p mod cores` owns it.
 
 use super::{u16_at, u32_at, u64_at};
 use glimmer_base::limits::{PARTITIONS_MAX, WORKERS_MAX};
 use glimmer_base::{Keyhash, Seed};
 
-/// Bytes in front of the ports.
+/// Bytes before the ports.
 const HEAD_BYTES: usize = 36;
-/// Bytes of the longest directory reply, its datagram's header included. A question that is as long is answered by any server.
+/// Length in bytes of the longest directory reply, including the datagram's header. Every server
+/// answers a request of this length.
 pub const REPLY_BYTES_MAX: usize = super::ReplyHeader::BYTES + HEAD_BYTES + 2 * WORKERS_MAX;
 
 /// Who may touch a partition (MICA §4.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Access {
-    /// Its owner: reads and writes go there.
+    /// Only the owner reads and writes.
     Erew = 1,
-    /// Its owner writes, anybody reads.
+    /// The owner writes; any core reads.
     Crew = 2,
-    /// Anybody reads and writes.
+    /// Any core reads and writes.
     Crcw = 3,
 }
 
@@ -43,10 +44,10 @@ pub enum Access {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Direction {
-    /// The client, by the port that it sends to: what comes to another port is refused.
+    /// The client, by the destination port. Requests at a wrong port are refused.
     #[default]
     Client = 0,
-    /// The server, by software: what comes to another port is handed over to its owner.
+    /// The server, in software. Requests at a wrong port are forwarded to their owner.
     Server = 1,
 }
 
@@ -54,22 +55,22 @@ pub enum Direction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mode {
-    /// Items leave.
+    /// Items are evicted.
     Cache = 1,
     /// Stores are refused.
     Store = 2,
 }
 
-/// What a server says of itself.
+/// A server's description of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Directory {
-    /// What shows that the client owns its address.
+    /// The address validation token for this client.
     pub token: u64,
-    /// How long the token is good for, in seconds.
+    /// How long the token is valid, in seconds.
     pub token_s: u32,
-    /// The keyhash's seed.
+    /// The seed of the keyhash.
     pub seed: Seed,
-    /// Largest item, key and header included, in bytes.
+    /// Largest item in bytes, including key and header.
     pub item_bytes_max: u32,
     /// Number of partitions.
     pub partitions: u16,
@@ -79,14 +80,15 @@ pub struct Directory {
     pub access: Access,
     /// Who directs requests.
     pub direction: Direction,
-    /// Mutations of one client that a core remembers: so many, counted from the oldest that is unanswered, may be under way to one core.
+    /// Mutations of one client that a core remembers. At most this many may be in flight to a core,
+    /// counted from the oldest unanswered one.
     pub mutation_window: u32,
-    /// The UDP port of each core; at least one.
+    /// The UDP port of each core. At least one.
     pub ports: Vec<u16>,
 }
 
 impl Directory {
-    /// Reads what follows a datagram's header; none if it makes no sense.
+    /// Parses the content of a datagram after its header. `None` if it is invalid.
     pub fn read(bytes: &[u8]) -> Option<Directory> {
         let (partitions, cores) = (u16_at(bytes, 20)?, usize::from(u16_at(bytes, 22)?));
         let mode = match bytes.get(24)? {
@@ -130,7 +132,7 @@ impl Directory {
         })
     }
 
-    /// Appends it.
+    /// Appends the directory.
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut head = [0; HEAD_BYTES];
         head[0..8].copy_from_slice(&self.token.to_le_bytes());
@@ -152,7 +154,7 @@ impl Directory {
     /// The core that owns the key's partition.
     #[inline]
     pub fn owner(&self, keyhash: Keyhash) -> usize {
-        // Neither number has more than 16 bits, and a short division is a quick one.
+        // Both numbers have at most 16 bits, and a 32-bit division is faster.
         (keyhash.partition(self.partitions.into()) as u32 % self.ports.len() as u32) as usize
     }
 

@@ -1,4 +1,5 @@
-//! Messages that are longer than a datagram: a request, or the replies to the one request of a datagram, cut into pieces.
+//! Fragments of messages that are longer than a datagram. A message is one request, or the reply to
+//! a request that was alone in its datagram.
 //!
 //! ```text
 //!      0               4               8                              16
@@ -7,25 +8,26 @@
 //!     +---------------+---------------+-------------------------------+
 //! ```
 //!
-//! Fragments are taken in any order within [`WINDOW`] of the first that is missing; others are dropped and sent again. The digest (XXH3 of the whole
-//! message, seed 0) tells whether fragments belong to the same bytes: a value may change between two fragments of it.
+//! A receiver accepts fragments in any order within [`WINDOW`] of the first missing one; others are
+//! dropped and sent again. The digest (XXH3 of the whole message, seed 0) shows whether fragments
+//! belong to the same message: a value may change between two fragments of it.
 
 use super::{DATAGRAM_BYTES_MAX, u32_at, u64_at};
 use glimmer_base::Seed;
 
-/// Bytes in front of a fragment's data, behind the datagram's header.
+/// Bytes between the datagram's header and a fragment's data.
 pub const HEAD_BYTES: usize = 16;
-/// Bytes of data in a fragment, the same in both directions; only a message's last fragment has fewer.
+/// Bytes of data in a fragment, in both directions. Only the last fragment of a message has fewer.
 pub const DATA_BYTES: usize = DATAGRAM_BYTES_MAX - super::RequestHeader::BYTES - HEAD_BYTES;
-/// Fragments that are sent before an answer is waited for, in both directions.
+/// Fragments that are sent before the sender waits for an answer, in both directions.
 pub const WINDOW: usize = 32;
 
 /// A fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment<'a> {
-    /// Bytes of the whole message.
+    /// Length of the whole message in bytes.
     pub message_bytes: u32,
-    /// Where in the message the data belongs.
+    /// The position of the data in the message.
     pub offset: u32,
     /// Hash of the whole message.
     pub digest: u64,
@@ -34,7 +36,8 @@ pub struct Fragment<'a> {
 }
 
 impl<'a> Fragment<'a> {
-    /// Reads what follows a datagram's header. None if it lies outside its own message, or is not as long as its place in it asks for.
+    /// Parses the content of a datagram after its header. `None` if the fragment lies outside its
+    /// message or has the wrong length for its position.
     #[inline]
     pub fn read(bytes: &'a [u8]) -> Option<Fragment<'a>> {
         let (head, data) = bytes.split_first_chunk::<HEAD_BYTES>()?;
@@ -50,7 +53,8 @@ impl<'a> Fragment<'a> {
         (fits && is_aligned).then_some(fragment)
     }
 
-    /// The fragment of a message that begins at `offset`, a multiple of [`DATA_BYTES`] inside it.
+    /// The fragment of a message at `offset`, which is a multiple of [`DATA_BYTES`] inside the
+    /// message.
     pub fn of(message: &'a [u8], digest: u64, offset: usize) -> Fragment<'a> {
         Fragment {
             message_bytes: message.len() as u32,
@@ -60,7 +64,7 @@ impl<'a> Fragment<'a> {
         }
     }
 
-    /// Appends it.
+    /// Appends the fragment.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.message_bytes.to_le_bytes());
         out.extend_from_slice(&self.offset.to_le_bytes());
@@ -69,40 +73,41 @@ impl<'a> Fragment<'a> {
     }
 }
 
-/// The hash by which fragments know that they belong together.
+/// The hash that identifies the fragments of one message.
 pub fn digest(message: &[u8]) -> u64 {
     Seed(0).keyhash(message).0
 }
 
-/// A message that is being put together. It grows as its bytes arrive: who only claims a length costs nothing.
+/// A message under reassembly. Its memory grows as bytes arrive, so a sender that only claims a
+/// length costs nothing.
 #[derive(Debug, Default)]
 pub struct Assembly {
     bytes: Vec<u8>,
     message_bytes: u32,
     digest: u64,
-    /// Everything before this byte is there.
+    /// All bytes before this one have arrived.
     next: usize,
-    /// Which of the fragments from there on are there.
+    /// Bitmap of the fragments after `next` that have arrived.
     ahead: u32,
 }
 
-/// What a fragment did to an [`Assembly`].
+/// The effect of a fragment on an [`Assembly`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Joined {
-    /// It was there, or is too far ahead.
+    /// It had arrived before, or is too far ahead.
     OutOfOrder,
-    /// It belongs to other bytes than those that are there.
+    /// It belongs to a different message.
     Foreign,
-    /// More are to come.
+    /// The message is not complete yet.
     More,
-    /// The message is complete and has its digest.
+    /// The message is complete and its digest is correct.
     Complete,
-    /// The message is complete and does not have its digest: it was begun anew.
+    /// The message is complete and its digest is wrong. The assembly starts again.
     Corrupt,
 }
 
 impl Assembly {
-    /// An assembly of the message that `fragment` belongs to, with nothing in it.
+    /// An empty assembly for the message of `fragment`.
     pub fn new(fragment: &Fragment<'_>) -> Assembly {
         Assembly {
             message_bytes: fragment.message_bytes,
@@ -111,7 +116,7 @@ impl Assembly {
         }
     }
 
-    /// Takes a fragment in.
+    /// Adds a fragment.
     pub fn join(&mut self, fragment: &Fragment<'_>) -> Joined {
         if (fragment.message_bytes, fragment.digest) != (self.message_bytes, self.digest) {
             return Joined::Foreign;
@@ -144,22 +149,22 @@ impl Assembly {
         }
     }
 
-    /// The first byte that is missing.
+    /// The position of the first missing byte.
     pub fn next(&self) -> u32 {
         self.next as u32
     }
 
-    /// Bytes of the whole message.
+    /// Length of the whole message in bytes.
     pub fn message_bytes(&self) -> usize {
         self.message_bytes as usize
     }
 
-    /// What is there without a gap.
+    /// The bytes that have arrived without a gap.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..self.next]
     }
 
-    /// The message, once it is complete.
+    /// The complete message.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }

@@ -1,4 +1,4 @@
-//! What every datagram begins with.
+//! The header of every datagram.
 //!
 //! ```text
 //!        0       1       2       3       4               8              12              16
@@ -9,7 +9,8 @@
 //!       +-------------------------------+-------------------------------+
 //! ```
 //!
-//! A reply repeats sequence and timestamp and leaves out client and token. Its `directory` is the server's own version.
+//! A reply repeats sequence and timestamp and has no client and token. Its `directory` is the
+//! server's current version.
 
 use super::{MAGIC, VERSION, u32_at, u64_at};
 
@@ -17,19 +18,21 @@ use super::{MAGIC, VERSION, u32_at, u64_at};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// As many requests as `count` says, and then padding; answered by as many replies.
+    /// `count` requests, then padding. Answered by as many replies.
     Requests = 0x01,
-    /// The question for the directory, and padding; answered by the directory, if the question is as long.
+    /// A request for the directory, with padding. Answered by the directory if the request is at
+    /// least as long.
     Directory = 0x02,
-    /// A fragment of a request; answered by [`Kind::Progress`] if `count` is not zero, and by the reply when the request is complete.
+    /// A fragment of a request. Answered by [`Kind::Progress`] if `count` is not zero, and by the
+    /// reply once the request is complete.
     Fragment = 0x03,
-    /// Replies to requests, in their order, and then padding.
+    /// Replies in the order of the requests, then padding.
     Replies = 0x81,
     /// The directory.
     DirectoryReply = 0x82,
     /// A fragment of a reply.
     FragmentReply = 0x83,
-    /// How much of a request in fragments has arrived: its first byte that has not, in four bytes.
+    /// The progress of a fragmented request: the position of the first missing byte, in four bytes.
     Progress = 0x84,
 }
 
@@ -53,33 +56,34 @@ impl Kind {
     }
 }
 
-/// The beginning of a datagram from a client.
+/// The header of a datagram from a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestHeader {
-    /// What follows.
+    /// What the datagram carries.
     pub kind: Kind,
-    /// How many requests follow, or, of a fragment, whether an answer is wanted.
+    /// The number of requests. In a fragment: whether an answer is wanted.
     pub count: u8,
-    /// Version of the directory by which the client chose this port; zero if it has none.
+    /// Version of the directory from which the client chose this port; zero if it has none.
     pub directory: u32,
-    /// Chosen by the client and repeated by the reply.
+    /// Chosen by the client and repeated in the reply.
     pub sequence: u32,
-    /// The client's clock, in whatever unit; repeated by the reply.
+    /// The client's clock, in any unit. Repeated in the reply.
     pub timestamp: u32,
-    /// The client, by a number that it drew at random. Mutations are counted by it.
+    /// The client's random number. Mutations are numbered per client.
     pub client: u64,
-    /// What the directory gave the client to show that it owns its address; zero if it has none.
+    /// The address validation token from the directory; zero if the client has none.
     pub token: u64,
 }
 
 impl RequestHeader {
-    /// Bytes of it.
+    /// Length of the header in bytes.
     pub const BYTES: usize = 32;
-    /// Where its bytes have what differs between the datagrams of a train.
+    /// Position of the count. Within a segment batch, headers differ only in count and sequence.
     const COUNT_AT: usize = 3;
     const SEQUENCE_AT: usize = 8;
 
-    /// Reads it from the front of a datagram; none if this is no datagram of a client's in this version.
+    /// Parses the header of a datagram. `None` if the datagram is not a client's datagram of this
+    /// version.
     #[inline]
     pub fn read(datagram: &[u8]) -> Option<RequestHeader> {
         let head: &[u8; Self::BYTES] = datagram.first_chunk()?;
@@ -98,7 +102,7 @@ impl RequestHeader {
         })
     }
 
-    /// Its bytes.
+    /// The encoded header.
     #[inline]
     pub fn bytes(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
@@ -111,7 +115,7 @@ impl RequestHeader {
         bytes
     }
 
-    /// Makes the bytes of a header those of another datagram's of the same train.
+    /// Turns an encoded header into that of another datagram in the same segment batch.
     #[inline]
     pub fn renumber(bytes: &mut [u8; Self::BYTES], count: u8, sequence: u32) {
         bytes[Self::COUNT_AT] = count;
@@ -119,12 +123,12 @@ impl RequestHeader {
     }
 }
 
-/// The beginning of a datagram from a server.
+/// The header of a datagram from a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyHeader {
-    /// What follows.
+    /// What the datagram carries.
     pub kind: Kind,
-    /// How many replies follow.
+    /// The number of replies.
     pub count: u8,
     /// Version of the server's directory.
     pub directory: u32,
@@ -135,10 +139,10 @@ pub struct ReplyHeader {
 }
 
 impl ReplyHeader {
-    /// Bytes of it.
+    /// Length of the header in bytes.
     pub const BYTES: usize = 16;
 
-    /// What answers a request, in a server whose directory has this version.
+    /// The header of the answer to a request, from a server whose directory has this version.
     #[inline]
     pub fn to(request: &RequestHeader, kind: Kind, count: u8, directory: u32) -> ReplyHeader {
         ReplyHeader {
@@ -150,7 +154,8 @@ impl ReplyHeader {
         }
     }
 
-    /// Reads it from the front of a datagram; none if this is no datagram of a server's in this version.
+    /// Parses the header of a datagram. `None` if the datagram is not a server's datagram of this
+    /// version.
     #[inline]
     pub fn read(datagram: &[u8]) -> Option<ReplyHeader> {
         let head: &[u8; Self::BYTES] = datagram.first_chunk()?;
@@ -167,7 +172,7 @@ impl ReplyHeader {
         })
     }
 
-    /// Its bytes.
+    /// The encoded header.
     #[inline]
     pub fn bytes(&self) -> [u8; Self::BYTES] {
         let mut bytes = [0; Self::BYTES];
@@ -175,7 +180,8 @@ impl ReplyHeader {
         bytes
     }
 
-    /// Writes it to where it is to be, in whole words: bytes that are put together elsewhere would have to be waited for when they are copied.
+    /// Writes the header in place, in whole words. A header assembled elsewhere from single bytes
+    /// would stall the copy (store forwarding).
     #[inline(always)]
     pub fn write(&self, out: &mut [u8; Self::BYTES]) {
         let kinds = u32::from_le_bytes([MAGIC, VERSION, self.kind as u8, self.count]);

@@ -1,17 +1,19 @@
-//! The native protocol: requests in datagrams that go straight to the core that owns their key (MICA §4.2). `docs/native-protocol.md` is the
-//! specification; the files here are its sections.
+//! The native protocol: requests in datagrams that go straight to the core that owns their key
+//! (MICA §4.2). `docs/native-protocol.md` is the specification; the files here correspond to its
+//! sections.
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | [`header`] | what every datagram begins with, in both directions |
-//! | [`reach`] | how far back a client may yet send a mutation again |
+//! | [`header`] | the header of every datagram, in both directions |
+//! | [`reach`] | how far back a client may still retransmit mutations |
 //! | [`request`] | one request: its opcode, its keyhash, its key and value |
-//! | [`reply`] | what became of one request, without what the client knows |
-//! | `outcome` | outcomes in the words of the native protocol |
+//! | [`reply`] | the reply to one request, without what the client knows |
+//! | `outcome` | writes outcomes as native replies |
 //! | [`fragment`] | messages that are longer than a datagram |
 //! | [`directory`] | which port to send a request to |
 //!
-//! Everything is little-endian. Reading borrows from the datagram and never allocates; bytes from the network are taken for anything.
+//! All integers are little-endian. Parsing borrows from the datagram, never allocates, and accepts
+//! arbitrary bytes from the network without harm.
 
 pub mod directory;
 pub mod fragment;
@@ -28,48 +30,49 @@ pub use reach::Reach;
 pub use reply::{Reply, Status};
 pub use request::{Opcode, Record};
 
-/// First byte of every datagram.
+/// The first byte of every datagram.
 pub const MAGIC: u8 = 0xB1;
-/// Version of the protocol, the second byte.
+/// The version of the protocol, which is the second byte.
 pub const VERSION: u8 = 1;
-/// Bytes of a datagram at most, header included, so that it crosses an Ethernet in one frame, whatever lies around it.
+/// Longest datagram in bytes, including its header. It fits into one Ethernet frame under any
+/// encapsulation.
 pub const DATAGRAM_BYTES_MAX: usize = 1400;
-/// Requests of one datagram at most.
+/// Maximum number of requests in one datagram.
 pub const REQUESTS_MAX: usize = 32;
 
-/// How the answer to a native request is written; see [`crate::Form`].
+/// How to write the reply to a native request; see [`crate::Form`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
-    /// The reply shows the item's CAS unique.
+    /// Whether the reply shows the item's CAS unique.
     pub shows_cas: bool,
-    /// How much of the reply to a read is wanted.
+    /// How much of the reply to a read to write.
     pub extent: Extent,
 }
 
-/// How much of the reply to a read is wanted.
+/// How much of the reply to a read to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// A reply of at most this many bytes is written whole. A longer one is *long*, and is written
+    /// Replies of at most this many bytes are written whole. Longer ones are *long* and are written
     /// as [`reply::Long`].
     pub short_bytes_max: u32,
-    /// What is wanted of a long one.
+    /// How much of a long reply to write.
     pub long: Wanted,
 }
 
-/// What is wanted of a long reply.
+/// How much of a long reply to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// Nothing but that it is long.
+    /// Only that it is long.
     Nothing,
-    /// What one window of fragments carries, from the fragment with this byte on; from the first
-    /// one on if the reply ends before that byte.
+    /// One window of fragments, starting with the fragment at this byte, or with the first one if
+    /// the reply is shorter.
     Window(u32),
-    /// All of it.
+    /// The whole reply.
     All,
 }
 
 impl Extent {
-    /// Everything, and no reply is long.
+    /// Everything; no reply counts as long.
     pub const ALL: Extent = Extent {
         short_bytes_max: u32::MAX,
         long: Wanted::All,

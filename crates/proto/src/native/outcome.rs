@@ -1,4 +1,4 @@
-//! Outcomes in the words of the native protocol.
+//! Writes outcomes as replies of the native protocol.
 
 use super::reply::{self, Long, Status};
 use super::{Extent, Form};
@@ -43,7 +43,7 @@ fn value<I: ItemView>(out: &mut Vec<u8>, form: Form, item: I) {
     }
 }
 
-/// Appends what is wanted of a reply that is longer than a datagram.
+/// Appends the requested part of a reply that is longer than a datagram.
 #[cold]
 fn long<I: ItemView>(out: &mut Vec<u8>, extent: Extent, item: I, cas: Option<u64>, bytes: usize) {
     let (first, end) = Long::range(extent.long, bytes);
@@ -61,7 +61,7 @@ fn long<I: ItemView>(out: &mut Vec<u8>, extent: Extent, item: I, cas: Option<u64
     item.append_part(from, end - head_bytes - from, out);
 }
 
-/// Which condition did not hold.
+/// The status for a condition that was not met.
 fn not_stored(request: &Request<'_>) -> Status {
     match request.verb {
         Verb::Store {

@@ -1,17 +1,18 @@
-//! How far back a client may yet send a mutation again.
+//! How far back a client may still retransmit mutations.
 
-/// So many of a client's mutations to one port, the one that says so and those before it, may be sent again; none that is older will be. A power of two,
-/// written as its exponent: a byte.
+/// The number of a client's mutations to one port that may still be retransmitted, counting back
+/// from the mutation that carries this value. Older ones are never sent again. It is a power of
+/// two, encoded as its exponent in one byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reach(u8);
 
 impl Reach {
-    /// The client does not say: as many as the server remembers.
+    /// The client does not say. The server assumes as many as it remembers.
     pub const UNKNOWN: Reach = Reach(0);
-    /// More cannot be told apart by their numbers.
+    /// Mutation numbers cannot distinguish more.
     const EXPONENT_MAX: u8 = 31;
 
-    /// The least that takes in so many mutations.
+    /// The smallest reach that covers this many mutations.
     #[inline]
     pub fn over(mutations: usize) -> Reach {
         let exponent = mutations.max(2).next_power_of_two().ilog2();
@@ -21,7 +22,7 @@ impl Reach {
         }
     }
 
-    /// How many mutations it takes in; of one that is unknown, as many as there can be.
+    /// The number of mutations covered; the maximum if it is unknown.
     #[inline]
     pub fn mutations(self) -> u32 {
         match self {
@@ -30,13 +31,13 @@ impl Reach {
         }
     }
 
-    /// From the byte of a request; none if no client writes it.
+    /// Decodes the byte of a request. `None` if the byte is invalid.
     #[inline]
     pub(super) fn from_byte(byte: u8) -> Option<Reach> {
         (byte <= Reach::EXPONENT_MAX).then_some(Reach(byte))
     }
 
-    /// The byte of a request.
+    /// The encoded byte.
     #[inline]
     pub fn byte(self) -> u8 {
         self.0

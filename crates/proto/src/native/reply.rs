@@ -1,4 +1,4 @@
-//! What became of one request.
+//! The reply to one request.
 //!
 //! ```text
 //!      0       1       2       3       4               8
@@ -9,65 +9,69 @@
 //!     +-------------------------------+-----------------------+-------------------+-------+
 //! ```
 //!
-//! Key, opcode and keyhash are not repeated: the client finds them by the sequence number. Client flags of zero are left out.
+//! Key, opcode and keyhash are not repeated: the client finds them by the sequence number. Client
+//! flags of zero are omitted.
 
 use super::fragment::{DATA_BYTES, WINDOW};
 use super::{Wanted, u32_at, u64_at};
 
-/// Bytes of a reply without fields and value.
+/// Length in bytes of a reply without fields and value.
 pub const RECORD_BYTES: usize = 8;
-/// Bytes of all fields.
+/// Length in bytes of all fields.
 pub const FIELDS_BYTES_MAX: usize = 20;
 
 const FLAGS: u8 = 1;
 const CAS: u8 = 2;
 const NUMBER: u8 = 4;
 
-/// What became of a request.
+/// The status of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Status {
-    /// `GET`: here it is.
+    /// `GET`: the reply has the item.
     Found = 0x01,
-    /// There is no such item.
+    /// There is no item.
     NotFound = 0x02,
     /// Stored.
     Stored = 0x03,
-    /// `ADD`: there is an item. `CAS`: the item has another unique.
+    /// `ADD`: there is an item. `CAS`: the item has a different CAS unique.
     Exists = 0x04,
     /// Removed.
     Deleted = 0x05,
     /// The item has its new expiry time.
     Touched = 0x06,
-    /// `INCREMENT`, `DECREMENT`: the number shown.
+    /// `INCREMENT`, `DECREMENT`: the reply has the new number.
     Counted = 0x07,
     /// `NOOP`: the server is there.
     Alive = 0x08,
-    /// The value to add to or subtract from is no number.
+    /// The value to be incremented or decremented is not a number.
     NotANumber = 0x10,
-    /// There is no memory for the item.
+    /// The server has no memory for the item.
     OutOfMemory = 0x11,
     /// The item is larger than the limit.
     TooLarge = 0x12,
-    /// The request is malformed, and so is everything behind it in the datagram.
+    /// The request is malformed, and the rest of the datagram was not read.
     Malformed = 0x20,
-    /// The keyhash is not the key's, or another core owns the key: the client's directory is not the server's.
+    /// The keyhash does not belong to the key, or another core owns the key: the client has a wrong
+    /// directory.
     WrongPartition = 0x21,
-    /// The directory has changed since the version that the request names.
+    /// The directory has changed since the version named in the request.
     NewDirectory = 0x22,
-    /// A reader met too many writers: the partition's own core has to be asked.
+    /// A reader was disturbed by too many writers. Ask the core that owns the partition.
     AskOwner = 0x23,
-    /// The client has to show that it owns its address: by the token of a directory reply.
+    /// The client must first validate its address, with the token from the directory.
     NoToken = 0x24,
-    /// The server cannot take this now.
+    /// The server cannot accept the request now.
     Overloaded = 0x25,
-    /// The reply does not fit beside the others of its datagram: ask alone. Whether it was executed is not known.
+    /// The reply did not fit beside the others in its datagram. Send the request alone. It may have
+    /// been executed.
     AskAlone = 0x26,
-    /// Not executed: a newer mutation of the key by this client has been.
+    /// Not executed, because a newer mutation of the key by this client has been executed.
     Superseded = 0x27,
-    /// The mutation is older than the server remembers, or has another one's number; whether it was executed is not known.
+    /// The mutation is older than those the server remembers, or its number was used for a
+    /// different mutation. It may have been executed.
     Forgotten = 0x28,
-    /// Not executed: the server remembers the mutations of as many clients as it has room for.
+    /// Not executed, because the server has no room to remember another client's mutations.
     TooManyWriters = 0x29,
 }
 
@@ -97,7 +101,7 @@ impl Status {
         Status::TooManyWriters,
     ];
 
-    /// The status of this byte.
+    /// Decodes a status.
     #[inline]
     pub fn from_byte(byte: u8) -> Option<Status> {
         Some(match byte {
@@ -126,7 +130,8 @@ impl Status {
         })
     }
 
-    /// Whether the request is known to have been executed, whatever came of it. Anything else may be sent again, with the same bytes.
+    /// Whether the request was certainly executed. After any other status, the same bytes may be
+    /// sent again.
     pub fn is_executed(self) -> bool {
         (self as u8) < Status::Malformed as u8
     }
@@ -135,20 +140,20 @@ impl Status {
 /// A reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply<'a> {
-    /// What became of the request.
+    /// The status of the request.
     pub status: Status,
-    /// The client's own 32 bits; zero where none are shown.
+    /// The item's 32-bit flags; zero if they are not shown.
     pub flags: u32,
-    /// The item's CAS unique, if it is shown.
+    /// The item's CAS unique, if it was requested.
     pub cas: Option<u64>,
-    /// The number that was counted to.
+    /// The new number after an increment or decrement.
     pub number: Option<u64>,
     /// The value.
     pub value: &'a [u8],
 }
 
 impl<'a> Reply<'a> {
-    /// A reply that is nothing but a status.
+    /// A reply that consists of a status.
     pub fn bare(status: Status) -> Reply<'a> {
         Reply {
             status,
@@ -159,7 +164,8 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// Reads the reply at the front of `bytes`; also the bytes that it takes. None if it is malformed or cut off.
+    /// Parses the reply at the front of `bytes`. Also returns its length. `None` if it is malformed
+    /// or truncated.
     #[inline]
     pub fn read(bytes: &'a [u8]) -> Option<(Reply<'a>, usize)> {
         let head: &[u8; RECORD_BYTES] = bytes.first_chunk()?;
@@ -187,7 +193,7 @@ impl<'a> Reply<'a> {
         Some((reply, end))
     }
 
-    /// Appends it.
+    /// Appends the reply.
     pub fn write(&self, out: &mut Vec<u8>) {
         head(
             out,
@@ -201,7 +207,7 @@ impl<'a> Reply<'a> {
     }
 }
 
-/// Appends everything but the value, of which `value_bytes` belong behind it.
+/// Appends everything but the value. A value of `value_bytes` bytes must follow.
 #[inline]
 fn head(
     out: &mut Vec<u8>,
@@ -233,15 +239,15 @@ fn head(
     }
     bytes[0] = status as u8;
     bytes[1] = shape;
-    // An item is never as long as four bytes can say (`limits::ITEM_BYTES_MAX`).
+    // The item limit (`limits::ITEM_BYTES_MAX`) is below the range of four bytes.
     bytes[4..8].copy_from_slice(&(value_bytes as u32).to_le_bytes());
-    // A known number of bytes costs no call; those that are no field's are cut off again.
+    // A copy of constant length needs no call. The excess is cut off afterwards.
     let end = out.len() + at;
     out.extend_from_slice(&bytes);
     out.truncate(end);
 }
 
-/// Bytes of the head of an item that was read.
+/// Length in bytes of a retrieved item's reply without its value.
 #[inline]
 pub fn found_head_bytes(flags: u32, cas: Option<u64>) -> usize {
     let flags_bytes = if flags == 0 { 0 } else { 4 };
@@ -249,26 +255,26 @@ pub fn found_head_bytes(flags: u32, cas: Option<u64>) -> usize {
     RECORD_BYTES + flags_bytes + cas_bytes
 }
 
-/// First byte of a [`Long`]: the status of no reply.
+/// The first byte of a [`Long`]. No status has this value.
 const LONG: u8 = 0xFF;
 
-/// What the engine writes in place of a reply that is longer than a datagram. It does not leave the
-/// server: fragments are made of it.
+/// What the engine writes instead of a reply that is longer than a datagram. It does not leave the
+/// server, which makes fragments of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Long<'a> {
-    /// Bytes of the whole reply.
+    /// Length of the whole reply in bytes.
     pub message_bytes: u32,
-    /// The item's CAS unique, whether the reply shows it or not: another value has another one.
+    /// The item's CAS unique, whether or not the reply shows it. It identifies the value.
     pub unique: u64,
-    /// The part that was wanted.
+    /// The requested part.
     pub part: &'a [u8],
 }
 
 impl<'a> Long<'a> {
-    /// Bytes in front of the part.
+    /// Bytes before the part.
     pub const HEAD_BYTES: usize = 16;
 
-    /// Reads it. None if the reply is an ordinary one.
+    /// Parses it. `None` for an ordinary reply.
     #[inline(always)]
     pub fn read(reply: &'a [u8]) -> Option<Long<'a>> {
         if reply.first() != Some(&LONG) {
@@ -282,14 +288,14 @@ impl<'a> Long<'a> {
         })
     }
 
-    /// Appends what comes before the part.
+    /// Appends the bytes before the part.
     pub fn write_head(out: &mut Vec<u8>, message_bytes: usize, unique: u64) {
         out.extend_from_slice(&[LONG, 0, 0, 0]);
         out.extend_from_slice(&(message_bytes as u32).to_le_bytes());
         out.extend_from_slice(&unique.to_le_bytes());
     }
 
-    /// The bytes of a reply that are wanted: where they begin and where they end.
+    /// The range of the requested bytes in the reply.
     pub fn range(wanted: Wanted, message_bytes: usize) -> (usize, usize) {
         match wanted {
             Wanted::Nothing => (0, 0),
@@ -304,44 +310,44 @@ impl<'a> Long<'a> {
     }
 }
 
-/// Appends the head of an item that was read; its value of `value_bytes` belongs behind it.
+/// Appends the head of a retrieved item. Its value of `value_bytes` bytes must follow.
 #[inline]
 pub fn found_head(out: &mut Vec<u8>, flags: u32, cas: Option<u64>, value_bytes: usize) {
     out.reserve(RECORD_BYTES + FIELDS_BYTES_MAX + value_bytes);
     head_of_found(out, flags, cas, value_bytes);
 }
 
-/// [`found_head`], for a caller that appends less than the value, and has made room.
+/// Like [`found_head`], for a caller that has reserved space and appends only a part of the value.
 #[inline]
 pub fn head_of_found(out: &mut Vec<u8>, flags: u32, cas: Option<u64>, value_bytes: usize) {
     head(out, Status::Found, flags, cas, None, value_bytes);
 }
 
-/// The head of a reply that shows nothing but its status, and a value if there is one.
+/// The head of a reply with a status and perhaps a value, but no fields.
 #[inline(always)]
 fn plain(status: Status, value_bytes: usize) -> [u8; RECORD_BYTES] {
     (u64::from(status as u8) | (value_bytes as u64) << 32).to_le_bytes()
 }
 
-/// A reply that is nothing but a status.
+/// An encoded reply that consists of a status.
 #[inline]
 pub fn status_bytes(status: Status) -> [u8; RECORD_BYTES] {
     plain(status, 0)
 }
 
-/// Appends a status.
+/// Appends a reply that consists of a status.
 #[inline]
 pub fn status(out: &mut Vec<u8>, status: Status) {
     out.extend_from_slice(&status_bytes(status));
 }
 
-/// Appends that a value was stored, with the CAS unique if it is wanted.
+/// Appends that a value was stored, with its CAS unique if it was requested.
 #[inline]
 pub fn stored(out: &mut Vec<u8>, cas: Option<u64>) {
     head(out, Status::Stored, 0, cas, None, 0);
 }
 
-/// Appends the number that was counted to, with the CAS unique if it is wanted.
+/// Appends the new number, with its CAS unique if it was requested.
 #[inline]
 pub fn counted(out: &mut Vec<u8>, number: u64, cas: Option<u64>) {
     head(out, Status::Counted, 0, cas, Some(number), 0);

@@ -9,12 +9,12 @@
 //!     +-----------------------+-------+---------+
 //! ```
 //!
-//! The reach ([`Reach`]) is a mutation's; of every other request it is zero.
+//! The reach ([`Reach`]) is zero unless the request is a mutation.
 //!
 //! | opcode | extras |
 //! | --- | --- |
 //! | `GET`, `NOOP` | none |
-//! | `READ` | `u32` first byte of the reply that is wanted |
+//! | `READ` | `u32` position of the first byte of the reply that is wanted |
 //! | `PUT`, `ADD`, `REPLACE` | `u32` mutation, `u32` expiry, `u32` client flags |
 //! | `CAS` | the same, and `u64` unique |
 //! | `DELETE` | `u32` mutation |
@@ -27,43 +27,43 @@ use glimmer_base::Keyhash;
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::short;
 
-/// Bytes of a request without extras, key and value.
+/// Length in bytes of a request without extras, key and value.
 pub const RECORD_BYTES: usize = 16;
-/// Bytes of the longest extras.
+/// Length in bytes of the longest extras.
 pub const EXTRAS_BYTES_MAX: usize = 20;
 
-/// The reply is to show the item's CAS unique.
+/// The flag that asks for the item's CAS unique.
 const SHOW_CAS: u8 = 1;
-/// Where a request's bytes have the reach.
+/// Position of the reach in an encoded request.
 const REACH_AT: usize = 3;
-/// Keys of at most so many bytes are written without a call.
+/// Keys of at most this many bytes are written without a call.
 const KEY_BYTES_SHORT: usize = 32;
 
-/// What is asked for.
+/// The operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Opcode {
-    /// Nothing: answered with [`super::Status::Alive`].
+    /// Do nothing. Answered with [`super::Status::Alive`].
     Noop = 0x00,
-    /// The value.
+    /// Read the value.
     Get = 0x01,
-    /// The part of a long reply to a `GET` that begins at some byte.
+    /// Read a long reply to a `GET` from some byte on.
     Read = 0x02,
-    /// Store.
+    /// Store a value.
     Put = 0x10,
-    /// Store, if there is no item.
+    /// Store a value if there is no item.
     Add = 0x11,
-    /// Store, if there is one.
+    /// Store a value if there is an item.
     Replace = 0x12,
-    /// Store, if the item has this CAS unique.
+    /// Store a value if the item has this CAS unique.
     Cas = 0x13,
-    /// Remove.
+    /// Delete the item.
     Delete = 0x14,
-    /// Add to a decimal number; wraps at 2^64.
+    /// Add to a decimal number, wrapping at 2^64.
     Increment = 0x15,
-    /// Subtract from one; stops at zero.
+    /// Subtract from a decimal number, stopping at zero.
     Decrement = 0x16,
-    /// Give a new expiry time.
+    /// Set the expiry time.
     Touch = 0x17,
 }
 
@@ -101,7 +101,7 @@ impl Opcode {
         })
     }
 
-    /// Bytes of its extras.
+    /// Length of its extras in bytes.
     #[inline]
     pub fn extras_bytes(self) -> usize {
         match self {
@@ -114,7 +114,7 @@ impl Opcode {
         }
     }
 
-    /// Whether it changes what is stored, so that it must not be executed twice.
+    /// Whether it changes the store, so that it must not be executed twice.
     #[inline]
     pub fn is_mutation(self) -> bool {
         self as u8 >= Opcode::Put as u8
@@ -133,11 +133,11 @@ impl Opcode {
 pub struct Record<'a> {
     /// What to do.
     pub action: Action<'a>,
-    /// The key's hash, as the client computed it.
+    /// The key's hash as the client computed it.
     pub keyhash: Keyhash,
-    /// 1 to [`KEY_BYTES_MAX`] bytes of any kind; none of a `NOOP`.
+    /// 1 to [`KEY_BYTES_MAX`] arbitrary bytes; empty for `NOOP`.
     pub key: &'a [u8],
-    /// Whether the reply is to show the item's CAS unique.
+    /// Whether the reply shall show the item's CAS unique.
     pub shows_cas: bool,
 }
 
@@ -148,23 +148,25 @@ pub enum Action<'a> {
     Noop,
     /// Read the value.
     Get,
-    /// Read a long reply from this byte on.
+    /// Read a long reply from some byte on.
     Read {
-        /// The byte.
+        /// The position of the first byte.
         offset: u32,
     },
-    /// Change what is stored.
+    /// Change the store.
     Mutate {
-        /// The mutation's number among those that its client sends to this port; numbers grow by one and wrap.
+        /// The mutation number. It counts the mutations that the client sends to this port and
+        /// wraps.
         mutation: u32,
-        /// How far back from it the client may yet send others again.
+        /// How far back from this mutation the client may still retransmit others.
         reach: Reach,
         /// The change.
         change: Change<'a>,
     },
 }
 
-/// A change of what is stored. Expiry times are memcached's, see [`glimmer_base::Expiry::from_memcached`].
+/// A change of the store. Expiry times follow memcached; see
+/// [`glimmer_base::Expiry::from_memcached`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<'a> {
     /// `PUT`, `ADD`, `REPLACE`, `CAS`.
@@ -173,7 +175,7 @@ pub enum Change<'a> {
         mode: StoreMode,
         /// Expiry time.
         expiry: u32,
-        /// The client's own 32 bits.
+        /// The client's 32-bit flags.
         flags: u32,
         /// The value.
         value: &'a [u8],
@@ -182,17 +184,17 @@ pub enum Change<'a> {
     Delete,
     /// `INCREMENT`.
     Increment {
-        /// What to add.
+        /// The number to add.
         delta: u64,
     },
     /// `DECREMENT`.
     Decrement {
-        /// What to subtract.
+        /// The number to subtract.
         delta: u64,
     },
     /// `TOUCH`.
     Touch {
-        /// New expiry time.
+        /// The new expiry time.
         expiry: u32,
     },
 }
@@ -215,7 +217,8 @@ impl Change<'_> {
 }
 
 impl<'a> Record<'a> {
-    /// Reads the request at the front of `bytes`; also the bytes that it takes. None if it is malformed: then nothing behind it can be read.
+    /// Parses the request at the front of `bytes`. Also returns its length. `None` if it is
+    /// malformed; the rest of the datagram cannot be read in that case.
     #[inline]
     pub fn read(bytes: &'a [u8]) -> Option<(Record<'a>, usize)> {
         let head: &[u8; RECORD_BYTES] = bytes.first_chunk()?;
@@ -247,7 +250,7 @@ impl<'a> Record<'a> {
         Some((record, end))
     }
 
-    /// What it asks for.
+    /// The operation.
     pub fn opcode(&self) -> Opcode {
         match &self.action {
             Action::Noop => Opcode::Noop,
@@ -257,18 +260,18 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Gives the mutation with these bytes its number, and its reach.
+    /// Sets number and reach in an encoded mutation.
     ///
     /// # Panics
     ///
-    /// If there are fewer bytes than a mutation has.
+    /// If the bytes are shorter than a mutation.
     #[inline]
     pub fn renumber(bytes: &mut [u8], mutation: u32, reach: Reach) {
         bytes[REACH_AT] = reach.byte();
         bytes[RECORD_BYTES..][..4].copy_from_slice(&mutation.to_le_bytes());
     }
 
-    /// Bytes that it takes in a datagram.
+    /// Length of the encoded request in bytes.
     #[inline]
     pub fn bytes(&self) -> usize {
         let value_bytes = match self.action {
@@ -281,11 +284,11 @@ impl<'a> Record<'a> {
         RECORD_BYTES + self.opcode().extras_bytes() + self.key.len() + value_bytes
     }
 
-    /// Appends it.
+    /// Appends the request.
     ///
     /// # Panics
     ///
-    /// If key or value is longer than its length's field can say.
+    /// If key or value is longer than its length field can express.
     #[inline(always)]
     pub fn write(&self, out: &mut Vec<u8>) {
         let value: &[u8] = match self.action {
@@ -298,7 +301,7 @@ impl<'a> Record<'a> {
         let key_bytes = u8::try_from(self.key.len()).expect("keys are short");
         let value_bytes = u32::try_from(value.len()).expect("values are bounded");
         let flags = if self.shows_cas { SHOW_CAS } else { 0 };
-        // As the reader takes it: in whole words.
+        // In whole words, as the reader reads them.
         let reach = match self.action {
             Action::Mutate { reach, .. } => reach.byte(),
             _ => 0,
@@ -306,7 +309,7 @@ impl<'a> Record<'a> {
         let first = u32::from_le_bytes([self.opcode() as u8, flags, key_bytes, reach]);
         let first = u64::from(first) | u64::from(value_bytes) << 32;
         let start = out.len();
-        // A known number of bytes costs no call; what is too much is cut off again.
+        // A copy of constant length needs no call. The excess is cut off afterwards.
         out.extend_from_slice(&[0; RECORD_BYTES + EXTRAS_BYTES_MAX + KEY_BYTES_SHORT]);
         let record = &mut out[start..];
         record[..8].copy_from_slice(&first.to_le_bytes());
@@ -322,7 +325,7 @@ impl<'a> Record<'a> {
         short::append(out, value);
     }
 
-    /// The request as the engine executes it; none of a `NOOP`, which needs no engine.
+    /// The request as the engine executes it. `None` for `NOOP`, which needs no engine.
     #[inline]
     pub fn request(&self) -> Option<Request<'a>> {
         let verb = match self.action {
@@ -355,7 +358,7 @@ impl<'a> Record<'a> {
         })
     }
 
-    /// How it is answered.
+    /// How to write the reply.
     #[inline(always)]
     pub fn form(&self) -> crate::Form<'a> {
         crate::Form::Native(Form {
@@ -366,7 +369,7 @@ impl<'a> Record<'a> {
 }
 
 impl<'a> Action<'a> {
-    /// `extras` is as long as the opcode says.
+    /// Parses the extras, whose length matches the opcode.
     #[inline]
     fn read(opcode: Opcode, reach: Reach, extras: &[u8], value: &'a [u8]) -> Option<Action<'a>> {
         let change = match opcode {
@@ -406,7 +409,7 @@ impl<'a> Action<'a> {
         })
     }
 
-    /// Writes the extras to the front of `out`, and returns their bytes.
+    /// Writes the extras to the front of `out`. Returns their length.
     #[inline(always)]
     fn write_extras(&self, out: &mut [u8]) -> usize {
         let (mutation, change) = match *self {

@@ -1,11 +1,11 @@
-//! Commands that name no key, and everything that is no command.
+//! Parses commands without a key, and rejects everything that is not a command.
 
 use super::parser::Line;
 use super::step::{Admin, After, Detail, Dump, Shutdown, Step};
 use super::tokens::{Words, without_leading_spaces};
 use super::{lines, number, watch};
 
-/// Reads the line; `name` is what stands before its first space, and `rest` what follows that.
+/// Parses the line; `name` is the text before its first space, and `rest` the text after it.
 pub(super) fn read<'a>(
     line: &Line<'a>,
     name: &[u8],
@@ -30,8 +30,8 @@ pub(super) fn read<'a>(
     answer(line, admin)
 }
 
-/// Commands that memcached looks up in a table when it knows the line by no other means: spaces may stand before these, and every refusal is
-/// silent where the client wants no answer.
+/// Commands that memcached looks up in a table when nothing else matches. Spaces may precede them,
+/// and refusals are silent if the client wants no reply.
 fn rare<'a>(line: &Line<'a>, words: &Words<'a>) -> Step<'a> {
     let admin = match words.at(0) {
         b"shutdown" => Ok(Admin::Shutdown(shutdown(words))),
@@ -106,7 +106,7 @@ fn memlimit<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
     }
 }
 
-/// There are no slabs to move, and memcached has a line for that.
+/// There are no slabs to move. memcached has an error line for that case.
 fn slabs(words: &Words<'_>) -> &'static str {
     match (words.count(), words.at(1)) {
         (4, b"reassign") => lines::SLABS_REASSIGN_DISABLED,
@@ -118,7 +118,7 @@ fn slabs(words: &Words<'_>) -> &'static str {
     }
 }
 
-/// What memcached's crawler does: it lists items, and removes those that have expired.
+/// memcached's crawler: it lists items and removes expired ones.
 fn lru_crawler<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
     match (words.count(), words.at(1)) {
         (2, b"enable") => Ok(Admin::Crawler(true)),
@@ -138,7 +138,7 @@ fn lru_crawler<'a>(words: &Words<'_>) -> Result<Admin<'a>, &'static str> {
     }
 }
 
-/// All items are of one class, so that every list of classes names all.
+/// All items are in one class, so that every valid list of classes means all items.
 fn is_class_list(text: &[u8]) -> bool {
     let is_class = |class: &[u8]| matches!(number::digits_32(class), Some(1..=63));
     text == b"all" || text == b"hash" || text.split(|&byte| byte == b',').all(is_class)

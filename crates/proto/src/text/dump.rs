@@ -1,33 +1,34 @@
-//! Items, listed: `lru_crawler metadump`, `lru_crawler mgdump` and `stats cachedump`.
+//! Lists items: `lru_crawler metadump`, `lru_crawler mgdump` and `stats cachedump`.
 
 use crate::meta::base64;
 use std::io::Write;
 
-/// The slab class of every item, in listings and in statistics.
+/// The slab class of every item in listings and statistics.
 pub const CLASS: u32 = 1;
 
-/// What is shown of an item.
+/// The data of one listed item.
 #[derive(Clone, Copy, Debug)]
 pub struct Listing<'a> {
-    /// Its key.
+    /// The key.
     pub key: &'a [u8],
-    /// When it expires, in seconds since 1970; none for never.
+    /// When it expires, in seconds since 1970; `None` means never.
     pub expiry_unix_s: Option<u64>,
-    /// When it was last accessed, in seconds since 1970; none if that is not known.
+    /// When it was last accessed, in seconds since 1970; `None` if that is unknown.
     pub accessed_unix_s: Option<u64>,
-    /// Its CAS unique.
+    /// The CAS unique.
     pub cas: u64,
     /// Whether a client has fetched it.
     pub is_fetched: bool,
     /// The client's flags.
     pub flags: u32,
-    /// Bytes of its value.
+    /// Length of the value in bytes.
     pub value_bytes: usize,
-    /// Bytes that it takes in all.
+    /// Bytes that it occupies in total.
     pub bytes: usize,
 }
 
-/// Appends a line of `lru_crawler metadump`, which ends with a space, as memcached's does. A time of the last access that is not known is 0, and all items are of class 1.
+/// Appends a line of `lru_crawler metadump`, which ends with a space as in memcached. An unknown
+/// access time is shown as 0, and all items are in class 1.
 pub fn metadump(out: &mut Vec<u8>, item: &Listing<'_>) {
     out.extend_from_slice(b"key=");
     escape(out, item.key);
@@ -46,7 +47,8 @@ pub fn metadump(out: &mut Vec<u8>, item: &Listing<'_>) {
     );
 }
 
-/// Appends a line of `lru_crawler mgdump`: a command that reads the item, with its key in base64 where a line could not hold it.
+/// Appends a line of `lru_crawler mgdump`: a command that reads the item. The key is in base64 if a
+/// line cannot contain it.
 pub fn mgdump(out: &mut Vec<u8>, item: &Listing<'_>) {
     out.extend_from_slice(b"mg ");
     if fits_a_line(item.key) {
@@ -58,7 +60,7 @@ pub fn mgdump(out: &mut Vec<u8>, item: &Listing<'_>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Appends a line of `stats cachedump`; none for a key that it could not hold.
+/// Appends a line of `stats cachedump`; nothing for a key that a line cannot contain.
 pub fn cachedump(out: &mut Vec<u8>, item: &Listing<'_>) {
     if !fits_a_line(item.key) {
         return;
@@ -72,12 +74,13 @@ pub fn cachedump(out: &mut Vec<u8>, item: &Listing<'_>) {
     );
 }
 
-/// Whether a key has no byte that ends it in a line: the binary protocol and base64 allow any.
+/// Whether a line can contain the key. The binary protocol and base64 allow any bytes in a key.
 fn fits_a_line(key: &[u8]) -> bool {
     key.iter().all(|&byte| byte > b' ' && byte != 0x7F)
 }
 
-/// Appends bytes as in a URI: letters, digits and `-._~` as they are, others as `%` and two hexadecimal digits.
+/// Appends bytes encoded as in a URI: letters, digits and `-._~` as they are, others as `%` and two
+/// hexadecimal digits.
 pub fn escape(out: &mut Vec<u8>, bytes: &[u8]) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     for &byte in bytes {

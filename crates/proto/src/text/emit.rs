@@ -10,11 +10,11 @@ pub fn line(out: &mut Vec<u8>, line: &'static str) {
     out.extend_from_slice(line.as_bytes());
 }
 
-/// Appends `VALUE <key> <flags> <len>[ <cas>]`, after which the value's `len` bytes and [`value_tail`] belong. Makes room for them too, so that
-/// a reply costs at most one allocation.
+/// Appends `VALUE <key> <flags> <len>[ <cas>]`. The value of `len` bytes and [`value_tail`] must
+/// follow. Reserves space for them as well, so that a reply costs at most one allocation.
 #[inline]
 pub fn value_head(out: &mut Vec<u8>, key: &[u8], flags: u32, len: usize, cas: Option<u64>) {
-    /// `VALUE `, three numbers at their longest, spaces and line ends, and `END`.
+    /// `VALUE `, the three longest numbers, spaces and line ends, and `END`.
     const FIXED_BYTES: usize = 6 + (1 + 10) + (1 + 20) + (1 + 20) + 2 + 2 + lines::END.len();
     out.reserve(FIXED_BYTES + key.len() + len);
     out.extend_from_slice(b"VALUE ");
@@ -63,7 +63,7 @@ pub(crate) fn short_length(out: &mut Vec<u8>, before: &[u8; 3], len: usize) {
     out.truncate(out.len() - 3 + count);
 }
 
-/// Appends what stands behind a value: its line end and, behind the command's last one, `END`.
+/// Appends the line end after a value, and `END` after the last value of a command.
 #[inline]
 pub fn value_tail(out: &mut Vec<u8>, last: bool) {
     // Two copies of known lengths are fewer instructions than one of either length.
@@ -73,7 +73,7 @@ pub fn value_tail(out: &mut Vec<u8>, last: bool) {
     }
 }
 
-/// Appends the answer to `incr` and `decr`.
+/// Appends the reply to `incr` and `decr`.
 #[inline]
 pub fn number(out: &mut Vec<u8>, n: u64) {
     digits(out, n);

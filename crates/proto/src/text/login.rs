@@ -1,41 +1,42 @@
-//! Authentication in the text protocol (memcached's `-Y`): before anything else a client sends `set <any key> <any> <any> <bytes>` with
-//! `user password` as the value.
+//! Authentication in the text protocol (memcached's `-Y`). A client's first command must be
+//! `set <any key> <any> <any> <bytes>` with `user password` as the value.
 
 use super::{lines, number, tokens};
 use glimmer_base::limits::{COMMAND_LINE_BYTES_MAX, LOGIN_BYTES_MAX};
 
-/// Less than this is no `set`, and not answered.
+/// A shorter line cannot be a `set` and is not answered.
 const LINE_BYTES_MIN: usize = 6;
 
-/// What a client that has yet to authenticate sent.
+/// Input from a client that has not authenticated yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Login<'a> {
-    /// Nothing is complete.
+    /// More input is needed.
     Need {
-        /// Bytes before which it is not worth looking again; more than there were.
+        /// Bytes needed before another call makes sense; more than the input had.
         need: usize,
     },
-    /// A user and a password, to be looked up; answer with [`lines::STORED`] or [`lines::WRONG_PASSWORD`].
+    /// A user name and a password to check. Answer with [`lines::STORED`] or
+    /// [`lines::WRONG_PASSWORD`].
     Try {
-        /// Bytes of the front that are finished.
+        /// Bytes at the front of the input that are consumed.
         used: usize,
-        /// The user.
+        /// The user name.
         user: &'a [u8],
         /// The password.
         password: &'a [u8],
     },
-    /// Something else: answer with `line`.
+    /// Any other input: answer with `line`.
     Refuse {
-        /// Bytes of the front that are finished.
+        /// Bytes at the front of the input that are consumed.
         used: usize,
         /// The full reply, line end included.
         line: &'static str,
     },
-    /// Nothing that deserves an answer: close.
+    /// The input deserves no answer: close the connection.
     Close,
 }
 
-/// Reads what is at the front of `input`, as memcached does.
+/// Parses the front of `input`, as memcached does.
 pub fn read(input: &[u8]) -> Login<'_> {
     let Some(end) = memchr::memchr(b'\n', input) else {
         return match input.len() {

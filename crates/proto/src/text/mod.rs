@@ -1,27 +1,28 @@
-//! Memcached's classic text protocol: bytes to requests, and replies to bytes.
+//! Memcached's classic text protocol: parses requests and writes replies.
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | `step` | what the parser hands out |
-//! | `parser` | between two commands: where a line ends, what swallows a refused value, which file reads the line |
+//! | `step` | the parser's output |
+//! | `parser` | the state between two commands: finds the end of a line, swallows refused values, chooses the file that parses the line |
 //! | `retrieval` | `get`, `gets`, `gat`, `gats`: one key per step |
 //! | `storage` | `set`, `add`, `replace`, `append`, `prepend`, `cas`: a line and a value |
 //! | `change` | `delete`, `incr`, `decr`, `touch`: a line with a key |
-//! | `admin` | commands that name no key |
-//! | [`dump`] | items, listed |
-//! | [`watch`] | what a client wants to be shown |
+//! | `admin` | commands without a key |
+//! | [`dump`] | listings of items |
+//! | [`watch`] | the events that a client watches |
 //! | [`crate::meta`] | `mg`, `ms`, `md`, `ma`, `me` |
-//! | `tokens` | a line in words |
-//! | [`login`] | what a client sends that has to authenticate |
-//! | [`number`] | decimal numbers as `strtol` reads them |
+//! | `tokens` | splits a line into words |
+//! | [`login`] | authentication |
+//! | [`number`] | decimal numbers as `strtol` parses them |
 //! | [`lines`] | every fixed reply line |
 //! | [`emit`] | replies that carry data |
-//! | `outcome` | outcomes in the words of the classic text protocol |
+//! | `outcome` | writes outcomes as replies of the text protocol |
 //!
-//! What a malformed command is answered with is memcached 1.6's behaviour, found by sending each to memcached 1.6.18; the
-//! table in `tests/text_conformance/` is the record. Two things differ on purpose. A line that is too long is judged by its length
-//! alone, not by how much of it happened to arrive together; and of a multi-get with a bad key, no key at all is
-//! executed, where memcached runs those before the bad one and then throws their values away.
+//! Replies to malformed commands are those of memcached 1.6. They were found by sending each
+//! command to memcached 1.6.18; the table in `tests/text_conformance/` records them. There are two
+//! deliberate differences. A line that is too long is judged by its length alone, not by how much
+//! of it arrived at once. If a multi-get has a bad key, none of its keys is executed; memcached
+//! executes those before the bad key and discards their values.
 
 mod admin;
 mod change;

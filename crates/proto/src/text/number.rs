@@ -1,13 +1,15 @@
-//! Decimal numbers as memcached reads them, which is in two ways.
+//! Parses decimal numbers as memcached does, in two ways.
 //!
-//! Most words of a command are digits and nothing else, but for a minus in front where it makes sense: [`digits_64`], [`digits_32`],
-//! [`signed_digits_32`]. Flags and expiry time of a storage command, and values that are counted up and down, are read as C's `strtol` and `strtoull`
-//! do: white space and a sign may stand before the digits, white space and then anything behind them, and what does not fit is no number. There,
-//! numbers of 32 bits are read with 64 and cut: flags of 2^32 + 1 are flags of 1.
+//! Most words of a command consist of digits only, with a minus where negative numbers make sense:
+//! [`digits_64`], [`digits_32`], [`signed_digits_32`]. The flags and expiry time of a storage
+//! command, and values that are incremented or decremented, are parsed as by C's `strtol` and
+//! `strtoull`: white space and a sign may precede the digits, white space followed by anything may
+//! follow them, and a number that does not fit is invalid. In these places 32-bit numbers are
+//! parsed with 64 bits and truncated, so flags of 2^32 + 1 become flags of 1.
 
-/// Longest word that is taken for a number of 32 bits.
+/// Longest word that is accepted as a 32-bit number.
 const WORD_32_BYTES_MAX: usize = 11;
-/// Longest word that is taken for a number of 64 bits.
+/// Longest word that is accepted as a 64-bit number.
 const WORD_64_BYTES_MAX: usize = 22;
 
 /// A word of digits: the delta of `incr`, the unique of `cas`.
@@ -26,15 +28,15 @@ pub fn digits_64(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// A word of digits that fits 32 bits: the level of `verbosity`.
+/// A word of digits that fits into 32 bits: the level of `verbosity`.
 #[inline]
 pub fn digits_32(text: &[u8]) -> Option<u32> {
     let fits = text.len() <= WORD_32_BYTES_MAX;
     digits_64(text).filter(|_| fits)?.try_into().ok()
 }
 
-/// A word of digits, perhaps behind a minus, that fits 32 bits: the length of a value, the expiry time of `touch`. A minus alone is 0, as in
-/// memcached.
+/// A word of digits, with an optional minus, that fits into 32 bits: the length of a value, the
+/// expiry time of `touch`. A lone minus is 0, as in memcached.
 #[inline]
 pub fn signed_digits_32(text: &[u8]) -> Option<i32> {
     if text.len() > WORD_32_BYTES_MAX {
@@ -48,10 +50,11 @@ pub fn signed_digits_32(text: &[u8]) -> Option<i32> {
     value.try_into().ok()
 }
 
-/// A 64-bit unsigned number in any form that C accepts: the stored value that `incr` and `decr` change.
+/// A 64-bit unsigned number in any form that C accepts: the stored value that `incr` and `decr`
+/// change.
 ///
-/// A negative number wraps to its complement unless that has its highest bit set (memcached's `safe_strtoull`); `-1` is
-/// therefore none.
+/// A negative number wraps to its two's complement and is invalid if the result has its highest bit
+/// set (memcached's `safe_strtoull`). `-1` is therefore invalid.
 #[inline]
 pub fn unsigned_64(text: &[u8]) -> Option<u64> {
     if let Some(value) = plain_digits(text) {
@@ -63,20 +66,22 @@ pub fn unsigned_64(text: &[u8]) -> Option<u64> {
     } else {
         scan.magnitude
     };
-    // Memcached looks for a minus anywhere in the word here, also behind the number.
+    // Here memcached looks for a minus anywhere in the word, even after the number.
     if value > i64::MAX as u64 && text.contains(&b'-') {
         return None;
     }
     Some(value)
 }
 
-/// An unsigned number in any form that C accepts, of which 32 bits count: the flags of a storage command.
+/// An unsigned number in any form that C accepts, truncated to 32 bits: the flags of a storage
+/// command.
 #[inline]
 pub fn unsigned_32(text: &[u8]) -> Option<u32> {
     unsigned_64(text).map(|value| value as u32)
 }
 
-/// A signed number in any form that C accepts, of which 32 bits count: the expiry time of a storage command.
+/// A signed number in any form that C accepts, truncated to 32 bits: the expiry time of a storage
+/// command.
 #[inline]
 pub fn signed_32(text: &[u8]) -> Option<i32> {
     if let Some(value) = plain_digits(text) {
@@ -90,7 +95,7 @@ pub fn signed_32(text: &[u8]) -> Option<i32> {
     (scan.magnitude <= largest).then_some(value)
 }
 
-/// Up to 19 digits and nothing else, which cannot overflow: what clients send.
+/// Up to 19 digits and nothing else, which cannot overflow. This is what clients send.
 #[inline]
 pub(crate) fn plain_digits(text: &[u8]) -> Option<u64> {
     if text.is_empty() || text.len() > 19 {
@@ -114,7 +119,8 @@ struct Scan {
 }
 
 impl Scan {
-    /// None if there are no digits, they exceed 64 bits, or something other than white space follows.
+    /// `None` if there are no digits, if they exceed 64 bits, or if anything but white space
+    /// follows.
     #[cold]
     fn of(text: &[u8]) -> Option<Scan> {
         let start = text.iter().position(|&byte| !is_space(byte))?;
@@ -187,7 +193,8 @@ mod tests {
         }
     }
 
-    /// Each row was sent to memcached 1.6.18 as the delta of `incr` or, with a zero byte in it, as the value to change.
+    /// Each row was sent to memcached 1.6.18 as the delta of `incr`, or, if it has a zero byte, as
+    /// the value to change.
     #[test]
     fn unsigned_numbers() {
         let rows: &[(&str, Option<u64>)] = &[

@@ -1,8 +1,9 @@
-//! A line in words. Only a space separates; a tab, a form feed or a lone carriage return belongs to its word.
+//! Splits a line into words. Only a space separates words; a tab, a form feed or a lone carriage
+//! return belongs to its word.
 
-/// Words of a line that are kept. No command has more; the others are only counted.
+/// Words of a line that are kept. No command uses more; further words are only counted.
 const KEPT: usize = 8;
-/// Words that memcached sees. What stands behind them is as if it were not there, but for the keys of a retrieval.
+/// Words that memcached considers. Except for the keys of a retrieval, later words are ignored.
 const SEEN: usize = 23;
 
 /// The words of a line.
@@ -20,18 +21,18 @@ impl<'a> Words<'a> {
             last: &[],
         };
         let mut rest = line;
-        while let Some((word, behind)) = first(rest).filter(|_| words.count < SEEN) {
+        while let Some((word, tail)) = first(rest).filter(|_| words.count < SEEN) {
             if let Some(slot) = words.kept.get_mut(words.count) {
                 *slot = word;
             }
             words.count += 1;
             words.last = word;
-            rest = behind;
+            rest = tail;
         }
         words
     }
 
-    /// Words in the line, the command's name included.
+    /// The number of words in the line, including the command's name.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -46,14 +47,15 @@ impl<'a> Words<'a> {
         self.last
     }
 
-    /// Whether the client wants no answer. Memcached looks at the last word alone, and before it judges most of the others, so that
-    /// a malformed command with `noreply` may be refused in silence.
+    /// Whether the client wants no reply. Memcached looks only at the last word, and does so before
+    /// it checks most of the others. A malformed command with `noreply` may therefore be refused
+    /// silently.
     pub fn are_quiet(&self) -> bool {
         self.last == b"noreply"
     }
 }
 
-/// The first word and what stands behind it; none in an empty or blank line.
+/// The first word and the text after it; `None` for an empty or blank line.
 #[inline]
 pub(crate) fn first(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let line = without_leading_spaces(line);
@@ -73,8 +75,8 @@ pub(crate) fn without_leading_spaces(line: &[u8]) -> &[u8] {
     &line[spaces..]
 }
 
-/// How many bytes come before the first space. Words are short and hold no control characters as a rule, so this is
-/// [`plain_len`] once.
+/// The number of bytes before the first space. Words are usually short and contain no control
+/// characters, so that one call of [`plain_len`] usually suffices.
 #[inline]
 pub(super) fn word_len(bytes: &[u8]) -> usize {
     let mut len = plain_len(bytes);
@@ -84,15 +86,16 @@ pub(super) fn word_len(bytes: &[u8]) -> usize {
     len
 }
 
-/// How many bytes come before the first space or control character. A word of a well-formed line ends there; what else
-/// it may be is for the slow path to find out. Looks at eight bytes at a time.
+/// The number of bytes before the first space or control character, where a word of a well-formed
+/// line ends. The slow path handles other words. Examines eight bytes at a time.
 #[inline]
 pub(crate) fn plain_len(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let (words, rest) = bytes.as_chunks::<8>();
     for (i, word) in words.iter().enumerate() {
         let word = u64::from_le_bytes(*word);
-        // A byte below 0x21 borrows into its highest bit. The borrow may spoil the bytes above it, never those below, and only the lowest counts.
+        // A byte below 0x21 borrows into its highest bit. The borrow may change the bytes above it
+        // but never those below, and only the lowest match counts.
         let small = word.wrapping_sub(ONES * 0x21) & !word & (ONES * 0x80);
         if small != 0 {
             return i * 8 + (small.trailing_zeros() / 8) as usize;

@@ -1,26 +1,26 @@
-//! `watch`: what a client wants to be shown.
+//! `watch`: the events that a client watches.
 
 use super::lines;
 use super::tokens;
 
-/// Items that are asked for.
+/// Reads of items.
 pub const FETCHERS: u32 = 1;
-/// Items that are stored.
+/// Stores of items.
 pub const MUTATIONS: u32 = 1 << 1;
-/// Items that leave to make room.
+/// Evictions.
 pub const EVICTIONS: u32 = 1 << 2;
-/// Connections that come and go.
+/// Connections that open and close.
 pub const CONNEVENTS: u32 = 1 << 3;
-/// Items that are deleted.
+/// Deletions.
 pub const DELETIONS: u32 = 1 << 4;
 
-/// Reads what stands behind `watch`: interests, [`FETCHERS`] if there is none. What memcached shows and this server has not is
-/// accepted, and nothing is shown for it.
+/// Parses the text after `watch`: the events, or [`FETCHERS`] if none is named. Events of memcached
+/// that this server does not have are accepted and never reported.
 pub(super) fn interests(rest: &[u8]) -> Result<u32, &'static str> {
     let mut interests = 0;
     let mut rest = rest;
     let mut is_empty = true;
-    while let Some((word, behind)) = tokens::first(rest) {
+    while let Some((word, tail)) = tokens::first(rest) {
         is_empty = false;
         interests |= match word {
             b"fetchers" => FETCHERS,
@@ -31,7 +31,7 @@ pub(super) fn interests(rest: &[u8]) -> Result<u32, &'static str> {
             b"rawcmds" | b"sysevents" | b"proxyreqs" | b"proxyevents" | b"proxyuser" => 0,
             _ => return Err(lines::ERROR),
         };
-        rest = behind;
+        rest = tail;
     }
     Ok(if is_empty { FETCHERS } else { interests })
 }

@@ -1,4 +1,4 @@
-//! Commands that name no key.
+//! Commands without a key.
 
 use crate::*;
 use glimmer_proto::text::{Detail, Dump, Shutdown, watch};
@@ -94,7 +94,8 @@ fn flush_all() {
     ]);
 }
 
-/// What tunes memcached's own insides is answered as by a memcached in which it is switched off.
+/// Commands that tune memcached's internals are answered as by a memcached in which these features
+/// are disabled.
 #[test]
 fn commands_for_other_insides() {
     let memory_limit = |quiet| {
@@ -148,7 +149,8 @@ fn commands_for_other_insides() {
     ]);
 }
 
-/// Listing items: `lru_crawler metadump`, `mgdump` (protocol.txt, "LRU_Crawler"), `stats cachedump`.
+/// Listings of items: `lru_crawler metadump`, `mgdump` (protocol.txt, "LRU_Crawler"),
+/// `stats cachedump`.
 #[test]
 fn listings() {
     let admin = Out::Admin;

@@ -17,7 +17,7 @@ fn deletes() {
         (b"delete k foo\r\n", &[delete]),
         (b"delete k noreplyx\r\n", &[delete]),
         (b"delete k 0 x noreply\r\n", &[quiet(delete)]),
-        // The last word is all that counts, even if it is the key.
+        // Only the last word counts, even if it is the key.
         (
             b"delete noreply\r\n",
             &[Out::Do(b"noreply", Verb::Delete, true)],

@@ -1,4 +1,4 @@
-//! Where a line ends, how long it may be, and what is no command.
+//! Where a line ends, how long it may be, and which lines are not commands.
 
 use crate::*;
 use glimmer_base::limits::{COMMAND_LINE_BYTES_MAX, LINE_BYTES_MAX};
@@ -20,7 +20,7 @@ fn line_ends_and_spaces() {
         (b"get k\r\r\n", &[get(b"k\r")]),
         (b"get k\t\r\n", &[get(b"k\t")]),
         (b"get \xFF\x80\x7F\r\n", &[get(b"\xFF\x80\x7F")]),
-        // What is shorter than any command is not looked at.
+        // Lines shorter than any command are not parsed.
         (b"\r\n", &[BAD_LINE]),
         (b"\n", &[BAD_LINE]),
         (b" \r\n", &[BAD_LINE]),
@@ -85,7 +85,7 @@ fn http_is_shown_the_door() {
     ]);
 }
 
-/// The first step of a parser that gets this much at once.
+/// The first step of a parser that receives all of this at once.
 fn first_step(input: &[u8]) -> Step<'_> {
     Parser::new(Limits::default()).next(input)
 }
@@ -105,13 +105,13 @@ fn lines_that_are_too_long_close_the_connection() {
     };
     assert_eq!(first_step(&vec![b'k'; max]), Step::Need { need: max + 1 });
     assert!(is_close(&vec![b'k'; max + 1]));
-    let line = |text: &str, length: usize, behind: &str| {
+    let line = |text: &str, length: usize, tail: &str| {
         let mut bytes = text.as_bytes().to_vec();
         bytes.resize(length, b' ');
-        bytes.extend_from_slice(behind.as_bytes());
+        bytes.extend_from_slice(tail.as_bytes());
         bytes
     };
-    // The same whether the line end is there already or not.
+    // The result is the same whether or not the line end has arrived.
     assert_eq!(
         first_step(&line("version", max, "\n")),
         Step::Admin {

@@ -1,4 +1,4 @@
-//! Values that are not taken.
+//! Values that are refused.
 
 use crate::*;
 
@@ -117,7 +117,7 @@ fn a_worker_without_memory_can_refuse_a_value() {
             parser.next(b"de\r\nset k 0 0 1\r\n"),
             Step::Swallowed { used: 4 }
         );
-        // The refusal was for one value.
+        // Only one value was refused.
         assert_eq!(parser.next(b"set k 0 0 1\r\n"), Step::Need { need: 16 });
     }
 }

@@ -52,9 +52,9 @@ fn storage_word_counts() {
         (b"set k 0 0 noreply\r\n1\r\n", &[BAD_LINE, BAD_LINE]),
         (b"replace k\r\n", &[BAD_LINE]),
         (b"cas\r\n", &[BAD_LINE]),
-        // How long the value is was said, so that it is swallowed.
+        // The length of the value is known, so the value is swallowed.
         (b"cas k 0 0 1\r\n1\r\nget k\r\n", &[BAD_LINE, get(b"k")]),
-        // Any more words are taken, but only the last may mean something.
+        // Extra words are accepted, but only the last one can have a meaning.
         (b"set k 0 0 1 noreply x\r\n1\r\n", &[set(0, 0, b"1")]),
         (
             b"set k 0 0 1 a b c d e f g h i j k l m n noreply\r\n1\r\n",
@@ -131,7 +131,7 @@ fn storage_numbers() {
 #[test]
 fn values_without_their_line_end() {
     check(&[
-        // Three bytes are taken for the value; what is left is a line.
+        // Three bytes are taken as the value; the rest is parsed as a line.
         (
             b"set k 0 0 1\r\n12\r\nget k\r\n",
             &[BAD_CHUNK, BAD_LINE, get(b"k")],
