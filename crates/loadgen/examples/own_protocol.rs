@@ -1,8 +1,7 @@
 //! Measures a server whose protocol the load generator does not know.
 //!
-//! The protocol is one implementation of [`Protocol`]: the bytes of each request, and how to
-//! recognise each reply. The server here is a toy in the same process, so that the example needs
-//! nothing installed:
+//! The protocol is one implementation of [`Protocol`]: it writes requests and recognises replies.
+//! The server in this example is a toy in the same process, so nothing needs to be installed:
 //!
 //! ```console
 //! $ cargo run --release -p glimmer-loadgen --example own_protocol
@@ -24,9 +23,9 @@ use glimmer_loadgen::{
     workload::{Key, Mix, Workload, value},
 };
 
-/// The toy's protocol. `r KEY` reads, `w KEY LENGTH` and the value write, `d KEY` deletes. A value
-/// is answered by `+LENGTH` and its bytes, an absent key by `-`, a change by `!`. A line ends with
-/// one `\n`.
+/// The toy's protocol. `r KEY` reads, `w KEY LENGTH` followed by the value writes, `d KEY` deletes.
+/// The reply is `+LENGTH` and the value, `-` for an absent key, or `!` for a change. Each line ends
+/// with `\n`.
 #[derive(Clone, Copy, Debug, Default)]
 struct Toy;
 
@@ -41,8 +40,8 @@ impl Protocol for Toy {
         line(b'r', key, out);
     }
 
-    /// The toy reads one key at a time: a read of several keys is several requests, and an unknown
-    /// command, which the toy answers with `?`, marks their end.
+    /// The toy reads one key at a time. A read of several keys is several requests, followed by an
+    /// unknown command, whose reply `?` marks the end.
     fn get_many(&self, keys: &[Key], out: &mut Vec<u8>) {
         for &key in keys {
             self.get(key, out);
@@ -76,7 +75,8 @@ impl Protocol for Toy {
                 let bytes = end + 1 + length;
                 match input.get(end + 1..bytes) {
                     None => Taken::Incomplete { bytes },
-                    // Each byte of a value follows from its key, so that a wrong one is noticed.
+                    // Every byte of a value is determined by its key, so that a wrong byte is
+                    // noticed.
                     Some(found) => match value::verify(found, step.key.number()) {
                         Some(_version) => whole(Meaning::Hit, bytes),
                         None => Taken::Wrong,
@@ -130,7 +130,7 @@ fn serve(stream: TcpStream, items: &Items) -> Result<()> {
             }
             _ => out.write_all(b"?\n")?,
         }
-        // Replies to requests that came together leave together.
+        // Replies to requests that arrived together are sent together.
         if input.buffer().is_empty() {
             out.flush()?;
         }
@@ -148,7 +148,7 @@ fn main() -> Result<()> {
         }
     });
 
-    // Ten thousand keys, Zipf-distributed; nine of ten requests read.
+    // Ten thousand keys with Zipf popularity; nine requests out of ten are reads.
     let workload = Workload {
         mix: Mix::reads(0.9),
         ..Workload::preset("small", Some(10_000)).map_err(anyhow::Error::msg)?
@@ -167,7 +167,8 @@ fn main() -> Result<()> {
         measured: Some(Duration::from_secs(1)),
         ..Plan::new(Requests::Drawn(workload.clone()), pace)
     };
-    // A closed loop finds the highest throughput. Its latencies leave out what a stall delays.
+    // A closed loop finds the highest throughput. Its latencies do not show the delay that stalls
+    // cause.
     let closed = load::run(
         &server,
         &plan(Pace::Closed { in_flight: 4 }),

@@ -20,8 +20,8 @@
 //! assert!((9_400..9_600).contains(&reads));
 //! ```
 //!
-//! A load needs a server that [`driver::Connect`] opens connections to. [`driver::Target`] chooses
-//! among the protocols of this crate at run time:
+//! A load opens its connections through [`driver::Connect`]. [`driver::Target`] chooses among the
+//! protocols of this crate at run time:
 //!
 //! ```no_run
 //! use glimmer_loadgen::{driver::Target, load::{self, Pace, Plan, Requests}, workload::Workload};
@@ -34,8 +34,8 @@
 //! # }
 //! ```
 //!
-//! A protocol of your own implements [`driver::Protocol`] and connects through
-//! [`driver::Endpoint`]; `examples/own_protocol.rs` is such a program.
+//! Your own protocol implements [`driver::Protocol`] and connects through [`driver::Endpoint`]; see
+//! `examples/own_protocol.rs`.
 
 pub mod driver;
 pub mod load;

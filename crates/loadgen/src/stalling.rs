@@ -1,7 +1,7 @@
-//! A server that stands still for 100 ms once a second: what coordinated omission hides.
+//! A server that stalls for 100 ms once a second. It shows what coordinated omission hides.
 //!
-//! The loops are those that measure real servers; the world around them is a model in which time is
-//! counted and not waited for, so that the result depends on the seed alone.
+//! The loops are those that measure real servers. The clock and the server are a model in virtual
+//! time, so that the result depends only on the seed.
 
 use std::{cell::RefCell, collections::VecDeque, rc::Rc, sync::mpsc};
 
@@ -17,27 +17,27 @@ use crate::{
     workload::{Ask, Drawn, Workload},
 };
 
-/// Nanoseconds of a second, which begins with a stall.
+/// Nanoseconds of a second. Each second begins with a stall.
 pub const SECOND_NS: u64 = 1_000_000_000;
-/// Nanoseconds that the server stands still in each.
+/// Length of a stall in nanoseconds.
 pub const STALL_NS: u64 = SECOND_NS / 10;
-/// Nanoseconds that it takes for a request otherwise.
+/// Service time of a request in nanoseconds.
 pub const SERVICE_NS: u64 = 10_000;
 /// Connections of the client.
 pub const CONNECTIONS: usize = 8;
 
-/// A server that does one request at a time and nothing at all in the first tenth of every second.
+/// A server that executes one request at a time and none in the first tenth of every second.
 #[derive(Default)]
 struct Model {
     now: u64,
-    /// When the server will have done all that it has.
+    /// When the server will have finished all pending requests.
     free: u64,
-    /// When it stood still, as it really did.
+    /// When the server actually stalled.
     stalls: Vec<(u64, u64)>,
 }
 
 impl Model {
-    /// When a request that arrives now is done.
+    /// When a request that arrives now is finished.
     fn serve(&mut self) -> u64 {
         let mut begin = self.free.max(self.now);
         let second = begin / SECOND_NS * SECOND_NS;
@@ -55,14 +55,14 @@ impl Model {
 /// A connection to the model.
 struct Connection {
     model: Rc<RefCell<Model>>,
-    /// When each reply is there, and to what.
+    /// The replies and when each is available.
     replies: VecDeque<(u64, Reply)>,
 }
 
 impl Link for Connection {
-    fn ask(&mut self, ask: &Ask, ticket: u64) {
+    fn ask(&mut self, ask: &Ask, tag: u64) {
         let reply = Reply {
-            ticket,
+            tag,
             verb: ask.verb,
             key: ask.keys[0],
             meaning: Meaning::Hit,
@@ -99,7 +99,7 @@ impl Link for Connection {
     }
 }
 
-/// A clock that goes on to whatever happens next.
+/// A clock that jumps to the next event.
 struct ModelWorld(Rc<RefCell<Model>>);
 
 impl World<Connection> for ModelWorld {
@@ -147,21 +147,22 @@ pub enum Loop {
     Closed,
 }
 
-/// What a loop reported, and what there was to report.
+/// The results that a loop reported, and the true stalls.
 pub struct Observed {
-    /// Latencies as reported, in nanoseconds.
+    /// Reported latencies in nanoseconds.
     pub latency: Histogram<u64>,
-    /// When the server stood still, in nanoseconds since the start.
+    /// When the server stalled, in nanoseconds since the start.
     pub stalls: Vec<(u64, u64)>,
-    /// What else was measured.
+    /// The other results.
     pub span: Span,
 }
 
-/// Runs a loop against the model for this many seconds after the first, which is not measured: from
-/// one second's beginning to another's, so that as many stalls are seen as there are seconds.
+/// Runs a loop against the model for this many seconds after an unmeasured first second. The
+/// measurement starts and ends with a second, so that it covers one stall per second.
 ///
 /// # Errors
-/// None that the model makes; those of the loops.
+///
+/// Those of the loops; the model itself never fails.
 pub fn observe(which: Loop, seconds: u64, seed: u64) -> Result<Observed> {
     let (window, glance) = (Window::closed(), Glance::default());
     window.open(SECOND_NS, (1 + seconds) * SECOND_NS);
@@ -178,7 +179,7 @@ pub fn observe(which: Loop, seconds: u64, seed: u64) -> Result<Observed> {
     let mut source = Drawn::new(&workload, seed, 0, 1, &inserted);
     let counted = match which {
         Loop::Closed => Counted::ByReply,
-        Loop::Open(_) => Counted::ByTicket,
+        Loop::Open(_) => Counted::ByDueTime,
     };
     let world = ModelWorld(model.clone());
     let drive = Drive::new(links, world, &mut recorder, counted, SECOND_NS);
@@ -211,11 +212,12 @@ pub fn observe(which: Loop, seconds: u64, seed: u64) -> Result<Observed> {
 }
 
 /// The `quantile` of latency in nanoseconds if requests arrive at `rate` per second and the server
-/// stands still for `stall_ns` of each. A request that arrives `t` into a stall of length `s` waits
-/// for the rest of it, and then for the `rate t` that came before it: `s - t (1 - u)` in all, with
-/// the utilisation `u`, until the queue is empty after `s / (1 - u)`. Longer than `l` wait those
-/// with `t < (s - l) / (1 - u)`; the part `1 - quantile` of a second's arrivals fits in before the
-/// `l` sought. Those that no stall delays take [`SERVICE_NS`].
+/// stalls for `stall_ns` of each second. A request that arrives `t` into a stall of length `s`
+/// waits for the rest of the stall and then for the `rate t` requests that came before it:
+/// `s - t (1 - u)` in total, with the utilisation `u`, until the queue is empty after
+/// `s / (1 - u)`. Requests with `t < (s - l) / (1 - u)` wait longer than `l`. The latency sought is
+/// the `l` that a share of `1 - quantile` of the arrivals in a second exceeds. Requests that no
+/// stall delays take [`SERVICE_NS`].
 pub fn predicted_ns(rate: f64, quantile: f64, stall_ns: f64) -> f64 {
     let utilisation = rate * SERVICE_NS as f64 / SECOND_NS as f64;
     let delayed = stall_ns - (1.0 - quantile) * SECOND_NS as f64 * (1.0 - utilisation);
@@ -223,12 +225,12 @@ pub fn predicted_ns(rate: f64, quantile: f64, stall_ns: f64) -> f64 {
 }
 
 impl Observed {
-    /// A quantile of latency in nanoseconds, as reported.
+    /// A quantile of the reported latency in nanoseconds.
     pub fn quantile_ns(&self, quantile: f64) -> f64 {
         self.latency.value_at_quantile(quantile) as f64
     }
 
-    /// Nanoseconds that the server stood still, on average over the seconds measured.
+    /// Nanoseconds per second that the server stalled, averaged over the measured seconds.
     pub fn stall_ns(&self, seconds: u64) -> f64 {
         let measured = SECOND_NS..(1 + seconds) * SECOND_NS;
         let stalls = self

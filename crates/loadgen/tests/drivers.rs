@@ -1,4 +1,4 @@
-//! Every protocol over every transport against memcached, where it is installed.
+//! Every protocol over every transport against memcached, if it is installed.
 
 use std::{
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket},
@@ -16,7 +16,7 @@ use glimmer_loadgen::{
 
 const KEYS: u64 = 2000;
 
-/// memcached, ended with its handle.
+/// A memcached process that is stopped when the handle is dropped.
 struct Memcached {
     child: Child,
     port: u16,
@@ -33,7 +33,7 @@ impl Drop for Memcached {
 impl Memcached {
     fn start(unix: bool) -> Option<Memcached> {
         let directory = tempfile::tempdir().unwrap();
-        // A number that is free for TCP and for UDP.
+        // A port number that is free for TCP and for UDP.
         let port = (0..100).find_map(|_| {
             let tcp = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
             let port = tcp.local_addr().unwrap().port();
@@ -155,8 +155,7 @@ fn drive(address: Address, dialect: Dialect) {
             idle: Idle::Sleep,
         },
     ] {
-        // A machine that gives the client no time at all lets it measure nothing; then it tries
-        // again.
+        // On a machine that gives the client no CPU time, the measurement is empty and is repeated.
         let measure = |_| {
             let outcome = load::run(&target, &plan(requests.clone(), pace), None, &mut |_| {});
             let outcome = outcome.expect(&what);

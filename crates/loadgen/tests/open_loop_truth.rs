@@ -1,5 +1,5 @@
-//! Against a server that stalls for 100 ms once a second, the open loop reports what arithmetic
-//! predicts, and the closed loop does not.
+//! With a server that stalls for 100 ms once a second, the open loop reports the latencies that
+//! arithmetic predicts, and the closed loop does not.
 
 use glimmer_loadgen::{
     load::Arrivals,
@@ -47,7 +47,7 @@ fn the_closed_loop_hides_the_stall() {
     let measured = SECOND_NS..6 * SECOND_NS;
     let seen = stalls.iter().filter(|(begin, _)| measured.contains(begin));
     assert_eq!(seen.count(), 5);
-    // Eight connections see each stall once: 8 of some 90,000 requests a second.
+    // Eight connections notice each stall once: 8 of about 90,000 requests per second.
     let late = latency.len() - latency.count_between(0, STALL_NS / 2);
     assert_eq!(late, 5 * CONNECTIONS as u64);
     let p99 = latency.value_at_quantile(0.99);
@@ -61,7 +61,7 @@ fn the_closed_loop_hides_the_stall() {
 
 #[test]
 fn a_rate_beyond_the_server_is_noticed() {
-    // Nine tenths of every second remain for requests of 10 us: 90,000 in a second.
+    // Nine tenths of every second remain for requests of 10 us: 90,000 per second.
     for (rate, share) in [(50_000.0, 1.0), (120_000.0, 0.75), (180_000.0, 0.5)] {
         let Observed { latency, span, .. } =
             observe(Loop::Open(Arrivals::Poisson(rate)), 1, 11).unwrap();
@@ -70,7 +70,7 @@ fn a_rate_beyond_the_server_is_noticed() {
             "every request is waited for"
         );
         let answered = span.in_time as f64 / latency.len() as f64;
-        // What the warm-up left over is answered first: at most a second's surplus.
+        // The surplus of the warm-up is answered first: at most one second's worth.
         println!("{rate}/s: {answered:.3} answered in time");
         assert!(
             answered < share + 0.02 && (share < 1.0 || answered > 0.98),

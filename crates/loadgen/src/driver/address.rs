@@ -1,4 +1,4 @@
-//! Where a server is, with its name looked up.
+//! The resolved address of a server.
 
 use std::{
     fmt,
@@ -10,25 +10,27 @@ use anyhow::{Context, Result};
 use glimmer_notation::Location;
 use serde::{Serialize, Serializer};
 
-/// Where a server is, with its name looked up.
+/// The resolved address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// TCP.
     Tcp(SocketAddr),
-    /// UDP with memcached's frames, in plain datagrams: each goes through the kernel by itself, as
-    /// those of memcached's clients do.
+    /// UDP with memcached's frames, as plain datagrams: each one passes through the kernel
+    /// separately, like those of memcached's clients.
     Udp(SocketAddr),
-    /// The same, but datagrams of one length go through the kernel as one train (`UDP_SEGMENT`).
+    /// UDP with memcached's frames. Datagrams of equal length pass through the kernel as one
+    /// segment batch (`UDP_SEGMENT`).
     UdpTrains(SocketAddr),
     /// A Unix socket.
     Unix(PathBuf),
 }
 
 impl Address {
-    /// Looks up the name in a location.
+    /// Resolves the name in a location.
     ///
     /// # Errors
-    /// A name that is unknown or has no address.
+    ///
+    /// If the name is unknown or has no address.
     pub fn resolve(location: &Location) -> Result<Address> {
         let (host, port) = match location {
             Location::Tcp(host, port)

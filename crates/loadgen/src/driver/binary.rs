@@ -19,15 +19,15 @@ const TOO_LARGE: u16 = 0x03;
 const NOT_STORED: u16 = 0x05;
 const OUT_OF_MEMORY: u16 = 0x82;
 
-/// Flags and expiry of a set; flags of a value.
+/// Flags and expiry of a set.
 const SET_EXTRAS_BYTES: usize = 8;
 const GET_EXTRAS_BYTES: usize = 4;
 
-/// The protocol. Reads of several keys are quiet ones (`GETKQ`) and end with `NOOP`.
+/// The protocol. A read of several keys consists of quiet reads (`GETKQ`) and a final `NOOP`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Binary;
 
-/// What a response's header says.
+/// The fields of a response's header.
 struct Header {
     opcode: u8,
     key_bytes: usize,
@@ -54,7 +54,7 @@ impl Header {
     }
 }
 
-/// What a request and its response have in common beside the opcode.
+/// The opaque value that links a request to its response.
 fn opaque(key: Key) -> u32 {
     key.number() as u32
 }
@@ -129,7 +129,8 @@ impl Protocol for Binary {
             return Taken::Wrong;
         }
         let header = Header::read(input);
-        // Quiet reads say nothing of what they do not find; the next response is another's.
+        // A quiet read has no response if there is no item: the next response belongs to another
+        // read.
         let skipped = step.kind == Kind::Key
             && (header.opcode == NOOP
                 || header.opcode == GETKQ && header.opaque != opaque(step.key));
@@ -281,7 +282,7 @@ mod tests {
                 meaning,
             );
         }
-        // The header's reserved bytes and its CAS unique mean nothing to a load.
+        // The load generator ignores the header's reserved bytes and CAS unique.
         let hit = response(GET, 0, 7, false, Some(64));
         let body: Vec<usize> = (HEADER_BYTES..hit.len())
             .chain([0, 1, 6, 7, 12, 13, 14, 15])

@@ -1,5 +1,5 @@
-//! How a load gets its connections: the seam for servers and protocols that this crate does not
-//! know.
+//! How a load opens its connections. Servers and protocols that this crate does not know plug in
+//! here.
 
 use std::{fmt, marker::PhantomData, os::fd::AsFd};
 
@@ -8,33 +8,34 @@ use anyhow::Result;
 use super::datagrams::Sending;
 use super::{Address, Datagrams, Link, Protocol, Stream};
 
-/// Keys under way on a connection while all keys are stored or read back.
+/// Keys in flight on a connection while all keys are stored or read back.
 pub(super) const BURST_KEYS: u32 = 64;
-/// The same over UDP: the reply to a read of this many keys has to fit into one datagram.
+/// The same limit over UDP, where the reply to a read of this many keys must fit into one datagram.
 const BURST_KEYS_UDP: u32 = 16;
 
-/// Work for connections of any type.
+/// Work to be done with connections of any type.
 pub trait Job {
-    /// The result.
+    /// The result of the work.
     type Output;
 
     /// Does the work.
     fn run<L: Link + AsFd>(self, links: Vec<L>) -> Result<Self::Output>;
 }
 
-/// A server that connections can be opened to.
+/// A server to which connections can be opened.
 ///
-/// [`Target`](super::Target) is one of the protocols that this crate knows, chosen at run time.
-/// [`Endpoint`] is one protocol, chosen at compile time: yours, for example. A transport that is
-/// neither TCP, UDP nor a Unix socket implements this trait itself, with a [`Link`] of its own.
+/// [`Target`](super::Target) is one of this crate's protocols, chosen at run time. [`Endpoint`] is
+/// one protocol, chosen at compile time, for example your own. A transport other than TCP, UDP and
+/// Unix sockets implements this trait itself, with a [`Link`] of its own.
 pub trait Connect: Sync {
-    /// Opens this many connections and does a job with them, on the calling thread.
+    /// Opens this many connections and does a job with them on the calling thread.
     ///
     /// # Errors
-    /// A connection that cannot be opened, or a job that fails.
+    ///
+    /// If a connection cannot be opened or the job fails.
     fn open<J: Job>(&self, connections: usize, job: J) -> Result<J::Output>;
 
-    /// Keys under way on a connection while all keys are stored or read back.
+    /// Keys in flight on a connection while all keys are stored or read back.
     fn burst_keys(&self) -> u32 {
         BURST_KEYS
     }
@@ -75,7 +76,7 @@ impl<P: Protocol> Connect for Endpoint<P> {
                 job.run(all(connections, open)?)
             }
             Address::UdpTrains(address) => {
-                let open = || Datagrams::<P>::open(*address, Sending::Trains);
+                let open = || Datagrams::<P>::open(*address, Sending::Segmented);
                 job.run(all(connections, open)?)
             }
         }
@@ -86,7 +87,7 @@ impl<P: Protocol> Connect for Endpoint<P> {
     }
 }
 
-/// Keys under way on a connection to this address, in a protocol whose replies fit into one
+/// Keys in flight on a connection to this address, for a protocol whose replies fit into one
 /// datagram.
 pub(super) fn burst_keys(address: &Address) -> u32 {
     match address {

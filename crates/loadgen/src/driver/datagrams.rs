@@ -1,5 +1,5 @@
-//! memcached over UDP: every datagram begins with a frame of eight bytes, a request is one
-//! datagram, and a reply is one or several.
+//! memcached over UDP. Every datagram begins with a frame of eight bytes. A request is one
+//! datagram; a reply is one or more.
 
 use std::{
     collections::VecDeque,
@@ -17,44 +17,45 @@ use glimmer_transport::udp::UdpDevice;
 use super::{Link, Protocol, Reply, pending::Queue};
 use crate::workload::Ask;
 
-/// Request id, number of this datagram, number of datagrams, nothing: 16 bits each, big-endian.
+/// Request id, number of this datagram, number of datagrams, reserved: 16 bits each, big-endian.
 const FRAME_BYTES: usize = 8;
-/// Requests under way at most; ids are 16 bits and must not come round while a late reply may come.
-const FLIGHTS_MAX: usize = 1 << 14;
-/// Full system calls of datagrams received before the loop goes on.
+/// Maximum number of requests in flight. Ids have 16 bits and must not be reused while a late reply
+/// may arrive.
+const IN_FLIGHT_MAX: usize = 1 << 14;
+/// Full receive calls before the loop continues with other work.
 const RECEIVES_MAX: usize = 4;
 
-/// A request and what has come of its reply.
+/// A request in flight and the part of its reply that has arrived.
 #[derive(Default)]
-struct Flight {
+struct InFlight {
     queue: Queue,
-    /// Datagrams of a reply of several, by number; empty where none has come.
+    /// The datagrams of a reply, by number; empty until they arrive.
     parts: Vec<Vec<u8>>,
     ended: bool,
 }
 
-/// How requests that leave with one system call go through the kernel.
+/// How requests that are sent with one system call pass through the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sending {
-    /// Each by itself.
+    /// Each datagram separately.
     Plain,
-    /// Those of one length as one (`UDP_SEGMENT`).
-    Trains,
+    /// Datagrams of equal length as one segment batch (`UDP_SEGMENT`).
+    Segmented,
 }
 
-/// A connected UDP socket with requests under way.
+/// A connected UDP socket with requests in flight.
 pub struct Datagrams<P> {
     device: UdpDevice,
-    /// Where it goes, which the socket knows already.
+    /// The server's address. The socket is connected to it.
     server: SocketAddr,
     protocol: P,
-    /// Requests that have not been sent, one behind the other.
+    /// Unsent requests, one after the other.
     out: Vec<u8>,
-    /// The frame of each, and where in `out` it ends.
+    /// The frame of each unsent request, and where it ends in `out`.
     unsent: VecDeque<([u8; FRAME_BYTES], usize)>,
     written: usize,
-    /// In the order of their ids, of which the first one's is `first_id`.
-    flights: VecDeque<Flight>,
+    /// Requests in flight in the order of their ids; the first one has `first_id`.
+    requests: VecDeque<InFlight>,
     first_id: u16,
     under_way: usize,
     spare: Vec<Queue>,
@@ -63,21 +64,21 @@ pub struct Datagrams<P> {
 }
 
 impl<P: Protocol> Datagrams<P> {
-    /// A socket that talks to one server.
+    /// Opens a socket connected to a server.
     pub fn open(address: SocketAddr, sending: Sending) -> Result<Datagrams<P>> {
         let device =
             UdpDevice::connect(address).with_context(|| format!("a UDP socket to {address}"))?;
         Ok(Datagrams {
             device: match sending {
                 Sending::Plain => device.without_coalescing(),
-                Sending::Trains => device,
+                Sending::Segmented => device,
             },
             server: address,
             protocol: P::default(),
             out: Vec::new(),
             unsent: VecDeque::new(),
             written: 0,
-            flights: VecDeque::new(),
+            requests: VecDeque::new(),
             first_id: 0,
             under_way: 0,
             spare: Vec::new(),
@@ -86,20 +87,19 @@ impl<P: Protocol> Datagrams<P> {
         })
     }
 
-    /// Ends a flight and forgets those that have ended before all others.
+    /// Ends a request, and drops ended requests from the front of the queue.
     fn end(&mut self, place: usize) {
-        let flight = &mut self.flights[place];
-        flight.ended = true;
+        let request = &mut self.requests[place];
+        request.ended = true;
         self.under_way -= 1;
-        self.spare.push(std::mem::take(&mut flight.queue));
-        while self.flights.front().is_some_and(|flight| flight.ended) {
-            self.flights.pop_front();
+        self.spare.push(std::mem::take(&mut request.queue));
+        while self.requests.front().is_some_and(|request| request.ended) {
+            self.requests.pop_front();
             self.first_id = self.first_id.wrapping_add(1);
         }
     }
 
-    /// Takes in a datagram that was received; late ones of requests that have been given up are
-    /// left out.
+    /// Handles a received datagram. Late datagrams of requests that were given up are ignored.
     fn arrived(&mut self, index: usize, on_step: &mut impl FnMut(Reply)) -> Result<()> {
         let datagram = self.received.bytes(index);
         let Some((frame, payload)) = datagram.split_first_chunk::<FRAME_BYTES>() else {
@@ -107,39 +107,44 @@ impl<P: Protocol> Datagrams<P> {
         };
         let half = |at: usize| u16::from_be_bytes([frame[at], frame[at + 1]]);
         let (id, number, count) = (half(0), usize::from(half(2)), usize::from(half(4)));
-        // memcached numbers the messages of a read of several keys 0 of 0; each stands for itself.
+        // memcached numbers the messages of a read of several keys 0 of 0. Each such message is
+        // complete.
         let alone = count <= 1;
         ensure!(alone || number < count, "datagram {number} of {count}");
         let place = usize::from(id.wrapping_sub(self.first_id));
-        let Some(flight) = self.flights.get_mut(place).filter(|flight| !flight.ended) else {
+        let Some(request) = self
+            .requests
+            .get_mut(place)
+            .filter(|request| !request.ended)
+        else {
             return Ok(());
         };
         let reply = if alone {
             payload
         } else {
-            flight
+            request
                 .parts
-                .resize(count.max(flight.parts.len()), Vec::new());
-            flight.parts[number] = payload.to_vec();
-            if flight.parts.iter().any(Vec::is_empty) {
+                .resize(count.max(request.parts.len()), Vec::new());
+            request.parts[number] = payload.to_vec();
+            if request.parts.iter().any(Vec::is_empty) {
                 return Ok(());
             }
             self.joined.clear();
-            flight
+            request
                 .parts
                 .iter()
                 .for_each(|part| self.joined.extend_from_slice(part));
             &self.joined
         };
-        // memcached answers a read of several keys with a message for each, all under the request's
-        // id: none of them ends within a step.
-        let understood = flight.queue.take(&self.protocol, reply, on_step)?;
+        // memcached answers a read of several keys with one message per key, all under the
+        // request's id. A message always ends with a step.
+        let understood = request.queue.take(&self.protocol, reply, on_step)?;
         ensure!(
             understood.bytes == reply.len(),
             "a datagram ends in the middle of a reply"
         );
-        flight.parts.clear();
-        if flight.queue.requests() > 0 {
+        request.parts.clear();
+        if request.queue.requests() > 0 {
             return Ok(());
         }
         self.end(place);
@@ -154,16 +159,16 @@ impl<P> AsFd for Datagrams<P> {
 }
 
 impl<P: Protocol> Link for Datagrams<P> {
-    fn ask(&mut self, ask: &Ask, ticket: u64) {
-        let id = self.first_id.wrapping_add(self.flights.len() as u16);
+    fn ask(&mut self, ask: &Ask, tag: u64) {
+        let id = self.first_id.wrapping_add(self.requests.len() as u16);
         let [high, low] = id.to_be_bytes();
         let mut queue = self.spare.pop().unwrap_or_default();
-        queue.ask(&self.protocol, ask, ticket, &mut self.out);
+        queue.ask(&self.protocol, ask, tag, &mut self.out);
         let frame = [high, low, 0, 0, 0, 1, 0, 0];
         self.unsent.push_back((frame, self.out.len()));
-        self.flights.push_back(Flight {
+        self.requests.push_back(InFlight {
             queue,
-            ..Flight::default()
+            ..InFlight::default()
         });
         self.under_way += 1;
     }
@@ -190,7 +195,7 @@ impl<P: Protocol> Link for Datagrams<P> {
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => return Ok(()),
                     ErrorKind::Interrupted => {}
-                    // Its buffers are full: the next time.
+                    // The kernel's buffers are full: try again next time.
                     _ if error.raw_os_error() == Some(libc::ENOBUFS) => return Ok(()),
                     _ if error.raw_os_error() == Some(libc::EMSGSIZE) => bail!(
                         "a request of {} bytes does not fit a datagram",
@@ -224,13 +229,14 @@ impl<P: Protocol> Link for Datagrams<P> {
         Ok(())
     }
 
-    fn expire(&mut self, ticket: u64, on_step: &mut impl FnMut(Reply)) {
-        let overdue = |flight: &Flight| {
-            !flight.ended && flight.queue.ticket().is_some_and(|given| given < ticket)
+    fn expire(&mut self, tag: u64, on_step: &mut impl FnMut(Reply)) {
+        let overdue = |request: &InFlight| {
+            !request.ended && request.queue.tag().is_some_and(|given| given < tag)
         };
-        // Where ids might come round, because many requests are under way, the oldest have to go.
-        while self.flights.len() > FLIGHTS_MAX || self.flights.front().is_some_and(overdue) {
-            self.flights[0].queue.lose(on_step);
+        // If ids might be reused because many requests are in flight, the oldest requests are given
+        // up.
+        while self.requests.len() > IN_FLIGHT_MAX || self.requests.front().is_some_and(overdue) {
+            self.requests[0].queue.lose(on_step);
             self.end(0);
         }
     }
@@ -247,7 +253,8 @@ mod tests {
     use crate::workload::{Key, Verb};
     use glimmer_transport::packet::PacketDevice;
 
-    /// Sends eight requests with one system call. Returns how many datagrams arrive in each segment batch.
+    /// Sends eight requests with one system call. Returns the number of datagrams in each segment
+    /// batch that arrives.
     fn arrives(sending: Sending) -> Vec<usize> {
         let mut server = UdpDevice::bind(([127, 0, 0, 1], 0).into()).unwrap();
         let address = server.address().unwrap();
@@ -276,6 +283,6 @@ mod tests {
 
     #[test]
     fn datagrams_of_one_length_travel_as_one_train_if_that_is_asked_for() {
-        assert_eq!(arrives(Sending::Trains), [8]);
+        assert_eq!(arrives(Sending::Segmented), [8]);
     }
 }

@@ -6,7 +6,7 @@ pub fn push(out: &mut Vec<u8>, number: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
-/// The number at the beginning of `input` and its digits, if there are at most nine.
+/// The number at the start of `input` and how many digits it has, if that is at most nine.
 #[inline]
 pub fn read(input: &[u8]) -> Option<(usize, usize)> {
     let mut number = 0;

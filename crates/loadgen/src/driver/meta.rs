@@ -11,13 +11,14 @@ const NF: &[u8] = b"NF\r\n";
 const MN: &[u8] = b"MN\r\n";
 const SERVER_ERROR: &[u8] = b"SERVER_ERROR ";
 
-/// The protocol. Reads of several keys are quiet ones, `mg <key> v k q`, and end with `mn`.
+/// The protocol. A read of several keys consists of quiet reads, `mg <key> v k q`, and a final
+/// `mn`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Meta;
 
 impl Meta {
-    /// Recognises `VA <length>\r\n<value>\r\n`, or with `k<key>` behind the length; a value of
-    /// another key is a miss.
+    /// Recognises `VA <length>\r\n<value>\r\n`, with `k<key>` after the length if `named` is set. A
+    /// value of a different key means a miss.
     #[inline]
     fn value(key: Key, named: bool, input: &[u8]) -> Taken {
         let Some(end) = memchr::memchr(b'\n', input) else {
@@ -113,7 +114,7 @@ impl Protocol for Meta {
             Kind::Delete if first == Some(b'N') => line(NF, input, Meaning::Miss),
             Kind::Delete => line(HD, input, Meaning::Hit),
             Kind::Key if first == Some(b'V') => Meta::value(step.key, true, input),
-            // Quiet reads say nothing of what they do not find.
+            // A quiet read has no reply if there is no item.
             Kind::Key if input.starts_with(MN) => Taken::whole(Meaning::Miss, 0),
             Kind::Key if MN.starts_with(input) => Taken::MORE,
             Kind::Key => Taken::Wrong,

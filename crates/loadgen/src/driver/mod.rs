@@ -1,9 +1,9 @@
-//! Clients of caches: requests built in place, sent many at a time, every reply recognised and
-//! every value verified.
+//! Clients of caches. They build requests in place, send many of them together, recognise every
+//! reply and verify every value.
 //!
-//! A protocol is one file behind [`Protocol`]: bytes of requests, and bytes of replies. How bytes
-//! travel is behind [`Link`]: [`Stream`] for TCP and Unix sockets, [`Datagrams`] for memcached's
-//! UDP. A protocol with datagrams of its own is one more [`Link`]: [`Native`].
+//! A protocol implements [`Protocol`] in one file: it writes requests and recognises replies. A
+//! transport implements [`Link`]: [`Stream`] for TCP and Unix sockets, [`Datagrams`] for
+//! memcached's UDP. A protocol with its own datagrams is another [`Link`]: [`Native`].
 
 mod address;
 mod binary;
@@ -38,9 +38,9 @@ use crate::workload::{Ask, Key, Then, Verb};
 /// One step of the replies that a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Which.
+    /// The kind of the step.
     pub kind: Kind,
-    /// The key that it is about; of [`Kind::Head`], a key whose number is the number of keys that
+    /// The key of the step. In [`Kind::Head`], a key whose number is the number of keys that
     /// follow.
     pub key: Key,
 }
@@ -54,35 +54,35 @@ pub enum Kind {
     Set,
     /// The reply to a delete.
     Delete,
-    /// What precedes the values of a read of several keys.
+    /// The part before the values of a read of several keys.
     Head,
     /// One of several keys.
     Key,
-    /// What follows the values of a read of several keys.
+    /// The part after the values of a read of several keys.
     End,
 }
 
-/// What the bytes received say about a [`Step`].
+/// The result of looking for a [`Step`] in the received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// Not all of it is here.
+    /// The step has not arrived completely.
     Incomplete {
-        /// Bytes needed at least; 0 if that is not known.
+        /// Bytes needed at least; 0 if that is unknown.
         bytes: usize,
     },
-    /// All of it, with what it means and the bytes that it took.
+    /// The step is complete.
     Whole {
         /// Its meaning.
         meaning: Meaning,
-        /// Bytes that the step took.
+        /// Length of the step in bytes.
         bytes: usize,
     },
-    /// Not what a correct server answers: an error line, a wrong key, a wrong byte in a value.
+    /// No correct server sends this: an error line, a wrong key, or a wrong byte in a value.
     Wrong,
 }
 
 impl Taken {
-    /// Nothing is known about how much is missing.
+    /// It is unknown how many bytes are missing.
     const MORE: Taken = Taken::Incomplete { bytes: 0 };
 
     #[inline]
@@ -91,22 +91,22 @@ impl Taken {
     }
 }
 
-/// What a complete step means.
+/// The meaning of a complete step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Meaning {
-    /// A verified value, or a key that was deleted.
+    /// A verified value, or a deleted key.
     Hit,
-    /// The server has no such key.
+    /// The server does not have the key.
     Miss,
-    /// Written; or something that belongs to a reply and counts for nothing.
+    /// The write succeeded, or this is a part of a reply that is not counted.
     Done,
-    /// The server says that it cannot store this.
+    /// The server could not store the value.
     Refused,
-    /// No reply came in time, over a transport that loses some.
+    /// No reply arrived in time, over a transport that loses datagrams.
     Lost,
 }
 
-/// What a write writes.
+/// A write.
 #[derive(Clone, Copy, Debug)]
 pub struct Write {
     /// The key.
@@ -115,14 +115,14 @@ pub struct Write {
     pub value_bytes: u32,
     /// Version of the value.
     pub version: u32,
-    /// Seconds until it expires, or zero.
+    /// Seconds until the value expires, or zero for never.
     pub ttl_s: u32,
 }
 
-/// A protocol: how requests look, and how replies are recognised.
+/// A protocol: how to write requests and recognise replies.
 pub trait Protocol: Copy + Default + Send + Sync {
-    /// Whether the reply to a read of several keys says first how many follow, instead of saying at
-    /// its end that it ends.
+    /// Whether the reply to a read of several keys starts with the number of values, instead of
+    /// ending with an end marker.
     const HAS_HEAD: bool = false;
 
     /// Appends a read of one key.
@@ -137,10 +137,10 @@ pub trait Protocol: Copy + Default + Send + Sync {
     /// Appends a delete.
     fn delete(&self, key: Key, out: &mut Vec<u8>);
 
-    /// Recognises a step at the beginning of what was received.
+    /// Looks for a step at the start of the received bytes.
     fn take(&self, step: Step, input: &[u8]) -> Taken;
 
-    /// Appends what is asked, and the steps of its reply.
+    /// Appends a request and the steps of its reply.
     #[inline]
     fn ask(&self, ask: &Ask, out: &mut Vec<u8>, steps: &mut impl Extend<Step>) {
         let key = ask.keys[0];
@@ -195,54 +195,54 @@ fn several(keys: &[Key], has_head: bool, steps: &mut impl Extend<Step>) {
     }
 }
 
-/// A step of a reply that has come, told to the sender of the request.
+/// A received step of a reply, as reported to the sender of the request.
 #[derive(Clone, Copy, Debug)]
 pub struct Reply {
-    /// What was given with the request.
-    pub ticket: u64,
-    /// What was asked.
+    /// The caller's tag of the request.
+    pub tag: u64,
+    /// The verb of the request.
     pub verb: Verb,
     /// The key of this step.
     pub key: Key,
-    /// What the step means.
+    /// The meaning of the step.
     pub meaning: Meaning,
-    /// Whether the reply is complete with it.
+    /// Whether this step completes the reply.
     pub last: bool,
-    /// What the request said is to follow,
+    /// What the request says shall follow its reply.
     pub then: Then,
-    /// and with what value
+    /// Length in bytes of the value that follows.
     pub value_bytes: u32,
-    /// and for how long.
+    /// Time to live of the value that follows, in seconds.
     pub ttl_s: u32,
 }
 
-/// A connection with requests under way, as the loops see it.
+/// A connection with requests in flight, as the loops see it.
 pub trait Link {
-    /// Whether requests that are due at the same time are all asked for before any of them is sent,
-    /// because they can leave together.
+    /// Whether all requests that are due at the same time are issued before any is sent, so that
+    /// they can be sent together.
     const GATHERS: bool = false;
 
-    /// Takes a request on. `ticket` comes back with the reply.
-    fn ask(&mut self, ask: &Ask, ticket: u64);
+    /// Issues a request. `tag` comes back with the reply.
+    fn ask(&mut self, ask: &Ask, tag: u64);
 
-    /// Sends what has been taken on, as far as the kernel takes it.
+    /// Sends issued requests, as far as the kernel accepts them.
     fn send(&mut self) -> Result<()>;
 
-    /// Whether there is something that the kernel has not taken.
+    /// Whether the kernel has not accepted everything yet.
     fn is_blocked(&self) -> bool;
 
-    /// Receives what is there and tells of every step. An error is a broken connection or a reply
-    /// that no correct server gives.
+    /// Receives what has arrived and reports every step. Fails if the connection breaks or a reply
+    /// is wrong.
     fn receive(&mut self, on_step: &mut impl FnMut(Reply)) -> Result<()>;
 
-    /// Gives up on requests whose ticket is below `ticket`, if the transport loses replies.
-    fn expire(&mut self, ticket: u64, on_step: &mut impl FnMut(Reply));
+    /// Gives up requests whose tag is below `tag`, if the transport can lose replies.
+    fn expire(&mut self, tag: u64, on_step: &mut impl FnMut(Reply));
 
     /// Requests without a complete reply.
     fn under_way(&self) -> usize;
 }
 
-/// The start of what was received, for a message to a person.
+/// The start of the received bytes, for an error message.
 fn excerpt(input: &[u8]) -> String {
     input[..input.len().min(80)].escape_ascii().to_string()
 }
@@ -259,7 +259,7 @@ fn line(expected: &[u8], input: &[u8], meaning: Meaning) -> Taken {
     }
 }
 
-/// Recognises a line that begins so.
+/// Recognises a line by its start.
 #[inline]
 fn line_with(start: &[u8], input: &[u8], meaning: Meaning) -> Taken {
     match memchr::memchr(b'\n', input) {

@@ -1,5 +1,5 @@
-//! The native protocol, through the client library: what is measured is what an application would
-//! have.
+//! The native protocol through the client library, so that a measurement shows what an application
+//! would get.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -22,44 +22,44 @@ use glimmer_transport::{
 use super::{Link, Meaning, Reply};
 use crate::workload::{Ask, Key, Then, Verb, value};
 
-/// A request without an answer is lost after so long, and is not sent again: losses are to be
-/// counted.
+/// A request that has no answer for this long is lost. It is not retransmitted, because losses are
+/// to be counted.
 const LOST_AFTER_US: u64 = 200_000;
-/// How long a server has to say where its cores are.
+/// How long to wait for a server's directory.
 const DIRECTORY_MAX: Duration = Duration::from_secs(5);
-/// Received calls before the loop goes on.
+/// Receive calls before the loop continues with other work.
 const RECEIVES_MAX: usize = 4;
 
-/// What comes back with an answer.
+/// The tag of a request in the session.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     key: Key,
     verb: Verb,
     then: Then,
-    ticket: u64,
+    tag: u64,
     value_bytes: u32,
     ttl_s: u32,
-    /// Of a read of several keys: which, in `groups`.
+    /// For one key of a read of several: the index in `groups`.
     group: Option<u32>,
 }
 
-/// How requests cross the kernel.
+/// How requests pass through the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Each in a datagram of its own, and datagrams of one length as one train.
-    Trains,
-    /// Several in a datagram, those as trains.
+    /// Each in its own datagram; datagrams of equal length as one segment batch.
+    Segmented,
+    /// Several in a datagram; datagrams of equal length as one segment batch.
     Packed,
-    /// Each in a datagram of its own, and each datagram by itself.
+    /// Each in its own datagram; each datagram separately.
     Plain,
-    /// As [`Way::Trains`], to every port in turn.
+    /// Like [`Way::Segmented`], but to all ports in turn.
     Undirected,
 }
 
 impl Way {
     fn requests_per_datagram(self) -> usize {
         match self {
-            Way::Trains | Way::Plain | Way::Undirected => 1,
+            Way::Segmented | Way::Plain | Way::Undirected => 1,
             Way::Packed => Settings::default().requests_per_datagram,
         }
     }
@@ -71,7 +71,7 @@ pub struct Native {
     device: UdpDevice,
     server: SocketAddr,
     received: RxBatch,
-    /// Whether datagrams of one length are sent as one.
+    /// Whether datagrams of equal length are sent as one segment batch.
     segments: bool,
     begun: Instant,
     now_us: u64,
@@ -80,7 +80,7 @@ pub struct Native {
     groups: Groups,
 }
 
-/// How many keys each read of several waits for.
+/// The number of unanswered keys of each read of several keys.
 #[derive(Default)]
 struct Groups {
     left: Vec<u32>,
@@ -97,7 +97,7 @@ impl Groups {
         group
     }
 
-    /// Whether that was the last key.
+    /// Records an answered key. Returns whether it was the last one of its group.
     fn one_less(&mut self, group: u32) -> bool {
         let left = &mut self.left[group as usize];
         *left -= 1;
@@ -110,7 +110,7 @@ impl Groups {
 }
 
 impl Native {
-    /// A socket that talks to one server, at its first native port.
+    /// Opens a socket and connects to a server's first native port.
     pub fn open(server: SocketAddr, way: Way) -> Result<Native> {
         let any: IpAddr = match server {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
@@ -126,7 +126,7 @@ impl Native {
             deadline_us: LOST_AFTER_US,
             requests_per_datagram: way.requests_per_datagram(),
             round_robin: way == Way::Undirected,
-            // What is lost is counted, however much it is.
+            // Lost requests are counted, however many there are.
             away_after: 0,
             ..Settings::default()
         };
@@ -173,7 +173,7 @@ impl AsFd for Native {
 impl Link for Native {
     const GATHERS: bool = true;
 
-    fn ask(&mut self, ask: &Ask, ticket: u64) {
+    fn ask(&mut self, ask: &Ask, tag: u64) {
         let group = (ask.keys.len() > 1).then(|| self.groups.begin(ask.keys.len() as u32));
         for &key in &ask.keys {
             self.key.clear();
@@ -202,13 +202,13 @@ impl Link for Native {
                 key,
                 verb: ask.verb,
                 then: ask.then,
-                ticket,
+                tag,
                 value_bytes: ask.value_bytes,
                 ttl_s: ask.ttl_s,
                 group,
             };
-            // Keys are valid and values fit: what is refused here is that very many requests are
-            // under way.
+            // Keys are valid and values fit, so the only possible refusal is that too many requests
+            // are in flight.
             self.session
                 .ask(&request, pending, self.now_us)
                 .unwrap_or_else(|(failure, _)| panic!("{failure:?}"));
@@ -227,7 +227,7 @@ impl Link for Native {
         session.transmit(self.now_us, &mut |port, bytes, segment_bytes| {
             let to = SocketAddr::new(server.ip(), port.unwrap_or(server.port()));
             let message = Message::segments(to, bytes, segment_bytes);
-            // What the kernel does not take is lost, as any datagram may be.
+            // A datagram that the kernel does not accept is lost, as any datagram may be.
             let mut out = TxBatch::new(device);
             match *segments {
                 true => out.push(message),
@@ -274,14 +274,14 @@ impl Link for Native {
                 break;
             }
         }
-        // What was refused goes to another core, and what is long goes on.
+        // Refused requests go to another core, and long replies continue.
         if self.session.has_outgoing() {
             self.send()?;
         }
         Ok(())
     }
 
-    fn expire(&mut self, _ticket: u64, on_step: &mut impl FnMut(Reply)) {
+    fn expire(&mut self, _tag: u64, on_step: &mut impl FnMut(Reply)) {
         self.tick();
         let groups = &mut self.groups;
         (self.session).expire(self.now_us, &mut |pending, _| {
@@ -299,13 +299,13 @@ fn step(groups: &mut Groups, pending: &Pending, meaning: Meaning) -> Reply {
         key,
         verb,
         then,
-        ticket,
+        tag,
         value_bytes,
         ttl_s,
         group,
     } = *pending;
     Reply {
-        ticket,
+        tag,
         verb,
         key,
         meaning,

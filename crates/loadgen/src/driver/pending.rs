@@ -1,4 +1,4 @@
-//! Steps of replies that are awaited, oldest first.
+//! The awaited steps of replies, oldest first.
 
 use std::collections::VecDeque;
 
@@ -7,14 +7,14 @@ use anyhow::{Result, bail};
 use super::{Kind, Meaning, Protocol, Reply, Step, Taken, excerpt};
 use crate::workload::{Ask, Then, Verb};
 
-/// An awaited step and what its request said.
+/// An awaited step and the fields of its request that are reported with it.
 #[derive(Clone, Copy, Debug)]
 struct Pending {
     step: Step,
     verb: Verb,
     then: Then,
     last: bool,
-    ticket: u64,
+    tag: u64,
     value_bytes: u32,
     ttl_s: u32,
 }
@@ -26,12 +26,12 @@ impl Pending {
             verb,
             then,
             last,
-            ticket,
+            tag,
             value_bytes,
             ttl_s,
         } = *self;
         Reply {
-            ticket,
+            tag,
             verb,
             key: step.key,
             meaning,
@@ -43,23 +43,23 @@ impl Pending {
     }
 }
 
-/// The steps awaited on a connection.
+/// The awaited steps of a connection.
 #[derive(Debug, Default)]
 pub struct Queue {
     steps: VecDeque<Pending>,
     requests: usize,
 }
 
-/// How far bytes have been understood.
+/// How far received bytes have been recognised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Understood {
-    /// So many from the beginning.
+    /// Bytes recognised from the start.
     pub bytes: usize,
-    /// So many are needed from there for the next step, if that is known.
+    /// Bytes that the next step needs, if known.
     pub needed: usize,
 }
 
-/// Takes the steps of one request.
+/// Collects the steps of one request.
 struct Steps<'a> {
     queue: &'a mut VecDeque<Pending>,
     template: Pending,
@@ -77,7 +77,7 @@ impl Extend<Step> for Steps<'_> {
 impl Queue {
     /// Appends a request to `out` and awaits its reply.
     #[inline]
-    pub fn ask(&mut self, protocol: &impl Protocol, ask: &Ask, ticket: u64, out: &mut Vec<u8>) {
+    pub fn ask(&mut self, protocol: &impl Protocol, ask: &Ask, tag: u64, out: &mut Vec<u8>) {
         let template = Pending {
             step: Step {
                 kind: Kind::End,
@@ -86,7 +86,7 @@ impl Queue {
             verb: ask.verb,
             then: ask.then,
             last: false,
-            ticket,
+            tag,
             value_bytes: ask.value_bytes,
             ttl_s: ask.ttl_s,
         };
@@ -110,12 +110,12 @@ impl Queue {
         self.requests
     }
 
-    /// What was given with the oldest request.
-    pub fn ticket(&self) -> Option<u64> {
-        self.steps.front().map(|pending| pending.ticket)
+    /// The tag of the oldest request.
+    pub fn tag(&self) -> Option<u64> {
+        self.steps.front().map(|pending| pending.tag)
     }
 
-    /// Goes through what was received and tells of every complete step.
+    /// Goes through the received bytes and reports every complete step.
     #[inline]
     pub fn take(
         &mut self,
@@ -140,7 +140,7 @@ impl Queue {
                 } => {
                     bytes += taken;
                     self.requests -= usize::from(pending.last);
-                    // Heads and ends count only as the end of their reply.
+                    // The head and the end of a reply are reported only if they complete it.
                     let tells =
                         pending.last || !matches!(pending.step.kind, Kind::Head | Kind::End);
                     let reply = pending.reply(meaning);
@@ -160,7 +160,7 @@ impl Queue {
         Ok(Understood { bytes, needed: 0 })
     }
 
-    /// Gives up on everything that is awaited.
+    /// Gives up all awaited steps.
     pub fn lose(&mut self, on_step: &mut impl FnMut(Reply)) {
         for pending in self.steps.drain(..) {
             if pending.last || !matches!(pending.step.kind, Kind::Head | Kind::End) {
@@ -182,15 +182,15 @@ pub mod tests {
     use crate::driver::Text;
     use crate::workload::Key;
 
-    /// What a protocol writes for a request.
+    /// The bytes that a protocol writes for a request.
     pub fn written(write: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
         let mut out = Vec::new();
         write(&mut out);
         out
     }
 
-    /// A reply cut anywhere is incomplete, and never asks for more than there is; the whole of it,
-    /// with or without another behind it, means `meaning`.
+    /// Checks that a truncated reply is incomplete at every length and never asks for more bytes
+    /// than it has, and that the whole reply, alone or followed by another, means `meaning`.
     pub fn check_every_prefix(
         protocol: &impl Protocol,
         step: Step,
@@ -217,8 +217,8 @@ pub mod tests {
         );
     }
 
-    /// Any wrong byte of a reply is noticed, at the latest when more arrives than it could wait
-    /// for.
+    /// Checks that any wrong byte in a reply is noticed, at the latest when more bytes arrive than
+    /// it could be waiting for.
     pub fn check_wrong_bytes(protocol: &impl Protocol, step: Step, reply: &[u8]) {
         for byte in 0..reply.len() {
             let mut wrong = reply.to_vec();
@@ -242,7 +242,7 @@ pub mod tests {
         queue.ask(&Text, &ask, 10, &mut out);
         ask.keys.push(Key::new(2, 8));
         queue.ask(&Text, &ask, 20, &mut out);
-        assert_eq!((queue.requests(), queue.ticket()), (2, Some(10)));
+        assert_eq!((queue.requests(), queue.tag()), (2, Some(10)));
         let mut told = Vec::new();
         let understood = queue
             .take(&Text, b"END\r\nEND\r\n", &mut |reply| told.push(reply))
@@ -250,9 +250,9 @@ pub mod tests {
         assert_eq!((understood.bytes, queue.requests()), (10, 0));
         let seen: Vec<_> = told
             .iter()
-            .map(|reply| (reply.ticket, reply.meaning, reply.last))
+            .map(|reply| (reply.tag, reply.meaning, reply.last))
             .collect();
-        // A read of two keys: a miss each, and the end that completes it.
+        // A read of two keys: a miss for each, and the end that completes the reply.
         let expected = [
             (10, Meaning::Miss, true),
             (20, Meaning::Miss, false),

@@ -1,4 +1,4 @@
-//! Waiting for many connections at once.
+//! Waits for many connections at once.
 
 use std::{
     os::fd::{AsFd, OwnedFd},
@@ -16,20 +16,20 @@ use rustix::{
     io::Errno,
 };
 
-/// So many connections are handed to every wait (poll); more are kept by the kernel (epoll). The
-/// kernel tells an epoll descriptor of all that is sent and received, which costs both ends of a
-/// UDP socket more per datagram than it costs to look at a few sockets.
+/// Up to this many connections are passed to every wait (`poll`); with more, the kernel keeps the
+/// list (`epoll`). An epoll descriptor is notified of every datagram sent or received. For a few
+/// UDP sockets, these notifications cost both ends more than a `poll` over the sockets.
 const FEW_MAX: usize = 8;
 
-/// Connections by their place in a list.
+/// A set of connections, identified by their index in a list.
 pub enum Poll {
-    /// Eight at most: what each waits for.
+    /// Up to [`FEW_MAX`] connections: the events that each one waits for.
     Few(ArrayVec<PollFlags, FEW_MAX>),
-    /// More than that.
+    /// More connections.
     Many {
-        /// What keeps them.
+        /// The epoll descriptor.
         epoll: OwnedFd,
-        /// Those that were ready.
+        /// The events of the last wait.
         events: Vec<Event>,
     },
 }
@@ -55,7 +55,7 @@ impl Poll {
         })
     }
 
-    /// Waits for room to send as well, or no longer.
+    /// Starts or stops waiting for room to send on a connection.
     pub fn watch_output(&mut self, place: usize, link: &impl AsFd, watch: bool) -> Result<()> {
         match self {
             Poll::Few(flags) => flags[place].set(PollFlags::OUT, watch),
@@ -68,8 +68,8 @@ impl Poll {
         Ok(())
     }
 
-    /// Adds the places of the connections that are ready, after `patience` at most (none: look and
-    /// return). `links` are those that it was made for.
+    /// Adds the indices of the ready connections. Waits for `patience` at most; with `None`, it
+    /// returns at once. `links` must be the list passed to [`Poll::new`].
     pub fn ready(
         &mut self,
         links: &[impl AsFd],
@@ -90,8 +90,8 @@ impl Poll {
             }
             Poll::Many { epoll, events } => {
                 if !patience.is_zero() {
-                    // An epoll descriptor can be polled, and poll counts nanoseconds where
-                    // epoll_wait counts milliseconds.
+                    // An epoll descriptor can be polled, and `poll` has nanosecond timeouts where
+                    // `epoll_wait` has milliseconds.
                     sleep(&mut [PollFd::new(epoll, PollFlags::IN)], patience)?;
                 }
                 events.clear();
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
     use std::{io::Write, os::unix::net::UnixStream};
 
-    /// What a wait reports of `count` connections, the others' ends of which are kept open.
+    /// The connections that a wait reports out of `count`, whose other ends stay open.
     fn reported(count: usize, talking: &[usize], full: &[usize]) -> Vec<usize> {
         let (ours, mut theirs): (Vec<_>, Vec<_>) =
             (0..count).map(|_| UnixStream::pair().unwrap()).unzip();

@@ -1,4 +1,4 @@
-//! RESP2, as Redis and Valkey speak it, as far as a load needs it.
+//! RESP2, as Redis and Valkey speak it: the commands that a load needs.
 
 use super::{Kind, Meaning, Protocol, Step, Taken, Write, digits, line, line_with};
 use crate::workload::{Key, value};

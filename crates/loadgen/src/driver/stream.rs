@@ -15,17 +15,17 @@ use rustix::{io::Errno, net::SendFlags};
 use super::{Link, Protocol, Reply, pending::Queue};
 use crate::workload::{Ask, VALUE_BYTES_MAX};
 
-/// Bytes received at once, to begin with. More than a burst of replies, and fifty of them stay in a
-/// core's own cache.
+/// Initial size of the receive buffer in bytes. It holds more than a burst of replies, and fifty
+/// such buffers fit into a core's private cache.
 const INPUT_BYTES: usize = 16 << 10;
-/// Longest reply in bytes: a value and what is said about it.
+/// Length of the longest reply in bytes: a value and its header.
 const REPLY_BYTES_MAX: usize = VALUE_BYTES_MAX as usize + INPUT_BYTES;
 
-/// A non-blocking connection with requests under way.
+/// A non-blocking connection with requests in flight.
 pub struct Stream<P> {
     socket: OwnedFd,
     protocol: P,
-    /// Requests built and not yet handed to the kernel.
+    /// Requests that the kernel has not accepted yet.
     out: Vec<u8>,
     written: usize,
     queue: Queue,
@@ -65,7 +65,7 @@ impl<P: Protocol> Stream<P> {
         }
     }
 
-    /// Makes room for a reply of `needed` bytes behind what is there.
+    /// Makes room for a reply of `needed` bytes in total.
     fn make_room(&mut self, needed: usize) -> Result<()> {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
@@ -73,7 +73,7 @@ impl<P: Protocol> Stream<P> {
             self.input.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
         }
-        // A reply of unknown length may need any number of bytes more than are there.
+        // A reply of unknown length needs at least one byte more than have arrived.
         let needed = needed.max(self.end + 1);
         if needed > self.input.len() {
             ensure!(needed <= REPLY_BYTES_MAX, "a reply of {needed} bytes");
@@ -91,8 +91,8 @@ impl<P> AsFd for Stream<P> {
 
 impl<P: Protocol> Link for Stream<P> {
     #[inline]
-    fn ask(&mut self, ask: &Ask, ticket: u64) {
-        self.queue.ask(&self.protocol, ask, ticket, &mut self.out);
+    fn ask(&mut self, ask: &Ask, tag: u64) {
+        self.queue.ask(&self.protocol, ask, tag, &mut self.out);
     }
 
     fn send(&mut self) -> Result<()> {
@@ -129,7 +129,7 @@ impl<P: Protocol> Link for Stream<P> {
         self.make_room(understood.needed)
     }
 
-    fn expire(&mut self, _ticket: u64, _on_step: &mut impl FnMut(Reply)) {}
+    fn expire(&mut self, _tag: u64, _on_step: &mut impl FnMut(Reply)) {}
 
     #[inline]
     fn under_way(&self) -> usize {

@@ -1,4 +1,4 @@
-//! A server whose protocol is chosen at run time, among those of this crate.
+//! A server whose protocol is one of this crate's, chosen at run time.
 
 use std::net::SocketAddr;
 
@@ -10,7 +10,7 @@ use super::{
     Address, Binary, Connect, Endpoint, Job, Meta, Native, Protocol, Resp, Text, native::Way,
 };
 
-/// What a server speaks.
+/// The protocol of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Dialect {
@@ -21,21 +21,21 @@ pub enum Dialect {
     Meta,
     /// memcached's binary protocol.
     Binary,
-    /// RESP2: Redis, Valkey and their relatives.
+    /// RESP2: Redis, Valkey and compatible servers.
     Resp,
-    /// Our native protocol over UDP, each request in a datagram of its own, datagrams in trains.
+    /// Glimmer's native protocol over UDP: one request per datagram, datagrams in segment batches.
     Native,
-    /// The same with several requests in a datagram.
+    /// The native protocol with several requests per datagram.
     NativePacked,
-    /// The same with each datagram by itself: what is lost without segmentation offload.
+    /// The native protocol without segment batches, which shows what segmentation offload saves.
     NativePlain,
-    /// As [`Dialect::Native`], but to every port of the server in turn, which directs the requests
-    /// itself.
+    /// Like [`Dialect::Native`], but to all ports of the server in turn. The server directs the
+    /// requests itself.
     NativeUndirected,
 }
 
 impl Dialect {
-    /// All of them.
+    /// Every dialect.
     pub const ALL: [Dialect; 8] = [
         Dialect::Text,
         Dialect::Meta,
@@ -65,14 +65,14 @@ impl Dialect {
 /// A server as a client sees it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Target {
-    /// Where it is.
+    /// The server's address.
     pub address: Address,
-    /// What it speaks.
+    /// The server's protocol.
     pub dialect: Dialect,
 }
 
 impl Dialect {
-    /// Whether it is one of the native protocol's.
+    /// Whether it is a variant of the native protocol.
     pub fn is_native(self) -> bool {
         use Dialect::{Native, NativePacked, NativePlain, NativeUndirected};
         matches!(self, Native | NativePacked | NativePlain | NativeUndirected)
@@ -110,7 +110,7 @@ impl Connect for Target {
             Dialect::Meta => open::<Meta, J>(address, connections, job),
             Dialect::Binary => open::<Binary, J>(address, connections, job),
             Dialect::Resp => open::<Resp, J>(address, connections, job),
-            Dialect::Native => self.open_native(connections, Way::Trains, job),
+            Dialect::Native => self.open_native(connections, Way::Segmented, job),
             Dialect::NativePacked => self.open_native(connections, Way::Packed, job),
             Dialect::NativePlain => self.open_native(connections, Way::Plain, job),
             Dialect::NativeUndirected => self.open_native(connections, Way::Undirected, job),

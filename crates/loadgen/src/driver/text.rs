@@ -1,10 +1,10 @@
-//! memcached's classic text protocol, as far as a load needs it.
+//! memcached's classic text protocol: the commands that a load needs.
 
 use super::{Kind, Meaning, Protocol, Step, Taken, Write, digits, line, line_with};
 use crate::workload::{Key, value};
 
 const VALUE: &[u8] = b"VALUE ";
-/// Zero flags, between key and length.
+/// Flags of zero, between key and length.
 const FLAGS: &[u8] = b" 0 ";
 const END: &[u8] = b"END\r\n";
 const STORED: &[u8] = b"STORED\r\n";
@@ -22,7 +22,7 @@ impl Text {
     #[inline]
     fn value(key: Key, input: &[u8], rest: &[u8]) -> Taken {
         let length_at = VALUE.len() + key.len() + FLAGS.len();
-        // Two digits at least: of what, and the line's end.
+        // At least two more bytes are needed: a digit and the line end.
         if input.len() < length_at + 3 {
             return Taken::MORE;
         }
@@ -111,7 +111,7 @@ impl Protocol for Text {
             Kind::Delete => line(DELETED, input, Meaning::Hit),
             Kind::End => line(END, input, Meaning::Done),
             Kind::Head => Taken::whole(Meaning::Done, 0),
-            // A value of another key, or the end, says that this one was not found.
+            // A value of a different key, or the end, means that this key was not found.
             Kind::Key => match input.get(VALUE.len()..VALUE.len() + step.key.len() + 1) {
                 _ if input.starts_with(END) => Taken::whole(Meaning::Miss, 0),
                 Some(found) if input.starts_with(VALUE) => {
@@ -277,7 +277,7 @@ mod tests {
                 Taken::MORE
             );
         }
-        // A key that another one begins with is not that one.
+        // A key that has this key as a prefix is a different key.
         let longer = b"VALUE 000000010 0 1\r\n";
         let taken = TEXT.take(
             Step {

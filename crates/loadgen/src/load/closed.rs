@@ -1,6 +1,6 @@
-//! Closed loop: every connection sends a burst, waits for all its replies, and sends the next.
-//! Measures what a server can do at most. Its latencies leave out what matters most: while a server
-//! stalls, a closed loop sends nothing that could be late.
+//! Closed loop: every connection sends a burst, waits for all its replies, and sends the next
+//! burst. It measures a server's maximum throughput. Its latencies are misleading: while a server
+//! stalls, a closed loop sends nothing that could be delayed.
 
 use anyhow::Result;
 
@@ -10,11 +10,11 @@ use crate::{
     workload::{Ask, Source},
 };
 
-/// Nanoseconds between two looks at silent connections.
+/// Nanoseconds between two checks for silent connections.
 const PATIENCE_NS: u64 = 100_000_000;
 
-/// Drives the connections with `in_flight` requests on each until the window ends, or the requests
-/// do.
+/// Drives the connections with `in_flight` requests on each, until the window or the source of
+/// requests ends.
 pub fn run<L: Link, W: World<L>>(
     mut drive: Drive<'_, '_, L, W>,
     source: &mut dyn Source,
@@ -42,7 +42,8 @@ pub fn run<L: Link, W: World<L>>(
         }
         let now = drive.world.now_ns();
         if drive.inspect(now)? {
-            // Where replies are lost, nothing would come that another burst could follow.
+            // Over a transport that loses replies, a connection that lost all of its burst must be
+            // restarted here.
             for place in 0..drive.links.len() {
                 if drive.links[place].under_way() == 0 {
                     bursts.next(&mut drive.links[place], source, now);
@@ -64,7 +65,7 @@ struct Bursts {
 }
 
 impl Bursts {
-    /// Gives a connection its next burst, as long as there are requests.
+    /// Sends the next burst on a connection, as long as there are requests.
     #[inline]
     fn next(&mut self, link: &mut impl Link, source: &mut dyn Source, at: u64) {
         for _ in 0..self.in_flight {

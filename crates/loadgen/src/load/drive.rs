@@ -1,5 +1,4 @@
-//! What the closed and the open loop have in common: connections, follow-ups, and patience with a
-//! silent server.
+//! The common part of the closed and the open loop: connections, follow-up requests, and timeouts.
 
 use anyhow::{Result, bail};
 
@@ -9,18 +8,18 @@ use crate::{
     workload::{Ask, Key, Source, Then},
 };
 
-/// A server that is silent for so long has failed.
+/// A server that is silent for this long has failed.
 pub const SILENCE_NS_MAX: u64 = 10_000_000_000;
-/// How often connections are looked through for lost replies and for silence.
+/// Interval between two checks for lost replies and for silence.
 const INSPECTION_NS: u64 = 50_000_000;
 
-/// When a reply's latency counts.
+/// Which replies count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// If it came in the measured time.
+    /// Those that arrived in the measured time.
     ByReply,
-    /// If its request was due in the measured time.
-    ByTicket,
+    /// Those whose requests were due in the measured time.
+    ByDueTime,
 }
 
 /// The connections of one thread.
@@ -29,7 +28,7 @@ pub struct Drive<'a, 'r, L, W> {
     pub links: Vec<L>,
     /// Clock and readiness.
     pub world: W,
-    /// What is written down.
+    /// Records the results.
     pub recorder: &'a mut Recorder<'r>,
     counted: Counted,
     reply_ns_max: u64,
@@ -44,8 +43,8 @@ pub struct Drive<'a, 'r, L, W> {
 }
 
 impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
-    /// Over these connections. Replies that have not come after `reply_ns_max` are lost, if the
-    /// transport loses any.
+    /// Drives these connections. If the transport can lose replies, those missing after
+    /// `reply_ns_max` are lost.
     pub fn new(
         links: Vec<L>,
         world: W,
@@ -71,7 +70,8 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
         }
     }
 
-    /// Sends what a connection has taken on, and asks to be told of room for the rest.
+    /// Sends a connection's issued requests, and waits for room if the kernel does not accept all
+    /// of them.
     #[inline]
     pub fn send(&mut self, place: usize) -> Result<()> {
         let link = &mut self.links[place];
@@ -84,7 +84,7 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
         Ok(())
     }
 
-    /// Waits for connections to be ready; how many are.
+    /// Waits for ready connections and returns their number.
     #[inline]
     pub fn wait(&mut self, patience_ns: u64) -> Result<usize> {
         self.world
@@ -92,9 +92,8 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
         Ok(self.places.len())
     }
 
-    /// Receives from the connection that was the `turn`-th to be ready, writes down what came, and
-    /// takes on what follows from it. Returns the connection's place, and the time if something
-    /// came.
+    /// Receives from the `turn`-th ready connection, records the replies and issues the requests
+    /// that follow from them. Returns the connection's index, and the time if anything arrived.
     #[inline]
     pub fn receive(
         &mut self,
@@ -116,12 +115,12 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
         let mut at = None;
         let mut steps = 0;
         links[place].receive(&mut |reply| {
-            // One look at the clock for all that was received together.
+            // One clock read for everything that was received together.
             let now = *at.get_or_insert_with(|| world.now_ns());
             steps += 1;
             let counts = window.contains(match counted {
                 Counted::ByReply => now,
-                Counted::ByTicket => reply.ticket,
+                Counted::ByDueTime => reply.tag,
             });
             settle(recorder, follow, &reply, counts, now);
         })?;
@@ -132,7 +131,7 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
         Ok((place, at))
     }
 
-    /// Takes on the writes that follow from replies.
+    /// Issues the writes that follow from replies.
     fn follow_up(&mut self, place: usize, source: &mut dyn Source, now: u64) {
         for (key, value_bytes, ttl_s) in self.follow.drain(..) {
             source.follow(&mut self.ask, key, value_bytes, ttl_s);
@@ -140,8 +139,8 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
         }
     }
 
-    /// Ends the wait for replies that were lost, and for a server that says nothing at all. Looks
-    /// closely only now and then; true if it did.
+    /// Gives up lost replies, and fails if the server is silent. Checks only now and then; returns
+    /// whether it did.
     #[inline]
     pub fn inspect(&mut self, now: u64) -> Result<bool> {
         if now < self.inspected_ns + INSPECTION_NS {
@@ -173,7 +172,7 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
     }
 }
 
-/// Writes a step of a reply down and notes what follows from it.
+/// Records a step of a reply and notes the request that follows from it.
 #[inline]
 fn settle(
     recorder: &mut Recorder<'_>,
@@ -183,7 +182,7 @@ fn settle(
     now: u64,
 ) {
     let latency_ns = (reply.last && counts && reply.meaning != Meaning::Lost)
-        .then(|| now.saturating_sub(reply.ticket));
+        .then(|| now.saturating_sub(reply.tag));
     recorder.reply(reply, latency_ns);
     let follows = match reply.then {
         Then::Nothing => false,

@@ -1,4 +1,4 @@
-//! Where what the threads measure comes together.
+//! Combines the measurements of all threads.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{
     run::Shared,
 };
 
-/// Puts the threads' intervals together.
+/// Combines the threads' intervals.
 pub struct Gather<'a> {
     shared: &'a Shared<'a>,
     progress: &'a mut dyn FnMut(Progress<'_>),
@@ -29,12 +29,12 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Who is told what happens.
+    /// The observer of the measurement.
     pub fn progress(&mut self) -> &mut dyn FnMut(Progress<'_>) {
         self.progress
     }
 
-    /// Takes in a thread's interval; one to which every thread has contributed is finished.
+    /// Adds a thread's interval. An interval is complete once every thread has contributed.
     pub fn add(&mut self, interval: Interval) {
         match self.seconds.get_mut(&interval.index) {
             Some((threads, sum)) => {
@@ -75,7 +75,7 @@ impl<'a> Gather<'a> {
         self.all.add(&interval);
     }
 
-    /// Everything together, and second by second.
+    /// The sum of all intervals, and the time series second by second.
     pub fn all(mut self) -> (Interval, Vec<Second>) {
         for (_, (_, interval)) in std::mem::take(&mut self.seconds) {
             self.end(interval);

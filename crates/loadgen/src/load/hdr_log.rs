@@ -1,5 +1,5 @@
-//! The standard HdrHistogram log: one line for every interval and kind of request, compressed, as
-//! `HistogramLogProcessor` and its relatives read it.
+//! The standard HdrHistogram log: one line per interval and kind of request, compressed.
+//! `HistogramLogProcessor` and similar tools read it.
 
 use std::{
     fs::File,
@@ -21,14 +21,14 @@ use super::record::{INTERVAL_NS, Interval};
 /// The log's maxima are in milliseconds, its histograms in nanoseconds.
 const NS_PER_MS: f64 = 1e6;
 
-/// A log that is being written, by a thread of its own.
+/// A log, written by its own thread.
 pub struct Log {
     intervals: Option<Sender<Interval>>,
     writer: Option<JoinHandle<Result<()>>>,
 }
 
 impl Log {
-    /// Begins a log whose first interval begins at `start`.
+    /// Creates a log whose first interval begins at `start`.
     pub fn create(file: &Path, start: SystemTime) -> Result<Log> {
         let name = format!("writing {}", file.display());
         let out = BufWriter::new(File::create(file).with_context(|| name.clone())?);
@@ -40,15 +40,15 @@ impl Log {
         })
     }
 
-    /// Appends an interval; they come in order.
+    /// Appends an interval. Intervals must come in order.
     pub fn add(&self, interval: &Interval) {
         if let Some(intervals) = &self.intervals {
-            // A writer that has failed says so at the end.
+            // If the writer has failed, `finish` reports it.
             let _ = intervals.send(interval.clone());
         }
     }
 
-    /// Ends the log; says what went wrong on the way.
+    /// Ends the log and reports any error.
     pub fn finish(mut self) -> Result<()> {
         self.intervals = None;
         match self.writer.take() {

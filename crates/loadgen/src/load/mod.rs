@@ -1,4 +1,4 @@
-//! Load for a server: plans, the loops that carry them out, and what they measure.
+//! Puts load on a server: plans, the loops that execute them, and their results.
 
 pub mod closed;
 mod drive;

@@ -1,7 +1,7 @@
 //! Open loop: requests are sent when they are due, whether or not earlier ones have been answered,
-//! and a latency counts from the moment the request was due. A server that stalls is charged for
-//! every request that had to wait, which a closed loop would not even send (Tene: coordinated
-//! omission; Schroeder et al., NSDI 2006: open versus closed).
+//! and latency counts from the time a request was due. A stall is therefore charged to every
+//! request that had to wait; a closed loop would not even send them (Tene: coordinated omission;
+//! Schroeder et al., NSDI 2006: open versus closed).
 
 use anyhow::Result;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -14,33 +14,32 @@ use crate::{
     workload::{Ask, Source, key_part},
 };
 
-/// Arrivals sent before the client looks for replies again, when it is behind.
+/// Arrivals that are sent before a late client looks for replies again.
 const SENDS_MAX: u32 = 16;
-/// The same where they leave together.
+/// The same limit for requests that are sent together.
 const GATHERED_MAX: u32 = 256;
-/// Requests of a thread without a reply: beyond this, and beyond what is due in a second, the
-/// server will not catch up, and the run ends.
+/// Unanswered requests of a thread. Beyond this number, and beyond the requests due in one second,
+/// the server cannot catch up, and the run ends.
 const UNDER_WAY_MAX: usize = 1 << 18;
-/// A client that is so late at the window's end with what was due before it will not catch up
-/// either.
+/// At the end of the window, a client that is this late cannot catch up either, and the run ends.
 const LATE_NS_MAX: u64 = 2_000_000_000;
-/// Nanoseconds between two looks at silent connections.
+/// Nanoseconds between two checks for silent connections.
 const PATIENCE_NS: u64 = 10_000_000;
 
 /// When requests arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrivals {
-    /// Independently of one another: a Poisson process with this many arrivals per second.
+    /// Independently of each other: a Poisson process with this many arrivals per second.
     Poisson(f64),
-    /// At equal distances, this many per second.
+    /// At equal intervals, this many per second.
     Fixed(f64),
-    /// As a trace recorded them, faster by this factor.
+    /// As recorded in a trace, accelerated by this factor.
     Recorded(f64),
 }
 
 impl Arrivals {
-    /// Requests without a reply that are no reason to give up.
+    /// Unanswered requests up to which the run continues.
     fn under_way_max(self, burst: u32) -> usize {
         match self {
             Arrivals::Poisson(rate) | Arrivals::Fixed(rate) => {
@@ -50,7 +49,7 @@ impl Arrivals {
         }
     }
 
-    /// Those of one of `parts` threads, which together make up all.
+    /// The arrivals of one of `parts` threads. The parts together make up all arrivals.
     pub fn part(self, parts: usize) -> Arrivals {
         match self {
             Arrivals::Poisson(rate) => Arrivals::Poisson(rate / parts as f64),
@@ -60,36 +59,36 @@ impl Arrivals {
     }
 }
 
-/// How the client passes the time until the next request is due.
+/// How the client waits for the next due request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Idle {
-    /// It looks again at once, so that its own waking up is not measured. Wants a core to itself.
+    /// It polls in a loop, so that its own wake-up time is not measured. Needs a core of its own.
     Spin,
-    /// It sleeps, so that others may have the core.
+    /// It sleeps and leaves the core to others.
     Sleep,
 }
 
 /// The arrivals of one thread.
 #[derive(Clone, Copy, Debug)]
 pub struct Schedule {
-    /// When.
+    /// When requests arrive.
     pub arrivals: Arrivals,
-    /// Requests that arrive together, on one connection.
+    /// Requests that arrive together on one connection.
     pub burst: u32,
-    /// What happens in between.
+    /// How the client waits.
     pub idle: Idle,
-    /// Nanoseconds until the first of equal distances, so that threads take turns.
+    /// Nanoseconds until the first arrival with equal intervals, so that threads take turns.
     pub offset_ns: u64,
-    /// Seed of arrivals and of their connections.
+    /// Seed of the arrivals and of their connections.
     pub seed: u64,
 }
 
-/// Draws the moments at which requests are due.
+/// Draws the times at which requests are due.
 struct Clock {
     arrivals: Arrivals,
     rng: SmallRng,
-    /// In nanoseconds; a fraction is kept, so that equal distances do not drift.
+    /// In nanoseconds, with a fraction so that equal intervals do not drift.
     due: f64,
 }
 
@@ -106,8 +105,8 @@ impl Clock {
     }
 }
 
-/// Drives the connections by the schedule until the window ends and all has been answered, or the
-/// requests end.
+/// Drives the connections by the schedule, until the window has ended and everything is answered,
+/// or the requests end.
 pub fn run<L: Link, W: World<L>>(
     mut drive: Drive<'_, '_, L, W>,
     source: &mut dyn Source,
@@ -136,7 +135,7 @@ pub fn run<L: Link, W: World<L>>(
             && sends < sends_max
         {
             let due = clock.due as u64;
-            // A trace's requests of one key keep their order.
+            // Requests for one key in a trace stay in order.
             let place = match recorded {
                 true => key_part(
                     ask.keys[0].number().rotate_left(32),
@@ -191,8 +190,8 @@ pub fn run<L: Link, W: World<L>>(
             drive.recorder.window().end_by(now);
         }
         let ended = now >= to || !more;
-        // Every reply is waited for; how many are missing is a sum over all connections, so it is
-        // asked only after the end.
+        // Every reply is awaited. The number of missing replies is a sum over all connections, so
+        // it is computed only after the end.
         if ended && drive.under_way() == 0 || drive.recorder.saturated {
             return Ok(());
         }

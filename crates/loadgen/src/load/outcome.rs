@@ -1,11 +1,11 @@
-//! What was measured.
+//! The results of a measurement.
 
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
 use super::{Tally, record::histogram};
 
-/// Quantiles that are shown, with their names.
+/// The reported quantiles with their names.
 pub const QUANTILES: [(&str, f64); 6] = [
     ("p50", 0.5),
     ("p90", 0.9),
@@ -18,7 +18,7 @@ pub const QUANTILES: [(&str, f64); 6] = [
 /// A latency distribution in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Latency {
-    /// Requests.
+    /// Number of requests.
     pub count: u64,
     /// Arithmetic mean.
     pub mean_us: f64,
@@ -32,12 +32,12 @@ pub struct Latency {
     pub p999_us: f64,
     /// 99.99th percentile.
     pub p9999_us: f64,
-    /// Largest.
+    /// Maximum.
     pub max_us: f64,
 }
 
 impl Latency {
-    /// Of a histogram of nanoseconds.
+    /// Converts a histogram of nanoseconds.
     pub fn of(histogram: &Histogram<u64>) -> Latency {
         let us = |quantile| histogram.value_at_quantile(quantile) as f64 / 1e3;
         Latency {
@@ -56,9 +56,9 @@ impl Latency {
 /// One second of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Second {
-    /// When it began, in seconds after the beginning of the measurement.
+    /// When it began, in seconds since the start of the measurement.
     pub at_s: u64,
-    /// What was counted.
+    /// The counters of this second.
     #[serde(flatten)]
     pub tally: Tally,
     /// Latencies of reads and writes together.
@@ -68,30 +68,30 @@ pub struct Second {
 /// A whole measurement.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What was counted.
+    /// The counters of the whole measurement.
     pub tally: Tally,
-    /// The measured time in seconds: the mean of all threads.
+    /// The measured time in seconds: the mean over all threads.
     pub seconds: f64,
-    /// Latencies of reads in nanoseconds: in an open loop from when a request was due, in a closed
-    /// one from when it was sent.
+    /// Latencies of reads in nanoseconds. In an open loop they count from the time a request was
+    /// due, in a closed loop from the time it was sent.
     pub reads: Histogram<u64>,
     /// Latencies of writes and deletes.
     pub writes: Histogram<u64>,
-    /// How late the client itself was in sending, in an open loop, in nanoseconds.
+    /// How late the client sent its requests in an open loop, in nanoseconds.
     pub lateness: Histogram<u64>,
-    /// Requests that count whose replies came before the measured time was over.
+    /// Counted requests whose replies arrived before the end of the measured time.
     pub in_time: u64,
-    /// CPU seconds of every client thread.
+    /// CPU seconds of each client thread.
     pub client_cpu_s: Vec<f64>,
-    /// CPU seconds of the server; zero if they are unknown.
+    /// CPU seconds of the server; zero if unknown.
     pub server_cpu_s: f64,
-    /// Second by second.
+    /// The time series, second by second.
     pub series: Vec<Second>,
-    /// How long the warm-up took, in seconds.
+    /// Length of the warm-up in seconds.
     pub warm_up_s: f64,
-    /// Whether the warm-up ended because everything was steady, if that was asked for.
+    /// Whether the warm-up ended in a steady state, if that was requested.
     pub steady: Option<bool>,
-    /// Whether replies fell so far behind that the run ended early.
+    /// Whether the run ended early because the server could not keep up.
     pub saturated: bool,
 }
 
@@ -104,8 +104,8 @@ impl Outcome {
         all
     }
 
-    /// Part of the requests that were answered before the measured time was over: well below one,
-    /// replies were falling behind.
+    /// The share of requests that were answered before the end of the measured time. Well below
+    /// one, the server could not keep up.
     pub fn in_time_share(&self) -> f64 {
         self.in_time as f64 / (self.reads.len() + self.writes.len()).max(1) as f64
     }
@@ -115,18 +115,18 @@ impl Outcome {
         self.tally.operations() as f64 / self.seconds
     }
 
-    /// The busiest client thread's CPU time as part of the time that passed: near one, the client
-    /// was the limit and not the server.
+    /// CPU time of the busiest client thread as a share of the elapsed time. Near one, the client
+    /// was the bottleneck and not the server.
     pub fn client_busy(&self) -> f64 {
         self.client_cpu_s.iter().copied().fold(0.0, f64::max) / self.seconds
     }
 
-    /// CPU time of the server per operation in nanoseconds.
+    /// CPU time of the server per operation, in nanoseconds.
     pub fn server_ns_per_operation(&self) -> f64 {
         self.server_cpu_s * 1e9 / self.tally.operations() as f64
     }
 
-    /// What machines are told.
+    /// A machine-readable summary.
     pub fn summary(&self) -> Summary {
         Summary {
             operations_per_s: self.operations_per_s(),
@@ -147,35 +147,35 @@ impl Outcome {
     }
 }
 
-/// An outcome in figures.
+/// A machine-readable summary of an outcome.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     /// Keys read, written and deleted per second.
     pub operations_per_s: f64,
-    /// The measured time.
+    /// The measured time in seconds.
     pub seconds: f64,
-    /// Part of the keys read that were found.
+    /// The share of read keys that were found.
     pub hit_ratio: f64,
-    /// What was counted.
+    /// The counters.
     pub tally: Tally,
-    /// Of all requests.
+    /// Latencies of all requests.
     pub latency: Latency,
-    /// Of reads.
+    /// Latencies of reads.
     pub reads: Latency,
-    /// Of writes and deletes.
+    /// Latencies of writes and deletes.
     pub writes: Latency,
-    /// How late the client was in sending.
+    /// How late the client sent its requests.
     pub client_late: Latency,
-    /// The busiest client thread's share of a core.
+    /// CPU share of the busiest client thread.
     pub client_busy: f64,
-    /// CPU seconds of the server; zero if they are unknown.
+    /// CPU seconds of the server; zero if unknown.
     pub server_cpu_s: f64,
-    /// How long the warm-up took.
+    /// Length of the warm-up in seconds.
     pub warm_up_s: f64,
-    /// Whether it ended in a steady state.
+    /// Whether the warm-up ended in a steady state.
     pub steady: Option<bool>,
-    /// Whether the run ended early because replies fell behind.
+    /// Whether the run ended early because the server could not keep up.
     pub saturated: bool,
-    /// Second by second.
+    /// The time series, second by second.
     pub series: Vec<Second>,
 }

@@ -1,4 +1,4 @@
-//! Goes once through all keys: stores them before a measurement, or reads them back after one.
+//! Goes through all keys once: stores them before a measurement, or reads them back after it.
 
 use std::{os::fd::AsFd, sync::mpsc, time::Instant};
 
@@ -12,15 +12,15 @@ use crate::{
 
 /// Connections of a loading client: enough to keep one server thread busy.
 const CONNECTIONS: usize = 8;
-/// A lost datagram is given up after this time, in nanoseconds.
+/// A request without a reply is given up after this time, in nanoseconds.
 const REPLY_NS_MAX: u64 = 1_000_000_000;
 
-/// What to do with a run of keys.
+/// What to do with the keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
     /// Write version 0 of every key.
     Write,
-    /// Read every key, many at a time, and count those that are there.
+    /// Read every key, many at a time, and count those that are found.
     Read,
 }
 
@@ -81,9 +81,9 @@ impl Job for Run<'_> {
     }
 }
 
-/// Goes once through the keys `numbers` of a workload in order and returns what it counted.
-/// `progress` is told now and then how many keys have been sent. An item that the server refuses is
-/// counted and not sent again.
+/// Goes through the keys `numbers` of a workload in order and returns the counters. `progress`
+/// receives the number of keys sent so far. An item that the server refuses is counted and not sent
+/// again.
 pub fn pass(
     target: &impl Connect,
     workload: &Workload,

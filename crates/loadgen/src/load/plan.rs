@@ -11,9 +11,9 @@ use crate::workload::{Workload, trace::Trace};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Requests {
-    /// Drawn without end.
+    /// Drawn at random, without end.
     Drawn(Workload),
-    /// Recorded, until the recording ends.
+    /// Recorded in a trace, until the trace ends.
     Recorded(Trace),
 }
 
@@ -21,60 +21,60 @@ pub enum Requests {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pace {
-    /// As fast as they are answered.
+    /// As soon as earlier ones are answered.
     Closed {
         /// Requests in flight on each connection.
         in_flight: u32,
     },
     /// When they are due.
     Open {
-        /// When that is; of `burst` requests at a time.
+        /// The arrivals.
         arrivals: Arrivals,
         /// Requests that arrive together.
         burst: u32,
-        /// What the client does in between.
+        /// How the client waits.
         idle: Idle,
     },
 }
 
-/// What goes before a measurement and is not counted.
+/// The warm-up, which is not measured.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum WarmUp {
-    /// So long.
+    /// This long.
     Fixed(Duration),
-    /// Until rate and hit ratio no longer move, and no longer than this.
+    /// Until rate and hit ratio are steady, but no longer than this.
     Steady(Duration),
 }
 
 /// A measurement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
-    /// What is sent.
+    /// The requests.
     pub requests: Requests,
-    /// When.
+    /// When they are sent.
     pub pace: Pace,
     /// Client threads.
     pub threads: usize,
     /// Connections of all threads together.
     pub connections: usize,
-    /// Cores that the threads are bound to, in turn; none: they are not.
+    /// Cores to which the threads are pinned, in turn; empty for no pinning.
     pub cores: Vec<usize>,
-    /// What goes before.
+    /// The warm-up.
     pub warm_up: WarmUp,
-    /// What is counted; nothing: until the requests end.
+    /// The measured time; `None` means until the requests end.
     pub measured: Option<Duration>,
-    /// How long a reply may take before it is given up, over UDP.
+    /// How long to wait for a reply over UDP before it counts as lost.
     pub reply_max: Duration,
-    /// Seed of everything that is drawn.
+    /// Seed of everything that is drawn at random.
     pub seed: u64,
 }
 
-/// A reply over UDP that takes longer is lost.
+/// Default of [`Plan::reply_max`].
 const REPLY_MAX: Duration = Duration::from_millis(500);
 
 impl Plan {
-    /// One thread, 50 connections, half a second to warm up, three seconds that count.
+    /// One thread, 50 connections, a warm-up of half a second, and three measured seconds.
     pub fn new(requests: Requests, pace: Pace) -> Plan {
         Plan {
             requests,
@@ -89,7 +89,7 @@ impl Plan {
         }
     }
 
-    /// Says what does not fit together.
+    /// Checks that the fields fit together.
     pub fn check(&self) -> Result<(), String> {
         if self.threads == 0 || self.connections < self.threads {
             return Err(format!(

@@ -1,4 +1,4 @@
-//! What one client thread writes down, second by second.
+//! Records the results of one client thread, second by second.
 
 use std::{
     sync::{
@@ -15,7 +15,7 @@ use super::Tally;
 use crate::{driver::Reply, workload::Verb};
 use glimmer_measure::machine;
 
-/// Latencies above this are counted as this: 100 seconds.
+/// Longer latencies are recorded as this value: 100 seconds.
 const LATENCY_NS_MAX: u64 = 100_000_000_000;
 /// Significant decimal digits of a latency.
 const DIGITS: u8 = 3;
@@ -27,7 +27,7 @@ pub fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LATENCY_NS_MAX, DIGITS).expect("bounds that a histogram can have")
 }
 
-/// The measured time, in nanoseconds since the start; shared by all threads. It may be moved while
+/// The measured time in nanoseconds since the start, shared by all threads. It may be moved while
 /// they run.
 #[derive(Debug)]
 pub struct Window {
@@ -36,7 +36,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window that has not been opened.
+    /// A window that is not open yet.
     pub fn closed() -> Window {
         Window {
             from: AtomicU64::new(u64::MAX),
@@ -44,37 +44,37 @@ impl Window {
         }
     }
 
-    /// Opens it. What is before `from` is warm-up; at `to` everything ends.
+    /// Opens the window. Everything before `from` is warm-up; at `to` the run ends.
     pub fn open(&self, from: u64, to: u64) {
         self.to.store(to, Ordering::Relaxed);
         self.from.store(from, Ordering::Release);
     }
 
-    /// Ends it no later than this.
+    /// Ends the window at `to` or earlier.
     pub fn end_by(&self, to: u64) {
         self.to.fetch_min(to, Ordering::Relaxed);
     }
 
-    /// Its beginning.
+    /// The start of the window.
     #[inline]
     pub fn from(&self) -> u64 {
         self.from.load(Ordering::Acquire)
     }
 
-    /// Its end.
+    /// The end of the window.
     #[inline]
     pub fn to(&self) -> u64 {
         self.to.load(Ordering::Relaxed)
     }
 
-    /// Whether a moment lies in it.
+    /// Whether a point in time lies in the window.
     #[inline]
     pub fn contains(&self, at: u64) -> bool {
         self.from() <= at && at < self.to()
     }
 }
 
-/// Counters of a thread that others may look at while it runs.
+/// Counters of a thread that other threads may read while it runs.
 #[derive(Debug, Default)]
 pub struct Glance {
     operations: AtomicU64,
@@ -90,12 +90,12 @@ impl Glance {
     }
 }
 
-/// One interval of one thread, or of all together.
+/// One interval of one thread, or of all threads together.
 #[derive(Clone, Debug)]
 pub struct Interval {
-    /// Its number, counted from the beginning of the window.
+    /// Its index, counted from the start of the window.
     pub index: u64,
-    /// What was counted.
+    /// The counters.
     pub tally: Tally,
     /// Latencies of reads in nanoseconds.
     pub reads: Histogram<u64>,
@@ -104,7 +104,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// An empty one.
+    /// An empty interval.
     pub fn new(index: u64) -> Interval {
         Interval {
             index,
@@ -114,7 +114,7 @@ impl Interval {
         }
     }
 
-    /// Adds what another thread has written down.
+    /// Adds the results of another thread.
     pub fn add(&mut self, other: &Interval) {
         self.tally += other.tally;
         self.reads
@@ -126,12 +126,12 @@ impl Interval {
     }
 }
 
-/// The window as a thread went through it.
+/// The results of a thread over the whole window.
 #[derive(Clone, Debug)]
 pub struct Span {
     /// Its length in seconds.
     pub seconds: f64,
-    /// What was counted in it.
+    /// The counters.
     pub tally: Tally,
     /// CPU seconds of the thread.
     pub client_cpu_s: f64,
@@ -139,9 +139,9 @@ pub struct Span {
     pub server_cpu_s: f64,
     /// How late requests were sent, in nanoseconds.
     pub lateness: Histogram<u64>,
-    /// Requests that count whose replies came before the window's end.
+    /// Counted requests whose replies arrived before the end of the window.
     pub in_time: u64,
-    /// Whether replies fell so far behind that the thread gave up.
+    /// Whether the thread gave up because the server could not keep up.
     pub saturated: bool,
 }
 
@@ -153,7 +153,7 @@ struct Sample {
     server_cpu: Duration,
 }
 
-/// How much CPU time the server has used so far.
+/// The CPU time that the server has used so far.
 pub type ServerCpu<'a> = &'a (dyn Fn() -> Result<Duration> + Sync);
 
 /// The recorder of one thread.
@@ -164,20 +164,20 @@ pub struct Recorder<'a> {
     intervals: Sender<Interval>,
     interval: Interval,
     tally: Tally,
-    /// What had been counted when the present interval began.
+    /// The counters at the start of the current interval.
     cut_tally: Tally,
     first: Option<Sample>,
     last: Option<Sample>,
     /// How late requests were sent, in nanoseconds.
     pub lateness: Histogram<u64>,
-    /// Replies of those that count which came before the window's end.
+    /// Counted replies that arrived before the end of the window.
     in_time: u64,
-    /// Whether the thread gave up because replies fell too far behind.
+    /// Whether the thread gave up because the server could not keep up.
     pub saturated: bool,
 }
 
 impl<'a> Recorder<'a> {
-    /// A recorder that hands every finished interval to `intervals`, the last one when it finishes.
+    /// A recorder that sends every finished interval to `intervals`, the last one when it finishes.
     pub fn new(
         window: &'a Window,
         glance: &'a Glance,
@@ -205,12 +205,12 @@ impl<'a> Recorder<'a> {
         self.window
     }
 
-    /// Everything counted so far, warm-up included.
+    /// The counters so far, including the warm-up.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// Writes a step of a reply down. `latency_ns` is that of a complete reply which counts.
+    /// Records a step of a reply. `latency_ns` is the latency of a complete reply that counts.
     #[inline]
     pub fn reply(&mut self, reply: &Reply, latency_ns: Option<u64>) {
         self.tally.count(reply);
@@ -221,12 +221,12 @@ impl<'a> Recorder<'a> {
                 &mut self.interval.writes
             };
             histogram.saturating_record(latency_ns.max(1));
-            self.in_time += u64::from(reply.ticket + latency_ns < self.window.to());
+            self.in_time += u64::from(reply.tag + latency_ns < self.window.to());
         }
     }
 
-    /// Looks at the clock's hands: cuts intervals, and samples at the window's beginning and end.
-    /// Called in every round of a loop.
+    /// Cuts intervals, and takes samples at the start and end of the window. Called in every
+    /// iteration of a loop.
     #[inline]
     pub fn tick(&mut self, now: u64) -> Result<()> {
         self.glance
@@ -258,13 +258,13 @@ impl<'a> Recorder<'a> {
         self.window.from() + (self.interval.index + 1) * INTERVAL_NS
     }
 
-    /// Ends an interval and hands it on.
+    /// Ends the current interval and sends it.
     fn cut(&mut self) {
         let next = Interval::new(self.interval.index + 1);
         let mut ended = std::mem::replace(&mut self.interval, next);
         ended.tally = self.tally.since(&self.cut_tally);
         self.cut_tally = self.tally;
-        // The receiver is gone only when the run has failed.
+        // The receiver is gone only if the run has failed.
         let _ = self.intervals.send(ended);
     }
 
@@ -277,8 +277,8 @@ impl<'a> Recorder<'a> {
         })
     }
 
-    /// Ends the last interval and returns the window as this thread went through it; nothing if it
-    /// never opened.
+    /// Ends the last interval and returns the thread's results over the window; `None` if the
+    /// window never opened.
     pub fn finish(mut self, now: u64) -> Result<Option<Span>> {
         let Some(first) = self.first else {
             return Ok(None);

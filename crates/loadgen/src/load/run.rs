@@ -1,5 +1,4 @@
-//! Carries a plan out: threads with their connections, and one place where what they measure comes
-//! together.
+//! Executes a plan: starts the threads with their connections and combines their results.
 
 use std::{
     os::fd::AsFd,
@@ -27,43 +26,43 @@ use crate::{
 };
 use glimmer_measure::machine;
 
-/// How soon after its threads are ready a measurement begins.
+/// Time between the moment when all threads are ready and the start of the measurement.
 const MOMENT: Duration = Duration::from_millis(10);
 
 /// What happens during a measurement, for an observer.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
-    /// The warm-up is under way.
+    /// The warm-up is in progress.
     Warming {
-        /// Seconds since its beginning.
+        /// Seconds since its start.
         seconds: f64,
-        /// Operations per second at present.
+        /// The current rate in operations per second.
         operations_per_s: f64,
     },
     /// A second has been measured.
     Measured {
-        /// The second,
+        /// The results of that second.
         second: &'a Second,
-        /// and all of its latencies.
+        /// All latencies of that second.
         interval: &'a Interval,
-        /// How many there will be, if that is known.
+        /// The total number of seconds, if known.
         of: Option<u64>,
     },
 }
 
-/// Everything that threads share.
+/// State shared by all threads.
 pub struct Shared<'a> {
     pub plan: &'a Plan,
     pub window: Window,
     pub glances: Vec<Glance>,
-    /// Threads that have their connections.
+    /// Threads whose connections are open.
     pub ready: AtomicUsize,
     inserted: Arc<AtomicU64>,
     pub start: Instant,
     server_cpu: Option<ServerCpu<'a>>,
 }
 
-/// One thread's work.
+/// The work of one thread.
 struct Thread<'a> {
     shared: &'a Shared<'a>,
     part: usize,
@@ -104,7 +103,7 @@ impl Job for Thread<'_> {
         shared.ready.fetch_add(1, Ordering::Release);
         let counted = match pace {
             Pace::Closed { .. } => Counted::ByReply,
-            Pace::Open { .. } => Counted::ByTicket,
+            Pace::Open { .. } => Counted::ByDueTime,
         };
         let drive = Drive::new(
             links,
@@ -142,8 +141,8 @@ impl Job for Thread<'_> {
     }
 }
 
-/// Measures a server. `server_cpu` says how much CPU time it has used so far, if somebody can tell;
-/// `progress` is told what happens.
+/// Measures a server. `server_cpu` returns the CPU time that the server has used so far, if that is
+/// known. `progress` receives reports.
 pub fn run(
     target: &impl Connect,
     plan: &Plan,
@@ -166,7 +165,7 @@ pub fn run(
     };
     let mut warming = Warming::new(&shared);
     if plan.warm_up == WarmUp::Fixed(Duration::ZERO) {
-        // Nothing goes before: the very first request counts.
+        // There is no warm-up: the very first request counts.
         warming.began = Some(shared.start);
         warming.open(Duration::ZERO);
     }
@@ -179,7 +178,7 @@ pub fn run(
                     if !plan.cores.is_empty() {
                         machine::pin([plan.cores[part % plan.cores.len()]])?;
                     }
-                    // The first threads take one connection more where they cannot be divided.
+                    // If connections cannot be divided evenly, the first threads get one more.
                     let connections = (plan.connections + plan.threads - 1 - part) / plan.threads;
                     target.open(
                         connections,
@@ -204,7 +203,7 @@ pub fn run(
             match receiver.recv_timeout(patience) {
                 Ok(interval) => gather.add(interval),
                 Err(RecvTimeoutError::Timeout) => {}
-                // Every thread has ended.
+                // All threads have ended.
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             warming.look(gather.progress());

@@ -1,4 +1,4 @@
-//! Outcomes for people: a table, and a line that shows how the seconds went.
+//! Shows results to people: a table, and a line of bars for the time series.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use glimmer_measure::report::Table;
 use glimmer_notation::{microseconds, per_second};
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Widest line of bars.
+/// Maximum number of bars in a line.
 const WIDTH: usize = 60;
 
-/// Values as bars from zero to the largest; neighbours share a bar where there are many, which then
-/// shows the larger one.
+/// Shows values as bars from zero to the largest value. If there are too many values, neighbours
+/// share a bar, which shows the larger one.
 pub fn sparkline(values: &[f64]) -> String {
     let largest = values.iter().copied().fold(0.0, f64::max);
     let share = values.len().div_ceil(WIDTH).max(1);
@@ -120,7 +120,7 @@ impl fmt::Display for Summary {
         }
         let busy = self.client_busy * 100.0;
         write!(out, "the busiest client thread used {busy:.0}% of its core")?;
-        // An open loop that spins uses all of it, and says by its lateness whether it keeps up.
+        // An open loop that spins always uses a whole core; its lateness says whether it keeps up.
         match self.client_late.count {
             0 if self.client_busy > 0.9 => writeln!(
                 out,

@@ -1,27 +1,27 @@
-//! When a server has warmed up: its rate and its hit ratio no longer move.
+//! Detects when a server has warmed up: its rate and hit ratio are steady.
 
 use std::collections::VecDeque;
 
-/// Samples that are compared: an older half and a newer one.
+/// Samples that are compared: an older and a newer half.
 const SAMPLES: usize = 8;
-/// The halves' mean rates differ by less than this part, or by less than their own noise allows to
-/// tell.
+/// The mean rates of the halves differ by less than this share, or by less than the noise.
 const RATE_DRIFT_MAX: f64 = 0.03;
-/// The halves' hit ratios differ by less than this.
+/// The hit ratios of the halves differ by less than this.
 const HIT_RATIO_DRIFT_MAX: f64 = 0.002;
 /// A difference below this many standard errors is noise.
 const STANDARD_ERRORS: f64 = 2.0;
-/// A rate whose samples vary by more than this part is not steady, however little its mean moves.
+/// A rate whose samples vary by more than this share is not steady, however little its mean
+/// changes.
 const VARIATION_MAX: f64 = 0.25;
 
-/// Watches samples taken at equal distances.
+/// Examines samples taken at equal intervals.
 #[derive(Clone, Debug, Default)]
 pub struct Detector {
     samples: VecDeque<(f64, f64)>,
 }
 
 impl Detector {
-    /// Takes a sample of the rate and the hit ratio; true once both are steady.
+    /// Adds a sample of the rate and the hit ratio. Returns true once both are steady.
     pub fn push(&mut self, rate: f64, hit_ratio: f64) -> bool {
         if self.samples.len() == SAMPLES {
             self.samples.pop_front();
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
     use rand::{Rng, SeedableRng, rngs::SmallRng};
 
-    /// After how many samples a server is called steady.
+    /// The number of samples after which a server counts as steady.
     fn steady_after(sample: impl Fn(usize) -> (f64, f64)) -> Option<usize> {
         let mut detector = Detector::default();
         (0..200).find(|&index| {
@@ -91,8 +91,8 @@ mod tests {
     fn a_filling_cache_is_not_steady_before_its_hit_ratio_is() {
         let filling = |index: usize| (1e6, 0.9 * (1.0 - (-(index as f64) / 20.0).exp()));
         let steady = steady_after(filling).unwrap();
-        // The hit ratio still moves by more than the bar allows for as long as 0.9 e^(-t/20)
-        // (e^(4/20) - 1) is above it.
+        // The hit ratio changes by more than the limit as long as 0.9 e^(-t/20) (e^(4/20) - 1) is
+        // above it.
         assert!((80..130).contains(&steady), "{steady}");
     }
 

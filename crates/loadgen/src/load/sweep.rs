@@ -1,5 +1,5 @@
-//! The highest rate that a server bears: until it saturates, or until its latency breaks what was
-//! promised.
+//! Finds the highest rate that a server sustains: it neither saturates nor exceeds the promised
+//! latency.
 
 use std::{fmt, str::FromStr};
 
@@ -8,26 +8,26 @@ use serde::Serialize;
 
 /// Rates grow by this factor until one is too high.
 const GROWTH: f64 = 1.6;
-/// The search ends when the rate that is borne and the one that is not lie within this part of one
-/// another.
+/// The search ends when the highest sustained rate and the lowest failed rate differ by less than
+/// this share.
 const RESOLUTION: f64 = 0.05;
-/// Measurements at most.
+/// Maximum number of measurements.
 const STEPS_MAX: usize = 24;
-/// A server that answers less than this part of what arrives is saturated.
+/// A server that answers less than this share of the arrivals is saturated.
 const ANSWERED_MIN: f64 = 0.97;
 
-/// A promise about latency: "p99 under one millisecond".
+/// A service level objective for latency: "p99 under one millisecond".
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Slo {
     /// From 0 to 1.
     pub quantile: f64,
-    /// Latency in microseconds that the quantile must not exceed.
+    /// Limit of the latency at this quantile, in microseconds.
     pub latency_us: f64,
 }
 
 impl fmt::Display for Slo {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Rounded, since a quantile as a percentage is not exact.
+        // Rounded, because a quantile as a percentage is not exact.
         let percent = (self.quantile * 1e7).round() / 1e5;
         write!(out, "p{percent}={}µs", self.latency_us)
     }
@@ -59,29 +59,29 @@ impl FromStr for Slo {
     }
 }
 
-/// What was measured at one rate.
+/// The results at one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Probe {
-    /// Requests per second that arrived.
+    /// Arrivals per second.
     pub offered_per_s: f64,
-    /// Requests per second that were answered before the measurement was over.
+    /// Requests per second that were answered before the end of the measurement.
     pub answered_per_s: f64,
-    /// Latency at the promise's quantile, in microseconds.
+    /// Latency at the objective's quantile, in microseconds.
     pub latency_us: f64,
-    /// Whether replies fell so far behind that the measurement ended early.
+    /// Whether the measurement ended early because the server could not keep up.
     pub saturated: bool,
 }
 
 impl Probe {
-    /// Whether the server bore it.
+    /// Whether the server sustained the rate.
     pub fn is_borne(&self, slo: Option<Slo>) -> bool {
         let answered = !self.saturated && self.answered_per_s >= ANSWERED_MIN * self.offered_per_s;
         answered && slo.is_none_or(|slo| self.latency_us <= slo.latency_us)
     }
 }
 
-/// Measures at one rate after another, ever closer to the highest that is borne, beginning at
-/// `first_per_s`. Returns everything that was measured, in order.
+/// Measures at one rate after the other, starting with `first_per_s`, and approaches the highest
+/// sustained rate. Returns all results in order.
 pub fn search(
     first_per_s: f64,
     slo: Option<Slo>,
@@ -109,7 +109,7 @@ pub fn search(
     Ok(probes)
 }
 
-/// The highest rate that was borne.
+/// The highest sustained rate.
 pub fn best(probes: &[Probe], slo: Option<Slo>) -> Option<&Probe> {
     let borne = probes.iter().filter(|probe| probe.is_borne(slo));
     borne.max_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s))
@@ -119,7 +119,7 @@ pub fn best(probes: &[Probe], slo: Option<Slo>) -> Option<&Probe> {
 mod tests {
     use super::*;
 
-    /// An M/M/1 server: a sojourn is exponential with the rate by which service exceeds arrivals.
+    /// An M/M/1 server: its sojourn time is exponential with a rate of service minus arrivals.
     fn model(service_per_s: f64, quantile: f64) -> impl FnMut(f64) -> Result<Probe> {
         move |offered_per_s| {
             let spare = service_per_s - offered_per_s;
@@ -144,7 +144,8 @@ mod tests {
             let slo: Slo = "p99=1ms".parse().unwrap();
             let probes = search(first, Some(slo), model(1e5, 0.99)).unwrap();
             let best = best(&probes, Some(slo)).unwrap().offered_per_s;
-            // ln(100) milliseconds need 4605 more served than arrive.
+            // For a p99 of one millisecond, service must exceed arrivals by 1000 ln(100) = 4605 per
+            // second.
             let exact = 1e5 - 4605.2;
             assert!(best <= exact && best > exact * 0.95, "{best} from {first}");
         }

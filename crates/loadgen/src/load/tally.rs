@@ -1,4 +1,4 @@
-//! What a client counts.
+//! The counters of a client.
 
 use std::ops::AddAssign;
 
@@ -9,20 +9,20 @@ use crate::{
     workload::Verb,
 };
 
-/// Keys by what became of them.
+/// Keys by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// Keys read and found, every byte verified.
+    /// Keys that were read and found, with every byte verified.
     pub hits: u64,
-    /// Keys read and not found.
+    /// Keys that were read and not found.
     pub misses: u64,
     /// Keys written.
     pub writes: u64,
-    /// Keys deleted, or found to be gone already.
+    /// Keys that were deleted, or already gone.
     pub deletes: u64,
-    /// Writes that the server had no room for.
+    /// Writes for which the server had no room.
     pub refused: u64,
-    /// Requests whose reply never came, over UDP.
+    /// Requests whose reply never arrived, over UDP.
     pub lost: u64,
 }
 
@@ -32,7 +32,7 @@ impl Tally {
         self.hits + self.misses + self.writes + self.deletes
     }
 
-    /// Part of the keys read that were found; one if none was read.
+    /// The share of read keys that were found; one if no key was read.
     pub fn hit_ratio(&self) -> f64 {
         match self.hits + self.misses {
             0 => 1.0,
@@ -54,7 +54,7 @@ impl Tally {
         }
     }
 
-    /// What was counted since `earlier`.
+    /// The counts since `earlier`.
     pub fn since(&self, earlier: &Tally) -> Tally {
         Tally {
             hits: self.hits - earlier.hits,

@@ -1,4 +1,4 @@
-//! When a measurement begins.
+//! Decides when a measurement begins.
 
 use std::{
     sync::atomic::Ordering,
@@ -12,9 +12,9 @@ use super::{
     steady::Detector,
 };
 
-/// Distance of two samples of the warm-up.
+/// Interval between two samples of the warm-up.
 pub const SAMPLE: Duration = Duration::from_millis(250);
-/// Longest run that is planned for: a year.
+/// The longest planned run: a year.
 const FOREVER_NS: u64 = 365 * 24 * 3600 * INTERVAL_NS;
 
 /// Decides when the warm-up is over.
@@ -23,11 +23,11 @@ pub struct Warming<'a> {
     detector: Detector,
     sampled: Option<(Instant, (u64, u64, u64))>,
     pub began: Option<Instant>,
-    /// Whether it ended because everything was steady, if that was asked for.
+    /// Whether the warm-up ended in a steady state, if that was requested.
     pub steady: Option<bool>,
-    /// How long it took.
+    /// Its length in seconds.
     pub seconds: f64,
-    /// Whether it is over.
+    /// Whether the warm-up is over.
     pub opened: bool,
 }
 
@@ -44,7 +44,7 @@ impl<'a> Warming<'a> {
         }
     }
 
-    /// Looks at what the threads have done so far, and ends the warm-up if it is time.
+    /// Checks the threads' progress and ends the warm-up if it is time.
     pub fn look(&mut self, progress: &mut dyn FnMut(Progress<'_>)) {
         let Shared { plan, ready, .. } = self.shared;
         if self.opened || ready.load(Ordering::Acquire) < plan.threads {
@@ -53,8 +53,8 @@ impl<'a> Warming<'a> {
         let now = Instant::now();
         let began = *self.began.get_or_insert(now);
         match plan.warm_up {
-            // Known at once, and so told at once: the window opens on time however busy this
-            // thread's core is.
+            // The end is known in advance and announced at once: the window opens on time, however
+            // busy this thread's core is.
             WarmUp::Fixed(warm_up) => self.open(warm_up),
             WarmUp::Steady(max) => {
                 let glances = self.shared.glances.iter().map(Glance::look);
@@ -87,7 +87,7 @@ impl<'a> Warming<'a> {
         }
     }
 
-    /// Opens the window so long after the threads began.
+    /// Opens the window this long after the threads began.
     pub fn open(&mut self, warm_up: Duration) {
         let began = self.began.expect("the threads have begun");
         let from = (began + warm_up - self.shared.start).as_nanos() as u64;

@@ -1,5 +1,5 @@
-//! What a loop asks of the world outside: the time, and which connections are ready. Tests have a
-//! world of their own, in which time is counted and not waited for.
+//! What a loop needs from its environment: the time, and which connections are ready. Tests provide
+//! virtual time instead.
 
 use std::{
     os::fd::AsFd,
@@ -15,11 +15,11 @@ pub trait World<L: Link> {
     /// Nanoseconds since the start of the run.
     fn now_ns(&mut self) -> u64;
 
-    /// Puts the places of ready connections into `places`, after `patience_ns` at most (zero: look
-    /// and return).
+    /// Puts the indices of ready connections into `places`. Waits for `patience_ns` at most; with
+    /// zero, it returns at once.
     fn ready(&mut self, links: &mut [L], patience_ns: u64, places: &mut Vec<usize>) -> Result<()>;
 
-    /// A connection is ready also when it can send, or no longer.
+    /// Starts or stops reporting a connection as ready when it can send.
     fn watch_output(&mut self, place: usize, link: &L, watch: bool) -> Result<()>;
 }
 
@@ -30,7 +30,7 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// With time counted from `start`.
+    /// Time counts from `start`.
     pub fn new(start: Instant, links: &[impl AsFd]) -> Result<Kernel> {
         Ok(Kernel {
             start,

@@ -1,8 +1,8 @@
-//! One request to a cache, whatever its protocol.
+//! One request to a cache, independent of the protocol.
 
 use super::key::Key;
 
-/// What is asked.
+/// What a request does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Verb {
     /// Read one key or several.
@@ -14,7 +14,7 @@ pub enum Verb {
     Delete,
 }
 
-/// What the reply to a read is followed by.
+/// What follows the reply to a read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Then {
     /// Nothing.
@@ -26,27 +26,27 @@ pub enum Then {
     Set,
 }
 
-/// A request. One is made and filled again and again, so that no request allocates.
+/// A request. The same value is filled in again and again, so that no request allocates.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
-    /// What is asked.
+    /// What the request does.
     pub verb: Verb,
-    /// Of which keys: one, or several if it is a read.
+    /// The keys: one, or several for a read.
     pub keys: Vec<Key>,
-    /// What follows.
+    /// What follows the reply.
     pub then: Then,
-    /// Length in bytes of the value of a write, this one or the one that follows.
+    /// Length in bytes of the value of this write, or of the write that follows.
     pub value_bytes: u32,
     /// Version of the value of a write.
     pub version: u32,
-    /// Seconds after which what is written expires; zero if it does not.
+    /// Seconds after which the written value expires; zero for never.
     pub ttl_s: u32,
-    /// When it is due in nanoseconds on the clock of a trace.
+    /// When the request is due, in nanoseconds on the clock of a trace.
     pub at_ns: u64,
 }
 
 impl Ask {
-    /// Turns it into a request of one key.
+    /// Turns it into a request for one key.
     #[inline]
     pub fn one(&mut self, verb: Verb, key: Key) {
         self.verb = verb;
@@ -56,16 +56,16 @@ impl Ask {
     }
 }
 
-/// Requests, one after another.
+/// A sequence of requests.
 pub trait Source {
-    /// Fills in the next request; false when there are no more.
+    /// Fills in the next request. Returns false when there are no more.
     fn next(&mut self, ask: &mut Ask) -> bool;
 
-    /// Fills in the write of `key` that follows a reply. `value_bytes` and `ttl_s` are what its
-    /// request said.
+    /// Fills in the write of `key` that follows a reply. `value_bytes` and `ttl_s` come from its
+    /// request.
     fn follow(&mut self, ask: &mut Ask, key: Key, value_bytes: u32, ttl_s: u32);
 
-    /// What ended the requests before their time, if anything did.
+    /// The error that ended the sequence early, if any.
     fn error(&mut self) -> Option<anyhow::Error> {
         None
     }

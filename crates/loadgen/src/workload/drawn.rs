@@ -1,4 +1,4 @@
-//! Requests drawn from laws.
+//! Requests drawn at random from a workload.
 
 use std::sync::{
     Arc,
@@ -33,8 +33,8 @@ pub struct Drawn {
 }
 
 impl Drawn {
-    /// The requests of one of `parts` threads. `inserted` is shared by all: how many keys there
-    /// are.
+    /// The requests of one of `parts` threads. All threads share `inserted`, the current number of
+    /// keys.
     pub fn new(
         workload: &Workload,
         seed: u64,
@@ -71,7 +71,7 @@ impl Drawn {
             sizes: workload.sizes.clone(),
             ttl: mix.ttl,
             inserted: inserted.clone(),
-            // Threads write different versions of a key.
+            // Each thread writes its own versions of a key.
             version: (part as u32) << 18,
         }
     }

@@ -1,12 +1,12 @@
-//! Keys whose bytes follow from a number.
+//! Keys whose bytes are determined by a number.
 
-/// Longest key in bytes, as memcached has it.
+/// Longest key in bytes, as in memcached.
 pub const KEY_BYTES_MAX: usize = 250;
-/// Keys at least this long end in the sixteen hexadecimal digits of their number.
+/// Keys of at least this length end with the sixteen hexadecimal digits of their number.
 pub const HEX_BYTES: usize = 16;
-/// What longer keys begin with, again and again.
+/// Longer keys begin with repetitions of this prefix.
 const PREFIX: &[u8; 8] = b"glimmer:";
-/// Digits of shorter keys: six bits each.
+/// The digits of shorter keys, six bits each.
 const DIGITS: &[u8; 64] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_";
 
 /// A key: its number and its length.
@@ -17,8 +17,8 @@ pub struct Key {
 }
 
 impl Key {
-    /// The key of `bytes` bytes, from 1 to 250, with this number. Fewer than 11 bytes hold six bits
-    /// of it each; what does not fit is left out.
+    /// The key with this number and a length of `bytes`, from 1 to 250. Keys of fewer than 11 bytes
+    /// hold six bits of the number per byte; the excess bits are dropped.
     #[inline]
     pub fn new(number: u64, bytes: usize) -> Key {
         debug_assert!((1..=KEY_BYTES_MAX).contains(&bytes));
@@ -32,18 +32,18 @@ impl Key {
         }
     }
 
-    /// How many different keys of this length there are, if fewer than 2^64.
+    /// The number of different keys of this length, if it is below 2^64.
     pub fn count(bytes: usize) -> Option<u64> {
         (bytes <= 10).then(|| 1 << (6 * bytes))
     }
 
-    /// Its number.
+    /// The key's number.
     #[inline]
     pub fn number(self) -> u64 {
         self.number
     }
 
-    /// Its length in bytes.
+    /// The key's length in bytes.
     #[inline]
     pub fn len(self) -> usize {
         usize::from(self.bytes)
@@ -75,8 +75,8 @@ impl Key {
             out.extend(prefix);
             out.extend_from_slice(&hex(self.number));
         } else if let Some(unused) = size_of::<u64>().checked_sub(self.len()) {
-            // Written as one word, because the next to hash the key reads words, and would have
-            // to wait for single bytes to come together.
+            // Written as one word: the hash function reads words, and a load after single-byte
+            // stores would stall (store forwarding).
             let word = (0..8).rev();
             let word = word.fold(0, |word, place| word << 8 | u64::from(digit(place)));
             out.extend_from_slice(&word.to_be_bytes()[unused..]);
@@ -94,7 +94,7 @@ impl Key {
         found.len() == self.len() && Key::parse(found) == Some(self)
     }
 
-    /// The key that these bytes are, if they are one of ours.
+    /// Parses a key. `None` if it is not one of ours.
     pub fn parse(found: &[u8]) -> Option<Key> {
         let bytes = u8::try_from(found.len())
             .ok()
@@ -126,7 +126,7 @@ impl Key {
     }
 }
 
-/// The key of [`HEX_BYTES`] bytes of a number: lower-case hexadecimal digits.
+/// A number as [`HEX_BYTES`] lower-case hexadecimal digits.
 #[inline]
 pub fn hex(number: u64) -> [u8; HEX_BYTES] {
     let mut digits = [0; HEX_BYTES];
@@ -148,12 +148,12 @@ fn half(number: u32) -> [u8; 8] {
     ascii.to_be_bytes()
 }
 
-/// The number of sixteen digits, if they are digits as [`hex`] writes them.
+/// The number that [`hex`] wrote as these sixteen digits, if they are valid.
 #[inline]
 fn unhex(digits: [u8; HEX_BYTES]) -> Option<u64> {
     let mut number = 0;
     for digit in digits {
-        // Letters have bit six set and begin at 1; what is no digit is noticed below.
+        // Letters have bit six set and begin at 1. Invalid digits are detected below.
         number = number << 4 | u64::from((digit & 0xf) + 9 * (digit >> 6));
     }
     (hex(number) == digits).then_some(number)

@@ -1,11 +1,11 @@
-//! Which verbs are asked for, and what goes with them.
+//! The mix of verbs and their options.
 
 use std::{fmt, str::FromStr};
 
 use rand::Rng;
 use serde::Serialize;
 
-/// Shares of the verbs, which are drawn independently of one another and of the keys. They sum to
+/// Shares of the verbs, which are drawn independently of each other and of the keys. They sum to
 /// one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Mix {
@@ -15,21 +15,22 @@ pub struct Mix {
     pub set: f64,
     /// Writes of keys that have not existed before (YCSB D).
     pub insert: f64,
-    /// Reads whose reply is followed by a write of the same key (YCSB F).
+    /// Reads that are followed by a write of the same key (YCSB F).
     pub read_modify_write: f64,
     /// Deletes.
     pub delete: f64,
-    /// Keys of a read. With more than one, the shares count keys: reads are rarer by as much as
-    /// they are larger.
+    /// Keys per read. If a read has several keys, the shares count keys, so that reads are rarer
+    /// accordingly.
     pub keys_per_get: u32,
-    /// Whether a key that was not found is written, as an application in front of a database does.
+    /// Whether a key that was not found is then written, as by an application in front of a
+    /// database.
     pub set_on_miss: bool,
-    /// When what is written expires.
+    /// When written values expire.
     pub ttl: Ttl,
 }
 
 impl Mix {
-    /// Reads with this probability, else writes.
+    /// Reads with this probability, otherwise writes.
     pub fn reads(get: f64) -> Mix {
         Mix {
             get,
@@ -43,7 +44,7 @@ impl Mix {
         }
     }
 
-    /// Reads of this many keys at a time.
+    /// Sets the number of keys per read.
     pub fn keys_per_get(self, keys: u32) -> Mix {
         assert!(keys > 0, "a read has at least one key");
         Mix {
@@ -52,7 +53,7 @@ impl Mix {
         }
     }
 
-    /// Says what is wrong with shares that do not sum to one.
+    /// Checks that the shares are valid and sum to one.
     pub fn check(&self) -> Result<(), String> {
         let shares = [
             self.get,
@@ -72,23 +73,23 @@ impl Mix {
     }
 }
 
-/// When an item expires, from when it is written.
+/// When an item expires after it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ttl {
-    /// It does not.
+    /// Never.
     Never,
     /// After this many seconds.
     Seconds(u32),
-    /// After any number of seconds from the first to the second, all alike.
+    /// After a number of seconds drawn uniformly from this range.
     Uniform(u32, u32),
 }
 
-/// Longest time in seconds that memcached reads as a time from now and not as a date.
+/// The longest time in seconds that memcached treats as relative.
 pub const TTL_S_MAX: u32 = 30 * 24 * 60 * 60;
 
 impl Ttl {
-    /// Draws a time to live in seconds; zero means that the item does not expire.
+    /// Draws a time to live in seconds; zero means never.
     #[inline]
     pub fn draw(&self, rng: &mut impl Rng) -> u32 {
         match *self {

@@ -1,4 +1,4 @@
-//! What is asked of a cache: which keys, how large their values, which verbs, in which order.
+//! The requests of a workload: which keys, which value sizes, which verbs, in which order.
 
 mod ask;
 mod drawn;
@@ -21,20 +21,20 @@ pub use sizes::{Empirical, Sizes, VALUE_BYTES_MAX};
 
 use serde::{Serialize, Serializer};
 
-/// A complete description of requests that are drawn.
+/// A complete description of randomly drawn requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Workload {
-    /// Keys that exist before anything is measured.
+    /// The number of keys that exist before the measurement.
     pub keys: u64,
-    /// Which of them are asked for.
+    /// Their popularity.
     #[serde(serialize_with = "as_text")]
     pub law: Law,
     /// Length of a key in bytes.
     pub key_bytes: usize,
-    /// Lengths of values.
+    /// Lengths of the values.
     #[serde(serialize_with = "as_text")]
     pub sizes: Sizes,
-    /// Which verbs.
+    /// The mix of verbs.
     pub mix: Mix,
 }
 
@@ -51,13 +51,13 @@ impl Workload {
         Popularity::new(self.law, self.keys)
     }
 
-    /// The key of a number.
+    /// The key with this number.
     #[inline]
     pub fn key(&self, number: u64) -> Key {
         Key::new(number, self.key_bytes)
     }
 
-    /// Says what does not fit together.
+    /// Checks that the fields fit together.
     pub fn check(&self) -> Result<(), String> {
         self.mix.check()?;
         if self.keys == 0 {
@@ -73,7 +73,7 @@ impl Workload {
     }
 }
 
-/// Which of `parts` threads a key belongs to.
+/// The thread, out of `parts`, to which a key belongs.
 #[inline]
 pub(crate) fn key_part(number: u64, parts: u64) -> u64 {
     let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -1,4 +1,4 @@
-//! Which key is asked for next.
+//! Chooses the key of the next request.
 
 use std::{
     fmt,
@@ -14,36 +14,37 @@ use serde::{Serialize, Serializer};
 
 use super::zipf::{EXPONENT_MAX, Zipf};
 
-/// A law of key popularity. Key numbers are popularity ranks, the most popular key is number 0;
-/// servers hash keys, so neighbours in popularity are no neighbours in memory.
+/// A law of key popularity. Key numbers are popularity ranks: the most popular key is number 0.
+/// Servers hash keys, so keys of similar popularity are not neighbours in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Law {
-    /// Every key alike.
+    /// All keys are equally popular.
     Uniform,
-    /// The key of rank `r`, counted from one, in proportion to `r^-exponent`. YCSB and MICA (§5.1)
-    /// use the exponent 0.99.
+    /// The key of rank `r`, counted from one, has a probability proportional to `r^-exponent`. YCSB
+    /// and MICA (§5.1) use the exponent 0.99.
     Zipf {
-        /// Above 0, and above 1 as well.
+        /// Above 0; may exceed 1.
         exponent: f64,
     },
-    /// A part of the keys receives a part of the requests; within both parts all keys are alike.
+    /// A share of the keys receives a share of the requests. Within both parts, all keys are
+    /// equally popular.
     Hotspot {
         /// Share of the keys that are hot.
         keys_share: f64,
         /// Share of the requests that go to them.
         requests_share: f64,
     },
-    /// Zipf's law on age: the key inserted last is the most popular one (YCSB D).
+    /// Zipf's law on age: the key inserted last is the most popular (YCSB D).
     Latest {
-        /// As in Zipf's law.
+        /// As for Zipf's law.
         exponent: f64,
     },
-    /// Every key in turn, again and again.
+    /// All keys in turn, repeatedly.
     Sequential,
-    /// Zipf's law over all but the last `large_keys` keys; these receive `large_share` of the
-    /// requests and are all alike (Minos §5.2).
+    /// Zipf's law over all keys but the last `large_keys`. These receive `large_share` of the
+    /// requests and are equally popular (Minos §5.2).
     Trimodal {
-        /// As in Zipf's law.
+        /// As for Zipf's law.
         exponent: f64,
         /// Keys of large items.
         large_keys: u64,
@@ -57,18 +58,18 @@ pub enum Law {
 pub struct Popularity {
     /// The law.
     pub law: Law,
-    /// Key numbers are below this; keys inserted later come after.
+    /// Key numbers are below this. Keys inserted later have higher numbers.
     pub keys: u64,
 }
 
 impl Popularity {
-    /// A law over `keys` keys, of which there is at least one.
+    /// A law over `keys` keys; at least one.
     pub fn new(law: Law, keys: u64) -> Self {
         assert!(keys > 0, "a workload has at least one key");
         Popularity { law, keys }
     }
 
-    /// All keys alike.
+    /// All keys are equally popular.
     pub fn uniform(keys: u64) -> Self {
         Popularity::new(Law::Uniform, keys)
     }
@@ -78,13 +79,13 @@ impl Popularity {
         Popularity::new(Law::Zipf { exponent }, keys)
     }
 
-    /// Prepares to draw. Preparing takes microseconds to milliseconds; drawing takes nanoseconds.
+    /// Prepares to draw. This takes microseconds to milliseconds; drawing takes nanoseconds.
     pub fn sampler(&self) -> Sampler {
         self.sampler_in(0, 1, &Arc::new(AtomicU64::new(self.keys)))
     }
 
-    /// The sampler of one of `parts` threads. They share the number of keys that have been
-    /// inserted, and begin a sequential scan at different places.
+    /// The sampler of one of `parts` threads. The threads share the number of inserted keys and
+    /// start a sequential scan at different keys.
     pub fn sampler_in(&self, part: u64, parts: u64, inserted: &Arc<AtomicU64>) -> Sampler {
         let keys = self.keys;
         let how = match self.law {
@@ -129,7 +130,7 @@ impl Popularity {
         Sampler { how, keys }
     }
 
-    /// Draws many key numbers beforehand, for loops that must not spend time on drawing. Key
+    /// Draws many key numbers in advance, for loops that must not spend time on drawing. Key
     /// numbers are below 2^32.
     pub fn draws(&self, rng: &mut impl Rng, count: usize) -> Vec<u32> {
         assert!(self.keys <= 1 << 32, "key numbers of 32 bits");
@@ -138,7 +139,7 @@ impl Popularity {
     }
 }
 
-/// A law, prepared.
+/// A prepared law.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     how: How,
@@ -167,7 +168,7 @@ enum How {
     },
 }
 
-/// A number below `bound`, all alike but for one part in 2^64 over `bound`.
+/// A number below `bound`, uniform up to an error of `bound` / 2^64.
 #[inline]
 fn below(rng: &mut impl RngCore, bound: u64) -> u64 {
     ((u128::from(rng.next_u64()) * u128::from(bound)) >> 64) as u64
@@ -190,7 +191,7 @@ impl Sampler {
                     *hot_keys + below(rng, self.keys - *hot_keys)
                 }
             }
-            // The law reaches back as far as there were keys at first: older ones are forgotten.
+            // The law covers the initial number of keys: older keys are no longer requested.
             How::Latest { age, inserted } => inserted.load(Ordering::Relaxed) - age.draw(rng),
             How::Sequential { next } => {
                 let number = *next;

@@ -1,10 +1,10 @@
-//! Workloads with names: data sets of the papers, Facebook's ETC pool as Minos models it, and
-//! YCSB's core workloads.
+//! Named workloads: data sets of the papers, Facebook's ETC pool as Minos models it, and YCSB's
+//! core workloads.
 
 use super::{Law, Mix, Sizes, Workload};
 use glimmer_notation as notation;
 
-/// Names that [`Workload::preset`] knows, each with a line of explanation.
+/// The names that [`Workload::preset`] accepts, with descriptions.
 pub const PRESETS: [(&str, &str); 9] = [
     (
         "tiny",
@@ -36,7 +36,7 @@ pub const PRESETS: [(&str, &str); 9] = [
     ("ycsb-f", "half reads, half read-modify-writes"),
 ];
 
-/// Keys unless told otherwise.
+/// The default number of keys.
 const KEYS: u64 = 1_000_000;
 /// The exponent of YCSB and MICA.
 const EXPONENT: f64 = 0.99;
@@ -76,7 +76,7 @@ fn ycsb(mix: Mix, law: Law) -> Workload {
 }
 
 impl Workload {
-    /// A workload by its name, over this number of keys; a million if it is not given.
+    /// A workload by name, over this number of keys or a million by default.
     pub fn preset(name: &str, keys: Option<u64>) -> Result<Workload, String> {
         let keys = keys.unwrap_or(KEYS);
         let mut workload = match name {

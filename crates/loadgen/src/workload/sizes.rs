@@ -1,5 +1,5 @@
-//! How long values are. A key's value has the same length in every version, drawn once from the
-//! key's number.
+//! Lengths of values. All versions of a key's value have the same length, drawn once from the key's
+//! number.
 
 use std::{fmt, fs, path::Path, str::FromStr, sync::Arc};
 
@@ -8,8 +8,8 @@ use glimmer_notation as notation;
 /// Longest value in bytes that the load generator writes.
 pub const VALUE_BYTES_MAX: u32 = 64 << 20;
 
-/// Tiny items among those that are not large, in Minos's model of Facebook's ETC pool (§5.2), and
-/// the classes' bounds in bytes.
+/// In Minos's model of Facebook's ETC pool (§5.2): the share of tiny items among those that are not
+/// large, and the bounds of the classes in bytes.
 const TINY_SHARE: f64 = 0.4;
 const TINY: (u32, u32) = (1, 13);
 const SMALL: (u32, u32) = (14, 1400);
@@ -18,19 +18,19 @@ const LARGE_MIN: u32 = 1500;
 /// A law of value lengths.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sizes {
-    /// All alike.
+    /// All values have this length.
     Fixed(u32),
-    /// Every length from the first to the second alike.
+    /// Uniform over this range.
     Uniform(u32, u32),
-    /// 40% tiny (1 to 13 bytes) and 60% small (14 to 1400) for the keys below `large_from`, and
-    /// large (1500 to `large_max`) for the others, uniform within each class (Minos §5.2).
+    /// For keys below `large_from`: 40% tiny (1 to 13 bytes) and 60% small (14 to 1400). For the
+    /// other keys: large (1500 to `large_max`). Uniform within each class (Minos §5.2).
     Trimodal {
         /// The first key with a large value.
         large_from: u64,
         /// Longest value in bytes.
         large_max: u32,
     },
-    /// Lengths as they were counted somewhere.
+    /// A measured distribution.
     Empirical(Empirical),
 }
 
@@ -38,12 +38,12 @@ pub enum Sizes {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Empirical {
     name: String,
-    /// The part of all keys, in units of 2^-64, up to and including each length.
+    /// The cumulative share of keys up to each length, in units of 2^-64.
     steps: Arc<[(u64, u32)]>,
 }
 
 impl Empirical {
-    /// From lengths in bytes and their weights.
+    /// A distribution of lengths in bytes with their weights.
     pub fn new(name: &str, weights: &[(u32, f64)]) -> Result<Empirical, String> {
         let total: f64 = weights.iter().map(|&(_, weight)| weight).sum();
         let sound = weights
@@ -67,7 +67,7 @@ impl Empirical {
         })
     }
 
-    /// From a file with a length and a weight on every line, separated by a comma or blanks; `#`
+    /// Reads a file with a length and a weight on every line, separated by a comma or blanks. `#`
     /// begins a comment.
     pub fn read(file: &Path) -> Result<Empirical, String> {
         let text =
@@ -101,7 +101,7 @@ impl Empirical {
     }
 }
 
-/// A 64-bit hash of a key's number, for its length.
+/// A 64-bit hash of a key's number, from which its length is drawn.
 #[inline]
 fn scatter(number: u64) -> u64 {
     let mut word = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -110,7 +110,7 @@ fn scatter(number: u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// A length from `min` to `max`, all alike, by a hash.
+/// A length from `min` to `max`, uniform over hashes.
 #[inline]
 fn between((min, max): (u32, u32), hash: u64) -> u32 {
     min + ((u128::from(hash) * u128::from(max - min + 1)) >> 64) as u32

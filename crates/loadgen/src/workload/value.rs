@@ -1,13 +1,13 @@
-//! Values whose every byte follows from key, version and length, so that every read can be
+//! Values whose every byte is determined by key, version and length, so that every read can be
 //! verified.
 
-/// Bits of a version that a value of at least eight bytes names.
+/// Bits of the version that a value of at least eight bytes contains.
 const VERSION_BITS: u32 = 24;
-/// What each word of a value adds to the one before: odd, so that no two places of a value expect
-/// the same word.
+/// The difference between successive words of a value. It is odd, so that no two positions of a
+/// value have the same word.
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// What the bytes of a value are made from.
+/// Generates the bytes of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stream {
     first: u64,
@@ -15,8 +15,8 @@ struct Stream {
 }
 
 impl Stream {
-    /// The first word names the version in its low bits and proves key, version and length in the
-    /// others; every further word follows from its place.
+    /// The first word contains the version in its low bits and a check of key, version and length
+    /// in the others. Each further word is determined by its position.
     #[inline]
     fn new(number: u64, version: u32, bytes: usize) -> Stream {
         let version_bits = match bytes {
@@ -38,7 +38,7 @@ impl Stream {
     }
 }
 
-/// The finalizer of SplitMix64: every bit of the result depends on every bit given.
+/// The finalizer of SplitMix64: every bit of the result depends on every bit of the input.
 #[inline]
 fn mix(mut word: u64) -> u64 {
     word = (word ^ word >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -46,7 +46,7 @@ fn mix(mut word: u64) -> u64 {
     word ^ word >> 31
 }
 
-/// Writes a version of a key's value. Values of fewer than 8 bytes name 8 bits of the version,
+/// Writes a version of a key's value. Values of fewer than 8 bytes contain 8 bits of the version,
 /// those of fewer than 4 bytes none.
 #[inline]
 pub fn fill(value: &mut [u8], number: u64, version: u32) {
@@ -77,8 +77,7 @@ pub fn append(out: &mut Vec<u8>, bytes: usize, number: u64, version: u32) {
     fill(&mut out[start..], number, version);
 }
 
-/// The version of a value, as far as the value names it, if every byte of it is right for this key
-/// and this length.
+/// The version that a value contains, if every byte is correct for this key and length.
 #[inline]
 pub fn verify(value: &[u8], number: u64) -> Option<u32> {
     let (words, rest) = value.as_chunks::<8>();

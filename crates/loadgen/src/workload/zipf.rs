@@ -1,25 +1,25 @@
-//! Zipf's law, exactly and fast, for any exponent and any number of keys.
+//! Zipf's law, exact and fast, for any exponent and any number of keys.
 
 use rand::Rng;
 use rand_distr::{Distribution, weighted::WeightedAliasIndex};
 
-/// Ranks of one stratum lie within this part (1 / n) of its first rank.
+/// A stratum is at most this fraction (1 / n) of its first rank wide.
 const STRATUM_DIVISOR: u64 = 64;
-/// Strata of at most this many ranks are summed rank by rank; wider ones begin so far out that the
-/// Euler-Maclaurin formula is exact to rounding.
+/// Strata of at most this many ranks are summed rank by rank. Wider ones begin so far out that the
+/// Euler-Maclaurin formula is exact up to rounding.
 const SUMMED_RANKS_MAX: u64 = 64;
-/// Largest exponent: beyond it the second rank's share is no longer worth drawing.
+/// Largest exponent. With a larger one, only the first rank would be drawn.
 pub const EXPONENT_MAX: f64 = 64.0;
 
-/// Draws ranks `1..=ranks`, rank `r` in proportion to `r^-exponent`.
+/// Draws ranks `1..=ranks`, rank `r` with a probability proportional to `r^-exponent`.
 ///
-/// The ranks are divided into strata, single ranks at first and then ever wider runs in which the
+/// The ranks are divided into strata: single ranks at first, then ever wider runs in which the
 /// probability falls by a few percent at most. The alias method (Walker 1977, Vose 1991) picks a
-/// stratum in constant time by its exact probability; within it a rank is drawn uniformly and
-/// accepted in proportion to its own probability. Nearly always the acceptance is known without
-/// computing a power (the squeeze of rejection-inversion: Hörmann & Derflinger 1996), and there are
-/// so few strata (about a thousand for 10^8 ranks) that the tables stay in a core's first cache.
-/// The law is exact but for the rounding of `f64`.
+/// stratum in constant time with its exact probability. Within the stratum, a rank is drawn
+/// uniformly and accepted in proportion to its own probability. In nearly all cases the acceptance
+/// is known without computing a power (the squeeze of rejection-inversion: Hörmann & Derflinger
+/// 1996). There are about a thousand strata for 10^8 ranks, so the tables stay in a core's
+/// first-level cache. The law is exact up to the rounding of `f64`.
 #[derive(Clone, Debug)]
 pub struct Zipf {
     pick: WeightedAliasIndex<f64>,
@@ -31,13 +31,13 @@ pub struct Zipf {
 struct Stratum {
     first: u64,
     ranks: u64,
-    /// The last rank's probability over the first one's: what is accepted for every rank of the
-    /// stratum.
+    /// The probability of the stratum's last rank relative to its first. Below it, every rank of
+    /// the stratum is accepted.
     squeeze: f64,
 }
 
 impl Stratum {
-    /// The probability of the rank at `place`, over that of the first one.
+    /// The probability of the rank at `place`, relative to the first rank.
     fn acceptance(&self, place: u64, exponent: f64) -> f64 {
         (place as f64 / self.first as f64 + 1.0).powf(-exponent)
     }
@@ -53,8 +53,8 @@ impl Stratum {
         }
         let log_ratio = (self.ranks as f64 / first).ln_1p();
         let power = 1.0 - exponent;
-        // The integral of x^-exponent from first to end, without losing digits where the exponent
-        // is near one.
+        // The integral of x^-exponent from first to end, without loss of precision where the
+        // exponent is near one.
         let integral = match power * log_ratio {
             small if small.abs() < 1e-12 => first.powf(power) * log_ratio,
             other => first.powf(power) * other.exp_m1() / power,
@@ -103,10 +103,11 @@ impl Zipf {
         if stratum.ranks == 1 {
             return stratum.first;
         }
-        // What is refused is drawn again from the same stratum: its weight has been counted.
+        // After a rejection, the next rank is drawn from the same stratum: its weight has been
+        // accounted for.
         loop {
-            // The high word of the product is a place in the stratum, the low word what is left of
-            // the randomness.
+            // The high word of the product is a position in the stratum; the low word is the
+            // remaining randomness.
             let product = u128::from(rng.next_u64()) * u128::from(stratum.ranks);
             let (place, rest) = ((product >> 64) as u64, product as u64);
             let chance = rest as f64 * (1.0 / 18_446_744_073_709_551_616.0);
@@ -122,13 +123,14 @@ mod tests {
     use super::*;
     use rand::{SeedableRng, rngs::SmallRng};
 
-    /// Ranks that are looked at one by one.
+    /// Ranks that are checked individually.
     const RANKS_SHOWN: usize = 100;
-    /// Enough to notice that ranks of wide strata are drawn too seldom by three in a thousand.
+    /// Enough draws to notice that ranks of wide strata are drawn too rarely by three in a
+    /// thousand.
     const DRAWS: u64 = 10_000_000;
 
-    /// The exact law's normalisation: a million terms one by one, and the integral with its first
-    /// corrections for the rest, whose next one is below 10^-20.
+    /// The normalisation of the exact law: a million terms one by one, and for the rest the
+    /// integral with its first corrections, the next of which is below 10^-20.
     fn normalisation(ranks: u64, exponent: f64) -> f64 {
         let law = |rank: f64| rank.powf(-exponent);
         let (summed, last) = (ranks.min(1_000_000), ranks as f64);
@@ -191,8 +193,8 @@ mod tests {
             for exponent in [0.5, 0.99, 1.0, 1.2] {
                 let law = Zipf::new(ranks, exponent);
                 let mut rng = SmallRng::seed_from_u64(seed);
-                // The first ranks one by one, then decades of ranks, so that the far end of the law
-                // is looked at too.
+                // The first ranks individually, then decades of ranks, so that the tail of the law
+                // is checked too.
                 let mut edges: Vec<u64> = (1..=RANKS_SHOWN as u64).collect();
                 edges.extend(
                     [200, 500, 1000, 3000, 10_000, 100_000, 1_000_000, 10_000_000]
@@ -225,8 +227,8 @@ mod tests {
                     chi_square += (count as f64 - expected).powi(2) / expected.max(1.0);
                     from = edge + 1;
                 }
-                // Wilson and Hilferty: the cube root of chi-square over its degrees of freedom is
-                // nearly normal.
+                // Wilson and Hilferty: the cube root of chi-square divided by its degrees of
+                // freedom is nearly normal.
                 let freedom = (edges.len() - 1) as f64;
                 let spread = (2.0 / (9.0 * freedom)).sqrt();
                 let deviations = ((chi_square / freedom).cbrt() - (1.0 - spread * spread)) / spread;

@@ -1,8 +1,8 @@
-//! Traces of block storage: recorded ones, and one of that character that is made from a seed.
+//! Traces of block storage: recorded ones, and a synthetic one generated from a seed.
 //!
-//! Two published formats are read. A block is a key, whose number follows from its volume and
-//! offset, and a value as long as the access. A read of what is not there is followed by a write of
-//! it.
+//! Two published formats are supported. A block becomes a key, whose number is derived from volume
+//! and offset, with a value as long as the access. A read of a missing block is followed by a write
+//! of it.
 
 use std::{
     fs::File,
@@ -17,10 +17,10 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 use super::Record;
 use crate::workload::{Popularity, Verb};
 
-/// Length of the keys, of which the formats say nothing.
+/// Length of the keys, which the formats do not specify.
 const KEY_BYTES: u8 = 16;
 
-/// Where a published format has what.
+/// The columns of a published format.
 #[derive(Clone, Copy)]
 pub struct Columns {
     volume: &'static [usize],
@@ -28,7 +28,7 @@ pub struct Columns {
     length: usize,
     operation: usize,
     time: usize,
-    /// Units of the clock in a second.
+    /// Clock ticks per second.
     ticks_per_s: u64,
 }
 
@@ -42,8 +42,8 @@ pub const ALIBABA: Columns = Columns {
     ticks_per_s: 1_000_000,
 };
 
-/// MSR Cambridge's (Narayanan et al., FAST 2008): `time,host,disk,Read or
-/// Write,offset,length,response`, where times count 100 ns.
+/// MSR Cambridge's (Narayanan et al., FAST 2008):
+/// `time,host,disk,Read or Write,offset,length,response`, with times in units of 100 ns.
 pub const MSR: Columns = Columns {
     volume: &[1, 2],
     offset: 4,
@@ -53,7 +53,7 @@ pub const MSR: Columns = Columns {
     ticks_per_s: 10_000_000,
 };
 
-/// The records of a file in one of these formats. `name` says in errors which.
+/// The records of a file in one of these formats. `name` identifies the file in errors.
 pub fn records(
     input: impl Read + Send,
     name: String,
@@ -104,7 +104,8 @@ fn record(fields: &csv::ByteRecord, columns: Columns) -> Result<Record> {
 /// Values are multiples of a sector, up to 64 KiB.
 const SECTOR_BYTES: u32 = 512;
 const SECTORS_MAX: u32 = 128;
-/// Shares of values with one of the usual lengths in bytes; the others have any number of sectors.
+/// Shares of values with one of the usual lengths in bytes. The others have a random number of
+/// sectors.
 const USUAL_BYTES: [(f64, u32); 5] = [
     (0.35, 4 << 10),
     (0.15, 64 << 10),
@@ -112,33 +113,34 @@ const USUAL_BYTES: [(f64, u32); 5] = [
     (0.10, 16 << 10),
     (0.10, 32 << 10),
 ];
-/// Blocks among which popularity is skewed, and the exponent of that skew.
+/// Number of blocks with skewed popularity, and the exponent of the skew.
 const POPULAR_BLOCKS: u64 = 30_000;
 const POPULAR_EXPONENT: f64 = 0.8;
-/// Share of requests that belong to scans,
+/// Share of requests that belong to scans.
 const SCAN_SHARE: f64 = 0.45;
-/// which are 10^2 to 10^3.7 blocks long, and of which this share repeats one of the last scans,
+/// Scans are 10^2 to 10^3.7 blocks long, and this share of scans repeats a recent one.
 const SCAN_LENGTH_EXPONENT: std::ops::Range<f64> = 2.0..3.7;
 const SCAN_REPEATS: f64 = 0.2;
 const SCANS_REMEMBERED: usize = 20;
-/// and share of requests that ask again for one of the last 100 blocks, for late ones less often.
+/// Share of requests that repeat one of the last 100 blocks, more recent ones more often.
 const AGAIN_SHARE: f64 = 0.12;
 const AGAIN_DISTANCE_EXPONENT: f64 = 2.0;
-/// Requests of one second of the trace's clock.
+/// Requests per second of the trace's clock.
 const REQUESTS_PER_S: u64 = 1000;
 
-/// A trace of the character of block storage: values up to 64 KiB in steps of 512 bytes, a skewed
-/// popularity, scans, some of which are repeated, and blocks that are soon asked for again.
+/// A synthetic trace with the character of block storage: values up to 64 KiB in steps of 512
+/// bytes, skewed popularity, scans, some of them repeated, and blocks that are soon requested
+/// again.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockStorage {
-    /// Requests, all of them reads.
+    /// Number of requests, all of them reads.
     pub requests: u64,
-    /// What everything follows from.
+    /// The seed that determines the trace.
     pub seed: u64,
 }
 
 impl BlockStorage {
-    /// Writes it as libCacheSim's CSV.
+    /// Writes the trace as libCacheSim's CSV.
     pub fn write_to(self, file: &Path) -> Result<()> {
         let open = File::create(file).with_context(|| format!("creating {}", file.display()))?;
         let mut out = BufWriter::new(open);
@@ -153,7 +155,7 @@ impl BlockStorage {
         write().with_context(|| format!("writing {}", file.display()))
     }
 
-    /// Bytes of a block's value: the same each time.
+    /// Length in bytes of a block's value, the same each time.
     fn value_bytes(self, block: u64) -> u32 {
         let mut rng =
             SmallRng::seed_from_u64(self.seed ^ block.wrapping_mul(0x9E37_79B9_7F4A_7C15));
@@ -167,7 +169,7 @@ impl BlockStorage {
         rng.random_range(1..=SECTORS_MAX) * SECTOR_BYTES
     }
 
-    /// The blocks that are asked for, one after another.
+    /// The sequence of requested blocks.
     fn blocks(self) -> impl Iterator<Item = u64> {
         let mut rng = SmallRng::seed_from_u64(self.seed);
         let mut popular = Popularity::zipf(POPULAR_BLOCKS, POPULAR_EXPONENT).sampler();
@@ -290,7 +292,7 @@ mod tests {
         blocks
             .iter()
             .for_each(|&block| *counts.entry(block).or_default() += 1);
-        // Half of the blocks are asked for once, and a few very often.
+        // Half of the blocks are requested once, and a few very often.
         let once = counts.values().filter(|&&count| count == 1).count();
         assert!(once * 2 > counts.len() && counts.values().any(|&count| count > 300));
         let next = |pair: &&[u64]| pair[1] == pair[0] + 1;

@@ -1,4 +1,4 @@
-//! libCacheSim's formats: <https://github.com/1a1a11a/libCacheSim>. Both record reads alone, of
+//! libCacheSim's formats: <https://github.com/1a1a11a/libCacheSim>. They record only reads, of
 //! objects whose size includes the key.
 
 use std::io::{ErrorKind, Read};
@@ -10,7 +10,7 @@ use crate::workload::Verb;
 
 /// Bytes of a binary record.
 const RECORD_BYTES: usize = 24;
-/// Length of the keys, of which the formats say nothing.
+/// Length of the keys, which the formats do not specify.
 const KEY_BYTES: u8 = 16;
 
 fn read(at_s: u64, number: u64, object_bytes: u64) -> Record {
@@ -27,7 +27,7 @@ fn read(at_s: u64, number: u64, object_bytes: u64) -> Record {
     }
 }
 
-/// The records of an `oracleGeneral` file. `name` says in errors which.
+/// The records of an `oracleGeneral` file. `name` identifies the file in errors.
 pub fn binary(
     mut input: impl Read + Send,
     name: String,
@@ -52,7 +52,7 @@ pub fn binary(
     std::iter::from_fn(move || next().transpose())
 }
 
-/// Places of the columns.
+/// Positions of the columns.
 #[derive(Clone, Copy)]
 struct Columns {
     time: usize,
@@ -61,7 +61,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// As a header names them, or as they are without one.
+    /// From the header line, or the default positions if there is none.
     fn of(first: &csv::ByteRecord) -> Option<Columns> {
         let place = |names: &[&str]| {
             first.iter().position(|field| {
@@ -82,7 +82,7 @@ impl Columns {
     }
 }
 
-/// The records of a CSV file. `name` says in errors which.
+/// The records of a CSV file. `name` identifies the file in errors.
 pub fn text(
     input: impl Read + Send + 'static,
     name: String,

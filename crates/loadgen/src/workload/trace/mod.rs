@@ -1,4 +1,4 @@
-//! Recorded requests: files as they are published, read as a stream.
+//! Recorded requests: published trace files, read as a stream.
 
 mod block_storage;
 mod libcachesim;
@@ -28,24 +28,24 @@ const BUFFER_BYTES: usize = 1 << 20;
 pub struct Record {
     /// Seconds on the trace's clock.
     pub at_s: u64,
-    /// The key's number: what the trace calls it, or a hash of that.
+    /// The key's number: the number in the trace, or a hash of the key's text.
     pub number: u64,
     /// Length of the key in bytes.
     pub key_bytes: u8,
-    /// Length of the value in bytes; zero in a read of what was not there.
+    /// Length of the value in bytes; zero for a read that missed.
     pub value_bytes: u32,
-    /// What was asked. Every command that writes is a set, increments included.
+    /// The verb. Every command that writes is a set, including increments.
     pub verb: Verb,
-    /// Seconds after which what is written expires; zero if it does not.
+    /// Seconds after which the written value expires; zero for never.
     pub ttl_s: u32,
 }
 
-/// How a trace is written.
+/// The format of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// Twitter's cache traces (Yang et al., OSDI 2020): `timestamp,anonymized key,key size,value
-    /// size,client id,operation,TTL` on each line.
+    /// Twitter's cache traces (Yang et al., OSDI 2020):
+    /// `timestamp,anonymized key,key size,value size,client id,operation,TTL` on each line.
     Twitter,
     /// libCacheSim's binary records of 24 bytes: time (u32), object (u64), size (u32), next access
     /// (i64), little-endian.
@@ -62,9 +62,9 @@ pub enum Format {
 }
 
 impl Format {
-    /// What the file's name and its first line say. The text forms are told apart by their number
-    /// of fields, and those of block storage by the field that says whether a block is read or
-    /// written.
+    /// Guesses the format from the file's name and first line. The number of fields distinguishes
+    /// the text formats; those of block storage are recognised by the field that says whether a
+    /// block is read or written.
     pub fn guess(file: &Path) -> Result<Format> {
         let name = file
             .file_name()
@@ -108,7 +108,7 @@ impl Format {
         })
     }
 
-    /// Whether what a read misses is to be written by the replay. Twitter's traces have the writes
+    /// Whether the replay writes keys that a read did not find. Twitter's traces contain the writes
     /// that followed; a disk has every block.
     pub fn sets_on_miss(self) -> bool {
         self != Format::Twitter
@@ -118,15 +118,15 @@ impl Format {
 /// A recorded workload.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Trace {
-    /// Where it is.
+    /// The file.
     pub file: PathBuf,
-    /// How it is written.
+    /// Its format.
     pub format: Format,
-    /// Whether a key that was not found is written.
+    /// Whether keys that were not found are written.
     pub set_on_miss: bool,
 }
 
-/// Records one after another.
+/// A sequence of records.
 pub type Records = Box<dyn Iterator<Item = Result<Record>> + Send>;
 
 fn open(file: &Path) -> Result<File> {
@@ -134,7 +134,8 @@ fn open(file: &Path) -> Result<File> {
 }
 
 impl Trace {
-    /// A trace in a file. Formats without the writes that follow misses are replayed with them.
+    /// A trace in a file. Formats without the writes that follow misses are replayed with such
+    /// writes.
     pub fn new(file: PathBuf, format: Option<Format>) -> Result<Trace> {
         let format = match format {
             Some(format) => format,
@@ -147,7 +148,7 @@ impl Trace {
         })
     }
 
-    /// Reads it from the beginning.
+    /// Reads the trace from the beginning.
     pub fn records(&self) -> Result<Records> {
         let input = BufReader::with_capacity(BUFFER_BYTES, open(&self.file)?);
         let name = self.file.display().to_string();
@@ -161,7 +162,7 @@ impl Trace {
     }
 }
 
-/// The number of a key that is text: digits as they are, anything else hashed.
+/// The number of a key given as text: digits as they are, anything else hashed.
 fn number(key: &[u8]) -> u64 {
     let digits = std::str::from_utf8(key)
         .ok()

@@ -1,5 +1,5 @@
-//! A trace as requests: paced evenly within the trace's coarse clock, and divided among threads by
-//! key, so that the requests of a key keep their order.
+//! Replays a trace. Requests are spaced evenly within a second of the trace's coarse clock, and
+//! divided among threads by key, so that the requests for a key stay in order.
 
 use std::{collections::VecDeque, iter::Peekable};
 
@@ -8,15 +8,14 @@ use anyhow::Result;
 use super::{Record, Records, Trace};
 use crate::workload::{Ask, Key, Source, Then, VALUE_BYTES_MAX, Verb};
 
-/// Requests of one second that are paced together; more are paced in several lots.
+/// Requests of one second that are spaced together. More requests are divided into several lots.
 const LOT_MAX: usize = 1 << 20;
 const SECOND_NS: u64 = 1_000_000_000;
 
 /// Requests from a trace.
 pub struct Replay {
     records: Peekable<Records>,
-    /// Requests of the present second, those of other threads left out, with the time at which each
-    /// is due.
+    /// This thread's requests of the current second, with the time at which each is due.
     lot: VecDeque<(u64, Record)>,
     start_s: Option<u64>,
     part: u64,
@@ -46,7 +45,7 @@ impl Replay {
     }
 
     /// Reads the requests of the next second and spreads them evenly over it: traces count whole
-    /// seconds, and no client sent all of a second's requests at once.
+    /// seconds, but clients do not send all requests of a second at once.
     fn fill(&mut self) -> Result<()> {
         while self.lot.is_empty() {
             let Some(first) = self.records.next().transpose()? else {
@@ -70,7 +69,7 @@ impl Replay {
                 };
             }
             for (due, _) in &mut self.lot {
-                // A trace whose clock steps back goes on without a pause.
+                // A trace whose clock steps back continues without a pause.
                 *due = at_s.saturating_sub(start_s) * SECOND_NS + *due * SECOND_NS / count;
             }
         }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use super::{Record, number};
 use crate::workload::{Verb, key::KEY_BYTES_MAX};
 
-/// The records of a trace. `name` says in errors which.
+/// The records of a trace. `name` identifies the file in errors.
 pub fn records(
     input: impl Read + Send,
     name: String,
