@@ -18,12 +18,11 @@ use glimmer_cli::vocabulary::{repetitions, seconds};
 
 /// Reproduce the figures of the papers
 ///
-/// Each figure is measured here, drawn, and held against what the paper says.
-/// Its data is written as CSV, the picture as SVG and PNG, and every repetition
-/// with a record of the machine as JSON. The paper's numbers are printed beside
-/// ours. A claim of the paper that does not hold fails the command, with a
-/// sentence that says which; what cannot be measured here is left out, with a
-/// sentence that says why.
+/// Each figure is measured on this machine, drawn, and compared with the paper's
+/// claims. The command writes its data as CSV, the picture as SVG and PNG, and
+/// every repetition with a record of the machine as JSON. It prints the paper's
+/// numbers beside ours. If a claim does not hold, the command names it and fails.
+/// A figure that this machine cannot measure is left out, with the reason.
 ///
 /// Examples:
 ///
@@ -31,19 +30,19 @@ use glimmer_cli::vocabulary::{repetitions, seconds};
 ///
 ///   glimmer figure mica-fig10                one figure, files in ./figures
 ///
-///   glimmer figure all --docs                all of them, and the page docs/figures.md
+///   glimmer figure all --docs                all figures, and the pages in docs/figures
 ///
-///   glimmer figure all --docs --redraw       the page and its pictures, from the data that is there
+///   glimmer figure all --docs --redraw       pages and pictures again, from existing data
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
-    /// `list`, `all`, or names of figures
+    /// `list`, `all`, or the names of figures
     #[arg(value_name = "list|all|NAME", required = true)]
     names: Vec<String>,
     /// Write the files to this directory
     #[arg(long, value_name = "DIR", default_value = "figures")]
     out: PathBuf,
-    /// Write the files to DIR/figures, and the page that shows all of them to DIR/figures.md
+    /// Write the files to DIR/figures, with a page for each paper
     #[arg(
         long,
         value_name = "DIR",
@@ -52,16 +51,16 @@ pub struct Arguments {
         conflicts_with = "out",
     )]
     docs: Option<PathBuf>,
-    /// Measure nothing: draw and judge the data of an earlier run again
+    /// Measure nothing; draw and judge the data of an earlier run again
     #[arg(long, conflicts_with_all = ["quick", "repeat", "seconds"])]
     redraw: bool,
-    /// Tiny parameters, to see that everything runs; claims about speed are not judged
+    /// Use tiny parameters to check that everything runs; claims about speed are not judged
     #[arg(long)]
     quick: bool,
-    /// Repetitions of every measurement, unless each figure is to choose
+    /// Repetitions of every measurement [default: chosen by each figure]
     #[arg(long, value_parser = repetitions)]
     repeat: Option<u16>,
-    /// Seconds that one measurement takes, unless each figure is to choose
+    /// Seconds that one measurement takes [default: chosen by each figure]
     #[arg(long, value_parser = seconds)]
     seconds: Option<f64>,
 }
@@ -80,7 +79,7 @@ impl Arguments {
             measured: self.seconds.map(Duration::from_secs_f64),
         };
         let directory = match &self.docs {
-            Some(docs) => docs.join(page::FILES),
+            Some(docs) => docs.join(page::DIRECTORY),
             None => self.out.clone(),
         };
         if self.redraw && self.names == ["all"] {
@@ -101,10 +100,12 @@ impl Arguments {
             }
         }
         if let Some(docs) = &self.docs {
-            page::write(docs)?;
-            println!("{}", docs.join(page::PAGE).display());
+            println!("{}", page::write(docs)?.display());
         }
-        ensure!(complaints.is_empty(), "not as the papers say:{complaints}");
+        ensure!(
+            complaints.is_empty(),
+            "some claims do not hold:{complaints}"
+        );
         Ok(())
     }
 
@@ -114,7 +115,9 @@ impl Arguments {
         }
         let find = |name: &String| {
             let found = catalogue::find(name);
-            found.with_context(|| format!("there is no figure {name}: glimmer figure list"))
+            found.with_context(|| {
+                format!("there is no figure named {name}; `glimmer figure list` names them all")
+            })
         };
         self.names.iter().map(find).collect()
     }
@@ -129,7 +132,7 @@ impl Arguments {
         let record = if self.redraw {
             let Some(mut record) = output::read(spec.name, directory)? else {
                 bail!(
-                    "it has not been measured: no record in {}",
+                    "it has not been measured: there is no record in {}",
                     directory.display()
                 );
             };

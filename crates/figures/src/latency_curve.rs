@@ -59,9 +59,9 @@ pub fn judge_similar(
 ) {
     shape.at_least(
         &format!(
-            "at a latency of at most twice what {theirs} has at its highest rate, {name} carries so many times as much"
+            "throughput of {name} over {theirs}, at a latency of at most twice that of {theirs} at its highest rate"
         ),
-        "more than 100 (memcached behind the kernel, MICA not)",
+        "more than 100 (memcached through the kernel, MICA not)",
         similar_latency(data, ours, theirs),
         bound,
     );

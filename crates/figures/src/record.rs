@@ -61,7 +61,7 @@ pub fn reproduce(
     let mut run = Run::new(settings, spec.kind, progress)?;
     if cores < spec.needs.cores_of_paper {
         run.note(format!(
-            "the paper's server has {} cores; this machine has {cores} in all, and what needs more is left out",
+            "the paper's server has {} cores and this machine has {cores}, so larger core counts are left out",
             spec.needs.cores_of_paper
         ));
     }

@@ -37,7 +37,7 @@ pub struct Finding {
 
 impl Finding {
     /// The verdict, and what it was found by.
-    fn told(&self) -> String {
+    pub fn told(&self) -> String {
         match (&self.verdict, &self.bound) {
             (Verdict::Holds, Some(bound)) => format!("holds: {bound}"),
             (verdict, _) => verdict.to_string(),
@@ -224,7 +224,7 @@ impl fmt::Display for Shape {
         if self.findings.is_empty() {
             return Ok(());
         }
-        let mut table = Table::new(["what the paper says", "paper", "here", "verdict"]);
+        let mut table = Table::new(["claim", "paper", "here", "verdict"]);
         for finding in &self.findings {
             let verdict = finding.told();
             let cells = [&finding.what, &finding.paper, &finding.ours, &verdict];

@@ -35,11 +35,14 @@ impl Figure for CoordinatedOmission {
         Spec {
             name: "coordinated-omission",
             title: "A server that stalls for 100 ms once a second, as two load generators see it",
-            source: "no paper's figure: why latencies are taken from an open loop here",
-            claim: "Requests arrive whether the server stalls or not. A closed loop waits for each reply before it sends on, so that a stall stops it from sending: it sees each \
-                    stall once per connection, and a percentile hides that.",
-            here: "A model of a server that does nothing in the first tenth of every second and otherwise one request in 10 µs, under the loops that measure real servers, in time that is \
-                   counted and not waited for. Eight connections; Poisson arrivals in the open loop.",
+            source: "no paper: why this project measures latency in an open loop",
+            claim: "Requests arrive whether the server stalls or not. A closed loop waits for each \
+                    reply before it sends the next request, so a stall stops it from sending. It \
+                    sees each stall once per connection, and a percentile hides that.",
+            here: "A model of a server does nothing in the first tenth of every second and \
+                   otherwise takes 10 µs for a request. The loops that measure real servers drive \
+                   it in virtual time. There are eight connections; arrivals in the open loop are \
+                   Poisson.",
             kind: Kind::Exact,
             needs: Needs {
                 cores: 1,
@@ -86,13 +89,13 @@ impl Figure for CoordinatedOmission {
             let at = |series| data.median(panel, series, JUDGED);
             let part = |series| Some(at(series)? / at(TRUTH)?);
             shape.between(
-                &format!("{panel}: the open loop's p99 over the arithmetic's"),
+                &format!("{panel}: the open loop's p99 over the computed p99"),
                 "1",
                 part(OPEN),
                 0.95..=1.05,
             );
             shape.at_most(
-                &format!("{panel}: the closed loop's p99 over the arithmetic's"),
+                &format!("{panel}: the closed loop's p99 over the computed p99"),
                 "hidden",
                 part(CLOSED),
                 0.01,

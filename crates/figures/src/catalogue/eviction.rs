@@ -33,13 +33,19 @@ impl Figure for HitRatio {
     fn spec(&self) -> Spec {
         Spec {
             name: "eviction",
-            title: "Requests answered, by eviction rule and size of the cache",
+            title: "Hit ratio by eviction rule and cache size",
             source: "MICA (NSDI'14), §4.3.1 and §5.1; Formica's review of it; no figure",
-            claim: "MICA approximates LRU by putting an item that is read back at the log's tail, unless it lies in the newer half of the log. Its reader Formica doubts it: \
-                    a workload that interleaves requests for a few keys will eventually fill the log with copies of those keys, having overwritten every other item.",
-            here: "A client that stores whatever it asked for and did not get, driving this store under each of its rules and plain simulators of strict LRU and SIEVE \
-                   with room for as many items. A million keys, three million requests to warm up and three million that count; the result depends on the parameters alone. \
-                   `lru, threshold 0` puts back at every read, 0.5 is the paper's rule, 0.875 this server's default for `lru`, and `s3fifo` its default.",
+            claim: "MICA approximates LRU: an item that is read goes back to the log's tail, \
+                    unless it lies in the newer half of the log. The Formica review doubts it: a \
+                    workload that interleaves requests for a few keys will eventually fill the log \
+                    with copies of those keys and overwrite every other item.",
+            here: "A client requests keys and stores every key that it did not find. It drives \
+                   this store under each of its rules, and plain simulators of strict LRU and \
+                   SIEVE with room for the same number of items. A million keys, three million \
+                   requests to warm up and three million that count; the result depends on the \
+                   parameters alone. `lru, threshold 0` reinserts at every read, 0.5 is the \
+                   paper's rule, 0.875 is this server's default for `lru`, and `s3fifo` is its \
+                   default rule.",
             kind: Kind::Exact,
             needs: Needs {
                 cores: 1,
@@ -86,19 +92,19 @@ impl Figure for HitRatio {
         let at = |panel, rule| data.median(panel, rule, JUDGED_PERCENT);
         let lead = |panel, above, below| Some(at(panel, above)? - at(panel, below)?);
         shape.at_least(
-            "always putting back what is read fills the log with copies: points lost to fifo, hot keys alternating with many, cache of 10%",
+            "reinserting at every read fills the log with copies: points lost to fifo, hot keys alternating with many, cache of 10%",
             "\"full of those keys only\"",
             lead(alternating, FIFO, ALWAYS),
             5.0,
         );
         shape.at_most(
-            "not putting back what lies in the newer half avoids most of it: points lost to fifo",
+            "not reinserting from the newer half avoids most of it: points lost to fifo",
             "\"not too problematic\"",
             lead(alternating, FIFO, HALF),
             3.0,
         );
         shape.at_most(
-            "so does this server's threshold of 0.875",
+            "this server's threshold of 0.875 avoids it too: points lost to fifo",
             "",
             lead(alternating, FIFO, DEFAULT),
             1.0,
@@ -111,14 +117,14 @@ impl Figure for HitRatio {
         );
         for (panel, least) in [(zipf, 2.0), (scan, 4.0)] {
             shape.at_least(
-                &format!("{panel}: points by which s3fifo, the default, is above strict LRU"),
+                &format!("{panel}: points that s3fifo, the default, gains over strict LRU"),
                 "newer than the papers",
                 lead(panel, S3FIFO, STRICT),
                 least,
             );
         }
         shape.at_least(
-            "Zipf 0.99: points by which s3fifo is above SIEVE",
+            "Zipf 0.99: points that s3fifo gains over SIEVE",
             "newer than the papers",
             lead(zipf, S3FIFO, SIEVE),
             -0.5,

@@ -42,13 +42,17 @@ impl Figure for LongestRequest {
         Spec {
             name: "longest-request",
             title: "Longest single set and get",
-            source: "no paper: what this project promises",
-            claim: "Whatever was asked before, no single request stops a worker for long: 2 ms is the aim, and no table takes more than 5 ms.",
-            here: "One partition of 1 GiB, without sockets and protocol. It is filled with items of 16-byte keys and 32-byte values until \
-                   one has to leave or is refused, and every item is read once, so that an eviction rule finds all of them in use. Then \
-                   10 million requests are timed one by one: sets of new keys and gets of random ones, in turn. What is shown is CPU time of \
-                   the thread, so that what else the machine does meanwhile does not count; the time by the clock is in the data. Each run \
-                   takes the longest request, and of several runs the median counts; interrupts that come in the middle of a request are in it.",
+            source: "no paper: a promise of this project",
+            claim: "Whatever happened before it, no single request occupies a worker for long. The \
+                    aim is 2 ms, and no table takes more than 5 ms.",
+            here: "One partition of 1 GiB, without sockets and protocol. It is filled with items \
+                   of 16-byte keys and 32-byte values until one has to leave or is refused. Then \
+                   every item is read once, so that an eviction rule finds all of them in use. \
+                   Then 10 million requests are timed one by one: sets of new keys and gets of \
+                   random keys, in turn. The figure shows the CPU time of the thread, which other \
+                   programs on the machine do not affect; the wall-clock time is in the data. Each \
+                   run reports its longest request, and the median of several runs counts. \
+                   Interrupts during a request are included.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 1,

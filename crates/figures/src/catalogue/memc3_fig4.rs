@@ -35,11 +35,14 @@ impl Figure for InsertCost {
             name: "memc3-fig4",
             title: "Cost of a cuckoo insert by load factor",
             source: "MemC3 (NSDI'13), Figure 4, §5.2",
-            claim: "An insert takes 43 ns in an empty table, still less than 100 ns in one that is 70% full, and at 95% 1.3 µs with one path and 0.84 µs with \
-                    two. More than two paths have diminishing or negative returns.",
-            here: "Time for the inserts of each fiftieth of the slots, one thread, an index of 64 MiB. Random paths as in the paper, and the search that our table \
-                   uses. An insert into an empty table is mostly a cache miss, which on this machine costs more than on the paper's; what is \
-                   compared is how the cost rises.",
+            claim: "An insert takes 43 ns in an empty table and still less than 100 ns at a load \
+                    of 70%. At a load of 95% it takes 1.3 µs with one path and 0.84 µs with two. \
+                    More than two paths have diminishing or negative returns.",
+            here: "One thread fills an index of 64 MiB, and each point is the time of the inserts \
+                   into one fiftieth of the slots. The figure shows the paper's random paths and \
+                   the search that our table uses. An insert into an empty table is mostly a cache \
+                   miss, which costs more on this machine than on the paper's. The claims \
+                   therefore compare how the cost rises.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 1,
@@ -94,27 +97,27 @@ impl Figure for InsertCost {
         let at = |paths: Paths, load: f64| data.median(PANEL, paths.name(), load);
         let rise = |paths, load| Some(at(paths, load)? / at(paths, 10.0)?);
         shape.at_most(
-            "up to 70% of the slots an insert costs little more: the cost there over that in a nearly empty table, two paths",
+            "inserts stay cheap up to 70% load: cost there over cost in a nearly empty table, two paths",
             "2.3 (100 ns against 43 ns)",
             rise(Paths::Random(2), 70.0),
             4.0,
         );
         shape.at_least(
-            "the last slots are dear: the cost at 94% over that in a nearly empty table, two paths",
+            "the last slots are expensive: cost at 94% load over cost in a nearly empty table, two paths",
             "19 (0.84 µs against 43 ns, at 95%)",
             rise(Paths::Random(2), 94.0),
             3.0,
         );
         let one_over_two = |load| Some(at(Paths::Random(1), load)? / at(Paths::Random(2), load)?);
         shape.at_least(
-            "two paths are faster than one where the table is nearly full: cost at 90%, one path over two",
+            "two paths are faster than one in a nearly full table: cost at 90% load, one path over two",
             "above 1 (1.55 at 95%)",
             one_over_two(90.0),
             1.02,
         );
         let breadth = at(Paths::Random(2), 94.0).zip(at(Paths::Breadth, 94.0));
         shape.beside(
-            "cost at 94%, two random paths over ours",
+            "cost at 94% load, two random paths over our search",
             "",
             breadth.map(|(two, ours)| format!("{:.2}", two / ours)),
         );

@@ -65,11 +65,15 @@ impl Figure for Threads {
             name: "memc3-fig6-7",
             title: "Threads that share one table, by their number and by share of writes",
             source: "MemC3 (NSDI'13), Figures 6 and 7, §5.2",
-            claim: "With optimistic cuckoo hashing, lookups scale with threads; under memcached's global lock they do not scale at all. More writes slow cuckoo hashing \
-                    down, since writers take turns, and chaining stays about the same; cuckoo hashing is better in general.",
-            here: "As many threads as the machine has cores, uniform keys, two million items of 16-byte keys and 32-byte values. The paper inserts new keys; here writes \
-                   replace values, so that the table stays as it is throughout a measurement. The paper goes to 16 threads. Our own \
-                   table is partitioned: its writers wait only for those of their partition.",
+            claim: "With optimistic cuckoo hashing, lookups scale with threads. Under memcached's \
+                    global lock they do not scale at all. More writes slow cuckoo hashing down, \
+                    because writers take turns, and leave chaining about the same. Cuckoo hashing \
+                    is better in general.",
+            here: "Up to one thread for each core, uniform keys, two million items of 16-byte keys \
+                   and 32-byte values. The paper inserts new keys. Here writes replace values, so \
+                   the table does not change in size during a measurement. The paper goes to 16 \
+                   threads. Our own table is partitioned, so a writer waits only for other writers \
+                   of its partition.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 2,
@@ -134,13 +138,13 @@ impl Figure for Threads {
             Some(rate(most?)? / rate(1.0)?)
         };
         shape.at_least(
-            "lookups scale with threads: all cores over one, optimistic cuckoo hashing",
+            "lookups scale with threads: all cores over one core, optimistic cuckoo hashing",
             "linear to 6 threads",
             gain(CUCKOO),
             1.4,
         );
         shape.at_most(
-            "one lock does not scale: all cores over one, chaining",
+            "one lock does not scale: all cores over one core, chaining",
             "below 1",
             gain(GLOBAL),
             1.3,
@@ -153,7 +157,7 @@ impl Figure for Threads {
             2.0,
         );
         shape.at_least(
-            "one write in ten, all cores: the same",
+            "one write in ten, all cores: optimistic cuckoo hashing over chaining under one lock",
             "about 8 (20 against 2.5)",
             most.and_then(|most| over(BY_THREADS_10, most, CUCKOO, GLOBAL)),
             1.3,
@@ -163,13 +167,13 @@ impl Figure for Threads {
             Some(rate(100.0)? / rate(0.0)?)
         };
         shape.at_most(
-            "writers take turns: cuckoo hashing's writes over its reads",
+            "writers take turns: write rate of cuckoo hashing over its read rate",
             "below 0.5",
             decline(CUCKOO),
             0.9,
         );
         shape.beside(
-            "our table, all cores, over optimistic cuckoo hashing, reads only",
+            "reads only, all cores: our table over optimistic cuckoo hashing",
             "",
             most.and_then(|most| Some(over(BY_THREADS, most, OURS, CUCKOO)?.text(2))),
         );

@@ -78,12 +78,18 @@ impl Figure for Throughput {
             name: "memc3-fig8",
             title: "Throughput of caches by threads",
             source: "MemC3 (NSDI'13), Figure 8, §5.3",
-            claim: "A big cache, without misses: chaining with LRU does not scale, because every read changes the list under a lock; a concurrent index alone helps little. \
-                    Chaining with CLOCK reaches 22 Mops at 12 threads, cuckoo hashing with CLOCK 30 at 16. A small cache, in which 15% of the GETs miss and store: cuckoo \
+            claim: "In a big cache without misses, chaining with LRU does not scale, because every \
+                    read changes the list under a lock, and a concurrent index alone helps little. \
+                    Chaining with CLOCK reaches 22 Mops at 12 threads, cuckoo hashing with CLOCK \
+                    30 at 16. In a small cache, where 15% of the GETs miss and store, cuckoo \
                     hashing with CLOCK is best again, at 6 Mops.",
-            here: "Two million keys of 16 bytes with values of 32, by Zipf's law; reads, and a write for each that misses. All caches have the same bytes for \
-                   their items, so that those whose items are smaller miss less. Our own MemC3 table has these bytes for items and index together. With two cores cuckoo hashing does not pay beside chaining with CLOCK, as it does \
-                   in the paper: few threads meet at a bucket's lock, whose cost optimistic reads save, while two buckets are looked at where a short chain is one or two items.",
+            here: "Two million keys of 16 bytes with values of 32, under Zipf's law. Requests are \
+                   reads, and each miss adds a write. All caches have the same bytes for items, so \
+                   caches with smaller items miss less. Our own MemC3 table has these bytes for \
+                   items and index together. With two cores, cuckoo hashing is not faster than \
+                   chaining with CLOCK, as it is in the paper. Optimistic reads save the cost of \
+                   contended bucket locks, and few threads contend here, while a cuckoo lookup \
+                   reads two buckets and a short chain holds one or two items.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 2,
@@ -160,13 +166,13 @@ impl Figure for Throughput {
             Some(rate(most?)? / rate(1.0)?)
         };
         shape.at_most(
-            "big cache: a list that every read changes does not scale: all cores over one, chaining+LRU",
+            "big cache: a list that every read changes does not scale (all cores over one core, chaining+LRU)",
             "below 1",
             gain(CHAINING_LRU),
             1.3,
         );
         shape.at_least(
-            "big cache: a bit does: all cores over one, cuckoo+CLOCK",
+            "big cache: a CLOCK bit scales (all cores over one core, cuckoo+CLOCK)",
             "about linear to 6 threads",
             gain(CUCKOO_CLOCK),
             1.4,
@@ -179,7 +185,7 @@ impl Figure for Throughput {
             2.0,
         );
         shape.at_least(
-            "big cache, all cores: the index alone is not enough: cuckoo+CLOCK over cuckoo+LRU",
+            "big cache, all cores: the index alone is not enough (cuckoo+CLOCK over cuckoo+LRU)",
             "more than 5",
             over(BIG, CUCKOO_CLOCK, CUCKOO_LRU),
             1.3,

@@ -53,10 +53,16 @@ impl Figure for FullSystem {
             name: "memc3-fig9",
             title: "Full system over the network, 100 keys per get, by server threads",
             source: "MemC3 (NSDI'13), Figure 9, §5.4",
-            claim: "With 95% GETs in batches of 100 and 5% SETs, Zipf-distributed keys of 16 bytes and values of 32, MemC3 reaches 4.4 MOPS, almost 3 times the original \
-                    Memcached's 1.5. Memcached sharded over the cores does worst, because hot keys load one shard more than the others.",
-            here: "The same mix over TCP on loopback, 50 connections with 4 requests in flight on each; 1 thread up to as many as there are cores; `glimmer memc3` has MemC3's table (`--table memc3`), `glimmer crcw` MICA's. Client and server share the cores, so what is \
-                   shown is what the server's threads have CPU time for: threads over CPU time per key. Sharding needs a client that splits its multi-gets and is left out.",
+            claim: "With 95% GETs in batches of 100 and 5% SETs, Zipf-distributed keys of 16 bytes \
+                    and values of 32, MemC3 reaches 4.4 Mops, almost 3 times the original \
+                    Memcached's 1.5. Memcached sharded over the cores does worst, because hot keys \
+                    load one shard more than the others.",
+            here: "The same mix over TCP on loopback, with 50 connections and 4 requests in flight \
+                   on each, and one thread up to one for each core. `glimmer memc3` uses MemC3's \
+                   table (`--table memc3`), `glimmer crcw` uses MICA's. Client and server share \
+                   the cores, so the figure shows the throughput for which the server's threads \
+                   have CPU time: threads divided by CPU time per key. Sharding needs a client \
+                   that splits its multi-gets and is left out.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 2,
@@ -116,9 +122,10 @@ impl Figure for FullSystem {
         for (system, paper) in [(mica, ""), (memc3, "4.4"), (MEMCACHED, "1.5")] {
             let most = data.line(PANEL, system).map(|row| row.spread().median);
             shape.beside(
-                &format!("the most that {system} has CPU time for, million keys/s (paper: MemC3 and memcached)"),
+                &format!("{system}: highest throughput by CPU time, million keys/s"),
                 paper,
-                most.reduce(f64::max).map(|most| format!("{:.2}", most / 1e6)),
+                most.reduce(f64::max)
+                    .map(|most| format!("{:.2}", most / 1e6)),
             );
         }
         for system in OURS {
@@ -127,7 +134,7 @@ impl Figure for FullSystem {
             };
             let ratios: Option<Vec<f64>> = data.line(PANEL, system).map(ratio).collect();
             shape.at_least(
-                &format!("{system}: so many times memcached, at the number of threads where that is least"),
+                &format!("{system}: throughput over memcached, least favourable number of threads"),
                 "almost 3",
                 ratios.and_then(|ratios| ratios.into_iter().reduce(f64::min)),
                 2.0,

@@ -67,14 +67,18 @@ impl Figure for Construction {
             name: "memc3-table2",
             title: "Space and construction of the index",
             source: "MemC3 (NSDI'13), Table 2, §5.2",
-            claim: "Cuckoo hashing fills about 95% of its slots, with one, two or three paths searched at once, and takes at most 10 bytes to index a key, where \
-                    chaining takes 13.33. Two paths are the fastest to build (7.43 million keys per second, 6.19 with one path), and chaining is built \
-                    twice as fast as any.",
-            here: "One thread inserts keys into an index of 64 MiB until the first key finds no place. The lines are those of our MemC3 table, \
-                   whose slots take 5 1/3 bytes, version and CLOCK bit included, where the paper's take 9, so that the bytes per key are fewer at the same load. \
-                   Beside the paper's random paths stands the search that our table uses, breadth first. It splits a segment where these \
-                   stop. Chaining has a greater lead here: its keys come in the order in which their links lie in memory, and no insert waits for the bucket of another. The \
-                   paper's indexes are of 1.2 GB.",
+            claim: "Cuckoo hashing fills about 95% of its slots, whether it searches one, two or \
+                    three paths at once. It takes at most 10 bytes to index a key, and chaining \
+                    takes 13.33. Two paths are the fastest to build (7.43 million keys per second; \
+                    one path: 6.19), and chaining is built twice as fast as any of them.",
+            here: "One thread inserts keys into an index of 64 MiB until the first key finds no \
+                   slot. The buckets are those of our MemC3 table. A slot takes 5 1/3 bytes, \
+                   version and CLOCK bit included, and the paper's takes 9, so our index takes \
+                   fewer bytes per key at the same load. Besides the paper's random paths, the \
+                   figure shows the breadth-first search that our table uses. Where these indexes \
+                   stop, our table splits a segment. Chaining has a larger lead here than in the \
+                   paper: its keys come in the order in which their links lie in memory, and no \
+                   insert waits for the bucket of another. The paper's indexes have 1.2 GB.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 1,
@@ -126,13 +130,13 @@ impl Figure for Construction {
             all?.into_iter().reduce(worse)
         };
         shape.at_least(
-            "every number of paths fills the index, %, the least",
+            "every number of paths fills the index: lowest load, %",
             "94.79 to 95.20",
             worst(LOAD, f64::min),
             94.0,
         );
         shape.at_most(
-            "bytes to index a key, the most",
+            "bytes to index a key, highest",
             "9.49",
             worst(BYTES, f64::max),
             10.0,
@@ -141,26 +145,26 @@ impl Figure for Construction {
             .median(BYTES, CHAINING, PLACE)
             .zip(worst(BYTES, f64::max));
         shape.at_least(
-            "chaining takes more: its bytes over those of cuckoo hashing",
+            "chaining takes more bytes: chaining over cuckoo hashing",
             "1.40 (13.33 against 9.49)",
             bytes.map(|(chaining, cuckoo)| chaining / cuckoo),
             1.4,
         );
         let faster = |above, below| data.ratio(RATE, PLACE, above, below);
         shape.at_least(
-            "two paths build faster than one",
+            "two paths build faster than one: rate over one path",
             "1.20",
             faster(Paths::Random(2).name(), Paths::Random(1).name()),
             1.0,
         );
         shape.at_least(
-            "chaining builds faster than two paths",
+            "chaining builds faster than two paths: rate over two paths",
             "1.94",
             faster(CHAINING, Paths::Random(2).name()),
             1.2,
         );
         shape.beside(
-            "our search builds over two paths",
+            "build rate of our search over two paths",
             "",
             faster(Paths::Breadth.name(), Paths::Random(2).name()).map(|ratio| ratio.text(2)),
         );

@@ -117,13 +117,23 @@ impl Figure for MissRatio {
             name: "memc3-table3",
             title: "Items stored and miss ratio by cache size",
             source: "MemC3 (NSDI'13), Table 3, §5.3",
-            claim: "Replacing chaining with cuckoo hashing stores 7% more items, LRU with CLOCK 27%, both 40%. Strict LRU has fewer misses in small caches, where \
-                    CLOCK's approximation evicts popular items more often; in caches of 512 MB and more cuckoo hashing with CLOCK has the fewest, because it holds more.",
-            here: "Everything at a thirty-second of the paper's size: 3.1 million keys by Zipf's law, as many requests to warm up and as many that count, 95% GETs, every missed GET \
-                   stores its item; 16-byte keys, 32-byte values; sizes are named as in the paper. The four caches have the paper's item sizes (112 to 80 bytes), and as there their \
-                   index comes on top. Our own MemC3 table has the same bytes for items and index together, and an item takes 56. CLOCK misses less than LRU here at every size, not only from 512 MB on: a new item enters with its bit clear, so that one \
-                   which nobody asks for again leaves at the first visit of the hand, while LRU carries it through its whole list. All miss more than in the paper: among fewer keys of the same law the popular ones are asked for less. The result depends on the \
-                   parameters alone.",
+            claim: "Replacing chaining with cuckoo hashing stores 7% more items, replacing LRU \
+                    with CLOCK 27%, and both together 40%. Strict LRU has fewer misses in small \
+                    caches, where CLOCK's approximation evicts popular items more often. In caches \
+                    of 512 MB and more, cuckoo hashing with CLOCK has the fewest misses, because \
+                    it holds more items.",
+            here: "Everything has a thirty-second of the paper's size, and sizes are named as in \
+                   the paper. There are 3.1 million keys under Zipf's law, as many requests to \
+                   warm up, and as many that count. 95% of the requests are GETs, and every missed \
+                   GET stores its item. Keys have 16 bytes, values 32. The four caches use the \
+                   paper's item sizes (112 to 80 bytes), and their index comes on top, as in the \
+                   paper. Our own MemC3 table has the same bytes for items and index together, and \
+                   an item takes 56 bytes. CLOCK misses less than LRU here at every size, not only \
+                   from 512 MB on. A new item enters with its CLOCK bit clear, so an item that is \
+                   never requested again leaves at the first visit of the hand; LRU carries it \
+                   through its whole list. All caches miss more than in the paper, because the \
+                   popular keys of a smaller key set get a smaller share of the requests. The \
+                   result depends on the parameters alone.",
             kind: Kind::Exact,
             needs: Needs {
                 cores: 1,
@@ -193,7 +203,7 @@ impl Figure for MissRatio {
             );
         }
         shape.at_least(
-            "our table stores more than the memcached of the paper in the same memory",
+            "our table stores more items than the paper's memcached in the same memory",
             "1.30",
             more(OURS, CHAINING_LRU, full),
             1.3,
@@ -201,24 +211,24 @@ impl Figure for MissRatio {
         let misses = |name, size| data.median(MISSED, name, size);
         let over = |above, below, size| Some(misses(above, size)? / misses(below, size)?);
         shape.beside(
-            "the smallest cache: misses of chaining+CLOCK over those of chaining+LRU",
+            "smallest cache: misses of chaining+CLOCK over chaining+LRU",
             "1.02 (37.07% against 36.34%)",
             over(CHAINING_CLOCK, CHAINING_LRU, full).map(|ratio| format!("{ratio:.2}")),
         );
         shape.at_most(
-            "from 1 GB on what is stored beyond outweighs that: misses of cuckoo+CLOCK over those of cuckoo+LRU",
+            "1 GB: more items outweigh CLOCK's approximation (misses of cuckoo+CLOCK over cuckoo+LRU)",
             "0.91 (14.68% against 16.16%)",
             over(CUCKOO_CLOCK, CUCKOO_LRU, 1024.0),
             1.0,
         );
         shape.at_most(
-            "MemC3 misses less than memcached, 1 GB",
+            "1 GB: MemC3 misses less than memcached",
             "0.87 (14.68% against 16.80%)",
             over(CUCKOO_CLOCK, CHAINING_LRU, 1024.0),
             0.98,
         );
         shape.at_most(
-            "our table misses no more than the paper's MemC3, 1 GB",
+            "1 GB: our table misses no more than the paper's MemC3",
             "",
             over(OURS, CUCKOO_CLOCK, 1024.0),
             1.0,

@@ -80,13 +80,20 @@ impl Figure for EndToEnd {
             name: "mica-fig10",
             title: "End-to-end throughput by system, dataset, skew and share of reads",
             source: "MICA (NSDI'14), Figure 10, §5.2",
-            claim: "MICA performs best, regardless of the skew or the GET ratio: 75.5–76.9 Mops on tiny items under uniform keys and 65.6–70.5 under skewed ones, \
-                    so that skew costs at most 14%. The next best system is at 16.5 Mops, Memcached below 6.1. With large items MICA's lead shrinks, because the \
-                    network becomes its limit and not that of the others.",
-            here: "One worker on one core, one client on another, memcached's text protocol (Redis: its own) over TCP on loopback, 50 connections with 32 requests in \
-                   flight on each, in place of 16 cores, Ethernet without a kernel and one request per packet. Items have the paper's sizes; there are fewer of them (2, 1 and 0.2 million). With one worker the access modes differ only in what \
-                   they spend on synchronisation; `mica-fig16` has more workers. Where the client is nearly always busy (a column of the data), it is the limit and \
-                   our lead is larger than shown.",
+            claim: "MICA performs best, regardless of the skew and the share of GETs. On tiny \
+                    items it reaches 75.5–76.9 Mops with uniform keys and 65.6–70.5 with skewed \
+                    keys, so skew costs at most 14%. The next best system reaches 16.5 Mops, and \
+                    Memcached less than 6.1. MICA's lead shrinks with large items, because the \
+                    network limits MICA and not the other systems.",
+            here: "One worker runs on one core and one client on another. They speak memcached's \
+                   text protocol (Redis: RESP) over TCP on loopback, with 50 connections and 32 \
+                   requests in flight on each. The paper uses 16 cores, Ethernet without the \
+                   kernel, and one request per packet. Items have the paper's sizes, but there are \
+                   fewer of them (2, 1 and 0.2 million). With one worker, the access modes differ \
+                   only in the cost of synchronisation; `mica-fig16` measures several workers. The \
+                   column `client busy` of the data shows where the client was nearly always busy. \
+                   There the client is the limit, and our real lead is larger than the figure \
+                   shows.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 2,
@@ -144,7 +151,7 @@ impl Figure for EndToEnd {
         let peak = data.rows.iter().filter(|row| OURS.contains(&&*row.series));
         let peak = peak.map(|row| row.spread().median).fold(0.0, f64::max);
         shape.beside(
-            "the most that MICA reaches, million operations/s",
+            "MICA's highest throughput, million operations/s",
             "76.9",
             Some(format!("{:.2}", peak / 1e6)),
         );
@@ -154,7 +161,7 @@ impl Figure for EndToEnd {
                 _ => "more than 1",
             };
             shape.at_least(
-                &format!("{dataset}: so many times the next best system, in the worst of the four workloads"),
+                &format!("{dataset} items: throughput over the next best system, worst of the four workloads"),
                 paper,
                 lead(data, dataset),
                 least,
@@ -162,7 +169,7 @@ impl Figure for EndToEnd {
         }
         let (tiny, large) = (lead(data, "tiny"), lead(data, "large"));
         shape.at_least(
-            "the lead shrinks with large items: lead with tiny ones over that with large ones",
+            "the lead shrinks with large items: lead with tiny items over lead with large items",
             "more than 1",
             tiny.zip(large).map(|(tiny, large)| tiny / large),
             1.0,
@@ -173,7 +180,7 @@ impl Figure for EndToEnd {
         };
         let kept = kept(50).zip(kept(95)).map(|(a, b)| f64::min(a, b));
         shape.at_least(
-            "tiny: part of the uniform throughput that skew leaves",
+            "tiny items: skewed throughput over uniform throughput",
             "0.86",
             kept,
             0.86,
@@ -242,7 +249,7 @@ mod tests {
         assert!(lost.len() == 1 && lost[0].starts_with("large"), "{lost:?}");
         let skewed = failures(&data(4600.0, 3000.0, 1200.0));
         assert!(
-            skewed.len() == 1 && skewed[0].contains("skew leaves"),
+            skewed.len() == 1 && skewed[0].contains("skewed throughput"),
             "{skewed:?}"
         );
         let grows = failures(&data(2500.0, 2500.0, 9000.0));

@@ -66,13 +66,19 @@ impl Figure for Bursts {
             name: "mica-fig11",
             title: "Burst size and cost per request, by core and load",
             source: "MICA (NSDI'14), Figure 11, §5.2, and the doubt of the Formica review",
-            claim: "Under skewed load several cores process more requests than under uniform load, because they process them more efficiently: the burst size of the most \
-                    loaded core rises from 10.2 to 17.3 packets per I/O, which makes each packet cheaper, and the hit ratio of the cores' caches from 67.8 to 77.8%. The \
-                    review doubts it: bursts grow only once a core cannot keep up.",
-            here: "One EREW server with two workers, the native protocol, tiny items, 50% GET. Two cores instead of 16, so that Zipf's law loads the busier one only a little \
-                   more than the other. Each core's throughput is the horizontal axis: from 5% to 75% of what the server answers at most, in an open loop with Poisson \
-                   arrivals, and as much as it answers, in a closed one. A burst is what one system call brings. Where cores are not busy the CPU time includes what \
-                   workers spend looking for more.",
+            claim: "Under skewed load, several cores process more requests than under uniform \
+                    load, because they process requests more efficiently. The burst size of the \
+                    most loaded core rises from 10.2 to 17.3 packets per I/O, which makes each \
+                    packet cheaper, and the hit ratio of the processor's caches rises from 67.8 to \
+                    77.8%. The Formica review doubts it: bursts grow only when a core cannot keep \
+                    up.",
+            here: "One EREW server with two workers serves the native protocol, with tiny items \
+                   and 50% GET. It has 2 cores instead of 16, so Zipf's law loads the busier core \
+                   only a little more than the other. The horizontal axis is the throughput of \
+                   each core. It ranges from 5% to 75% of the server's maximum, in an open loop \
+                   with Poisson arrivals, up to the maximum itself, in a closed loop. A burst is \
+                   the requests that one system call receives. Where cores are not busy, the CPU \
+                   time includes the time that workers spend looking for more requests.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 2,
@@ -140,26 +146,26 @@ impl Figure for Bursts {
         let over = |above: Option<f64>, below: Option<f64>| Some(above? / below?);
         let burst = |skewed, part| at(BURSTS, skewed, MOST, part);
         shape.at_least(
-            "bursts of the most loaded core, skewed, at the highest rate over those at a tenth of it",
-            "the review: more than 1 once the core cannot keep up",
+            "skewed keys, most loaded core: burst size at the highest rate over burst size at a tenth of it",
+            "review: more than 1 when the core cannot keep up",
             over(burst(true, ALL), burst(true, PARTS[1])),
             1.0,
         );
         shape.beside(
-            "bursts of the most loaded core at the highest rate, skewed over uniform",
+            "most loaded core at the highest rate: burst size, skewed over uniform",
             "1.70 (17.3 packets over 10.2)",
             over(burst(true, ALL), burst(false, ALL)).map(|ratio| format!("{ratio:.2}")),
         );
         shape.beside(
-            "CPU time per request of the most loaded core at the highest rate, skewed over uniform",
+            "most loaded core at the highest rate: CPU time per request, skewed over uniform",
             "below 1",
             over(at(COSTS, true, MOST, ALL), at(COSTS, false, MOST, ALL))
                 .map(|ratio| format!("{ratio:.2}")),
         );
         let row = data.row(BURSTS, &series(true, MOST), ALL);
         shape.beside(
-            "part of the skewed load that the most loaded core has",
-            "not told",
+            "share of the skewed load on the most loaded core",
+            "not stated",
             row.and_then(|row| row.also(SHARE))
                 .map(|part| format!("{part:.2}")),
         );

@@ -33,10 +33,13 @@ impl Figure for Local {
             name: "mica-fig12",
             title: "Local throughput of the data structures",
             source: "MICA (NSDI'14), Figure 12, §5.2",
-            claim: "Without the network, skewed workloads grant good throughput because of their locality. Cache and store modes show only minor differences.",
-            here: "The engine alone under EREW, every request at its core: eight million tiny items (8-byte keys and values), far more than the processor's own \
-                   caches hold. Cache mode has its default rule of eviction, store mode segregated fits and bulk chaining. The paper's machine has 16 \
-                   cores and 192 Mi items; ratios are what compares.",
+            claim: "Without the network, skewed workloads have good throughput because of their \
+                    locality. Cache mode and store mode show only minor differences.",
+            here: "The engine runs alone under EREW, and every request arrives at its owner. There \
+                   are eight million tiny items (8-byte keys and values), far more than the \
+                   processor's caches hold. Cache mode uses its default eviction rule; store mode \
+                   uses segregated fits and bulk chaining. The paper's machine has 16 cores and \
+                   192 Mi items, so compare ratios.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 1,
@@ -99,7 +102,7 @@ impl Figure for Local {
         ] {
             let popularity = panel(skewed);
             shape.at_least(
-                &format!("only minor differences: store mode's rate over cache mode's where that is least, {popularity}, {gets}% GET"),
+                &format!("only minor differences: lowest ratio of store mode's rate to cache mode's, {popularity}, {gets}% GET"),
                 "minor differences",
                 least(gets, skewed),
                 bound,
@@ -118,7 +121,7 @@ impl Figure for Local {
         let locality = locality(CACHE).zip(locality(STORE));
         let locality = locality.and_then(|(a, b)| a.into_iter().chain(b).reduce(f64::min));
         shape.at_least(
-            "skew grants good throughput: the skewed rate over the uniform one, one core, where that is least",
+            "skewed keys have good throughput: lowest ratio of the skewed rate to the uniform rate, one core",
             "above 1",
             locality,
             0.95,
@@ -129,7 +132,7 @@ impl Figure for Local {
             Some(more / data.median("uniform", CACHE, place(95, 1))? / cores as f64)
         });
         shape.at_least(
-            "partitions need no coordination: of its rate alone, each of all cores keeps this part (cache mode, uniform, 95% GET)",
+            "partitions need no coordination: rate per core on all cores over the rate of one core alone (cache mode, uniform, 95% GET)",
             "nearly all",
             gain,
             0.75,
@@ -184,7 +187,7 @@ mod tests {
         assert_eq!(failures(20.0, 14.0, 1.3, 1.9).len(), 4);
         let skew = failures(20.0, 19.0, 0.8, 1.9);
         assert!(
-            skew.len() == 1 && skew[0].contains("skew grants"),
+            skew.len() == 1 && skew[0].contains("skewed keys have"),
             "{skew:?}"
         );
         let alone = failures(20.0, 19.0, 1.3, 1.2);

@@ -62,12 +62,17 @@ impl Figure for Cores {
             name: "mica-fig14",
             title: "Throughput by number of cores, skewed keys",
             source: "MICA (NSDI'14), Figure 14, §5.4",
-            claim: "Only MICA and Masstree perform better with more cores, MICA nearly linearly up to 16. Memcached, MemC3 and RAMCloud scale poorly and are at \
-                    their best with 2 cores.",
-            here: "Tiny items, skewed keys, 1 core up to all this machine has. Upper panels: the whole server behind TCP, shown as what its workers have CPU time \
-                   for (workers over CPU time per operation), since client and server share the cores; under EREW a memcached client's requests have to cross between \
-                   workers, under CRCW they need not. Lower panels: the engine alone, every request at its owner, as the paper's clients see to it. A CPU-time figure \
-                   does not show waiting for locks; memcached's trouble beyond 2 cores needs more cores than 2.",
+            claim: "Only MICA and Masstree perform better with more cores, MICA nearly linearly up \
+                    to 16. Memcached, MemC3 and RAMCloud scale poorly and perform best with 2 \
+                    cores.",
+            here: "Tiny items, skewed keys, from 1 core to all cores of the machine. The upper \
+                   panels measure the whole server over TCP. Client and server share the cores, so \
+                   the panels show the throughput for which the workers have CPU time: workers \
+                   divided by CPU time per operation. Under EREW, a memcached client's requests \
+                   have to cross between workers; under CRCW they do not. The lower panels measure \
+                   the engine alone, with every request at its owner, where the paper's clients \
+                   send it. CPU time does not include waiting for locks, so memcached's problem \
+                   beyond 2 cores would need more than 2 cores to show.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 2,
@@ -149,28 +154,28 @@ impl Figure for Cores {
             let gets = mix.gets_percent;
             let (alone, whole) = (engine_alone(mix), end_to_end(mix));
             shape.at_least(
-                &format!("{gets}% GET: with directed requests EREW scales with cores: gain over one core, per core"),
+                &format!("{gets}% GET, clients direct requests: EREW scales with cores (gain over one core, per core)"),
                 "near 1 (up to 16 cores)",
                 gain_per_core(data, &alone, EREW),
                 0.75,
             );
             shape.at_least(
-                &format!("{gets}% GET: behind memcached's protocol CRCW scales: gain over one core, per core"),
+                &format!("{gets}% GET, memcached's protocol: CRCW scales with cores (gain over one core, per core)"),
                 "near 1 (up to 16 cores)",
                 gain_per_core(data, &whole, CRCW),
                 0.75,
             );
             shape.beside(
-                &format!(
-                    "{gets}% GET: behind memcached's protocol EREW's gain over one core, per core"
-                ),
+                &format!("{gets}% GET, memcached's protocol: EREW's gain over one core, per core"),
                 "near 1, with directed requests",
                 gain_per_core(data, &whole, EREW).map(|gain| format!("{gain:.2}")),
             );
             let last = data.line(&whole, CRCW).last().map(|row| row.x.clone());
             let lead = last.and_then(|cores| data.ratio(&whole, cores, CRCW, MEMCACHED));
             shape.at_least(
-                &format!("{gets}% GET: at all cores MICA is ahead of memcached, times"),
+                &format!(
+                    "{gets}% GET, all cores: MICA is ahead of memcached (throughput over memcached)"
+                ),
                 "more than 10",
                 lead,
                 2.0,

@@ -48,13 +48,19 @@ impl Figure for AccessModes {
             name: "mica-fig16",
             title: "Access modes: EREW, CREW, CRCW",
             source: "MICA (NSDI'14), Figure 16 and Table 1, §5.5",
-            claim: "EREW shows consistently good performance. CREW is slightly better where keys are skewed and 95% are GETs, because many cores can read a popular \
-                    item. CRCW offers no benefit over either, yet is better than any other system. All of that with clients that direct each request to its \
-                    owner; where the server's cores have to hand requests over (Table 1), EREW is left with 40.0 to 44.1% of its throughput.",
-            here: "Both halves of the claim. Lower panel: the engine alone on all cores, every request where it belongs, as the paper's clients see to it. Upper panel: \
-                   the whole server with a worker on every core and a memcached client, which cannot direct its requests: under EREW most requests cross to another \
-                   worker, under CREW the writes do, under CRCW none does. That is why CRCW is the default here. Client and server share the cores, so the \
-                   upper panel shows what the workers have CPU time for: workers over CPU time per operation.",
+            claim: "EREW performs consistently well. CREW is slightly better with skewed keys and \
+                    95% GETs, because many cores can read a popular item. CRCW has no advantage \
+                    over either, but is better than any other system. All of this assumes clients \
+                    that send each request to its owner. Where the server's cores have to hand \
+                    requests over (Table 1), EREW keeps 40.0 to 44.1% of its throughput.",
+            here: "The figure tests both halves of the claim. The lower panel measures the engine \
+                   alone on all cores, with every request at its owner, where the paper's clients \
+                   send it. The upper panel measures the whole server with a worker on every core \
+                   and a memcached client, which cannot choose the worker. Under EREW most \
+                   requests cross to another worker, under CREW the writes cross, and under CRCW \
+                   nothing crosses. That is why CRCW is the default. Client and server share the \
+                   cores, so the upper panel shows the throughput for which the workers have CPU \
+                   time: workers divided by CPU time per operation.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 2,
@@ -108,32 +114,32 @@ impl Figure for AccessModes {
             ratios?.into_iter().reduce(f64::min)
         };
         shape.at_least(
-            "with directed requests EREW is good throughout: its rate over CRCW's in the worst workload",
+            "clients direct requests: EREW performs consistently well (rate over CRCW's, worst workload)",
             "at least 1",
             least(ALONE, EREW, CRCW),
             0.85,
         );
         shape.at_least(
-            "the same over CREW's",
+            "clients direct requests: EREW's rate over CREW's, worst workload",
             "slightly below 1 where reads are skewed, else above",
             least(ALONE, EREW, CREW),
             0.8,
         );
         shape.beside(
-            "with directed requests, skewed, 95% GET: CREW's rate over EREW's",
+            "clients direct requests, skewed, 95% GET: CREW's rate over EREW's",
             "slightly above 1",
             data.ratio(ALONE, Mix::new(true, 95).to_string(), CREW, EREW)
                 .map(|ratio| ratio.text(2)),
         );
         let table_1 = data.ratio(END_TO_END, Mix::new(false, 50).to_string(), EREW, CRCW);
         shape.at_most(
-            "where workers hand requests over, EREW loses: uniform, 50% GET, its rate over CRCW's, which need not",
+            "workers hand requests over: EREW loses (rate over CRCW's, uniform, 50% GET)",
             "0.40 to 0.44 of EREW with directed requests",
             table_1,
             0.9,
         );
         shape.at_least(
-            "CRCW is better than any other system: its rate over memcached's in the worst workload",
+            "CRCW is better than any other system (rate over memcached's, worst workload)",
             "above 1",
             least(END_TO_END, CRCW, MEMCACHED),
             1.5,

@@ -77,11 +77,14 @@ impl Figure for BulkChaining {
             name: "mica-index",
             title: "Bulk chaining: how full the lossless index gets",
             source: "MICA (NSDI'14), §4.3.3; no figure",
-            claim: "The main buckets store most of the items (about 95%), so that a lookup reads one place in memory. Making the number of spare buckets 10% of the \
-                    main buckets allows the system to store its entire dataset.",
-            here: "The index of store mode with a fixed number of main buckets, filled with keys until an item finds neither a place in its chain nor a spare bucket. \
-                   Index load is items over entries of main buckets. The result depends on the parameters alone. A server's index does not stop there: it adds \
-                   main buckets.",
+            claim: "The main buckets store most of the items (about 95%), so a lookup reads one \
+                    place in memory. With spare buckets for 10% of the main buckets, the system \
+                    can store its entire dataset.",
+            here: "The index of store mode has a fixed number of main buckets here. Keys are \
+                   inserted until an item finds neither an entry in its chain nor a spare bucket. \
+                   Index load is the number of items over the number of entries in main buckets. \
+                   The result depends on the parameters alone. The index of a server does not stop \
+                   there: it adds main buckets.",
             kind: Kind::Exact,
             needs: Needs {
                 cores: 1,
@@ -120,13 +123,13 @@ impl Figure for BulkChaining {
 
     fn judge(&self, data: &Data, shape: &mut Shape) {
         shape.at_least(
-            "with 10% spare buckets, main buckets store most of the items, %",
+            "10% spare buckets: main buckets store most of the items, %",
             "about 95",
             data.median(PANEL, MAIN, JUDGED_PERCENT),
             95.0,
         );
         shape.at_least(
-            "with 10% spare buckets, the index holds so many of what its main buckets have room for, %",
+            "10% spare buckets: items in the index over entries in main buckets, %",
             "192 Mi items",
             data.median(PANEL, LOAD, JUDGED_PERCENT),
             70.0,
@@ -136,7 +139,7 @@ impl Figure for BulkChaining {
             .map(|row| row.spread().median)
             .collect();
         shape.claim(
-            "more spare buckets let the index become fuller",
+            "more spare buckets allow a fuller index",
             "",
             format!("{loads:.1?}"),
             !loads.is_empty() && loads.windows(2).all(|pair| pair[0] < pair[1]),

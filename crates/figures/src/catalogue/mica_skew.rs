@@ -42,11 +42,14 @@ impl Figure for PartitionSkew {
             name: "mica-skew",
             title: "Load of partitions when keys follow Zipf's law",
             source: "MICA (NSDI'14), §4.1.1; a number in the text, no figure",
-            claim: "Of 192 Mi keys under Zipf 0.99 the most popular one is asked for 9.3 million times as often as the average; hashed into 16 partitions, \
-                    the most popular partition only 53% more often.",
-            here: "Computed from the law and this project's keyhash, nothing is sampled: every key's exact probability is added to its partition. The right \
-                   panel repeats it for many seeds of the keyhash. It shows that 53% is a lucky hash: the partition that holds the hottest key has \
-                   4.6% of all requests from that key alone, and over seeds the hottest partition is usually 65% above the average.",
+            claim: "With 192 Mi keys under Zipf 0.99, the most popular key is requested 9.3 \
+                    million times as often as the average key. Hashed into 16 partitions, the most \
+                    popular partition gets only 53% more requests than the average partition.",
+            here: "The result is computed from Zipf's law and this project's keyhash: the exact \
+                   probability of each key is added to its partition, and nothing is sampled. The \
+                   right panel repeats the computation for many seeds of the keyhash. It shows \
+                   that 53% is a lucky hash. The hottest key alone causes 4.6% of all requests, \
+                   and with most seeds the hottest partition is about 65% above the average.",
             kind: Kind::Exact,
             needs: Needs {
                 cores: 1,
@@ -97,7 +100,7 @@ impl Figure for PartitionSkew {
             .row(LOADS, KEYHASH, "1")
             .and_then(|row| row.also(HOTTEST_KEY));
         shape.between(
-            "the hottest key is asked for so many million times as often as the average",
+            "the hottest key over the average key, million times as many requests",
             "9.3",
             hottest_key.map(|ratio| ratio / 1e6),
             9.25..=9.35,
@@ -105,24 +108,24 @@ impl Figure for PartitionSkew {
         let percent = |load: f64| (load - 1.0) * 100.0;
         let at = |name| data.median(SEEDS, KEYHASH, name).map(percent);
         shape.beside(
-            "the hottest partition above the average, this seed",
+            "hottest partition above the average, one seed",
             "53%",
             data.median(LOADS, KEYHASH, "1")
                 .map(|load| format!("{:.0}%", percent(load))),
         );
         shape.beside(
-            "the same, median over seeds",
+            "hottest partition above the average, median of the seeds",
             "53%",
             at("median").map(|percent| format!("{percent:.0}%")),
         );
         shape.at_most(
-            "a keyhash can spread the keys as well as the paper's does, in %",
+            "a keyhash can spread keys as well as the paper's: hottest partition above the average, best seed, %",
             "53",
             at("smallest"),
             53.0,
         );
         shape.at_most(
-            "partitions even out: under 95% of the seeds the hottest partition is at most so many % above the average",
+            "partitions even out the load: hottest partition above the average, 95th percentile of the seeds, %",
             "53",
             at("95%"),
             150.0,

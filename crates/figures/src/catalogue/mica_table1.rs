@@ -74,13 +74,18 @@ impl Figure for Direction {
             name: "mica-table1",
             title: "Request direction: by the client, by the server",
             source: "MICA (NSDI'14), Table 1, §5.5",
-            claim: "Software-only request direction achieves only 40.0 to 44.1% of the throughput of client-assisted direction, because of the communication between \
-                    cores (50% GET, tiny items, EREW, 16 cores).",
-            here: "One EREW server with two workers and the native protocol, one request to a datagram. Its clients send each request to the port of its owner, or to \
-                   both ports in turn, so that the workers have to hand half of the requests over. In the paper 15 of 16 cross, as there are 16 cores: each crossing here \
-                   counts for half as much. The paper's packets bypass the kernel, ours do not, so that what crossing adds is a smaller part of what a request costs. \
-                   Server and client share two cores here: bars show what the workers have CPU time for, which is two workers over the CPU time that a request costs both \
-                   together.",
+            claim: "Software-only request direction achieves only 40.0 to 44.1% of the throughput \
+                    of client-assisted direction, because cores have to communicate (50% GET, tiny \
+                    items, EREW, 16 cores).",
+            here: "One EREW server with two workers serves the native protocol, one request per \
+                   datagram. Its clients either send each request to the port of its owner, or use \
+                   both ports in turn, so that the workers have to hand over half of the requests. \
+                   In the paper, 15 of 16 requests cross, because there are 16 cores; here, \
+                   crossings affect about half as large a share of the requests. The paper's \
+                   packets bypass the kernel and ours do not, so crossing is a smaller part of the \
+                   cost of a request. Server and client share two cores. Bars therefore show the \
+                   throughput for which the workers have CPU time: two workers divided by the CPU \
+                   time that a request costs both of them together.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 2,
@@ -121,7 +126,9 @@ impl Figure for Direction {
     fn judge(&self, data: &Data, shape: &mut Shape) {
         for (mix, by_server, by_client) in PAPER {
             shape.at_most(
-                &format!("{mix}: throughput with direction by the server, over that by the client"),
+                &format!(
+                    "{mix}: throughput with direction by the server over direction by the client"
+                ),
                 &format!("{:.2}", by_server / by_client),
                 data.ratio(PANEL, mix.to_string(), BY_SERVER, BY_CLIENT),
                 1.0,
@@ -129,7 +136,7 @@ impl Figure for Direction {
         }
         let lost = data.rows.iter().filter_map(|row| row.also(LOST));
         shape.at_most(
-            "requests lost, at most",
+            "highest share of requests lost",
             "at most 0.01",
             lost.reduce(f64::max),
             0.01,
@@ -137,7 +144,9 @@ impl Figure for Direction {
         for skewed in [false, true] {
             let mix = Mix::new(skewed, 95);
             shape.beside(
-                &format!("{mix}: the same"),
+                &format!(
+                    "{mix}: throughput with direction by the server over direction by the client"
+                ),
                 "not measured",
                 data.ratio(PANEL, mix.to_string(), BY_SERVER, BY_CLIENT)
                     .map(|ratio| ratio.text(2)),

@@ -25,32 +25,83 @@ mod tables;
 
 use crate::Figure;
 
-/// All figures, in the order of the page.
-pub fn all() -> Vec<&'static dyn Figure> {
+/// One page of figures: those of one paper.
+pub struct Page {
+    /// Name of the file, without its extension.
+    pub name: &'static str,
+    /// Title of the page.
+    pub title: &'static str,
+    /// The paper, and what its figures are about.
+    pub about: &'static str,
+    /// The figures, in the order of the page.
+    pub figures: Vec<&'static dyn Figure>,
+}
+
+/// All pages, in the order of the index.
+pub fn pages() -> Vec<Page> {
     vec![
-        &mica_skew::PartitionSkew,
-        &mica_fig10::EndToEnd,
-        &mica_fig11::Bursts,
-        &mica_fig12::Local,
-        &mica_index::BulkChaining,
-        &mica_fig13::Latency,
-        &native_latency::NativeLatency,
-        &mica_fig14::Cores,
-        &mica_fig16::AccessModes,
-        &mica_table1::Direction,
-        &memc3_table2::Construction,
-        &memc3_fig4::InsertCost,
-        &memc3_fig5::Factors,
-        &memc3_fig6::Threads,
-        &memc3_table3::MissRatio,
-        &memc3_fig8::Throughput,
-        &memc3_fig9::FullSystem,
-        &formica::PlainTables,
-        &tables::Tables,
-        &longest_request::LongestRequest,
-        &eviction::HitRatio,
-        &coordinated_omission::CoordinatedOmission,
+        Page {
+            name: "mica",
+            title: "MICA",
+            about: "Lim, Han, Andersen and Kaminsky: [MICA: A Holistic Approach to Fast In-Memory \
+                    Key-Value Storage](https://www.usenix.org/conference/nsdi14/technical-sessions/presentation/lim), \
+                    NSDI 2014. Glimmer's default table, its access modes and its native protocol \
+                    follow this paper.",
+            figures: vec![
+                &mica_skew::PartitionSkew,
+                &mica_fig10::EndToEnd,
+                &mica_fig11::Bursts,
+                &mica_fig12::Local,
+                &mica_index::BulkChaining,
+                &mica_fig13::Latency,
+                &native_latency::NativeLatency,
+                &mica_fig14::Cores,
+                &mica_fig16::AccessModes,
+                &mica_table1::Direction,
+                &eviction::HitRatio,
+            ],
+        },
+        Page {
+            name: "memc3",
+            title: "MemC3",
+            about: "Fan, Andersen and Kaminsky: [MemC3: Compact and Concurrent MemCache with \
+                    Dumber Caching and Smarter \
+                    Hashing](https://www.usenix.org/conference/nsdi13/technical-sessions/presentation/fan), \
+                    NSDI 2013. `--table memc3` follows this paper.",
+            figures: vec![
+                &memc3_table2::Construction,
+                &memc3_fig4::InsertCost,
+                &memc3_fig5::Factors,
+                &memc3_fig6::Threads,
+                &memc3_table3::MissRatio,
+                &memc3_fig8::Throughput,
+                &memc3_fig9::FullSystem,
+            ],
+        },
+        Page {
+            name: "formica",
+            title: "The Formica review",
+            about: "A reader's review of MICA, with measurements of a reimplementation named \
+                    Formica. It compares MICA's structures with plain ones.",
+            figures: vec![&formica::PlainTables],
+        },
+        Page {
+            name: "glimmer",
+            title: "Glimmer's own claims",
+            about: "These figures belong to no paper. They hold this project against bounds of \
+                    its own, and show why it measures latency as it does.",
+            figures: vec![
+                &tables::Tables,
+                &longest_request::LongestRequest,
+                &coordinated_omission::CoordinatedOmission,
+            ],
+        },
     ]
+}
+
+/// All figures, in the order of the pages.
+pub fn all() -> Vec<&'static dyn Figure> {
+    pages().into_iter().flat_map(|page| page.figures).collect()
 }
 
 /// The figure of this name.

@@ -56,12 +56,17 @@ impl Figure for NativeLatency {
             name: "native-latency",
             title: "Latency by throughput, tiny items, uniform, 50% GET, native protocol",
             source: "MICA (NSDI'14), Figure 13, §5.3",
-            claim: "MICA's latency lies between 24 and 52 µs; at a similar latency of 40 µs MICA carries 69 Mops, more than two orders of magnitude more than \
-                    Memcached, which goes through the kernel.",
-            here: "Open loop: Poisson arrivals, latency from the moment a request was due. The client spins on a core of its own, the server has one worker on another. \
-                   memcached's client has 50 TCP connections; the native client has 4 UDP sockets, and sends what is due at the same time as one train. Both go through the \
-                   kernel, which the paper's MICA does not. Each system is offered up to 90% of its own maximum. Points are medians, bars reach from the 5th to the 95th \
-                   percentile; p99 is in the data.",
+            claim: "MICA's latency is between 24 and 52 µs. At a similar latency of 40 µs, MICA \
+                    carries 69 Mops, more than two orders of magnitude more than Memcached, which \
+                    uses the kernel's network stack.",
+            here: "Requests arrive in an open loop with Poisson arrivals, and latency counts from \
+                   the time at which a request was due. The client spins on one core, and the \
+                   server has one worker on another. memcached's client has 50 TCP connections. \
+                   The native client has 4 UDP sockets and sends requests that are due at the same \
+                   time as one segment batch. Both use the kernel's network stack, which the \
+                   paper's MICA does not. Each system is offered up to 90% of its own maximum. \
+                   Points are medians; bars span the 5th to the 95th percentile; p99 is in the \
+                   data.",
             kind: Kind::Timing,
             needs: Needs {
                 cores: 2,
