@@ -5,6 +5,7 @@
 
 use glimmer_base::{Expiry, Moment, Seed};
 use glimmer_engine::{Done, Engine, Job, Place, Spread, Status, Uniques, build};
+use glimmer_proto::text::Reply;
 use glimmer_proto::{Form, Refusal, Request, StoreMode, Verb};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
@@ -58,7 +59,7 @@ impl Model {
     /// Checks the reply to one request, and does what the request asks.
     fn check(&mut self, request: &Request<'_>, now: Moment, reply: &[u8]) {
         self.turn(now);
-        let Form::Text { cas, last, quiet } = request.form else {
+        let Form::Text(Reply { cas, last, quiet }) = request.form else {
             unreachable!("the classic commands are those of the text protocol")
         };
         let key = request.key.to_vec();
@@ -277,11 +278,11 @@ fn draw<'a>(rng: &mut SmallRng, model: &Model, key: &'a [u8], value: &'a [u8]) -
         },
     };
     let quiet = !matches!(verb, Verb::Get | Verb::GetAndTouch { .. }) && rng.random_bool(0.1);
-    let form = Form::Text {
+    let form = Form::Text(Reply {
         cas: rng.random_bool(0.5),
         last: rng.random_bool(0.5),
         quiet,
-    };
+    });
     Request { key, verb, form }
 }
 

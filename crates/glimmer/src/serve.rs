@@ -11,7 +11,7 @@ use glimmer_base::limits;
 use glimmer_server::config::{PORT_DEFAULT, PREFIX_DELIMITER_DEFAULT};
 use glimmer_server::memory_plan::Needs;
 use glimmer_server::{
-    Config, EvictionRule, Liveness, MemoryPlan, Mode, Permits, Protocol, TableKind, UnixSocket,
+    Accepts, Config, EvictionRule, Liveness, MemoryPlan, Mode, Permits, TableKind, UnixSocket,
 };
 use listen::Listeners;
 use std::time::Duration;
@@ -111,16 +111,16 @@ impl Arguments {
         let udp = listeners(self.udp_port)?;
         let native = listeners(self.native_port)?.addresses;
         let default_protocol = match (&self.auth_file, self.enable_sasl) {
-            (_, true) => Protocol::Binary,
-            (Some(_), false) => Protocol::Ascii,
-            (None, false) => Protocol::Auto,
+            (_, true) => Accepts::Binary,
+            (Some(_), false) => Accepts::Text,
+            (None, false) => Accepts::Any,
         };
         let protocol = match &self.protocol {
             Some(name) => values::protocol(name).map_err(Refused::usage)?,
             None => default_protocol,
         };
         let only_text = self.auth_file.is_some() && !self.enable_sasl;
-        if only_text && tcp.protocols.contains(&Some(Protocol::Binary)) {
+        if only_text && tcp.protocols.contains(&Some(Accepts::Binary)) {
             const REASON: &str = "Cannot use binary protocol when ascii authentication enabled";
             return Err(Refused {
                 exit_code: listen::OS_ERROR,
@@ -128,8 +128,8 @@ impl Arguments {
             }
             .into());
         }
-        let tcp_protocol = |asked_for: Option<Protocol>| match asked_for {
-            Some(Protocol::Auto) if only_text => Protocol::Ascii,
+        let tcp_protocol = |asked_for: Option<Accepts>| match asked_for {
+            Some(Accepts::Any) if only_text => Accepts::Text,
             asked_for => asked_for.unwrap_or(protocol),
         };
         let mut config = Config {

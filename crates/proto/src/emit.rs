@@ -1,33 +1,33 @@
 //! Which protocol writes the outcome of a request.
 
 use crate::outcome::{Emit, Found, ItemView, Outcome};
-use crate::{Form, Request, text};
+use crate::{Form, Request};
 
-/// Chooses among the protocols. This is the only place that does so once a request has been parsed.
-macro_rules! by_form {
-    ($request:expr, $form:ident => $emit:expr) => {
-        match $request.form {
-            Form::Text { cas, last, quiet } => {
-                let $form = text::Reply { cas, last, quiet };
-                $emit
+macro_rules! dispatch {
+    (
+        $(#[$borrowed_doc:meta])* $borrowed:ident($($borrowed_form:ident)::+);
+        $($(#[$doc:meta])* $name:ident($form:ty)),* $(,)?
+    ) => {
+        impl Request<'_> {
+            /// Appends the reply to this request in the words of its protocol.
+            #[inline(always)]
+            pub fn emit<I: ItemView>(&self, outcome: Outcome<I>, out: &mut Vec<u8>) {
+                match self.form {
+                    $(Form::$name(form) => form.emit(self, outcome, out),)*
+                    Form::$borrowed(form) => form.emit(self, outcome, out),
+                }
             }
-            Form::Meta($form) => $emit,
-            Form::Binary($form) => $emit,
-            Form::Native($form) => $emit,
+
+            /// See [`Emit::emit_read`].
+            #[inline(always)]
+            pub fn emit_read<I: ItemView>(&self, found: Found<I>, out: &mut Vec<u8>) -> bool {
+                match self.form {
+                    $(Form::$name(form) => form.emit_read(self, found, out),)*
+                    Form::$borrowed(form) => form.emit_read(self, found, out),
+                }
+            }
         }
     };
 }
 
-impl Request<'_> {
-    /// Appends the reply to this request in the words of its protocol.
-    #[inline(always)]
-    pub fn emit<I: ItemView>(&self, outcome: Outcome<I>, out: &mut Vec<u8>) {
-        by_form!(self, form => form.emit(self, outcome, out));
-    }
-
-    /// See [`Emit::emit_read`].
-    #[inline(always)]
-    pub fn emit_read<I: ItemView>(&self, found: Found<I>, out: &mut Vec<u8>) -> bool {
-        by_form!(self, form => form.emit_read(self, found, out))
-    }
-}
+forms!(dispatch);

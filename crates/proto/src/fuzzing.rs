@@ -69,7 +69,7 @@ pub fn trace_from<'a>(
                     Step::Refuse {
                         then: After::Close, ..
                     }
-                    | Step::Fail {
+                    | Step::Answer {
                         then: After::Close, ..
                     },
                 ) => {
@@ -279,17 +279,17 @@ fn without_used(step: Step<'_>) -> Option<(usize, Step<'_>)> {
                 then,
             },
         ),
-        Step::Fail {
+        Step::Answer {
             used,
-            header,
-            status,
+            words,
+            text,
             then,
         } => (
             used,
-            Step::Fail {
+            Step::Answer {
                 used: 0,
-                header,
-                status,
+                words,
+                text,
                 then,
             },
         ),
@@ -314,7 +314,7 @@ fn check_request(limits: &Limits, used: &[u8], request: Request<'_>) {
     let is_text = !matches!(request.form, Form::Binary(_));
     assert!(!is_text || !key.iter().any(|byte| matches!(byte, b' ' | b'\n')));
     match request.form {
-        Form::Text { cas, last, quiet } => {
+        Form::Text(text::Reply { cas, last, quiet }) => {
             let is_retrieval = matches!(verb, Verb::Get | Verb::GetAndTouch { .. });
             assert!(if is_retrieval { !quiet } else { last && !cas });
         }

@@ -1,9 +1,14 @@
 //! Floor 1: protocols as sans-IO codecs. Bytes are parsed once into a borrowed, valid [`Request`]; replies are appended to
 //! a buffer that came with the request. Nothing here touches a socket, a clock or a thread, and nothing allocates per request.
 
+#[macro_use]
+mod protocols;
+
 pub mod binary;
+pub mod control;
 pub mod credentials;
 mod emit;
+mod form;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod meta;
@@ -11,10 +16,16 @@ pub mod native;
 pub mod outcome;
 mod parser;
 pub mod request;
+mod speak;
 pub mod text;
 pub mod udp;
+mod words;
 
+pub use control::{Control, Credentials};
+pub use form::Form;
 pub use outcome::Outcome;
 pub use parser::{Accepts, Parser};
-pub use request::{Create, Form, Refusal, Request, StoreMode, Verb};
+pub use request::{Create, Refusal, Request, StoreMode, Verb};
+pub use speak::Speak;
 pub use text::{Admin, After, Limits, Shutdown, Step};
+pub use words::Words;

@@ -1,84 +1,141 @@
 //! One connection's protocol.
 
-use crate::binary;
-use crate::text::{self, Limits, Step};
+use crate::Speak;
+use crate::text::{Limits, Step};
+use std::fmt;
+use std::str::FromStr;
 
-/// Which protocols a connection may speak.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Accepts {
-    /// Whichever the first byte says.
-    #[default]
-    Any,
-    /// The text protocol, the meta commands included.
-    Text,
-    /// The binary protocol.
-    Binary,
-}
-
-/// Reads one connection's bytes, in whichever protocol it speaks. Small and `Copy`; see [`text::Parser`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parser {
-    /// Nothing has been received that would tell.
-    Undecided(Limits),
-    /// The text protocol.
-    Text(text::Parser),
-    /// The binary protocol.
-    Binary(binary::Parser),
-}
-
-impl Parser {
-    /// A parser at the start of a connection that may speak any protocol.
-    pub fn new(limits: Limits) -> Parser {
-        Parser::Undecided(limits)
-    }
-
-    /// A parser at the start of a connection that may speak these.
-    pub fn accepting(accepts: Accepts, limits: Limits) -> Parser {
-        match accepts {
-            Accepts::Any => Parser::Undecided(limits),
-            Accepts::Text => Parser::Text(text::Parser::new(limits)),
-            Accepts::Binary => Parser::Binary(binary::Parser::new(limits)),
+macro_rules! make_parser {
+    (
+        $($(#[$doc:meta])* $name:ident($parser:ty)),* ;
+        $(#[$rest_doc:meta])* $rest:ident($rest_parser:ty)
+    ) => {
+        /// Which protocols a connection may speak.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub enum Accepts {
+            /// Whichever the first byte says.
+            #[default]
+            Any,
+            $(#[$rest_doc])* $rest,
+            $($(#[$doc])* $name,)*
         }
-    }
 
-    /// Whether the connection speaks the binary protocol, as far as is known.
-    #[inline]
-    pub fn is_binary(&self) -> bool {
-        matches!(self, Parser::Binary(_))
-    }
+        impl Accepts {
+            /// Every value, in the order in which the command line names them.
+            pub const ALL: &'static [Accepts] =
+                &[Accepts::Any, Accepts::$rest, $(Accepts::$name,)*];
 
-    /// Takes the next request from the front of `input`; see [`text::Parser::next`].
-    #[inline]
-    pub fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
-        match self {
-            Parser::Text(parser) => parser.next(input),
-            Parser::Binary(parser) => parser.next(input),
-            Parser::Undecided(limits) => {
-                let Some(&first) = input.first() else {
-                    return Step::Need { need: 1 };
-                };
-                *self = Parser::accepting(
-                    if first == binary::MAGIC_REQUEST {
-                        Accepts::Binary
-                    } else {
-                        Accepts::Text
-                    },
-                    *limits,
-                );
-                self.next(input)
+            /// The value's name on the command line.
+            pub fn name(self) -> &'static str {
+                match self {
+                    Accepts::Any => "auto",
+                    $(Accepts::$name => <$parser as Speak>::NAME,)*
+                    Accepts::$rest => <$rest_parser as Speak>::NAME,
+                }
+            }
+
+            /// The protocol of a connection that begins with this byte.
+            #[inline]
+            fn of_first_byte(first: u8) -> Accepts {
+                $(if <$parser as Speak>::begins_with(first) {
+                    return Accepts::$name;
+                })*
+                Accepts::$rest
             }
         }
-    }
 
-    /// Gives up on receiving the value that the last [`Step::Need`] asked room for; see [`text::Parser::refuse_value`].
-    pub fn refuse_value(&mut self) {
-        match self {
-            Parser::Text(parser) => parser.refuse_value(),
-            Parser::Binary(parser) => parser.refuse_value(),
-            Parser::Undecided(_) => {}
+        /// Reads one connection's bytes, in whichever protocol it speaks. Small and `Copy`; see
+        /// [`crate::text::Parser`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Parser {
+            /// Nothing has been received that would tell.
+            Undecided(Limits),
+            $(#[$rest_doc])* $rest($rest_parser),
+            $($(#[$doc])* $name($parser),)*
         }
+
+        impl Parser {
+            /// A parser at the start of a connection that may speak any protocol.
+            pub fn new(limits: Limits) -> Parser {
+                Parser::Undecided(limits)
+            }
+
+            /// A parser at the start of a connection that may speak these.
+            pub fn accepting(accepts: Accepts, limits: Limits) -> Parser {
+                match accepts {
+                    Accepts::Any => Parser::Undecided(limits),
+                    Accepts::$rest => Parser::$rest(Speak::new(limits)),
+                    $(Accepts::$name => Parser::$name(Speak::new(limits)),)*
+                }
+            }
+
+            /// Takes the next request from the front of `input`; see [`crate::text::Parser::next`].
+            #[inline]
+            pub fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
+                match self {
+                    Parser::$rest(parser) => Speak::next(parser, input),
+                    $(Parser::$name(parser) => Speak::next(parser, input),)*
+                    Parser::Undecided(limits) => {
+                        let Some(&first) = input.first() else {
+                            return Step::Need { need: 1 };
+                        };
+                        *self = Parser::accepting(Accepts::of_first_byte(first), *limits);
+                        self.next(input)
+                    }
+                }
+            }
+
+            /// Gives up on receiving the value that the last [`Step::Need`] asked room for; see
+            /// [`crate::text::Parser::refuse_value`].
+            pub fn refuse_value(&mut self) {
+                match self {
+                    Parser::Undecided(_) => {}
+                    Parser::$rest(parser) => Speak::refuse_value(parser),
+                    $(Parser::$name(parser) => Speak::refuse_value(parser),)*
+                }
+            }
+
+            /// See [`Speak::HAS_LOGIN`]; of a connection that has sent nothing, it is not known.
+            pub fn has_login(&self) -> bool {
+                match self {
+                    Parser::Undecided(_) => false,
+                    Parser::$rest(_) => <$rest_parser as Speak>::HAS_LOGIN,
+                    $(Parser::$name(_) => <$parser as Speak>::HAS_LOGIN,)*
+                }
+            }
+
+            /// See [`Speak::locked_out`].
+            pub fn locked_out<'a>(&self, step: Step<'a>) -> Step<'a> {
+                match self {
+                    Parser::Undecided(_) => step,
+                    Parser::$rest(_) => <$rest_parser as Speak>::locked_out(step),
+                    $(Parser::$name(_) => <$parser as Speak>::locked_out(step),)*
+                }
+            }
+        }
+    };
+}
+
+connections!(make_parser);
+
+impl fmt::Display for Accepts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
+
+impl FromStr for Accepts {
+    type Err = UnknownProtocol;
+
+    fn from_str(name: &str) -> Result<Accepts, UnknownProtocol> {
+        let known = Accepts::ALL.iter().find(|accepts| accepts.name() == name);
+        known.copied().ok_or(UnknownProtocol)
+    }
+}
+
+/// No protocol has this name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownProtocol;
 
 impl Default for Parser {
     fn default() -> Parser {

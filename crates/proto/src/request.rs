@@ -1,7 +1,10 @@
 //! One request for one key, whatever protocol it came by.
 
+mod detach;
+
+use crate::Form;
 use crate::meta::{self, base64};
-use crate::{binary, native, text::lines};
+use crate::text::lines;
 
 /// A valid request for one key. A command that names many keys becomes many requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,26 +174,6 @@ pub enum StoreMode {
     AppendIf(u64),
     /// [`Prepend`](StoreMode::Prepend), if the item's CAS unique is this one.
     PrependIf(u64),
-}
-
-/// How the answer is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form<'a> {
-    /// The classic text protocol.
-    Text {
-        /// Show the CAS unique (`gets`, `gats`).
-        cas: bool,
-        /// This is the last key of its command: `END` follows.
-        last: bool,
-        /// The client wants no answer (`noreply`).
-        quiet: bool,
-    },
-    /// A meta command: by the flags of its request.
-    Meta(meta::Flags<'a>),
-    /// The binary protocol.
-    Binary(binary::Header),
-    /// The native protocol.
-    Native(native::Form),
 }
 
 const _: () = assert!(

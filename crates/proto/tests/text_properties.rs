@@ -1,7 +1,7 @@
 //! What holds for every input: no panic, progress, independence from how bytes arrive; and that what another writer wrote is read back.
 
 use glimmer_proto::fuzzing::{Trace, trace};
-use glimmer_proto::text::{Admin, Limits, Step};
+use glimmer_proto::text::{Admin, Limits, Reply, Step};
 use glimmer_proto::{Form, Request, StoreMode, Verb};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -158,7 +158,7 @@ impl Command {
             request: Request {
                 key,
                 verb,
-                form: Form::Text { cas, last, quiet },
+                form: Form::Text(Reply { cas, last, quiet }),
             },
         };
         let admin = |admin| vec![Step::Admin { used: 0, admin }];

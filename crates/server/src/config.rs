@@ -2,6 +2,7 @@
 
 use glimmer_base::limits;
 use glimmer_node::Permits;
+use glimmer_proto::Accepts;
 use glimmer_store::evict::ApproxLru;
 use glimmer_transport::tcp::Liveness;
 use std::fmt;
@@ -16,7 +17,7 @@ pub struct Config {
     /// Addresses to listen on for TCP, each with its port; 0 is replaced by a free one. None is allowed.
     pub tcp: Vec<SocketAddr>,
     /// The protocol of the connections that come in by each of them (`-l proto[...]:`).
-    pub tcp_protocols: Vec<Protocol>,
+    pub tcp_protocols: Vec<Accepts>,
     /// The name of `-l` that each address of `tcp` stands for: of the addresses of one name, those
     /// in use are passed over if another one is free. Empty: each is a name of its own.
     pub tcp_names: Vec<usize>,
@@ -42,7 +43,7 @@ pub struct Config {
     /// Connections that the kernel holds for each worker until they are accepted (`-b`).
     pub backlog: i32,
     /// The protocol that connections speak (`-B`).
-    pub protocol: Protocol,
+    pub protocol: Accepts,
     /// Requests of one connection before others have their turn (`-R`).
     pub turn_requests: u32,
     /// Whether a connection beyond `-c` is refused; if not, it waits (`-o no_maxconns_fast`).
@@ -226,16 +227,21 @@ impl Config {
         Ok(())
     }
 
+    /// Whether clients know how to authenticate before their first byte tells their protocol.
+    fn has_known_login(&self) -> bool {
+        !matches!(self.protocol, Accepts::Any | Accepts::Binary)
+    }
+
     /// What excludes one another in memcached does so here.
     fn contradiction(&self) -> Option<&'static str> {
         let has_udp = !self.udp.is_empty();
-        if self.sasl && self.protocol != Protocol::Binary {
+        if self.sasl && self.protocol != Accepts::Binary {
             Some("-S needs the binary protocol; leave -B out or give -B binary")
         } else if self.sasl && has_udp {
             Some("-S excludes UDP; leave -U out or give -U 0")
         } else if self.sasl && self.auth_file.is_none() {
             Some("-S needs a file with users and passwords: give one with -Y")
-        } else if !self.sasl && self.auth_file.is_some() && self.protocol != Protocol::Ascii {
+        } else if !self.sasl && self.auth_file.is_some() && !self.has_known_login() {
             Some("-Y needs the text protocol; leave -B out or give -B ascii")
         } else if self.auth_file.is_some() && has_udp {
             Some("-Y excludes UDP; leave -U out or give -U 0")
@@ -247,17 +253,6 @@ impl Config {
             None
         }
     }
-}
-
-/// The protocol that connections speak.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Protocol {
-    /// The one that a connection's first byte belongs to.
-    Auto,
-    /// Text: classic and meta commands.
-    Ascii,
-    /// Binary.
-    Binary,
 }
 
 /// What happens when the memory is full (MICA §4.3).
@@ -352,7 +347,6 @@ macro_rules! named {
     };
 }
 
-named!(Protocol { Auto = "auto", Ascii = "ascii", Binary = "binary" });
 named!(Mode { Cache = "cache", Store = "store" });
 named!(AccessMode { Erew = "erew", Crew = "crew", Crcw = "crcw" });
 named!(Direction { Client = "client", Server = "server" });
@@ -372,7 +366,7 @@ mod tests {
     fn config() -> Config {
         Config {
             tcp: vec![SocketAddr::from(([127, 0, 0, 1], PORT_DEFAULT))],
-            tcp_protocols: vec![Protocol::Auto],
+            tcp_protocols: vec![Accepts::Any],
             tcp_names: Vec::new(),
             liveness: Liveness::default(),
             udp: Vec::new(),
@@ -384,7 +378,7 @@ mod tests {
             unix: None,
             interfaces: None,
             backlog: BACKLOG_DEFAULT,
-            protocol: Protocol::Auto,
+            protocol: Accepts::Any,
             turn_requests: limits::TURN_REQUESTS_MAX,
             rejects_beyond_max: true,
             idle_timeout: None,

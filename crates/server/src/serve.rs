@@ -1,7 +1,7 @@
 //! From a configuration to a running server, and to its end.
 
 use crate::auth::{AuthError, AuthFile};
-use crate::config::{AccessMode, Config, ConfigError, Direction, HugepagePolicy, Mode, Protocol};
+use crate::config::{AccessMode, Config, ConfigError, Direction, HugepagePolicy, Mode};
 use crate::log::Log;
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
 use crate::process::{self, PidFile, ProcessError};
@@ -11,8 +11,8 @@ use glimmer_base::Seed;
 use glimmer_engine::{Engine, Removals, Tap};
 use glimmer_node::native::{NativeConfig, Rules, TokenKey};
 use glimmer_node::{Address, Bound, Node, NodeConfig, PassedOver, SystemClock};
+use glimmer_proto::Limits;
 use glimmer_proto::native::directory;
-use glimmer_proto::{Accepts, Limits};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
@@ -141,14 +141,6 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     Ok(())
 }
 
-fn accepts(protocol: Protocol) -> Accepts {
-    match protocol {
-        Protocol::Auto => Accepts::Any,
-        Protocol::Ascii => Accepts::Text,
-        Protocol::Binary => Accepts::Binary,
-    }
-}
-
 /// The store, and what the workers that serve it are given.
 struct Store {
     engines: Vec<Box<dyn Engine>>,
@@ -201,10 +193,10 @@ fn node_config(config: &Config, plan: &MemoryPlan, store: &Store, seed: Seed) ->
         turn_requests: config.turn_requests,
         idle_timeout: config.idle_timeout,
         buffer_bytes: plan.buffer_bytes_per_worker,
-        accepts: accepts(config.protocol),
+        accepts: config.protocol,
         accepts_at: match config.unix {
             Some(_) => Vec::new(),
-            None => config.tcp_protocols.iter().copied().map(accepts).collect(),
+            None => config.tcp_protocols.clone(),
         },
         limits: Limits {
             item_bytes_max: plan.item_bytes_max,

@@ -7,8 +7,9 @@ mod meta_model;
 
 use glimmer_base::{Moment, Seed};
 use glimmer_engine::{Done, Engine, Job, Place, Spread, Status, Uniques, build};
+use glimmer_proto::control::{Answer, Control};
 use glimmer_proto::text::lines;
-use glimmer_proto::{Admin, Limits, Parser, Request, Step, binary as packets};
+use glimmer_proto::{Admin, Limits, Parser, Request, Step};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{Evict, Fifo, S3Fifo};
 use glimmer_store::memory::PagePolicy;
@@ -73,21 +74,15 @@ impl Server {
                     out.extend_from_slice(line.as_bytes());
                     used
                 }
-                Step::Fail {
-                    used,
-                    header,
-                    status,
-                    ..
+                Step::Answer {
+                    used, words, text, ..
                 } => {
-                    packets::emit::error(&mut out, header, status);
+                    words.emit(&Control::Answered(text), Answer::Done, &mut out);
                     used
                 }
                 Step::Admin { used, admin } => {
                     match admin {
                         Admin::MetaNoop => out.extend_from_slice(lines::META_NOOP.as_bytes()),
-                        Admin::Binary(header, packets::Command::Noop) => {
-                            packets::emit::success(&mut out, header, 0);
-                        }
                         other => panic!("{other:?} is for the node"),
                     }
                     used

@@ -1,14 +1,14 @@
 //! `-l`: addresses as memcached writes them.
 
 use super::{Port, Refused};
-use glimmer_server::Protocol;
+use glimmer_server::Accepts;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
 /// The exit code of memcached when it cannot listen (`EX_OSERR`).
 pub const OS_ERROR: u8 = 71;
 
 /// Where to listen, and which protocol is spoken there if the name says so.
-type Listener = (SocketAddr, Option<Protocol>);
+type Listener = (SocketAddr, Option<Accepts>);
 
 /// Addresses to listen on.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub struct Listeners {
     /// The addresses, each with its port.
     pub addresses: Vec<SocketAddr>,
     /// The protocol that the name of each address asks for.
-    pub protocols: Vec<Option<Protocol>>,
+    pub protocols: Vec<Option<Accepts>>,
     /// The name that each address stands for; all interfaces are one name.
     pub names: Vec<usize>,
 }
@@ -76,15 +76,16 @@ fn listeners_of(text: &str, port: u16) -> Result<Vec<Listener>, String> {
 
 /// The protocol that memcached's `proto[NAME]:` asks for, and what follows it. A name may be
 /// shortened; one that is unknown asks for nothing.
-fn protocol(text: &str) -> Result<(Option<Protocol>, &str), String> {
+fn protocol(text: &str) -> Result<(Option<Accepts>, &str), String> {
     let Some(rest) = text.strip_prefix("proto[") else {
         return Ok((None, text));
     };
     let (name, rest) = rest.split_once(']').ok_or("the protocol has no end")?;
+    let is_named = |of: &Accepts| *of != Accepts::Any && of.name().starts_with(name);
+    let named = Accepts::ALL.iter().copied().find(is_named);
     let protocol = match name {
-        _ if "ascii".starts_with(name) => Some(Protocol::Ascii),
-        _ if "binary".starts_with(name) => Some(Protocol::Binary),
-        _ if "negotiating".starts_with(name) => Some(Protocol::Auto),
+        _ if named.is_some() => named,
+        _ if "negotiating".starts_with(name) => Some(Accepts::Any),
         _ if "proxy".starts_with(name) => return Err("this server is no proxy".into()),
         _ => None,
     };
@@ -168,7 +169,7 @@ mod tests {
     fn found(listen: &[&str], port: Port) -> Vec<String> {
         let listen: Vec<String> = listen.iter().map(ToString::to_string).collect();
         let found = addresses(&listen, port).unwrap();
-        let name = |(address, protocol): (&SocketAddr, &Option<Protocol>)| match protocol {
+        let name = |(address, protocol): (&SocketAddr, &Option<Accepts>)| match protocol {
             None => address.to_string(),
             Some(protocol) => format!("{protocol} {address}"),
         };

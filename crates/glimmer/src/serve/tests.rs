@@ -34,7 +34,7 @@ fn memcacheds_defaults() {
     assert_eq!(config.connections_max, 1024);
     assert_eq!(config.item_bytes_max, 1 << 20);
     assert_eq!(config.backlog, 1024);
-    assert_eq!(config.protocol, Protocol::Auto);
+    assert_eq!(config.protocol, Accepts::Any);
     assert_eq!(config.permits, Permits::ALL);
     assert_eq!(
         (config.verbosity, config.detail, config.cas),
@@ -56,7 +56,7 @@ fn memcacheds_short_flags() {
     assert_eq!(config.user.as_deref(), Some("nobody"));
     assert_eq!(config.verbosity, 2);
     assert_eq!((config.backlog, config.turn_requests), (77, 5));
-    assert_eq!(config.protocol, Protocol::Ascii);
+    assert_eq!(config.protocol, Accepts::Text);
     assert!(config.shutdown_command && !config.cas);
     assert!(!config.permits.flush && !config.permits.dump && !config.permits.watch);
     assert_eq!((config.prefix_delimiter, config.detail), (b'/', true));
@@ -83,7 +83,7 @@ fn memcacheds_long_names() {
     };
     assert_eq!(config.unix, Some(unix));
     assert_eq!(config.auth_file, Some("/tmp/a".into()));
-    assert_eq!(config.protocol, Protocol::Ascii);
+    assert_eq!(config.protocol, Accepts::Text);
 }
 
 #[test]

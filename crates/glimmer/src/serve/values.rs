@@ -2,7 +2,7 @@
 
 use glimmer_notation as notation;
 use glimmer_server::memory_plan::memory_mib_max;
-use glimmer_server::{Mode, Protocol, TableKind};
+use glimmer_server::{Accepts, Mode, TableKind};
 
 /// `-p` and `-U`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,10 +72,15 @@ pub fn growth_factor(text: &str) -> Result<f64, String> {
 }
 
 /// `-B`: as memcached refuses others.
-pub fn protocol(text: &str) -> Result<Protocol, String> {
-    text.trim_start()
-        .parse()
-        .map_err(|_| format!("-B {text} should be one of auto, binary, or ascii"))
+pub fn protocol(text: &str) -> Result<Accepts, String> {
+    let names = |of: &[Accepts]| of.iter().map(|of| of.name()).collect::<Vec<_>>().join(", ");
+    let [any, ascii, others @ ..] = Accepts::ALL else {
+        unreachable!("there are more than two");
+    };
+    text.trim_start().parse().map_err(|_| {
+        let others = names(others);
+        format!("-B {text} should be one of {any}, {others}, or {ascii}")
+    })
 }
 
 /// `-D`: the first character, of one byte.

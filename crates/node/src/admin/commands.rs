@@ -9,9 +9,9 @@ use crate::admin::dump::DumpGuard;
 use crate::admin::report::Report;
 use crate::core::Core;
 
-mod binary;
+mod control;
 
-pub(crate) use binary::administer as binary_admin;
+pub(crate) use control::administer as administer_control;
 
 /// What a command that names no key comes to.
 pub(crate) enum Outcome {
@@ -51,7 +51,7 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
             };
             say(if quiet { "" } else { line });
         }
-        Admin::Binary(..) => unreachable!("it is answered in its own words"),
+        Admin::Control(..) => unreachable!("it is answered in words of its own"),
         Admin::Stats(argument) => return Outcome::Report(Report::stats(argument, None)),
         Admin::CacheDump { .. } if !core.shared.config.permits.dump => {
             say(lines::CACHEDUMP_NOT_ALLOWED)

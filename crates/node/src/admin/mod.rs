@@ -7,7 +7,7 @@
 //! | `commands` | commands that name no key |
 //! | `dump` | listing all items |
 //! | `crawl` | the search for expired items |
-//! | `report`, `packets` | replies that are made piece by piece, and their binary form |
+//! | `report` | replies that are made piece by piece |
 //! | `login` | clients that have yet to authenticate |
 //! | `observe` | what is shown to watchers |
 //! | `stats` | what a worker counts |
@@ -21,7 +21,6 @@ pub(crate) mod dump;
 pub(crate) mod handler;
 pub(crate) mod login;
 pub(crate) mod observe;
-mod packets;
 pub(crate) mod report;
 pub(crate) mod stats;
 pub(crate) mod switches;

@@ -6,12 +6,11 @@ use glimmer_base::limits::{
     CACHEDUMP_BYTES_MAX, CACHEDUMP_CHAINS_MAX, DUMP_CHAINS_PER_TURN, REPORT_BYTES_HIGH,
 };
 use glimmer_engine::{Engine, ListCursor, ListScope, Listed};
-use glimmer_proto::binary::Header;
+use glimmer_proto::Words;
 use glimmer_proto::text::{dump, lines};
 
 use super::dump::listing;
 use super::handler::AdminHandler;
-use super::packets::stat_packets;
 
 /// What is left to be said of a long reply.
 pub(crate) enum Report {
@@ -35,8 +34,8 @@ pub(crate) struct StatsReport {
     argument: Box<[u8]>,
     /// Where the admin handler goes on.
     from: u64,
-    /// The request's header, if it came by the binary protocol.
-    header: Option<Header>,
+    /// The words of the protocol that the request came by; the text protocol has lines.
+    words: Option<Words>,
 }
 
 impl Report {
@@ -51,11 +50,11 @@ impl Report {
     }
 
     /// What the admin handler answers to `stats` with an argument.
-    pub fn stats(argument: &[u8], header: Option<Header>) -> Report {
+    pub fn stats(argument: &[u8], words: Option<Words>) -> Report {
         Report::Figures(StatsReport {
             argument: argument.into(),
             from: 0,
-            header,
+            words,
         })
     }
 
@@ -107,7 +106,7 @@ impl ItemsReport {
 
 impl StatsReport {
     fn advance(&mut self, admin: &dyn AdminHandler, now: Moment, out: &mut Vec<u8>) -> bool {
-        let Some(header) = self.header else {
+        let Some(words) = self.words else {
             let next = admin.stats(&self.argument, self.from, now, out);
             self.from = next.unwrap_or(0);
             return next.is_some();
@@ -115,7 +114,7 @@ impl StatsReport {
         let mut piece = Vec::new();
         let next = admin.stats(&self.argument, self.from, now, &mut piece);
         self.from = next.unwrap_or(0);
-        stat_packets(out, header, &piece, next.is_some());
+        words.emit_figures(&piece, next.is_some(), out);
         next.is_some()
     }
 }

@@ -7,7 +7,6 @@ use arrayvec::ArrayVec;
 use glimmer_base::limits::{BATCH_MAX, FORWARD_BATCH_BYTES_HIGH};
 use glimmer_base::{Keyhash, Moment};
 use glimmer_engine::{Done, Engine, Job, Status};
-use glimmer_proto::meta::Flags;
 use glimmer_proto::{Form, Request, Verb};
 
 use crate::admin::observe::{self, Sight};
@@ -30,10 +29,10 @@ struct ForwardedRequest {
     keyhash: Keyhash,
     key: Range<u32>,
     value: Range<u32>,
-    flags: Range<u32>,
-    /// A store's value is left out here; it is `value`.
+    text: Range<u32>,
+    /// What it borrows is left out here; it is `value`.
     verb: Verb<'static>,
-    /// A meta command's flags are left out here; they are `flags`.
+    /// What it borrows is left out here; it is `text`.
     form: Form<'static>,
 }
 
@@ -99,66 +98,16 @@ impl ForwardedBatch {
     /// Copies a request in. The batch is not full.
     pub fn push(&mut self, tag: CompletionTag, keyhash: Keyhash, request: &Request<'_>) {
         let key = self.copy_in(request.key);
-        let (value, verb) = match request.verb {
-            Verb::Store {
-                mode,
-                flags,
-                exptime,
-                value,
-            } => (
-                self.copy_in(value),
-                Verb::Store {
-                    mode,
-                    flags,
-                    exptime,
-                    value: &[],
-                },
-            ),
-            Verb::Meta { command, value } => (
-                self.copy_in(value),
-                Verb::Meta {
-                    command,
-                    value: &[],
-                },
-            ),
-            Verb::Get => (0..0, Verb::Get),
-            Verb::GetAndTouch { exptime } => (0..0, Verb::GetAndTouch { exptime }),
-            Verb::Delete => (0..0, Verb::Delete),
-            Verb::DeleteIf { cas } => (0..0, Verb::DeleteIf { cas }),
-            Verb::Increment { delta } => (0..0, Verb::Increment { delta }),
-            Verb::Decrement { delta } => (0..0, Verb::Decrement { delta }),
-            Verb::Count {
-                down,
-                delta,
-                cas,
-                create,
-            } => (
-                0..0,
-                Verb::Count {
-                    down,
-                    delta,
-                    cas,
-                    create,
-                },
-            ),
-            Verb::Touch { exptime } => (0..0, Verb::Touch { exptime }),
-            Verb::Refused { reason } => (0..0, Verb::Refused { reason }),
-        };
-        let (flags, form) = match request.form {
-            Form::Meta(flags) => {
-                let nothing = Flags { text: &[], ..flags };
-                (self.copy_in(flags.text), Form::Meta(nothing))
-            }
-            Form::Text { cas, last, quiet } => (0..0, Form::Text { cas, last, quiet }),
-            Form::Binary(header) => (0..0, Form::Binary(header)),
-            Form::Native(form) => (0..0, Form::Native(form)),
-        };
+        let (verb, value) = request.verb.detach();
+        let value = self.copy_in(value);
+        let (form, text) = request.form.detach();
+        let text = self.copy_in(text);
         self.requests.push(ForwardedRequest {
             tag,
             keyhash,
             key,
             value,
-            flags,
+            text,
             verb,
             form,
         });
@@ -268,35 +217,10 @@ impl ForwardedBatch {
 impl ForwardedRequest {
     fn job<'a>(&self, bytes: &'a [u8]) -> Job<'a> {
         let at = |range: &Range<u32>| &bytes[range.start as usize..range.end as usize];
-        let verb = match self.verb {
-            Verb::Store {
-                mode,
-                flags,
-                exptime,
-                ..
-            } => Verb::Store {
-                mode,
-                flags,
-                exptime,
-                value: at(&self.value),
-            },
-            Verb::Meta { command, .. } => Verb::Meta {
-                command,
-                value: at(&self.value),
-            },
-            other => other,
-        };
-        let form = match self.form {
-            Form::Meta(flags) => Form::Meta(Flags {
-                text: at(&self.flags),
-                ..flags
-            }),
-            other => other,
-        };
         let request = Request {
             key: at(&self.key),
-            verb,
-            form,
+            verb: self.verb.attach(at(&self.value)),
+            form: self.form.attach(at(&self.text)),
         };
         Job {
             keyhash: self.keyhash,

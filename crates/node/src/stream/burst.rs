@@ -276,16 +276,16 @@ impl Burst {
                 }
                 Step::Need { .. } => unreachable!("it is no step"),
                 Step::Swallowed { used } => (used, Stop::Live),
-                Step::Refuse { used, .. } | Step::Fail { used, .. } | Step::Admin { used, .. } => {
-                    match member.may_answer(&step, out, tools.room) {
-                        Ok(()) => (used, member.answer(step, out, tools.room, tools.core)),
-                        Err(Some(stop)) => (0, stop),
-                        Err(None) => {
-                            member.parser = before;
-                            return;
-                        }
+                Step::Refuse { used, .. }
+                | Step::Answer { used, .. }
+                | Step::Admin { used, .. } => match member.may_answer(&step, out, tools.room) {
+                    Ok(()) => (used, member.answer(step, out, tools.room, tools.core)),
+                    Err(Some(stop)) => (0, stop),
+                    Err(None) => {
+                        member.parser = before;
+                        return;
                     }
-                }
+                },
             };
             tools.room = tools.room.saturating_sub(out.len() - out_before);
             if used == 0 {

@@ -3,12 +3,12 @@
 use glimmer_base::limits::{LARGE_REPLY_BYTES, REPLY_BYTES_HIGH, REPORT_DATAGRAM_BYTES_MAX};
 use glimmer_engine::Job;
 use glimmer_proto::text::Dump;
-use glimmer_proto::{Admin, After, Form, Parser, Step, binary};
+use glimmer_proto::{Admin, After, Control, Parser, Step, control};
 
 use super::connection::Connection;
 use super::key::ConnectionKey;
 use super::reorder::ReorderBuffer;
-use crate::admin::commands::{Outcome, administer, begin_dump, begin_watch, binary_admin};
+use crate::admin::commands::{Outcome, administer, administer_control, begin_dump, begin_watch};
 use crate::admin::dump::DumpGuard;
 use crate::admin::login::{Attempt, Verdict, attempt};
 use crate::admin::report::Report;
@@ -155,14 +155,14 @@ impl Member {
             if self.at == input.len() {
                 return Err(Stop::Hungry(1));
             }
-            if !self.locked || self.parser.is_binary() {
+            if !self.locked || self.parser.has_login() {
                 break;
             }
             self.log_in(input, out, core)?;
         }
         match self.parser.next(&input[self.at..]) {
             Step::Need { need } => Err(Stop::Hungry(need)),
-            step if self.locked => Ok(locked_out(step)),
+            step if self.locked => Ok(self.parser.locked_out(step)),
             step => Ok(step),
         }
     }
@@ -208,13 +208,10 @@ impl Member {
                     _ => Stop::Live,
                 }
             }
-            Step::Fail {
-                header,
-                status,
-                then,
-                ..
+            Step::Answer {
+                words, text, then, ..
             } => {
-                binary::emit::error(out, header, status);
+                words.emit(&Control::Answered(text), control::Answer::Done, out);
                 match then {
                     After::Close => Stop::Close,
                     _ => Stop::Live,
@@ -232,8 +229,8 @@ impl Member {
                     true => Stop::Watch(interests),
                     false => Stop::Live,
                 },
-                Admin::Binary(header, command) => {
-                    let outcome = binary_admin(header, command, &mut self.locked, out, core);
+                Admin::Control(control, words) => {
+                    let outcome = administer_control(control, words, &mut self.locked, out, core);
                     self.conclude(outcome, out, room, core)
                 }
                 admin => {
@@ -307,34 +304,12 @@ impl Member {
                 Step::Request { used, .. }
                 | Step::Admin { used, .. }
                 | Step::Refuse { used, .. }
-                | Step::Fail { used, .. }
+                | Step::Answer { used, .. }
                 | Step::Swallowed { used } => self.at += used,
                 Step::Need { .. } => unreachable!("the step was taken before"),
             }
         }
         self.requests = self.requests.saturating_sub(u32::from(self.steps - step));
         self.steps = step;
-    }
-}
-
-/// What a client of the binary protocol gets for a step while it has yet to authenticate: only the
-/// commands to authenticate with, and the version.
-fn locked_out(step: Step<'_>) -> Step<'_> {
-    let (used, header) = match step {
-        Step::Request { used, request } => match request.form {
-            Form::Binary(header) => (used, header),
-            _ => return step,
-        },
-        Step::Admin {
-            used,
-            admin: Admin::Binary(header, command),
-        } if !command.is_open_to_all() => (used, header),
-        _ => return step,
-    };
-    Step::Fail {
-        used,
-        header,
-        status: binary::Status::AuthError,
-        then: After::Close,
     }
 }

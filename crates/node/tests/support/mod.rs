@@ -11,7 +11,7 @@ use glimmer_base::limits::{REPLY_BYTES_HIGH, REPORT_BYTES_HIGH, TURN_REQUESTS_MA
 use glimmer_base::{Keyhash, Moment, Seed};
 use glimmer_engine::{Done, Engine, Figures, Glimpse, Job, ListCursor, Listed, Place, Status};
 use glimmer_node::{Address, AdminHandler, Node, NodeConfig, Permits, SystemClock};
-use glimmer_proto::text::{Limits, Shutdown, emit, lines};
+use glimmer_proto::text::{Limits, Reply, Shutdown, emit, lines};
 use glimmer_proto::{Accepts, Form, Request, StoreMode, Verb};
 use glimmer_transport::tcp::Liveness;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
@@ -151,7 +151,7 @@ impl Engine for MapEngine {
 }
 
 fn execute(table: &mut Table, request: &Request<'_>, out: &mut Vec<u8>) {
-    let Form::Text { last, quiet, .. } = request.form else {
+    let Form::Text(Reply { last, quiet, .. }) = request.form else {
         unimplemented!("these tests speak the classic text protocol")
     };
     let found = table.get_mut(request.key);

@@ -1,56 +1,11 @@
 //! What each command makes of its packet.
 
+use super::control::MECHANISM;
 use super::header::RequestHeader;
 use super::opcode;
 use super::{Header, Status};
-use crate::{Create, Form, Request, StoreMode, Verb};
-
-/// A command that names no key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command<'a> {
-    /// Answer that nothing was done.
-    Noop,
-    /// Answer with the server's version.
-    Version,
-    /// Make every item older than a moment invisible.
-    Flush {
-        /// The moment as memcached's expiry time; zero is now.
-        exptime: u32,
-    },
-    /// Answer with figures: the general ones, or those of this name.
-    Stat(&'a [u8]),
-    /// Send what is waiting, then close.
-    Quit,
-    /// Answer with the names of the mechanisms by which a client may say who it is.
-    SaslMechanisms,
-    /// A client begins to say who it is.
-    SaslAuth {
-        /// The mechanism, such as `PLAIN`.
-        mechanism: &'a [u8],
-        /// What the mechanism wants to know.
-        data: &'a [u8],
-    },
-    /// A client goes on saying who it is.
-    SaslStep {
-        /// The mechanism.
-        mechanism: &'a [u8],
-        /// What the mechanism wants to know.
-        data: &'a [u8],
-    },
-}
-
-impl Command<'_> {
-    /// Whether a client may ask for it before it has said who it is.
-    pub fn is_open_to_all(&self) -> bool {
-        matches!(
-            self,
-            Command::Version
-                | Command::SaslMechanisms
-                | Command::SaslAuth { .. }
-                | Command::SaslStep { .. }
-        )
-    }
-}
+use crate::control::{Control, Credentials};
+use crate::{Create, Form, Request, StoreMode, Verb, credentials};
 
 /// A packet in its parts.
 pub(super) struct Packet<'a> {
@@ -63,7 +18,9 @@ pub(super) struct Packet<'a> {
 /// What a packet asks for.
 pub(super) enum Asked<'a> {
     Request(Request<'a>),
-    Admin(Command<'a>),
+    Control(Control<'a>),
+    /// Something that the parser answers by itself.
+    Answer,
 }
 
 /// Whether a packet of this command may have parts of these sizes; the status with which it is refused if not.
@@ -154,7 +111,7 @@ pub(super) fn read<'a>(packet: &Packet<'a>) -> Asked<'a> {
         opcode::GAT | opcode::GATK => Verb::GetAndTouch {
             exptime: word(extras, 0).into(),
         },
-        admin => return Asked::Admin(read_admin(admin, extras, key, value)),
+        control => return read_control(control, extras, key, value),
     };
     Asked::Request(Request {
         key,
@@ -163,29 +120,25 @@ pub(super) fn read<'a>(packet: &Packet<'a>) -> Asked<'a> {
     })
 }
 
-fn read_admin<'a>(code: u8, extras: &'a [u8], key: &'a [u8], value: &'a [u8]) -> Command<'a> {
-    match code {
-        opcode::NOOP => Command::Noop,
-        opcode::VERSION => Command::Version,
-        opcode::FLUSH => Command::Flush {
-            exptime: if extras.is_empty() {
-                0
-            } else {
-                word(extras, 0)
+fn read_control<'a>(code: u8, extras: &'a [u8], key: &'a [u8], value: &'a [u8]) -> Asked<'a> {
+    Asked::Control(match code {
+        opcode::NOOP | opcode::VERSION => return Asked::Answer,
+        opcode::FLUSH => Control::Flush {
+            exptime: match extras {
+                [] => 0,
+                extras => word(extras, 0).into(),
             },
         },
-        opcode::STAT => Command::Stat(key),
-        opcode::SASL_LIST_MECHANISMS => Command::SaslMechanisms,
-        opcode::SASL_AUTH => Command::SaslAuth {
-            mechanism: key,
-            data: value,
-        },
-        opcode::SASL_STEP => Command::SaslStep {
-            mechanism: key,
-            data: value,
-        },
-        _ => Command::Quit,
-    }
+        opcode::STAT => Control::Stats(key),
+        opcode::SASL_LIST_MECHANISMS => Control::Mechanisms,
+        opcode::SASL_AUTH if key == MECHANISM => {
+            let credentials = credentials::plain(value);
+            Control::Login(credentials.map(|(user, password)| Credentials { user, password }))
+        }
+        // The mechanism has one step, which came with the first message.
+        opcode::SASL_AUTH | opcode::SASL_STEP => Control::Login(None),
+        _ => Control::Quit,
+    })
 }
 
 /// The item under the key of a store that was refused, if the client is to find nothing there any more.

@@ -6,6 +6,7 @@
 //! | `header` | the 24 bytes in front of every packet, and what of them a reply repeats |
 //! | `parser` | from one packet to the next: what is complete, what is malformed, what is swallowed |
 //! | `command` | what each command makes of its packet |
+//! | `control` | answers to commands without a key |
 //! | [`emit`] | replies |
 //! | `outcome` | outcomes in the words of the binary protocol |
 //!
@@ -13,13 +14,14 @@
 //! differs on purpose: behind an unknown command exactly its body is skipped, where memcached skips key and extras twice.
 
 mod command;
+mod control;
 pub mod emit;
 mod header;
 pub mod opcode;
 mod outcome;
 mod parser;
 
-pub use command::Command;
+pub use control::Words;
 pub use emit::Status;
 pub use header::Header;
 pub use parser::Parser;

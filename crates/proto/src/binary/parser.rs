@@ -1,10 +1,11 @@
 //! From one packet to the next.
 
 use super::command::{self, Asked, Packet};
+use super::control::Words;
 use super::header::{BYTES, RequestHeader};
-use super::{Header, MAGIC_REQUEST, Status};
+use super::{Header, MAGIC_REQUEST, Status, opcode};
 use crate::text::{Admin, After, Limits, Step};
-use crate::{Form, Refusal, Request, Verb};
+use crate::{Control, Form, Refusal, Request, Speak, Verb};
 use glimmer_base::limits::{ITEM_BYTES_MAX, KEY_BYTES_MAX, SASL_BYTES_MAX};
 
 /// Reads one connection's bytes as memcached's binary protocol. Small and `Copy`, as [`crate::text::Parser`] is and for the same reason.
@@ -84,9 +85,10 @@ impl Parser {
             value,
         }) {
             Asked::Request(request) => Step::Request { used, request },
-            Asked::Admin(command) => Step::Admin {
+            Asked::Answer => fail(used, header.header, Status::Success, After::Continue),
+            Asked::Control(control) => Step::Admin {
                 used,
-                admin: Admin::Binary(header.header, command),
+                admin: Admin::Control(control, Words::of(header.header).into()),
             },
         }
     }
@@ -172,12 +174,60 @@ impl Parser {
     }
 }
 
+/// The parser's own answer, which is an error unless the status is [`Status::Success`].
 fn fail(used: usize, header: Header, status: Status, then: After) -> Step<'static> {
-    Step::Fail {
+    Step::Answer {
         used,
-        header,
-        status,
+        words: Words { header, status }.into(),
+        text: &[],
         then,
+    }
+}
+
+impl Speak for Parser {
+    const NAME: &'static str = "binary";
+    const HAS_LOGIN: bool = true;
+
+    fn new(limits: Limits) -> Parser {
+        Parser::new(limits)
+    }
+
+    fn begins_with(first: u8) -> bool {
+        first == MAGIC_REQUEST
+    }
+
+    #[inline]
+    fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
+        Parser::next(self, input)
+    }
+
+    fn refuse_value(&mut self) {
+        Parser::refuse_value(self);
+    }
+
+    /// Only the commands to authenticate with, and the version, are answered.
+    fn locked_out(step: Step<'_>) -> Step<'_> {
+        let (used, header) = match step {
+            Step::Request { used, request } => match request.form {
+                Form::Binary(header) => (used, header),
+                _ => return step,
+            },
+            Step::Admin {
+                used,
+                admin: Admin::Control(control, crate::Words::Binary(words)),
+            } if !matches!(control, Control::Mechanisms | Control::Login(_)) => {
+                (used, words.header)
+            }
+            Step::Answer {
+                used,
+                words: crate::Words::Binary(words),
+                ..
+            } if words.status == Status::Success && words.header.opcode != opcode::VERSION => {
+                (used, words.header)
+            }
+            _ => return step,
+        };
+        fail(used, header, Status::AuthError, After::Close)
     }
 }
 

@@ -20,6 +20,23 @@ impl<'a> Flags<'a> {
         base64_key: false,
     };
 
+    /// The flags without their text, and the text.
+    pub fn detach(self) -> (Flags<'static>, &'a [u8]) {
+        let flags = Flags {
+            text: &[],
+            base64_key: self.base64_key,
+        };
+        (flags, self.text)
+    }
+
+    /// The flags with this text.
+    pub fn attach<'b>(self, text: &'b [u8]) -> Flags<'b> {
+        Flags {
+            text,
+            base64_key: self.base64_key,
+        }
+    }
+
     /// Each flag and the token behind it, in the order of the request.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = (u8, &'a [u8])> {

@@ -117,7 +117,7 @@ fn shown(request: &Request<'_>, details: Details) -> String {
 }
 
 fn text(cas: bool, last: bool, quiet: bool) -> Form<'static> {
-    Form::Text { cas, last, quiet }
+    Form::Text(crate::text::Reply { cas, last, quiet })
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! `delete`, `incr`, `decr`, `touch`: a line with a key and no value.
 
+use super::Reply;
 use super::parser::Line;
 use super::step::Step;
 use super::tokens::Words;
@@ -34,11 +35,7 @@ pub(super) fn read<'a>(line: &Line<'a>, name: &[u8], words: &Words<'a>) -> Optio
     Some(match verb(words) {
         Err(reason) => line.refuse(lines::unless(quiet, reason)),
         Ok(verb) => {
-            let form = Form::Text {
-                cas: false,
-                last: true,
-                quiet,
-            };
+            let form = Form::Text(Reply::to_one(quiet));
             Step::Request {
                 used: line.used,
                 request: Request {

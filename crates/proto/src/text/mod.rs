@@ -17,6 +17,8 @@
 //! | [`lines`] | every fixed reply line |
 //! | [`emit`] | replies that carry data |
 //! | `outcome` | writes outcomes as replies of the text protocol |
+//! | `reply` | what a request says about its reply |
+//! | `speak` | lets connections speak the protocol |
 //!
 //! Replies to malformed commands are those of memcached 1.6. They were found by sending each
 //! command to memcached 1.6.18; the table in `tests/text_conformance/` records them. There are two
@@ -33,13 +35,15 @@ pub mod login;
 pub mod number;
 mod outcome;
 pub(crate) mod parser;
+mod reply;
 mod retrieval;
+mod speak;
 pub(crate) mod step;
 mod storage;
 pub(crate) mod tokens;
 pub mod watch;
 
-pub use outcome::Reply;
 pub(crate) use outcome::no_memory;
 pub use parser::{Limits, Parser};
+pub use reply::Reply;
 pub use step::{Admin, After, Detail, Dump, Shutdown, Step};

@@ -1,20 +1,9 @@
 //! Outcomes in the words of the classic text protocol.
 
-use super::{emit, lines};
+use super::{Reply, emit, lines};
 use crate::meta::Command;
 use crate::outcome::{Emit, ItemView, Outcome};
 use crate::{Request, Verb};
-
-/// What a request of the classic text protocol says about its reply; see [`crate::Form::Text`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Reply {
-    /// Show the CAS unique.
-    pub cas: bool,
-    /// This is the last key of its command.
-    pub last: bool,
-    /// The client wants no answer.
-    pub quiet: bool,
-}
 
 impl Emit for Reply {
     #[inline(always)]

@@ -1,5 +1,6 @@
 //! `get`, `gets`, `gat`, `gats`: any number of keys, one per step.
 
+use super::Reply;
 use super::parser::{Line, Parser, State};
 use super::step::Step;
 use super::{lines, number, tokens};
@@ -26,11 +27,11 @@ pub(super) fn plain_get<'a>(name: &'static str, rest: &'a [u8]) -> Option<Step<'
         return None;
     }
     let key = &rest[..key_bytes];
-    let form = Form::Text {
+    let form = Form::Text(Reply {
         cas: name == "gets ",
         last: true,
         quiet: false,
-    };
+    });
     let request = Request {
         key,
         verb: Verb::Get,
@@ -144,11 +145,11 @@ impl Keys {
                 exptime: exptime.into(),
             },
         };
-        let form = Form::Text {
+        let form = Form::Text(Reply {
             cas: self.cas,
             last,
             quiet: false,
-        };
+        });
         (
             Step::Request {
                 used,

@@ -1,6 +1,6 @@
 //! What the parser hands out.
 
-use crate::{Request, binary};
+use crate::{Control, Request, Words};
 
 /// One step through a connection's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,14 +33,14 @@ pub enum Step<'a> {
         /// Whether the connection goes on.
         then: After,
     },
-    /// Nothing to execute: answer with an error of the binary protocol, then do as told.
-    Fail {
+    /// Nothing to execute: answer with these words, then do as told.
+    Answer {
         /// Bytes of the front that are finished.
         used: usize,
-        /// What the reply repeats of the request.
-        header: binary::Header,
-        /// What is wrong.
-        status: binary::Status,
+        /// The words of the protocol that the command came by.
+        words: Words,
+        /// What the answer repeats of the command.
+        text: &'a [u8],
         /// Whether the connection goes on.
         then: After,
     },
@@ -115,8 +115,8 @@ pub enum Admin<'a> {
     Crawl,
     /// Send what is waiting, then close.
     Quit,
-    /// A command of the binary protocol, to be answered in its words.
-    Binary(binary::Header, binary::Command<'a>),
+    /// A command that several protocols have, to be answered in these words.
+    Control(Control<'a>, Words),
     /// Stop the server, if it was started so that clients may; else answer [`super::lines::SHUTDOWN_NOT_ENABLED`].
     Shutdown(Shutdown),
 }

@@ -1,5 +1,6 @@
 //! `set`, `add`, `replace`, `append`, `prepend`, `cas`: a line, then a value and its line end.
 
+use super::Reply;
 use super::parser::{Limits, Line, Parser, State};
 use super::step::{After, Step};
 use super::tokens::{self, Words};
@@ -57,11 +58,7 @@ pub(super) fn plain_set<'a>(limits: &Limits, rest: &'a [u8]) -> Option<Step<'a>>
         exptime,
         value,
     };
-    let form = Form::Text {
-        cas: false,
-        last: true,
-        quiet,
-    };
+    let form = Form::Text(Reply::to_one(quiet));
     let used = "set ".len() + at + value_bytes + 2 * LINE_END.len();
     Some(Step::Request {
         used,
@@ -179,11 +176,7 @@ impl<'a> Header<'a> {
     }
 
     fn request(self, used: usize, verb: Verb<'a>) -> Step<'a> {
-        let form = Form::Text {
-            cas: false,
-            last: true,
-            quiet: self.quiet,
-        };
+        let form = Form::Text(Reply::to_one(self.quiet));
         Step::Request {
             used,
             request: Request {

@@ -8,7 +8,7 @@ mod refusal;
 mod retrieval;
 mod storage;
 
-use glimmer_proto::text::{Admin, After, Limits, Parser, Step, lines as reply};
+use glimmer_proto::text::{Admin, After, Limits, Parser, Reply, Step, lines as reply};
 use glimmer_proto::{Form, Refusal, Request, StoreMode, Verb};
 
 /// The steps a row expects, without the byte counts: those are checked by adding them up.
@@ -31,7 +31,7 @@ fn steps(mut input: &[u8]) -> Vec<Out<'_>> {
         let used = match parser.next(input) {
             Step::Need { need } => panic!("wants {need} bytes, has {:?}", text(input)),
             Step::Swallowed { used } => used,
-            Step::Fail { .. } => panic!("the text protocol has lines"),
+            Step::Answer { .. } => panic!("the text protocol has lines"),
             Step::Admin { used, admin } => {
                 out.push(Out::Admin(admin));
                 used
@@ -55,7 +55,7 @@ fn steps(mut input: &[u8]) -> Vec<Out<'_>> {
 }
 
 fn out_of(request: Request<'_>) -> Out<'_> {
-    let Form::Text { cas, last, quiet } = request.form else {
+    let Form::Text(Reply { cas, last, quiet }) = request.form else {
         panic!("the line holds no meta command")
     };
     match request.verb {

@@ -1,6 +1,7 @@
 //! `get`, `gets`, `gat`, `gats`, and how long a key may be in any command.
 
 use crate::*;
+use glimmer_proto::text::Reply;
 
 #[test]
 fn retrievals() {
@@ -111,11 +112,11 @@ fn a_long_multiget_is_used_up_key_by_key() {
         assert_eq!(request.key, format!("key{key}").as_bytes());
         assert_eq!(
             request.form,
-            Form::Text {
+            Form::Text(Reply {
                 cas: false,
                 last: key + 1 == keys,
                 quiet: false
-            }
+            })
         );
         rest = &rest[used..];
     }

@@ -4,8 +4,9 @@
 use super::ServerAdmin;
 use super::items::CHUNK_BYTES;
 use super::lines::Lines;
-use crate::config::{Protocol, UNIX_MODE_DEFAULT};
+use crate::config::UNIX_MODE_DEFAULT;
 use glimmer_base::limits::WATCH_BYTES_MAX;
+use glimmer_proto::Accepts;
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -61,8 +62,8 @@ fn workers(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     lines.put_yes_or_no("cas_enabled", config.cas);
     lines.put("tcp_backlog", config.backlog);
     let protocol = match config.protocol {
-        Protocol::Auto => "auto-negotiate",
-        Protocol::Ascii | Protocol::Binary => config.protocol.name(),
+        Accepts::Any => "auto-negotiate",
+        protocol => protocol.name(),
     };
     lines.put("binding_protocol", protocol);
     lines.put_yes_or_no("auth_enabled_sasl", config.sasl);

@@ -3,6 +3,7 @@
 use super::*;
 use crate::forward::bell::EventBell;
 use glimmer_engine::{Done, Figures, Glimpse, Job, ListCursor, Listed, Place, Status};
+use glimmer_proto::text::Reply;
 use glimmer_proto::{Form, Verb};
 use glimmer_transport::Bell;
 use std::sync::Mutex;
@@ -93,11 +94,7 @@ fn send(port: &mut Port) {
     let request = Request {
         key: &key,
         verb: Verb::Get,
-        form: Form::Text {
-            cas: false,
-            last: true,
-            quiet: false,
-        },
+        form: Form::Text(Reply::to_one(false)),
     };
     port.put(0, tag, Keyhash(0), &request);
     port.ship();

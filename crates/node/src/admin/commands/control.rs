@@ -1,0 +1,77 @@
+//! Commands that name no key, that several protocols have, and that each answers in words of its
+//! own.
+
+use glimmer_proto::Words;
+use glimmer_proto::control::{Answer, Control, Credentials};
+
+use super::{Outcome, flush_ms};
+use crate::admin::report::Report;
+use crate::core::Core;
+
+/// Executes a command that names no key. `locked` says that the client has yet to authenticate.
+#[cold]
+pub(crate) fn administer(
+    control: Control<'_>,
+    words: Words,
+    locked: &mut bool,
+    out: &mut Vec<u8>,
+    core: &mut Core,
+) -> Outcome {
+    let mut outcome = Outcome::Done;
+    let answer = match control {
+        Control::Answered(_) => Answer::Done,
+        Control::Flush { exptime } => flush(exptime, core),
+        Control::Stats(name) if name.starts_with(b"detail") => {
+            let mut counts = Vec::new();
+            let answer = detail(name, &mut counts, core);
+            words.emit(&control, answer, out);
+            return outcome;
+        }
+        Control::Stats(name) => return Outcome::Report(Report::stats(name, Some(words))),
+        Control::Quit => {
+            outcome = Outcome::Close;
+            Answer::Done
+        }
+        Control::Mechanisms | Control::Login(_) if !core.shared.config.locked => Answer::NoLogin,
+        Control::Mechanisms => Answer::Done,
+        Control::Login(credentials) => {
+            core.tally.auth_cmds += 1;
+            let admits = |it: Credentials<'_>| core.admin.admits(it.user, it.password);
+            *locked = !credentials.is_some_and(admits);
+            if *locked {
+                outcome = Outcome::Withheld;
+                Answer::Denied
+            } else {
+                Answer::Done
+            }
+        }
+    };
+    words.emit(&control, answer, out);
+    outcome
+}
+
+fn flush(exptime: i64, core: &mut Core) -> Answer<'static> {
+    core.tally.cmd_flush += 1;
+    if !core.shared.config.permits.flush {
+        return Answer::Denied;
+    }
+    let at_ms = flush_ms(exptime, core.now);
+    core.engine.flush(core.now, at_ms);
+    core.shared.switches.note_flush(at_ms);
+    Answer::Done
+}
+
+/// Counts by key prefix: on, off, or shown as one figure, of which the value is put into `counts`.
+fn detail<'c>(name: &[u8], counts: &'c mut Vec<u8>, core: &mut Core) -> Answer<'c> {
+    match name {
+        _ if !core.shared.config.permits.dump => return Answer::NoSuchFigures,
+        b"detail on" => core.shared.observers.set_detail(true),
+        b"detail off" => core.shared.observers.set_detail(false),
+        b"detail dump" => {
+            core.shared.observers.dump_prefixes(counts);
+            return Answer::Figure("detailed", counts);
+        }
+        _ => return Answer::NoSuchFigures,
+    }
+    Answer::Done
+}

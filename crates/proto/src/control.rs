@@ -1,0 +1,56 @@
+//! Commands without a key that several protocols have. The server carries them out, and the
+//! protocol that they came by says what became of them.
+
+/// A command without a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control<'a> {
+    /// The parser knows the answer, which repeats these bytes of the command.
+    Answered(&'a [u8]),
+    /// Make every item older than a moment invisible.
+    Flush {
+        /// The moment as memcached's expiry time; zero is now.
+        exptime: i64,
+    },
+    /// Show figures: the general ones, or those of this name.
+    Stats(&'a [u8]),
+    /// Send what is waiting, then close.
+    Quit,
+    /// Say by which mechanism clients authenticate.
+    Mechanisms,
+    /// Authenticate the client, if these are a user and the password.
+    Login(Option<Credentials<'a>>),
+}
+
+/// A user's name and password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credentials<'a> {
+    /// The name.
+    pub user: &'a [u8],
+    /// The password.
+    pub password: &'a [u8],
+}
+
+/// What became of a command without a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer<'a> {
+    /// It has been carried out, or the parser has answered it.
+    Done,
+    /// The server does not do this for clients.
+    Denied,
+    /// No client needs to authenticate.
+    NoLogin,
+    /// It names figures that there are not.
+    NoSuchFigures,
+    /// Figures of this name, of which there is one.
+    Figure(&'static str, &'a [u8]),
+}
+
+/// How one protocol answers commands without a key.
+pub trait Converse {
+    /// Appends the answer to a command.
+    fn emit(&self, control: &Control<'_>, answer: Answer<'_>, out: &mut Vec<u8>);
+
+    /// Appends figures, which are lines of `stats`. Unless `more` lines follow, these end with the
+    /// last line of a reply in the text protocol.
+    fn emit_figures(&self, lines: &[u8], more: bool, out: &mut Vec<u8>);
+}

@@ -1,0 +1,68 @@
+//! A request without the bytes that it borrows, for when it crosses over to another worker.
+
+use super::Verb;
+
+impl<'a> Verb<'a> {
+    /// The verb without the value that it carries, and the value.
+    #[inline]
+    pub fn detach(self) -> (Verb<'static>, &'a [u8]) {
+        let verb = match self {
+            Verb::Store {
+                mode,
+                flags,
+                exptime,
+                value,
+            } => {
+                let verb = Verb::Store {
+                    mode,
+                    flags,
+                    exptime,
+                    value: &[],
+                };
+                return (verb, value);
+            }
+            Verb::Meta { command, value } => {
+                return (
+                    Verb::Meta {
+                        command,
+                        value: &[],
+                    },
+                    value,
+                );
+            }
+            Verb::Get => Verb::Get,
+            Verb::GetAndTouch { exptime } => Verb::GetAndTouch { exptime },
+            Verb::Delete => Verb::Delete,
+            Verb::DeleteIf { cas } => Verb::DeleteIf { cas },
+            Verb::Increment { delta } => Verb::Increment { delta },
+            Verb::Decrement { delta } => Verb::Decrement { delta },
+            Verb::Count {
+                down,
+                delta,
+                cas,
+                create,
+            } => Verb::Count {
+                down,
+                delta,
+                cas,
+                create,
+            },
+            Verb::Touch { exptime } => Verb::Touch { exptime },
+            Verb::Refused { reason } => Verb::Refused { reason },
+        };
+        (verb, &[])
+    }
+
+    /// The verb, with a value in place of the one that [`detach`](Verb::detach) left out.
+    #[inline]
+    pub fn attach<'b>(self, bytes: &'b [u8]) -> Verb<'b>
+    where
+        'a: 'b,
+    {
+        let mut verb: Verb<'b> = self;
+        if let Verb::Store { value, .. } | Verb::Meta { value, .. } = &mut verb {
+            *value = bytes;
+        }
+        verb
+    }
+}

@@ -1,0 +1,31 @@
+//! What the parser of a protocol does.
+
+use crate::text::{Limits, Step};
+
+/// The parser of one protocol that connections speak. Small and `Copy`; see [`crate::text::Parser`].
+pub trait Speak: Copy {
+    /// The protocol's name on the command line and in `stats settings`.
+    const NAME: &'static str;
+
+    /// Clients authenticate by commands of the protocol. If not, they send what
+    /// [`crate::text::login`] reads before anything else.
+    const HAS_LOGIN: bool;
+
+    /// A parser at the start of a connection.
+    fn new(limits: Limits) -> Self;
+
+    /// Whether a connection whose first byte is this speaks the protocol.
+    fn begins_with(first: u8) -> bool;
+
+    /// Takes the next request from the front of `input`; see [`crate::text::Parser::next`].
+    fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a>;
+
+    /// Gives up on receiving the value that the last [`Step::Need`] asked room for; see
+    /// [`crate::text::Parser::refuse_value`].
+    fn refuse_value(&mut self);
+
+    /// What becomes of a step of a client that has yet to authenticate.
+    fn locked_out(step: Step<'_>) -> Step<'_> {
+        step
+    }
+}

@@ -1,0 +1,27 @@
+//! The text protocol among the protocols that connections speak.
+
+use super::{Limits, Parser, Step};
+use crate::Speak;
+
+impl Speak for Parser {
+    const NAME: &'static str = "ascii";
+    const HAS_LOGIN: bool = false;
+
+    fn new(limits: Limits) -> Parser {
+        Parser::new(limits)
+    }
+
+    /// A connection that begins with a byte of no other protocol speaks this one.
+    fn begins_with(_first: u8) -> bool {
+        true
+    }
+
+    #[inline]
+    fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
+        Parser::next(self, input)
+    }
+
+    fn refuse_value(&mut self) {
+        Parser::refuse_value(self);
+    }
+}
