@@ -12,6 +12,7 @@ use crate::in_flight::{InFlight, Phase};
 use crate::outbound::Groups;
 use crate::shared_datagram::{Packing, SharedDatagrams};
 use glimmer_base::limits::{KEY_BYTES_MAX, PARTITIONS_MAX};
+use glimmer_dispatch::PartitionMap;
 use glimmer_proto::native::request::{Action, Change};
 use glimmer_proto::native::{Directory, Reach, Record, Reply, Status};
 use rand::rngs::SmallRng;
@@ -181,8 +182,8 @@ pub struct Session<T> {
 /// The directory, prepared for use by the session.
 struct Known {
     directory: Directory,
-    /// The owning core of each partition. A table, because a division per request costs more.
-    owners: Box<[u16]>,
+    /// Which core owns each partition.
+    map: PartitionMap,
     version: u32,
     /// When to ask for a new token.
     renew_us: u64,
@@ -433,7 +434,7 @@ impl<T> Session<T> {
         } = self;
         let Some(Known {
             directory,
-            owners,
+            map,
             any_port,
             ..
         }) = directory
@@ -441,8 +442,8 @@ impl<T> Session<T> {
             return;
         };
         let request = &mut requests[slot as usize];
-        request.owner = owners[request.keyhash().partition(owners.len())];
-        let owner = usize::from(request.owner);
+        let owner = map.owner(request.keyhash());
+        request.owner = owner as u16;
         let may_turn = if request.is_read {
             any_port.reads && request.refusal != Some(Status::AskOwner)
         } else {

@@ -5,7 +5,7 @@ use crate::flush::FlushClock;
 use crate::observer::{ChangeObserver, Unobserved};
 use crate::partitions_of::Handle;
 use crate::{Engine, Partitions};
-use glimmer_base::limits::{PARTITIONS_MAX, WORKERS_MAX};
+use glimmer_dispatch::PartitionMap;
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::CasSequence;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// How a store is spread: how many partitions for how many workers.
 #[derive(Clone, Debug)]
 pub struct Spread {
-    /// Number of partitions; partition `p` belongs to worker `p % workers`.
+    /// Number of partitions; their owners are those of [`PartitionMap`].
     pub partitions: usize,
     /// Number of workers.
     pub workers: usize,
@@ -73,15 +73,10 @@ fn engines<T: Table, O: ChangeObserver, X>(
     let workers = partitions(spread, make)?;
     Ok(workers
         .into_iter()
-        .enumerate()
-        .map(|(worker, (partitions, participant))| {
-            let owned = (0..spread.partitions)
-                .filter(|p| p % spread.workers == worker)
-                .collect();
+        .map(|(partitions, participant)| {
             let executor = Executor::new(
                 partitions,
                 participant,
-                owned,
                 flushes.clone(),
                 uniques,
                 tap.clone(),
@@ -105,14 +100,11 @@ pub fn partitions<T: Table, X>(
     spread: &Spread,
     mut make: impl FnMut(Option<u32>) -> Result<T, X>,
 ) -> Result<Vec<(Partitions<T>, Participant)>, X> {
-    assert!(
-        (1..=PARTITIONS_MAX).contains(&spread.partitions)
-            && (1..=WORKERS_MAX).contains(&spread.workers)
-    );
+    let map = PartitionMap::new(spread.partitions, spread.workers);
     let (batches, participants) = Batches::new(spread.workers);
     let mut handles: Vec<Vec<Handle<T>>> = (0..spread.workers).map(|_| Vec::new()).collect();
     for partition in 0..spread.partitions {
-        let owner_worker = partition % spread.workers;
+        let owner_worker = map.owner_of(partition);
         let mut owner = make(spread.numa_nodes.get(owner_worker).copied())?;
         owner.join(&batches, owner_worker);
         // So that no two items have a CAS unique in common, as in memcached.
@@ -133,7 +125,7 @@ pub fn partitions<T: Table, X>(
     Ok(handles
         .into_iter()
         .enumerate()
-        .map(|(worker, handles)| Partitions::new(handles, spread.workers, worker))
+        .map(|(worker, handles)| Partitions::new(handles, map, worker))
         .zip(participants)
         .collect())
 }

@@ -1,6 +1,7 @@
 //! The contract between a worker and the engine it drives.
 
 use glimmer_base::{Expiry, Keyhash, Moment};
+use glimmer_dispatch::Layout;
 use glimmer_proto::Request;
 pub use glimmer_store::memory::PageReport;
 pub use glimmer_store::table::{Ages, Counts};
@@ -58,15 +59,6 @@ pub struct Done {
     pub status: Status,
     /// Length of the job's reply buffer after the job.
     pub end: usize,
-}
-
-/// Where a request can be executed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// On this worker.
-    Here,
-    /// On the worker that owns the key's partition.
-    Owner(usize),
 }
 
 /// What tells whether an item has changed.
@@ -155,14 +147,11 @@ pub struct Listed<'a> {
 /// One worker's way to the store: it runs batches. Dynamic, because the call is paid once per
 /// burst; inside, access mode and eviction rule are types.
 pub trait Engine: Send {
-    /// Where a request for this key belongs. `is_read` is [`glimmer_proto::Verb::is_read`].
-    fn place(&self, keyhash: Keyhash, is_read: bool) -> Place;
+    /// How the store is spread, the same for every worker.
+    fn layout(&self) -> Layout;
 
-    /// The worker that owns the key's partition (this worker itself, where any may write).
-    fn owner(&self, keyhash: Keyhash) -> usize;
-
-    /// Executes up to [`glimmer_base::limits::BATCH_MAX`] jobs in order, all of which are placed
-    /// `Here`, and appends each reply to `outs[job.out]`. Writes one [`Done`] per job into
+    /// Executes up to [`glimmer_base::limits::BATCH_MAX`] jobs in order, all of which this worker
+    /// may run ([`Layout::may_run`]), and appends each reply to `outs[job.out]`. Writes one [`Done`] per job into
     /// `done`, which is as long as `jobs`.
     ///
     /// A reply already in a buffer is never touched. Requests of other workers that have crossed

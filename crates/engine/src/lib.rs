@@ -27,8 +27,8 @@ pub use execute::Uniques;
 pub use flush::FlushClock;
 pub use glimmer_store::removals::{Reason, Removal, RemovalObserver, Removals, Removed, Tap};
 pub use job::{
-    Counts, Done, Engine, Figures, Glimpse, Job, ListCursor, ListScope, Listed, PageReport, Place,
-    Status, TableStats, Tally,
+    Counts, Done, Engine, Figures, Glimpse, Job, ListCursor, ListScope, Listed, PageReport, Status,
+    TableStats, Tally,
 };
 pub use observer::{ChangeObserver, Unobserved};
 pub use partitions_of::Partitions;

@@ -1,6 +1,7 @@
 //! The handles by which one worker reaches the partitions.
 
 use glimmer_base::Keyhash;
+use glimmer_dispatch::{AccessMode, Layout, PartitionMap};
 use glimmer_store::access::Access;
 use glimmer_store::table::{Table, TableFigures, TableReader};
 
@@ -8,7 +9,7 @@ use glimmer_store::table::{Table, TableFigures, TableReader};
 /// the writer.
 pub struct Partitions<T: Table> {
     handles: Vec<Handle<T>>,
-    workers: usize,
+    map: PartitionMap,
     worker: usize,
 }
 
@@ -18,10 +19,10 @@ pub(crate) struct Handle<T: Table> {
 }
 
 impl<T: Table> Partitions<T> {
-    pub(crate) fn new(handles: Vec<Handle<T>>, workers: usize, worker: usize) -> Self {
+    pub(crate) fn new(handles: Vec<Handle<T>>, map: PartitionMap, worker: usize) -> Self {
         Partitions {
             handles,
-            workers,
+            map,
             worker,
         }
     }
@@ -49,11 +50,17 @@ impl<T: Table> Partitions<T> {
         self.handle_ref(keyhash).reader.as_ref()
     }
 
-    /// Whether this worker may execute a request for the key.
-    #[inline(always)]
-    pub(crate) fn may_run(&self, keyhash: Keyhash, is_read: bool) -> bool {
-        let handle = self.handle_ref(keyhash);
-        handle.owner.is_some() || is_read && handle.reader.is_some()
+    /// How the store is spread.
+    pub(crate) fn layout(&self) -> Layout {
+        let access = match (T::Access::SHARED_READS, T::Access::SHARED_WRITES) {
+            (_, true) => AccessMode::Crcw,
+            (true, false) => AccessMode::Crew,
+            (false, false) => AccessMode::Erew,
+        };
+        Layout {
+            map: self.map,
+            access,
+        }
     }
 
     /// The number of partitions.
@@ -63,7 +70,7 @@ impl<T: Table> Partitions<T> {
 
     /// Whether this worker owns a partition: of those who may write it, the one that it was made for.
     pub(crate) fn is_owned(&self, partition: usize) -> bool {
-        partition % self.workers == self.worker
+        self.map.owner_of(partition) == self.worker
     }
 
     /// The writing side of a partition by number, where this worker has it.
@@ -71,22 +78,11 @@ impl<T: Table> Partitions<T> {
         self.handles[partition].owner.as_mut()
     }
 
-    /// The figures of these partitions, of which this worker has the writing side.
-    pub(crate) fn figures(&mut self, owned: Vec<usize>) -> Vec<Box<dyn TableFigures>> {
-        owned
-            .into_iter()
+    /// The figures of the partitions that this worker owns.
+    pub(crate) fn figures(&self) -> Vec<Box<dyn TableFigures>> {
+        (self.map.owned_by(self.worker))
             .filter_map(|partition| self.handles[partition].owner.as_ref().map(Table::figures))
             .collect()
-    }
-
-    /// The worker that owns the key's partition; this one, where all may write.
-    #[inline(always)]
-    pub(crate) fn owner_worker(&self, keyhash: Keyhash) -> usize {
-        if T::Access::SHARED_WRITES {
-            self.worker
-        } else {
-            keyhash.partition(self.handles.len()) % self.workers
-        }
     }
 
     /// First stage of the pipeline. Says where the bucket is, if this worker may look.

@@ -2,7 +2,7 @@
 //! access mode, by the owner and beside it.
 
 use glimmer_base::{Moment, Seed};
-use glimmer_engine::{Done, Engine, Job, Place, Spread, Status, Uniques, build};
+use glimmer_engine::{Done, Engine, Job, Spread, Status, Uniques, build};
 use glimmer_proto::{Limits, Parser, Request, Step};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{ApproxLru, Fifo, S3Fifo};
@@ -53,10 +53,8 @@ fn check<T: Table>(make: impl FnMut(Option<u32>) -> T) {
     for key in ["a", "b", "c", "d"] {
         let set = format!("set {key} 0 0 {BYTES}\r\n{value}\r\n");
         let jobs = [job(set.as_bytes(), 0, 0)];
-        let owner = match engines[0].place(jobs[0].keyhash, false) {
-            Place::Here => 0,
-            Place::Owner(owner) => owner,
-        };
+        let layout = engines[0].layout();
+        let owner = layout.home(0, jobs[0].keyhash);
         let (mut outs, mut done) = ([Vec::new()], [SKIPPED]);
         engines[owner].run(NOW, &jobs, &mut outs, &mut done);
         assert_eq!(outs[0], b"STORED\r\n", "a store copies nothing out");
@@ -70,19 +68,19 @@ fn check<T: Table>(make: impl FnMut(Option<u32>) -> T) {
         ] {
             let said = format!("{}\r\n", read.replace("KEY", key));
             let is_read = request(said.as_bytes()).verb.is_read();
-            for engine in &mut engines {
-                if engine.place(SEED.keyhash(key.as_bytes()), is_read) == Place::Here {
-                    reads(engine.as_mut(), &said, &value);
+            for (worker, engine) in engines.iter_mut().enumerate() {
+                if layout.may_run(worker, SEED.keyhash(key.as_bytes()), is_read) {
+                    reads(engine.as_mut(), worker, &said, &value);
                 }
             }
         }
     }
 }
 
-fn reads(engine: &mut dyn Engine, said: &str, value: &str) {
+fn reads(engine: &mut dyn Engine, worker: usize, said: &str, value: &str) {
     let said = said.as_bytes();
     let other = b"get missing\r\n";
-    let is_mine = engine.place(SEED.keyhash(b"missing"), true) == Place::Here;
+    let is_mine = (engine.layout()).may_run(worker, SEED.keyhash(b"missing"), true);
     let mut outs = [b"before".to_vec(), Vec::new()];
     let mut jobs = vec![job(said, 0, BYTES - 1), job(said, 0, Job::ANY_SIZE)];
     if is_mine {

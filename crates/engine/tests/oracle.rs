@@ -4,7 +4,7 @@
 //! oracle covers eviction.
 
 use glimmer_base::{Expiry, Moment, Seed};
-use glimmer_engine::{Done, Engine, Job, Place, Spread, Status, Uniques, build};
+use glimmer_engine::{Done, Engine, Job, Spread, Status, Uniques, build};
 use glimmer_proto::text::Reply;
 use glimmer_proto::{Form, Refusal, Request, StoreMode, Verb};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
@@ -312,6 +312,7 @@ fn run<T: Table>(mut make: impl FnMut(Option<u32>) -> T) {
     };
     let make = |node| Ok::<T, std::convert::Infallible>(make(node));
     let mut engines: Vec<Box<dyn Engine>> = build(&spread, Uniques::Kept, make).unwrap();
+    let layout = engines[0].layout();
     let (mut model, mut now) = (
         Model::default(),
         Moment {
@@ -344,9 +345,7 @@ fn run<T: Table>(mut make: impl FnMut(Option<u32>) -> T) {
                 out: rng.random_range(0..3),
                 copy_max: Job::ANY_SIZE,
             })
-            .filter(|job| {
-                engines[worker].place(job.keyhash, job.request.verb.is_read()) == Place::Here
-            })
+            .filter(|job| layout.may_run(worker, job.keyhash, job.request.verb.is_read()))
             .collect();
         let mut outs = vec![Vec::new(); 3];
         let mut done = vec![

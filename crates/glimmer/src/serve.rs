@@ -176,6 +176,7 @@ impl Arguments {
             item_bytes_hint: self.item_size_hint,
             mode,
             access: self.access,
+            dispatch: self.dispatch,
             table: self.table,
             evict: self.evict.unwrap_or(EvictionRule::S3Fifo),
             lru_threshold: self.lru_threshold,

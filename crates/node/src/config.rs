@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use glimmer_base::Seed;
 use glimmer_base::limits::{BUFFER_BYTES, BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH};
+use glimmer_dispatch::Policy;
 use glimmer_engine::{Removals, Tap};
 use glimmer_proto::{Accepts, Limits};
 use glimmer_transport::tcp::Liveness;
@@ -53,6 +54,8 @@ pub struct NodeConfig {
     pub udp_names: Vec<usize>,
     /// The native protocol, if it is served.
     pub native: Option<NativeConfig>,
+    /// How requests are spread over the workers.
+    pub dispatch: &'static dyn Policy,
     /// Workers never sleep.
     pub busy_poll: bool,
     /// When the kernel gives up a connection whose client has vanished.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use glimmer_base::{Moment, Seed};
+use glimmer_dispatch::Plan;
 use glimmer_engine::Engine;
 
 use crate::admin::alarm::Failure;
@@ -25,6 +26,8 @@ pub(crate) struct Core {
     pub shared: Arc<Shared>,
     pub admin: Arc<dyn AdminHandler>,
     pub engine: Box<dyn Engine>,
+    /// Which worker executes a request.
+    pub plan: Plan,
     pub memory: Memory,
     pub tally: Tally,
     /// Failures wait to be told to the admin handler.

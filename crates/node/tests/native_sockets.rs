@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use glimmer_client::{Client, Settings};
+use glimmer_dispatch::PartitionMap;
 use glimmer_node::native::NativeConfig;
 use glimmer_node::{Error, Node, Tally};
 use glimmer_proto::StoreMode;
@@ -228,7 +229,9 @@ fn a_change_that_comes_by_two_ports_is_made_once() {
         let key_of = |owner: usize| {
             let keys = (0..).map(|n| format!("{n}").into_bytes());
             let mut keys = keys.into_iter();
-            let owner_of = |key: &[u8]| client.directory.owner(native::SEED.keyhash(key));
+            let (partitions, workers) = (client.directory.partitions, client.directory.ports.len());
+            let map = PartitionMap::new(partitions.into(), workers);
+            let owner_of = |key: &[u8]| map.owner(native::SEED.keyhash(key));
             keys.find(|key| owner_of(key) == owner).unwrap()
         };
         let (mine, theirs) = (key_of(0), key_of(1));

@@ -6,6 +6,8 @@ use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::thread;
 
+use glimmer_base::limits::REPLY_BYTES_HIGH;
+use glimmer_dispatch::{Layout, Plan, Policy, Role};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use support::{Access, Client, Habits, start};
 
@@ -174,6 +176,40 @@ fn crew_with_reads_that_ask_the_owner() {
     }
 }
 
+/// The last workers take values by their size, whatever the key.
+#[derive(Debug)]
+struct BySize;
+
+impl Policy for BySize {
+    fn name(&self) -> &'static str {
+        "by-size"
+    }
+
+    fn plan(&self, layout: Layout) -> Plan {
+        let mut roles = vec![Role { sizes: 0..0 }; layout.map.cores()];
+        if let [.., large, largest] = &mut roles[..] {
+            large.sizes = 60..5_000;
+            largest.sizes = 5_000..u32::MAX;
+        }
+        Plan::by_size(layout, 60, roles)
+    }
+}
+
+#[test]
+fn requests_are_handed_over_by_the_size_of_their_values() {
+    for (seed, workers) in [1, 2, 4].into_iter().enumerate() {
+        for room in [300, REPLY_BYTES_HIGH] {
+            let habits = Habits {
+                access: Access::Crcw,
+                room,
+                asks_one_in: Some(3),
+                dispatch: &BySize,
+            };
+            random_pipelines(workers, habits, 50 + seed as u64);
+        }
+    }
+}
+
 /// Reply buffers that are full after a few replies: requests are put back, and what crossed is
 /// taken back or resumed.
 #[test]
@@ -184,6 +220,7 @@ fn little_room() {
                 access,
                 room,
                 asks_one_in: Some(3),
+                ..Habits::EREW
             };
             random_pipelines(1, habits, 30 + seed as u64);
             random_pipelines(3, habits, 40 + seed as u64);

@@ -1,6 +1,8 @@
 //! What a server is asked to be: plain values, checked before anything is allocated or bound.
 
 use glimmer_base::limits;
+pub use glimmer_dispatch::AccessMode;
+use glimmer_dispatch::Policy;
 use glimmer_node::Permits;
 use glimmer_proto::Accepts;
 use glimmer_store::evict::ApproxLru;
@@ -80,6 +82,8 @@ pub struct Config {
     pub mode: Mode,
     /// Who may touch a partition.
     pub access: AccessMode,
+    /// How requests are spread over the workers (`--dispatch`).
+    pub dispatch: &'static dyn Policy,
     /// What a partition is made of.
     pub table: TableKind,
     /// Which items leave when the log is full.
@@ -250,7 +254,7 @@ impl Config {
         } else if self.mode == Mode::Store && self.table == TableKind::Memc3 {
             Some("--table memc3 evicts when it is full; leave -M and --mode store out")
         } else {
-            None
+            self.dispatch.check(self.access).err()
         }
     }
 }
@@ -262,17 +266,6 @@ pub enum Mode {
     Cache,
     /// Stores are refused; nothing leaves unless a client says so or it expires.
     Store,
-}
-
-/// Who may touch a partition (MICA §4.1.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AccessMode {
-    /// Exclusive read, exclusive write: the owner alone, without any synchronisation.
-    Erew,
-    /// Concurrent read, exclusive write: any worker reads optimistically, the owner writes.
-    Crew,
-    /// Concurrent read, concurrent write: any worker reads and writes.
-    Crcw,
 }
 
 /// Who directs native requests to the workers that own their keys (MICA §4.2.2).
@@ -348,7 +341,6 @@ macro_rules! named {
 }
 
 named!(Mode { Cache = "cache", Store = "store" });
-named!(AccessMode { Erew = "erew", Crew = "crew", Crcw = "crcw" });
 named!(Direction { Client = "client", Server = "server" });
 named!(TableKind { Mica = "mica", Memc3 = "memc3" });
 named!(EvictionRule { Fifo = "fifo", Lru = "lru", S3Fifo = "s3fifo" });
@@ -362,6 +354,7 @@ named!(HugepagePolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use glimmer_dispatch::POLICIES;
 
     fn config() -> Config {
         Config {
@@ -397,6 +390,7 @@ mod tests {
             item_bytes_hint: ITEM_BYTES_HINT_DEFAULT,
             mode: Mode::Cache,
             access: AccessMode::Crcw,
+            dispatch: POLICIES[0],
             table: TableKind::Mica,
             evict: EvictionRule::S3Fifo,
             lru_threshold: LRU_THRESHOLD_DEFAULT,

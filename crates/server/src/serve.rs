@@ -209,6 +209,7 @@ fn node_config(config: &Config, plan: &MemoryPlan, store: &Store, seed: Seed) ->
         locked: config.auth_file.is_some(),
         seed,
         cores: store.cores.clone(),
+        dispatch: config.dispatch,
         clock: Arc::new(SystemClock::start()),
     }
 }

@@ -5,6 +5,7 @@ use super::{
 };
 use crate::channel::Channel;
 use crate::in_flight::Phase;
+use glimmer_dispatch::PartitionMap;
 use glimmer_proto::native::directory::Direction;
 use glimmer_proto::native::fragment::{Assembly, DATA_BYTES, Joined, WINDOW};
 use glimmer_proto::native::{Directory, Fragment, Kind, Reply, ReplyHeader, Status};
@@ -237,8 +238,7 @@ impl<T> Session<T> {
             .is_none_or(|known| known.version != header.directory);
         let renew_us = now_us + u64::from(directory.token_s) * 500_000;
         let (seed, cores) = (directory.seed, directory.ports.len());
-        let owners = (0..directory.partitions).map(|partition| partition % cores as u16);
-        let owners = owners.collect();
+        let map = PartitionMap::new(directory.partitions.into(), cores);
         if is_other {
             self.channels.clear();
             let ports = directory.ports.iter();
@@ -260,7 +260,7 @@ impl<T> Session<T> {
         };
         self.directory = Some(Known {
             directory,
-            owners,
+            map,
             version: header.directory,
             renew_us,
             any_port,

@@ -10,6 +10,7 @@ use std::{
 
 use anyhow::{Context, Result, bail, ensure};
 use glimmer_client::{Change, Client, Settings};
+use glimmer_dispatch::PartitionMap;
 use glimmer_proto::native::{
     Directory, Kind as Datagram, Reach, Record, Reply, ReplyHeader, RequestHeader, Status,
     directory, request::Action,
@@ -237,9 +238,11 @@ impl Hostile {
         };
         let mut bytes = header.bytes().to_vec();
         record.write(&mut bytes);
-        let partition = keyhash.partition(usize::from(self.directory.partitions));
-        let core = partition % self.directory.ports.len();
-        let port = self.directory.ports[core];
+        let Directory {
+            partitions, ports, ..
+        } = &self.directory;
+        let owner = PartitionMap::new(usize::from(*partitions), ports.len()).owner(keyhash);
+        let port = ports[owner];
         match self.socket.send_to(&bytes, (self.server.ip(), port)) {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),

@@ -24,15 +24,16 @@ mod store;
 mod view;
 
 use crate::flush::FlushClock;
-use crate::job::{Done, Engine, Figures, Glimpse, Job, ListCursor, Listed, Place, Status};
+use crate::job::{Done, Engine, Figures, Glimpse, Job, ListCursor, Listed, Status};
 use crate::observer::{ChangeObserver, Unobserved};
 use crate::pipeline::{Stages, staged};
 use crate::tally::LiveTally;
 use crate::{PageReport, Partitions, TableStats};
 use count::{Calculation, First};
 use glimmer_base::Expiry;
+use glimmer_base::Moment;
 use glimmer_base::limits::{BATCH_MAX, REPLY_BYTES_HIGH};
-use glimmer_base::{Keyhash, Moment};
+use glimmer_dispatch::Layout;
 use glimmer_proto::meta::{Command, base64};
 use glimmer_proto::outcome::Kind;
 use glimmer_proto::{Outcome, Refusal, Request, Verb};
@@ -75,11 +76,10 @@ struct Context<'a> {
 }
 
 impl<T: Table, O: ChangeObserver> Executor<T, O> {
-    /// An engine over one worker's handles, of which `owned` are its own partitions.
+    /// An engine over one worker's handles.
     pub fn new(
-        mut partitions: Partitions<T>,
+        partitions: Partitions<T>,
         participant: Participant,
-        owned: Vec<usize>,
         flushes: Arc<FlushClock>,
         uniques: Uniques,
         tap: Arc<Tap<O>>,
@@ -87,7 +87,7 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
         let tally = Arc::new(LiveTally::default());
         let figures = Arc::new(WorkerFigures {
             tally: tally.clone(),
-            partitions: partitions.figures(owned),
+            partitions: partitions.figures(),
             flushes: flushes.clone(),
         });
         Executor {
@@ -103,15 +103,8 @@ impl<T: Table, O: ChangeObserver> Executor<T, O> {
 }
 
 impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
-    fn place(&self, keyhash: Keyhash, is_read: bool) -> Place {
-        match self.partitions.may_run(keyhash, is_read) {
-            true => Place::Here,
-            false => Place::Owner(self.partitions.owner_worker(keyhash)),
-        }
-    }
-
-    fn owner(&self, keyhash: Keyhash) -> usize {
-        self.partitions.owner_worker(keyhash)
+    fn layout(&self) -> Layout {
+        self.partitions.layout()
     }
 
     fn run(&mut self, now: Moment, jobs: &[Job<'_>], outs: &mut [Vec<u8>], done: &mut [Done]) {

@@ -6,7 +6,7 @@ mod meta;
 mod meta_model;
 
 use glimmer_base::{Moment, Seed};
-use glimmer_engine::{Done, Engine, Job, Place, Spread, Status, Uniques, build};
+use glimmer_engine::{Done, Engine, Job, Spread, Status, Uniques, build};
 use glimmer_proto::control::{Answer, Control};
 use glimmer_proto::text::lines;
 use glimmer_proto::{Admin, Limits, Parser, Request, Step};
@@ -101,9 +101,11 @@ impl Server {
             out: 0,
             copy_max: Job::ANY_SIZE,
         };
-        let mut worker = match self.engines[0].place(keyhash, request.verb.is_read()) {
-            Place::Here => 0,
-            Place::Owner(owner) => owner,
+        let layout = self.engines[0].layout();
+        let owner = layout.home(0, keyhash);
+        let mut worker = match layout.may_run(0, keyhash, request.verb.is_read()) {
+            true => 0,
+            false => owner,
         };
         loop {
             let mut done = [Done {
@@ -114,9 +116,7 @@ impl Server {
             self.engines[worker].run(self.now, &[job], outs, &mut done);
             match done[0].status {
                 Status::Done => return,
-                Status::AskOwner if worker != self.engines[0].owner(keyhash) => {
-                    worker = self.engines[0].owner(keyhash);
-                }
+                Status::AskOwner if worker != owner => worker = owner,
                 other => panic!("{other:?}: {request:?}"),
             }
         }

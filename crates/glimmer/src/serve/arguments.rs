@@ -3,6 +3,7 @@
 use super::values::{self, Port};
 use clap::{ArgAction, Args};
 use glimmer_base::limits;
+use glimmer_dispatch::{POLICIES, Policy};
 use glimmer_server::config::{
     BACKLOG_DEFAULT, CONNECTIONS_DEFAULT, ITEM_BYTES_HINT_DEFAULT, LRU_THRESHOLD_DEFAULT,
     MEMORY_MIB_DEFAULT, TCP_KEEPALIVE_S_DEFAULT, TCP_USER_TIMEOUT_S_DEFAULT,
@@ -404,6 +405,18 @@ pub struct Arguments {
     /// hence the default.
     #[arg(long, value_name = "MODE", default_value_t = AccessMode::Crcw, help_heading = WORKERS)]
     pub(super) access: AccessMode,
+
+    /// Which worker executes a request: keyhash
+    ///
+    /// keyhash: the worker that received it, unless --access leaves the key to its owner.
+    #[arg(
+        long,
+        value_name = "POLICY",
+        default_value = POLICIES[0].name(),
+        value_parser = glimmer_dispatch::named,
+        help_heading = WORKERS,
+    )]
+    pub(super) dispatch: &'static dyn Policy,
 
     /// Bind each worker to a core of its own
     ///

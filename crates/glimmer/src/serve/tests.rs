@@ -149,7 +149,7 @@ fn the_last_of_a_repeated_flag_counts() {
 #[test]
 fn our_own_flags() {
     let config = parse(
-        "--access erew --evict lru --lru-threshold 0.3 --hugepages off --pin --item-size-hint 500 --native-direction server",
+        "--access erew --dispatch keyhash --evict lru --lru-threshold 0.3 --hugepages off --pin --item-size-hint 500 --native-direction server",
     )
     .unwrap();
     assert_eq!(config.native_direction, Direction::Server);
@@ -246,6 +246,7 @@ fn what_is_wrong_is_named() {
         ("-Y f -U 1", "-U"),
         ("-o nonsense", "nonsense"),
         ("--access mine", "erew, crew, crcw"),
+        ("--dispatch random", "keyhash"),
         ("--native-direction both", "client, server"),
         ("--evict random", "fifo, lru, s3fifo"),
         ("--lru-threshold 2", "--lru-threshold 2"),

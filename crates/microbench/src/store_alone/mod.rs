@@ -206,7 +206,7 @@ fn draw(load: &Load, tables: &[Filled], items: u32) -> Vec<Rc<Vec<Vec<Operation>
     for (at, table) in tables.iter().enumerate() {
         let all = |table: &Filled| {
             let share = table.rig.share(0);
-            share.workers == 1 || share.reads_all && share.writes_all
+            share.map.cores() == 1 || share.reads_all && share.writes_all
         };
         let same = |other: &&Filled| other.cores == table.cores && all(other);
         let before = tables[..at].iter().position(|other| same(&other));

@@ -2,6 +2,7 @@
 //! list in order.
 
 use glimmer_base::Keyhash;
+use glimmer_dispatch::PartitionMap;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
 use glimmer_loadgen::workload::Popularity;
@@ -39,10 +40,8 @@ impl Operation {
 /// Which keys a worker may touch.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
-    /// Partitions of the store.
-    pub partitions: usize,
-    /// Workers of the store; partition `p` belongs to worker `p % workers`.
-    pub workers: usize,
+    /// Which worker of the store owns each partition.
+    pub map: PartitionMap,
     /// The worker.
     pub worker: usize,
     /// Whether it may read what others own.
@@ -61,8 +60,7 @@ impl Share {
         } else {
             self.reads_all
         };
-        all || self.workers == 1
-            || (self.keyhash)(number).partition(self.partitions) % self.workers == self.worker
+        all || self.map.cores() == 1 || self.map.owner((self.keyhash)(number)) == self.worker
     }
 
     /// Draws operations for the worker: keys by their popularity, of those that it may touch.
@@ -106,14 +104,13 @@ mod tests {
     #[test]
     fn workers_are_given_what_they_may_touch() {
         let erew = Share {
-            partitions: 8,
-            workers: 2,
+            map: PartitionMap::new(8, 2),
             worker: 1,
             reads_all: false,
             writes_all: false,
             keyhash: items::keyhash::<8>,
         };
-        let owner = |operation: &Operation| (erew.keyhash)(operation.number()).partition(8) % 2;
+        let owner = |operation: &Operation| erew.map.owner((erew.keyhash)(operation.number()));
         let popularity = Popularity::zipf(1000, 0.99);
         assert!(
             erew.draw(popularity, 0.5, 1000)

@@ -2,6 +2,7 @@
 
 use anyhow::{Result, ensure};
 use glimmer_base::{Expiry, Keyhash, Moment, limits::BATCH_MAX};
+use glimmer_dispatch::PartitionMap;
 use glimmer_engine::{Partitions, Spread, partitions, staged};
 use glimmer_store::{
     access::{Access, Crcw, Crew, Erew},
@@ -189,8 +190,7 @@ fn team<T: Table, X, const K: usize, const V: usize>(
         })
         .collect();
     let share = Share {
-        partitions: partition_count,
-        workers: workers.len(),
+        map: PartitionMap::new(partition_count, workers.len()),
         worker: 0,
         reads_all: T::Access::SHARED_READS,
         writes_all: T::Access::SHARED_WRITES,

@@ -93,7 +93,8 @@ impl Memcached {
         let config = &core.shared.config;
         let parser = Parser::accepting(config.accepts, config.limits);
         for number in 0..datagrams.len() {
-            let member = Member::datagram(number as u8, HEADER_BYTES, parser);
+            let copy_max = core.plan.copy_max();
+            let member = Member::datagram(number as u8, HEADER_BYTES, parser, copy_max);
             burst.members.push(member);
             burst.outs.push(core.memory.pool.take());
         }
@@ -170,7 +171,7 @@ fn promote(
     let mut connection = Connection::new(link, member.parser, core.now.ms);
     connection.rx = rest.to_vec();
     connection.ended = true;
-    connection.ask_owner = member.ask_owner;
+    connection.hand_to = member.hand_to;
     made.clear();
     streams.adopt(connection, core);
 }

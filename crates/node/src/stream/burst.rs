@@ -8,10 +8,11 @@
 
 use arrayvec::ArrayVec;
 use glimmer_base::limits::{BATCH_MAX, BURST_CONNECTIONS_MAX, REORDER_BUFFERS_KEPT_MAX};
-use glimmer_engine::{Done, Job, Place, Status};
+use glimmer_dispatch::Decision;
+use glimmer_engine::{Done, Job, Status};
 use glimmer_proto::Step;
 
-use super::forwarding::{Forwarded, Outbound, destination};
+use super::forwarding::{Forwarded, Outbound, destination, elsewhere};
 use super::member::{Input, Member, Stop};
 use super::reorder::ReorderBuffer;
 use crate::admin::observe::{self, interest};
@@ -234,7 +235,7 @@ impl Burst {
                 Step::Request { used, request } => {
                     let keyhash = request.with_key(|key| tools.core.seed.keyhash(key));
                     match destination(member, keyhash, &request, tools.core) {
-                        Place::Here => {
+                        Decision::Run => {
                             let (out, copy_max) = (index as u32, member.copy_max);
                             batch.push(
                                 member,
@@ -251,9 +252,9 @@ impl Burst {
                             }
                             continue;
                         }
-                        Place::Owner(owner) => {
+                        Decision::HandTo(to) => {
                             let outbound = Outbound {
-                                owner,
+                                to,
                                 keyhash,
                                 request,
                             };
@@ -267,7 +268,11 @@ impl Burst {
                                         step: member.steps,
                                     });
                                     tools.core.tally.requests_crossed += 1;
-                                    (used, Stop::Live)
+                                    let then = match tools.core.plan.keeps_order() {
+                                        true => Stop::Live,
+                                        false => Stop::Reorder,
+                                    };
+                                    (used, then)
                                 }
                                 Err(stop) => (0, stop),
                             }
@@ -323,10 +328,18 @@ impl Burst {
             }
             let member = &mut self.members[index];
             member.rewind(input_of(member.input), steps[job]);
-            (member.stop, member.ask_owner) = match done.status {
-                Status::AskOwner => (Stop::Live, true),
-                Status::Elsewhere { bytes } => (Stop::Large(bytes), member.ask_owner),
-                _ => (Stop::Full, member.ask_owner),
+            member.stop = match done.status {
+                Status::AskOwner => {
+                    let home = tools
+                        .core
+                        .plan
+                        .layout()
+                        .home(tools.core.me, jobs[job].keyhash);
+                    member.hand_to = (home != tools.core.me).then_some(home as u16);
+                    Stop::Live
+                }
+                Status::Elsewhere { bytes } => elsewhere(member, bytes, tools.core),
+                _ => Stop::Full,
             };
             let later = |forwarded: &&Forwarded| {
                 usize::from(forwarded.member) == index && forwarded.step > steps[job]

@@ -61,8 +61,8 @@ pub(crate) struct Connection {
     pub queued: bool,
     /// It is a member of the burst that is being served.
     pub is_served: bool,
-    /// The next request goes to its owner: a read here met too many writers.
-    pub ask_owner: bool,
+    /// The worker that the next request goes to: an attempt to execute it here said so.
+    pub hand_to: Option<u16>,
     /// Bytes of its replies of late, each, as a guess at the next ones; unknown before its first.
     pub reply_bytes_guess: Option<usize>,
     /// Bytes of the replies of its last burst.
@@ -134,7 +134,7 @@ impl Connection {
             closing: false,
             queued: false,
             is_served: false,
-            ask_owner: false,
+            hand_to: None,
             reply_bytes_guess: None,
             burst_reply_bytes: 0,
             counted: Charge::default(),

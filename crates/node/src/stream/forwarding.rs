@@ -2,8 +2,9 @@
 
 use glimmer_base::Keyhash;
 use glimmer_base::limits::REORDER_SLOTS_MAX;
-use glimmer_engine::Place;
-use glimmer_proto::Request;
+use glimmer_dispatch::{Ask, Decision};
+use glimmer_engine::Job;
+use glimmer_proto::{Request, Verb};
 
 use super::member::{Input, Member, Stop};
 use super::reorder::ReorderBuffer;
@@ -22,7 +23,7 @@ pub(super) struct Forwarded {
 
 /// A request on its way to another worker.
 pub(super) struct Outbound<'a> {
-    pub owner: usize,
+    pub to: usize,
     pub keyhash: Keyhash,
     pub request: Request<'a>,
 }
@@ -34,24 +35,50 @@ pub(super) fn destination(
     keyhash: Keyhash,
     request: &Request<'_>,
     core: &Core,
-) -> Place {
+) -> Decision {
     if core.is_alone {
-        return Place::Here;
+        return Decision::Run;
     }
-    let is_read = request.verb.is_read();
-    let place = core.engine.place(keyhash, is_read);
-    if place == Place::Here && is_read && (member.ask_owner || member.reorder.is_some()) {
+    if let Some(worker) = member.hand_to {
+        return Decision::HandTo(worker.into());
+    }
+    let ask = ask(&request.verb);
+    let decision = core.plan.on_arrival(core.me, keyhash, ask);
+    if decision == Decision::Run
+        && ask == Ask::Read
+        && let Some(reorder) = &member.reorder
+    {
         // A read that may run anywhere follows an unanswered write of its key to the owner.
-        let owner = core.engine.owner(keyhash);
-        let written = member
-            .reorder
-            .as_ref()
-            .is_some_and(|reorder| reorder.written.contains(owner));
-        if owner != core.me && (member.ask_owner || written) {
-            return Place::Owner(owner);
+        let home = core.plan.layout().home(core.me, keyhash);
+        if home != core.me && reorder.written.contains(home) {
+            return Decision::HandTo(home);
         }
     }
-    place
+    decision
+}
+
+/// What the plan is asked for a verb.
+#[inline]
+fn ask(verb: &Verb<'_>) -> Ask {
+    match verb {
+        verb if verb.is_read() => Ask::Read,
+        Verb::Store { value, .. } | Verb::Meta { value, .. } => Ask::Write {
+            bytes: value.len() as u32,
+        },
+        _ => Ask::Write { bytes: 0 },
+    }
+}
+
+/// Where a read executes whose value is too large to be copied before the plan has been asked. `Ok`: to
+/// this worker.
+#[cold]
+pub(super) fn elsewhere(member: &mut Member, bytes: u32, core: &Core) -> Stop {
+    match core.plan.on_sized(core.me, bytes) {
+        Decision::HandTo(worker) => member.hand_to = Some(worker as u16),
+        Decision::Run if member.awaits_first_reply() => return Stop::Large(bytes),
+        Decision::Run => member.copy_max = Job::ANY_SIZE,
+    }
+    Stop::Live
 }
 
 impl Member {
@@ -71,17 +98,17 @@ impl Member {
         if reorder.is_some_and(|reorder| reorder.len() >= REORDER_SLOTS_MAX) {
             return Err(Stop::Reorder);
         }
-        if !port.has_credit(outbound.owner) {
+        if !port.has_credit(outbound.to) {
             return Err(Stop::OutOfCredit);
         }
         let reorder = self.reorder.get_or_insert_with(open);
         if !outbound.request.verb.is_read() {
-            reorder.written.insert(outbound.owner);
+            reorder.written.insert(outbound.to);
         }
         let slot = reorder.reserve(at);
         let tag = CompletionTag { connection, slot };
-        port.put(outbound.owner, tag, outbound.keyhash, &outbound.request);
-        self.ask_owner = false;
+        port.put(outbound.to, tag, outbound.keyhash, &outbound.request);
+        self.hand_to = None;
         Ok(slot)
     }
 }

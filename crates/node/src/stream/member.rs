@@ -68,7 +68,8 @@ pub(crate) struct Member {
     pub report: Option<Box<Report>>,
     /// The right to list all items, with [`Stop::Dump`].
     pub dump_guard: Option<DumpGuard>,
-    pub ask_owner: bool,
+    /// The worker that its next request goes to: an attempt to execute it here said so.
+    pub hand_to: Option<u16>,
     /// It has yet to authenticate.
     pub locked: bool,
     /// Bytes that its replies are guessed to take, each; none if there is nothing to guess by.
@@ -86,16 +87,17 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    pub fn new(key: ConnectionKey, connection: &Connection) -> Member {
+    /// A connection, of which no value of more than `copy_max` bytes is copied.
+    pub fn new(key: ConnectionKey, connection: &Connection, copy_max: u32) -> Member {
         // Nothing is known of its replies before the first: a large one waits with other large ones.
         let copy_max = match connection.reply_bytes_guess {
-            None => LARGE_REPLY_BYTES as u32,
-            Some(_) => Job::ANY_SIZE,
+            None => (LARGE_REPLY_BYTES as u32).min(copy_max),
+            Some(_) => copy_max,
         };
         Member {
             copy_max,
             reply_bytes_guess: connection.reply_bytes_guess,
-            ask_owner: connection.ask_owner,
+            hand_to: connection.hand_to,
             locked: connection.locked,
             ..Member::at(
                 Input::Connection(key),
@@ -106,8 +108,16 @@ impl Member {
     }
 
     /// The datagram with this number in the burst, whose request begins at offset `at`.
-    pub fn datagram(number: u8, at: usize, parser: Parser) -> Member {
-        Member::at(Input::Datagram(number), at, parser)
+    pub fn datagram(number: u8, at: usize, parser: Parser, copy_max: u32) -> Member {
+        Member {
+            copy_max,
+            ..Member::at(Input::Datagram(number), at, parser)
+        }
+    }
+
+    /// Whether it is a connection of whose replies nothing is known yet.
+    pub fn awaits_first_reply(&self) -> bool {
+        self.reply_bytes_guess.is_none() && matches!(self.input, Input::Connection(_))
     }
 
     fn at(input: Input, at: usize, parser: Parser) -> Member {
@@ -121,7 +131,7 @@ impl Member {
             reorder: None,
             report: None,
             dump_guard: None,
-            ask_owner: false,
+            hand_to: None,
             locked: false,
             requests: 0,
             batch_parser: parser,

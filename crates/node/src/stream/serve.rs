@@ -124,7 +124,10 @@ impl Streams {
             }
             connection.is_served = true;
             let tx = std::mem::take(&mut connection.tx);
-            self.burst.members.push(Member::new(key, connection));
+            let copy_max = core.plan.copy_max();
+            self.burst
+                .members
+                .push(Member::new(key, connection, copy_max));
             self.burst.outs.push(if tx.capacity() > 0 {
                 tx
             } else {
@@ -184,7 +187,7 @@ impl Streams {
         connection.is_served = false;
         connection.parser = member.parser;
         connection.rx_start = member.at;
-        connection.ask_owner = member.ask_owner;
+        connection.hand_to = member.hand_to;
         connection.locked = member.locked;
         connection.need = if let Stop::Hungry(need) = stop {
             need

@@ -116,6 +116,7 @@ impl Worker {
                 tally: Tally::default(),
                 is_alarmed: false,
                 is_draining: false,
+                plan: config.dispatch.plan(engine.layout()),
                 engine,
                 admin,
                 shared,

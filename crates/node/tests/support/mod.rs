@@ -8,22 +8,15 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use glimmer_base::limits::{REPLY_BYTES_HIGH, REPORT_BYTES_HIGH, TURN_REQUESTS_MAX};
-use glimmer_base::{Keyhash, Moment, Seed};
-use glimmer_engine::{Done, Engine, Figures, Glimpse, Job, ListCursor, Listed, Place, Status};
+use glimmer_base::{Moment, Seed};
+pub use glimmer_dispatch::AccessMode as Access;
+use glimmer_dispatch::{Layout, POLICIES, PartitionMap, Policy};
+use glimmer_engine::{Done, Engine, Figures, Glimpse, Job, ListCursor, Listed, Status};
 use glimmer_node::{Address, AdminHandler, Node, NodeConfig, Permits, SystemClock};
 use glimmer_proto::text::{Limits, Reply, Shutdown, emit, lines};
 use glimmer_proto::{Accepts, Form, Request, StoreMode, Verb};
 use glimmer_transport::tcp::Liveness;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
-
-/// Who may touch a partition.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Access {
-    /// Its owner only.
-    Erew,
-    /// Anybody reads, its owner writes.
-    Crew,
-}
 
 type Table = HashMap<Vec<u8>, (u32, Vec<u8>)>;
 
@@ -46,6 +39,7 @@ pub struct Habits {
     pub access: Access,
     pub room: usize,
     pub asks_one_in: Option<u32>,
+    pub dispatch: &'static dyn Policy,
 }
 
 impl Habits {
@@ -53,24 +47,23 @@ impl Habits {
         access: Access::Erew,
         room: REPLY_BYTES_HIGH,
         asks_one_in: None,
+        dispatch: POLICIES[0],
     };
     pub const CREW: Habits = Habits {
         access: Access::Crew,
         room: REPLY_BYTES_HIGH,
         asks_one_in: Some(4),
+        dispatch: POLICIES[0],
     };
 }
 
 impl MapEngine {
-    fn may_execute(&self, keyhash: Keyhash, is_read: bool) -> bool {
-        self.owner(keyhash) == self.me || (is_read && self.access == Access::Crew)
-    }
-
     fn try_run(&mut self, job: &Job<'_>, out: &mut Vec<u8>) -> Status {
         let is_read = job.request.verb.is_read();
-        let owner = self.owner(job.keyhash);
+        let layout = self.layout();
+        let owner = layout.map.owner(job.keyhash);
         assert!(
-            self.may_execute(job.keyhash, is_read),
+            layout.may_run(self.me, job.keyhash, is_read),
             "worker {} ran {job:?} of {owner}",
             self.me
         );
@@ -84,22 +77,24 @@ impl MapEngine {
         {
             return Status::AskOwner;
         }
-        execute(&mut self.tables[owner].lock().unwrap(), &job.request, out);
+        let mut table = self.tables[owner].lock().unwrap();
+        if let (true, Some((_, value))) = (is_read, table.get(job.request.key))
+            && value.len() > job.copy_max as usize
+        {
+            let bytes = value.len() as u32;
+            return Status::Elsewhere { bytes };
+        }
+        execute(&mut table, &job.request, out);
         Status::Done
     }
 }
 
 impl Engine for MapEngine {
-    fn place(&self, keyhash: Keyhash, is_read: bool) -> Place {
-        if self.may_execute(keyhash, is_read) {
-            Place::Here
-        } else {
-            Place::Owner(self.owner(keyhash))
+    fn layout(&self) -> Layout {
+        Layout {
+            map: PartitionMap::new(self.tables.len(), self.tables.len()),
+            access: self.access,
         }
-    }
-
-    fn owner(&self, keyhash: Keyhash) -> usize {
-        keyhash.partition(self.tables.len())
     }
 
     fn run(&mut self, _: Moment, jobs: &[Job<'_>], outs: &mut [Vec<u8>], done: &mut [Done]) {
@@ -228,6 +223,7 @@ impl AdminHandler for Admin {
 /// A configuration for tests: a free port on loopback, small buffers.
 pub fn config() -> NodeConfig {
     NodeConfig {
+        dispatch: POLICIES[0],
         listen: vec![Address::Tcp("127.0.0.1:0".parse().unwrap())],
         listen_names: Vec::new(),
         udp: Vec::new(),
@@ -262,7 +258,8 @@ pub fn start(workers: usize, habits: Habits) -> Node {
 }
 
 /// Starts a node of so many workers with a configuration.
-pub fn start_with(config: NodeConfig, workers: usize, habits: Habits) -> Node {
+pub fn start_with(mut config: NodeConfig, workers: usize, habits: Habits) -> Node {
+    config.dispatch = habits.dispatch;
     Node::start(config, engines(workers, habits), Arc::new(Admin)).unwrap()
 }
 

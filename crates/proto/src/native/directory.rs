@@ -19,8 +19,8 @@
 //! keyhash, times `partitions`, shifted right by 16. Core `p mod cores` owns it.
 
 use super::{u16_at, u32_at, u64_at};
+use glimmer_base::Seed;
 use glimmer_base::limits::{PARTITIONS_MAX, WORKERS_MAX};
-use glimmer_base::{Keyhash, Seed};
 
 /// Bytes before the ports.
 const HEAD_BYTES: usize = 36;
@@ -149,13 +149,6 @@ impl Directory {
         for port in &self.ports {
             out.extend_from_slice(&port.to_le_bytes());
         }
-    }
-
-    /// The core that owns the key's partition.
-    #[inline]
-    pub fn owner(&self, keyhash: Keyhash) -> usize {
-        // Both numbers have at most 16 bits, and a 32-bit division is faster.
-        (keyhash.partition(self.partitions.into()) as u32 % self.ports.len() as u32) as usize
     }
 
     /// Whether any core may read any partition.

@@ -22,6 +22,7 @@ mod segcache;
 mod sharded;
 mod unshared;
 
+use glimmer_dispatch::PartitionMap;
 use std::hash::{BuildHasher, Hasher};
 
 use super::{
@@ -137,8 +138,7 @@ pub fn team<H: Handle<K, V>, const K: usize, const V: usize>(
     loss: Loss,
 ) -> Team<Driven<H, K, V>> {
     let share = Share {
-        partitions: handles.len(),
-        workers: handles.len(),
+        map: PartitionMap::new(handles.len(), handles.len()),
         worker: 0,
         reads_all: H::SHARED,
         writes_all: H::SHARED,

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::forward::bell::EventBell;
-use glimmer_engine::{Done, Figures, Glimpse, Job, ListCursor, Listed, Place, Status};
+use glimmer_dispatch::Layout;
+use glimmer_engine::{Done, Figures, Glimpse, Job, ListCursor, Listed, Status};
 use glimmer_proto::text::Reply;
 use glimmer_proto::{Form, Verb};
 use glimmer_transport::Bell;
@@ -51,12 +52,8 @@ impl Engine for Busy {
         }
     }
 
-    fn place(&self, _: Keyhash, _: bool) -> Place {
-        Place::Here
-    }
-
-    fn owner(&self, _: Keyhash) -> usize {
-        0
+    fn layout(&self) -> Layout {
+        unreachable!("ports do not ask where a request belongs")
     }
 
     fn flush(&mut self, _: Moment, _: u64) {}

@@ -31,7 +31,8 @@ pub struct Judging<'t> {
 
 impl Admission {
     pub fn new(rules: Rules, me: usize, completions: CompletionTable) -> Admission {
-        let owned = (0..rules.partitions).map(|partition| partition % rules.workers == me);
+        let map = rules.map();
+        let owned = (0..rules.partitions).map(|partition| map.owner_of(partition) == me);
         Admission {
             rules,
             owned: owned.collect(),

@@ -1,6 +1,7 @@
 //! What the workers of a node go by when they serve native clients.
 
 use glimmer_base::{Keyhash, Seed};
+use glimmer_dispatch::PartitionMap;
 use glimmer_proto::native::directory::{Access, Direction, Mode};
 use std::net::SocketAddr;
 
@@ -32,7 +33,7 @@ pub struct Rules {
     pub directory_version: u32,
     /// Number of partitions.
     pub partitions: usize,
-    /// Number of workers; partition `p` belongs to worker `p % workers`.
+    /// Number of workers.
     pub workers: usize,
     /// Largest item in bytes.
     pub item_bytes_max: usize,
@@ -45,9 +46,15 @@ pub struct Rules {
 }
 
 impl Rules {
+    /// Which worker owns each partition.
+    #[inline]
+    pub fn map(&self) -> PartitionMap {
+        PartitionMap::new(self.partitions, self.workers)
+    }
+
     /// The worker that owns a key's partition.
     #[inline]
     pub fn owner(&self, keyhash: Keyhash) -> usize {
-        keyhash.partition(self.partitions) % self.workers
+        self.map().owner(keyhash)
     }
 }

@@ -1,0 +1,18 @@
+//! Dispatch by keyhash: a request executes where it arrives, unless the access mode leaves its
+//! partition to the owner (MICA §4.1.2).
+
+use crate::{Layout, Plan, Policy};
+
+/// The default policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ByKeyhash;
+
+impl Policy for ByKeyhash {
+    fn name(&self) -> &'static str {
+        "keyhash"
+    }
+
+    fn plan(&self, layout: Layout) -> Plan {
+        Plan::by_keyhash(layout)
+    }
+}

@@ -1,0 +1,123 @@
+//! What the cores go by.
+
+use crate::{AccessMode, Layout};
+use glimmer_base::Keyhash;
+use std::ops::Range;
+
+/// What is known of a request when it arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// It changes nothing. How large the value is, a lookup has to find out.
+    Read,
+    /// It changes an item, and carries a value of this many bytes.
+    Write {
+        /// Bytes of the value.
+        bytes: u32,
+    },
+}
+
+/// Where a request executes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// On the core that asked.
+    Run,
+    /// On this other core, which runs it without asking again.
+    HandTo(usize),
+}
+
+/// What a core does with requests that are sorted by size.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Role {
+    /// Sizes of the values, in bytes, whose requests are handed to this core. Empty: none are.
+    pub sizes: Range<u32>,
+}
+
+/// What the cores go by until the policy makes another plan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    layout: Layout,
+    /// Values of fewer bytes execute where their requests arrive.
+    large_from: u32,
+    /// By core. Empty: no request is sorted by size.
+    roles: Vec<Role>,
+}
+
+impl Plan {
+    /// A plan that hands over only what the access mode forbids.
+    pub fn by_keyhash(layout: Layout) -> Plan {
+        Plan {
+            layout,
+            large_from: u32::MAX,
+            roles: Vec::new(),
+        }
+    }
+
+    /// A plan that hands requests for values of `large_from` bytes and more to the core whose role
+    /// has their size.
+    ///
+    /// # Panics
+    ///
+    /// If some core may not touch every partition, or there are not as many roles as cores.
+    pub fn by_size(layout: Layout, large_from: u32, roles: Vec<Role>) -> Plan {
+        assert_eq!(
+            layout.access,
+            AccessMode::Crcw,
+            "any core executes any request"
+        );
+        assert_eq!(roles.len(), layout.map.cores(), "one role per core");
+        Plan {
+            layout,
+            large_from,
+            roles,
+        }
+    }
+
+    /// How the store is spread.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Where a request that arrived at `core` executes, as far as that is known before a lookup.
+    #[inline(always)]
+    pub fn on_arrival(&self, core: usize, keyhash: Keyhash, ask: Ask) -> Decision {
+        let is_read = ask == Ask::Read;
+        if !self.layout.may_run(core, keyhash, is_read) {
+            return Decision::HandTo(self.layout.map.owner(keyhash));
+        }
+        match ask {
+            Ask::Write { bytes } if bytes >= self.large_from => self.on_sized(core, bytes),
+            Ask::Read | Ask::Write { .. } => Decision::Run,
+        }
+    }
+
+    /// Where a request that arrived at `core` executes, now that its value is known to have this
+    /// many bytes.
+    #[inline]
+    pub fn on_sized(&self, core: usize, bytes: u32) -> Decision {
+        if bytes < self.large_from {
+            return Decision::Run;
+        }
+        let has = |role: &Role| role.sizes.contains(&bytes);
+        match self.roles.iter().position(has) {
+            Some(other) if other != core => Decision::HandTo(other),
+            _ => Decision::Run,
+        }
+    }
+
+    /// Bytes of the largest value that a read may copy before [`Plan::on_sized`] has been asked.
+    #[inline(always)]
+    pub fn copy_max(&self) -> u32 {
+        match self.large_from {
+            u32::MAX => u32::MAX,
+            large_from => large_from.saturating_sub(1),
+        }
+    }
+
+    /// Whether requests for one key are executed in the order in which one connection handed them
+    /// over, because they all execute on one core. Otherwise a connection waits for the reply of
+    /// each request that it has handed over.
+    #[inline(always)]
+    pub fn keeps_order(&self) -> bool {
+        self.layout.access != AccessMode::Crcw
+    }
+}

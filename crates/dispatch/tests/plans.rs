@@ -1,0 +1,144 @@
+//! What every plan promises, over random stores and requests; and that a policy that sorts requests
+//! by size needs nothing but a file of its own.
+
+use glimmer_base::Keyhash;
+use glimmer_dispatch::{AccessMode, Ask, Decision, Layout, POLICIES, PartitionMap};
+use glimmer_dispatch::{Plan, Policy, Role, named};
+use rand::{Rng, SeedableRng, rngs::SmallRng};
+
+/// Core 0 and the others below it serve small requests; the last core serves large ones.
+#[derive(Debug)]
+struct StaticThreshold;
+
+const LARGE_FROM: u32 = 1500;
+
+impl Policy for StaticThreshold {
+    fn name(&self) -> &'static str {
+        "static-threshold"
+    }
+
+    fn check(&self, access: AccessMode) -> Result<(), &'static str> {
+        match access {
+            AccessMode::Crcw => Ok(()),
+            _ => Err("static-threshold hands a request to any core; give --access crcw"),
+        }
+    }
+
+    fn plan(&self, layout: Layout) -> Plan {
+        let mut roles = vec![Role { sizes: 0..0 }; layout.map.cores()];
+        roles.last_mut().unwrap().sizes = LARGE_FROM..u32::MAX;
+        Plan::by_size(layout, LARGE_FROM, roles)
+    }
+}
+
+fn layouts(seed: u64) -> (SmallRng, PartitionMap) {
+    let mut rng = SmallRng::seed_from_u64(seed);
+    let map = PartitionMap::new(rng.random_range(1..=64), rng.random_range(1..=16));
+    (rng, map)
+}
+
+/// A request never executes on a core that may not execute it, and never travels twice.
+#[test]
+fn a_request_executes_on_a_core_that_may_execute_it() {
+    let policies = POLICIES
+        .iter()
+        .copied()
+        .chain([&StaticThreshold as &dyn Policy]);
+    for policy in policies {
+        for seed in 0..500 {
+            let (mut rng, map) = layouts(seed);
+            for &access in AccessMode::ALL {
+                if policy.check(access).is_err() {
+                    continue;
+                }
+                let layout = Layout { map, access };
+                let plan = policy.plan(layout);
+                for _ in 0..50 {
+                    let core = rng.random_range(0..map.cores());
+                    let keyhash = Keyhash(rng.random());
+                    let bytes = 1 << rng.random_range(0..20);
+                    let ask = match rng.random() {
+                        true => Ask::Read,
+                        false => Ask::Write { bytes },
+                    };
+                    let mut at = core;
+                    let mut decision = plan.on_arrival(core, keyhash, ask);
+                    if decision == Decision::Run && ask == Ask::Read && bytes > plan.copy_max() {
+                        decision = plan.on_sized(core, bytes);
+                    }
+                    if let Decision::HandTo(other) = decision {
+                        assert_ne!(other, core, "{policy:?}, seed {seed}");
+                        at = other;
+                    }
+                    let may_run = layout.may_run(at, keyhash, ask == Ask::Read);
+                    assert!(
+                        may_run,
+                        "{policy:?}, {access}, seed {seed}: {at} runs {ask:?}"
+                    );
+                    assert_eq!(plan.on_sized(at, bytes), Decision::Run, "it travels again");
+                }
+            }
+        }
+    }
+}
+
+/// As the workers did before there were plans: everything in EREW and writes in CREW go to the
+/// partition's owner, and all else stays.
+#[test]
+fn keyhash_hands_over_what_the_access_mode_leaves_to_the_owner() {
+    let policy = named("keyhash").unwrap();
+    for seed in 0..500 {
+        let (mut rng, map) = layouts(seed);
+        for &access in AccessMode::ALL {
+            let plan = policy.plan(Layout { map, access });
+            let core = rng.random_range(0..map.cores());
+            let keyhash = Keyhash(rng.random());
+            let owner = keyhash.partition(map.partitions()) % map.cores();
+            let at_owner = match owner == core {
+                true => Decision::Run,
+                false => Decision::HandTo(owner),
+            };
+            let (read, write) = match access {
+                AccessMode::Erew => (at_owner, at_owner),
+                AccessMode::Crew => (Decision::Run, at_owner),
+                AccessMode::Crcw => (Decision::Run, Decision::Run),
+            };
+            let bytes = rng.random();
+            assert_eq!(
+                plan.on_arrival(core, keyhash, Ask::Read),
+                read,
+                "seed {seed}"
+            );
+            let ask = Ask::Write { bytes };
+            assert_eq!(plan.on_arrival(core, keyhash, ask), write, "seed {seed}");
+            assert_eq!(plan.on_sized(core, bytes), Decision::Run, "seed {seed}");
+            assert_eq!(plan.copy_max(), u32::MAX);
+        }
+    }
+}
+
+#[test]
+fn a_threshold_hands_large_requests_to_the_core_whose_role_has_their_size() {
+    let map = PartitionMap::new(8, 4);
+    let access = AccessMode::Crcw;
+    let plan = StaticThreshold.plan(Layout { map, access });
+    let on_arrival = |core, ask| plan.on_arrival(core, Keyhash(5), ask);
+    assert_eq!(on_arrival(0, Ask::Read), Decision::Run);
+    assert_eq!(on_arrival(0, Ask::Write { bytes: 1499 }), Decision::Run);
+    let large = Ask::Write { bytes: 1500 };
+    assert_eq!(on_arrival(0, large), Decision::HandTo(3));
+    assert_eq!(on_arrival(3, large), Decision::Run);
+    assert_eq!(plan.copy_max(), 1499);
+    assert_eq!(plan.on_sized(1, 1499), Decision::Run);
+    assert_eq!(plan.on_sized(1, 1 << 20), Decision::HandTo(3));
+    assert!(!plan.keeps_order());
+    assert!(StaticThreshold.check(AccessMode::Erew).is_err());
+}
+
+#[test]
+fn policies_are_found_by_their_names() {
+    for policy in POLICIES {
+        assert_eq!(named(policy.name()).unwrap().name(), policy.name());
+    }
+    assert_eq!(named("random").unwrap_err(), "one of keyhash");
+}
