@@ -4,6 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::ValueEnum;
 use glimmer_engine::Stages;
+use glimmer_microbench::evict::{self, Rule};
 use glimmer_microbench::store_alone::{self, Candidate, HeapPages, Load, Mode, Options, Ours};
 use glimmer_notation as notation;
 
@@ -59,8 +60,8 @@ pub struct Arguments {
     /// Eviction rules of cache mode; the table has room for all items, but counting reads has its
     /// price. What lru gives up while it puts back what is read is stored again and counted as
     /// missed
-    #[arg(long, value_delimiter = ',', default_value = "s3fifo")]
-    evict: Vec<Eviction>,
+    #[arg(long, value_delimiter = ',', default_value = evict::DEFAULT.name)]
+    evict: Vec<Rule>,
     /// Tables of others, beside ours
     #[arg(long, value_delimiter = ',')]
     peers: Vec<PeerName>,
@@ -118,13 +119,6 @@ enum AccessMode {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Eviction {
-    Fifo,
-    Lru,
-    S3fifo,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
 enum Pages {
     /// On huge ones
     Huge,
@@ -175,11 +169,6 @@ impl Arguments {
                 Mode::Crcw => AccessMode::Crcw,
             })
         });
-        let rule = |evict: &Eviction| match evict {
-            Eviction::Fifo => Ours::Fifo,
-            Eviction::Lru => Ours::Lru,
-            Eviction::S3fifo => Ours::S3Fifo,
-        };
         let tables: &[OurTable] = match self.table[..] {
             [] if self.peers.contains(&PeerName::All) => {
                 &[OurTable::Cache, OurTable::Store, OurTable::Memc3]
@@ -190,7 +179,7 @@ impl Arguments {
         let mut ours = Vec::new();
         for table in tables {
             match table {
-                OurTable::Cache => ours.extend(self.evict.iter().map(rule)),
+                OurTable::Cache => ours.extend(self.evict.iter().copied().map(Ours::Cache)),
                 OurTable::Store => ours.push(Ours::Store),
                 OurTable::Memc3 => ours.push(Ours::Memc3),
             }

@@ -10,7 +10,7 @@ use glimmer_base::{Moment, Seed};
 use glimmer_engine::{Done, Engine, Job, Spread, Status, Uniques, build};
 use glimmer_proto::{Limits, Parser, Step};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
-use glimmer_store::evict::S3Fifo;
+use glimmer_store::evict::S3_FIFO;
 use glimmer_store::memc3::{self, Memc3Config};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
@@ -86,7 +86,7 @@ fn engine<A: Access>(table: &str) -> Option<Box<dyn Engine>> {
         ..Memc3Config::default()
     };
     match table {
-        "cache" => Some(alone(|| Owner::<A, _>::new(&cache, S3Fifo).unwrap())),
+        "cache" => Some(alone(|| Owner::<A>::new(&cache, S3_FIFO).unwrap())),
         "store" => Some(alone(|| mica_store::Owner::<A>::new(&store).unwrap())),
         "memc3" => Some(alone(|| memc3::Owner::<A>::new(&memc3).unwrap())),
         _ => None,

@@ -12,7 +12,7 @@ use glimmer_proto::{
     Create, Form, Limits, Parser, Refusal, Request, Step, StoreMode, Verb, native,
 };
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
-use glimmer_store::evict::S3Fifo;
+use glimmer_store::evict::S3_FIFO;
 use glimmer_store::heap::Item;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
@@ -104,7 +104,7 @@ impl Server {
         let tap = Arc::new(Tap::new(Observer::default()));
         tap.open(true);
         let mut engines = build_observed(&spread, Uniques::Kept, &tap, |_| {
-            Owner::<A, _>::new(&config, S3Fifo)
+            Owner::<A>::new(&config, S3_FIFO)
         })
         .unwrap();
         Server {

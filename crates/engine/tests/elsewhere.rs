@@ -5,7 +5,7 @@ use glimmer_base::{Moment, Seed};
 use glimmer_engine::{Done, Engine, Job, Spread, Status, Uniques, build};
 use glimmer_proto::{Limits, Parser, Request, Step};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
-use glimmer_store::evict::{ApproxLru, Fifo, S3Fifo};
+use glimmer_store::evict::RULES;
 use glimmer_store::memc3::{self, Memc3Config};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
@@ -119,9 +119,9 @@ fn in_every_table<A: Access>() {
         seed: SEED,
         ..PartitionConfig::default()
     };
-    check(|_| Owner::<A, _>::new(&mica, Fifo).unwrap());
-    check(|_| Owner::<A, _>::new(&mica, S3Fifo).unwrap());
-    check(|_| Owner::<A, _>::new(&mica, ApproxLru::new(0.3)).unwrap());
+    for rule in RULES {
+        check(|_| Owner::<A>::new(&mica, rule.with_threshold(0.3)).unwrap());
+    }
     let store = StoreConfig {
         bytes: 1 << 20,
         item_bytes_max: 4_000,

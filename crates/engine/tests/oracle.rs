@@ -8,7 +8,7 @@ use glimmer_engine::{Done, Engine, Job, Spread, Status, Uniques, build};
 use glimmer_proto::text::Reply;
 use glimmer_proto::{Form, Refusal, Request, StoreMode, Verb};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
-use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
+use glimmer_store::evict::{RULES, Rule};
 use glimmer_store::memc3::{self, Memc3Config};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
@@ -382,7 +382,7 @@ fn run<T: Table>(mut make: impl FnMut(Option<u32>) -> T) {
     assert_eq!(evicted, 0, "memory was meant to be ample");
 }
 
-fn mica<A: Access, E: Evict>(rule: E) {
+fn mica<A: Access>(rule: Rule) {
     let partition = PartitionConfig {
         log_bytes: 8 << 20,
         main_buckets: 20,
@@ -393,7 +393,7 @@ fn mica<A: Access, E: Evict>(rule: E) {
         seed: SEED,
         ..PartitionConfig::default()
     };
-    run(|_| Owner::<A, E>::new(&partition, rule.clone()).unwrap());
+    run(|_| Owner::<A>::new(&partition, rule).unwrap());
 }
 
 /// An index of one bucket at first, which grows.
@@ -422,25 +422,26 @@ fn memc3<A: Access>() {
     run(|_| memc3::Owner::<A>::new(&table).unwrap());
 }
 
-macro_rules! in_every_mode {
-    ($($name:ident: $access:ty, $rule:expr;)+) => { $(
-        #[test]
-        fn $name() {
-            mica::<$access, _>($rule);
-        }
-    )+ };
+fn every_rule<A: Access>() {
+    for rule in RULES {
+        println!("{rule:?}");
+        mica::<A>(rule.with_threshold(0.9));
+    }
 }
 
-in_every_mode! {
-    erew_fifo: Erew, Fifo;
-    erew_lru: Erew, ApproxLru::new(0.9);
-    erew_s3fifo: Erew, S3Fifo;
-    crew_fifo: Crew, Fifo;
-    crew_lru: Crew, ApproxLru::new(0.9);
-    crew_s3fifo: Crew, S3Fifo;
-    crcw_fifo: Crcw, Fifo;
-    crcw_lru: Crcw, ApproxLru::new(0.9);
-    crcw_s3fifo: Crcw, S3Fifo;
+#[test]
+fn erew_every_rule() {
+    every_rule::<Erew>();
+}
+
+#[test]
+fn crew_every_rule() {
+    every_rule::<Crew>();
+}
+
+#[test]
+fn crcw_every_rule() {
+    every_rule::<Crcw>();
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::fmt;
 use anyhow::Result;
 use glimmer_engine::Stages;
 use glimmer_microbench::store_alone::{Candidate, Mode, Ours, Rig, stream::Operation};
+use glimmer_store::evict::S3_FIFO;
 
 use crate::{Point, Run, workload::Mix};
 
@@ -26,7 +27,7 @@ impl Alone {
     /// A store of `items` tiny items (MICA §5.1) in an access mode, for so many workers.
     pub fn new(run: &Run<'_>, items: u32, mode: Mode, workers: usize) -> Result<Alone> {
         let name = format!("glimmer {}", mode.name());
-        let candidate = Candidate::Ours(Ours::S3Fifo, mode);
+        let candidate = Candidate::Ours(Ours::Cache(S3_FIFO), mode);
         Alone::of(run, name, items, workers, || {
             candidate.build(items, workers)
         })

@@ -9,10 +9,9 @@ pub use arguments::Arguments;
 use extended::Extended;
 use glimmer_base::limits;
 use glimmer_server::config::{PORT_DEFAULT, PREFIX_DELIMITER_DEFAULT};
+use glimmer_server::evict;
 use glimmer_server::memory_plan::Needs;
-use glimmer_server::{
-    Accepts, Config, EvictionRule, Liveness, MemoryPlan, Mode, Permits, TableKind, UnixSocket,
-};
+use glimmer_server::{Accepts, Config, Liveness, MemoryPlan, Mode, Permits, TableKind, UnixSocket};
 use listen::Listeners;
 use std::time::Duration;
 use values::Port;
@@ -178,7 +177,7 @@ impl Arguments {
             access: self.access,
             dispatch: self.dispatch,
             table: self.table,
-            evict: self.evict.unwrap_or(EvictionRule::S3Fifo),
+            evict: self.evict.unwrap_or(evict::DEFAULT),
             lru_threshold: self.lru_threshold,
             hugepages: self.hugepages,
             pin: self.pin,

@@ -4,3 +4,5 @@
 pub mod hit_ratio;
 pub mod sizing;
 pub mod store_alone;
+
+pub use glimmer_store::evict;

@@ -1,11 +1,10 @@
 //! The only place that names concrete combinations of mode, table, access mode and eviction rule.
 
-use crate::config::{AccessMode, Config, EvictionRule, HugepagePolicy, Mode, TableKind};
+use crate::config::{AccessMode, Config, HugepagePolicy, Mode, TableKind};
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Seed;
 use glimmer_engine::{Engine, Removals, Spread, Tap, Uniques, build_observed};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
-use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
 use glimmer_store::memc3;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
@@ -57,17 +56,14 @@ impl Store<'_> {
         if self.config.mode == Mode::Store {
             return self.store_mode::<A>();
         }
-        match (self.config.table, self.config.evict) {
-            (TableKind::Memc3, _) => self.memc3::<A>(),
-            (TableKind::Mica, EvictionRule::Fifo) => self.mica::<A, _>(Fifo),
-            (TableKind::Mica, EvictionRule::Lru) => {
-                self.mica::<A, _>(ApproxLru::new(self.config.lru_threshold))
-            }
-            (TableKind::Mica, EvictionRule::S3Fifo) => self.mica::<A, _>(S3Fifo),
+        match self.config.table {
+            TableKind::Memc3 => self.memc3::<A>(),
+            TableKind::Mica => self.mica::<A>(),
         }
     }
 
-    fn mica<A: Access, E: Evict>(&self, rule: E) -> Engines {
+    fn mica<A: Access>(&self) -> Engines {
+        let rule = (self.config.evict).with_threshold(self.config.lru_threshold);
         build_observed(&self.spread, self.uniques(), self.removals, |numa_node| {
             let first = self.plan.first_sizes();
             let partition = PartitionConfig {
@@ -81,7 +77,7 @@ impl Store<'_> {
                 numa_node,
                 ..PartitionConfig::default()
             };
-            Owner::<A, E>::new(&partition, rule.clone())
+            Owner::<A>::new(&partition, rule)
         })
     }
 

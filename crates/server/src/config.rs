@@ -5,7 +5,7 @@ pub use glimmer_dispatch::AccessMode;
 use glimmer_dispatch::Policy;
 use glimmer_node::Permits;
 use glimmer_proto::Accepts;
-use glimmer_store::evict::ApproxLru;
+use glimmer_store::evict::{CLOCK, LRU, Rule};
 use glimmer_transport::tcp::Liveness;
 use std::fmt;
 use std::net::SocketAddr;
@@ -87,7 +87,7 @@ pub struct Config {
     /// What a partition is made of.
     pub table: TableKind,
     /// Which items leave when the log is full.
-    pub evict: EvictionRule,
+    pub evict: Rule,
     /// Share of the log, next to its tail, in which an item that is read stays where it is (`--evict lru`).
     pub lru_threshold: f64,
     /// Which pages hold the log and the index.
@@ -140,7 +140,10 @@ pub const CONNECTIONS_DEFAULT: usize = 1024;
 /// Default of `--item-size-hint`: a key of 16 bytes with a value of 32.
 pub const ITEM_BYTES_HINT_DEFAULT: usize = 48;
 /// Default of `--lru-threshold`.
-pub const LRU_THRESHOLD_DEFAULT: f64 = ApproxLru::THRESHOLD_DEFAULT;
+pub const LRU_THRESHOLD_DEFAULT: f64 = match LRU.reinsertion_threshold {
+    Some(threshold) => threshold,
+    None => panic!("LRU reinserts on a read"),
+};
 
 /// Why a [`Config`] cannot work. Each message says what to do instead.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -188,8 +191,8 @@ impl Config {
     pub fn eviction(&self) -> &'static str {
         match (self.mode, self.table) {
             (Mode::Store, _) => "none",
-            (Mode::Cache, TableKind::Mica) => self.evict.name(),
-            (Mode::Cache, TableKind::Memc3) => "clock",
+            (Mode::Cache, TableKind::Mica) => self.evict.name,
+            (Mode::Cache, TableKind::Memc3) => CLOCK.name,
         }
     }
 
@@ -286,17 +289,6 @@ pub enum TableKind {
     Memc3,
 }
 
-/// Which items leave when the log is full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EvictionRule {
-    /// The oldest.
-    Fifo,
-    /// Roughly the least recently used: an item read near the head goes back to the tail (MICA §4.3.1).
-    Lru,
-    /// Those not read again since they came: decided at the head, after S3-FIFO.
-    S3Fifo,
-}
-
 /// Which pages hold the log and the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HugepagePolicy {
@@ -343,7 +335,6 @@ macro_rules! named {
 named!(Mode { Cache = "cache", Store = "store" });
 named!(Direction { Client = "client", Server = "server" });
 named!(TableKind { Mica = "mica", Memc3 = "memc3" });
-named!(EvictionRule { Fifo = "fifo", Lru = "lru", S3Fifo = "s3fifo" });
 named!(HugepagePolicy {
     Auto = "auto",
     Hugetlb = "hugetlb",
@@ -355,6 +346,7 @@ named!(HugepagePolicy {
 mod tests {
     use super::*;
     use glimmer_dispatch::POLICIES;
+    use glimmer_store::evict::RULES;
 
     fn config() -> Config {
         Config {
@@ -392,7 +384,7 @@ mod tests {
             access: AccessMode::Crcw,
             dispatch: POLICIES[0],
             table: TableKind::Mica,
-            evict: EvictionRule::S3Fifo,
+            evict: glimmer_store::evict::DEFAULT,
             lru_threshold: LRU_THRESHOLD_DEFAULT,
             hugepages: HugepagePolicy::Auto,
             pin: false,
@@ -458,15 +450,13 @@ mod tests {
         for &table in TableKind::ALL {
             assert_eq!(table.name().parse(), Ok(table));
         }
-        for &rule in EvictionRule::ALL {
-            assert_eq!(rule.name().parse(), Ok(rule));
+        for &rule in RULES {
+            assert_eq!(rule.name.parse(), Ok(rule));
         }
         for &policy in HugepagePolicy::ALL {
             assert_eq!(policy.name().parse(), Ok(policy));
         }
-        assert_eq!(
-            "mru".parse::<EvictionRule>(),
-            Err("one of fifo, lru, s3fifo".into())
-        );
+        let unknown = "mru".parse::<Rule>().unwrap_err();
+        assert!(RULES.iter().all(|rule| unknown.contains(rule.name)));
     }
 }

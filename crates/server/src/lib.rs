@@ -23,12 +23,12 @@ mod stats;
 
 pub use auth::AuthError;
 pub use config::{
-    AccessMode, Config, ConfigError, Direction, EvictionRule, HugepagePolicy, Mode, TableKind,
-    UnixSocket,
+    AccessMode, Config, ConfigError, Direction, HugepagePolicy, Mode, TableKind, UnixSocket,
 };
 pub use glimmer_node::Permits;
 pub use glimmer_proto::Accepts;
 pub use glimmer_proto::text::lines::VERSION_NUMBER;
+pub use glimmer_store::evict;
 pub use glimmer_store::table::ConfigError as StoreError;
 pub use glimmer_transport::tcp::Liveness;
 pub use memory_plan::{MemoryPlan, PlanError};

@@ -6,11 +6,11 @@
 //!
 //! ```
 //! use glimmer_base::{Expiry, Moment, Seed};
-//! use glimmer_store::{access::Erew, evict::S3Fifo, heap::{History, NewItem}, mica_cache::{Owner, PartitionConfig}};
+//! use glimmer_store::{access::Erew, evict::S3_FIFO, heap::{History, NewItem}, mica_cache::{Owner, PartitionConfig}};
 //!
 //! let (seed, now) = (Seed(1), Moment { ms: 2_000, epoch_unix_ms: 0 });
 //! let config = PartitionConfig { seed, ..PartitionConfig::default() };
-//! let mut owner = Owner::<Erew, _>::new(&config, S3Fifo)?;
+//! let mut owner = Owner::<Erew>::new(&config, S3_FIFO)?;
 //!
 //! let (key, keyhash) = (b"greeting", seed.keyhash(b"greeting"));
 //! let mut writer = owner.enter(0);

@@ -4,7 +4,7 @@
 
 use glimmer_base::{Expiry, Moment, Seed};
 use glimmer_store::access::Crew;
-use glimmer_store::evict::{Evict, Fifo, S3Fifo};
+use glimmer_store::evict::{FIFO, Rule, S3_FIFO};
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
@@ -24,7 +24,7 @@ const MAINS: usize = ITEMS as usize / 12;
 const SPARES: usize = MAINS * 19 / 100;
 
 /// A table for those items whose index begins with this part of its buckets.
-fn table<E: Evict>(part: usize, rule: E) -> Owner<Crew, E> {
+fn table(part: usize, rule: Rule) -> Owner<Crew> {
     let (main_buckets, spare_buckets) = (MAINS / part, SPARES / part);
     let saved = MAINS + SPARES - main_buckets - spare_buckets;
     let config = PartitionConfig {
@@ -40,12 +40,12 @@ fn table<E: Evict>(part: usize, rule: E) -> Owner<Crew, E> {
     Owner::new(&config, rule).unwrap()
 }
 
-fn put<E: Evict>(owner: &mut Owner<Crew, E>, number: u32, value_bytes: usize) {
+fn put(owner: &mut Owner<Crew>, number: u32, value_bytes: usize) {
     put_after(0, owner, number, value_bytes);
 }
 
 /// Stores an item after so many flushes.
-fn put_after<E: Evict>(flushes: u64, owner: &mut Owner<Crew, E>, number: u32, value_bytes: usize) {
+fn put_after(flushes: u64, owner: &mut Owner<Crew>, number: u32, value_bytes: usize) {
     let (key, value) = (format!("{number:016}"), vec![7; value_bytes]);
     let item = NewItem {
         key: key.as_bytes(),
@@ -58,12 +58,12 @@ fn put_after<E: Evict>(flushes: u64, owner: &mut Owner<Crew, E>, number: u32, va
     owner.enter(flushes).put(keyhash, &item, NOW);
 }
 
-fn counts<E: Evict>(owner: &Owner<Crew, E>) -> Counts {
+fn counts(owner: &Owner<Crew>) -> Counts {
     owner.figures().counts(0)
 }
 
-fn keeps_as_many_items_as_an_index_of_the_right_size<E: Evict>(rule: E) {
-    let (mut right, mut follows) = (table(1, rule.clone()), table(16, rule));
+fn keeps_as_many_items_as_an_index_of_the_right_size(rule: Rule) {
+    let (mut right, mut follows) = (table(1, rule), table(16, rule));
     for number in 0..3 * ITEMS {
         put(&mut right, number, 32);
         put(&mut follows, number, 32);
@@ -85,19 +85,19 @@ fn keeps_as_many_items_as_an_index_of_the_right_size<E: Evict>(rule: E) {
 
 #[test]
 fn fifo_keeps_as_many_items() {
-    keeps_as_many_items_as_an_index_of_the_right_size(Fifo);
+    keeps_as_many_items_as_an_index_of_the_right_size(FIFO);
 }
 
 #[test]
 fn s3fifo_keeps_as_many_items() {
-    keeps_as_many_items_as_an_index_of_the_right_size(S3Fifo);
+    keeps_as_many_items_as_an_index_of_the_right_size(S3_FIFO);
 }
 
 /// A flush far from the log's beginning leaves free memory on both sides of the items that come next; the index grows with these as it did with
 /// the first.
 #[test]
 fn an_index_grows_after_a_flush_as_from_the_start() {
-    let mut owner = table(16, Fifo);
+    let mut owner = table(16, FIFO);
     for number in 0..ITEMS * 56 * 6 / 10 / 1_032 {
         put(&mut owner, number, 1_000);
     }
@@ -112,7 +112,7 @@ fn an_index_grows_after_a_flush_as_from_the_start() {
 /// The same memory serves items a tenth and two thousand times as large, one after the other, and the bytes of items say so.
 #[test]
 fn one_setting_serves_tiny_and_huge_items_in_turn() {
-    let mut owner = table(16, Fifo);
+    let mut owner = table(16, FIFO);
     let all = owner.figures().heap_bytes() + owner.figures().index_bytes();
     let mut number = 0;
     for (value_bytes, laps, share) in [(4, 3, 0.6), (100 << 10, 4, 0.9), (4, 4, 0.6)] {

@@ -2,7 +2,7 @@
 
 use glimmer_base::{Expiry, Moment, Seed};
 use glimmer_store::access::{Access, Crcw, Erew};
-use glimmer_store::evict::S3Fifo;
+use glimmer_store::evict::S3_FIFO;
 use glimmer_store::heap::{CAS_MAX, History, Marks, NewItem};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
@@ -61,7 +61,7 @@ fn run<A: Access>(seed: u64) {
         seed: SEED,
         ..PartitionConfig::default()
     };
-    let mut owner = Owner::<A, _>::new(&config, S3Fifo).unwrap();
+    let mut owner = Owner::<A>::new(&config, S3_FIFO).unwrap();
     let mut known: Vec<Option<Known>> = vec![None; 20];
     let mut fetched = vec![false; known.len()];
     for step in 0..2_000 {

@@ -5,7 +5,7 @@
 
 use glimmer_base::{Expiry, Moment, Seed};
 use glimmer_store::access::Erew;
-use glimmer_store::evict::S3Fifo;
+use glimmer_store::evict::S3_FIFO;
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::memory::{PagePolicy, PageReport};
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
@@ -71,10 +71,10 @@ fn reserved_pages_are_left_alone_unless_asked_for_and_then_taken_at_once() {
         return;
     };
     let before = free_pages();
-    let usual = Owner::<Erew, _>::new(&small(PagePolicy::default()), S3Fifo).unwrap();
+    let usual = Owner::<Erew>::new(&small(PagePolicy::default()), S3_FIFO).unwrap();
     assert_eq!(free_pages(), before, "the default takes reserved pages");
     drop(usual);
-    let asked = Owner::<Erew, _>::new(&small(PagePolicy::Hugetlb), S3Fifo).unwrap();
+    let asked = Owner::<Erew>::new(&small(PagePolicy::Hugetlb), S3_FIFO).unwrap();
     let addresses: Vec<_> = asked.figures().addresses();
     assert!(
         PageReport::of(&addresses).hugetlb_bytes >= 14 << 20,
@@ -152,17 +152,17 @@ fn inside_the_control_group() {
     let group = env::var_os(GROUP).expect("a control group");
     let members = Path::new(&group).join("cgroup.procs");
     fs::write(members, process::id().to_string()).unwrap();
-    let refused = Owner::<Erew, _>::new(&small(PagePolicy::Hugetlb), S3Fifo);
+    let refused = Owner::<Erew>::new(&small(PagePolicy::Hugetlb), S3_FIFO);
     let Err(error) = refused else {
         panic!("the control group has no limit");
     };
     assert!(error.to_string().contains("no huge page"), "{error}");
     // The default works on other pages.
-    let mut owner = Owner::<Erew, _>::new(&small(PagePolicy::default()), S3Fifo).unwrap();
+    let mut owner = Owner::<Erew>::new(&small(PagePolicy::default()), S3_FIFO).unwrap();
     fill(&mut owner);
 }
 
-fn fill(owner: &mut Owner<Erew, S3Fifo>) {
+fn fill(owner: &mut Owner<Erew>) {
     for n in 0..100_000u32 {
         let key = n.to_le_bytes();
         let item = NewItem {
@@ -195,7 +195,7 @@ fn a_partition_lies_on_reserved_huge_pages() {
         pages: PagePolicy::Hugetlb,
         ..PartitionConfig::default()
     };
-    let mut owner = Owner::<Erew, _>::new(&config, S3Fifo).expect("40 pages suffice");
+    let mut owner = Owner::<Erew>::new(&config, S3_FIFO).expect("40 pages suffice");
     fill(&mut owner);
     let key = 99_999u32.to_le_bytes();
     let found = owner
@@ -212,5 +212,5 @@ fn a_partition_lies_on_reserved_huge_pages() {
         log_bytes: 13 << 20,
         ..config
     };
-    Owner::<Erew, _>::new(&config, S3Fifo).expect("13 MiB hold whole huge pages");
+    Owner::<Erew>::new(&config, S3_FIFO).expect("13 MiB hold whole huge pages");
 }

@@ -11,7 +11,7 @@
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
 use glimmer_store::access::{Access, Crcw, Crew};
 use glimmer_store::batches::{Batches, Participant};
-use glimmer_store::evict::{Evict, Fifo, S3Fifo};
+use glimmer_store::evict::{FIFO, Rule, S3_FIFO};
 use glimmer_store::heap::{History, Item, NewItem};
 use glimmer_store::index::BUCKET_ENTRIES;
 use glimmer_store::memory::PagePolicy;
@@ -42,23 +42,23 @@ fn explore_within(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
 }
 
 /// A partition of two buckets whose log holds `items` items of three words.
-fn partition<A: Access, E: Evict>(items: usize, rule: E) -> Owner<A, E> {
+fn partition<A: Access>(items: usize, rule: Rule) -> Owner<A> {
     partition_for(8 * 6, items, rule)
 }
 
 /// The same for items of up to `item_bytes_max` bytes, all optional fields included.
-fn partition_for<A: Access, E: Evict>(item_bytes_max: usize, items: usize, rule: E) -> Owner<A, E> {
+fn partition_for<A: Access>(item_bytes_max: usize, items: usize, rule: Rule) -> Owner<A> {
     Owner::new(&config(item_bytes_max, items), rule).unwrap()
 }
 
 /// The same with an index that follows the number of items.
-fn growing<A: Access>(spare_buckets: usize, item_bytes_max: usize, items: usize) -> Owner<A, Fifo> {
+fn growing<A: Access>(spare_buckets: usize, item_bytes_max: usize, items: usize) -> Owner<A> {
     let config = PartitionConfig {
         index_follows: true,
         spare_buckets,
         ..config(item_bytes_max, items)
     };
-    Owner::new(&config, Fifo).unwrap()
+    Owner::new(&config, FIFO).unwrap()
 }
 
 fn config(item_bytes_max: usize, items: usize) -> PartitionConfig {
@@ -84,13 +84,13 @@ fn key(bucket: usize, n: usize) -> ([u8; 1], Keyhash) {
         .unwrap()
 }
 
-fn put<A: Access, E: Evict>(owner: &mut Owner<A, E>, key: ([u8; 1], Keyhash), fill: u8) {
+fn put<A: Access>(owner: &mut Owner<A>, key: ([u8; 1], Keyhash), fill: u8) {
     put_value(owner, 0, key, &[fill; 8]);
 }
 
 /// Stores a value under a flush number.
-fn put_value<A: Access, E: Evict>(
-    owner: &mut Owner<A, E>,
+fn put_value<A: Access>(
+    owner: &mut Owner<A>,
     flushes: u64,
     (key, keyhash): ([u8; 1], Keyhash),
     value: &[u8],
@@ -113,7 +113,7 @@ struct Looker {
 }
 
 /// A reader on worker 0. Worker 1 has the table.
-fn looker<A: Access, E: Evict>(owner: &mut Owner<A, E>) -> Looker {
+fn looker<A: Access>(owner: &mut Owner<A>) -> Looker {
     let (batches, mut participants) = Batches::new(1);
     owner.join(&batches, 1);
     Looker {
@@ -149,7 +149,7 @@ fn assert_whole(found: &(u64, Vec<u8>)) {
 #[test]
 fn in_place_updates_are_not_torn() {
     explore(|| {
-        let mut owner = partition::<Crew, _>(4, Fifo);
+        let mut owner = partition::<Crew>(4, FIFO);
         let mut reader = looker(&mut owner);
         put(&mut owner, key(0, 0), 1);
         let reading = thread::spawn(move || {
@@ -167,7 +167,7 @@ fn in_place_updates_are_not_torn() {
 #[test]
 fn items_overwritten_by_the_tail_are_not_torn() {
     explore(|| {
-        let mut owner = partition::<Crew, _>(4, Fifo);
+        let mut owner = partition::<Crew>(4, FIFO);
         let mut reader = looker(&mut owner);
         for n in 0..4 {
             put(&mut owner, key(0, n), 1 + n as u8);
@@ -187,7 +187,7 @@ fn items_overwritten_by_the_tail_are_not_torn() {
 #[test]
 fn acknowledged_writes_are_seen() {
     explore(|| {
-        let mut owner = partition::<Crew, _>(4, Fifo);
+        let mut owner = partition::<Crew>(4, FIFO);
         let mut reader = looker(&mut owner);
         put(&mut owner, key(0, 0), 1);
         let acknowledged = Arc::new(AtomicBool::new(false));
@@ -213,7 +213,7 @@ fn acknowledged_writes_are_seen() {
 #[test]
 fn items_kept_at_the_head_are_never_absent() {
     explore(|| {
-        let mut owner = partition::<Crew, _>(4, S3Fifo);
+        let mut owner = partition::<Crew>(4, S3_FIFO);
         let mut reader = looker(&mut owner);
         for n in 0..4 {
             put(&mut owner, key(0, n), 1 + n as u8);
@@ -237,7 +237,7 @@ fn items_kept_at_the_head_are_never_absent() {
 #[test]
 fn items_overwritten_by_one_that_is_kept_are_not_torn() {
     explore(|| {
-        let mut owner = partition_for::<Crew, _>(8 * 7, 6, S3Fifo);
+        let mut owner = partition_for::<Crew>(8 * 7, 6, S3_FIFO);
         let mut reader = looker(&mut owner);
         let keys = [(0, 0), (1, 0), (0, 1), (0, 2), (0, 3), (0, 4)];
         for ((bucket, n), fill) in keys.into_iter().zip(1..) {
@@ -336,7 +336,7 @@ fn items_where_the_index_grows_are_not_torn() {
 #[test]
 fn deletes_are_seen() {
     explore(|| {
-        let mut owner = partition::<Crew, _>(4, Fifo);
+        let mut owner = partition::<Crew>(4, FIFO);
         let mut reader = looker(&mut owner);
         put(&mut owner, key(0, 0), 1);
         let acknowledged = Arc::new(AtomicBool::new(false));
@@ -361,7 +361,7 @@ fn deletes_are_seen() {
 #[test]
 fn writers_exclude_one_another() {
     explore(|| {
-        let mut owner = partition::<Crcw, _>(4, Fifo);
+        let mut owner = partition::<Crcw>(4, FIFO);
         let mut reader = looker(&mut owner);
         let mut other = owner.share(2).unwrap();
         let writer = thread::spawn(move || put(&mut other, key(0, 0), 7));
@@ -382,7 +382,7 @@ fn writers_exclude_one_another() {
 #[test]
 fn a_place_given_up_by_one_writer_and_taken_by_another_is_not_torn() {
     explore(|| {
-        let mut owner = partition_for::<Crcw, _>(8 * 9, 6, Fifo);
+        let mut owner = partition_for::<Crcw>(8 * 9, 6, FIFO);
         let (mut reader, mut other) = (looker(&mut owner), owner.share(2).unwrap());
         put_value(&mut owner, 0, key(0, 0), &[1; 32]);
         for n in 1..5 {
@@ -403,7 +403,7 @@ fn a_place_given_up_by_one_writer_and_taken_by_another_is_not_torn() {
 #[test]
 fn what_was_flushed_is_not_read() {
     explore(|| {
-        let mut owner = partition::<Crew, _>(4, Fifo);
+        let mut owner = partition::<Crew>(4, FIFO);
         let mut looker = looker(&mut owner);
         put(&mut owner, key(0, 0), 1);
         let reading = thread::spawn(move || {

@@ -4,7 +4,7 @@
 
 use glimmer_base::{Expiry, Moment, Seed};
 use glimmer_store::access::Erew;
-use glimmer_store::evict::S3Fifo;
+use glimmer_store::evict::S3_FIFO;
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
@@ -15,7 +15,7 @@ const NOW: Moment = Moment {
     epoch_unix_ms: 0,
 };
 
-struct Cache(Owner<Erew, S3Fifo>);
+struct Cache(Owner<Erew>);
 
 impl Cache {
     /// One of the twelve partitions of a server with `-m 128`.
@@ -30,7 +30,7 @@ impl Cache {
             seed: SEED,
             ..PartitionConfig::default()
         };
-        Cache(Owner::new(&config, S3Fifo).unwrap())
+        Cache(Owner::new(&config, S3_FIFO).unwrap())
     }
 
     fn put(&mut self, number: u32, value_bytes: usize) {

@@ -5,7 +5,7 @@
 
 use glimmer_base::{Expiry, Moment, Seed};
 use glimmer_store::access::Crew;
-use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
+use glimmer_store::evict::{RULES, Rule};
 use glimmer_store::heap::{History, Marks, NewItem};
 use glimmer_store::memc3::{self, Memc3Config};
 use glimmer_store::memory::PagePolicy;
@@ -170,7 +170,7 @@ fn allocates_nothing_for_items<T: Table>(owner: T, items: u32) {
     }
 }
 
-fn cache_mode<E: Evict>(rule: E) {
+fn cache_mode(rule: Rule) {
     let config = PartitionConfig {
         log_bytes: TABLE_BYTES,
         main_buckets: 64,
@@ -180,25 +180,14 @@ fn cache_mode<E: Evict>(rule: E) {
         seed: SEED,
         ..PartitionConfig::default()
     };
-    allocates_nothing_for_items(
-        mica_cache::Owner::<Crew, E>::new(&config, rule).unwrap(),
-        150,
-    );
+    allocates_nothing_for_items(mica_cache::Owner::<Crew>::new(&config, rule).unwrap(), 150);
 }
 
 #[test]
-fn no_request_under_fifo_allocates_memory_for_an_item() {
-    cache_mode(Fifo);
-}
-
-#[test]
-fn no_request_under_lru_allocates_memory_for_an_item() {
-    cache_mode(ApproxLru::new(0.5));
-}
-
-#[test]
-fn no_request_under_s3fifo_allocates_memory_for_an_item() {
-    cache_mode(S3Fifo);
+fn no_request_under_any_eviction_rule_allocates_memory_for_an_item() {
+    for rule in RULES {
+        cache_mode(rule.with_threshold(0.5));
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@ use glimmer_proto::control::{Answer, Control};
 use glimmer_proto::text::lines;
 use glimmer_proto::{Admin, Limits, Parser, Request, Step};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
-use glimmer_store::evict::{Evict, Fifo, S3Fifo};
+use glimmer_store::evict::{FIFO, Rule, S3_FIFO};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
 
@@ -26,7 +26,7 @@ struct Server {
 }
 
 impl Server {
-    fn new<A: Access, E: Evict>(rule: E, uniques: Uniques) -> Server {
+    fn new<A: Access>(rule: Rule, uniques: Uniques) -> Server {
         let spread = Spread {
             partitions: 4,
             workers: 2,
@@ -41,10 +41,7 @@ impl Server {
             seed: SEED,
             ..PartitionConfig::default()
         };
-        let engines = build(&spread, uniques, |_| {
-            Owner::<A, E>::new(&config, rule.clone())
-        })
-        .unwrap();
+        let engines = build(&spread, uniques, |_| Owner::<A>::new(&config, rule)).unwrap();
         Server {
             engines,
             parser: Parser::new(Limits::default()),
@@ -126,10 +123,10 @@ impl Server {
 /// Every access mode that treats a read in its own way.
 fn servers() -> [Server; 4] {
     [
-        Server::new::<Erew, _>(Fifo, Uniques::Kept),
-        Server::new::<Crew, _>(S3Fifo, Uniques::Kept),
-        Server::new::<Crcw, _>(S3Fifo, Uniques::Kept),
-        Server::new::<Crcw, _>(Fifo, Uniques::Kept),
+        Server::new::<Erew>(FIFO, Uniques::Kept),
+        Server::new::<Crew>(S3_FIFO, Uniques::Kept),
+        Server::new::<Crcw>(S3_FIFO, Uniques::Kept),
+        Server::new::<Crcw>(FIFO, Uniques::Kept),
     ]
 }
 
@@ -151,7 +148,7 @@ fn check(rows: &[(&[u8], &[u8])]) {
 /// Without CAS uniques (memcached's `-C`) every item's is 0, which nobody can compare with.
 #[test]
 fn without_uniques() {
-    let mut server = Server::new::<Crcw, _>(S3Fifo, Uniques::Zero);
+    let mut server = Server::new::<Crcw>(S3_FIFO, Uniques::Zero);
     for (said, reply) in [
         ("set a 0 0 1\r\n1\r\n", "STORED\r\n"),
         ("gets a\r\n", "VALUE a 0 1 0\r\n1\r\nEND\r\n"),

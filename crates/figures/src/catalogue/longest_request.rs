@@ -4,6 +4,7 @@ use std::fmt;
 
 use anyhow::Result;
 use glimmer_microbench::store_alone::{Ours, Times, longest};
+use glimmer_store::evict::{FIFO, LRU, S3_FIFO};
 
 use crate::{Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec, plot::Plot};
 
@@ -17,10 +18,11 @@ const PANEL: &str = "longest request among 10 million";
 const SET: &str = "set";
 const GET: &str = "get";
 const WALL: &str = "by the clock, ms";
+
 const TABLES: [Ours; 5] = [
-    Ours::Fifo,
-    Ours::Lru,
-    Ours::S3Fifo,
+    Ours::Cache(FIFO),
+    Ours::Cache(LRU),
+    Ours::Cache(S3_FIFO),
     Ours::Store,
     Ours::Memc3,
 ];

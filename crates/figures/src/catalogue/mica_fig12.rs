@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use glimmer_microbench::store_alone::{Candidate, Mode, Ours};
+use glimmer_store::evict::S3_FIFO;
 
 use crate::{
     Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
@@ -65,7 +66,7 @@ impl Figure for Local {
         counts.dedup();
         let mut stores = Vec::new();
         for &cores in &counts {
-            for (name, table) in [(CACHE, Ours::S3Fifo), (STORE, Ours::Store)] {
+            for (name, table) in [(CACHE, Ours::Cache(S3_FIFO)), (STORE, Ours::Store)] {
                 let candidate = Candidate::Ours(table, Mode::Erew);
                 let build = || candidate.build(items, cores);
                 stores.push(Alone::of(run, name, items, cores, build)?);

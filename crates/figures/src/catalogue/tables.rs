@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use glimmer_microbench::store_alone::{Candidate, Mode, Ours, mirror, peers::Peer};
+use glimmer_store::evict::{FIFO, S3_FIFO};
 
 use crate::{
     Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
@@ -58,8 +59,8 @@ const ANY: Sweep = Sweep {
 fn ours() -> Vec<Named> {
     let ours = |table, mode| Candidate::Ours(table, mode);
     vec![
-        (CACHE, ours(Ours::S3Fifo, Mode::Erew)),
-        (CACHE_FIFO, ours(Ours::Fifo, Mode::Erew)),
+        (CACHE, ours(Ours::Cache(S3_FIFO), Mode::Erew)),
+        (CACHE_FIFO, ours(Ours::Cache(FIFO), Mode::Erew)),
         (STORE, ours(Ours::Store, Mode::Erew)),
         (MEMC3, ours(Ours::Memc3, Mode::Erew)),
         (MEMC3_SHARED, ours(Ours::Memc3, Mode::Crcw)),

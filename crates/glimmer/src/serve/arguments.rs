@@ -8,7 +8,8 @@ use glimmer_server::config::{
     BACKLOG_DEFAULT, CONNECTIONS_DEFAULT, ITEM_BYTES_HINT_DEFAULT, LRU_THRESHOLD_DEFAULT,
     MEMORY_MIB_DEFAULT, TCP_KEEPALIVE_S_DEFAULT, TCP_USER_TIMEOUT_S_DEFAULT,
 };
-use glimmer_server::{AccessMode, Direction, EvictionRule, HugepagePolicy, Mode, TableKind};
+use glimmer_server::evict::{self, RULES, Rule};
+use glimmer_server::{AccessMode, Direction, HugepagePolicy, Mode, TableKind};
 use std::path::PathBuf;
 
 /// Serve memcached clients until SIGTERM or SIGINT
@@ -345,15 +346,14 @@ pub struct Arguments {
     #[arg(long, value_name = "TABLE", default_value_t = TableKind::Mica, help_heading = MEMORY)]
     pub(super) table: TableKind,
 
-    /// What leaves when the memory is full: fifo, lru or s3fifo [default: s3fifo]
-    ///
-    /// fifo: the oldest item. lru: an item that is read in the older part of the log is put back at
-    /// its tail, so that roughly the least recently used leaves. s3fifo: an item that was read
-    /// since it came stays, one that was not goes; it resists scans, costs next to nothing on a
-    /// read, and is the default because it has the best hit ratio of the three. Only with --mode
-    /// cache and --table mica.
-    #[arg(long, value_name = "RULE", help_heading = MEMORY)]
-    pub(super) evict: Option<EvictionRule>,
+    #[arg(
+        long,
+        value_name = "RULE",
+        help_heading = MEMORY,
+        help = evict_help(),
+        long_help = evict_long_help(),
+    )]
+    pub(super) evict: Option<Rule>,
 
     /// With --evict lru: the newer share of the log in which a read moves nothing, 0 to 1
     ///
@@ -482,4 +482,28 @@ Examples:
 /// A number of seconds that the kernel takes for a timeout of TCP.
 fn seconds() -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(0..=limits::TCP_TIMEOUT_S_MAX)
+}
+
+/// What `-h` says of `--evict`.
+fn evict_help() -> String {
+    let names: Vec<_> = RULES.iter().map(|rule| rule.name).collect();
+    format!(
+        "What leaves when the memory is full: {} [default: {}]",
+        names.join(", "),
+        evict::DEFAULT.name
+    )
+}
+
+/// What `--help` says of `--evict`: a sentence for each rule.
+fn evict_long_help() -> String {
+    let mut help = evict_help();
+    help.push_str("\n\n");
+    for rule in RULES {
+        help.push_str(&format!("{}: {}. ", rule.name, rule.summary));
+    }
+    help.push_str(
+        "The default resists scans, costs next to nothing on a read, and has the best hit ratio. \
+         Only with --mode cache and --table mica.",
+    );
+    help
 }

@@ -154,7 +154,7 @@ fn our_own_flags() {
     .unwrap();
     assert_eq!(config.native_direction, Direction::Server);
     assert_eq!(config.access, AccessMode::Erew);
-    assert_eq!(config.evict, EvictionRule::Lru);
+    assert_eq!(config.evict.name, "lru");
     assert_eq!(config.lru_threshold, 0.3);
     assert_eq!(config.hugepages, HugepagePolicy::Off);
     assert!(config.pin);
@@ -248,7 +248,7 @@ fn what_is_wrong_is_named() {
         ("--access mine", "erew, crew, crcw"),
         ("--dispatch random", "keyhash"),
         ("--native-direction both", "client, server"),
-        ("--evict random", "fifo, lru, s3fifo"),
+        ("--evict random", "fifo, lru, s3fifo, clock"),
         ("--lru-threshold 2", "--lru-threshold 2"),
         ("-l 127.0.0.1:x", "127.0.0.1:x"),
         ("-z", "-z"),

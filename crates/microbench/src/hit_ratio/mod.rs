@@ -17,7 +17,8 @@ use anyhow::Result;
 use serde::Serialize;
 
 use glimmer_measure::{machine, report::Table};
-use ours::Rule;
+use ours::{Ours, rules};
+use reference::Cache;
 use trace::{Trace, Workload};
 
 /// What to compare.
@@ -77,8 +78,8 @@ pub fn run(options: &Options, progress: &(dyn Fn(&str) + Sync)) -> Result<Report
         progress(&format!("{}: drawing the requests", workload.name()));
         let trace = Trace::generate(workload, options.keys, options.counted, options.seed);
         let references = reference::all(1, 1).len();
-        let (rules, capacities) = (Rule::ALL.len() + references, &options.capacities_percent);
-        let cells = on_all_cores(rules * capacities.len(), &|index| {
+        let (all, capacities) = (rules().len() + references, &options.capacities_percent);
+        let cells = on_all_cores(all * capacities.len(), &|index| {
             let (rule, percent) = (
                 index / capacities.len(),
                 capacities[index % capacities.len()],
@@ -97,7 +98,7 @@ pub fn run(options: &Options, progress: &(dyn Fn(&str) + Sync)) -> Result<Report
             .enumerate()
             .map(|(rule, cells)| Row {
                 rule: rule_name(rule),
-                ours: rule < Rule::ALL.len(),
+                ours: rule < rules().len(),
                 hit_ratios: cells.iter().map(|cell| cell.0).collect(),
                 reinsertions_percent: cells.iter().filter_map(|cell| cell.1).collect(),
             });
@@ -118,19 +119,19 @@ pub fn run(options: &Options, progress: &(dyn Fn(&str) + Sync)) -> Result<Report
 
 /// Rules are numbered: ours first, then the references.
 fn rule_name(rule: usize) -> String {
-    match Rule::ALL.get(rule) {
-        Some(ours) => ours.name(),
-        None => reference::all(1, 1)[rule - Rule::ALL.len()].0.to_owned(),
+    match rules().get(rule) {
+        Some(&ours) => ours::name(ours),
+        None => reference::all(1, 1)[rule - rules().len()].0.to_owned(),
     }
 }
 
 fn measure(rule: usize, capacity: usize, trace: &Trace) -> Result<Cell> {
-    let Some(ours) = Rule::ALL.get(rule) else {
+    let Some(&ours) = rules().get(rule) else {
         let (_, mut cache) =
-            reference::all(capacity, trace.key_bound).swap_remove(rule - Rule::ALL.len());
+            reference::all(capacity, trace.key_bound).swap_remove(rule - rules().len());
         return Ok((trace.hit_ratio(|key| cache.request(key)), None));
     };
-    let mut cache = ours.cache(capacity)?;
+    let mut cache = Ours::new(capacity, ours)?;
     let ratio = trace.hit_ratio(|key| cache.request(key));
     let reinsertions = cache.counts().reinsertions as f64 / trace.requests.len() as f64 * 100.0;
     Ok((ratio, Some(reinsertions)))

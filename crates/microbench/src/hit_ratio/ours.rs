@@ -4,7 +4,7 @@ use anyhow::Result;
 use glimmer_base::{Expiry, Moment, Seed};
 use glimmer_store::{
     access::Erew,
-    evict::{ApproxLru, Evict, Fifo, S3Fifo},
+    evict::{RULES, Rule},
     heap::{History, NewItem},
     mica_cache::Owner,
     table::Counts,
@@ -22,64 +22,34 @@ const NOW: Moment = Moment {
     epoch_unix_ms: 0,
 };
 
-/// An eviction rule of ours.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Rule {
-    /// A log by itself.
-    Fifo,
-    /// Reinsertion of what is read, except in this share of the log next to the tail.
-    Lru {
-        /// `--lru-threshold`.
-        threshold: f64,
-    },
-    /// A small log in front of the main one.
-    S3Fifo,
+/// The rules that are measured: every one, those with a threshold at several.
+pub fn rules() -> Vec<Rule> {
+    let thresholds = |rule: &Rule| match rule.reinsertion_threshold {
+        Some(default) => [0.0, 0.5, default]
+            .map(|at| rule.with_threshold(at))
+            .to_vec(),
+        None => vec![*rule],
+    };
+    RULES.iter().flat_map(thresholds).collect()
 }
 
-impl Rule {
-    /// All of them, LRU at several thresholds.
-    pub const ALL: [Rule; 5] = [
-        Rule::Fifo,
-        Rule::Lru { threshold: 0.0 },
-        Rule::Lru { threshold: 0.5 },
-        Rule::Lru {
-            threshold: ApproxLru::THRESHOLD_DEFAULT,
-        },
-        Rule::S3Fifo,
-    ];
-
-    /// As on the server's command line.
-    pub fn name(self) -> String {
-        match self {
-            Rule::Fifo => Fifo::NAME.to_owned(),
-            Rule::Lru { threshold } => format!("{}, threshold {threshold}", ApproxLru::NAME),
-            Rule::S3Fifo => S3Fifo::NAME.to_owned(),
-        }
-    }
-
-    /// A cache of that rule whose log holds `capacity` items.
-    pub fn cache(self, capacity: usize) -> Result<Box<dyn OurCache>> {
-        Ok(match self {
-            Rule::Fifo => Box::new(Ours::new(capacity, Fifo)?),
-            Rule::Lru { threshold } => Box::new(Ours::new(capacity, ApproxLru::new(threshold))?),
-            Rule::S3Fifo => Box::new(Ours::new(capacity, S3Fifo)?),
-        })
+/// The rule's name as on the server's command line, and its threshold.
+pub fn name(rule: Rule) -> String {
+    match rule.reinsertion_threshold {
+        Some(threshold) => format!("{}, threshold {threshold}", rule.name),
+        None => rule.name.to_owned(),
     }
 }
 
 /// A cache that is a partition of our store.
-pub trait OurCache: Cache {
-    /// What the partition has counted.
-    fn counts(&self) -> Counts;
-}
-
-struct Ours<E: Evict> {
-    owner: Owner<Erew, E>,
+pub struct Ours {
+    owner: Owner<Erew>,
     seed: Seed,
 }
 
-impl<E: Evict> Ours<E> {
-    fn new(capacity: usize, rule: E) -> Result<Self> {
+impl Ours {
+    /// A cache whose log holds `capacity` items.
+    pub fn new(capacity: usize, rule: Rule) -> Result<Self> {
         let seed = Seed(1);
         let config = sizing::partition(capacity, key::HEX_BYTES, VALUE_BYTES, seed);
         Ok(Ours {
@@ -87,9 +57,14 @@ impl<E: Evict> Ours<E> {
             seed,
         })
     }
+
+    /// What the partition has counted.
+    pub fn counts(&self) -> Counts {
+        self.owner.figures().counts(0)
+    }
 }
 
-impl<E: Evict> Cache for Ours<E> {
+impl Cache for Ours {
     fn request(&mut self, number: u32) -> bool {
         let key = key::hex(u64::from(number));
         let keyhash = self.seed.keyhash(&key);
@@ -117,30 +92,25 @@ impl<E: Evict> Cache for Ours<E> {
     }
 }
 
-impl<E: Evict> OurCache for Ours<E> {
-    fn counts(&self) -> Counts {
-        self.owner.figures().counts(0)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::hit_ratio::{
-        reference::{Fifo as ReferenceFifo, Lru, Sieve},
+        reference::{Fifo, Lru, Sieve},
         trace::{Trace, Workload},
     };
+    use glimmer_store::evict::{FIFO, S3_FIFO};
 
     const KEYS: u32 = 60_000;
     const CAPACITY: usize = 6_000;
 
     fn ours(rule: Rule, trace: &Trace) -> f64 {
-        let mut cache = rule.cache(CAPACITY).unwrap();
+        let mut cache = Ours::new(CAPACITY, rule).unwrap();
         let ratio = trace.hit_ratio(|key| cache.request(key));
         assert!(
             cache.items() <= CAPACITY + 85,
             "{} holds {} items",
-            rule.name(),
+            name(rule),
             cache.items()
         );
         ratio
@@ -153,8 +123,8 @@ mod tests {
     #[test]
     fn our_fifo_is_a_fifo_of_its_capacity() {
         let trace = Trace::generate(Workload::Zipf, KEYS, 400_000, 3);
-        let difference = ours(Rule::Fifo, &trace)
-            - reference(ReferenceFifo::new(CAPACITY, trace.key_bound), &trace);
+        let difference =
+            ours(FIFO, &trace) - reference(Fifo::new(CAPACITY, trace.key_bound), &trace);
         assert!(difference.abs() < 0.01, "{difference}");
     }
 
@@ -162,7 +132,7 @@ mod tests {
     fn the_modern_rule_is_near_sieve_and_above_lru() {
         for workload in [Workload::Zipf, Workload::Scan] {
             let trace = Trace::generate(workload, KEYS, 400_000, 3);
-            let s3fifo = ours(Rule::S3Fifo, &trace);
+            let s3fifo = ours(S3_FIFO, &trace);
             let sieve = reference(Sieve::new(CAPACITY, trace.key_bound), &trace);
             let lru = reference(Lru::new(CAPACITY, trace.key_bound), &trace);
             let name = workload.name();

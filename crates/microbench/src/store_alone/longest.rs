@@ -7,7 +7,6 @@ use anyhow::{Result, ensure};
 use glimmer_base::{Expiry, Moment};
 use glimmer_store::{
     access::Crew,
-    evict::{ApproxLru, Fifo, S3Fifo},
     heap::{History, NewItem},
     memc3::{self, Memc3Config},
     mica_cache::{Owner, PartitionConfig},
@@ -93,12 +92,7 @@ pub fn longest(
         progress,
     };
     match table {
-        Ours::Fifo => measure(Owner::<Crew, _>::new(&cache(), Fifo)?, run),
-        Ours::Lru => {
-            let rule = ApproxLru::new(ApproxLru::THRESHOLD_DEFAULT);
-            measure(Owner::<Crew, _>::new(&cache(), rule)?, run)
-        }
-        Ours::S3Fifo => measure(Owner::<Crew, _>::new(&cache(), S3Fifo)?, run),
+        Ours::Cache(rule) => measure(Owner::<Crew>::new(&cache(), rule)?, run),
         Ours::Store => {
             let config = StoreConfig {
                 bytes: memory_bytes,
@@ -209,13 +203,7 @@ mod tests {
 
     #[test]
     fn every_table_is_filled_read_and_timed() {
-        for table in [
-            Ours::Fifo,
-            Ours::Lru,
-            Ours::S3Fifo,
-            Ours::Store,
-            Ours::Memc3,
-        ] {
+        for table in Ours::all() {
             let longest = longest(table, 4 << 20, 20_000, 1, &|_| {}).unwrap();
             for times in [longest.set, longest.get] {
                 assert!(times.cpu > Duration::ZERO && times.wall > Duration::ZERO);

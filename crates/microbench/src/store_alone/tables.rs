@@ -7,7 +7,7 @@ use glimmer_engine::{Partitions, Spread, partitions, staged};
 use glimmer_store::{
     access::{Access, Crcw, Crew, Erew},
     batches::{Batch, Participant},
-    evict::{ApproxLru, Evict, Fifo, S3Fifo},
+    evict::{FIFO, RULES, Rule},
     heap::{History, Item, NewItem},
     memc3,
     memory::PagePolicy,
@@ -38,12 +38,8 @@ const NOW: Moment = Moment {
 /// One of our tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ours {
-    /// Cache mode, a log by itself.
-    Fifo,
-    /// Cache mode with reinsertion of what is read, threshold 0.5.
-    Lru,
-    /// Cache mode with a small log in front of the main one.
-    S3Fifo,
+    /// Cache mode under an eviction rule.
+    Cache(Rule),
     /// Store mode, which evicts nothing (MICA §4.3.3).
     Store,
     /// MemC3's table.
@@ -51,12 +47,16 @@ pub enum Ours {
 }
 
 impl Ours {
+    /// Every table, cache mode under every rule.
+    pub fn all() -> Vec<Ours> {
+        let rules = RULES.iter().copied().map(Ours::Cache);
+        rules.chain([Ours::Store, Ours::Memc3]).collect()
+    }
+
     /// Its name in tables and on the command line.
     pub fn name(self) -> &'static str {
         match self {
-            Ours::Fifo => Fifo::NAME,
-            Ours::Lru => ApproxLru::NAME,
-            Ours::S3Fifo => S3Fifo::NAME,
+            Ours::Cache(rule) => rule.name,
             Ours::Store => "store",
             Ours::Memc3 => "memc3",
         }
@@ -73,14 +73,14 @@ impl Ours {
 
     fn in_mode<A: Access>(self, items: u32, workers: usize) -> Result<Box<dyn Rig>> {
         const K: usize = TINY_BYTES;
-        let lossy = Loss::AtMost(LOSS_OF_INDEX);
         match self {
-            Ours::Fifo => cache::<A, _, K, K>(items, workers, Fifo, lossy),
-            Ours::Lru => {
-                let rule = ApproxLru::new(ApproxLru::THRESHOLD_DEFAULT);
-                cache::<A, _, K, K>(items, workers, rule, Loss::Refilled)
+            Ours::Cache(rule) => {
+                let loss = match rule.reinsertion_threshold {
+                    Some(_) => Loss::Refilled,
+                    None => Loss::AtMost(LOSS_OF_INDEX),
+                };
+                cache::<A, K, K>(items, workers, rule, loss)
             }
-            Ours::S3Fifo => cache::<A, _, K, K>(items, workers, S3Fifo, lossy),
             Ours::Store => {
                 build_table::<_, K, K>(items, workers, Loss::AtMost(0.0), |items_each| {
                     let config = sizing::store_partition(items_each, K, K, SEED);
@@ -92,15 +92,15 @@ impl Ours {
     }
 }
 
-fn cache<A: Access, E: Evict, const K: usize, const V: usize>(
+fn cache<A: Access, const K: usize, const V: usize>(
     items: u32,
     workers: usize,
-    rule: E,
+    rule: Rule,
     loss: Loss,
 ) -> Result<Box<dyn Rig>> {
     build_table::<_, K, V>(items, workers, loss, |items_each| {
         let config = sizing::partition(items_each, K, V, SEED);
-        Ok(Owner::<A, E>::new(&config, rule.clone())?)
+        Ok(Owner::<A>::new(&config, rule)?)
     })
 }
 
@@ -117,7 +117,7 @@ fn memc3_table<A: Access, const K: usize, const V: usize>(
 /// A circular log under a lossy index for one thread, as Formica reviewed it, with `items` items of
 /// `K`-byte keys and tiny values.
 pub fn log_and_lossy_index<const K: usize>(items: u32) -> Result<Box<dyn Rig>> {
-    cache::<Erew, _, K, TINY_BYTES>(items, 1, Fifo, Loss::AtMost(LOSS_OF_INDEX))
+    cache::<Erew, K, TINY_BYTES>(items, 1, FIFO, Loss::AtMost(LOSS_OF_INDEX))
 }
 
 /// A MemC3 table with `items` of the paper's items, in an access mode.
@@ -317,16 +317,17 @@ mod tests {
     use super::*;
     use glimmer_engine::Stages;
     use glimmer_loadgen::workload::Popularity;
+    use glimmer_store::evict::{LRU, S3_FIFO};
     use std::time::Duration;
 
     #[test]
     fn every_table_reads_back_what_was_stored_through_any_stages() {
         const ITEMS: u32 = 50_000;
         let rigs = [
-            (Ours::S3Fifo, Mode::Erew, 2),
-            (Ours::Fifo, Mode::Crew, 2),
-            (Ours::S3Fifo, Mode::Crcw, 2),
-            (Ours::Fifo, Mode::Erew, 1),
+            (Ours::Cache(S3_FIFO), Mode::Erew, 2),
+            (Ours::Cache(FIFO), Mode::Crew, 2),
+            (Ours::Cache(S3_FIFO), Mode::Crcw, 2),
+            (Ours::Cache(FIFO), Mode::Erew, 1),
             (Ours::Store, Mode::Crcw, 2),
             (Ours::Memc3, Mode::Erew, 1),
             (Ours::Memc3, Mode::Crcw, 2),
@@ -357,7 +358,7 @@ mod tests {
     #[test]
     fn what_lru_gives_up_is_stored_again() {
         const ITEMS: u32 = 20_000;
-        let mut rig = Ours::Lru.build(ITEMS, Mode::Erew, 1).unwrap();
+        let mut rig = Ours::Cache(LRU).build(ITEMS, Mode::Erew, 1).unwrap();
         let popularity = Popularity::zipf(u64::from(ITEMS), 0.99);
         let lists = [rig.share(0).draw(popularity, 0.95, 1 << 20)];
         let outcome = rig.run(&lists, &Task::filling()).unwrap();

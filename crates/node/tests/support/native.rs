@@ -9,7 +9,7 @@ use glimmer_engine::{Engine, Spread, Uniques, build};
 use glimmer_node::native::{NativeEndpoint, Rules, TokenKey};
 use glimmer_proto::native::directory::{Access as Told, Direction, Mode};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
-use glimmer_store::evict::S3Fifo;
+use glimmer_store::evict::S3_FIFO;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
 use glimmer_transport::packet::{
@@ -65,7 +65,7 @@ impl Server {
             seed: SEED,
             ..PartitionConfig::default()
         };
-        let make = |_| Owner::<A, S3Fifo>::new(&config, S3Fifo);
+        let make = |_| Owner::<A>::new(&config, S3_FIFO);
         let engines = build(&spread, Uniques::Kept, make).unwrap();
         let rules = Rules {
             seed: SEED,

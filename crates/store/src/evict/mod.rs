@@ -1,17 +1,39 @@
-//! Eviction rules. A rule decides; the partition carries out. Each is one file behind [`Evict`].
+//! Eviction rules for the circular logs of cache mode. A rule decides, and the table carries out.
+//!
+//! A rule is a value: one file here holds it, and [`RULES`] lists it in one line. Its name on the
+//! command line and in `stats settings`, the tests of every table and the benchmarks follow from
+//! that list.
 
-mod approx_lru;
 mod budget;
-pub mod clock;
-mod fifo;
-mod s3fifo;
 
-pub use approx_lru::ApproxLru;
 pub use budget::Budget;
-pub use fifo::Fifo;
-pub use s3fifo::S3Fifo;
 
 use crate::index::LogId;
+use std::fmt;
+use std::str::FromStr;
+
+/// Declares the modules of the rules, and the list of them.
+macro_rules! rules {
+    ($($module:ident::$rule:ident,)+) => {
+        $(
+            mod $module;
+            pub use $module::$rule;
+        )+
+
+        /// Every rule, in the order in which they are shown.
+        pub const RULES: &[Rule] = &[$($rule),+];
+    };
+}
+
+rules! {
+    fifo::FIFO,
+    approx_lru::LRU,
+    s3fifo::S3_FIFO,
+    clock::CLOCK,
+}
+
+/// The rule of a server that is not told which to take.
+pub const DEFAULT: Rule = S3_FIFO;
 
 /// What happens to a live item that has reached the head of its log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,36 +49,100 @@ pub enum AtHead {
     },
 }
 
-/// A rule for who stays.
-pub trait Evict: Clone + Send + Sync + 'static {
-    /// What the rule is called in the configuration.
-    const NAME: &'static str;
+/// A live item that has reached the head of its log.
+pub struct Arrival<'a> {
+    /// The log.
+    pub log: LogId,
+    /// Reads of the item since it was put there, counted up to [`Rule::reads_counted`].
+    pub reads: u8,
+    /// Tells whether the main log can take the item without giving up a live one. Looking that up
+    /// costs something, so a rule asks only where the answer matters.
+    pub main_has_room: &'a mut dyn FnMut() -> bool,
+}
 
-    /// Reads are counted in the index entry up to this number; zero leaves entries alone.
-    const READS_COUNTED: u8;
-
-    /// Percentage of a partition's log memory that goes to a small log in front of the main one;
-    /// zero for one log.
-    const SMALL_LOG_PERCENT: u64 = 0;
-
+/// A rule for which items stay.
+#[derive(Clone, Copy)]
+pub struct Rule {
+    /// What the rule is called on the command line.
+    pub name: &'static str,
+    /// One line for people who choose a rule.
+    pub summary: &'static str,
+    /// Where the rule was published.
+    pub source: &'static str,
+    /// Reads are counted in the index entry up to this number. Zero leaves entries alone.
+    pub reads_counted: u8,
+    /// Percentage of a partition's log memory that goes to a small log in front of the main one.
+    /// Zero for one log.
+    pub small_log_percent: usize,
     /// For how many laps of the small log the index remembers an item that was evicted from it.
-    const GHOST_LAPS: u64 = 0;
+    pub ghost_laps: u64,
+    /// A read by the writer puts the item back at the tail at once, unless the item lies in this
+    /// share of the log next to the tail. None if reads move nothing.
+    pub reinsertion_threshold: Option<f64>,
+    /// The fate of a live item at the head of a log.
+    pub at_head: fn(Arrival<'_>) -> AtHead,
+    /// The log for a new item. The argument says whether the item was evicted from the small log not
+    /// long ago. Only asked of rules with a small log.
+    pub admit: fn(bool) -> LogId,
+}
 
-    /// Whether an item that its owner reads is put back at the tail at once. `distance` words lie
-    /// between it and the tail of its log, which is `len` words long.
-    #[inline(always)]
-    fn reinsert_on_read(&self, _distance: u64, _len: u64) -> bool {
-        false
+impl Rule {
+    /// What most rules have in common: one log, and reads that move nothing.
+    const ONE_LOG: Rule = Rule {
+        name: "",
+        summary: "",
+        source: "",
+        reads_counted: 0,
+        small_log_percent: 0,
+        ghost_laps: 0,
+        reinsertion_threshold: None,
+        at_head: |_| AtHead::Evict,
+        admit: |_| LogId::Main,
+    };
+
+    /// The same rule with another threshold, from 0 (every read reinserts) to 1 (no read does), if
+    /// the rule has a threshold at all.
+    pub fn with_threshold(mut self, threshold: f64) -> Rule {
+        if let Some(own) = &mut self.reinsertion_threshold {
+            *own = threshold.clamp(0.0, 1.0);
+        }
+        self
     }
 
-    /// The fate of a live item at the head of `log`, read `reads` times since it was put there.
-    /// `main_has_room` says whether the main log could take it without giving up a live item.
-    fn at_head(&self, log: LogId, reads: u8, main_has_room: bool) -> AtHead;
-
-    /// The log for a new item; `remembered` says whether it was evicted from the small log not long
-    /// ago.
+    /// Whether an item that the writer reads is put back at the tail at once. `distance` words lie
+    /// between the item and the tail of its log, which is `len` words long.
     #[inline(always)]
-    fn admit(&self, _remembered: bool) -> LogId {
-        LogId::Main
+    pub fn reinserts(&self, distance: impl FnOnce() -> u64, len: u64) -> bool {
+        match self.reinsertion_threshold {
+            None => false,
+            Some(threshold) => distance() as f64 > threshold * len as f64,
+        }
+    }
+}
+
+impl fmt::Debug for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl PartialEq for Rule {
+    /// Names tell rules apart, and a rule's threshold tells its variants apart.
+    fn eq(&self, other: &Rule) -> bool {
+        self.name == other.name && self.reinsertion_threshold == other.reinsertion_threshold
+    }
+}
+
+impl Eq for Rule {}
+
+impl FromStr for Rule {
+    type Err = String;
+
+    /// The rule with this name, or the names that there are.
+    fn from_str(name: &str) -> Result<Rule, String> {
+        let known = RULES.iter().find(|rule| rule.name == name);
+        let names = RULES.iter().map(|rule| rule.name);
+        let unknown = || format!("one of {}", names.collect::<Vec<_>>().join(", "));
+        known.copied().ok_or_else(unknown)
     }
 }

@@ -1,18 +1,34 @@
 //! Room for an item: a free chunk, a free page, the chunk of the item that CLOCK gives up (MemC3
 //! §4.2), or a slab of a class that holds older items.
+//!
+//! The items of a slab class stand in a circle, and a hand goes round it. Their bits lie in the
+//! index slots, whose line a use has just looked at. Memory moves between classes by the same idea:
+//! every slab knows when the hand of its class last passed it, so the class whose hand has been away
+//! from its next slab for longest holds the oldest items.
 
 use super::{Shared, Writer, expired, hash};
 use crate::access::Access;
-use crate::evict::Budget;
-use crate::evict::clock::{self, Verdict};
+use crate::evict::{Arrival, AtHead, Budget, CLOCK};
 use crate::heap::slab::ClassId;
 use crate::heap::{Item, Marks};
+use crate::index::LogId;
 use crate::index::cuckoo::{Slot, SlotAt};
 use crate::removals::Reason;
 use crate::work;
 use glimmer_base::limits::MOVED_SLAB_BYTES_MAX;
 use glimmer_base::sync::weakened;
 use glimmer_base::{Expiry, Moment};
+
+/// Whether a class whose hand comes back to its slabs after `own` stored words should rather take
+/// the slab of another class, to which its hand has not come back for `other`.
+fn takes_from(own: u64, other: u64) -> bool {
+    other / 2 > own
+}
+
+/// Whether a slab about to be taken is left alone once, because most of its items were used.
+fn spares_slab(used: usize, items: usize) -> bool {
+    2 * used > items
+}
 
 /// How many chunks ahead of the hand keys are hashed and their buckets fetched.
 const AHEAD: usize = 8;
@@ -53,7 +69,7 @@ impl<A: Access> Writer<'_, A> {
             work::examined(1);
             self.look_ahead(class);
             self.state.slabs.advance_hand(class);
-            if self.examine(chunk.at, &mut budget, now) == Verdict::Evict {
+            if self.examine(chunk.at, &mut budget, now) {
                 self.state.slabs.count_reuse(class);
                 return chunk.at;
             }
@@ -84,24 +100,29 @@ impl<A: Access> Writer<'_, A> {
         true
     }
 
-    /// What the hand does with the item at a word; one that goes is unlinked. An item that was used goes too once the budget is
-    /// spent.
+    /// Unlinks the item at a word, which the hand has come to, unless CLOCK keeps the item. Says
+    /// whether it did. An item that was used goes too once the budget is spent.
     #[inline(always)]
-    fn examine(&mut self, at: usize, budget: &mut Budget, now: Moment) -> Verdict {
+    fn examine(&mut self, at: usize, budget: &mut Budget, now: Moment) -> bool {
         let shared = self.shared;
         let item = shared.item_at(at).expect("a full slab has no free chunk");
         let (slot_at, slot) = shared
             .slot_of(hash(shared, &item), at)
             .expect("a chunk in use has a slot");
         let dead = expired(&item, now);
-        if !dead && clock::verdict(slot.is_recent()) == Verdict::Spare && budget.spare_item(0) {
+        let fate = (CLOCK.at_head)(Arrival {
+            log: LogId::Main,
+            reads: slot.is_recent().into(),
+            main_has_room: &mut || false,
+        });
+        if !dead && fate != AtHead::Evict && budget.spare_item(0) {
             let line = shared.line(slot_at);
             line.set_recent(slot_at.bucket, slot_at.place, false);
-            return Verdict::Spare;
+            return false;
         }
         shared.count_removal(&item, slot, Reason::Evicted, now);
         shared.unlink(slot_at, A::SHARED_READS);
-        Verdict::Evict
+        true
     }
 
     /// Fetches the buckets of an item that the hand comes to soon.
@@ -129,7 +150,7 @@ impl<A: Access> Writer<'_, A> {
             let Some((age, oldest)) = self.state.slabs.oldest_but(class) else {
                 return false;
             };
-            if !has_none && !clock::takes_from(own, age) {
+            if !has_none && !takes_from(own, age) {
                 return false;
             }
             let (_, slab) = self
@@ -170,7 +191,7 @@ impl<A: Access> Writer<'_, A> {
                 state.slab_slots.push(slot_at);
             }
         }
-        clock::spares_slab(used, state.slab_slots.len())
+        spares_slab(used, state.slab_slots.len())
     }
 
     fn clear_bits(&mut self) {

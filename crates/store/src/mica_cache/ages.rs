@@ -2,7 +2,6 @@
 
 use super::Writer;
 use crate::access::Access;
-use crate::evict::Evict;
 use crate::index::LogId;
 use crate::table::Ages;
 use glimmer_base::Moment;
@@ -24,7 +23,7 @@ impl SharedAges {
     }
 }
 
-impl<A: Access, E: Evict> Writer<'_, A, E> {
+impl<A: Access> Writer<'_, A> {
     /// Shows how old the items are. The calendars tell it.
     #[cold]
     pub(super) fn show_ages(&mut self, now: Moment) {

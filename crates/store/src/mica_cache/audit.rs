@@ -2,12 +2,11 @@
 
 use super::Writer;
 use crate::access::Access;
-use crate::evict::Evict;
 use crate::heap::{Item, Offset};
 use crate::index::LogId;
 use std::collections::BTreeSet;
 
-impl<A: Access, E: Evict> Writer<'_, A, E> {
+impl<A: Access> Writer<'_, A> {
     /// Walks the index and the items it names.
     ///
     /// # Panics

@@ -2,7 +2,7 @@
 
 use super::Shared;
 use super::ages::SharedAges;
-use crate::evict::Evict;
+use crate::evict::Rule;
 use crate::heap::{CircularLog, Geometry};
 use crate::index::BUCKETS_MAX;
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
@@ -58,7 +58,7 @@ impl PartitionConfig {
     /// Most bytes of one partition, log and index together: all of them could be buckets.
     pub const MEMORY_BYTES_MAX: usize = BUCKETS_MAX * 8 * BUCKET_WORDS;
 
-    pub(super) fn build<E: Evict>(&self) -> Result<Shared, ConfigError> {
+    pub(super) fn build(&self, rule: Rule) -> Result<Shared, ConfigError> {
         if self.main_buckets == 0 {
             return Err(ConfigError::NoBuckets);
         }
@@ -73,8 +73,7 @@ impl PartitionConfig {
             });
         }
         let words = self.log_bytes / 8 / LOG_UNIT_WORDS * LOG_UNIT_WORDS;
-        let small_words =
-            words * E::SMALL_LOG_PERCENT as usize / 100 / LOG_UNIT_WORDS * LOG_UNIT_WORDS;
+        let small_words = words * rule.small_log_percent / 100 / LOG_UNIT_WORDS * LOG_UNIT_WORDS;
         let small_words = if small_words < SMALL_LOG_WORDS_MIN {
             0
         } else {
@@ -124,6 +123,7 @@ impl PartitionConfig {
             usual_words: Counter::default(),
             counters: CachePadded::default(),
             ages: SharedAges::default(),
+            rule,
             seed: self.seed,
             exit: Exit::default(),
         })
@@ -156,7 +156,7 @@ impl Default for PartitionConfig {
 #[cfg(all(test, not(any(loom, miri))))]
 mod tests {
     use super::*;
-    use crate::evict::{Fifo, S3Fifo};
+    use crate::evict::{FIFO, S3_FIFO};
 
     #[test]
     fn a_partition_that_its_index_cannot_address_is_refused_before_it_is_allocated() {
@@ -179,8 +179,8 @@ mod tests {
             index(usize::MAX, 1),
         ] {
             let refused = |error| matches!(error, Some(ConfigError::TooLarge { .. }));
-            assert!(refused(config.build::<Fifo>().err()), "{config:?}");
-            assert!(refused(config.build::<S3Fifo>().err()), "{config:?}");
+            assert!(refused(config.build(FIFO).err()), "{config:?}");
+            assert!(refused(config.build(S3_FIFO).err()), "{config:?}");
         }
     }
 }

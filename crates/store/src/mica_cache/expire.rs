@@ -3,13 +3,12 @@
 use super::make_room::unfetched;
 use super::{Writer, expired};
 use crate::access::Access;
-use crate::evict::Evict;
 use crate::heap::Item;
 use crate::index::Entry;
 use crate::removals::Reason;
 use glimmer_base::Moment;
 
-impl<A: Access, E: Evict> Writer<'_, A, E> {
+impl<A: Access> Writer<'_, A> {
     /// Removes every item of the chain with this number that has expired. Returns how many there were, and the number of the next chain; none if
     /// this was the last.
     pub fn expire(&mut self, chain: usize, now: Moment) -> (u64, Option<usize>) {

@@ -2,7 +2,6 @@
 
 use super::{Shared, Writer, expired};
 use crate::access::Access;
-use crate::evict::Evict;
 use crate::heap::{Item, Offset};
 use crate::index::chained::Shape;
 use crate::index::{Entry, Slot};
@@ -111,7 +110,7 @@ impl Shared {
     }
 }
 
-impl<A: Access, E: Evict> Writer<'_, A, E> {
+impl<A: Access> Writer<'_, A> {
     /// The chain that a key belongs to.
     #[inline(always)]
     pub(super) fn home(&self, keyhash: Keyhash) -> usize {

@@ -15,7 +15,6 @@
 
 use super::{Shared, Writer};
 use crate::access::Access;
-use crate::evict::Evict;
 use crate::index::LogId;
 use crate::index::chained::BUCKET_WORDS;
 use glimmer_base::limits::BUCKETS_ADDED_PER_STORE_MAX;
@@ -87,7 +86,7 @@ impl Shared {
     }
 }
 
-impl<A: Access, E: Evict> Writer<'_, A, E> {
+impl<A: Access> Writer<'_, A> {
     /// By how many words the head of the main log has to be ahead of the tail, beyond what an append needs.
     pub(super) fn gap(&self, id: LogId) -> u64 {
         let (Some(goal), Some(end)) = (self.state.growth.goal, self.geometry(id).lap_end()) else {
@@ -145,7 +144,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             let tail = self.position(LogId::Main, self.tail(LogId::Main));
             let kept = geometry.lap_end().unwrap_or(tail).max(self.log_words_min());
             let spares = &mut self.state.spares;
-            let is_kept = |entry| !shared.is_forgotten::<E>(entry);
+            let is_kept = |entry| !shared.is_forgotten(entry);
             let grown = (shared.index).grow(kept as usize, spares, is_kept, A::SHARED_READS);
             let Some(spares_freed) = grown else {
                 return self.set_goal();

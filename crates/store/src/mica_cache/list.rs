@@ -2,11 +2,10 @@
 
 use super::{Writer, expired};
 use crate::access::Access;
-use crate::evict::Evict;
 use crate::heap::Item;
 use glimmer_base::Moment;
 
-impl<A: Access, E: Evict> Writer<'_, A, E> {
+impl<A: Access> Writer<'_, A> {
     /// Shows `visit` every item of the chain with this number that has not expired, and whether it is known to have been fetched since it
     /// was stored. Returns the number of the next chain; none if this was
     /// the last.

@@ -9,7 +9,7 @@
 use super::lookahead::Lookahead;
 use super::{Shared, Writer, expired};
 use crate::access::Access;
-use crate::evict::{AtHead, Budget, Evict};
+use crate::evict::{Arrival, AtHead, Budget};
 use crate::heap::{Geometry, Header, Item, Marks, Offset};
 use crate::index::{Entry, LogId, Slot};
 use crate::removals::Reason;
@@ -30,7 +30,7 @@ fn ahead(log_words: u64, item_words: u64) -> u64 {
     }
 }
 
-impl<A: Access, E: Evict> Writer<'_, A, E> {
+impl<A: Access> Writer<'_, A> {
     /// Makes room for `words` words at the tail of a log, and says where that is.
     #[inline(always)]
     pub(super) fn claim(&mut self, id: LogId, words: u64, now: Moment) -> Offset {
@@ -163,8 +163,13 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         if in_use && has_room && budget.spare_item(words) {
             return Some((id, entry.reads()));
         }
-        let room = id == LogId::Small && entry.reads() == 0 && self.main_has_room(words, now);
-        if let AtHead::Keep { log, reads } = self.rule.at_head(id, entry.reads(), room) {
+        let at_head = self.shared.rule.at_head;
+        let arrival = Arrival {
+            log: id,
+            reads: entry.reads(),
+            main_has_room: &mut || self.main_has_room(words, now),
+        };
+        if let AtHead::Keep { log, reads } = at_head(arrival) {
             if log != id {
                 return Some((log, reads));
             }
@@ -262,7 +267,9 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         let words = item.words();
         // The item itself may be next at the head when room is made; counted as read, it is kept
         // there, and there is nothing left to do here.
-        shared.index.count_read(slot, entry, E::READS_COUNTED);
+        shared
+            .index
+            .count_read(slot, entry, shared.rule.reads_counted);
         let tail = self.claim(id, words as u64, now);
         let still_there = shared.index.get(slot).same_item(entry) && log.is_live(entry.offset());
         if still_there {

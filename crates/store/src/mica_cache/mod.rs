@@ -33,7 +33,7 @@ use read::Mark;
 
 use crate::access::{Access, Gate};
 use crate::batches::Seat;
-use crate::evict::Evict;
+use crate::evict::Rule;
 use crate::flushes::FlushCount;
 use crate::heap::{CasSequence, CircularLog, Geometry, Offset};
 use crate::index::chained::{Border, ChainedIndex, FreeList};
@@ -66,6 +66,7 @@ struct Shared {
     /// Changed with every store, and so on lines of their own.
     counters: CachePadded<Counters>,
     ages: SharedAges,
+    rule: Rule,
     seed: Seed,
     /// Where what leaves is reported.
     exit: Exit,
@@ -109,11 +110,10 @@ struct State {
 }
 
 /// The writing side of a partition. See the module's text.
-pub struct Owner<A: Access, E: Evict> {
+pub struct Owner<A: Access> {
     shared: Arc<Shared>,
     gate: A::Gate<State>,
     seat: Seat,
-    rule: E,
 }
 
 /// The reading side of a partition, for cores that do not own it.
@@ -121,25 +121,23 @@ pub struct Owner<A: Access, E: Evict> {
 pub struct Reader {
     shared: Arc<Shared>,
     seat: Seat,
-    reads_counted: u8,
 }
 
 /// A writer at work: the owner with its gate passed. Requests are executed on this.
-pub struct Writer<'a, A: Access, E: Evict> {
+pub struct Writer<'a, A: Access> {
     shared: &'a Shared,
     state: <A::Gate<State> as Gate<State>>::Guard<'a>,
     seat: &'a Seat,
-    rule: &'a E,
 }
 
-impl<A: Access, E: Evict> Owner<A, E> {
+impl<A: Access> Owner<A> {
     /// An empty partition and its owner.
     ///
     /// # Errors
     ///
     /// [`ConfigError`], if the sizes do not fit together or the memory is not to be had.
-    pub fn new(config: &PartitionConfig, rule: E) -> Result<Self, ConfigError> {
-        let shared = config.build::<E>()?;
+    pub fn new(config: &PartitionConfig, rule: Rule) -> Result<Self, ConfigError> {
+        let shared = config.build(rule)?;
         let state = State {
             tails: [Offset::from_raw(0); 2],
             geometry: [shared.logs[0].geometry(), shared.logs[1].geometry()],
@@ -160,7 +158,6 @@ impl<A: Access, E: Evict> Owner<A, E> {
             shared: Arc::new(shared),
             gate: Gate::new(state),
             seat: Seat::alone(),
-            rule,
         })
     }
 
@@ -177,13 +174,12 @@ impl<A: Access, E: Evict> Owner<A, E> {
     /// Begins work on the partition at a time when `flushes` flushes were due: the partition
     /// catches up with them first.
     #[inline(always)]
-    pub fn enter(&mut self, flushes: u64) -> Writer<'_, A, E> {
-        let (shared, seat, rule) = (&self.shared, &self.seat, &self.rule);
+    pub fn enter(&mut self, flushes: u64) -> Writer<'_, A> {
+        let (shared, seat) = (&self.shared, &self.seat);
         let writer = |state| Writer {
             shared,
             state,
             seat,
-            rule,
         };
         enter::<A, _, _>(&mut self.gate, writer, flushes)
     }
@@ -196,18 +192,17 @@ impl<A: Access, E: Evict> Owner<A, E> {
     }
 }
 
-impl<A: Access, E: Evict> Owner<A, E> {
+impl<A: Access> Owner<A> {
     /// A handle for reading from another core, if the access mode allows that.
     pub fn reader(&self) -> Option<Reader> {
         A::SHARED_READS.then(|| Reader {
             shared: self.shared.clone(),
             seat: self.seat.clone(),
-            reads_counted: E::READS_COUNTED,
         })
     }
 }
 
-impl<A: Access, E: Evict> CatchUp for Writer<'_, A, E> {
+impl<A: Access> CatchUp for Writer<'_, A> {
     #[inline(always)]
     fn flushes(&self) -> u64 {
         self.shared.flushes.get()
@@ -232,7 +227,7 @@ impl<A: Access, E: Evict> CatchUp for Writer<'_, A, E> {
     }
 }
 
-impl<A: Access, E: Evict> Writer<'_, A, E> {
+impl<A: Access> Writer<'_, A> {
     /// Gives up what lies before `head`. If that is all of the lap before the tail's, there is one lap now.
     #[inline(always)]
     fn set_head(&mut self, id: LogId, head: Offset) {

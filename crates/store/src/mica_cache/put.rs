@@ -3,7 +3,6 @@
 
 use super::{Found, Writer};
 use crate::access::Access;
-use crate::evict::Evict;
 use crate::heap::{Header, Measured, NewItem, Offset, write_filler, write_item, write_over};
 use crate::index::{Entry, LogId, Slot};
 use crate::table::Stored;
@@ -17,7 +16,7 @@ mod tests;
 /// anew.
 const NEAR_HEAD_PART: u64 = 16;
 
-impl<A: Access, E: Evict> Writer<'_, A, E> {
+impl<A: Access> Writer<'_, A> {
     /// Stores an item under its key, in place of the one that is there.
     #[inline]
     pub fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored {
@@ -129,7 +128,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
         let limit = self.limit(id);
         let distance = self.geometry(id).distance(offset, self.tail(id));
         if self.words_left(id, offset) < limit / NEAR_HEAD_PART
-            || self.rule.reinsert_on_read(distance, limit)
+            || self.shared.rule.reinserts(|| distance, limit)
         {
             return None;
         }
@@ -194,7 +193,11 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
             true => index.get(found.slot),
             false => found.entry,
         };
-        index.change(found.slot, entry, entry.written_over(E::READS_COUNTED));
+        index.change(
+            found.slot,
+            entry,
+            entry.written_over(self.shared.rule.reads_counted),
+        );
         if let Some(main) = chain {
             main.write_end(true);
         }
@@ -233,12 +236,12 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
                 let is_ghost = |entry: Entry| {
                     entry.log() == LogId::Small
                         && !geometry.is_live(entry.offset(), head)
-                        && geometry.laps_behind(entry.offset(), head) < E::GHOST_LAPS
+                        && geometry.laps_behind(entry.offset(), head) < self.shared.rule.ghost_laps
                 };
                 let index = &self.shared.index;
                 let mut candidates = index.candidates(home, keyhash.tag());
                 let remembered = candidates.any(|(_, entry)| is_ghost(entry));
-                self.rule.admit(remembered)
+                (self.shared.rule.admit)(remembered)
             }
         }
     }

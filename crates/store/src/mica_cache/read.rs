@@ -3,7 +3,6 @@
 use super::{Reader, Shared, Writer, expired};
 use crate::access::Access;
 use crate::batches::Batch;
-use crate::evict::Evict;
 use crate::heap::Item;
 use crate::index::{Entry, Slot};
 use crate::table::{Absence, Busy, TableReader, optimistically};
@@ -17,7 +16,7 @@ pub(super) struct Mark {
     pub entry: Entry,
 }
 
-impl<A: Access, E: Evict> Writer<'_, A, E> {
+impl<A: Access> Writer<'_, A> {
     /// Reads an item: `take` sees it, and copies what it wants. None if there is no such item.
     #[inline(always)]
     pub fn read<T>(
@@ -40,23 +39,33 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
     /// Lets the eviction rule know that an item was read.
     #[inline(always)]
     pub(super) fn count_read(&mut self, keyhash: Keyhash, mark: Mark, now: Moment) {
-        let Mark { slot, entry } = mark;
-        if self.reinsertion_is_due(entry) {
-            self.reinsert(slot, entry, keyhash, now);
-        } else if A::SHARED_READS {
-            self.shared.index.count_read(slot, entry, E::READS_COUNTED);
-        } else {
-            self.shared
-                .index
-                .count_read_alone(slot, entry, E::READS_COUNTED);
+        if self.shared.rule.reinsertion_threshold.is_some() {
+            return self.count_read_or_reinsert(keyhash, mark, now);
         }
+        self.raise_count(mark);
     }
 
     #[inline(always)]
-    fn reinsertion_is_due(&self, entry: Entry) -> bool {
+    fn raise_count(&self, Mark { slot, entry }: Mark) {
+        let (index, most) = (&self.shared.index, self.shared.rule.reads_counted);
+        if A::SHARED_READS {
+            index.count_read(slot, entry, most);
+        } else {
+            index.count_read_alone(slot, entry, most);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count_read_or_reinsert(&mut self, keyhash: Keyhash, mark: Mark, now: Moment) {
+        let Mark { slot, entry } = mark;
         let id = entry.log();
-        let distance = self.geometry(id).distance(entry.offset(), self.tail(id));
-        self.rule.reinsert_on_read(distance, self.limit(id))
+        let distance = || self.geometry(id).distance(entry.offset(), self.tail(id));
+        if self.shared.rule.reinserts(distance, self.limit(id)) {
+            self.reinsert(slot, entry, keyhash, now);
+        } else {
+            self.raise_count(mark);
+        }
     }
 }
 
@@ -86,7 +95,7 @@ impl TableReader for Reader {
         })?;
         Ok(found.map(|(taken, Mark { slot, entry })| {
             let index = &self.shared.index;
-            index.count_read(slot, entry, self.reads_counted);
+            index.count_read(slot, entry, self.shared.rule.reads_counted);
             taken
         }))
     }

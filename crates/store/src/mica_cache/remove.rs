@@ -3,11 +3,10 @@
 
 use super::Writer;
 use crate::access::Access;
-use crate::evict::Evict;
 use crate::index::Entry;
 use glimmer_base::{Keyhash, Moment};
 
-impl<A: Access, E: Evict> Writer<'_, A, E> {
+impl<A: Access> Writer<'_, A> {
     /// Removes the key's item; says whether there was one that had not expired.
     #[inline]
     pub fn remove(&mut self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {

@@ -7,7 +7,6 @@
 
 use super::{Shared, Writer};
 use crate::access::Access;
-use crate::evict::Evict;
 use crate::heap::Geometry;
 use crate::index::{BUCKET_ENTRIES, Entry, LogId, Slot};
 use crate::work;
@@ -33,7 +32,7 @@ fn laps_kept(geometry: Geometry, wanted: u64) -> u64 {
     )
 }
 
-impl<A: Access, E: Evict> Writer<'_, A, E> {
+impl<A: Access> Writer<'_, A> {
     /// Scans as many buckets as an append of `words` words to a log pays for.
     #[inline(always)]
     pub(super) fn scan_after(&mut self, id: LogId, words: u64) {
@@ -68,7 +67,7 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
 
     fn scan_chain(&mut self, home: usize) {
         let shared = self.shared;
-        let is_stale = |entry: Entry| !entry.is_empty() && shared.is_forgotten::<E>(entry);
+        let is_stale = |entry: Entry| !entry.is_empty() && shared.is_forgotten(entry);
         let main = shared.index.bucket(home);
         let mut locked = false;
         for number in shared.index.chain(home) {
@@ -102,10 +101,10 @@ impl<A: Access, E: Evict> Writer<'_, A, E> {
 
 impl Shared {
     /// Whether an entry dangles, and the eviction rule has no use for it.
-    pub(super) fn is_forgotten<E: Evict>(&self, entry: Entry) -> bool {
+    pub(super) fn is_forgotten(&self, entry: Entry) -> bool {
         let (log, geometry) = (self.log(entry.log()), self.log(entry.log()).geometry());
         let kept = match entry.log() {
-            LogId::Small => laps_kept(geometry, E::GHOST_LAPS),
+            LogId::Small => laps_kept(geometry, self.rule.ghost_laps),
             LogId::Main => 0,
         };
         !log.is_live(entry.offset()) && geometry.laps_behind(entry.offset(), log.head()) >= kept

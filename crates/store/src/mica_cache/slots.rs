@@ -7,7 +7,6 @@
 
 use super::{Writer, expired};
 use crate::access::Access;
-use crate::evict::Evict;
 use crate::heap::Item;
 use crate::index::{CHAIN_BUCKETS_MAX, Slot};
 use crate::removals::Reason;
@@ -18,7 +17,7 @@ const SCANNED_FOR_A_SPARE: usize = 16;
 /// unless so many stores in a row have scanned as many in vain: then it is one.
 const SCANNED_IN_VAIN_MAX: u32 = 64;
 
-impl<A: Access, E: Evict> Writer<'_, A, E> {
+impl<A: Access> Writer<'_, A> {
     /// A slot of the chain for a new entry: an empty one, else the one whose item has been gone
     /// longest, else one in a spare bucket, else the oldest item's. The chain is locked.
     #[inline(always)]

@@ -3,7 +3,6 @@
 use super::{Figures, Owner, Reader, Writer};
 use crate::access::{Access, Gate};
 use crate::batches::{Batches, Seat};
-use crate::evict::Evict;
 use crate::heap::{CasSequence, CircularLog, History, Item, NewItem};
 use crate::index::LogId;
 use crate::removals::{RemovalObserver, Tap};
@@ -12,14 +11,14 @@ use glimmer_base::sync::Arc;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use std::ops::Range;
 
-impl<A: Access, E: Evict> Table for Owner<A, E> {
+impl<A: Access> Table for Owner<A> {
     type Access = A;
-    type Writer<'a> = Writer<'a, A, E>;
+    type Writer<'a> = Writer<'a, A>;
     type Place = usize;
     type Reader = Reader;
 
     #[inline(always)]
-    fn enter(&mut self, flushes: u64) -> Writer<'_, A, E> {
+    fn enter(&mut self, flushes: u64) -> Writer<'_, A> {
         Owner::enter(self, flushes)
     }
 
@@ -32,7 +31,6 @@ impl<A: Access, E: Evict> Table for Owner<A, E> {
             shared: self.shared.clone(),
             gate: self.gate.share()?,
             seat: self.seat.of_worker(worker),
-            rule: self.rule.clone(),
         })
     }
 
@@ -64,7 +62,7 @@ impl<A: Access, E: Evict> Table for Owner<A, E> {
     }
 }
 
-impl<A: Access, E: Evict> TableWriter for Writer<'_, A, E> {
+impl<A: Access> TableWriter for Writer<'_, A> {
     type Place = usize;
 
     fn draw_cas_from(&mut self, sequence: CasSequence) {

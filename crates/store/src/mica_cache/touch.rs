@@ -3,12 +3,11 @@
 
 use super::{Found, Mark, Writer};
 use crate::access::Access;
-use crate::evict::Evict;
 use crate::heap::{History, Marks, NewItem, can_amend, write_amended};
 use crate::table::Stored;
 use glimmer_base::{Expiry, Keyhash, Moment};
 
-impl<A: Access, E: Evict> Writer<'_, A, E> {
+impl<A: Access> Writer<'_, A> {
     /// Changes when the key's item expires. Says whether that was done: there may be no such item, or
     /// it had to leave to make room for its expiry. Counts as a read. The CAS unique stays: touching is
     /// no mutation.

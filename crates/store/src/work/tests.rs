@@ -4,7 +4,7 @@
 use super::{Work, take};
 use crate::access::Crew;
 use crate::batches::Batches;
-use crate::evict::{ApproxLru, Evict, Fifo, S3Fifo};
+use crate::evict::{RULES, Rule};
 use crate::heap::{History, NewItem};
 use crate::index::cuckoo::point;
 use crate::memc3::{self, Memc3Config};
@@ -463,7 +463,7 @@ fn memc3(bytes: usize) -> memc3::Owner<Crew> {
     memc3::Owner::new(&config).unwrap()
 }
 
-fn cache_mode<E: Evict>(bytes: usize, rule: E) -> mica_cache::Owner<Crew, E> {
+fn cache_mode(bytes: usize, rule: Rule) -> mica_cache::Owner<Crew> {
     let config = PartitionConfig {
         log_bytes: bytes,
         main_buckets: bytes >> 13,
@@ -535,19 +535,10 @@ fn every_request_of_the_memc3_table_is_bounded() {
 }
 
 #[test]
-fn every_request_under_fifo_is_bounded() {
-    holds_for(|bytes| cache_mode(bytes, Fifo), CACHE_MODE);
-}
-
-#[test]
-fn every_request_under_lru_is_bounded() {
-    let rule = ApproxLru::new(ApproxLru::THRESHOLD_DEFAULT);
-    holds_for(|bytes| cache_mode(bytes, rule), CACHE_MODE);
-}
-
-#[test]
-fn every_request_under_s3fifo_is_bounded() {
-    holds_for(|bytes| cache_mode(bytes, S3Fifo), CACHE_MODE);
+fn every_request_under_any_eviction_rule_is_bounded() {
+    for &rule in RULES {
+        holds_for(|bytes| cache_mode(bytes, rule), CACHE_MODE);
+    }
 }
 
 #[test]

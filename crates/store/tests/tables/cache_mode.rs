@@ -4,9 +4,12 @@ use crate::oracle::{self, Load, Outcome};
 use crate::stress::{self, Race};
 use crate::{busy, crawl, flush, removals};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
-use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
+use glimmer_store::evict::{FIFO, RULES, Rule};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
+
+/// `--lru-threshold` unless given.
+const THRESHOLD: f64 = 0.875;
 
 struct Case {
     load: Load,
@@ -26,21 +29,21 @@ fn sizes(log_bytes: usize, main_buckets: usize, spare_buckets: usize) -> Partiti
     }
 }
 
-fn run<A: Access, E: Evict>(case: Case, rule: E) {
+fn run<A: Access>(case: Case, rule: Rule) {
     let config = PartitionConfig {
         item_bytes_max: case.load.item_bytes_max,
         ..case.sizes
     };
-    let owner = Owner::<A, E>::new(&config, rule).unwrap();
-    let walk = |owner: &mut Owner<A, E>, flushes| owner.enter(flushes).audit();
+    let owner = Owner::<A>::new(&config, rule).unwrap();
+    let walk = |owner: &mut Owner<A>, flushes| owner.enter(flushes).audit();
     let outcome = oracle::run(owner, case.load, walk);
     let counts = &outcome.counts;
     assert!(
         counts.evictions + counts.index_evictions > 0,
         "the cache was full: {counts:?}"
     );
-    assert!(counts.in_place_updates > 0 || E::NAME == "lru");
-    (case.shows)(&outcome, E::NAME);
+    assert!(counts.in_place_updates > 0 || rule.reinsertion_threshold.is_some());
+    (case.shows)(&outcome, rule.name);
 }
 
 /// A small log with a roomy index: eviction at the head does the work.
@@ -174,25 +177,21 @@ macro_rules! in_every_mode_and_rule {
             use super::*;
 
             #[test]
-            fn erew_fifo() { run::<Erew, _>(super::$case(), Fifo); }
+            fn erew() { each_rule(0.5, |rule| run::<Erew>(super::$case(), rule)); }
             #[test]
-            fn erew_lru() { run::<Erew, _>(super::$case(), ApproxLru::new(0.5)); }
+            fn crew() { each_rule(0.0, |rule| run::<Crew>(super::$case(), rule)); }
             #[test]
-            fn erew_s3fifo() { run::<Erew, _>(super::$case(), S3Fifo); }
-            #[test]
-            fn crew_fifo() { run::<Crew, _>(super::$case(), Fifo); }
-            #[test]
-            fn crew_lru() { run::<Crew, _>(super::$case(), ApproxLru::new(0.0)); }
-            #[test]
-            fn crew_s3fifo() { run::<Crew, _>(super::$case(), S3Fifo); }
-            #[test]
-            fn crcw_fifo() { run::<Crcw, _>(super::$case(), Fifo); }
-            #[test]
-            fn crcw_lru() { run::<Crcw, _>(super::$case(), ApproxLru::new(0.9)); }
-            #[test]
-            fn crcw_s3fifo() { run::<Crcw, _>(super::$case(), S3Fifo); }
+            fn crcw() { each_rule(0.9, |rule| run::<Crcw>(super::$case(), rule)); }
         }
     )+ };
+}
+
+/// Runs a test under every rule, those that reinsert on a read with this threshold.
+fn each_rule(threshold: f64, test: impl Fn(Rule)) {
+    for rule in RULES {
+        println!("{rule:?}");
+        test(rule.with_threshold(threshold));
+    }
 }
 
 in_every_mode_and_rule! {
@@ -204,102 +203,69 @@ in_every_mode_and_rule! {
     items_that_become_large
 }
 
-/// A log for a fraction of the items, and an index that begins with a handful of buckets.
-fn race<A: Access, E: Evict>(rule: E) {
+/// A table of these sizes.
+fn owner<A: Access>(sizes: PartitionConfig, item_bytes_max: usize, rule: Rule) -> Owner<A> {
     let config = PartitionConfig {
-        item_bytes_max: 4_000,
-        index_follows: true,
-        ..sizes(96 << 10, 3, 1)
+        item_bytes_max,
+        ..sizes
     };
-    let counts = stress::run(Owner::<A, E>::new(&config, rule).unwrap(), Race::new());
-    assert!(
-        counts.evictions > 0 && counts.buckets_added > 0,
-        "{counts:?}"
-    );
+    Owner::new(&config, rule).unwrap()
 }
 
-fn racing_fifo<A: Access>() {
-    race::<A, _>(Fifo);
-}
-
-fn racing_lru<A: Access>() {
-    race::<A, _>(ApproxLru::new(0.3));
-}
-
-fn racing_s3fifo<A: Access>() {
-    race::<A, _>(S3Fifo);
+/// A log for a fraction of the items, and an index that begins with a handful of buckets.
+fn racing<A: Access>() {
+    each_rule(0.3, |rule| {
+        let sizes = PartitionConfig {
+            index_follows: true,
+            ..sizes(96 << 10, 3, 1)
+        };
+        let counts = stress::run(owner::<A>(sizes, 4_000, rule), Race::new());
+        assert!(
+            counts.evictions > 0 && counts.buckets_added > 0,
+            "{counts:?}"
+        );
+    });
 }
 
 fn a_crawl<A: Access>() {
-    fn run<A: Access, E: Evict>(rule: E) {
-        let config = PartitionConfig {
-            item_bytes_max: 100,
-            ..sizes(1 << 20, 100, 20)
-        };
-        crawl::removes_and_counts(Owner::<A, E>::new(&config, rule).unwrap());
-    }
-    run::<A, _>(Fifo);
-    run::<A, _>(ApproxLru::new(ApproxLru::THRESHOLD_DEFAULT));
-    run::<A, _>(S3Fifo);
+    each_rule(THRESHOLD, |rule| {
+        crawl::removes_and_counts(owner::<A>(sizes(1 << 20, 100, 20), 100, rule));
+    });
 }
 
 fn a_flush<A: Access>() {
-    fn run<A: Access, E: Evict>(rule: E) {
-        let config = PartitionConfig {
-            item_bytes_max: 100,
-            ..sizes(1 << 20, 100, 20)
-        };
-        flush::is_done_once(Owner::<A, E>::new(&config, rule).unwrap());
-    }
-    run::<A, _>(Fifo);
-    run::<A, _>(ApproxLru::new(ApproxLru::THRESHOLD_DEFAULT));
-    run::<A, _>(S3Fifo);
+    each_rule(THRESHOLD, |rule| {
+        flush::is_done_once(owner::<A>(sizes(1 << 20, 100, 20), 100, rule));
+    });
 }
 
 /// A full log, and an index that is too small as well: items leave both ways.
 fn leaving<A: Access>() {
-    fn run<A: Access, E: Evict>(rule: E) {
-        let config = PartitionConfig {
-            item_bytes_max: 200,
-            ..sizes(256 << 10, 60, 10)
-        };
-        let counts = removals::are_all_reported(Owner::<A, E>::new(&config, rule).unwrap());
+    each_rule(THRESHOLD, |rule| {
+        let table = owner::<A>(sizes(256 << 10, 60, 10), 200, rule);
+        let counts = removals::are_all_reported(table);
         assert!(counts.index_evictions > 0, "{counts:?}");
         assert!(counts.evictions > counts.index_evictions, "{counts:?}");
-    }
-    run::<A, _>(Fifo);
-    run::<A, _>(ApproxLru::new(ApproxLru::THRESHOLD_DEFAULT));
-    run::<A, _>(S3Fifo);
+    });
 }
 
 fn leaving_by_expiry<A: Access>() {
-    fn run<A: Access, E: Evict>(rule: E) {
-        let config = PartitionConfig {
-            item_bytes_max: 200,
-            ..sizes(256 << 10, 200, 40)
-        };
-        removals::by_expiry_and_flush_are_reported(Owner::<A, E>::new(&config, rule).unwrap());
-    }
-    run::<A, _>(Fifo);
-    run::<A, _>(ApproxLru::new(ApproxLru::THRESHOLD_DEFAULT));
-    run::<A, _>(S3Fifo);
+    each_rule(THRESHOLD, |rule| {
+        let table = owner::<A>(sizes(256 << 10, 200, 40), 200, rule);
+        removals::by_expiry_and_flush_are_reported(table);
+    });
 }
 
 fn a_busy_key<A: Access>() {
-    let config = PartitionConfig {
-        item_bytes_max: 310_000,
-        ..sizes(8 << 20, 16, 2)
-    };
-    busy::copies_are_bounded(Owner::<A, _>::new(&config, Fifo).unwrap());
+    let table = owner::<A>(sizes(8 << 20, 16, 2), 310_000, FIFO);
+    busy::copies_are_bounded(table);
 }
 
 in_modes! {
     leaving: Erew Crew Crcw;
     leaving_by_expiry: Erew Crew Crcw;
     a_busy_key: Crew Crcw;
-    racing_fifo: Crew Crcw;
-    racing_lru: Crew Crcw;
-    racing_s3fifo: Crew Crcw;
+    racing: Crew Crcw;
     a_crawl: Erew Crcw;
     a_flush: Erew Crew Crcw;
 }

@@ -8,7 +8,7 @@
 use crate::oracle::{self, Load, Outcome};
 use crate::stress::{self, Race};
 use glimmer_store::access::Access;
-use glimmer_store::evict::{ApproxLru, Evict, Fifo, S3Fifo};
+use glimmer_store::evict::{RULES, Rule};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::{memc3, mica_cache, mica_store};
 
@@ -29,7 +29,7 @@ const fn load(loses_nothing: bool) -> Load {
     }
 }
 
-fn cache<A: Access, E: Evict>(rule: E, item_bytes_max: usize) -> mica_cache::Owner<A, E> {
+fn cache<A: Access>(rule: Rule, item_bytes_max: usize) -> mica_cache::Owner<A> {
     let config = mica_cache::PartitionConfig {
         log_bytes: if cfg!(miri) { 1_200 } else { 32 << 10 },
         main_buckets: if cfg!(miri) { 1 } else { 20 },
@@ -67,25 +67,19 @@ fn store<A: Access>(item_bytes_max: usize) -> mica_store::Owner<A> {
     mica_store::Owner::new(&config).unwrap()
 }
 
-fn cache_mode<A: Access, E: Evict>(rule: E) {
+fn cache_mode<A: Access>(rule: Rule) {
     let load = load(false);
-    let table = cache::<A, E>(rule, load.item_bytes_max);
-    let walk = |owner: &mut mica_cache::Owner<A, E>, flushes| owner.enter(flushes).audit();
+    let table = cache::<A>(rule, load.item_bytes_max);
+    let walk = |owner: &mut mica_cache::Owner<A>, flushes| owner.enter(flushes).audit();
     let Outcome { counts, .. } = oracle::run(table, load, walk);
     let full = counts.evictions + counts.index_evictions > 0;
     assert!(full || cfg!(miri), "{counts:?}");
 }
 
-fn fifo<A: Access>() {
-    cache_mode::<A, _>(Fifo);
-}
-
-fn lru<A: Access>() {
-    cache_mode::<A, _>(ApproxLru::new(0.5));
-}
-
-fn s3fifo<A: Access>() {
-    cache_mode::<A, _>(S3Fifo);
+fn every_rule<A: Access>() {
+    for rule in RULES {
+        cache_mode::<A>(rule.with_threshold(0.5));
+    }
 }
 
 fn memc3_table<A: Access>() {
@@ -104,17 +98,11 @@ fn store_mode_table<A: Access>() {
     assert!(counts.refused > 0 || cfg!(miri), "{counts:?}");
 }
 
-fn racing_fifo<A: Access>() {
-    stress::run(cache::<A, _>(Fifo, RACING_ITEM_BYTES_MAX), Race::tiny());
-}
-
-fn racing_lru<A: Access>() {
-    let rule = ApproxLru::new(0.5);
-    stress::run(cache::<A, _>(rule, RACING_ITEM_BYTES_MAX), Race::tiny());
-}
-
-fn racing_s3fifo<A: Access>() {
-    stress::run(cache::<A, _>(S3Fifo, RACING_ITEM_BYTES_MAX), Race::tiny());
+fn racing_every_rule<A: Access>() {
+    for rule in RULES {
+        let table = cache::<A>(rule.with_threshold(0.5), RACING_ITEM_BYTES_MAX);
+        stress::run(table, Race::tiny());
+    }
 }
 
 fn racing_memc3<A: Access>() {
@@ -125,16 +113,11 @@ fn racing_store_mode<A: Access>() {
     stress::run(store::<A>(RACING_ITEM_BYTES_MAX), Race::tiny());
 }
 
-// Each rule meets each access mode in the other tests. Here it meets one or two.
 in_modes! {
-    fifo: Erew;
-    lru: Crew;
-    s3fifo: Crcw;
+    every_rule: Erew Crew Crcw;
     memc3_table: Erew Crcw;
     store_mode_table: Erew Crcw;
-    racing_fifo: Crew;
-    racing_lru: Crcw;
-    racing_s3fifo: Crew Crcw;
+    racing_every_rule: Crew Crcw;
     racing_memc3: Crew Crcw;
     racing_store_mode: Crew Crcw;
 }

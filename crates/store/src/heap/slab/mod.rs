@@ -10,16 +10,17 @@
 
 mod classes;
 mod free_pages;
+mod hand;
 
 pub use classes::{Size, sizes};
 
 use super::Header;
 use super::write_filler;
-use crate::evict::clock::Hand;
 use crate::memory::Pool;
 use crate::work;
 use free_pages::FreePages;
 use glimmer_base::sync::Ordering::Relaxed;
+use hand::Hand;
 use std::ops::Range;
 
 /// A class, by number.

@@ -1,7 +1,7 @@
 //! Updates in place beside what lies behind them.
 
 use crate::access::Erew;
-use crate::evict::Fifo;
+use crate::evict::FIFO;
 use crate::heap::{Header, History, NewItem, write_filler};
 use crate::index::LogId;
 use crate::memory::PagePolicy;
@@ -44,13 +44,13 @@ fn an_update_to_the_largest_size_marks_what_is_left_behind_it() {
         seed: SEED,
         ..PartitionConfig::default()
     };
-    let mut owner = Owner::<Erew, _>::new(&config, Fifo).unwrap();
+    let mut owner = Owner::<Erew>::new(&config, FIFO).unwrap();
     let mut writer = owner.enter(0);
     let [grows, goes, comes] = [b"it grows", b"it goes.", b"it comes"];
     let largest = [7; 8 * ITEM_WORDS_MAX - 40];
     assert_eq!(item(grows, &largest).layout().words(), ITEM_WORDS_MAX);
 
-    let put = |writer: &mut super::Writer<'_, Erew, Fifo>, key: &[u8; 8], value: &[u8]| {
+    let put = |writer: &mut super::Writer<'_, Erew>, key: &[u8; 8], value: &[u8]| {
         let stored = writer.put(SEED.keyhash(key), &item(key, value), NOW);
         assert!(matches!(stored, Stored::Yes(_)));
         let found = writer.find(SEED.keyhash(key), key, NOW).unwrap();
