@@ -1,5 +1,6 @@
 #![no_main]
-//! A worker that is sent native datagrams by a client that owns its address, each of them twice: what the network repeats is answered again.
+//! A client with a validated address sends native datagrams to a worker, each of them twice. The
+//! worker answers the duplicates again.
 
 #[path = "../../crates/node/tests/support/native.rs"]
 mod native;

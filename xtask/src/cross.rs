@@ -1,7 +1,8 @@
-//! The code for another architecture: the server compiles, and the store's tests run in an emulator.
+//! Checks the code for another architecture: the server must compile, and the store's tests run in
+//! an emulator.
 //!
-//! The emulator runs on the machine's own processor, so the memory is as ordered as this one's. What
-//! a processor of the other architecture may reorder is for the model checker to find.
+//! The emulator executes on this machine's processor, which keeps its own memory order. Reorderings
+//! that the other architecture allows are the model checker's task.
 
 use crate::process::{cargo, program, run};
 use crate::tools::{self, Tool};
@@ -10,10 +11,10 @@ use std::process::Command;
 
 const TARGET: &str = "aarch64-unknown-linux-gnu";
 const LINKER: &str = "aarch64-linux-gnu-gcc";
-/// The emulator, and where it finds the C library.
+/// The emulator, with the path of the C library.
 const RUNNER: &str = "qemu-aarch64 -L /usr/aarch64-linux-gnu";
 
-/// The store's tests, but for those of how much memory it takes from the kernel, and on which pages.
+/// The store's tests, except those about the amount and page size of its memory.
 const TESTS: &[&str] = &[
     "--lib",
     "--test",
@@ -28,9 +29,9 @@ const TESTS: &[&str] = &[
     "transient_heap",
 ];
 
-/// Tests that are left out. The first reserves 4 TiB of addresses; the emulator keeps notes of each
-/// page of them, which takes all memory of the machine. The others count work, of which there is as
-/// much on every architecture, and take minutes.
+/// Tests that are skipped. The first reserves 4 TiB of addresses, and the emulator's page table for
+/// them would fill the machine's memory. The others count operations, which do not depend on the
+/// architecture, and take minutes.
 const SKIPPED: &[&str] = &[
     "a_refused_mapping_takes_nobody_elses_memory_along",
     "work::",
@@ -54,7 +55,7 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
-/// Checks the server and runs the store's tests. An error where that is not possible.
+/// Checks the server and runs the store's tests. Fails if that is not possible.
 pub fn check() -> anyhow::Result<()> {
     let has_tools = tools::install(TOOLS);
     if !has_standard_library()? {
@@ -73,7 +74,7 @@ pub fn check() -> anyhow::Result<()> {
     run(&mut tests)
 }
 
-/// Whether the compiler has the standard library of the other architecture, however it was installed.
+/// Whether the standard library for the other architecture is installed, in whatever way.
 fn has_standard_library() -> anyhow::Result<bool> {
     let mut rustc = program("rustc", &["--print", "target-libdir", "--target", TARGET]);
     let output = rustc.output().context("cannot start rustc")?;

@@ -1,12 +1,13 @@
-//! The house's structural rules: a crate depends on lower floors only, so that crates of one floor
-//! never import one another; and within a crate, files do not import one another in circles
-//! (`circles`); and the server is built from few crates (`server_crates`).
+//! The structural rules of the workspace. A crate depends only on lower floors, so that crates of
+//! one floor never import one another. Within a crate, files do not import one another in circles
+//! (`circles`). The server is built from few crates (`server_crates`). No line of Rust exceeds 100
+//! columns (`columns`).
 
-use crate::{circles, server_crates};
+use crate::{circles, columns, server_crates};
 use anyhow::bail;
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
-/// Every crate of the workspace and its floor. A new crate is entered here first.
+/// Every crate of the workspace and its floor. Add a new crate here first.
 const FLOORS: &[(&str, u8)] = &[
     ("glimmer-base", 0),
     ("glimmer-measure", 0),
@@ -31,7 +32,8 @@ const FLOORS: &[(&str, u8)] = &[
     ("glimmer-top", 6),
 ];
 
-/// Stands beside the house: depends on none of its crates, and none depends on it.
+/// Crates outside the floors: they depend on no crate of the workspace, and no crate depends on
+/// them.
 const BESIDE: &[&str] = &["xtask"];
 
 /// Fails with one line per dependency that does not point downwards.
@@ -66,14 +68,19 @@ pub fn check() -> anyhow::Result<()> {
     );
     let (files, excepted) = circles::check(&folders)?;
     println!("circles: none among {files} files but for {excepted} exceptions");
+    let lines = columns::check()?;
+    println!(
+        "columns: {lines} lines of Rust, of {} columns at most",
+        columns::COLUMNS_MAX
+    );
     server_crates::check()
 }
 
-/// One crate of the workspace names another.
+/// A dependency of one crate of the workspace on another.
 struct Edge {
     from: String,
     to: String,
-    /// Tests may also hold two crates of one floor against each other; never reach up.
+    /// Tests may also compare two crates of the same floor, but never reach up.
     for_tests: bool,
 }
 

@@ -1,25 +1,29 @@
-//! Fuzz targets, guided by coverage, for a bounded time each.
+//! Runs the fuzz targets, guided by coverage, for a bounded time each.
 //!
-//! Stable Rust can do this: the compiler's coverage pass is at hand, and libFuzzer comes with the crate that the targets link. Only the
-//! sanitizers need the nightly compiler, and the code under test has no unsafe block.
+//! This works with stable Rust: the compiler includes the coverage pass, and libFuzzer comes with a
+//! crate that the targets link. Only the sanitizers need the nightly compiler, and the code under
+//! test has no unsafe blocks.
 
 use crate::process::{self, exists, program, run};
 use std::path::Path;
 
 const FUZZ: &str = "fuzz";
 
-/// What libFuzzer needs from the compiler: counters at every edge, the addresses they stand for, and operands of comparisons.
+/// Coverage options for libFuzzer: counters at every edge, their addresses, and the operands of
+/// comparisons.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
-    -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 -Cdebug-assertions -Coverflow-checks --cfg fuzzing";
+    -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1 \
+     -Cdebug-assertions -Coverflow-checks --cfg fuzzing";
 
-/// An input that takes longer has hung.
+/// An input that takes longer counts as a hang.
 const INPUT_SECONDS_MAX: u32 = 5;
 
-/// A target that holds more memory grows without bound.
+/// A target that uses more memory counts as growing without bound.
 const MEMORY_MIB_MAX: u32 = 512;
 
-/// Runs each target, or only the named ones, from the committed corpus. An error at the first crash, hang or growth.
+/// Runs each target, or only the named ones, from the committed corpus. Fails at the first crash,
+/// hang or memory growth.
 pub fn check(seconds: u32, chosen: &[String]) -> anyhow::Result<()> {
     if !exists("c++") {
         println!(
@@ -32,7 +36,7 @@ pub fn check(seconds: u32, chosen: &[String]) -> anyhow::Result<()> {
     run(
         process::cargo(&["build", "--release", "--bins", "--manifest-path"])
             .arg(format!("{FUZZ}/Cargo.toml"))
-            // A named target keeps the flags away from build scripts.
+            // Naming the target keeps these flags away from build scripts.
             .args(["--target", &host, "--target-dir"])
             .arg(&built)
             .env("RUSTFLAGS", COVERAGE),
@@ -46,7 +50,7 @@ pub fn check(seconds: u32, chosen: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Names of the targets, from their files.
+/// The names of the targets, from their files.
 fn targets() -> anyhow::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(Path::new(FUZZ).join("fuzz_targets"))? {
@@ -59,7 +63,7 @@ fn targets() -> anyhow::Result<Vec<String>> {
 }
 
 fn fuzz(name: &str, executable: &Path, built: &Path, seconds: u32) -> anyhow::Result<()> {
-    // What is found goes into the first corpus; the committed one is only read.
+    // New inputs go into the first corpus; the committed one is only read.
     let found = built.join("found").join(name);
     let committed = Path::new(FUZZ).join("corpus").join(name);
     std::fs::create_dir_all(&found)?;

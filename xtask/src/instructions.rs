@@ -1,8 +1,8 @@
-//! How many instructions the engine takes for a request, counted by callgrind. Counts repeat where
-//! times do not, so that a small loss shows on a noisy machine.
+//! Counts the engine's instructions per request with callgrind. Counts are reproducible where times
+//! are not, so that a small loss shows even on a noisy machine.
 //!
-//! The program under callgrind is `crates/engine/examples/requests.rs`. It runs twice, with
-//! different numbers of requests, and the difference leaves out what setting up costs.
+//! Callgrind runs `crates/engine/examples/requests.rs` twice, with different numbers of requests.
+//! The difference between the two runs excludes the cost of setting up.
 
 use crate::process::{cargo, program, run, target_dir};
 use crate::tools::{self, Tool};
@@ -16,7 +16,7 @@ const VERBS: [&str; 5] = ["get", "set", "cycle", "mg", "ms"];
 /// Requests of the two runs: whole rounds over the keys.
 const REQUESTS: [u64; 2] = [4_096, 12_288];
 
-/// Only what happens in this function counts.
+/// Only instructions in this function count.
 const COUNTED: &str = "--toggle-collect=*::Engine>::run";
 
 const TOOLS: &[Tool] = &[Tool {
@@ -25,9 +25,9 @@ const TOOLS: &[Tool] = &[Tool {
     without: "counting instructions",
 }];
 
-/// Counts and prints a table: a row for each table and access mode, a column for each kind of
-/// request. With `beside`, a build of the same program from another state of the sources is counted
-/// too, and each figure is followed by the ratio of ours to it.
+/// Counts and prints a table with a row for each table and access mode and a column for each kind
+/// of request. With `beside`, a build of the same program from other sources is counted too, and
+/// each number is followed by the ratio of ours to it.
 pub fn count(beside: Option<&Path>) -> anyhow::Result<()> {
     if !tools::install(TOOLS) {
         bail!("valgrind is missing");
@@ -54,7 +54,7 @@ pub fn count(beside: Option<&Path>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Instructions for one request of this kind.
+/// Instructions per request of this kind.
 fn per_request(requests: &Path, case: [&str; 3]) -> anyhow::Result<f64> {
     let [few, many] = REQUESTS;
     let difference = collected(requests, case, many)? - collected(requests, case, few)?;

@@ -1,9 +1,10 @@
-//! The model checker, and the proof that it would notice.
+//! Runs the model checker, and shows that it notices defects.
 //!
-//! A crate with code that threads share has tests named `loom_*`. It also has a `weakenings.txt` with one line per fence or
-//! recheck its argument needs: `name<TAB>test<TAB>what it removes`, where the test is one test, a whole file of them, or `file test`.
-//! With `GLIMMER_WEAKEN=name` in its environment the code lacks just that, and the test must fail. Code that several files run has a line
-//! for each of them.
+//! A crate whose code threads share has tests named `loom_*`, and a `weakenings.txt` with one line
+//! per fence or recheck that its argument needs: `name<TAB>test<TAB>what it removes`. The test is
+//! one test, a whole file of tests, or `file test`. With `GLIMMER_WEAKEN=name` in the environment
+//! the code omits that fence or recheck, and the test must fail. Code that several test files
+//! exercise has a line for each of them.
 
 use crate::process;
 use anyhow::{Context, bail};
@@ -13,10 +14,10 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// A weakened variant is noticed within seconds; one that runs this long is not.
+/// A weakening is noticed within seconds. One that runs this long counts as unnoticed.
 const WEAKENED_LIMIT: Duration = Duration::from_secs(300);
 
-/// Runs every loom test on the code as it ships.
+/// Runs every loom test on the unmodified code.
 pub fn check() -> anyhow::Result<()> {
     let crates = crates_with_loom_tests()?;
     if crates.is_empty() {
@@ -28,14 +29,14 @@ pub fn check() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs each weakened variant and requires that its test fails.
+/// Runs each weakening and requires its test to fail.
 pub fn check_weakened(containing: Option<&str>) -> anyhow::Result<()> {
     let mut variants = variants()?;
     variants.retain(|variant| containing.is_none_or(|part| variant.name.contains(part)));
     if variants.is_empty() {
         bail!("no weakened variant by that name: see the crates' weakenings.txt");
     }
-    // Built first and apart, so that tests that do not compile cannot pass for tests that fail.
+    // Built first and separately, so that a compile error is not mistaken for a failing test.
     let packages: BTreeSet<_> = variants.iter().map(|variant| &variant.package).collect();
     for package in packages {
         process::run(loom_test(package, "loom_*").arg("--no-run"))?;
@@ -68,7 +69,7 @@ pub fn check_weakened(containing: Option<&str>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Tries variants out, on every core another one.
+/// Tries the weakenings, one per core at a time.
 fn try_out_all(variants: &[Variant]) -> anyhow::Result<Vec<Verdict>> {
     let next = AtomicUsize::new(0);
     let lane = || {
@@ -129,7 +130,8 @@ fn crates_with_loom_tests() -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// `cargo test` of one crate's loom tests, built beside everything else so that neither throws the other's artifacts away.
+/// `cargo test` of one crate's loom tests, with a target folder of its own so that other builds
+/// keep their artifacts.
 fn loom_test(package: &str, target: &str) -> Command {
     let mut command =
         process::cargo(&["test", "-p", package, "--profile", "loom", "--test", target]);
@@ -186,11 +188,11 @@ fn parse_variant(package: &str, line: &str) -> anyhow::Result<Variant> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    /// The test failed, as it should.
+    /// The test failed, as it must.
     Noticed,
     /// The test passed: it does not depend on what was removed.
     Passed,
-    /// The test ran into the time limit.
+    /// The test exceeded the time limit.
     TimedOut,
 }
 
@@ -226,7 +228,7 @@ impl Variant {
             .arg("--exact");
         let verdict = run_until(command.stdout(log.try_clone()?).stderr(log), WEAKENED_LIMIT)?;
         let output = String::from_utf8_lossy(&std::fs::read(&log_path)?).into_owned();
-        // A filter that matches nothing succeeds as well, and a test that cannot even start fails as well.
+        // A filter that matches nothing also succeeds, and a test that cannot start also fails.
         if !has_run_a_test(&output) {
             bail!(
                 "variant {}: there is no test {} in {}:\n{output}",
@@ -241,7 +243,8 @@ impl Variant {
 
 fn run_until(command: &mut Command, limit: Duration) -> anyhow::Result<Verdict> {
     use std::os::unix::process::CommandExt;
-    // A group of its own: on a time-out the test itself has to go, not only the cargo that started it.
+    // A process group of its own: at a time-out the test must be killed too, not only the cargo
+    // that started it.
     let mut child = command.process_group(0).spawn()?;
     let start = Instant::now();
     loop {

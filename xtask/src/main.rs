@@ -4,6 +4,7 @@
 
 mod circles;
 mod clients;
+mod columns;
 mod cross;
 mod floors;
 mod fuzz;
@@ -20,7 +21,7 @@ mod tools;
 
 use clap::{Parser, Subcommand};
 
-/// The project's own chores.
+/// Checks and tests of this repository
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Arguments {
@@ -32,8 +33,9 @@ struct Arguments {
 enum Chore {
     /// Run the whole test suite: crates, model checker, weakened variants, real clients
     ///
-    /// Sets up what it needs: client libraries in .venv and .clients and, as root on Debian, the packages that the
-    /// client tests use. Elsewhere it says what is missing and what is left out for it.
+    /// Installs what it needs: client libraries in .venv and .clients and, as root on Debian, the
+    /// packages that the client tests use. Elsewhere it prints what is missing and which tests it
+    /// skips.
     Test {
         /// Run only this stage (may be given several times)
         #[arg(long, value_enum)]
@@ -58,49 +60,50 @@ enum Chore {
     },
     /// Run oracles and races of tiny tables under Miri, which notices undefined behaviour
     ///
-    /// A seed decides the operations, the order of the threads and which old values are read.
-    /// Installs Miri with rustup where it is missing.
+    /// A seed determines the operations, the order of the threads and which old values are read.
+    /// Installs Miri with rustup if it is missing.
     Miri {
         #[command(flatten)]
         seeds: miri::Seeds,
     },
     /// Compile the server for aarch64 and run the store's tests under qemu's user emulation
     ///
-    /// As root on Debian, installs the compiler, the C library and the emulator that this takes.
-    /// It is no part of the test suite.
+    /// Installs the compiler, the C library and the emulator as root on Debian. Not part of the
+    /// test suite.
     Cross,
-    /// Count the instructions that the engine takes for a request, with callgrind
+    /// Count the engine's instructions per request, with callgrind
     ///
-    /// Installs valgrind as root on Debian. It is no part of the test suite.
+    /// Installs valgrind as root on Debian. Not part of the test suite.
     Instructions {
         /// Compare with this program: target/release/examples/requests of another checkout
         #[arg(long)]
         beside: Option<std::path::PathBuf>,
     },
-    /// Check that every crate depends on lower floors only, that no files import one another in
-    /// circles, and that the server is built from few crates
+    /// Check the structural rules: crates depend only on lower floors, files do not import one
+    /// another in circles, the server is built from few crates, and lines have at most 100 columns
     Floors,
-    /// Run memcached's own test programs against the server, which starts in memcached's place
+    /// Run memcached's own test programs against the server
     ///
-    /// They are not part of this repository. Debian's source package has them (`apt-get source memcached`).
+    /// They are not part of this repository. Debian's source package contains them (`apt-get source
+    /// memcached`).
     MemcachedTests {
         /// The folder with memcached's source
         #[arg(long)]
         source: std::path::PathBuf,
-        /// The server to run, instead of a build of ours: memcached itself shows what its tests need
+        /// The server to test instead of Glimmer, such as memcached itself
         #[arg(long)]
         server: Option<std::path::PathBuf>,
         /// Only these, such as `cas` or `issue_22` (default: all but proxy, TLS and extstore)
         names: Vec<String>,
     },
-    /// Run every test again and again, and count how often each fails
+    /// Run every test many times, and count how often each fails
     ///
-    /// The output of a run that fails is kept in target/soak.
+    /// The output of failed runs is kept in target/soak.
     Soak {
-        /// Rounds; in each, every test runs once
+        /// Rounds; each round runs every test once
         #[arg(long, default_value_t = 1000)]
         rounds: u32,
-        /// Begin no further round after this many hours
+        /// Start no further round after this many hours
         #[arg(long)]
         hours: Option<f64>,
         /// Run only this part (may be given several times)
@@ -112,13 +115,14 @@ enum Chore {
     },
     /// Run the test suites of memcached's clients against the server and against memcached
     ///
-    /// Fetches each from its package, runs it with either server, and writes the table in docs/client-suites.md. It takes long, and is no part
-    /// of the test suite. It fails if a test fails with our server alone and tests/suites/suites.toml does not say why.
+    /// Fetches each suite from its package, runs it with both servers, and writes the table in
+    /// docs/client-suites.md. Takes long and is not part of the test suite. Fails if a test fails
+    /// only with our server and tests/suites/suites.toml does not say why.
     Suites {
         /// Only these, such as `pymemcache`
         names: Vec<String>,
     },
-    /// What continuous integration runs: formatting, lints, documentation, floors, and all tests
+    /// Run what continuous integration runs: formatting, lints, documentation, floors and tests
     Ci,
 }
 

@@ -1,20 +1,23 @@
-//! memcached's own test programs, run against our server in the place of theirs.
+//! Runs memcached's own test programs against our server.
 //!
-//! They are not part of this repository: whoever wants to run them names a folder with memcached's source. They start
-//! `./memcached-debug` with memcached's flags and speak to it over a Unix or TCP socket.
+//! They are not part of this repository; the caller names a folder with memcached's source. The
+//! test programs start `./memcached-debug` with memcached's flags and connect to it over a Unix or
+//! TCP socket.
 
 use crate::process::{self, program, run};
 use anyhow::{Context, bail};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-/// No test program of theirs takes longer with memcached itself.
+/// Time limit of a test program in seconds. With memcached itself none takes longer.
 const PATIENCE_S: &str = "180";
 
-/// Test programs of features that this server does not have: memcached's proxy, TLS and its storage on flash.
+/// Test programs of features that this server does not have: memcached's proxy, TLS, and storage on
+/// flash.
 const ELSEWHERE: &[&str] = &["proxy", "ssl", "extstore"];
 
-/// Runs the named test programs, or all that are about what this server has, and prints a table. An error unless all pass.
+/// Runs the named test programs, or all that concern features of this server, and prints a table.
+/// Fails unless all pass.
 pub fn check(source: &Path, server: Option<PathBuf>, chosen: &[String]) -> anyhow::Result<()> {
     let server = match server {
         Some(server) => std::path::absolute(server)?,
@@ -45,7 +48,7 @@ pub fn check(source: &Path, server: Option<PathBuf>, chosen: &[String]) -> anyho
     Ok(())
 }
 
-/// A folder that looks to the test programs as if memcached had just been built in it.
+/// A folder that looks to the test programs like a fresh build of memcached.
 fn lay_out(source: &Path, server: &Path) -> anyhow::Result<PathBuf> {
     let source = std::path::absolute(source)?;
     let folder = std::path::absolute(process::target_dir().join("memcached-tests"))?;
@@ -62,7 +65,7 @@ fn lay_out(source: &Path, server: &Path) -> anyhow::Result<PathBuf> {
     }
     std::os::unix::fs::symlink(tests, folder.join("t"))?;
     std::os::unix::fs::symlink(server, folder.join("memcached-debug"))?;
-    // Their helper that ends a server which outlives its test.
+    // Their helper that stops a server which outlives its test.
     run(program("cc", &["-o"])
         .arg(folder.join("timedrun"))
         .arg(source.join("timedrun.c")))?;
@@ -86,12 +89,12 @@ fn test_names(folder: &Path, chosen: &[String]) -> anyhow::Result<Vec<String>> {
     Ok(names)
 }
 
-/// What a test program said, in the Test Anything Protocol.
+/// The output of a test program, in the Test Anything Protocol.
 struct Outcome {
     passed: bool,
     steps_passed: usize,
     steps_planned: Option<String>,
-    /// The first step that failed, or the last complaint if it died before.
+    /// The first failed step, or the last error message if the program died earlier.
     fault: String,
 }
 

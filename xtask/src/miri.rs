@@ -1,23 +1,23 @@
-//! Miri, which interprets the tests and notices undefined behaviour. For each seed it also picks
-//! another order of the threads, and other values that relaxed loads may return.
+//! Runs tests under Miri, which detects undefined behaviour. For each seed, Miri picks a different
+//! thread order and different values for relaxed loads.
 
 use crate::process::{self, exists, program, run};
 use std::process::Command;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// The toolchain that has Miri. Only nightly ones do, and not every one of them.
+/// The nightly toolchain with Miri. Not every nightly has it.
 const TOOLCHAIN: &str = "nightly-2026-05-20";
 
-/// The stage begins no seeds that would end later than this after it began, going by those before
-/// them. The first ones always run.
+/// The stage starts no seeds that, judging by earlier ones, would end after this time. The first
+/// seeds always run.
 const STAGE: Duration = Duration::from_secs(150);
 
-/// With tree borrows, a borrow of a part of a log costs nothing until it is used. The other model
-/// looks at each of its words, which takes several times as long.
+/// With tree borrows, a borrow of a part of a log costs nothing until it is used. The default model
+/// examines every word of it, which takes several times as long.
 const FLAGS: &str = "-Zmiri-tree-borrows -Zmiri-permissive-provenance";
 
-/// Unit tests of code that works on shared words. They have one thread, so one seed does. The
-/// other unit tests take too long under Miri.
+/// Unit tests of code that works on shared words. They have one thread, so one seed is enough.
+/// Other unit tests take too long under Miri.
 const UNIT_TESTS: &[&str] = &[
     "--lib",
     "--",
@@ -35,7 +35,7 @@ const UNIT_TESTS: &[&str] = &[
     "mica_store::soonest::",
 ];
 
-/// The oracles and races of all tables, at sizes that Miri can take.
+/// The oracle and race tests of all tables, at sizes that Miri can handle.
 const TINY_TESTS: &[&str] = &["--test", "tables", "--", "tiny::"];
 
 /// Which seeds the tests of tiny tables take.
@@ -44,26 +44,27 @@ pub struct Seeds {
     /// Take this seed, or begin with it
     #[arg(long = "seed")]
     first: Option<u32>,
-    /// How many seeds (default: one if --seed is given, otherwise as many as a stage of the test suite has time for)
+    /// How many seeds (default: one if --seed is given, otherwise as many as a stage of the test
+    /// suite has time for)
     #[arg(long = "seeds")]
     count: Option<u32>,
 }
 
 impl Seeds {
-    /// The first of them. Unless one is asked for, every run has others.
+    /// The first seed. Unless one is given, every run uses different seeds.
     fn first(&self) -> u32 {
         let now = || SystemTime::now().duration_since(UNIX_EPOCH);
         self.first
             .unwrap_or_else(|| now().map_or(0, |time| time.as_secs() as u32))
     }
 
-    /// How many are asked for; none if time decides.
+    /// The requested number of seeds; `None` if the time limit decides.
     fn count(&self) -> Option<u32> {
         self.count.or(self.first.map(|_| 1))
     }
 }
 
-/// Runs the tests. Where Miri cannot be had, says so and leaves them out.
+/// Runs the tests. If Miri cannot be installed, prints that and skips them.
 pub fn check(seeds: &Seeds) -> anyhow::Result<()> {
     if !exists("rustup") {
         println!("miri: SKIPPED: rustup is missing. To have it: https://rustup.rs");
@@ -81,7 +82,7 @@ pub fn check(seeds: &Seeds) -> anyhow::Result<()> {
     race(seeds, start)
 }
 
-/// Runs the tests of tiny tables, one seed on each core at a time.
+/// Runs the tests of tiny tables, one seed per core at a time.
 fn race(seeds: &Seeds, start: Instant) -> anyhow::Result<()> {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     let first = seeds.first();
@@ -106,7 +107,7 @@ fn race(seeds: &Seeds, start: Instant) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether the toolchain is there, with Miri and the source of the standard library.
+/// Whether the toolchain, Miri and the source of the standard library are installed.
 fn is_installed() -> bool {
     let mut list = program("rustup", &["component", "list", "--installed"]);
     let output = list.args(["--toolchain", TOOLCHAIN]).output();
@@ -123,13 +124,13 @@ fn install() -> Command {
     command
 }
 
-/// `cargo miri test` of the store, built beside everything else.
+/// `cargo miri test` of the store, with a target folder of its own.
 fn test(tests: &[&str], flags: &str) -> Command {
     let mut command = program("rustup", &["run", TOOLCHAIN, "cargo", "miri", "test"]);
     command
         .args(["-p", "glimmer-store"])
         .args(tests)
-        // Ours belong to the cargo that runs us, which is of another toolchain.
+        // These variables belong to the outer cargo, which is from a different toolchain.
         .env_remove("CARGO")
         .env_remove("RUSTUP_TOOLCHAIN")
         .env("MIRIFLAGS", flags)

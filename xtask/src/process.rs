@@ -1,4 +1,4 @@
-//! Other programs: how they are started, and what their failure is called.
+//! Starts other programs and reports their failures.
 
 use anyhow::{Context, bail};
 use std::ffi::OsStr;
@@ -13,16 +13,16 @@ pub fn repository() -> PathBuf {
         .to_owned()
 }
 
-/// Where cargo puts what it builds.
+/// cargo's target folder.
 pub fn target_dir() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository().join("target"), PathBuf::from)
 }
 
-/// A command that runs the cargo that runs us.
+/// A command that runs the same cargo that runs this program.
 pub fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.args(arguments);
-    // Set for us by `cargo run`; a nested cargo would take them for the user's wishes.
+    // Set by `cargo run`; a nested cargo would take them for the user's settings.
     for name in ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME", "CARGO_PKG_VERSION"] {
         command.env_remove(name);
     }
@@ -36,7 +36,7 @@ pub fn program(name: impl AsRef<OsStr>, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs to the end with the output on the terminal; an error unless it succeeds.
+/// Runs a command to its end with its output on the terminal. Fails unless the command succeeds.
 pub fn run(command: &mut Command) -> anyhow::Result<()> {
     let status = command
         .stdin(Stdio::null())
@@ -48,19 +48,19 @@ pub fn run(command: &mut Command) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Whether the program is found on the search path.
+/// Whether the search path has the program.
 pub fn exists(name: &str) -> bool {
     find(name).is_some()
 }
 
-/// Where the search path has the program.
+/// The path of a program on the search path.
 pub fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = std::env::split_paths(&path);
     folders.find_map(|folder| Some(folder.join(name)).filter(|file| file.is_file()))
 }
 
-/// Installs Debian packages. An error where that is not possible.
+/// Installs Debian packages. Fails where that is not possible.
 pub fn apt_install(packages: &[&str]) -> anyhow::Result<()> {
     if !exists("apt-get") || !is_root()? {
         bail!("that takes root and apt-get");
@@ -79,7 +79,7 @@ fn is_root() -> anyhow::Result<bool> {
     Ok(std::fs::metadata("/proc/self")?.uid() == 0)
 }
 
-/// The name of the machine that cargo compiles for unless told otherwise, such as `x86_64-unknown-linux-gnu`.
+/// The default target of cargo, such as `x86_64-unknown-linux-gnu`.
 pub fn host() -> anyhow::Result<String> {
     let output = program("rustc", &["-vV"])
         .output()

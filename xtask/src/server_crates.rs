@@ -1,15 +1,15 @@
-//! The server builds in about a minute because it depends on few crates. Each new one is paid for by
-//! everyone who builds it, so that their number has a bound.
+//! Limits the number of crates from which the server is built. The server builds in about a minute
+//! because it depends on few crates, and everyone who builds it pays for each new one.
 
 use crate::process;
 use anyhow::{Context, bail};
 use std::collections::BTreeSet;
 
-/// Crates that are compiled for the server at most: its own, those it depends on, and those that
-/// build scripts and procedural macros need.
+/// Maximum number of crates compiled for the server: its own, their dependencies, and those of
+/// build scripts and procedural macros.
 const CRATES_MAX: usize = 80;
 
-/// Fails with the crates by name if there are too many.
+/// Fails with the names of the crates if there are too many.
 pub fn check() -> anyhow::Result<()> {
     let mut tree = process::cargo(&["tree", "--package", "glimmer"]);
     let output = tree
@@ -29,8 +29,8 @@ pub fn check() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Each crate in the output of `cargo tree --prefix none` once. A line is a name, a version, and
-/// what may follow: a path, `(proc-macro)`, or `(*)` where the tree repeats itself.
+/// Each crate in the output of `cargo tree --prefix none`, once. A line is a name, a version, and
+/// optionally a path, `(proc-macro)`, or `(*)` for a repetition.
 fn distinct(tree: &str) -> BTreeSet<&str> {
     let lines = tree.lines().map(|line| line.trim_end_matches(" (*)"));
     lines.filter(|line| !line.is_empty()).collect()

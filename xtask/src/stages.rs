@@ -1,11 +1,11 @@
-//! Stages of the test suite and of continuous integration, in order, each with its time, and a summary.
+//! The stages of the test suite and of continuous integration, in order, with times and a summary.
 
 use crate::{clients, floors, fuzz, loom, miri, process};
 use anyhow::bail;
 use clap::ValueEnum;
 use std::time::{Duration, Instant};
 
-/// For each fuzz target, in the test suite; `cargo xtask fuzz` takes longer.
+/// Seconds per fuzz target in the test suite. `cargo xtask fuzz` takes longer.
 const FUZZ_SECONDS: u32 = 5;
 
 /// One part of the test suite.
@@ -51,7 +51,7 @@ impl Stage {
     }
 }
 
-/// The whole suite, or only the stages named.
+/// Runs the whole suite, or only the given stages.
 pub fn test(only: &[Stage]) -> anyhow::Result<()> {
     let mut report = Report::default();
     run_tests(
@@ -61,7 +61,7 @@ pub fn test(only: &[Stage]) -> anyhow::Result<()> {
     report.close()
 }
 
-/// Everything that has to hold before a change is taken.
+/// Runs every check that a change must pass.
 pub fn ci() -> anyhow::Result<()> {
     let mut report = Report::default();
     report.stage("format", || {
@@ -106,7 +106,8 @@ fn run_tests(report: &mut Report, stages: &[Stage]) {
     }
 }
 
-/// What became of each stage. A stage that fails does not keep the next from running: one run shows everything.
+/// The result of each stage. A failed stage does not stop the following ones, so that one run shows
+/// everything.
 #[derive(Default)]
 struct Report {
     stages: Vec<(String, Duration, Option<String>)>,

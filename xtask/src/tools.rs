@@ -1,21 +1,22 @@
-//! Programs and libraries of the machine that some stage needs: looked for, installed in one go where that
-//! is possible, and named where not.
+//! Programs and libraries that a stage needs. Missing ones are installed in one go where that is
+//! possible; otherwise their names are printed.
 
 use crate::process::{apt_install, exists, program};
 use std::process::Stdio;
 
-/// Something that some stage needs.
+/// A program or library that a stage needs.
 pub struct Tool {
-    /// A program on the search path; with arguments, a command that succeeds if the thing is there.
+    /// A program on the search path. With arguments, a command that succeeds if the tool is
+    /// installed.
     pub probe: &'static [&'static str],
-    /// The Debian packages that bring it.
+    /// The Debian packages that contain it.
     pub packages: &'static [&'static str],
-    /// What is left out without it.
+    /// What is skipped without it.
     pub without: &'static str,
 }
 
 impl Tool {
-    /// Whether the machine has it.
+    /// Whether it is installed.
     fn is_here(&self) -> bool {
         match self.probe {
             [name] => exists(name),
@@ -30,8 +31,8 @@ impl Tool {
     }
 }
 
-/// Installs what is missing where that is possible, and says what is left out where it is not.
-/// Returns whether the machine has all of it now.
+/// Installs missing tools where that is possible, and prints what is skipped otherwise. Returns
+/// whether all tools are installed now.
 pub fn install(tools: &[Tool]) -> bool {
     let mut missing: Vec<&Tool> = tools.iter().filter(|tool| !tool.is_here()).collect();
     if missing.is_empty() {

@@ -351,7 +351,8 @@ const _: () = assert!(
 );
 const _: () = assert!(
     BURST_CONNECTIONS_MAX <= BATCH_MAX,
-    "the engine keeps a note for each reply buffer of a batch, of which there are as many as jobs at most"
+    "the engine keeps a note for each reply buffer of a batch, and a batch has at most as many \
+     reply buffers as jobs"
 );
 const _: () = assert!(
     BATCH_MAX <= u8::MAX as usize,

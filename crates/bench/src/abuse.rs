@@ -49,7 +49,13 @@ pub struct Arguments {
     /// as it says that it allows, less 64. Do not do this to a server that somebody needs.
     #[arg(long, short, value_name = "SERVER")]
     #[arg(
-        conflicts_with_all = ["peers", "without_glimmer", "memory_limit", "threads", "glimmer_args"],
+        conflicts_with_all = [
+            "peers",
+            "without_glimmer",
+            "memory_limit",
+            "threads",
+            "glimmer_args"
+        ],
     )]
     server: Option<Location>,
     /// Servers to compare with

@@ -227,7 +227,8 @@ fn store_prints_operations_per_random_read() {
 
 #[test]
 fn store_puts_the_tables_of_others_beside_ours() {
-    let arguments = "store --items 50000 --cores 1 --seconds 0.1 --repeat 1 --access erew --dist uniform --gets 0.95 --peers all";
+    let arguments = "store --items 50000 --cores 1 --seconds 0.1 --repeat 1 --access erew \
+                     --dist uniform --gets 0.95 --peers all";
     let arguments: Vec<&str> = arguments.split(' ').collect();
     let table = bench(&arguments);
     let ours = ["erew s3fifo", "erew store", "erew memc3"];

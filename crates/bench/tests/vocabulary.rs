@@ -77,7 +77,8 @@ fn an_option_has_one_short_form_and_one_kind_of_value_in_all_commands() {
 fn numbers_are_written_alike_everywhere() {
     for line in [
         "serve -m 1g -c 10k -t 2 -b 4k -I 2m --item-size-hint 1k",
-        "bench load cache --keys 1m --value-bytes uniform:1k:2k --connections 1k --pipeline 1k --gets 0.95",
+        "bench load cache --keys 1m --value-bytes uniform:1k:2k --connections 1k --pipeline 1k \
+         --gets 0.95",
         "bench load --rate 10k",
         "bench load --server cache:11311 --workload etc:0.01:64k",
         "bench load -s unix:/run/cache.sock -B ascii",

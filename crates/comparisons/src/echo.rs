@@ -30,7 +30,8 @@ const SOCKETS: usize = 4;
 /// How datagrams cross the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Each by itself, [`PACKET_BATCH_MAX`](glimmer_transport::packet::PACKET_BATCH_MAX) per system call.
+    /// Each separately, [`PACKET_BATCH_MAX`](glimmer_transport::packet::PACKET_BATCH_MAX) per
+    /// system call.
     Plain,
     /// So many as one (`UDP_SEGMENT`, `UDP_GRO`), [`SEGMENTS_MAX`] at most.
     Trains(usize),

@@ -129,8 +129,8 @@ impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             out,
-            "{} distinct items of {KEY_BYTES}-byte keys and {}-byte values into {} MiB; every value \
-             found was verified.\n",
+            "{} distinct items of {KEY_BYTES}-byte keys and {}-byte values into {} MiB; \
+             every value found was verified.\n",
             self.items, self.value_bytes, self.memory_mib
         )?;
         let mut table = Table::new([

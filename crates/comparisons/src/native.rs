@@ -307,7 +307,8 @@ impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             out,
-            "{} items, {} keys; {} server worker{} and one client core, {} sockets with {} requests under way each;",
+            "{} items, {} keys; {} server worker{} and one client core, {} sockets \
+             with {} requests in flight each;",
             self.workload,
             self.keys,
             self.threads,

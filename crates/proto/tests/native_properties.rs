@@ -94,7 +94,8 @@ proptest! {
             kind, count: 1, directory: 0, sequence: 0, timestamp: 0, client: 0, token: 0,
         };
         fuzzing::native(&[&header.bytes()[..], &bytes].concat());
-        let kind = [Kind::Replies, Kind::DirectoryReply][usize::from(bytes.len().is_multiple_of(2))];
+        let even = usize::from(bytes.len().is_multiple_of(2));
+        let kind = [Kind::Replies, Kind::DirectoryReply][even];
         let header = ReplyHeader::to(&header, kind, 1, 0);
         fuzzing::native(&[&header.bytes()[..], &bytes].concat());
     }

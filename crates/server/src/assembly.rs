@@ -12,11 +12,11 @@ use glimmer_store::mica_store::{self, StoreConfig};
 use glimmer_store::table::ConfigError;
 use std::sync::Arc;
 
-/// Each worker's engine.
+/// The engine of each worker.
 type Engines = Result<Vec<Box<dyn Engine>>, ConfigError>;
 
-/// Builds the store as planned, and for each worker the engine that drives it. What is evicted is
-/// kept in `removals` while somebody watches.
+/// Builds the planned store and an engine for each worker. While a client watches evictions, they
+/// are recorded in `removals`.
 pub fn engines(
     config: &Config,
     plan: &MemoryPlan,

@@ -1,4 +1,4 @@
-//! The users that may use the server, and their passwords: the file of `-Y`.
+//! The users who may use the server and their passwords: the file of `-Y`.
 
 use glimmer_base::limits::USERS_MAX;
 use glimmer_proto::credentials;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 use std::{fs, io};
 
-/// Why a file of users cannot be used.
+/// Why a user file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
     /// It cannot be read.
@@ -14,7 +14,7 @@ pub enum AuthError {
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// The kernel's reason.
+        /// The system's error.
         source: io::Error,
     },
     /// A line is not `user:password`.
@@ -22,20 +22,20 @@ pub enum AuthError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// The line's number, from 1.
+        /// The line number, starting at 1.
         line: usize,
     },
-    /// There are too many users, or none.
+    /// The file has no users, or too many.
     #[error("-Y {path}: there are {users} users; 1 to {USERS_MAX} are allowed")]
     Users {
         /// The file.
         path: PathBuf,
-        /// How many there are.
+        /// The number of users in the file.
         users: usize,
     },
 }
 
-/// A file of users, as it was when it was last read well.
+/// A user file, with the contents that were last read successfully.
 pub struct AuthFile {
     path: PathBuf,
     users: RwLock<Vec<User>>,
@@ -49,20 +49,21 @@ struct User {
 impl AuthFile {
     /// Reads the file.
     pub fn load(path: &Path) -> Result<AuthFile, AuthError> {
-        // Found again later, wherever the process is by then.
+        // Absolute, so that the file is found later even if the process changes its folder.
         let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
         let users = RwLock::new(read(&path)?);
         Ok(AuthFile { path, users })
     }
 
-    /// Reads the file again. If that fails, what was read before stays.
+    /// Reads the file again. If that fails, the previous contents stay in use.
     pub fn reload(&self) -> Result<(), AuthError> {
         let users = read(&self.path)?;
         *self.users.write().unwrap_or_else(PoisonError::into_inner) = users;
         Ok(())
     }
 
-    /// Whether there is such a user with this password. How long it takes does not depend on what is wrong with it.
+    /// Whether there is a user with this name and password. The time that this takes does not
+    /// reveal which of the two is wrong.
     pub fn admits(&self, name: &[u8], password: &[u8]) -> bool {
         let users = self.users.read().unwrap_or_else(PoisonError::into_inner);
         users.iter().fold(false, |found, user| {
@@ -96,7 +97,7 @@ fn read(path: &Path) -> Result<Vec<User>, AuthError> {
     }
 }
 
-/// Compares in a time that depends on the lengths only.
+/// Compares in a time that depends only on the lengths.
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     let differs = one
         .iter()
@@ -113,7 +114,7 @@ mod tests {
     fn users_and_passwords() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("users");
-        // The last line has no end; a password may have a colon.
+        // The last line has no line end, and one password contains a colon.
         fs::write(&path, "foo:bar\r\n\nbaaaz:qu:ux").unwrap();
         let file = AuthFile::load(&path).unwrap();
         assert!(file.admits(b"foo", b"bar") && file.admits(b"baaaz", b"qu:ux"));

@@ -1,4 +1,4 @@
-//! What a server is asked to be: plain values, checked before anything is allocated or bound.
+//! The configuration of a server: plain values, checked before anything is allocated or bound.
 
 use glimmer_base::limits;
 pub use glimmer_dispatch::AccessMode;
@@ -13,129 +13,131 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// One server's settings. [`Config::check`] says whether they make sense together.
+/// The settings of one server. [`Config::check`] tests whether they are consistent.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Addresses to listen on for TCP, each with its port; 0 is replaced by a free one. None is allowed.
+    /// TCP addresses with their ports; port 0 is replaced by a free one. May be empty.
     pub tcp: Vec<SocketAddr>,
-    /// The protocol of the connections that come in by each of them (`-l proto[...]:`).
+    /// The protocol of the connections at each address in `tcp` (`-l proto[...]:`).
     pub tcp_protocols: Vec<Accepts>,
-    /// The name of `-l` that each address of `tcp` stands for: of the addresses of one name, those
-    /// in use are passed over if another one is free. Empty: each is a name of its own.
+    /// For each address in `tcp`, the index of the name of `-l` that it belongs to. Among the
+    /// addresses of one name, those already in use are skipped if at least one is free. Empty: each
+    /// address is a name of its own.
     pub tcp_names: Vec<usize>,
-    /// When the kernel gives up a connection whose client has vanished (`--tcp-keepalive`,
+    /// When the kernel closes a connection whose client has vanished (`--tcp-keepalive`,
     /// `--tcp-user-timeout`).
     pub liveness: Liveness,
-    /// Addresses to listen on for UDP, likewise.
+    /// UDP addresses, like `tcp`.
     pub udp: Vec<SocketAddr>,
-    /// The same for the addresses of `udp`.
+    /// Like `tcp_names`, for `udp`.
     pub udp_names: Vec<usize>,
-    /// Addresses of the first worker's port for native clients, likewise (`--native-port`).
+    /// Addresses of the first worker's native port, like `tcp` (`--native-port`).
     pub native: Vec<SocketAddr>,
-    /// Whether the keyhash of a native read is computed anew (`--native-check-keyhash`).
+    /// Whether the server recomputes the keyhash of native reads (`--native-check-keyhash`).
     pub native_checks_reads: bool,
     /// Who directs native requests to the workers that own their keys (`--native-direction`).
     pub native_direction: Direction,
     /// Whether workers never sleep (`--busy-poll`).
     pub busy_poll: bool,
-    /// A Unix socket to listen on (`-s`); nothing else is listened on beside it.
+    /// A Unix socket (`-s`). It replaces all other addresses.
     pub unix: Option<UnixSocket>,
-    /// What `-l` said, for `stats settings`.
+    /// The value of `-l`, for `stats settings`.
     pub interfaces: Option<String>,
-    /// Connections that the kernel holds for each worker until they are accepted (`-b`).
+    /// Connections per worker that wait in the kernel to be accepted (`-b`).
     pub backlog: i32,
-    /// The protocol that connections speak (`-B`).
+    /// The protocol of connections (`-B`).
     pub protocol: Accepts,
-    /// Requests of one connection before others have their turn (`-R`).
+    /// Requests of one connection that are executed before others have their turn (`-R`).
     pub turn_requests: u32,
-    /// Whether a connection beyond `-c` is refused; if not, it waits (`-o no_maxconns_fast`).
+    /// Whether connections beyond `-c` are refused. Otherwise they wait (`-o no_maxconns_fast`).
     pub rejects_beyond_max: bool,
-    /// A connection that is idle for so long is closed (`-o idle_timeout`).
+    /// Time after which an idle connection is closed (`-o idle_timeout`).
     pub idle_timeout: Option<Duration>,
-    /// Which commands clients may use.
+    /// The commands that clients may use.
     pub permits: Permits,
     /// Whether all items may be listed without `lru_crawler enable` (`-o no_lru_crawler`).
     pub crawler: bool,
     /// Whether clients may stop the server (`-A`).
     pub shutdown_command: bool,
-    /// Whether items show CAS uniques (`-C` turns them off).
+    /// Whether items have CAS uniques (`-C` disables them).
     pub cas: bool,
-    /// File with the users and passwords that clients have to give (`-Y`).
+    /// The file with users and passwords (`-Y`).
     pub auth_file: Option<PathBuf>,
-    /// Whether clients authenticate by SASL (`-S`).
+    /// Whether clients authenticate with SASL (`-S`).
     pub sasl: bool,
-    /// What divides a key's prefix from the rest, for `stats detail` (`-D`).
+    /// The character after a key's prefix, for `stats detail` (`-D`).
     pub prefix_delimiter: u8,
-    /// Whether `stats detail` counts from the start.
+    /// Whether `stats detail` starts enabled.
     pub detail: bool,
-    /// Bound of everything that grows with data and connections, in bytes (`-m`).
+    /// Limit in bytes for everything that grows with data and connections (`-m`).
     pub memory_bytes: usize,
     /// Worker threads (`-t`).
     pub workers: usize,
-    /// Client connections at most (`-c`).
+    /// Maximum number of client connections (`-c`).
     pub connections_max: usize,
-    /// Largest item in bytes, key and header included (`-I`).
+    /// Largest item in bytes, including key and header (`-I`).
     pub item_bytes_max: usize,
-    /// Key and value bytes of the item that the memory plan is made for (`--item-size-hint`).
+    /// Key and value bytes of the item for which memory is planned (`--item-size-hint`).
     pub item_bytes_hint: usize,
-    /// Whether items leave when the memory is full (`--mode`, `-M`).
+    /// Whether items are evicted when memory is full (`--mode`, `-M`).
     pub mode: Mode,
-    /// Who may touch a partition.
+    /// Which workers may access a partition.
     pub access: AccessMode,
     /// How requests are spread over the workers (`--dispatch`).
     pub dispatch: &'static dyn Policy,
-    /// What a partition is made of.
+    /// The table of each partition.
     pub table: TableKind,
-    /// Which items leave when the log is full.
+    /// Which items are evicted when the log is full.
     pub evict: Rule,
-    /// Share of the log, next to its tail, in which an item that is read stays where it is (`--evict lru`).
+    /// Share of the log, next to its tail, in which a read does not move an item (`--evict lru`).
     pub lru_threshold: f64,
-    /// Which pages hold the log and the index.
+    /// The page size of log and index.
     pub hugepages: HugepagePolicy,
-    /// Whether each worker is bound to a core of its own.
+    /// Whether each worker is pinned to a core.
     pub pin: bool,
-    /// How talkative the log is: number of `-v`.
+    /// The log level: the number of `-v`.
     pub verbosity: u8,
-    /// File to write the process id to (`-P`).
+    /// The file for the process id (`-P`).
     pub pid_file: Option<PathBuf>,
-    /// User to become after the addresses are bound (`-u`).
+    /// The user to switch to after the addresses are bound (`-u`).
     pub user: Option<String>,
-    /// Whether to go on in the background (`-d`).
+    /// Whether to continue in the background (`-d`).
     pub daemon: bool,
-    /// Whether to keep all memory from being paged out (`-k`).
+    /// Whether to lock all memory, so that it is not paged out (`-k`).
     pub lock_memory: bool,
-    /// Whether a crash may leave a core file of any size (`-r`).
+    /// Whether a crash may write a core file of any size (`-r`).
     pub core_files: bool,
-    /// What memcached has and this server has not, as far as it was asked for: one line each, said at start.
+    /// One line for each requested feature of memcached that this server does not have. Printed at
+    /// start.
     pub notices: Vec<String>,
 }
 
 /// A Unix socket to listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnixSocket {
-    /// Where it is (`-s`).
+    /// Its path (`-s`).
     pub path: PathBuf,
-    /// Its permissions as `chmod` takes them (`-a`).
+    /// Its permissions as for `chmod` (`-a`).
     pub mode: u32,
 }
 
-/// Default of `-a`, as memcached's.
+/// Default of `-a`, as in memcached.
 pub const UNIX_MODE_DEFAULT: u32 = 0o700;
-/// Default of `-b`, as memcached's.
+/// Default of `-b`, as in memcached.
 pub const BACKLOG_DEFAULT: i32 = 1024;
-/// Default of `--tcp-keepalive` in seconds. A probe per minute costs nothing, and is more frequent
-/// than the timeouts by which firewalls and load balancers forget a silent connection.
+/// Default of `--tcp-keepalive` in seconds. A probe per minute costs almost nothing, and firewalls
+/// and load balancers keep silent connections for longer than that.
 pub const TCP_KEEPALIVE_S_DEFAULT: u64 = 60;
 /// Default of `--tcp-user-timeout` in seconds.
 pub const TCP_USER_TIMEOUT_S_DEFAULT: u64 = 300;
-/// Default of `-D`, as memcached's.
+/// Default of `-D`, as in memcached.
 pub const PREFIX_DELIMITER_DEFAULT: u8 = b':';
 
-/// The port memcached's clients expect.
+/// The port that memcached clients expect.
 pub const PORT_DEFAULT: u16 = 11211;
-/// Default of `-m` in MiB, as memcached's.
+/// Default of `-m` in MiB, as in memcached.
 pub const MEMORY_MIB_DEFAULT: usize = 64;
-/// Default of `-c`, as memcached's.
+/// Default of `-c`, as in memcached.
 pub const CONNECTIONS_DEFAULT: usize = 1024;
 /// Default of `--item-size-hint`: a key of 16 bytes with a value of 32.
 pub const ITEM_BYTES_HINT_DEFAULT: usize = 48;
@@ -145,7 +147,7 @@ pub const LRU_THRESHOLD_DEFAULT: f64 = match LRU.reinsertion_threshold {
     None => panic!("LRU reinserts on a read"),
 };
 
-/// Why a [`Config`] cannot work. Each message says what to do instead.
+/// Why a [`Config`] is invalid. Each message says what to do instead.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ConfigError {
     /// `-t` out of range.
@@ -160,25 +162,26 @@ pub enum ConfigError {
     /// `--item-size-hint` out of range.
     #[error("--item-size-hint {hint} is out of range: 1 to {item_bytes_max}, the item limit (-I)")]
     ItemBytesHint {
-        /// What was asked for.
+        /// The requested value.
         hint: usize,
         /// The item limit.
         item_bytes_max: usize,
     },
-    /// Settings that exclude one another.
+    /// Settings that exclude each other.
     #[error("{0}")]
     Together(&'static str),
     /// `-R` out of range.
     #[error("-R 0 would serve nobody: allow at least 1 request per turn")]
     NoRequests,
-    /// `--native-port` with fewer ports behind it than workers.
+    /// `--native-port` leaves fewer ports than there are workers.
     #[error(
-        "--native-port {port} leaves too few ports for {workers} workers, who take one each: give a lower one"
+        "--native-port {port} leaves too few ports for {workers} workers, which take one each: \
+         give a lower one"
     )]
     NativePort {
-        /// The port.
+        /// The requested port.
         port: u16,
-        /// The workers.
+        /// The number of workers.
         workers: usize,
     },
     /// `--lru-threshold` out of range.
@@ -187,7 +190,8 @@ pub enum ConfigError {
 }
 
 impl Config {
-    /// What the rule is called by which items leave: with some tables it is not to be chosen, and in store mode there is `none`.
+    /// The name of the effective eviction rule. Some tables have a fixed rule, and in store mode it
+    /// is `none`.
     pub fn eviction(&self) -> &'static str {
         match (self.mode, self.table) {
             (Mode::Store, _) => "none",
@@ -196,7 +200,7 @@ impl Config {
         }
     }
 
-    /// Checks what can be checked without allocating or binding anything.
+    /// Checks everything that can be checked without allocating or binding.
     pub fn check(&self) -> Result<(), ConfigError> {
         if !(1..=limits::WORKERS_MAX).contains(&self.workers) {
             return Err(ConfigError::Workers(self.workers));
@@ -239,7 +243,7 @@ impl Config {
         !matches!(self.protocol, Accepts::Any | Accepts::Binary)
     }
 
-    /// What excludes one another in memcached does so here.
+    /// Settings that exclude each other, as in memcached.
     fn contradiction(&self) -> Option<&'static str> {
         let has_udp = !self.udp.is_empty();
         if self.sasl && self.protocol != Accepts::Binary {
@@ -262,12 +266,12 @@ impl Config {
     }
 }
 
-/// What happens when the memory is full (MICA §4.3).
+/// What happens when memory is full (MICA §4.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Items leave.
+    /// Items are evicted.
     Cache,
-    /// Stores are refused; nothing leaves unless a client says so or it expires.
+    /// Stores are refused. Items disappear only when they are deleted or expire.
     Store,
 }
 
@@ -280,7 +284,7 @@ pub enum Direction {
     Server,
 }
 
-/// What a partition is made of.
+/// The table of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableKind {
     /// Circular logs under a lossy index (MICA §4.3).
@@ -289,12 +293,12 @@ pub enum TableKind {
     Memc3,
 }
 
-/// Which pages hold the log and the index.
+/// The page size of log and index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HugepagePolicy {
-    /// Transparent huge pages, else 4 KiB pages. Reserved pages are left to those who reserved them.
+    /// Transparent huge pages, or 4 KiB pages if there are none. Reserved pages are left to others.
     Auto,
-    /// Reserved huge pages, all of them taken at the start, or the server does not start.
+    /// Reserved huge pages, all allocated at start. Without them the server does not start.
     Hugetlb,
     /// The same as `Auto`.
     Transparent,
@@ -302,7 +306,7 @@ pub enum HugepagePolicy {
     Off,
 }
 
-/// Gives an enum of settings its names, on the command line and in `stats settings` alike.
+/// Gives the variants of a settings enum their names on the command line and in `stats settings`.
 macro_rules! named {
     ($type:ident { $($variant:ident = $name:literal),+ }) => {
         impl $type {

@@ -1,15 +1,17 @@
-//! Which core each worker is bound to, and whose memory is near it.
+//! The core to which each worker is pinned, and its NUMA node.
 
 use std::io;
 use std::path::Path;
 
-/// A core for each worker, for `--pin`: one after the other of those that this process may use, from the front again if there are more workers.
+/// A core for each worker, for `--pin`: the cores that this process may use, in order, repeated if
+/// there are more workers.
 pub fn for_workers(workers: usize) -> io::Result<Vec<usize>> {
     let allowed = glimmer_transport::cores_allowed()?;
     Ok(allowed.into_iter().cycle().take(workers).collect())
 }
 
-/// The NUMA node of each of these cores; empty on a machine with a single node, where all memory is equally near.
+/// The NUMA node of each core. Empty on a machine with a single node, where all memory is equally
+/// near.
 pub fn numa_nodes(cores: &[usize]) -> Vec<u32> {
     numa_nodes_under(Path::new("/sys/devices/system/cpu"), cores)
 }
@@ -24,7 +26,7 @@ fn numa_nodes_under(cpus: &Path, cores: &[usize]) -> Vec<u32> {
     if is_one_node { Vec::new() } else { nodes }
 }
 
-/// The kernel puts a link named after its node into each core's folder.
+/// Each core's folder contains a link that is named after its node.
 fn numa_node(cpu: &Path) -> Option<u32> {
     let entries = std::fs::read_dir(cpu).ok()?;
     entries

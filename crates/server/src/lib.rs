@@ -1,15 +1,15 @@
-//! Floor 4: the server. A validated [`Config`] becomes a [`MemoryPlan`], the plan becomes partitions and workers, and the workers run until
-//! a signal asks them to stop.
+//! Floor 4: the server. A validated [`Config`] becomes a [`MemoryPlan`], the plan becomes
+//! partitions and workers, and the workers run until a signal stops them.
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | [`config`] | what a server is asked to be |
+//! | [`config`] | the configuration of a server |
 //! | [`memory_plan`] | how `-m` is spent |
-//! | `assembly` | the concrete combination of access mode and eviction rule |
-//! | `serve` | from a configuration to a running server, and to its end |
-//! | `stats` | what `stats` answers |
+//! | `assembly` | the concrete combination of table, access mode and eviction rule |
+//! | `serve` | starts a server from a configuration, and stops it |
+//! | `stats` | answers `stats` |
 //! | `auth` | users and passwords |
-//! | `cores`, `process`, `log` | what is asked of the machine, and what is told to its keeper |
+//! | `cores`, `process`, `log` | cores, privileges and limits of the process, and its log |
 
 mod assembly;
 mod auth;

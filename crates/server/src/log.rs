@@ -1,7 +1,8 @@
-//! Log lines on stderr: warnings always, more with `-v` and `verbosity`. Nothing is ever logged per request.
+//! Log lines on stderr: warnings always, more with `-v` and `verbosity`. No request ever writes a
+//! log line.
 //!
-//! Lines go to a thread that writes them. Nobody else ever waits for stderr: if it takes no lines, a
-//! bounded number of them waits, and further ones are lost and counted.
+//! A thread writes the lines, so that no other thread waits for stderr. If stderr accepts no lines,
+//! a bounded number of them waits; further ones are dropped and counted.
 
 use glimmer_base::limits::LOG_LINES_MAX;
 use std::io::{self, Write};
@@ -15,7 +16,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::prelude::*;
 use tracing_subscriber::{fmt, registry};
 
-/// What this many `-v` let through.
+/// The log level for this number of `-v`.
 fn level(verbosity: u32) -> LevelFilter {
     match verbosity {
         0 => LevelFilter::WARN,
@@ -24,26 +25,26 @@ fn level(verbosity: u32) -> LevelFilter {
     }
 }
 
-/// The log, as those see it who write lines or change what is logged. Clones are the same log.
+/// A handle of the log, for writers and for changing the log level. Clones refer to the same log.
 #[derive(Clone)]
 pub struct Log(Arc<Shared>);
 
 struct Shared {
     lines: SyncSender<Vec<u8>>,
     lost: AtomicU64,
-    /// Lines handed to the thread, and lines that it is done with.
+    /// Lines sent to the thread, and lines that the thread has finished.
     handed: AtomicU64,
     done: AtomicU64,
     verbosity: AtomicU32,
 }
 
-/// How long [`Log::flush`] waits at most.
+/// Longest wait of [`Log::flush`].
 const FLUSH_PATIENCE: Duration = Duration::from_secs(1);
-/// How long [`Log::flush`] waits between looks.
+/// Interval between two checks of [`Log::flush`].
 const FLUSH_LOOK: Duration = Duration::from_millis(1);
 
 impl Log {
-    /// A log that writes to `to`, on a thread of its own.
+    /// A log that writes to `to` on its own thread.
     fn to(mut to: impl Write + Send + 'static, verbosity: u32) -> io::Result<Log> {
         let (lines, waiting): (_, Receiver<Vec<u8>>) = sync_channel(LOG_LINES_MAX);
         let log = Log(Arc::new(Shared {
@@ -53,11 +54,11 @@ impl Log {
             done: AtomicU64::new(0),
             verbosity: AtomicU32::new(verbosity),
         }));
-        // The thread must not keep the log alive: it ends when nobody can write a line any more.
+        // The thread must not keep the log alive: it ends when the last writer is gone.
         let shared = Arc::downgrade(&log.0);
         thread::Builder::new().name("log".into()).spawn(move || {
             for line in waiting {
-                // Nobody can be told that stderr is closed.
+                // If stderr is closed, there is nowhere to report the error.
                 let _ = to.write_all(&line).and_then(|()| to.flush());
                 if let Some(shared) = shared.upgrade() {
                     shared.done.fetch_add(1, Ordering::Release);
@@ -67,7 +68,7 @@ impl Log {
         Ok(log)
     }
 
-    /// Hands a whole line, its end included, to the thread. Never blocks.
+    /// Sends a whole line, including its line end, to the thread. Never blocks.
     pub fn line(&self, line: Vec<u8>) {
         match self.0.lines.try_send(line) {
             Ok(()) => self.0.handed.fetch_add(1, Ordering::Relaxed),
@@ -75,18 +76,18 @@ impl Log {
         };
     }
 
-    /// Lines that were lost because stderr took none.
+    /// Lines that were dropped because stderr accepted none.
     pub fn lost(&self) -> u64 {
         self.0.lost.load(Ordering::Relaxed)
     }
 
-    /// Logs as much as this many `-v` ask for.
+    /// Sets the log level for this number of `-v`.
     pub fn set_verbosity(&self, verbosity: u32) {
         self.0.verbosity.store(verbosity, Ordering::Relaxed);
     }
 
-    /// Waits until all lines so far are written, but not for ever: stderr may take none at all.
-    /// Never called by a worker.
+    /// Waits until all lines so far are written, with a time limit, because stderr may accept none
+    /// at all. Workers never call this.
     pub fn flush(&self) {
         let until = Instant::now() + FLUSH_PATIENCE;
         let handed = self.0.handed.load(Ordering::Relaxed);
@@ -95,7 +96,7 @@ impl Log {
         }
     }
 
-    /// Flushes the log when it is dropped, however the server ends.
+    /// A guard that flushes the log when it is dropped, however the server ends.
     pub fn flushed_at_end(&self) -> Flushed {
         Flushed(self.clone())
     }
@@ -110,7 +111,7 @@ impl Drop for Flushed {
     }
 }
 
-/// One line, as it is being written.
+/// A line under construction.
 pub struct Line<'a> {
     log: &'a Log,
     bytes: Vec<u8>,
@@ -148,8 +149,7 @@ impl<'a> MakeWriter<'a> for Log {
 pub fn start(verbosity: u32) -> io::Result<Log> {
     let log = Log::to(io::stderr(), verbosity)?;
     let shared = log.0.clone();
-    // An atomic rather than a filter that is exchanged under a lock, which whoever writes a line
-    // would hold meanwhile.
+    // An atomic level, not a filter under a lock: every writer would have to take that lock.
     let filter = dynamic_filter_fn(move |metadata, _| {
         *metadata.level() <= level(shared.verbosity.load(Ordering::Relaxed))
     });
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
     use std::sync::mpsc::{Sender, channel};
 
-    /// Writes what it is given into a channel, once it is told that it may.
+    /// Sends everything written to it into a channel, once it is opened.
     struct Gate {
         may: Receiver<()>,
         written: Sender<Vec<u8>>,
@@ -193,13 +193,13 @@ mod tests {
         let (let_write, may) = channel();
         let (written, is_written) = channel();
         let log = Log::to(Gate { may, written }, 0).unwrap();
-        // All of these return, although nothing is written.
+        // All of these calls return although nothing is written.
         let lines = LOG_LINES_MAX + 100;
         for number in 0..lines {
             log.line(format!("{number}\n").into_bytes());
         }
         let lost = log.lost();
-        // One more may be with the thread.
+        // The thread may hold one more line.
         assert!((99..=100).contains(&lost), "{lost}");
         for _ in 0..lines {
             let_write.send(()).unwrap();

@@ -1,5 +1,5 @@
-//! How `-m` is spent: a pure function from what was asked for to the size of every part, all of it decided before the first
-//! byte is allocated, and in sum never more than `-m`.
+//! How `-m` is spent: a pure function from the settings to the size of every part. All sizes are
+//! decided before anything is allocated, and their sum never exceeds `-m`.
 
 mod largest;
 
@@ -11,69 +11,75 @@ use glimmer_node::NodeConfig;
 use glimmer_proto::text::Limits;
 use largest::enough_partitions;
 
-/// Bytes of a log entry beside key and value; the whole is rounded up to 8 bytes.
+/// Bytes of a log entry in addition to key and value. The sum is rounded up to 8 bytes.
 const ENTRY_HEADER_BYTES: usize = 8;
-/// One index bucket: a version and its entries in two cache lines.
+/// Bytes of an index bucket: a version and its entries in two cache lines.
 const BUCKET_BYTES: usize = 128;
 /// Entries of a bucket.
 const BUCKET_ENTRIES: usize = 15;
-/// How full the main buckets are when the log is full of items of the hinted size. At this load one bucket in six has
-/// more entries than it holds, and chains a spare one.
+/// Load of the main buckets when the log is full of items of the hinted size, in percent. At this
+/// load one bucket in six overflows and chains a spare bucket.
 const LOAD_PERCENT: usize = 80;
-/// Spare buckets for every hundred main ones: the share of buckets that overflow at that load (15.6% of a Poisson distribution with mean 12 lies
-/// above 15), and what the coming and going of items adds.
+/// Spare buckets per hundred main buckets. At this load, 15.6% of the buckets overflow (the share
+/// of a Poisson distribution with mean 12 that lies above 15); the rest allows for items that come
+/// and go.
 const SPARE_PERCENT: usize = 19;
 
-/// The index of cache mode begins with a sixteenth of the buckets that items of the hinted size need in the end, so that a whole number of doublings
-/// leads there; the log has the rest of the memory until the index wants it.
+/// In cache mode the index starts with this fraction of the buckets that items of the hinted size
+/// finally need, so that a whole number of doublings leads there. The log uses the remaining memory
+/// until the index needs it.
 const FIRST_BUCKETS_PART: usize = 16;
 
-/// What an item of store mode costs beside its entry, at most: 17 bytes of an index that has just doubled, and a bit for each word of the heap.
+/// Bytes that an item of store mode costs in addition to its entry, at most: 17 bytes of an index
+/// that has just doubled, and a bit for each word of the heap.
 const GROWING_INDEX_BYTES_PER_ITEM: usize = 19;
 
-/// The log of a partition takes whole pages.
+/// The log of a partition consists of whole pages.
 const PAGE_BYTES: usize = 4 << 10;
 
-/// A log holds at least this many of the largest items, so that one of them does not push out everything else.
+/// A log holds at least this many of the largest items, so that one of them does not evict
+/// everything else.
 const LARGEST_ITEMS_IN_LOG: usize = 8;
-/// What is accepted instead if otherwise a worker would own no partition at all.
+/// The minimum instead, if a worker would otherwise own no partition.
 const LARGEST_ITEMS_IN_OWNED_LOG: usize = 4;
-/// What is accepted in a log that is the only one, before the item limit is lowered.
+/// The minimum in a log that is the only one. Below it, the item limit is lowered.
 const LARGEST_ITEMS_IN_ONLY_LOG: usize = 3;
 
-/// In CRCW a writer takes its partition's lock: this many partitions to a worker make it rare that two want the same one.
+/// Partitions per worker in CRCW, where a writer locks its partition. With this many, two workers
+/// rarely need the same lock.
 const CRCW_PARTITIONS_PER_WORKER: usize = 8;
 
-/// Buffers take at least this part of `-m`,
+/// Buffers get at least 1/64 of `-m`.
 const BUFFER_SHARE_MIN: usize = 64;
-/// and at most this part, whatever the largest item is: beyond it the item limit is lowered.
+/// Buffers get at most 1/3 of `-m`, however large the largest item is. If that is too little, the
+/// item limit is lowered.
 const BUFFER_SHARE_MAX: usize = 3;
-/// Bytes of buffers that may come out of the process's own 32 MiB instead of `-m`, so that the items
-/// of a small store keep most of it.
+/// Bytes of buffers that may come from the process's own 32 MiB instead of `-m`, so that most of a
+/// small `-m` remains for items.
 const BUFFER_OVERDRAFT_BYTES: usize = 8 << 20;
-/// Buffers take no more than this part of `-m` while the rest of them fits the overdraft.
+/// Buffers take at most 1/16 of `-m` as long as the rest of them fits into the overdraft.
 const BUFFER_SHARE_BEFORE_OVERDRAFT: usize = 16;
 const _: () = assert!(BUFFER_SHARE_MAX < BUFFER_SHARE_BEFORE_OVERDRAFT);
 const _: () = assert!(BUFFER_SHARE_BEFORE_OVERDRAFT < BUFFER_SHARE_MIN);
 /// The smallest store that is worth starting.
 const STORE_BYTES_MIN: usize = 256 << 10;
 
-/// What the plan is made from.
+/// The input of the plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
     /// `-m` in bytes.
     pub memory_bytes: usize,
     /// Worker threads.
     pub workers: usize,
-    /// Whether items leave when the memory is full.
+    /// Whether items are evicted when memory is full.
     pub mode: Mode,
-    /// What partitions are made of.
+    /// The table of each partition.
     pub table: TableKind,
-    /// Who may touch a partition.
+    /// Which workers may access a partition.
     pub access: AccessMode,
-    /// Largest item asked for, in bytes.
+    /// The requested largest item in bytes.
     pub item_bytes_max: usize,
-    /// Key and value bytes of the typical item.
+    /// Key and value bytes of a typical item.
     pub item_bytes_hint: usize,
 }
 
@@ -82,22 +88,24 @@ pub struct Needs {
 pub struct MemoryPlan {
     /// Number of partitions.
     pub partitions: usize,
-    /// Bytes of each partition's log, whole pages, when it is full of items of the hinted size; in store mode, of heap and index together.
+    /// Bytes of each partition's log, in whole pages, when it is full of items of the hinted size.
+    /// In store mode, of heap and index together.
     pub log_bytes: usize,
-    /// Main index buckets of each partition then; none in store mode.
+    /// Main index buckets of each partition at that point; zero in store mode.
     pub main_buckets: usize,
-    /// Spare index buckets of each partition, chained to main buckets that overflow.
+    /// Spare index buckets of each partition, which overflowing main buckets chain.
     pub spare_buckets: usize,
-    /// Largest item in bytes: what was asked for, or less where `-m` is too small for it.
+    /// Largest item in bytes: the requested limit, or less if `-m` is too small for it.
     pub item_bytes_max: usize,
-    /// Bytes that each worker may hold of what it receives, what it replies, and what crosses to other workers.
+    /// Bytes of each worker's buffers for received data, replies, and requests forwarded to other
+    /// workers.
     pub buffer_bytes_per_worker: usize,
 }
 
-/// What a partition of cache mode begins with. See [`MemoryPlan::first_sizes`].
+/// The initial sizes of a partition in cache mode. See [`MemoryPlan::first_sizes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstSizes {
-    /// Bytes of the log, whole pages.
+    /// Bytes of the log, in whole pages.
     pub log_bytes: usize,
     /// Main index buckets.
     pub main_buckets: usize,
@@ -105,33 +113,34 @@ pub struct FirstSizes {
     pub spare_buckets: usize,
 }
 
-/// Why there is no plan for an `-m`.
+/// Why there is no plan for a given `-m`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    /// It is too small for what was asked.
+    /// `-m` is too small for the settings.
     #[error(
-        "-m {given_mib} is too small for one partition and {workers} worker threads: give at least -m {needed_mib}, or fewer threads with -t"
+        "-m {given_mib} is too small for one partition and {workers} worker threads: \
+         give at least -m {needed_mib}, or fewer threads with -t"
     )]
     TooSmall {
-        /// What was given.
+        /// The given `-m`.
         given_mib: usize,
-        /// The worker threads that were asked for.
+        /// The requested number of workers.
         workers: usize,
-        /// The least that works with as many.
+        /// The smallest `-m` for this number of workers.
         needed_mib: usize,
     },
-    /// It is more than the largest number of the largest partitions takes.
+    /// `-m` exceeds the maximum number of partitions of the maximum size.
     #[error(
         "-m {given_mib} is too large for {table}: give at most -m {largest_mib}, or {alternative}"
     )]
     TooLarge {
-        /// What was given.
+        /// The given `-m`.
         given_mib: usize,
-        /// What was asked for.
+        /// The requested table.
         table: &'static str,
-        /// The most that works.
+        /// The largest `-m` that works.
         largest_mib: usize,
-        /// What can be done instead.
+        /// An alternative that works.
         alternative: &'static str,
     },
 }
@@ -196,7 +205,7 @@ impl MemoryPlan {
         let log_bytes = log_share(partition_bytes, needs) / PAGE_BYTES * PAGE_BYTES;
         let buckets = (partition_bytes - log_bytes) / BUCKET_BYTES;
         let main_buckets = (buckets * 100 / (100 + SPARE_PERCENT)).max(1);
-        // MemC3 has items on all of its memory: it divides log and index in its own way.
+        // MemC3 uses all of its memory for items and divides it between log and index itself.
         let items_bytes = match needs.table {
             TableKind::Mica => log_bytes,
             TableKind::Memc3 => log_bytes + buckets * BUCKET_BYTES,
@@ -211,7 +220,8 @@ impl MemoryPlan {
         })
     }
 
-    /// The most workers, up to `needs.workers`, with which the item limit need not be lowered for want of buffers; at least one.
+    /// The largest number of workers, up to `needs.workers`, for which the item limit need not be
+    /// lowered for lack of buffers; at least one.
     pub fn workers_fitting(needs: Needs) -> usize {
         let keeps_limit = |&workers: &usize| {
             item_bytes_bufferable(Needs { workers, ..needs })
@@ -220,18 +230,19 @@ impl MemoryPlan {
         (1..=needs.workers).rev().find(keeps_limit).unwrap_or(1)
     }
 
-    /// Everything together: at most `-m`, but for up to 8 MiB of buffers where they would take more
-    /// than a sixteenth of it.
+    /// The total: at most `-m`, plus up to 8 MiB of buffers if buffers would otherwise take more
+    /// than 1/16 of `-m`.
     pub fn total_bytes(&self, workers: usize) -> usize {
         self.partitions * self.partition_bytes() + workers * self.buffer_bytes_per_worker
     }
 
-    /// What one partition may take in all.
+    /// The bytes of one partition, in total.
     pub fn partition_bytes(&self) -> usize {
         self.log_bytes + (self.main_buckets + self.spare_buckets) * BUCKET_BYTES
     }
 
-    /// What a partition of cache mode begins with: all of the plan's memory, of which the index, that is yet to grow, has a small part.
+    /// The initial sizes of a partition in cache mode. They use all planned memory; the index,
+    /// which will grow, starts with a small part of it.
     pub fn first_sizes(&self) -> FirstSizes {
         let main_buckets = (self.main_buckets / FIRST_BUCKETS_PART).max(1);
         let spare_buckets = (self.spare_buckets / FIRST_BUCKETS_PART).max(1);
@@ -244,7 +255,8 @@ impl MemoryPlan {
         }
     }
 
-    /// Items of `item_bytes` (key and value) that the logs hold when they are full of them; in store mode at least so many.
+    /// The number of items of `item_bytes` (key and value) that full logs hold; in store mode, a
+    /// lower bound.
     pub fn items_resident(&self, item_bytes: usize) -> usize {
         let index_bytes = match self.main_buckets {
             0 => GROWING_INDEX_BYTES_PER_ITEM,
@@ -258,15 +270,17 @@ fn entry_bytes(item_bytes: usize) -> usize {
     (ENTRY_HEADER_BYTES + item_bytes).next_multiple_of(8)
 }
 
-/// The part of `store_bytes` that goes to the log, so that log and index fill up together with items of the hinted size.
+/// The share of `store_bytes` for the log, so that log and index fill up at the same time with
+/// items of the hinted size.
 fn log_share(store_bytes: usize, needs: Needs) -> usize {
     let entry_bytes = entry_bytes(needs.item_bytes_hint) as u128;
-    // Per entry, in ten-thousandths of a byte: 128 bytes of bucket for 15 entries at the load, and its share of spare buckets.
+    // Per entry, in 1/10,000 of a byte: 128 bytes of bucket for 15 entries at the planned load, and
+    // its share of spare buckets.
     let index_scaled =
         (BUCKET_BYTES * (100 + SPARE_PERCENT) * 10_000 / (BUCKET_ENTRIES * LOAD_PERCENT)) as u128;
     let entry_scaled = entry_bytes * 10_000;
     let log_bytes = (store_bytes as u128 * entry_scaled / (entry_scaled + index_scaled)) as usize;
-    // Whatever the hint says, the index gets a bucket or two.
+    // The index gets at least two buckets, whatever the hint.
     log_bytes.min(store_bytes - (2 * BUCKET_BYTES).min(store_bytes))
 }
 
@@ -283,25 +297,26 @@ fn partitions(needs: Needs, item_bytes_max: usize, log_bytes: usize) -> usize {
     partitions.min(limits::PARTITIONS_MAX)
 }
 
-/// The part of all buffers that `-m` pays for; the rest is overdraft.
+/// The part of all buffers that counts towards `-m`; the rest is overdraft.
 fn buffer_bytes_counted(needs: Needs, buffer_bytes: usize) -> usize {
     let share = needs.memory_bytes / BUFFER_SHARE_BEFORE_OVERDRAFT;
     let beyond_overdraft = buffer_bytes.saturating_sub(BUFFER_OVERDRAFT_BYTES);
     buffer_bytes.min(share.max(beyond_overdraft))
 }
 
-/// What a worker cannot do without.
+/// The minimum for a worker's buffers.
 fn buffer_bytes_min(item_bytes_max: usize) -> usize {
     NodeConfig::buffer_bytes_min(&Limits { item_bytes_max })
 }
 
-/// The largest item for which every worker's buffers can be had; none if not even the smallest permitted one.
+/// The largest item for which every worker can have its buffers; `None` if not even the smallest
+/// limit works.
 fn item_bytes_bufferable(needs: Needs) -> Option<usize> {
     let bytes = (needs.memory_bytes / BUFFER_SHARE_MAX)
         .max(BUFFER_OVERDRAFT_BYTES.min(needs.memory_bytes.saturating_mul(8)));
     let bytes = bytes / needs.workers;
     let fits = |&item_bytes: &usize| buffer_bytes_min(item_bytes) <= bytes;
-    // The need grows with the item, so the largest that fits is found by halving.
+    // The need grows with the item size, so binary search finds the largest one that fits.
     let (mut fitting, mut beyond) = (limits::ITEM_BYTES_MIN, limits::ITEM_BYTES_MAX + 1);
     if !fits(&fitting) {
         return None;
@@ -481,14 +496,15 @@ mod tests {
                     let share = needs.memory_bytes / BUFFER_SHARE_BEFORE_OVERDRAFT;
                     let overdraft = buffer_bytes.saturating_sub(share).min(BUFFER_OVERDRAFT_BYTES);
                     prop_assert!(total_bytes <= needs.memory_bytes + overdraft, "{plan:?}");
-                    prop_assert!(plan.total_bytes(needs.workers) >= needs.memory_bytes / 10 * 9, "{plan:?}");
+                    prop_assert!(total_bytes >= needs.memory_bytes / 10 * 9, "{plan:?}");
                     prop_assert!((1..=limits::PARTITIONS_MAX).contains(&plan.partitions));
                     prop_assert!(plan.log_bytes > 0 && plan.log_bytes % PAGE_BYTES == 0);
                     prop_assert_eq!(plan.main_buckets >= 1, needs.mode == Mode::Cache);
                     prop_assert!(plan.item_bytes_max <= needs.item_bytes_max);
                     prop_assert!(plan.item_bytes_max >= limits::ITEM_BYTES_MIN);
                     prop_assert!(plan.log_bytes >= 3 * plan.item_bytes_max, "{plan:?}");
-                    prop_assert!(plan.buffer_bytes_per_worker >= buffer_bytes_min(plan.item_bytes_max));
+                    let needed_bytes = buffer_bytes_min(plan.item_bytes_max);
+                    prop_assert!(plan.buffer_bytes_per_worker >= needed_bytes);
                     if needs.access == AccessMode::Crcw && plan.partitions > 1 {
                         prop_assert!(plan.log_bytes >= 7 * plan.item_bytes_max, "{plan:?}");
                     }

@@ -1,4 +1,4 @@
-//! From a configuration to a running server, and to its end.
+//! Starts a server from a configuration, and stops it.
 
 use crate::auth::{AuthError, AuthFile};
 use crate::config::{AccessMode, Config, ConfigError, Direction, HugepagePolicy, Mode};
@@ -24,36 +24,37 @@ use std::sync::atomic::AtomicBool;
 /// Why a server did not start. Each message is one line and says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The settings make no sense.
+    /// The settings are invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The memory is too small or too large.
+    /// `-m` is too small or too large.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The memory cannot be had.
+    /// The memory cannot be allocated.
     #[error(transparent)]
     Store(#[from] glimmer_store::table::ConfigError),
-    /// Reserved huge pages were insisted on and cannot be had.
+    /// Reserved huge pages were required but cannot be allocated.
     #[error(
-        "--hugepages hugetlb: {0}; reserve more of them (/proc/sys/vm/nr_hugepages), raise the cgroup's limit (hugetlb.2MB.max), or use --hugepages auto"
+        "--hugepages hugetlb: {0}; reserve more of them (/proc/sys/vm/nr_hugepages), raise the \
+         cgroup's limit (hugetlb.2MB.max), or use --hugepages auto"
     )]
     Hugetlb(glimmer_store::table::ConfigError),
-    /// An address cannot be listened on, or a worker cannot be started.
+    /// An address cannot be bound, or a worker cannot be started.
     #[error(transparent)]
     Node(#[from] glimmer_node::Error),
-    /// The file of users and passwords cannot be used.
+    /// The user file cannot be used.
     #[error(transparent)]
     Auth(#[from] AuthError),
-    /// The machine did not give what was asked for.
+    /// The system refused a request of the process.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// Signals cannot be received, or the cores cannot be asked for.
+    /// Signal handlers cannot be installed, or the list of cores cannot be read.
     #[error("cannot set up the process: {0}")]
     Setup(#[from] io::Error),
 }
 
 impl ServeError {
-    /// The exit code that memcached ends with for the same reason (`sysexits.h`).
+    /// The exit code that memcached uses for the same reason (`sysexits.h`).
     pub fn exit_code(&self) -> u8 {
         const USAGE: u8 = 64;
         const NO_USER: u8 = 67;
@@ -71,7 +72,8 @@ impl ServeError {
     }
 }
 
-/// Serves until SIGTERM, SIGINT or SIGUSR1, then finishes what clients have sent and returns. Called while the process has one thread.
+/// Serves until SIGTERM, SIGINT or SIGUSR1, then completes the requests that clients have sent, and
+/// returns. Must be called while the process has one thread.
 pub fn serve(config: Config) -> Result<(), ServeError> {
     config.check()?;
     let plan = MemoryPlan::make(Needs::of(&config))?;
@@ -84,9 +86,9 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         .daemon
         .then(process::daemon::to_background)
         .transpose()?;
-    // Before any thread is started, so that every thread leaves these signals to this one.
+    // Before any thread starts, so that every thread leaves these signals to this one.
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGUSR1])?;
-    // A thread of a process that forks would stay behind, so the log begins after `-d` took effect.
+    // A fork does not copy other threads, so the log starts after `-d` has taken effect.
     let log = log::start(config.verbosity.into())?;
     let _flushed = log.flushed_at_end();
     process::raise_descriptor_limit(config.connections_max, config.workers)?;
@@ -99,8 +101,8 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
         tracing::warn!("-k: memory cannot be locked: {error}");
     }
 
-    // What takes long, or may fail for want of memory, comes first: clients begin to wait with the
-    // first address that is bound. They are served by a process that has given up root for good.
+    // Slow steps, and steps that may fail for lack of memory, come first: clients start to connect
+    // when the first address is bound. By then the process has given up root for good.
     let seed = Seed(random());
     let store = build(&config, &plan, seed)?;
     let node = node_config(&config, &plan, &store, seed);
@@ -141,11 +143,11 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     Ok(())
 }
 
-/// The store, and what the workers that serve it are given.
+/// The store, and what its workers need.
 struct Store {
     engines: Vec<Box<dyn Engine>>,
     removals: Arc<Tap<Removals>>,
-    /// The core that each worker is bound to; empty: none is.
+    /// The core of each worker; empty if workers are not pinned.
     cores: Vec<usize>,
 }
 
@@ -214,13 +216,13 @@ fn node_config(config: &Config, plan: &MemoryPlan, store: &Store, seed: Seed) ->
     }
 }
 
-/// Says why a server that was asked to listen on an address does without it.
+/// Explains why the server runs without an address that it was told to listen on.
 fn pass_over(address: &PassedOver) -> String {
     let PassedOver { address, source } = address;
     format!("not listening on {address}: {source}")
 }
 
-/// A number that nobody can guess, from the kernel.
+/// An unpredictable number from the kernel.
 fn random() -> u64 {
     getrandom::u64().expect("the kernel has random numbers from its start on")
 }
@@ -255,7 +257,7 @@ fn native(config: &Config, plan: &MemoryPlan, seed: Seed) -> Option<NativeConfig
 }
 
 impl Needs {
-    /// What this configuration needs.
+    /// The needs of this configuration.
     pub fn of(config: &Config) -> Needs {
         Needs {
             memory_bytes: config.memory_bytes,
@@ -269,7 +271,7 @@ impl Needs {
     }
 }
 
-/// Says what is running: one line, and with `-v` how the memory is laid out.
+/// Logs one line about the running server and, with `-v`, its memory layout.
 fn announce(config: &Config, plan: &MemoryPlan, node: &Node, log: &Log) {
     let addresses = node.addresses().iter().map(Address::to_string);
     let native = node.native_ports().iter().map(|(ip, ports)| {
@@ -301,8 +303,9 @@ fn announce(config: &Config, plan: &MemoryPlan, node: &Node, log: &Log) {
         .filter(|udp| !udp.ip().is_loopback())
     {
         tracing::warn!(
-            "-U: whoever reaches {address} can have this server flood a third party, by requests with \
-             a forged sender; keep UDP behind a firewall, or on this machine with -l 127.0.0.1"
+            "-U: anyone who can reach {address} can make this server flood a third party with \
+             replies to requests from a forged address; protect UDP with a firewall, or \
+             restrict it to this machine with -l 127.0.0.1"
         );
     }
     if config.user.is_none() && process::is_root() {
@@ -313,7 +316,8 @@ fn announce(config: &Config, plan: &MemoryPlan, node: &Node, log: &Log) {
     }
     if plan.item_bytes_max < config.item_bytes_max {
         tracing::warn!(
-            "-m {} is too small for items of {} bytes with {} {workers}: the item limit is {} bytes",
+            "-m {} is too small for items of {} bytes with {} {workers}: \
+             the item limit is {} bytes",
             config.memory_bytes >> 20,
             config.item_bytes_max,
             config.workers,
@@ -321,7 +325,8 @@ fn announce(config: &Config, plan: &MemoryPlan, node: &Node, log: &Log) {
         );
     }
     tracing::info!(
-        "memory: {} partitions, each planned for a log of {} KiB and an index of {} + {} buckets; {} KiB of buffers per worker",
+        "memory: {} partitions, each planned for a log of {} KiB and an index of {} + {} buckets; \
+         {} KiB of buffers per worker",
         plan.partitions,
         plan.log_bytes >> 10,
         plan.main_buckets,
@@ -337,7 +342,8 @@ fn announce(config: &Config, plan: &MemoryPlan, node: &Node, log: &Log) {
     );
 }
 
-/// Returns at the first SIGTERM, SIGINT or SIGUSR1; a SIGTERM or SIGINT after it ends the process at once, whatever is unfinished.
+/// Returns at the first SIGTERM, SIGINT or SIGUSR1. Another SIGTERM or SIGINT ends the process at
+/// once.
 fn wait_for_the_end(signals: &mut Signals, admin: &ServerAdmin) {
     for signal in signals.forever() {
         if signal == SIGHUP {
@@ -346,7 +352,7 @@ fn wait_for_the_end(signals: &mut Signals, admin: &ServerAdmin) {
         }
         let again = Arc::new(AtomicBool::new(true));
         for signal in [SIGTERM, SIGINT] {
-            // Fails only for signals that cannot be handled, which these are not.
+            // This fails only for signals that cannot be handled; these can.
             let _ = flag::register_conditional_shutdown(signal, 1, again.clone());
         }
         tracing::info!("stopping: finishing what clients have sent");

@@ -267,13 +267,15 @@ pub mod tests {
         let before = sample(
             first,
             0,
-            "pid=1, cmd_get=100, get_hits=90, get_misses=10, cmd_set=10, evictions=5, rusage_user=1.0, rusage_system=0.5, bytes_read=0",
+            "pid=1, cmd_get=100, get_hits=90, get_misses=10, cmd_set=10, evictions=5, \
+             rusage_user=1.0, rusage_system=0.5, bytes_read=0",
             "worker:0:requests=10, worker:0:cpu_us=0, worker:0:curr_connections=3",
         );
         let after = sample(
             first,
             2000,
-            "pid=1, cmd_get=300, get_hits=240, get_misses=60, cmd_set=30, evictions=9, rusage_user=1.5, rusage_system=1.0, bytes_read=4096, \
+            "pid=1, cmd_get=300, get_hits=240, get_misses=60, cmd_set=30, evictions=9, \
+             rusage_user=1.5, rusage_system=1.0, bytes_read=4096, \
              curr_items=7, bytes=512, limit_maxbytes=1024, uptime=61",
             "worker:0:requests=30, worker:0:cpu_us=500000, worker:0:curr_connections=4",
         );

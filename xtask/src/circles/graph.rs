@@ -1,13 +1,13 @@
-//! Which module imports which, and which of them are in circles.
+//! Which module imports which, and which modules form circles.
 
 use super::Modules;
 use super::imports::Path;
 use std::collections::BTreeSet;
 
-/// Names that stand for names are followed this often.
+/// How many re-exports are followed from one name.
 const STEPS_MAX: usize = 16;
 
-/// Modules by number, and what each imports.
+/// Modules by index, and the imports of each.
 pub struct Graph<'m> {
     modules: Vec<&'m Path>,
     imports: Vec<BTreeSet<usize>>,
@@ -19,7 +19,7 @@ impl<'m> Graph<'m> {
         let number = |module: &[String]| modules.iter().position(|other| *other == module);
         let mut graph_imports = Vec::new();
         for (from, imports) in all {
-            // The crate's root only passes names on.
+            // The crate's root only re-exports names.
             let paths = imports.paths.iter().filter(|_| !from.is_empty());
             let targets = paths.filter_map(|path| defining(all, path));
             let targets = targets.filter_map(|target| number(&target));
@@ -34,9 +34,9 @@ impl<'m> Graph<'m> {
 
     /// The circles, each as a sorted list of modules.
     ///
-    /// A module and its own children may import one another. So two kinds of circle are looked for:
-    /// circles without the imports between modules and their children, and circles with these that
-    /// are not within one module.
+    /// A module and its own children may import one another. Two kinds of circles are therefore
+    /// reported: circles without the imports between modules and their children, and circles with
+    /// these that are not within one module.
     pub fn circles(&self) -> Vec<Vec<String>> {
         let is_kin = |a: usize, b: usize| {
             let (a, b) = (self.modules[a], self.modules[b]);
@@ -62,7 +62,7 @@ impl<'m> Graph<'m> {
         circles
     }
 
-    /// Sets of more than one module that all reach one another by the imports that count.
+    /// Strongly connected components of more than one module, over the imports that count.
     fn components(&self, counts: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
         let reached: Vec<BTreeSet<usize>> = (0..self.modules.len())
             .map(|from| self.reached_from(from, &counts))
@@ -93,7 +93,7 @@ impl<'m> Graph<'m> {
     }
 }
 
-/// The module that defines what a path names, as far as names that are passed on can be followed.
+/// The module that defines the named item, following re-exports as far as possible.
 fn defining(all: &Modules, path: &[String]) -> Option<Path> {
     let mut path = path.to_vec();
     for _ in 0..STEPS_MAX {

@@ -1,22 +1,22 @@
-//! What one file imports from its own crate.
+//! The imports of one file from its own crate.
 
 use super::tokens::{self, Token};
 
-/// A module's path within its crate; the crate's root has an empty one.
+/// A module's path within its crate; empty for the crate's root.
 pub type Path = Vec<String>;
 
-/// What a file says about others.
+/// The imports and names of a file.
 #[derive(Debug, Default)]
 pub struct Imports {
-    /// Paths that the file names, from the crate's root.
+    /// Paths that the file uses, from the crate's root.
     pub paths: Vec<Path>,
-    /// Names that its `use` items bring in, with the paths that they stand for.
+    /// Names that its `use` items bring into scope, with their paths.
     pub names: Vec<(String, Path)>,
-    /// Child modules that are for tests only.
+    /// Child modules that exist only for tests.
     pub test_modules: Vec<String>,
 }
 
-/// Reads the source of the file that is the module `module`.
+/// Parses the source of the file of the module `module`.
 pub fn read(source: &str, module: &[String]) -> Imports {
     let mut reader = Reader {
         tokens: tokens::read(source),
@@ -32,9 +32,9 @@ pub fn read(source: &str, module: &[String]) -> Imports {
 struct Reader {
     tokens: Vec<Token>,
     at: usize,
-    /// The module, inline ones included.
+    /// The current module, which may be an inline one.
     module: Path,
-    /// For each brace that is open, whether it is an inline module's.
+    /// For each open brace, whether it belongs to an inline module.
     inline: Vec<bool>,
     imports: Imports,
 }
@@ -50,7 +50,8 @@ impl Reader {
                     "use" => self.use_item(),
                     "mod" => self.mod_item(),
                     "crate" | "super" | "self" if self.is_path() => self.path(),
-                    // `pub(in path)` and paths of other crates: their words are no beginnings.
+                    // The words in `pub(in path)` and in paths of other crates do not start a path
+                    // of this crate.
                     _ => self.skip_foreign_path(),
                 },
                 _ => self.at += 1,
@@ -84,7 +85,7 @@ impl Reader {
         }
     }
 
-    /// Passes an attribute, and what it is on if that is for tests only.
+    /// Skips an attribute, and also the item after it if that exists only for tests.
     fn attribute(&mut self) {
         self.at += 1;
         if self.is_mark('!') {
@@ -103,7 +104,7 @@ impl Reader {
         }
     }
 
-    /// Whether an attribute has `not(test)`.
+    /// Whether an attribute contains `not(test)`.
     fn negates_test(&self, begin: usize, end: usize) -> bool {
         self.tokens[begin..end].windows(3).any(|three| {
             three[0].is_word("not") && three[1].is_mark('(') && three[2].is_word("test")
@@ -141,7 +142,8 @@ impl Reader {
         }
     }
 
-    /// The position after the mark that closes the one at, or after, the present position.
+    /// The position after the closing delimiter that matches the one at, or after, the current
+    /// position.
     fn matching(&self, open: char, close: char) -> usize {
         let mut depth = 0_usize;
         for (at, token) in self.tokens.iter().enumerate().skip(self.at) {
@@ -197,7 +199,7 @@ impl Reader {
 
     fn use_item(&mut self) {
         self.at += 1;
-        // Generic bounds have `use<'a>`, which imports nothing.
+        // Generic bounds contain `use<'a>`, which imports nothing.
         if !self.is_mark('<') {
             self.use_tree(&[]);
         }
@@ -224,7 +226,7 @@ impl Reader {
             }
             match self.word() {
                 Some(word) => path.push(word.to_string()),
-                // `::name` is of another crate.
+                // `::name` is another crate.
                 None if self.tokens.get(self.at) == Some(&Token::PathSeparator) => {}
                 None => {
                     self.at += 1;
@@ -240,7 +242,7 @@ impl Reader {
             }
             break;
         }
-        // `a::{self}` is `a`.
+        // `a::{self}` means `a`.
         if path.len() > 1 && path.last().is_some_and(|last| last == "self") {
             path.pop();
         }
@@ -263,7 +265,7 @@ impl Reader {
         self.imports.paths.push(path);
     }
 
-    /// The path from the crate's root. A path that begins with a name may be a child module's.
+    /// The path from the crate's root. A path that begins with a name may start at a child module.
     fn absolute(&self, path: &[String]) -> Option<Path> {
         let (first, mut rest) = path.split_first()?;
         let mut absolute = match first.as_str() {

@@ -1,8 +1,8 @@
-//! Within a crate, files do not import one another in circles, except a module and its own
-//! children.
+//! Checks that the files of a crate do not import one another in circles, except a module and its
+//! own children.
 //!
-//! A path counts for the file that defines what it names: a module that only passes a name on is
-//! looked through. What is for tests only does not count.
+//! An import counts for the file that defines the imported item: re-exports are followed. Code that
+//! exists only for tests does not count.
 
 mod graph;
 mod imports;
@@ -13,8 +13,8 @@ use graph::Graph;
 use imports::{Imports, Path};
 use std::collections::BTreeMap;
 
-/// Modules that are in circles still, by crate. The list only shrinks: a module that has left its
-/// circle has to leave the list.
+/// Modules that are still in circles, by crate. The list may only shrink: a module that has left
+/// its circle must be removed from it.
 const EXCEPTIONS: &[(&str, &[&str])] = &[
     ("glimmer-client", &["in_flight", "session"]),
     ("glimmer-comparisons", &["abuse::manners", "abuse::subject"]),
@@ -58,8 +58,8 @@ const EXCEPTIONS: &[(&str, &[&str])] = &[
 /// The modules of one crate.
 type Modules = BTreeMap<Path, Imports>;
 
-/// Fails with a line for each file that is in a circle, and for each exception without need.
-/// Returns how many files there are, and how many exceptions.
+/// Fails with a line for each file that is in a circle and for each unnecessary exception. Returns
+/// the number of files and of exceptions.
 pub fn check(crates: &[(String, std::path::PathBuf)]) -> anyhow::Result<(usize, usize)> {
     let (mut files, mut faults, mut excepted) = (0, Vec::new(), 0);
     for (name, folder) in crates {
@@ -83,7 +83,7 @@ pub fn check(crates: &[(String, std::path::PathBuf)]) -> anyhow::Result<(usize, 
     Ok((files, excepted))
 }
 
-/// What is wrong with these circles, of which each is a list of modules.
+/// The errors for these circles. Each circle is a list of modules.
 fn faults_of(name: &str, circles: &[Vec<String>], exceptions: &[&str]) -> Vec<String> {
     let mut faults = Vec::new();
     let is_excepted = |module: &String| exceptions.contains(&module.as_str());
@@ -103,7 +103,7 @@ fn faults_of(name: &str, circles: &[Vec<String>], exceptions: &[&str]) -> Vec<St
     faults
 }
 
-/// Reads every source file of a crate.
+/// Parses every source file of a crate.
 fn read_crate(src: &std::path::Path) -> anyhow::Result<Modules> {
     let mut modules = Modules::new();
     read_folder(src, &[], &mut modules)?;
@@ -125,7 +125,7 @@ fn read_folder(folder: &std::path::Path, of: &[String], into: &mut Modules) -> a
         let name = path.file_stem().and_then(|name| name.to_str());
         let name = name.unwrap_or_default().to_string();
         if path.is_dir() {
-            // Programs beside the crate's own are crates of their own.
+            // Other programs of the package are crates of their own.
             if !(of.is_empty() && name == "bin") {
                 read_folder(&path, &[of, &[name]].concat(), into)?;
             }

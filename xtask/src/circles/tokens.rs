@@ -1,6 +1,6 @@
-//! Rust source as words and marks, without comments, strings and what is for tests only.
+//! Splits Rust source into words and marks, without comments, strings and code for tests.
 
-/// A word, `::`, or one other character that is no space.
+/// A word, `::`, or any other single character that is not a space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Token {
     Word(String),
@@ -51,7 +51,7 @@ fn is_of_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Bytes of the comment that `text` begins with; comments nest.
+/// Length of the comment at the start of `text`. Comments nest.
 fn block_comment(text: &str) -> usize {
     let (mut depth, mut at) = (0, 0);
     loop {
@@ -72,7 +72,7 @@ fn block_comment(text: &str) -> usize {
     }
 }
 
-/// Bytes of the string, raw or not, that `text` begins with.
+/// Length of the string, raw or not, at the start of `text`.
 fn string(text: &str) -> Option<usize> {
     let body = text.trim_start_matches(['b', 'c']);
     let prefix = text.len() - body.len();
@@ -92,7 +92,7 @@ fn string(text: &str) -> Option<usize> {
     Some(begin + quoted_bytes(inner, '"').unwrap_or(inner.len()))
 }
 
-/// Bytes of the character that `text` begins with; a lifetime is none.
+/// Length of the character literal at the start of `text`. A lifetime is not one.
 fn character(text: &str) -> Option<usize> {
     let body = text.strip_prefix('b').unwrap_or(text);
     let inner = body.strip_prefix('\'')?;
@@ -102,7 +102,7 @@ fn character(text: &str) -> Option<usize> {
     Some(begin + bytes)
 }
 
-/// Bytes up to and with the quote that ends a literal.
+/// Length up to and including the closing quote of a literal.
 fn quoted_bytes(inner: &str, quote: char) -> Option<usize> {
     let mut is_escaped = false;
     for (at, c) in inner.char_indices() {

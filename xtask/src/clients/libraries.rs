@@ -1,4 +1,5 @@
-//! Client libraries from their languages' registries, each in a folder of the checkout and at the version that is pinned beside the tests.
+//! Fetches client libraries from their languages' registries, each into a folder of the checkout
+//! and at the version that is pinned beside the tests.
 
 use super::TESTS;
 use crate::process::{exists, program, run};
@@ -9,7 +10,8 @@ const VENV: &str = ".venv";
 /// One folder per language; `tests/clients/languages.py` looks there.
 const BUILT: &str = ".clients";
 
-/// Fetches and builds what the installed languages need. A language that is not installed is left out; its tests say so.
+/// Fetches and builds the libraries of the installed languages. The tests of a language that is not
+/// installed are skipped, and say so.
 pub fn build() -> anyhow::Result<()> {
     if exists("go") {
         go()?;

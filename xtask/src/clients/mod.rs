@@ -1,4 +1,5 @@
-//! Real memcached clients against the running server: sets up what they need, then runs `tests/clients` under pytest.
+//! Runs real memcached clients against the server: installs what they need, then runs
+//! `tests/clients` with pytest.
 
 mod libraries;
 mod needs;
@@ -17,7 +18,7 @@ pub struct Ready {
 }
 
 impl Ready {
-    /// Runs all of them, unless the arguments for pytest say otherwise.
+    /// Runs all tests, unless the arguments for pytest select some.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let fixed = ["-m", "pytest", TESTS, "-q", "-p", "no:cacheprovider"];
         let mut command = program(&self.python, &fixed);
@@ -31,13 +32,13 @@ impl Ready {
 
 /// Installs what the tests need and builds the server.
 pub fn prepare() -> anyhow::Result<Ready> {
-    // What is missing is left out by the tests that need it.
+    // Tests skip what is still missing.
     tools::install(needs::TOOLS);
     let python = libraries::python()?;
     libraries::build()?;
     libraries::wheel(&python)?;
-    // With the tests, whose dependencies ask for more features: what `cargo test` has built is then
-    // built already.
+    // Built together with the tests, whose dependencies enable more features, so that artifacts of
+    // `cargo test` are reused.
     run(&mut process::cargo(&[
         "build",
         "--workspace",

@@ -1,4 +1,4 @@
-//! Programs and libraries of the machine that client tests need.
+//! Programs and libraries that the client tests need.
 
 use crate::tools::Tool;
 

@@ -9,10 +9,10 @@ use std::process::{Command, Stdio};
 
 /// One test program.
 pub struct Program {
-    /// Its crate and target, as in `glimmer-store tables`.
+    /// Its crate and target, such as `glimmer-store tables`.
     pub name: String,
     path: PathBuf,
-    /// Where `cargo test` would run it.
+    /// The folder in which `cargo test` would run it.
     folder: PathBuf,
 }
 

@@ -1,5 +1,5 @@
-//! Runs every test again and again: a test that fails once in a hundred runs is broken, or what it
-//! tests is.
+//! Runs every test many times. If a test fails once in a hundred runs, either the test or the
+//! tested code is broken.
 
 mod binaries;
 mod tally;
@@ -9,7 +9,7 @@ use anyhow::bail;
 use std::time::{Duration, Instant};
 use tally::Tally;
 
-/// What one round consists of.
+/// The parts of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Part {
     /// The tests of the crates, each test program by itself
@@ -18,7 +18,7 @@ pub enum Part {
     Clients,
 }
 
-/// Runs `rounds` rounds, fewer if `hours` are over before. Fails if any test failed.
+/// Runs `rounds` rounds, or fewer if `hours` pass earlier. Fails if any test failed.
 pub fn check(rounds: u32, hours: Option<f64>, only: &[Part], name: &str) -> anyhow::Result<()> {
     let runs = |part| only.is_empty() || only.contains(&part);
     let programs = match runs(Part::Crates) {

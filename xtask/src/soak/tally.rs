@@ -1,4 +1,4 @@
-//! How often each test has run and failed.
+//! Counts how often each test has run and failed.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,21 +6,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-/// How often one test has run, and how often it has failed.
+/// How often one test has run and failed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Count {
     runs: u32,
     failures: u32,
 }
 
-/// The tests so far. The output of a run in which something failed is kept in a folder.
+/// The results so far. The output of failed runs is kept in a folder.
 pub struct Tally {
     tests: BTreeMap<String, Count>,
     logs: PathBuf,
 }
 
 impl Tally {
-    /// Nothing has run yet; the folder is made if it does not exist.
+    /// An empty tally. Creates the folder if it does not exist.
     pub fn new(logs: &Path) -> anyhow::Result<Tally> {
         fs::create_dir_all(logs)?;
         Ok(Tally {
@@ -29,7 +29,7 @@ impl Tally {
         })
     }
 
-    /// Takes what a program of Rust's test harness printed.
+    /// Adds the results of a program with Rust's test harness.
     pub fn libtest(&mut self, round: u32, program: &str, output: &Output) -> anyhow::Result<()> {
         let text = String::from_utf8_lossy(&output.stdout);
         let results = text.lines().filter_map(|line| {
@@ -43,7 +43,7 @@ impl Tally {
         self.take(round, program, results, output)
     }
 
-    /// Takes what pytest printed under `-rA`.
+    /// Adds the results of `pytest -rA`.
     pub fn pytest(&mut self, round: u32, output: &Output) -> anyhow::Result<()> {
         let text = String::from_utf8_lossy(&output.stdout);
         let results = text.lines().filter_map(|line| {
@@ -67,7 +67,7 @@ impl Tally {
         output: &Output,
     ) -> anyhow::Result<()> {
         if !output.status.success() && results.iter().all(|&(_, passed)| passed) {
-            // It crashed, or hung and was ended, before it could name the test.
+            // The program crashed or hung before it could name the test.
             results.push((format!("{program} (as a whole)"), false));
         }
         for (name, passed) in &results {
@@ -84,7 +84,7 @@ impl Tally {
         Ok(())
     }
 
-    /// Runs that failed, of all tests.
+    /// The number of failed runs over all tests.
     pub fn failures(&self) -> u32 {
         self.tests.values().map(|count| count.failures).sum()
     }

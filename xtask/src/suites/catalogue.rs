@@ -11,39 +11,40 @@ use std::path::Path;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Suite {
-    /// The client's name, and of the suite's folder in `tests/suites`.
+    /// The client's name, which is also the name of the suite's folder in `tests/suites`.
     pub name: String,
-    /// Whose tests they are.
+    /// Whose tests these are.
     pub about: String,
-    /// Programs that the commands need, each with the Debian package that brings it.
+    /// Programs that the commands need, with their Debian packages.
     #[serde(default)]
     pub needs: BTreeMap<String, String>,
-    /// Debian packages that bring no program.
+    /// Debian packages without a program.
     #[serde(default)]
     pub debian: Vec<String>,
-    /// Fetches the tests into the current folder, and what they need. The last line that it prints is the version.
+    /// A script that fetches the tests and their dependencies into the current folder. Its last
+    /// line of output is the version.
     pub fetch: String,
-    /// Flags that the server is started with.
+    /// Flags of the server.
     #[serde(default)]
     pub flags: Vec<String>,
-    /// The server's port, where the tests insist on one.
+    /// The server's port, if the tests require a certain one.
     pub port: Option<u16>,
-    /// Runs the tests in the folder against the server at `$HOST` and `$PORT`.
+    /// A script that runs the tests in the folder against the server at `$HOST` and `$PORT`.
     pub run: String,
-    /// How the command's output names the tests.
+    /// The format of the script's output.
     pub format: Format,
-    /// Why tests fail, by a part of their names.
+    /// Reasons for failing tests, by a part of their names.
     #[serde(default)]
     notes: BTreeMap<String, String>,
 }
 
 impl Suite {
-    /// The name of the folder that the suite is fetched into: the suite's name without spaces, which some build systems refuse.
+    /// The folder of the suite: its name without spaces, which some build systems refuse.
     pub fn folder(&self) -> String {
         self.name.replace(|c: char| !c.is_alphanumeric(), "-")
     }
 
-    /// Parts of tests' names, and why those fail. The longest part comes first.
+    /// Parts of test names with the reason for the failure, longest part first.
     pub fn notes(&self) -> Vec<(String, String)> {
         let mut notes: Vec<_> = self.notes.clone().into_iter().collect();
         notes.sort_by_key(|(part, _)| std::cmp::Reverse(part.len()));
@@ -56,7 +57,7 @@ struct Catalogue {
     suite: Vec<Suite>,
 }
 
-/// Every entry, in the order of the file.
+/// All entries, in the order of the file.
 pub fn read() -> anyhow::Result<Vec<Suite>> {
     let path = Path::new(TESTS).join("suites.toml");
     let text = std::fs::read_to_string(&path)?;

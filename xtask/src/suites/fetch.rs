@@ -1,4 +1,4 @@
-//! Brings a suite's tests into a folder of its own.
+//! Fetches a suite's tests into a folder of its own.
 
 use super::catalogue::Suite;
 use super::{BUILT, environment};
@@ -6,20 +6,20 @@ use crate::process::{apt_install, exists, program};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// A suite's tests, or why they are not here.
+/// A suite's tests, or why they are missing.
 pub enum Fetched {
-    /// They are in a folder.
+    /// The tests were fetched.
     Ready {
         /// The folder.
         folder: PathBuf,
-        /// The version that the fetching command named.
+        /// The version that the fetching script printed.
         version: String,
     },
-    /// They could not be fetched.
+    /// Fetching failed.
     Missing(String),
 }
 
-/// Fetches what an entry names, unless it was fetched by the same entry before.
+/// Fetches the tests of an entry, unless the same entry was fetched before.
 pub fn fetch(suite: &Suite) -> anyhow::Result<Fetched> {
     let folder = std::path::absolute(Path::new(BUILT).join(suite.folder()))?;
     let (stamp, work) = (folder.join("fetched-by"), folder.join("work"));
@@ -59,7 +59,7 @@ pub fn fetch(suite: &Suite) -> anyhow::Result<Fetched> {
     })
 }
 
-/// Installs the programs and packages that are missing, or says which are.
+/// Installs missing programs and packages, or returns their names.
 fn bring_tools(suite: &Suite) -> Result<(), String> {
     let missing = || suite.needs.iter().filter(|(program, _)| !exists(program));
     let mut packages: Vec<&str> = missing().map(|(_, package)| package.as_str()).collect();
@@ -81,7 +81,7 @@ fn bring_tools(suite: &Suite) -> Result<(), String> {
     }
 }
 
-/// The last line that says something.
+/// The last line that is not blank.
 pub fn last_line(text: &str) -> &str {
     let mut lines = text.lines().rev();
     lines

@@ -1,7 +1,7 @@
-//! The test suites of memcached's clients, run against our server and against memcached.
+//! Runs the test suites of memcached's clients against our server and against memcached.
 //!
-//! `tests/suites/suites.toml` has an entry for each. What an entry fetches lies in `.suites`, outside the repository's history. The table of
-//! what passed and what failed is written to `docs/client-suites.md`.
+//! `tests/suites/suites.toml` has an entry for each suite. Fetched files go to `.suites`, which git
+//! ignores. The table of results goes to `docs/client-suites.md`.
 
 mod catalogue;
 mod fetch;
@@ -19,14 +19,14 @@ use std::process::Stdio;
 
 use crate::process::{self, program, run};
 
-/// Where the entries are, and tests that stand in for a suite that no package carries.
+/// The entries, and tests for clients whose packages have no test suite.
 const TESTS: &str = "tests/suites";
-/// What is fetched and built, one folder for each suite.
+/// Fetched and built files, one folder per suite.
 const BUILT: &str = ".suites";
-/// No suite takes longer with either server.
+/// Time limit of a suite in seconds. No suite takes longer with either server.
 const PATIENCE_S: &str = "900";
 
-/// One suite with both servers.
+/// The results of one suite with both servers.
 struct Report {
     name: String,
     about: String,
@@ -34,15 +34,15 @@ struct Report {
     result: Result<Results, String>,
 }
 
-/// What passed and what failed.
+/// The results of a suite.
 struct Results {
     version: String,
     glimmer: Outcomes,
     memcached: Outcomes,
 }
 
-/// Runs the named suites, or all of them, and enters what they found into the table. An error if a test fails with our server, passes with
-/// memcached, and the catalogue does not say why.
+/// Runs the named suites, or all of them, and writes the results into the table. Fails if a test
+/// fails with our server but passes with memcached, and the catalogue does not explain it.
 pub fn check(chosen: &[String]) -> anyhow::Result<()> {
     let suites = catalogue::read()?;
     for name in chosen {
@@ -70,7 +70,7 @@ pub fn check(chosen: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Runs one suite with both servers. A suite that cannot be run is reported, and is no error.
+/// Runs one suite with both servers. A suite that cannot run is reported but is not an error.
 fn report(suite: &Suite) -> anyhow::Result<Report> {
     let result = match fetch::fetch(suite)? {
         Fetched::Ready { folder, version } => match outcomes(suite, &folder) {
@@ -103,12 +103,12 @@ fn outcomes(suite: &Suite, folder: &Path) -> anyhow::Result<(Outcomes, Outcomes)
     Ok((glimmer, outcomes_with(suite, folder, Kind::Memcached)?))
 }
 
-/// Runs the suite's command while a server listens on a port of its own.
+/// Runs the suite's script while a server listens on its own port.
 fn outcomes_with(suite: &Suite, folder: &Path, kind: Kind) -> anyhow::Result<Outcomes> {
     let server = Server::start(kind, &suite.flags, suite.port)?;
     let log = folder.join(format!("{kind}.log"));
     let output = std::fs::File::create(&log)?;
-    // The script's own exit code says no more than the tests that it lists.
+    // The list of tests says more than the script's exit code, which is ignored.
     program(
         "timeout",
         &["--kill-after=10", PATIENCE_S, "bash", "-uc", &suite.run],
@@ -135,7 +135,7 @@ fn outcomes_with(suite: &Suite, folder: &Path, kind: Kind) -> anyhow::Result<Out
     Ok(outcomes)
 }
 
-/// What a suite's commands are told besides the server.
+/// Environment variables of a suite's scripts, in addition to the server's address.
 fn environment(suite: &Suite) -> anyhow::Result<Vec<(&'static str, PathBuf)>> {
     Ok(vec![
         ("SUITES", std::path::absolute(TESTS)?),
@@ -163,7 +163,7 @@ impl Report {
             .collect()
     }
 
-    /// Why a test fails.
+    /// The reason why a test fails.
     fn note(&self, test: &str) -> Option<&str> {
         let mut notes = self.notes.iter();
         let found = notes.find(|(part, _)| test.contains(part.as_str()));

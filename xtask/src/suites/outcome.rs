@@ -1,10 +1,10 @@
-//! What became of each test, read from what test runners print.
+//! Parses the results of tests from the output of test runners.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How a test runner names tests and says what became of them.
+/// The output format of a test runner.
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
@@ -24,25 +24,26 @@ pub enum Format {
     Tap,
 }
 
-/// What became of a test. Of several that have one name, the last of these counts.
+/// The result of a test. If several tests have the same name, a failure
+/// outranks a pass, and a pass outranks a skipped test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// It did not run.
+    /// The test did not run.
     Skipped,
-    /// It passed.
+    /// The test passed.
     Passed,
-    /// It failed.
+    /// The test failed.
     Failed,
 }
 
 use Outcome::{Failed, Passed, Skipped};
 
-/// What became of each test, by name.
+/// The result of each test, by name.
 #[derive(Debug, Default)]
 pub struct Outcomes(BTreeMap<String, Outcome>);
 
 impl Outcomes {
-    /// Reads a test runner's output.
+    /// Parses a test runner's output.
     pub fn of(text: &str, format: Format) -> Outcomes {
         let mut outcomes = Outcomes::default();
         for line in text.lines() {
@@ -54,7 +55,7 @@ impl Outcomes {
         outcomes
     }
 
-    /// Whether there are none.
+    /// Whether there are no results.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -70,7 +71,7 @@ impl Outcomes {
         self.0.get(name) == Some(&Passed)
     }
 
-    /// How many there are of one kind.
+    /// The number of tests with this result.
     pub fn count(&self, outcome: Outcome) -> usize {
         self.0.values().filter(|each| **each == outcome).count()
     }
@@ -88,7 +89,7 @@ impl fmt::Display for Outcomes {
 }
 
 impl Format {
-    /// The test that a line names, and what became of it.
+    /// The test that a line names, and its result.
     fn read(self, line: &str) -> Option<(&str, Outcome)> {
         match self {
             Format::Pytest => {
@@ -150,7 +151,7 @@ impl Format {
                     "SKIP" => Skipped,
                     _ => return None,
                 };
-                // A skipped test has its reason after its file.
+                // The reason for skipping a test follows its file.
                 let name = &name[..=name.find(']')?];
                 Some((name, outcome))
             }
@@ -179,19 +180,23 @@ mod tests {
         for (format, text) in [
             (
                 Format::Pytest,
-                "PASSED t.py::a\nFAILED t.py::b - assert 1 - 2\nSKIPPED [1] t.py:3: no\nERROR t.py::c",
+                "PASSED t.py::a\nFAILED t.py::b - assert 1 - 2\nSKIPPED [1] t.py:3: no\n\
+                 ERROR t.py::c",
             ),
             (
                 Format::Unittest,
-                "a (t.T.a) ... ok\nb (t.T.b) ... FAIL\nc (t.T.c) ... ERROR\nd (t.T.d) ... skipped 'no'",
+                "a (t.T.a) ... ok\nb (t.T.b) ... FAIL\nc (t.T.c) ... ERROR\n\
+                 d (t.T.d) ... skipped 'no'",
             ),
             (
                 Format::Go,
-                "=== RUN a\n--- PASS: a (0.00s)\n    --- FAIL: a/b (0.00s)\n--- FAIL: c (0.00s)\n--- SKIP: d (0s)",
+                "=== RUN a\n--- PASS: a (0.00s)\n    --- FAIL: a/b (0.00s)\n\
+                 --- FAIL: c (0.00s)\n--- SKIP: d (0s)",
             ),
             (
                 Format::Rust,
-                "test a::b ... ok\ntest b ... FAILED\ntest c ... FAILED\ntest d ... ignored, no\ntest result: FAILED.",
+                "test a::b ... ok\ntest b ... FAILED\n\
+                 test c ... FAILED\ntest d ... ignored, no\ntest result: FAILED.",
             ),
             (
                 Format::Minitest,

@@ -1,4 +1,4 @@
-//! A server for a suite, under memcached's name and on a port of its own.
+//! A server for a suite, under memcached's name and on its own port.
 
 use super::BUILT;
 use crate::process;
@@ -13,17 +13,17 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Where servers listen unless an entry says otherwise.
+/// The default address of servers.
 pub const HOST: &str = "127.0.0.1";
-/// A server listens within this time.
+/// How long a server may take until it listens.
 const START_PATIENCE: Duration = Duration::from_secs(20);
 
 /// Which server.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Ours.
+    /// Glimmer.
     Glimmer,
-    /// The memcached on the search path, or the one that `GLIMMER_MEMCACHED` names.
+    /// The memcached on the search path, or the one named by `GLIMMER_MEMCACHED`.
     Memcached,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// A running server. Dropping it ends it.
+/// A running server. Dropping it stops the server.
 pub struct Server {
     process: Child,
     folder: PathBuf,
@@ -44,7 +44,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts a server with these flags besides its port, which is any free one unless one is asked for.
+    /// Starts a server with these flags and a port, which is any free port unless one is given.
     pub fn start(kind: Kind, flags: &[String], port: Option<u16>) -> anyhow::Result<Server> {
         let folder = folder(kind)?;
         let free = TcpListener::bind((HOST, port.unwrap_or(0)));
@@ -80,12 +80,12 @@ impl Server {
         Ok(server)
     }
 
-    /// Its port.
+    /// The server's port.
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// A search path on which `memcached` is this server's executable, for suites that start servers.
+    /// A search path on which `memcached` is this server, for suites that start servers themselves.
     pub fn path(&self) -> OsString {
         let mut path = OsString::from(&self.folder);
         path.push(":");
@@ -118,7 +118,7 @@ fn folder(kind: Kind) -> anyhow::Result<PathBuf> {
                 let found = process::find("memcached");
                 found.map_or_else(|| "memcached".into(), |path| path.display().to_string())
             });
-            // Root has to name a user.
+            // Root must name a user.
             let script = format!(
                 "#!/bin/sh\n[ \"$(id -u)\" != 0 ] || set -- -u root \"$@\"\nexec {theirs} \"$@\"\n"
             );

@@ -1,4 +1,5 @@
-//! The table of all suites in `docs/client-suites.md`. A run of some suites renews their parts and keeps the others.
+//! The table of all suites in `docs/client-suites.md`. A run of some suites updates their parts and
+//! keeps the others.
 
 use super::Report;
 use super::server::Kind;
@@ -11,9 +12,11 @@ const PATH: &str = "docs/client-suites.md";
 const HEAD: &str = "\
 # Test suites of memcached's clients
 
-`cargo xtask suites` runs the test suites of memcached's clients against Glimmer and against memcached, and writes this page. Where a package carries the
-client's own tests, these are run. Where none does, tests in `tests/suites` use the client in their place, and the table says so. `tests/suites/suites.toml` has
-the entries, each with the commands that fetch and run a suite; `.suites/<name>/work` has the logs. `cargo xtask suites <name>` runs single suites.
+`cargo xtask suites` runs the test suites of memcached's clients against Glimmer and against
+memcached, and writes this page. Where a package includes the client's own tests, these are run.
+Where none does, tests in `tests/suites` use the client instead, and the table says so.
+`tests/suites/suites.toml` has the entries, each with the commands that fetch and run a suite;
+`.suites/<name>/work` has the logs. `cargo xtask suites <name>` runs single suites.
 
 ";
 const COLUMNS: &str = "\
@@ -21,10 +24,10 @@ const COLUMNS: &str = "\
 | --- | --- | --- | --- | --- |
 ";
 const FAILURES: &str = "\n## Tests that fail\n";
-/// What a suite's part of the second half begins with.
+/// The heading of a suite's part in the second half.
 const HEADING: &str = "\n### ";
 
-/// Enters the reports, in the order of the catalogue.
+/// Writes the reports, in the order of the catalogue.
 pub fn enter(order: &[String], reports: &[Report]) -> anyhow::Result<()> {
     let old = std::fs::read_to_string(PATH).unwrap_or_default();
     let mut rows = old_rows(&old);
@@ -89,7 +92,7 @@ impl Report {
         format!("| {} |\n", cells.join(" | "))
     }
 
-    /// The tests that fail with either server, each with what is known of it. Empty if none does.
+    /// The tests that fail with either server, with their notes. Empty if none fails.
     fn details(&self) -> String {
         let Ok(results) = &self.result else {
             return String::new();
@@ -132,7 +135,8 @@ mod tests {
     #[test]
     fn what_was_not_run_again_is_kept() {
         let page = format!(
-            "{HEAD}{COLUMNS}| a | 1 | own | 1 passed, 0 failed | 1 passed, 0 failed |\n{FAILURES}\n### a\n\nWith both:\n\n- `x`\n\n### b\n"
+            "{HEAD}{COLUMNS}| a | 1 | own | 1 passed, 0 failed | 1 passed, 0 failed |\n\
+             {FAILURES}\n### a\n\nWith both:\n\n- `x`\n\n### b\n"
         );
         assert!(old_rows(&page)["a"].contains("1 passed"));
         assert_eq!(old_details(&page)["a"], "\n### a\n\nWith both:\n\n- `x`\n");

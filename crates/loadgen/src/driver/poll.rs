@@ -23,7 +23,7 @@ const FEW_MAX: usize = 8;
 
 /// A set of connections, identified by their index in a list.
 pub enum Poll {
-    /// Up to [`FEW_MAX`] connections: the events that each one waits for.
+    /// Up to eight connections: the events that each one waits for.
     Few(ArrayVec<PollFlags, FEW_MAX>),
     /// More connections.
     Many {

@@ -184,8 +184,8 @@ pub fn run<L: Link, W: World<L>>(
         }
         let now = drive.world.now_ns();
         drive.recorder.tick(now)?;
-        let behind = more && (clock.due as u64) < to && now > to.saturating_add(LATE_NS_MAX);
-        if behind || drive.inspect(now)? && drive.under_way() > under_way_max {
+        let lags = more && (clock.due as u64) < to && now > to.saturating_add(LATE_NS_MAX);
+        if lags || drive.inspect(now)? && drive.under_way() > under_way_max {
             drive.recorder.saturated = true;
             drive.recorder.window().end_by(now);
         }

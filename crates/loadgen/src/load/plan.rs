@@ -120,12 +120,13 @@ impl Plan {
             }
             _ => {}
         }
+        use Arrivals::{Fixed, Poisson, Recorded};
         match self.pace {
             Pace::Closed { in_flight: 0 } | Pace::Open { burst: 0, .. } => {
                 Err("nothing would be sent".to_owned())
             }
             Pace::Open {
-                arrivals: Arrivals::Poisson(rate) | Arrivals::Fixed(rate) | Arrivals::Recorded(rate),
+                arrivals: Poisson(rate) | Fixed(rate) | Recorded(rate),
                 ..
             } if !(rate > 0.0 && rate.is_finite()) => Err(format!("a rate of {rate}")),
             _ => Ok(()),

@@ -60,7 +60,7 @@ impl fmt::Display for Summary {
         if self.saturated {
             writeln!(
                 out,
-                "SATURATED: replies fell so far behind that the measurement ended early"
+                "SATURATED: the server could not keep up, so the measurement ended early"
             )?;
         }
         writeln!(out)?;

@@ -4,7 +4,7 @@
 //! ```text
 //!      0               4               8                              16
 //!     +---------------+---------------+-------------------------------+
-//!     | message bytes |    offset     |            digest             |  data to the end of the datagram
+//!     | message bytes |    offset     |            digest             |  data to the end
 //!     +---------------+---------------+-------------------------------+
 //! ```
 //!

@@ -100,5 +100,6 @@ const _: () = assert!(
 );
 const _: () = assert!(
     request::RECORD_BYTES >= reply::RECORD_BYTES && RequestHeader::BYTES >= ReplyHeader::BYTES,
-    "a refusal of every request of a datagram is no longer than the datagram, so that it may go to anybody"
+    "a refusal of every request of a datagram is no longer than the datagram, \
+     so that it may go to an unvalidated address"
 );

@@ -171,7 +171,8 @@ pub enum Action<'a> {
 pub enum Change<'a> {
     /// `PUT`, `ADD`, `REPLACE`, `CAS`.
     Store {
-        /// The condition: [`StoreMode::Set`], [`StoreMode::Add`], [`StoreMode::Replace`] or [`StoreMode::Cas`].
+        /// The condition: [`StoreMode::Set`], [`StoreMode::Add`], [`StoreMode::Replace`] or
+        /// [`StoreMode::Cas`].
         mode: StoreMode,
         /// Expiry time.
         expiry: u32,

@@ -3,7 +3,7 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `step` | the parser's output |
-//! | `parser` | the state between two commands: finds the end of a line, swallows refused values, chooses the file that parses the line |
+//! | `parser` | the state between two commands: finds the end of a line, swallows refused values |
 //! | `retrieval` | `get`, `gets`, `gat`, `gats`: one key per step |
 //! | `storage` | `set`, `add`, `replace`, `append`, `prepend`, `cas`: a line and a value |
 //! | `change` | `delete`, `incr`, `decr`, `touch`: a line with a key |

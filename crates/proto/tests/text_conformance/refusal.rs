@@ -4,7 +4,8 @@ use crate::*;
 
 #[test]
 fn a_value_over_the_limit_is_refused_and_swallowed() {
-    // With a key of one byte, memcached's default item limit leaves 1,048,516 bytes, and 4 fewer if there are flags.
+    // With a key of one byte, memcached's default item limit leaves 1,048,516 bytes, and 4 fewer if
+    // there are flags.
     let stream = |command: &str, length: usize, noreply: &str| {
         let mut bytes = format!("{command} {length}{noreply}\r\n").into_bytes();
         bytes.resize(bytes.len() + length, b'\n');

@@ -1,8 +1,7 @@
-//! How large partitions may be, and so how large `-m` may be.
+//! Maximum sizes of partitions and of `-m`.
 //!
-//! The index of a partition names items and buckets by numbers of a fixed width, so a partition
-//! cannot be larger than those reach. A larger store has more partitions, up to
-//! [`PARTITIONS_MAX`].
+//! The index of a partition refers to items and buckets by numbers of a fixed width, which limits
+//! the size of a partition. A larger store has more partitions, up to [`PARTITIONS_MAX`].
 
 use super::{LARGEST_ITEMS_IN_ONLY_LOG, Needs};
 use crate::config::{Mode, TableKind};
@@ -11,7 +10,7 @@ use glimmer_store::memc3::Memc3Config;
 use glimmer_store::mica_cache::PartitionConfig;
 use glimmer_store::mica_store::StoreConfig;
 
-/// Most bytes of one partition, heap and index together.
+/// The largest partition in bytes, heap and index together.
 pub(super) const fn partition_bytes_max(mode: Mode, table: TableKind) -> usize {
     match (mode, table) {
         (Mode::Store, _) => StoreConfig::BYTES_MAX,
@@ -20,8 +19,8 @@ pub(super) const fn partition_bytes_max(mode: Mode, table: TableKind) -> usize {
     }
 }
 
-/// The largest `-m` in MiB: as many partitions as there may be, each as large as it may be. A
-/// server that is given more does not start.
+/// The largest `-m` in MiB: the maximum number of partitions of the maximum size. A server with a
+/// larger `-m` does not start.
 pub const fn memory_mib_max(mode: Mode, table: TableKind) -> usize {
     (PARTITIONS_MAX * partition_bytes_max(mode, table)) >> 20
 }
@@ -47,7 +46,7 @@ pub(super) fn enough_partitions(needs: Needs, wanted: usize, store_bytes: usize)
     if wanted >= fewest {
         return wanted;
     }
-    // The same number for each worker, if there may be so many.
+    // The same number for each worker, if the limit allows it.
     match fewest.next_multiple_of(needs.workers) {
         even @ ..=PARTITIONS_MAX => even,
         _ => fewest,
@@ -86,14 +85,14 @@ mod tests {
         }
     }
 
-    /// Checks that every table can use what the plan gives it.
+    /// Checks that every table can use the memory that the plan assigns.
     fn check(needs: Needs) {
         let plan = match MemoryPlan::make(needs) {
             Ok(plan) => plan,
             Err(error @ PlanError::TooLarge { .. }) => panic!("{needs:?}: {error}"),
             Err(PlanError::TooSmall { needed_mib, .. }) => {
                 assert!(needed_mib * MIB > needs.memory_bytes, "{needs:?}");
-                // Buffers for every worker are all that can be lacking, and they are smaller.
+                // Only a lack of buffers can make the plan fail, and buffers are smaller than this.
                 assert!(needs.memory_bytes < BUFFERS_MAX, "{needs:?}");
                 return;
             }
@@ -207,7 +206,7 @@ mod tests {
         }
     }
 
-    /// Sizes from 2 MiB to 16 TiB, as many of each order of magnitude.
+    /// Sizes from 2 MiB to 16 TiB, evenly distributed over the orders of magnitude.
     fn any_mib() -> impl Strategy<Value = usize> {
         (1..TESTED_MIB_MAX.ilog2(), 0.0..=1.0f64).prop_map(|(exponent, part)| {
             let least = 1usize << exponent;

@@ -1,5 +1,6 @@
-//! Going on in the background (`-d`). The process that was started stays until the one that goes on says that it serves, so that whoever
-//! started it sees the message and the exit code if it cannot; memcached leaves at once and keeps both to itself.
+//! Continues in the background (`-d`). The original process waits until the background process
+//! serves clients, so that a failure to start is visible in its message and exit code. memcached
+//! exits at once and reports neither.
 
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{
@@ -9,14 +10,15 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 
-/// What the process in the background owes the one that waits for it.
+/// The background process's connection to the waiting one.
 #[must_use = "the process that was started waits for it"]
 pub struct Birth(File);
 
-/// Goes on as another process, in a session of its own. There is no other thread yet.
+/// Continues as another process in a new session. The process must not have other threads yet.
 pub fn to_background() -> io::Result<Birth> {
     let (reader, writer) = pipe()?;
-    // SAFETY: the process has one thread, so that the child has all that its parent had, locks included.
+    // SAFETY: the process has one thread, so the child has a consistent copy of everything,
+    // including locks.
     match unsafe { fork() }? {
         ForkResult::Parent { child } => {
             drop(writer);
@@ -29,7 +31,7 @@ pub fn to_background() -> io::Result<Birth> {
     }
 }
 
-/// Waits until the child serves, or has ended; returns the exit code that says which.
+/// Waits until the child serves clients or has ended. Returns the exit code for either case.
 fn exit_code_of(child: Pid, reader: OwnedFd) -> i32 {
     match File::from(reader).read(&mut [0]) {
         Ok(1..) => 0,
@@ -41,7 +43,8 @@ fn exit_code_of(child: Pid, reader: OwnedFd) -> i32 {
 }
 
 impl Birth {
-    /// Lets the process that was started go, and leaves its terminal and folder; `talkative` keeps the terminal.
+    /// Releases the waiting process, and leaves its terminal and folder. `talkative` keeps the
+    /// terminal.
     pub fn announce(mut self, talkative: bool) -> io::Result<()> {
         if !talkative {
             let null = File::options().read(true).write(true).open("/dev/null")?;

@@ -1,4 +1,5 @@
-//! What the process asks of the machine around it: descriptors, memory that stays, core files, another user, a file with its number.
+//! Limits and privileges of the process: descriptors, locked memory, core files, another user, and
+//! the file with the process id.
 
 pub mod daemon;
 pub mod port_file;
@@ -10,51 +11,52 @@ use std::ffi::CString;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why the machine did not give what was asked for.
+/// Why the system refused a request.
 #[derive(Debug, thiserror::Error)]
 pub enum ProcessError {
-    /// Too few descriptors for the connections asked for.
+    /// The descriptor limit is too low for the requested number of connections.
     #[error(
-        "{wanted} descriptors are needed for -c {connections_max}, and this user may have {allowed}: raise the limit (ulimit -n) or lower -c"
+        "{wanted} descriptors are needed for -c {connections_max}, and this user may have \
+         {allowed}: raise the limit (ulimit -n) or lower -c"
     )]
     Descriptors {
-        /// Descriptors that the server may come to need.
+        /// Descriptors that the server may need.
         wanted: u64,
         /// The hard limit.
         allowed: u64,
         /// `-c`.
         connections_max: usize,
     },
-    /// No core file would be written.
+    /// Core files are disabled.
     #[error("-r: this user may not write core files (ulimit -c)")]
     CoreFiles,
-    /// There is no such user.
+    /// The user does not exist.
     #[error("-u {0}: there is no such user")]
     NoSuchUser(String),
-    /// The user cannot be become.
+    /// Switching to the user failed.
     #[error("-u {user}: cannot become this user: {source}")]
     User {
         /// `-u`.
         user: String,
-        /// The kernel's reason.
+        /// The system's error.
         source: io::Error,
     },
-    /// The process id cannot be written.
+    /// The process id file cannot be written.
     #[error("-P {path}: cannot write the process id: {source}")]
     PidFile {
         /// `-P`.
         path: PathBuf,
-        /// The kernel's reason.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Descriptors for everything but client connections: listeners, pollers, bells, logs.
+/// Descriptors other than client connections: listeners, pollers, doorbells, logs.
 const OWN_DESCRIPTORS: u64 = 64;
 /// Descriptors of one worker.
 const WORKER_DESCRIPTORS: u64 = 8;
 
-/// Descriptors for everything but client connections.
+/// Descriptors other than client connections.
 pub fn descriptors_reserved(workers: usize) -> u64 {
     OWN_DESCRIPTORS + WORKER_DESCRIPTORS * workers as u64
 }
@@ -76,7 +78,7 @@ pub fn raise_descriptor_limit(connections_max: usize, workers: usize) -> Result<
     })
 }
 
-/// Allows core files as large as the machine does (`-r`).
+/// Allows core files as large as the hard limit permits (`-r`).
 pub fn allow_core_files() -> Result<(), ProcessError> {
     let (_, hard) = getrlimit(Resource::RLIMIT_CORE).unwrap_or((0, 0));
     let unlimited = setrlimit(Resource::RLIMIT_CORE, RLIM_INFINITY, RLIM_INFINITY);
@@ -87,11 +89,11 @@ pub fn allow_core_files() -> Result<(), ProcessError> {
     }
 }
 
-/// Keeps all memory, present and future, from being paged out (`-k`).
+/// Locks all present and future memory (`-k`).
 pub fn lock_memory() -> io::Result<()> {
     if is_root() {
-        // The limit holds for the user that root becomes: without this, the memory that the process
-        // asks for after that, such as the stacks of its threads, would be refused.
+        // The limit also applies to the user that root switches to. Without this, memory requested
+        // later, such as thread stacks, would be refused.
         setrlimit(Resource::RLIMIT_MEMLOCK, RLIM_INFINITY, RLIM_INFINITY)?;
     }
     Ok(mlockall(
@@ -104,9 +106,9 @@ pub fn is_root() -> bool {
     geteuid().is_root()
 }
 
-/// Becomes another user, for good, if the process is root; any other user already is who it is.
+/// Switches to another user for good, if the process runs as root; otherwise does nothing.
 ///
-/// Whoever connects to the Unix socket at `socket` finds it to be that user's, as if the user had made it.
+/// The Unix socket at `socket` changes its owner as well, as if that user had created it.
 pub fn become_user(name: &str, socket: Option<&Path>) -> Result<(), ProcessError> {
     if !is_root() {
         return Ok(());
@@ -126,13 +128,14 @@ pub fn become_user(name: &str, socket: Option<&Path>) -> Result<(), ProcessError
     setuid(user.uid).map_err(fail)
 }
 
-/// A file with the process id, there as long as this value is.
+/// A file with the process id. It is removed when this value is dropped.
 pub struct PidFile(PathBuf);
 
 impl PidFile {
     /// Writes the file.
     pub fn write(path: &Path) -> Result<PidFile, ProcessError> {
-        // Complete when it appears under its name, and found again at the end wherever the process is by then.
+        // The file appears under its name only when it is complete. The path is absolute, so that
+        // the file is found at the end even if the process changes its folder.
         let written = std::path::absolute(path).and_then(|path| {
             let mut unfinished = path.clone().into_os_string();
             unfinished.push(".tmp");
@@ -151,7 +154,7 @@ impl PidFile {
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        // Another user, or somebody else's file by now: then it stays.
+        // If the process no longer has the right to remove the file, it stays.
         let _ = std::fs::remove_file(&self.0);
     }
 }

@@ -1,11 +1,12 @@
-//! The file that the environment variable `MEMCACHED_PORT_FILENAME` names: which ports were chosen, for whoever started the server on port 0.
+//! The file named by the environment variable `MEMCACHED_PORT_FILENAME`. It tells which ports were
+//! chosen if the server was started on port 0.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::{env, fs, io};
 
-/// Writes the file, if one is asked for. It is complete when it appears under its name.
+/// Writes the file if it is requested. It appears under its name only when it is complete.
 pub fn write_if_wanted(tcp: &[SocketAddr], udp: &[SocketAddr]) -> io::Result<()> {
     match env::var_os("MEMCACHED_PORT_FILENAME") {
         Some(path) => write(Path::new(&path), tcp, udp),

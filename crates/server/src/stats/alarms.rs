@@ -1,9 +1,9 @@
-//! What is logged of failures that no client is told of.
+//! Logs failures that are not reported to any client.
 
 use glimmer_node::{Alarm, Failure};
 use std::io;
 
-/// Logs one line. The node calls this at most once in a while for each kind of failure.
+/// Logs one line. The node limits the rate for each kind of failure.
 pub fn log(alarm: Alarm) {
     tracing::warn!("{}", line(alarm));
 }

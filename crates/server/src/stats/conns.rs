@@ -1,4 +1,4 @@
-//! `stats conns`: every socket.
+//! `stats conns`: all sockets.
 
 use super::ServerAdmin;
 use super::lines::Lines;
@@ -7,11 +7,11 @@ use glimmer_base::limits::REPORT_BYTES_HIGH;
 use glimmer_node::SocketView;
 use std::os::fd::RawFd;
 
-/// Sockets that are looked at under one lock.
+/// Sockets that are read under one lock.
 const SOCKETS_AT_ONCE: usize = 64;
 
-/// Writes a piece, from descriptor `from` on. Returns where the next piece begins, if there is one.
-/// A connection that is opened or closed between two pieces may be in one or in none.
+/// Writes one part of the reply, starting with descriptor `from`. Returns where the next part
+/// starts, if there is one. A connection that is opened or closed between two parts may be missing.
 pub(super) fn write(
     admin: &ServerAdmin,
     from: u64,

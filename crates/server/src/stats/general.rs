@@ -1,5 +1,6 @@
-//! `stats` without a word behind it: memcached's names in memcached's order, all that it has without its extensions. What counts things that do not
-//! exist here, such as moves of slabs, is 0, which is how often they happened; what this server does not know says so.
+//! `stats` without an argument: memcached's names in memcached's order, except those of its
+//! optional features. Counters of mechanisms that do not exist here, such as slab moves, are 0.
+//! Values that this server does not know are "unknown".
 
 use super::lines::Lines;
 use super::{Snapshot, count};
@@ -9,7 +10,7 @@ use glimmer_proto::text::lines::VERSION_NUMBER;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 
-/// A figure that the system did not tell.
+/// A value that the system does not report.
 const UNKNOWN: &str = "unknown";
 /// Bytes of an index bucket.
 const BUCKET_BYTES: u64 = 128;
@@ -65,7 +66,7 @@ fn connections(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
         );
     }
     lines.put("connection_structures", node.curr_connections);
-    // Replies are written into buffers, of which all are counted as read buffers.
+    // Replies are written into the same buffers as requests, and all of them count as read buffers.
     lines.put("response_obj_oom", count!(snapshot, node.stalled_kicks));
     lines.put("response_obj_count", 0);
     lines.put("response_obj_bytes", 0);
@@ -124,7 +125,7 @@ fn server(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     );
     lines.put("threads", config.workers);
     lines.put("conn_yields", count!(snapshot, node.conn_yields));
-    // The power of two that the index's buckets come nearest to from above.
+    // The power of two at or above the number of buckets in the index.
     lines.put(
         "hash_power_level",
         (table.index_bytes / BUCKET_BYTES).max(1).ilog2(),
@@ -133,7 +134,7 @@ fn server(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     lines.put("hash_is_expanding", 0);
 }
 
-/// Slabs are never moved, as there are none.
+/// Slabs never move, because there are none.
 fn slabs(lines: &mut Lines<'_>) {
     for name in [
         "slab_reassign_rescues",
@@ -151,7 +152,7 @@ fn slabs(lines: &mut Lines<'_>) {
     lines.put("slabs_moved", 0);
 }
 
-/// What memcached's crawler lists, this server lists.
+/// The listings that memcached's crawler would do.
 fn crawler(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     if let Some((is_running, starts)) = snapshot.admin.dumps() {
         lines.put("lru_crawler_running", u8::from(is_running));
@@ -163,13 +164,13 @@ fn crawler(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
 
 fn watchers(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     let watch = snapshot.admin.watch();
-    // Workers write into the watchers' own buffers, so that nothing is lost on the way there.
+    // Workers write directly into the watchers' buffers, so nothing is lost on the way.
     lines.put("log_worker_dropped", 0);
     lines.put("log_worker_written", watch.written);
     lines.put("log_watcher_skipped", watch.skipped);
     lines.put("log_watcher_sent", watch.sent);
     lines.put("log_watchers", watch.watchers);
-    // Connections are not handed out by network queue.
+    // Connections are not assigned by NAPI id.
     lines.put("unexpected_napi_ids", 0);
     lines.put("round_robin_fallback", 0);
 }
@@ -199,7 +200,7 @@ fn store(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
         "crawler_items_checked",
         count!(snapshot, node.crawler_items_checked),
     );
-    // Only an LRU with segments and a thread of its own does the rest.
+    // The remaining counters belong to a segmented LRU with its own thread.
     lines.put("lrutail_reflocked", 0);
     lines.put("moves_to_cold", 0);
     lines.put("moves_to_warm", 0);

@@ -1,12 +1,12 @@
-//! `stats items` and `stats slabs`. There are no slab classes here: all items are of one class.
+//! `stats items` and `stats slabs`. There are no slab classes: all items belong to one class.
 
 use super::lines::Lines;
 use super::{Snapshot, count};
 use glimmer_proto::text::dump::CLASS;
 
-/// Items are multiples of this, so it is what memcached calls a chunk.
+/// Item sizes are multiples of this, so it corresponds to memcached's chunk.
 pub(super) const CHUNK_BYTES: u64 = 8;
-/// memcached's pages are as large.
+/// The size of memcached's pages.
 const PAGE_BYTES: u64 = 1 << 20;
 
 pub(super) fn write_items(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
@@ -18,7 +18,7 @@ pub(super) fn write_items(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     let mut put = |name: &str, figure: u64| {
         lines.put(&format!("items:{CLASS}:{name}"), figure);
     };
-    // The figures of a memcached whose LRU has no segments: all items are in the cold one.
+    // The values of a memcached with an unsegmented LRU: all items are cold.
     put("number", table.store.items);
     put("number_hot", 0);
     put("number_warm", 0);
@@ -85,7 +85,7 @@ pub(super) fn write_items(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     );
 }
 
-/// Memory that items may lie in counts as pages, and what every item takes a multiple of as a chunk.
+/// Memory for items is counted in pages, and the unit of item sizes as a chunk.
 pub(super) fn write_slabs(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     let table = &snapshot.now.table;
     let pages = table.log_bytes.div_ceil(PAGE_BYTES);
@@ -114,8 +114,8 @@ pub(super) fn write_slabs(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     lines.put("total_malloced", table.log_bytes + table.index_bytes);
 }
 
-/// Whether a new item takes the place of others. From then on items that were deleted or have expired keep their place, too, until it
-/// is their turn. In store mode they leave at once.
+/// Whether a new item takes the place of others. From then on, deleted and expired items also keep
+/// their space until it is overwritten. In store mode they are freed at once.
 fn is_full(snapshot: &Snapshot<'_>) -> bool {
     let store = &snapshot.now.table.store;
     let left = store.evictions + store.expired_reclaimed + store.reinsertions;

@@ -1,5 +1,6 @@
-//! `stats memory`, which memcached has not: how `-m` was planned, and on which pages logs and indexes really lie. Asks the kernel, which can
-//! take it milliseconds, and is therefore no part of `stats`.
+//! `stats memory`, an addition to memcached's statistics: how `-m` was planned, and on which pages
+//! logs and indexes really lie. Asking the kernel for the latter takes milliseconds, so `stats`
+//! does not include it.
 
 use super::ServerAdmin;
 use super::lines::Lines;

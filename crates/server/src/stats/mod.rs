@@ -1,6 +1,6 @@
-//! What `stats` answers. Memcached's names have memcached's meanings; figures that memcached has and this server has not are left
-//! out, never made up; this server's own have commands of their own: `stats glimmer`, `stats memory`,
-//! `stats native` and `stats workers`.
+//! Answers `stats`. Statistics with memcached's names have memcached's meanings. Those that this
+//! server does not have are omitted, never invented. This server's own statistics have their own
+//! commands: `stats glimmer`, `stats memory`, `stats native` and `stats workers`.
 
 mod alarms;
 mod conns;
@@ -29,7 +29,7 @@ use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// Answers what workers do not answer by themselves.
+/// Answers the commands that concern the whole server and not one worker.
 pub struct ServerAdmin {
     config: Config,
     plan: MemoryPlan,
@@ -37,7 +37,7 @@ pub struct ServerAdmin {
     tables: Vec<Arc<dyn Figures>>,
     node: OnceLock<Opened>,
     native: OnceLock<NativeOpened>,
-    /// The counts at the last `stats reset`.
+    /// The counters at the last `stats reset`.
     at_reset: Mutex<Counts>,
     verbosity: AtomicU32,
     log: Log,
@@ -57,14 +57,14 @@ struct NativeOpened {
     rules: Rules,
 }
 
-/// The figures of all workers, summed.
+/// The counters of all workers, summed.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     table: TableStats,
     node: Tally,
 }
 
-/// All figures now, and those that count up as they were at the last reset.
+/// All current statistics, and the counters at the last reset.
 struct Snapshot<'a> {
     admin: &'a ServerAdmin,
     moment: Moment,
@@ -73,7 +73,8 @@ struct Snapshot<'a> {
 }
 
 impl ServerAdmin {
-    /// A admin for a store whose workers' figures these are. `log` is told what clients ask for with `verbosity`.
+    /// Creates the admin handler of a store. `log` receives the levels that clients set with
+    /// `verbosity`.
     pub fn new(
         config: Config,
         plan: MemoryPlan,
@@ -94,7 +95,7 @@ impl ServerAdmin {
         }
     }
 
-    /// Reads again what may change while the server runs: SIGHUP.
+    /// Reloads what may change while the server runs, after a SIGHUP.
     pub fn reload(&self) {
         match self.auth.as_ref().map(AuthFile::reload) {
             None => tracing::info!("SIGHUP: there is nothing to read again"),
@@ -155,7 +156,8 @@ impl ServerAdmin {
         self.config.mode == Mode::Cache
     }
 
-    /// When the most recent `flush_all` takes effect, in seconds since the start as memcached counts them; 0 if there was none.
+    /// When the most recent `flush_all` takes effect, in seconds since the start as memcached
+    /// counts them; 0 if there was none.
     fn flush_s(&self) -> u64 {
         self.node
             .get()
@@ -179,13 +181,13 @@ impl ServerAdmin {
             .map_or(self.config.detail, |node| node.figures.has_detail())
     }
 
-    /// Whether items are being listed and how often they were, if they may be.
+    /// Whether a listing is in progress and how many there were, if listings are allowed.
     fn dumps(&self) -> Option<(bool, u64)> {
         let node = self.node.get()?;
         self.has_crawler().then(|| node.figures.dumps())
     }
 
-    /// At most `most` sockets, from descriptor `from` on.
+    /// At most `most` sockets, starting with descriptor `from`.
     fn sockets(&self, from: RawFd, most: usize) -> Vec<SocketView> {
         let node = self.node.get();
         node.map_or_else(Vec::new, |node| node.figures.sockets(from, most))
@@ -200,7 +202,7 @@ impl ServerAdmin {
     }
 }
 
-/// A figure that counts up, since the last reset.
+/// A counter since the last reset.
 macro_rules! count {
     ($snapshot:expr, $($part:ident).+) => {
         $snapshot
@@ -213,7 +215,7 @@ use count;
 
 impl AdminHandler for ServerAdmin {
     fn open(&self, addresses: &[Address], udp: &[SocketAddr], figures: NodeFigures) {
-        // A admin belongs to one node, so this is the first time.
+        // Each admin handler belongs to one node, so this is the first call.
         let _ = self.node.set(Opened {
             addresses: addresses.to_vec(),
             udp: udp.to_vec(),
@@ -251,7 +253,8 @@ impl AdminHandler for ServerAdmin {
             b"native" => native::write(&self.snapshot(now), &mut lines),
             b"memory" => memory::write(self, &mut lines),
             b"workers" => workers::write(self, &mut lines),
-            // Memcached's answer unless it was told to keep these figures, which costs it memory; here they are never kept.
+            // memcached's answer unless this feature, which costs memory, is enabled. Here it never
+            // is.
             b"sizes" => lines.put("sizes_status", "disabled"),
             b"extstore" => {}
             b"reset" => {
@@ -274,7 +277,7 @@ impl AdminHandler for ServerAdmin {
             .is_some_and(|auth| auth.admits(user, password))
     }
 
-    /// Memory is laid out at start, so only the limit that the server was started with is accepted.
+    /// Memory is laid out at start, so only the original limit is accepted.
     fn set_memory_limit(&self, mebibytes: u32) -> bool {
         (mebibytes as usize) << 20 == self.config.memory_bytes
     }
@@ -302,7 +305,7 @@ impl AdminHandler for ServerAdmin {
             Shutdown::Graceful => SIGUSR1,
         };
         tracing::info!("a client asks to stop");
-        // Fails only for signals that do not exist.
+        // This fails only for signals that do not exist.
         let _ = signal_hook::low_level::raise(signal);
         true
     }

@@ -1,4 +1,5 @@
-//! `stats native`: the directory of the native protocol, what its clients did, and what that took of each worker.
+//! `stats native`: the directory of the native protocol, the counters of its clients, and the work
+//! of each worker for them.
 
 use super::lines::Lines;
 use super::{Snapshot, count};
@@ -48,7 +49,7 @@ pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     ] {
         lines.put(name, figure);
     }
-    // As in `stats workers`, since the start whatever was reset.
+    // Like `stats workers`, since the start and not since the last reset.
     let tallies = admin.node.get().map(|node| node.figures.tallies());
     for (worker, tally) in tallies.into_iter().flatten().enumerate() {
         for (name, figure) in [

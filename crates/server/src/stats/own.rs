@@ -1,4 +1,4 @@
-//! `stats glimmer`: this server's own figures, which memcached has not.
+//! `stats glimmer`: statistics that memcached does not have.
 
 use super::lines::Lines;
 use super::{Snapshot, count};

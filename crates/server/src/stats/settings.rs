@@ -1,5 +1,5 @@
-//! `stats settings`: how the server was started. Names and order are memcached's. Settings of what does not exist here have the value by
-//! which memcached says that it is off.
+//! `stats settings`: the settings of the server, with memcached's names in memcached's order.
+//! Settings of features that do not exist here have the value that means "off" in memcached.
 
 use super::ServerAdmin;
 use super::items::CHUNK_BYTES;
@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Bytes of the number that clients store with each item.
+/// Bytes of the client flags of an item.
 const CLIENT_FLAGS_BYTES: usize = size_of::<u32>();
 /// A name that was not given.
 const UNNAMED: &str = "(null)";
@@ -51,7 +51,7 @@ fn network(admin: &ServerAdmin, lines: &mut Lines<'_>) {
 
 fn workers(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     let config = &admin.config;
-    // Every item takes a multiple of the same few bytes.
+    // All item sizes are multiples of the same unit.
     lines.put("growth_factor", "1.00");
     lines.put("chunk_size", CHUNK_BYTES);
     lines.put("num_threads", config.workers);
@@ -76,7 +76,8 @@ fn workers(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     lines.put("hashpower_init", 0);
 }
 
-/// Memory does not move between classes, as there is one, and items are not cut into chunks.
+/// There is one slab class, so memory does not move between classes, and items are not divided into
+/// chunks.
 fn slabs(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     lines.put_yes_or_no("slab_reassign", false);
     lines.put("slab_automove", 0);
@@ -95,7 +96,7 @@ fn crawler(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     lines.put("hash_algorithm", "xxh3");
 }
 
-/// No thread keeps an LRU with segments.
+/// There is no segmented LRU with its own thread.
 fn segments(lines: &mut Lines<'_>) {
     lines.put_yes_or_no("lru_maintainer_thread", false);
     lines.put_yes_or_no("lru_segmented", false);
@@ -112,7 +113,7 @@ fn buffers(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     let idle_timeout_s = config.idle_timeout.map_or(0, |timeout| timeout.as_secs());
     lines.put("idle_timeout", idle_timeout_s);
     lines.put("watcher_logbuf_size", WATCH_BYTES_MAX);
-    // Workers write into the watchers' buffers.
+    // Workers write directly into the watchers' buffers.
     lines.put("worker_logbuf_size", 0);
     let buffer_bytes = config.workers * admin.plan.buffer_bytes_per_worker;
     lines.put("read_buf_mem_limit", buffer_bytes);
@@ -120,7 +121,7 @@ fn buffers(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     lines.put_yes_or_no("inline_ascii_response", false);
 }
 
-/// Items are kept in memory only.
+/// Items are kept only in memory.
 fn storage(lines: &mut Lines<'_>) {
     for name in [
         "ext_item_size",

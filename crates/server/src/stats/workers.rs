@@ -1,4 +1,5 @@
-//! `stats workers`, which memcached has not: what each worker does. Reads the kernel's account of every thread, and is therefore no part of `stats`.
+//! `stats workers`, an addition to memcached's statistics: the work of each worker. It reads the
+//! kernel's accounting of every thread, so `stats` does not include it.
 
 use std::fs;
 
@@ -20,7 +21,7 @@ pub(super) fn write(admin: &ServerAdmin, lines: &mut Lines<'_>) {
         let mut named = threads
             .iter()
             .filter(|thread| thread.name == format!("worker-{worker}"));
-        // Several servers in one process have workers of the same name; whose is whose cannot be told then.
+        // With several servers in one process, worker names are ambiguous.
         if let (Some(thread), None) = (named.next(), named.next()) {
             put("cpu_us", thread.cpu_ns / 1000);
         }
@@ -33,7 +34,7 @@ struct Thread {
     cpu_ns: u64,
 }
 
-/// All threads, by the kernel's account; none if it keeps none.
+/// All threads with the kernel's accounting; empty if the kernel has none.
 fn threads() -> Vec<Thread> {
     let read = |entry: fs::DirEntry| {
         let name = fs::read_to_string(entry.path().join("comm")).ok()?;
@@ -67,7 +68,7 @@ mod tests {
             };
             let before = of_this()?.cpu_ns;
             let mut sum = 0u64;
-            // The account is brought up to date by the scheduler's clock tick.
+            // The scheduler updates its accounting at each clock tick.
             for round in 0..100_000_000u64 {
                 sum = std::hint::black_box(sum + round);
                 if round.is_multiple_of(1 << 20) && of_this()?.cpu_ns > before {

@@ -220,7 +220,8 @@ mod tests {
 
     #[test]
     fn published_block_traces_are_read() {
-        let alibaba = "419,W,8792731648,16384,1577808144360767\n725,R,59110326272,360448,1577808144360813\n\
+        let alibaba = "419,W,8792731648,16384,1577808144360767\n\
+                       725,R,59110326272,360448,1577808144360813\n\
                        419,R,8792731648,4096,1577808145360767\n";
         let records: Vec<Record> = read(alibaba, ALIBABA)
             .into_iter()

@@ -61,7 +61,8 @@ mod tests {
 
     #[test]
     fn records_are_read_as_published() {
-        let text = "0,q:q:1:8WTfjZU14ee,17,213,4,get,0\n1,yDqF:3q:1AJrrJ1nnCJKKrnGx1A,27,27,5,add,14400\n\
+        let text = "0,q:q:1:8WTfjZU14ee,17,213,4,get,0\n\
+                    1,yDqF:3q:1AJrrJ1nnCJKKrnGx1A,27,27,5,add,14400\n\
                     1,q:q:1:8WTfjZU14ee,17,0,4,delete,0\n";
         let records: Vec<Record> = records(text.as_bytes(), "trace".to_owned())
             .map(Result::unwrap)
