@@ -94,7 +94,7 @@ impl fmt::Display for Missing {
             Some(folder) => write!(out, " is not in {}", folder.display())?,
             None => write!(
                 out,
-                " cannot be looked for: the system does not say where this one is"
+                " cannot be found: the system does not report where this program is"
             )?,
         }
         write!(out, "; build it: {}", self.command())

@@ -5,12 +5,12 @@ use glimmer_notation::{self as notation, Location};
 /// The server that a command talks to.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ServerAddress {
-    /// The server: HOST, HOST:PORT, udp:HOST:PORT (with memcached's frames), udp-trains:HOST:PORT
-    /// or unix:PATH [default: 127.0.0.1:11211]
+    /// Address of the server: HOST, HOST:PORT, udp:HOST:PORT, udp-trains:HOST:PORT or unix:PATH
+    /// [default: 127.0.0.1:11211]
     ///
-    /// Without a port it is 11211. It may also be given as --server (-s). A load generator sends
-    /// plain datagrams to udp:, as existing clients do, and trains of datagrams (UDP_SEGMENT) to
-    /// udp-trains:.
+    /// The default port is 11211. --server (-s) names the server, too. With udp:, a load generator
+    /// sends plain datagrams with memcached's frames, as existing clients do. With udp-trains:, it
+    /// sends segment batches (UDP_SEGMENT).
     #[arg(value_name = "SERVER", conflicts_with = "server")]
     alone: Option<Location>,
     #[arg(long, short, value_name = "SERVER", hide = true)]
@@ -55,7 +55,7 @@ pub fn share_percent(text: &str) -> Result<u32, String> {
     let percent = notation::share(text)? * 100.0;
     match (percent - percent.round()).abs() < 1e-9 && percent >= 1.0 {
         true => Ok(percent.round() as u32),
-        false => Err("a share here is from 0.01 to 1 in steps of 0.01".to_owned()),
+        false => Err("it must be a share from 0.01 to 1, in steps of 0.01".to_owned()),
     }
 }
 
@@ -63,7 +63,7 @@ pub fn share_percent(text: &str) -> Result<u32, String> {
 pub fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if (0.1..=600.0).contains(&seconds) => Ok(seconds),
-        _ => Err("from 0.1 to 600".to_owned()),
+        _ => Err("it must be a number of seconds from 0.1 to 600".to_owned()),
     }
 }
 
@@ -73,7 +73,7 @@ pub fn above_zero(text: &str) -> Result<f64, String> {
     let number = number.or_else(|_| text.parse().map_err(|_| ()));
     match number {
         Ok(number) if number > 0.0 && number <= 1e12 => Ok(number),
-        _ => Err("a number above 0, such as 0.5, 250 or 10k".to_owned()),
+        _ => Err("it must be a number above 0, such as 0.5, 250 or 10k".to_owned()),
     }
 }
 

@@ -24,7 +24,7 @@ struct Memcached {
     arguments: serve::Arguments,
 }
 
-/// An in-memory cache for memcached clients
+/// An in-memory cache that replaces memcached
 #[derive(Debug, Parser)]
 #[command(name = "glimmer", version, arg_required_else_help = true)]
 struct Arguments {

@@ -22,7 +22,7 @@ struct Neighbour {
 const NEIGHBOURS: [Neighbour; 3] = [
     Neighbour {
         name: "bench",
-        about: "Measure this cache, beside others and beside what the machine can do",
+        about: "Benchmark this cache, and compare it with others",
         program: Program::Bench,
         first: None,
     },
@@ -34,7 +34,7 @@ const NEIGHBOURS: [Neighbour; 3] = [
     },
     Neighbour {
         name: "top",
-        about: "Watch a running server live in the terminal",
+        about: "Watch a running server in the terminal",
         program: Program::Top,
         first: None,
     },

@@ -32,7 +32,7 @@ impl Arguments {
         let mode = match (self.disable_evictions, self.mode) {
             (true, Some(Mode::Cache)) => {
                 return Err(Refused::usage(
-                    "-M is --mode store: leave it out, or leave --mode cache out",
+                    "-M means --mode store and excludes --mode cache",
                 ));
             }
             (true, _) => Mode::Store,
@@ -59,7 +59,7 @@ impl Arguments {
             ),
             (
                 self.memory_file.is_some(),
-                "-e: items are kept in memory only",
+                "-e: this server keeps items in memory only",
             ),
         ] {
             if is_given {
@@ -75,7 +75,7 @@ impl Arguments {
         let extended = Extended::read(&self.extended)?;
         let mut notices = extended.notices;
         const SLABS: &str = "there are no slabs";
-        const QUEUES: &str = "threads are not chosen by network queue";
+        const QUEUES: &str = "the server does not assign threads by network queue";
         for (flag, is_given, reason) in [
             ("-f", self.slab_growth_factor.is_some(), SLABS),
             ("-n", self.slab_min_size.is_some(), SLABS),
@@ -88,12 +88,12 @@ impl Arguments {
         if self.unix_socket.is_some() {
             if self.native_port != Port::None {
                 return Err(Refused::usage(
-                    "--native-port: -s listens on no network; leave one of them out",
+                    "--native-port excludes -s, which listens on a Unix socket only",
                 ));
             }
             // memcached ignores it as well, without a word.
             if self.udp_port != Port::None {
-                notices.push("-U has no effect: -s listens on no network".into());
+                notices.push("-U has no effect: -s listens on a Unix socket only".into());
             }
         }
         let tcp_port = match (self.port, self.udp_port) {
@@ -197,7 +197,7 @@ impl Arguments {
             let workers = MemoryPlan::workers_fitting(needs);
             if MemoryPlan::make(Needs { workers, ..needs }).is_ok() {
                 config.notices.push(format!(
-                    "-t {}: the memory limit (-m) has room for the buffers of {workers} worker threads, which are started",
+                    "-t {}: the memory limit (-m) has room for the buffers of only {workers} worker threads",
                     config.workers
                 ));
                 config.workers = workers;

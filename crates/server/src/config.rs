@@ -171,12 +171,12 @@ pub enum ConfigError {
     #[error("{0}")]
     Together(&'static str),
     /// `-R` out of range.
-    #[error("-R 0 would serve nobody: allow at least 1 request per turn")]
+    #[error("-R 0 would serve no client: allow at least 1 request per turn")]
     NoRequests,
     /// `--native-port` leaves fewer ports than there are workers.
     #[error(
-        "--native-port {port} leaves too few ports for {workers} workers, which take one each: \
-         give a lower one"
+        "--native-port {port} leaves too few ports for {workers} workers, which need one each: \
+         choose a lower port"
     )]
     NativePort {
         /// The requested port.

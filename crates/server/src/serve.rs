@@ -309,7 +309,7 @@ fn announce(config: &Config, plan: &MemoryPlan, node: &Node, log: &Log) {
         );
     }
     if config.user.is_none() && process::is_root() {
-        tracing::warn!("running as root; -u USER gives that up");
+        tracing::warn!("running as root; use -u USER to become another user");
     }
     for notice in &config.notices {
         tracing::warn!("{notice}");
@@ -334,7 +334,7 @@ fn announce(config: &Config, plan: &MemoryPlan, node: &Node, log: &Log) {
         plan.buffer_bytes_per_worker >> 10,
     );
     tracing::info!(
-        "items: to {} bytes; about {} of {} bytes fit; pages: {}",
+        "items: up to {} bytes; about {} items of {} bytes fit; pages: {}",
         plan.item_bytes_max,
         plan.items_resident(config.item_bytes_hint),
         config.item_bytes_hint,
@@ -355,7 +355,7 @@ fn wait_for_the_end(signals: &mut Signals, admin: &ServerAdmin) {
             // This fails only for signals that cannot be handled; these can.
             let _ = flag::register_conditional_shutdown(signal, 1, again.clone());
         }
-        tracing::info!("stopping: finishing what clients have sent");
+        tracing::info!("stopping: answering the requests that clients have sent");
         return;
     }
 }

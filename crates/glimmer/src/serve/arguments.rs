@@ -17,13 +17,13 @@ use std::path::PathBuf;
 #[command(
     version,
     args_override_self = true,
-    after_help = "`glimmer serve --help` explains the defaults and shows examples.",
+    after_help = "`glimmer serve --help` explains each option and shows examples.",
     after_long_help = EXAMPLES
 )]
 pub struct Arguments {
-    /// TCP port to listen on; 0: none, -1: any that is free
+    /// TCP port to listen on; 0 for none, -1 for any free port
     ///
-    /// With -U alone, the same as the UDP port.
+    /// With -U alone, the TCP port is the same as the UDP port.
     #[arg(
         short,
         long,
@@ -34,10 +34,10 @@ pub struct Arguments {
     )]
     pub(super) port: Option<Port>,
 
-    /// UDP port to listen on; 0: none, -1: any that is free
+    /// UDP port to listen on; 0 for none, -1 for any free port
     ///
-    /// Off unless asked for, as in memcached: an open UDP port lets others use the server to flood
-    /// a third party.
+    /// UDP is off by default, as in memcached: attackers can use an open UDP port to flood a third
+    /// party.
     #[arg(
         short = 'U',
         long,
@@ -49,12 +49,11 @@ pub struct Arguments {
     )]
     pub(super) udp_port: Port,
 
-    /// UDP port for native clients, and with it one for every worker after the first; 0: none, -1:
-    /// any that are free
+    /// First UDP port for native clients, one port per worker; 0 for none, -1 for any free ports
     ///
     /// The native protocol sends each request straight to the worker that owns its key, without
-    /// connections; `stats native` shows the ports. Off unless asked for, as UDP is. It answers at
-    /// length only clients that have shown that they own their address.
+    /// connections. `stats native` shows the ports. The server sends long replies only to clients
+    /// that have proved that they own their address.
     #[arg(
         long,
         value_name = "NUM",
@@ -65,19 +64,19 @@ pub struct Arguments {
     )]
     pub(super) native_port: Port,
 
-    /// Compute the keyhash of native reads again instead of trusting the client's
+    /// Compute the keyhash of native reads again instead of trusting the client
     ///
-    /// That of writes is always computed again. A read with a wrong hash finds nothing and does no
-    /// harm.
+    /// The server always computes the keyhash of writes again. A read with a wrong keyhash finds
+    /// nothing and does no harm.
     #[arg(long, hide_short_help = true, help_heading = NETWORK)]
     pub(super) native_check_keyhash: bool,
 
-    /// Who directs native requests to the worker that owns their key: client or server
+    /// Who sends native requests to the worker that owns their key: client or server
     ///
-    /// client: each client sends to the owner's port, and what comes to another is refused. server:
-    /// a request may come to any port, and the worker there hands it over to the owner, which costs
-    /// both of them time. It is there to be measured against, and for clients that know one port
-    /// only.
+    /// client: each client sends to the owner's port, and a request at another port is refused.
+    /// server: a request may arrive at any port, and the worker there hands it over to the owner,
+    /// which costs both workers time. This is for comparisons, and for clients that know only one
+    /// port.
     #[arg(
         long,
         value_name = "WHO",
@@ -87,7 +86,7 @@ pub struct Arguments {
     )]
     pub(super) native_direction: Direction,
 
-    /// Unix socket to listen on, instead of any network
+    /// Unix socket to listen on, instead of TCP and UDP
     #[arg(short = 's', long, value_name = "FILE", help_heading = NETWORK)]
     pub(super) unix_socket: Option<PathBuf>,
 
@@ -102,19 +101,18 @@ pub struct Arguments {
     )]
     pub(super) unix_mask: u32,
 
-    /// Address to listen on, all if not given; host, host:port, or several of them
+    /// Address to listen on: host, host:port, or a list [default: all interfaces]
     ///
-    /// May be given several times, or as a list with commas. An address without a port takes the
-    /// one given with -p (TCP) and -U (UDP). memcached's tag[NAME]: in front is accepted. Without
-    /// -l the server listens on every interface, as memcached does; a cache has no password unless
-    /// -Y gives it one, so keep it behind a firewall or on 127.0.0.1.
+    /// Separate several addresses by commas, or repeat the option. An address without a port uses
+    /// the ports of -p (TCP) and -U (UDP). memcached's prefix tag[NAME]: is accepted. A cache has
+    /// no password without -Y, so keep it behind a firewall or on 127.0.0.1.
     #[arg(short, long, value_name = "ADDR", help_heading = NETWORK)]
     pub(super) listen: Vec<String>,
 
-    /// Client connections at most
+    /// Maximum number of client connections
     ///
-    /// A client beyond that is told `ERROR Too many open connections` and disconnected; with -o
-    /// no_maxconns_fast it waits.
+    /// Further clients get `ERROR Too many open connections` and are disconnected. With -o
+    /// no_maxconns_fast they wait instead.
     #[arg(
         short,
         long,
@@ -126,11 +124,11 @@ pub struct Arguments {
     )]
     pub(super) conn_limit: usize,
 
-    /// Seconds of silence after which the kernel probes whether a client is still there; 0: never
+    /// Seconds of silence after which the kernel probes a client; 0 for never
     ///
-    /// It probes three times, at intervals of a third of this time. A client that answers no probe
-    /// has vanished, and its connection is closed after --tcp-user-timeout, or after the third
-    /// probe if that is 0. memcached probes after what the kernel is set to, two hours as a rule.
+    /// The kernel probes three times, at intervals of a third of this time. If the client answers
+    /// no probe, its connection is closed after --tcp-user-timeout, or after the third probe if
+    /// that is 0. memcached uses the kernel's own setting, usually two hours.
     #[arg(
         long,
         value_name = "SECONDS",
@@ -141,11 +139,11 @@ pub struct Arguments {
     )]
     pub(super) tcp_keepalive: u64,
 
-    /// Seconds after which the kernel closes a connection whose client takes no reply; 0: the
-    /// kernel's own, about a quarter of an hour
+    /// Seconds after which the kernel closes a connection whose client takes no reply; 0 for the
+    /// kernel's default, about a quarter of an hour
     ///
-    /// This is for clients that vanished while replies to them were under way, and for clients that
-    /// stay but stop reading.
+    /// This closes connections of clients that vanished while replies were on the way, and of
+    /// clients that stopped reading.
     #[arg(
         long,
         value_name = "SECONDS",
@@ -156,7 +154,7 @@ pub struct Arguments {
     )]
     pub(super) tcp_user_timeout: u64,
 
-    /// Connections that the kernel holds until they are accepted, for each worker
+    /// Connections that may wait to be accepted, for each worker
     #[arg(
         short = 'b',
         long,
@@ -167,11 +165,10 @@ pub struct Arguments {
     )]
     pub(super) listen_backlog: i32,
 
-    /// Requests of one connection that are executed before other connections have their turn; 256
-    /// at most
+    /// Requests of one connection to execute before other connections have their turn; at most 256
     ///
-    /// memcached's default is 20. Requests that arrive together are executed together here, and a
-    /// turn that ends amid them loses by that.
+    /// memcached's default is 20. Requests that arrive together are executed as one batch here, and
+    /// a smaller number splits the batch.
     #[arg(
         short = 'R',
         long,
@@ -182,19 +179,18 @@ pub struct Arguments {
     )]
     pub(super) max_reqs_per_event: u32,
 
-    /// Protocol that clients speak: ascii, binary, or auto, which tells by a connection's first
-    /// byte
+    /// Protocol that clients speak: ascii, binary, or auto to detect it from the first byte
     #[arg(short = 'B', long, value_name = "NAME", help_heading = CLIENTS)]
     pub(super) protocol: Option<String>,
 
-    /// File of users and passwords, one `user:password` a line: clients have to send `set x 0 0 N`
-    /// with `user password` first
+    /// File of users and passwords, one `user:password` per line
     ///
-    /// Read again on SIGHUP.
+    /// Text clients have to authenticate first, by `set x 0 0 N` with `user password` as the value.
+    /// SIGHUP reads the file again.
     #[arg(short = 'Y', long, value_name = "FILE", help_heading = CLIENTS)]
     pub(super) auth_file: Option<PathBuf>,
 
-    /// Have binary clients authenticate by SASL PLAIN against the file given with -Y
+    /// Require SASL PLAIN from binary clients, with the users of -Y
     #[arg(short = 'S', long, hide_short_help = true, help_heading = CLIENTS)]
     pub(super) enable_sasl: bool,
 
@@ -202,7 +198,7 @@ pub struct Arguments {
     #[arg(short = 'A', long, help_heading = CLIENTS)]
     pub(super) enable_shutdown: bool,
 
-    /// Keep no CAS uniques: `gets` shows 0, and `cas` is answered EXISTS
+    /// Disable CAS uniques: `gets` shows 0, and `cas` fails with EXISTS
     #[arg(short = 'C', long, help_heading = CLIENTS)]
     pub(super) disable_cas: bool,
 
@@ -218,8 +214,7 @@ pub struct Arguments {
     #[arg(short = 'W', long, help_heading = CLIENTS)]
     pub(super) disable_watch: bool,
 
-    /// Character between a key's prefix and the rest, for `stats detail`; counts from the start
-    /// [default: :]
+    /// Delimiter of key prefixes for `stats detail`; also enables its counts at start [default: :]
     #[arg(
         short = 'D',
         value_name = "CHAR",
@@ -228,35 +223,35 @@ pub struct Arguments {
     )]
     pub(super) prefix_delimiter: Option<u8>,
 
-    /// memcached's extended options, a list with commas
+    /// memcached's extended options, separated by commas
     ///
-    /// idle_timeout=SECONDS, maxconns_fast and no_maxconns_fast mean what they mean there. Those
-    /// about what this server has not (slabs, LRU segments) are accepted, each with a warning.
+    /// idle_timeout=SECONDS, maxconns_fast and no_maxconns_fast mean what they mean in memcached.
+    /// Options about features that this server does not have (slabs, LRU segments) are accepted
+    /// with a warning.
     #[arg(short = 'o', long, value_name = "OPTIONS", help_heading = CLIENTS)]
     pub(super) extended: Vec<String>,
 
-    /// Let clients put the clock forward with `debugtime`, as a debug build of memcached does for
-    /// its tests
+    /// Enable `debugtime`, with which clients advance the clock, as in a debug build of memcached
     #[arg(long, hide = true)]
     pub(super) debug_commands: bool,
 
-    /// TLS, which this server does not have
+    /// TLS, which this server does not support
     #[arg(short = 'Z', long, hide = true)]
     pub(super) enable_ssl: bool,
 
-    /// A file that items are mapped from: they are kept in memory only
+    /// File to map items from; this server keeps items in memory only
     #[arg(short = 'e', long, value_name = "FILE", hide = true)]
     pub(super) memory_file: Option<PathBuf>,
 
-    /// Threads by network queue: they are not chosen so
+    /// Threads by network queue, which this server does not support
     #[arg(short = 'N', long, value_name = "NUM", hide = true)]
     pub(super) napi_ids: Option<String>,
 
     /// Memory for items, index and connections together, in MiB
     ///
-    /// 64m and 64MB mean the same as 64, and 1g is 1024. memcached bounds its items with -m, and
-    /// its hash table and connection buffers come on top; here -m bounds all of them together. The
-    /// process itself takes a few MiB more.
+    /// 64m and 64MB mean the same as 64; 1g means 1024. -m bounds everything together here. In
+    /// memcached it bounds the items, and the hash table and connection buffers come on top. The
+    /// process takes up to 32 MiB more.
     #[arg(
         short,
         long,
@@ -267,28 +262,27 @@ pub struct Arguments {
     )]
     pub(super) memory_limit: usize,
 
-    /// Refuse to store when memory is full, instead of evicting: the same as --mode store
+    /// Refuse new items when memory is full, instead of evicting; same as --mode store
     #[arg(short = 'M', long, help_heading = MEMORY)]
     pub(super) disable_evictions: bool,
 
-    /// What happens when the memory is full: cache or store [default: cache, with -M store]
+    /// What to do when memory is full: cache or store [default: cache, with -M store]
     ///
-    /// cache: items leave, by the rule of --evict. store: a store that finds no room is refused
-    /// with an error, and nothing leaves unless a client says so or it expires; the old value of a
-    /// key whose overwriting is refused stays. --item-size-hint means nothing then, and there is no
-    /// --evict.
+    /// cache: evict items by the rule of --evict. store: evict nothing and refuse new items with an
+    /// error. If an overwrite is refused, the old value of the key stays. Store mode excludes
+    /// --evict and ignores --item-size-hint.
     #[arg(long, value_name = "MODE", help_heading = MEMORY)]
     pub(super) mode: Option<Mode>,
 
-    /// Keep all memory from being paged out
+    /// Lock all memory, so that none of it is paged out
     #[arg(short = 'k', long, help_heading = MEMORY)]
     pub(super) lock_memory: bool,
 
-    /// Use large memory pages, as --hugepages auto does anyway
+    /// Use huge pages; same as --hugepages auto, the default
     #[arg(short = 'L', long, help_heading = MEMORY)]
     pub(super) enable_largepages: bool,
 
-    /// memcached's growth of slab sizes: accepted, with a warning
+    /// memcached's growth factor of slab sizes; has no effect here
     #[arg(
         short = 'f',
         long,
@@ -299,7 +293,7 @@ pub struct Arguments {
     )]
     pub(super) slab_growth_factor: Option<f64>,
 
-    /// memcached's smallest slab: accepted, with a warning
+    /// memcached's smallest slab chunk; has no effect here
     #[arg(
         short = 'n',
         long,
@@ -310,11 +304,10 @@ pub struct Arguments {
     )]
     pub(super) slab_min_size: Option<u32>,
 
-    /// Largest item, in bytes or with a k or m behind the number: 1k to 1024m, and at most half of
-    /// -m [default: 1m]
+    /// Largest item in bytes, such as 512k or 2m; 1k to 1024m, at most half of -m [default: 1m]
     ///
-    /// Key, value and a header of 8 bytes count. Where -m is too small for a handful of the largest
-    /// items, the limit is lowered, and the line printed at start says so.
+    /// Key, value and an 8-byte header count. If -m is too small for a handful of the largest
+    /// items, the server lowers this limit and prints a warning at start.
     #[arg(
         short = 'I',
         long,
@@ -324,11 +317,11 @@ pub struct Arguments {
     )]
     pub(super) max_item_size: Option<usize>,
 
-    /// Key and value bytes of a typical item
+    /// Bytes of a typical key and value together
     ///
-    /// A guess at how memory splits between the log, which holds the items, and the index, which
-    /// finds them. The index follows the items, so this need not be right: where it is, the index
-    /// is best used.
+    /// This is a guess at how to divide memory between the log, which holds the items, and the
+    /// index, which finds them. The index grows and shrinks with the items, so the guess may be
+    /// wrong. A good guess uses the index best.
     #[arg(
         long,
         value_name = "BYTES",
@@ -338,11 +331,11 @@ pub struct Arguments {
     )]
     pub(super) item_size_hint: usize,
 
-    /// What a partition is made of: mica or memc3
+    /// Data structure of a partition: mica or memc3
     ///
-    /// mica: a circular log under an index of 15-entry buckets; what leaves is up to --evict.
-    /// memc3: slab classes under a cuckoo index, with CLOCK for what leaves. Its index grows with
-    /// the number of items, so that --item-size-hint does not matter to it.
+    /// mica: a circular log under an index of 15-entry buckets, with the eviction rule of --evict.
+    /// memc3: slab classes under a cuckoo index, with CLOCK as its eviction rule. The cuckoo index
+    /// grows with the number of items and ignores --item-size-hint.
     #[arg(long, value_name = "TABLE", default_value_t = TableKind::Mica, help_heading = MEMORY)]
     pub(super) table: TableKind,
 
@@ -355,10 +348,10 @@ pub struct Arguments {
     )]
     pub(super) evict: Option<Rule>,
 
-    /// With --evict lru: the newer share of the log in which a read moves nothing, 0 to 1
+    /// With --evict lru: newest share of the log in which a read does not move its item, 0 to 1
     ///
-    /// An item that is read is put back at the tail of the log unless it lies in this share next to
-    /// it. At 0 every read moves its item, which is exact and costly; at 1 none does.
+    /// An item that is read moves to the tail of the log unless it lies in this share of the log.
+    /// At 0 every read moves its item, which is exact and expensive; at 1 no read does.
     #[arg(
         long,
         value_name = "SHARE",
@@ -369,11 +362,11 @@ pub struct Arguments {
 
     /// Pages to use: auto, hugetlb, transparent or off
     ///
-    /// Huge pages save a page-table walk on nearly every access to a large store. auto (and
-    /// transparent, its other name) takes transparent ones, else 4 KiB pages, and leaves reserved
-    /// pages to the programs that they were reserved for. hugetlb takes reserved ones
-    /// (/proc/sys/vm/nr_hugepages), all of them at the start, and refuses to start without. `stats
-    /// memory` shows what the kernel really gave.
+    /// Huge pages save a page-table walk on nearly every access to a large store. auto (or
+    /// transparent) uses transparent huge pages if possible, else 4 KiB pages, and leaves reserved
+    /// huge pages to other programs. hugetlb uses reserved huge pages (/proc/sys/vm/nr_hugepages),
+    /// takes all of them at start, and fails if there are too few. `stats memory` shows which pages
+    /// the kernel provided.
     #[arg(
         long,
         value_name = "POLICY",
@@ -382,11 +375,11 @@ pub struct Arguments {
     )]
     pub(super) hugepages: HugepagePolicy,
 
-    /// Worker threads; one per core if not given
+    /// Worker threads [default: one per core]
     ///
-    /// memcached's default is 4 whatever the machine has. A worker sleeps when it has nothing to
-    /// do. Each needs buffers for a few of the largest items, so that a small -m is served by fewer
-    /// workers than there are cores unless -t insists: 4 at -m 64 and -I 1m.
+    /// memcached's default is 4 on every machine. An idle worker sleeps. Each worker needs buffers
+    /// for a few of the largest items, so with a small -m and without -t there may be fewer workers
+    /// than cores: 4 with -m 64 and -I 1m.
     #[arg(
         short,
         long,
@@ -397,18 +390,18 @@ pub struct Arguments {
     )]
     pub(super) threads: Option<usize>,
 
-    /// Who may touch a partition: erew, crew or crcw
+    /// Which workers may read and write a partition: erew, crew or crcw
     ///
-    /// erew: its owner alone reads and writes it, without any synchronisation; every other request
-    /// crosses over to the owner. crew: any worker reads, the owner writes. crcw: any worker reads
-    /// and writes, so that nothing crosses. A TCP connection carries requests for every partition,
-    /// hence the default.
+    /// erew: only its owner, without synchronisation; every other request crosses to the owner.
+    /// crew: any worker reads, only the owner writes. crcw: any worker reads and writes, so nothing
+    /// crosses. crcw is the default because one TCP connection carries requests for all partitions.
     #[arg(long, value_name = "MODE", default_value_t = AccessMode::Crcw, help_heading = WORKERS)]
     pub(super) access: AccessMode,
 
-    /// Which worker executes a request: keyhash
+    /// Policy that decides which worker executes a request: keyhash
     ///
-    /// keyhash: the worker that received it, unless --access leaves the key to its owner.
+    /// keyhash: the worker that received the request, or the owner of its key if --access demands
+    /// it.
     #[arg(
         long,
         value_name = "POLICY",
@@ -418,22 +411,23 @@ pub struct Arguments {
     )]
     pub(super) dispatch: &'static dyn Policy,
 
-    /// Bind each worker to a core of its own
+    /// Bind each worker to its own core
     ///
-    /// For machines that do nothing else; off because two pinned programs on one core do badly.
+    /// Use this on machines that do nothing else. It is off because two pinned programs on one core
+    /// slow each other down.
     #[arg(long, help_heading = WORKERS)]
     pub(super) pin: bool,
 
-    /// Never sleep: look for requests again and again
+    /// Never sleep, and poll for requests instead
     ///
-    /// For machines whose cores have nothing else to do. Saves the time that it takes to wake up,
-    /// which is most of what a single request takes.
+    /// Use this on machines whose cores have nothing else to do. It saves the time to wake up,
+    /// which is most of the latency of a single request.
     #[arg(long, help_heading = WORKERS)]
     pub(super) busy_poll: bool,
 
-    /// Go on in the background
+    /// Run in the background
     ///
-    /// The command returns once the server serves, or with the reason why it does not.
+    /// The command returns when the server is ready, or with the reason why it is not.
     #[arg(short, long, help_heading = PROCESS)]
     pub(super) daemon: bool,
 
@@ -445,20 +439,21 @@ pub struct Arguments {
     #[arg(short = 'i', long, help_heading = PROCESS)]
     pub(super) license: bool,
 
-    /// File to write the process id to; removed at the end
+    /// File for the process id; removed at the end
     #[arg(short = 'P', long, value_name = "FILE", help_heading = PROCESS)]
     pub(super) pidfile: Option<PathBuf>,
 
-    /// User to become once the addresses are bound; only when started as root
+    /// User to become after binding the addresses; only when started as root
     ///
-    /// memcached refuses to run as root without it. This server goes on, and says so.
+    /// memcached refuses to run as root without this option. This server prints a warning and
+    /// continues.
     #[arg(short, long, value_name = "USER", help_heading = PROCESS)]
     pub(super) user: Option<String>,
 
-    /// Say more: -v shows how memory is laid out and when the server stops, -vv also administrative
+    /// Log more: -v shows the memory layout and the stop of the server, -vv also administrative
     /// commands
     ///
-    /// Nothing is logged per request. A client can change this with `verbosity`.
+    /// Requests are never logged. A client can change the level with `verbosity`.
     #[arg(short, long, action = ArgAction::Count, help_heading = PROCESS)]
     pub(super) verbose: u8,
 }
@@ -472,12 +467,12 @@ const PROCESS: &str = "Process";
 const EXAMPLES: &str = "\
 Examples:
   glimmer serve                             64 MiB on port 11211, one worker per core
-  glimmer serve -m 4096 -l 127.0.0.1        4 GiB, for this machine only
-  glimmer serve -m 1024 -I 8m -t 2          values to 8 MiB, two workers
+  glimmer serve -m 4096 -l 127.0.0.1        4 GiB, on this machine only
+  glimmer serve -m 1024 -I 8m -t 2          items up to 8 MiB, two workers
   glimmer serve -m 65536 --pin --hugepages hugetlb --item-size-hint 500
-                                            a machine of its own, items of about 500 bytes
+                                            a dedicated machine, items of about 500 bytes
   ln -s glimmer memcached; ./memcached -m 64
-                                            under memcached's name it takes memcached's command line";
+                                            run under memcached's name";
 
 /// A number of seconds that the kernel takes for a timeout of TCP.
 fn seconds() -> clap::builder::RangedU64ValueParser {
@@ -488,7 +483,7 @@ fn seconds() -> clap::builder::RangedU64ValueParser {
 fn evict_help() -> String {
     let names: Vec<_> = RULES.iter().map(|rule| rule.name).collect();
     format!(
-        "What leaves when the memory is full: {} [default: {}]",
+        "Which item to evict when memory is full: {} [default: {}]",
         names.join(", "),
         evict::DEFAULT.name
     )
@@ -502,7 +497,7 @@ fn evict_long_help() -> String {
         help.push_str(&format!("{}: {}. ", rule.name, rule.summary));
     }
     help.push_str(
-        "The default resists scans, costs next to nothing on a read, and has the best hit ratio. \
+        "The default resists scans, costs almost nothing on a read, and has the best hit ratio. \
          Only with --mode cache and --table mica.",
     );
     help

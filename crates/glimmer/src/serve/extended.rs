@@ -53,7 +53,7 @@ use Effect::*;
 
 const ANY: RangeInclusive<i64> = 0..=u32::MAX as i64;
 const SLABS: &str = "there are no slabs";
-const STORAGE: &str = "items are kept in memory only";
+const STORAGE: &str = "this server keeps items in memory only";
 const SEGMENTS: &str = "there are no LRU segments";
 const CRAWLER: &str = "items are listed as fast as the client takes them";
 const INDEX: &str = "the index grows and shrinks by itself";
@@ -72,12 +72,12 @@ const OPTIONS: &[(&str, Value, Effect)] = &[
     (
         "hash_algorithm",
         Value::OneOf(&["jenkins", "murmur3", "xxh3"]),
-        Nothing("keys are hashed by XXH3 with a seed of the server's own"),
+        Nothing("keys are always hashed with XXH3 and a random seed"),
     ),
     (
         "tail_repair_time",
         Value::Whole(10..=i64::MAX),
-        Nothing("no item can hold up the others"),
+        Nothing("no item can block the others"),
     ),
     ("slab_reassign", Value::None, Nothing(SLABS)),
     ("no_slab_reassign", Value::None, Nothing(SLABS)),
@@ -141,7 +141,7 @@ const OPTIONS: &[(&str, Value, Effect)] = &[
     (
         "drop_privileges",
         Value::None,
-        Nothing("-u is the way to give up privileges"),
+        Nothing("use -u to give up privileges"),
     ),
     ("no_drop_privileges", Value::None, Holds),
     ("relaxed_privileges", Value::None, Holds),
@@ -161,10 +161,14 @@ const OPTIONS: &[(&str, Value, Effect)] = &[
     (
         "proxy_config",
         Value::Text,
-        Refuse("this server is no proxy"),
+        Refuse("the proxy is not supported"),
     ),
-    ("ssl_chain_cert", Value::Text, Refuse("there is no TLS")),
-    ("ssl_key", Value::Text, Refuse("there is no TLS")),
+    (
+        "ssl_chain_cert",
+        Value::Text,
+        Refuse("TLS is not supported"),
+    ),
+    ("ssl_key", Value::Text, Refuse("TLS is not supported")),
 ];
 
 impl Extended {
@@ -223,15 +227,17 @@ impl Value {
                 let (least, most) = (bounds.start(), bounds.end());
                 match text.parse() {
                     Ok(number) if bounds.contains(&number) => Ok(number),
-                    _ => Err(format!("a whole number from {least} to {most} is wanted")),
+                    _ => Err(format!("it must be a whole number from {least} to {most}")),
                 }
             }
             (Value::Above(least, most), Some(text)) => match text.parse::<f64>() {
                 Ok(number) if number > *least && number <= *most => Ok(0),
-                _ => Err(format!("a number above {least} and up to {most} is wanted")),
+                _ => Err(format!(
+                    "it must be a number above {least} and at most {most}"
+                )),
             },
             (Value::OneOf(words), Some(text)) if !words.contains(&text) => {
-                Err(format!("one of {} is wanted", words.join(", ")))
+                Err(format!("it must be one of {}", words.join(", ")))
             }
             (Value::OneOf(_) | Value::Text, Some(_)) => Ok(0),
         }

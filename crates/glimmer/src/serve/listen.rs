@@ -67,7 +67,7 @@ fn listeners_of(text: &str, port: u16) -> Result<Vec<Listener>, String> {
         .iter()
         .any(|tls| text.starts_with(tls))
     {
-        return Err("there is no TLS".into());
+        return Err("TLS is not supported".into());
     }
     let (protocol, text) = protocol(text)?;
     let found = resolve(text, port)?.into_iter();
@@ -80,13 +80,13 @@ fn protocol(text: &str) -> Result<(Option<Accepts>, &str), String> {
     let Some(rest) = text.strip_prefix("proto[") else {
         return Ok((None, text));
     };
-    let (name, rest) = rest.split_once(']').ok_or("the protocol has no end")?;
+    let (name, rest) = rest.split_once(']').ok_or("proto[ is not closed")?;
     let is_named = |of: &Accepts| *of != Accepts::Any && of.name().starts_with(name);
     let named = Accepts::ALL.iter().copied().find(is_named);
     let protocol = match name {
         _ if named.is_some() => named,
         _ if "negotiating".starts_with(name) => Some(Accepts::Any),
-        _ if "proxy".starts_with(name) => return Err("this server is no proxy".into()),
+        _ if "proxy".starts_with(name) => return Err("the proxy is not supported".into()),
         _ => None,
     };
     Ok((protocol, rest.strip_prefix(':').unwrap_or(rest)))
@@ -140,7 +140,7 @@ fn resolve(text: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
     let found = (host, port).to_socket_addrs();
     let found: Vec<SocketAddr> = found.map_err(|error| error.to_string())?.collect();
     match found.as_slice() {
-        [] => Err("it has no address".into()),
+        [] => Err("the name has no address".into()),
         _ => Ok(found),
     }
 }
@@ -158,7 +158,7 @@ fn without_tag(text: &str) -> Result<&str, String> {
             Ok(rest.strip_prefix(':').unwrap_or(rest))
         }
         Some(_) => Err("a tag has 1 to 8 characters".into()),
-        None => Err("the tag has no end".into()),
+        None => Err("the tag is not closed".into()),
     }
 }
 

@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 pub enum ProcessError {
     /// The descriptor limit is too low for the requested number of connections.
     #[error(
-        "{wanted} descriptors are needed for -c {connections_max}, and this user may have \
-         {allowed}: raise the limit (ulimit -n) or lower -c"
+        "-c {connections_max} needs {wanted} file descriptors, and the limit is {allowed}: raise \
+         it (ulimit -n) or lower -c"
     )]
     Descriptors {
         /// Descriptors that the server may need.
@@ -28,10 +28,10 @@ pub enum ProcessError {
         connections_max: usize,
     },
     /// Core files are disabled.
-    #[error("-r: this user may not write core files (ulimit -c)")]
+    #[error("-r: this user is not allowed to write core files (ulimit -c)")]
     CoreFiles,
     /// The user does not exist.
-    #[error("-u {0}: there is no such user")]
+    #[error("-u {0}: no such user")]
     NoSuchUser(String),
     /// Switching to the user failed.
     #[error("-u {user}: cannot become this user: {source}")]

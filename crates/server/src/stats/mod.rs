@@ -98,9 +98,9 @@ impl ServerAdmin {
     /// Reloads what may change while the server runs, after a SIGHUP.
     pub fn reload(&self) {
         match self.auth.as_ref().map(AuthFile::reload) {
-            None => tracing::info!("SIGHUP: there is nothing to read again"),
-            Some(Ok(())) => tracing::info!("SIGHUP: users and passwords read again"),
-            Some(Err(error)) => tracing::warn!("SIGHUP: {error}; the users stay as they were"),
+            None => tracing::info!("SIGHUP: there is no file of users to read"),
+            Some(Ok(())) => tracing::info!("SIGHUP: read users and passwords again"),
+            Some(Err(error)) => tracing::warn!("SIGHUP: {error}; the old users remain valid"),
         }
     }
 
@@ -304,7 +304,7 @@ impl AdminHandler for ServerAdmin {
             Shutdown::Now => SIGINT,
             Shutdown::Graceful => SIGUSR1,
         };
-        tracing::info!("a client asks to stop");
+        tracing::info!("a client asked the server to stop");
         // This fails only for signals that do not exist.
         let _ = signal_hook::low_level::raise(signal);
         true
