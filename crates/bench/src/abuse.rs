@@ -14,17 +14,16 @@ use glimmer_notation::{self as notation, Location};
 use super::versus::Peer;
 use glimmer_cli::vocabulary::{memory_mib, seconds};
 
-/// Let hostile clients at a server, and see what its other clients notice
+/// Measure what well-behaved clients notice of hostile ones
 ///
-/// For each scenario a server is started, well-behaved clients visit it alone,
-/// and then beside hostile ones. A visit stores a small item and reads it back;
-/// half of the well-behaved clients open a new connection each time.
+/// For each scenario, the command starts a server. Well-behaved clients visit it
+/// alone, and then beside hostile clients. A visit stores a small item and reads
+/// it back; half of the well-behaved clients open a new connection each time.
 ///
 /// A server passes if no visit fails or takes longer than a second, 99% of the
-/// visits take no longer than 250 ms, and its resident memory stays below its
-/// -m and 32 MiB, and 2 KiB for each hostile connection. Where a scenario has
-/// other bounds, docs/benchmarking.md says which. If our server fails, so does
-/// this command.
+/// visits take at most 250 ms, and its resident memory stays below its -m plus 32
+/// MiB plus 2 KiB for each hostile connection. docs/benchmarking-reference.md
+/// lists scenarios with other bounds. The command fails if our server fails.
 ///
 /// Examples:
 ///
@@ -36,17 +35,17 @@ use glimmer_cli::vocabulary::{memory_mib, seconds};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
-    /// What hostile clients do
+    /// Scenarios of hostile clients
     #[arg(long, value_delimiter = ',', default_value = "all")]
     scenario: Vec<Wanted>,
-    /// Run every case of a scenario (memory, connections, value sizes), not only the one that
-    /// stands for it
+    /// Run every case of a scenario (memory, connections, value sizes), and not only its typical
+    /// case
     #[arg(long)]
     all_cases: bool,
-    /// Abuse a server that is running: HOST, HOST:PORT or unix:PATH
+    /// Abuse a running server: HOST, HOST:PORT or unix:PATH
     ///
-    /// Its memory is looked at if it runs on this machine. As many hostile connections are opened
-    /// as it says that it allows, less 64. Do not do this to a server that somebody needs.
+    /// If the server runs on this machine, its memory is measured. The command opens 64 connections
+    /// fewer than the server allows. Do not use this on a server that somebody needs.
     #[arg(long, short, value_name = "SERVER")]
     #[arg(
         conflicts_with_all = [
@@ -64,25 +63,25 @@ pub struct Arguments {
     /// Abuse the peers alone
     #[arg(long)]
     without_glimmer: bool,
-    /// The servers' memory limit in MiB, instead of each case's own
+    /// Memory limit of the servers in MiB [default: chosen by each case]
     #[arg(short, long, value_name = "MIB", value_parser = memory_mib)]
     memory_limit: Option<usize>,
-    /// Hostile connections, instead of each case's own
+    /// Number of hostile connections [default: chosen by each case]
     #[arg(short, long, value_parser = notation::within::<u32>(notation::count, 1..=60_000))]
     connections: Option<u32>,
     /// Worker threads of each server
     #[arg(short, long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
-    /// Seconds for which hostile clients are there, in each case
+    /// Seconds with hostile clients, in each case
     #[arg(long, default_value_t = 5.0, value_parser = seconds)]
     seconds: f64,
-    /// Seconds for which well-behaved clients are alone before
+    /// Seconds with well-behaved clients alone, before that
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     quiet_seconds: f64,
     /// More arguments for our server, separated by spaces
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     glimmer_args: String,
-    /// Also write everything that was measured to this file, as JSON
+    /// Also write all measurements to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -110,7 +109,7 @@ impl ValueEnum for Wanted {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         Some(match *self {
-            Wanted::All => PossibleValue::new("all").help("every one of them"),
+            Wanted::All => PossibleValue::new("all").help("all scenarios"),
             Wanted::One(place) => {
                 PossibleValue::new(SCENARIOS[place].name()).help(SCENARIOS[place].about())
             }
@@ -170,7 +169,7 @@ impl Arguments {
             }
         }
         if servers.is_empty() {
-            bail!("there is no server to abuse");
+            bail!("no server to abuse");
         }
         Ok(servers)
     }

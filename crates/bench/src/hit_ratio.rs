@@ -11,24 +11,23 @@ use glimmer_notation as notation;
 use super::{load::TraceFormat, versus::Peer};
 use glimmer_cli::vocabulary::memory_mib;
 
-/// Compare eviction rules by the share of requests that they answer
+/// Compare eviction rules by their hit ratio
 ///
-/// A client that stores whatever it asked for and did not get drives our store
-/// in this process, under each of its rules, and next to it plain simulators of
-/// SIEVE, S3-FIFO, CLOCK, strict LRU and FIFO with room for as many items. The
-/// result depends on the options alone and not on the machine; it is a Markdown
-/// table.
+/// A client that stores every key that it did not find drives our store under
+/// each of its rules, and plain simulators of SIEVE, S3-FIFO, CLOCK, strict LRU
+/// and FIFO with room for the same number of items. The result depends on the
+/// options alone, and not on the machine. It is a Markdown table.
 ///
-/// `alternating` is the doubt of a reader of MICA's paper: does putting back
-/// what is read fill the log with copies of a few hot keys, at the cost of all
+/// `alternating` tests a doubt about MICA's paper: does reinserting every item
+/// that is read fill the log with copies of a few hot keys, at the cost of all
 /// others?
 ///
-/// With --trace-file it replays a recorded trace instead, against running
-/// servers and by real connections, with each memory limit of -m. It reads
+/// With --trace-file, the command replays a recorded trace against running
+/// servers, over real connections, with each memory limit of -m. It reads
 /// Twitter's cache traces, libCacheSim's binary and CSV files, and the block
-/// traces of Alibaba and of MSR Cambridge. --block-storage writes a trace of
-/// block storage to that file first: values up to 64 KiB in steps of 512 bytes,
-/// a skewed popularity, and scans.
+/// traces of Alibaba and of MSR Cambridge. --block-storage first writes a trace
+/// that resembles block storage to that file: values up to 64 KiB in steps of 512
+/// bytes, a skewed popularity, and scans.
 ///
 /// Examples:
 ///   glimmer bench hit-ratio --trace zipf --capacity 0.1
@@ -37,10 +36,10 @@ use glimmer_cli::vocabulary::memory_mib;
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
-    /// Request sequences
+    /// Generated request sequences
     #[arg(long, value_delimiter = ',', default_value = "all")]
     trace: Vec<Kind>,
-    /// Cache sizes as shares of the keys
+    /// Cache sizes, as shares of the keys
     #[arg(
         long,
         value_name = "SHARE",
@@ -49,14 +48,14 @@ pub struct Arguments {
         value_parser = capacity,
     )]
     capacity: Vec<f64>,
-    /// Keys
+    /// Number of keys
     #[arg(
         long,
         default_value = "1m",
         value_parser = notation::within::<u32>(notation::count, 10_000..=100_000_000),
     )]
     keys: u32,
-    /// Requests that count; as many go before to warm up
+    /// Number of requests that count; the same number warms up the cache
     #[arg(
         long,
         default_value = "10m",
@@ -70,14 +69,13 @@ pub struct Arguments {
     /// Replay this recorded trace against servers
     #[arg(long, value_name = "FILE", conflicts_with_all = ["trace", "capacity", "keys"])]
     trace_file: Option<PathBuf>,
-    /// How the trace is written, if its name and first line do not tell
+    /// Format of the trace, if its name and first line do not reveal it
     #[arg(long, requires = "trace_file")]
     trace_format: Option<TraceFormat>,
-    /// Write a trace of block storage to the file first: --requests of it [default: 600k], from
-    /// --seed
+    /// First write a trace of --requests block reads to the file [default: 600k], from --seed
     #[arg(long, requires = "trace_file", conflicts_with = "trace_format")]
     block_storage: bool,
-    /// The servers' memory limits in MiB
+    /// Memory limits of the servers in MiB
     #[arg(
         short,
         long,
@@ -88,7 +86,7 @@ pub struct Arguments {
         requires = "trace_file",
     )]
     memory_limit: Vec<usize>,
-    /// The servers' worker threads
+    /// Worker threads of the servers
     #[arg(
         short,
         long,
@@ -113,7 +111,7 @@ pub struct Arguments {
         requires = "trace_file"
     )]
     glimmer_args: String,
-    /// Also write what was found to this file, as JSON
+    /// Also write the results to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -122,7 +120,7 @@ pub struct Arguments {
 enum Kind {
     /// Zipf 0.99
     Zipf,
-    /// Zipf 0.99, interrupted by scans over keys that occur once
+    /// Zipf 0.99, interrupted by scans of keys that occur once
     Scan,
     /// A few hot keys alternating with many
     Alternating,
@@ -132,7 +130,7 @@ enum Kind {
 fn capacity(text: &str) -> Result<f64, String> {
     match notation::share(text)? {
         share if share >= 0.001 => Ok(share),
-        _ => Err("from 0.001 to 1".to_owned()),
+        _ => Err("it must be a share from 0.001 to 1".to_owned()),
     }
 }
 

@@ -6,28 +6,28 @@ use glimmer_comparisons::itself::{self, Options};
 
 use glimmer_cli::vocabulary::{connections, repetitions, seconds};
 
-/// Measure the load generator itself, so that its limit is not taken for a server's
+/// Measure the load generator, so that its limit is not taken for a server's
 ///
-/// One core draws keys from 10^8 by each law; then one client core drives a
-/// server that computes its answers, with ever more requests in flight. What it
-/// reaches is an upper bound of what any server can show to one client core on
-/// this machine.
+/// One core draws keys from 10^8 by each law. Then one client core drives a dummy
+/// server that invents its replies, with more and more requests in flight. The
+/// result is an upper bound of the throughput that any server can show to one
+/// client core on this machine.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
-    /// Connections
+    /// Number of connections
     #[arg(long, short, default_value_t = 50, value_parser = connections)]
     connections: u16,
-    /// Bytes of a value
+    /// Length of a value in bytes
     #[arg(long, default_value_t = 64, value_parser = super::versus::value_bytes)]
     value_bytes: usize,
-    /// Seconds that one measurement takes
+    /// Length of one measurement in seconds
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
     /// Repetitions of every measurement
     #[arg(long, default_value_t = 5, value_parser = repetitions)]
     repeat: u16,
-    /// Also write everything that was measured to this file, as JSON
+    /// Also write all measurements to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }

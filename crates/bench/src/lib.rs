@@ -31,18 +31,18 @@ pub fn main() -> ExitCode {
     glimmer_cli::run(|arguments: Arguments| arguments.run())
 }
 
-/// Measure this cache, beside others and beside what the machine can do
+/// Benchmark this cache, and compare it with others
 ///
 /// Absolute figures on a shared machine say little. Every comparison therefore runs in one
-/// invocation, takes the candidates in turn, repeats, and prints ratios with their spread next to
+/// invocation, takes the candidates in turn, repeats, and prints ratios with their spread beside
 /// the machine's own ceilings.
 #[derive(Debug, Parser)]
 #[command(name = "glimmer-bench", version)]
 struct Arguments {
-    /// Leave the priority of this session of processes as it is
+    /// Do not raise the priority of this session
     ///
-    /// Else the scheduler is asked, where it permits that, to prefer the session over others for as
-    /// long as it lasts.
+    /// By default, timing commands ask the scheduler to prefer this session of processes over
+    /// others, where it permits that.
     #[arg(long, global = true)]
     keep_priority: bool,
     #[command(subcommand)]

@@ -219,7 +219,7 @@ impl Arguments {
                 saturated: outcome.saturated,
             };
             let borne = probe.is_borne(self.slo);
-            let verdict = if borne { "borne" } else { "too much" };
+            let verdict = if borne { "sustained" } else { "too much" };
             eprintln!(
                 "{} offered, {} answered, p{} {}: {verdict}",
                 notation::per_second(rate),
@@ -236,7 +236,7 @@ impl Arguments {
             "offered".to_owned(),
             "answered".to_owned(),
             format!("p{}", quantile * 100.0),
-            "borne".to_owned(),
+            "sustained".to_owned(),
         ]);
         let mut sorted = probes.clone();
         sorted.sort_by(|a, b| a.offered_per_s.total_cmp(&b.offered_per_s));
@@ -259,7 +259,7 @@ impl Arguments {
             .map_or("before saturation".to_owned(), |slo| format!("with {slo}"));
         match &best {
             Some((rate, _)) => println!("highest rate {limit}: {}\n", notation::per_second(*rate)),
-            None => println!("no rate that was tried is borne {limit}"),
+            None => println!("the server sustained none of the rates {limit}"),
         }
         Ok((best.map(|(_, summary)| summary), probes))
     }
@@ -279,10 +279,10 @@ fn does_not_fit(workload: &Workload, summary: &Summary) -> Option<String> {
         let item_bytes = workload.key_bytes as u64 + u64::from(workload.sizes.max()) + ITEM_BYTES;
         let needed_mib = (workload.keys * item_bytes * 5 / 4).div_ceil(1 << 20);
         format!(
-            "THE KEYS DO NOT FIT: all {} were stored first, and {:.1}% of the reads missed, as \
-             the server has no room for all.\n\
-             Give it more memory (about -m {needed_mib}; glimmer serve and memcached have -m 64 \
-             unless told), or ask for fewer --keys.",
+            "THE KEYS DO NOT FIT: all {} keys were stored first, and {:.1}% of the reads missed, \
+             because the server has too little memory.\n\
+             Give it more (about -m {needed_mib}; the default of glimmer serve and memcached is \
+             -m 64), or use fewer --keys.",
             workload.keys,
             missed * 100.0
         )

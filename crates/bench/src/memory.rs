@@ -12,12 +12,11 @@ use glimmer_notation as notation;
 use super::versus::{Peer, value_bytes};
 use glimmer_cli::vocabulary::{count_u32, memory_mib};
 
-/// Count the items that fit into a memory limit, and what the process really
-/// takes
+/// Count the items that fit into a memory limit, and measure the process's memory
 ///
-/// Stores distinct items until the limit is long passed, then asks for every
-/// one and verifies what is found. The first ones are read back before the
-/// others are stored: what is missing then was lost although there was room.
+/// The command stores distinct items until the limit is long passed, then reads
+/// every item and verifies it. It reads the --first items back before it stores
+/// the others: an item that is missing then was lost although there was room.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
@@ -27,22 +26,22 @@ pub struct Arguments {
     /// Measure the peers alone
     #[arg(long)]
     without_glimmer: bool,
-    /// Distinct items, with keys of 16 bytes
+    /// Number of distinct items, with 16-byte keys
     #[arg(long, default_value = "30m", value_parser = count_u32)]
     items: u32,
-    /// How many of them are read back before the others are stored
+    /// Number of items to read back before the others are stored
     #[arg(long, default_value = "10m", value_parser = notation::within::<u32>(notation::count, ..))]
     first: u32,
-    /// Bytes of a value, a multiple of 8
+    /// Length of a value in bytes, a multiple of 8
     #[arg(long, default_value_t = 32, value_parser = value_bytes)]
     value_bytes: usize,
-    /// The servers' memory limit in MiB
+    /// Memory limit of the servers in MiB
     #[arg(short, long, value_name = "MIB", default_value_t = 1024, value_parser = memory_mib)]
     memory_limit: usize,
     /// More arguments for our server, separated by spaces
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     glimmer_args: String,
-    /// Also write everything that was measured to this file, as JSON
+    /// Also write all measurements to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -55,7 +54,7 @@ impl Arguments {
             .into_iter()
             .chain(self.peers.iter().filter_map(|peer| peer.kind()))
             .collect();
-        ensure!(!servers.is_empty(), "there is no server to measure");
+        ensure!(!servers.is_empty(), "no server to measure");
         let report = footprint::run(
             &Options {
                 servers,

@@ -8,15 +8,17 @@ use glimmer_notation as notation;
 
 use glimmer_cli::vocabulary::{connections, count, memory_mib, repetitions, seconds};
 
-/// Measure the native protocol, as a share of what the machine's UDP can do
+/// Measure the native protocol, as a share of the machine's UDP rate
 ///
-/// One server core, one client core, and in every repetition beside them the
-/// echo of datagrams of the same length without a server: each by itself, and
-/// in trains that cross the kernel as one (UDP_SEGMENT, UDP_GRO). Requests go
-/// one to a datagram. What has no answer counts as lost and is not sent again.
-/// With --direction server, two workers are sent to, once as their clients
-/// should, and once in turn, so that they have to hand over to one another;
-/// "server ns" is the CPU time that a request costs all workers together.
+/// There is one server core and one client core. Every repetition also measures
+/// an echo of datagrams of the same length without a server, in plain datagrams
+/// and in segment batches (UDP_SEGMENT, UDP_GRO). Each request has its own
+/// datagram. A request without a reply counts as lost and is not sent again.
+///
+/// With --direction server, two workers receive the requests, once as clients
+/// should send them, and once at every port in turn, so that the workers have to
+/// hand requests over. "server ns" is the CPU time that a request costs all
+/// workers together.
 ///
 /// Examples:
 ///
@@ -29,7 +31,7 @@ pub struct Arguments {
     /// tiny (8-byte keys and values), small (16/64) or large (128/1024)
     #[arg(long, short, default_value = "tiny")]
     workload: String,
-    /// Keys
+    /// Number of keys
     #[arg(long, default_value = "1m", value_parser = count)]
     keys: u64,
     /// Shares of reads
@@ -44,7 +46,7 @@ pub struct Arguments {
     /// Sockets of the client
     #[arg(long, short, default_value_t = 4, value_parser = connections)]
     connections: u16,
-    /// Requests in flight on each
+    /// Requests in flight on each socket
     #[arg(
         long,
         value_name = "REQUESTS",
@@ -52,29 +54,29 @@ pub struct Arguments {
         value_parser = notation::within::<u32>(notation::count, 1..=4096),
     )]
     pipeline: u32,
-    /// Seconds that one measurement takes
+    /// Length of one measurement in seconds
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
     /// Repetitions of every measurement
     #[arg(long, default_value_t = 5, value_parser = repetitions)]
     repeat: u16,
-    /// The server's -m, in MiB; 4096 if the server directs, or as much as the
-    /// items need, and 1024 at least
+    /// Memory limit of the server in MiB [default: as much as the items need, at least 1024; 4096
+    /// with --direction server]
     #[arg(short, long, value_name = "MIB", value_parser = memory_mib)]
     memory_limit: Option<usize>,
-    /// More arguments for the server
+    /// More arguments for the server, separated by spaces
     #[arg(long, default_value = "--access erew", allow_hyphen_values = true)]
     glimmer_args: String,
-    /// Measure Redis beside it, with pipelines of 32 requests
+    /// Also measure Redis, with pipelines of 32 requests
     #[arg(long)]
     redis: bool,
-    /// Who directs requests to the core that owns their key
+    /// Who sends requests to the core that owns their key
     #[arg(long, value_name = "WHO", default_value = "client")]
     direction: Direction,
-    /// The server's workers; 1, or 2 if the server directs
+    /// Workers of the server [default: 1; 2 with --direction server]
     #[arg(long, short, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Option<u16>,
-    /// Also write everything that was measured to this file, as JSON
+    /// Also write all measurements to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -82,9 +84,9 @@ pub struct Arguments {
 /// Who sends a native request to the worker that owns its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Direction {
-    /// The client, by the port
+    /// The client chooses the port
     Client,
-    /// The server: a worker hands over what another owns
+    /// The server hands requests over to the owner
     Server,
 }
 

@@ -12,22 +12,21 @@ use super::peer_name::PeerName;
 use super::versus::Distribution;
 use glimmer_cli::vocabulary::{repetitions, seconds, share_percent};
 
-/// Measure the store alone, in operations per random memory read
+/// Measure the tables alone, in operations per random memory read
 ///
-/// Items of 8-byte keys and values, far more than fit a cache, go through the
-/// engine's prefetch pipeline in this process: no sockets, no protocol. In the
-/// same run, random 64-byte reads per second say what the machine's memory can
-/// do; operations per random read are what remains comparable from machine to
-/// machine.
+/// Items of 8-byte keys and values, far more than a processor cache holds, pass
+/// through the engine's prefetch pipeline in this process, without sockets and
+/// protocol. In the same run, random 64-byte reads measure the machine's memory.
+/// Operations per random read are comparable from machine to machine.
 ///
-/// With --peers, the tables of others are driven by the same loop with the same
-/// keys and values, repetition by repetition in turn with ours: public crates,
-/// the standard library's ordered map, and mirrors of the tables that the papers
-/// compare with. They hash as we do, and lie on huge pages as ours do. Public
-/// tables come twice: with keys and values of a fixed length in the table itself,
-/// and, as NAME-bytes, with keys and values of any length, as ours have. Every
-/// table stays in memory throughout: with 16 million items reckon with a gigabyte
-/// for each, two for those that hold items of any length, five and more for moka.
+/// With --peers, the same loop drives public tables with the same keys and
+/// values, in turn with ours: public crates, the standard library's ordered map,
+/// and mirrors of the tables that the papers compare with. They hash as we do,
+/// and lie on huge pages as ours do. Public tables come in two forms: with keys
+/// and values of a fixed length in the table itself, and, as NAME-bytes, with
+/// keys and values of any length, as ours have. All tables stay in memory
+/// throughout. With 16 million items, expect 1 GB for each table, 2 GB with any
+/// length, and 5 GB and more for moka.
 ///
 /// Examples:
 ///
@@ -43,35 +42,35 @@ use glimmer_cli::vocabulary::{repetitions, seconds, share_percent};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
-    /// Items stored; at 40 bytes each, and a store for each mode and number of cores
+    /// Number of items, at 40 bytes each, in one store for each mode and number of cores
     #[arg(
         long,
         default_value_t = 1 << 24,
         value_parser = notation::within::<u32>(notation::count, 1..1 << 31),
     )]
     items: u32,
-    /// Our tables: cache unless told otherwise, with --peers all all three. Cache mode comes once
-    /// for each rule of --evict
+    /// Our tables [default: cache; with --peers all, all three]. Cache mode is measured with each
+    /// rule of --evict
     #[arg(long, value_delimiter = ',')]
     table: Vec<OurTable>,
-    /// Who may touch a partition
+    /// Access modes
     #[arg(long, value_delimiter = ',', default_value = "all")]
     access: Vec<AccessMode>,
-    /// Eviction rules of cache mode; the table has room for all items, but counting reads has its
-    /// price. What lru gives up while it puts back what is read is stored again and counted as
+    /// Eviction rules of cache mode. The table has room for all items, but counting reads has a
+    /// cost. Items that lru gives up while it reinserts others are stored again and counted as
     /// missed
     #[arg(long, value_delimiter = ',', default_value = evict::DEFAULT.name)]
     evict: Vec<Rule>,
-    /// Tables of others, beside ours
+    /// Public tables to compare with
     #[arg(long, value_delimiter = ',')]
     peers: Vec<PeerName>,
-    /// On which pages the tables of others are to lie; ours ask for huge ones
+    /// Pages of the public tables; ours use huge pages
     #[arg(long, default_value = "huge")]
     peer_pages: Pages,
     /// Key popularity
     #[arg(long, value_delimiter = ',', default_value = "uniform,zipf")]
     dist: Vec<Distribution>,
-    /// Shares of reads, the rest being writes
+    /// Shares of reads; the other operations are writes
     #[arg(
         long,
         value_name = "SHARE",
@@ -80,22 +79,22 @@ pub struct Arguments {
         value_parser = share_percent,
     )]
     gets: Vec<u32>,
-    /// Read also keys that are not there
+    /// Also read absent keys
     #[arg(long)]
     misses: bool,
     /// Numbers of cores
     #[arg(long, value_delimiter = ',', default_value = "1,2")]
     cores: Vec<usize>,
-    /// Measure also with a stage of the pipeline removed
+    /// Also measure without a stage of the pipeline
     #[arg(long, value_delimiter = ',')]
     without: Vec<Stage>,
-    /// Seconds that one measurement takes
+    /// Length of one measurement in seconds
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
     /// Repetitions of every measurement
     #[arg(long, default_value_t = 5, value_parser = repetitions)]
     repeat: u16,
-    /// Also write everything that was measured to this file, as JSON
+    /// Also write all measurements to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -104,7 +103,7 @@ pub struct Arguments {
 enum OurTable {
     /// Circular log and lossy index
     Cache,
-    /// Segregated fits and bulk chaining: nothing is lost
+    /// Segregated fits and bulk chaining: a lossless store
     Store,
     /// MemC3: cuckoo index, slabs, CLOCK
     Memc3,
@@ -120,19 +119,19 @@ enum AccessMode {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Pages {
-    /// On huge ones
+    /// Huge pages
     Huge,
-    /// On those that malloc gets unless it is told otherwise, mostly small ones
+    /// The pages that malloc provides by default, mostly small ones
     Given,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Stage {
-    /// Buckets are not fetched ahead
+    /// Do not fetch buckets ahead
     Bucket,
-    /// Items are not fetched ahead
+    /// Do not fetch items ahead
     Item,
-    /// Neither is
+    /// Fetch neither ahead
     Prefetch,
 }
 

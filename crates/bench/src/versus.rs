@@ -15,17 +15,15 @@ use glimmer_notation as notation;
 use crate::progress::Watch;
 use glimmer_cli::vocabulary::{connections, count_u32, memory_mib, repetitions, seconds};
 
-/// Compare this server with memcached and Redis, side by side
+/// Compare this server with memcached and Redis
 ///
-/// Starts every server itself, one worker thread bound to core 0, stores the
-/// same keys in each, and drives them in turn from one client thread bound to
-/// core 1. Every value read is verified byte by byte; a wrong byte ends the
-/// run.
+/// The command starts every server with one worker thread on core 0, stores the
+/// same keys in each, and drives them in turn from one client thread on core 1.
+/// It verifies every value that it reads; a wrong byte ends the run.
 ///
-/// Look at `client busy` before believing a ratio: where it is near 100%, the
-/// client was the limit and not the server. The row `no store at all` is a
-/// server that computes its answers: what loopback TCP and the client allow
-/// anybody.
+/// Look at `client busy` before you trust a ratio: near 100%, the client was the
+/// limit and not the server. `no store at all` is a dummy server that invents its
+/// replies: the ceiling set by loopback and the load generator.
 ///
 /// Examples:
 ///
@@ -43,37 +41,36 @@ pub struct Arguments {
     /// Measure the peers alone
     #[arg(long)]
     without_glimmer: bool,
-    /// How to load them: pipelined with 32 requests in flight on each connection, with one, reads
-    /// of 50 keys at a time, memcached's three protocols, UDP in plain datagrams (as existing
-    /// clients send them) and in trains (UDP_SEGMENT), a fixed rate of independent requests with
-    /// their latencies, or the CPU time that a second server thread costs
+    /// Load: 32 requests in flight on each connection, or one; reads of 50 keys; memcached's three
+    /// protocols; UDP in plain datagrams and in segment batches; latency at a fixed rate; CPU time
+    /// with two server threads
     #[arg(long, value_delimiter = ',', default_value = "all")]
     scenario: Vec<Load>,
-    /// Keys stored before measuring, of 16 bytes
+    /// Number of 16-byte keys, stored before the measurement
     #[arg(long, default_value = "1m", value_parser = count_u32)]
     keys: u32,
-    /// Bytes of a value
+    /// Length of a value in bytes
     #[arg(long, default_value_t = 64, value_parser = value_bytes)]
     value_bytes: usize,
     /// Key popularity
     #[arg(long, default_value = "uniform")]
     dist: Distribution,
-    /// Connections
+    /// Number of connections
     #[arg(long, short, default_value_t = 50, value_parser = connections)]
     connections: u16,
-    /// Seconds that one measurement takes
+    /// Length of one measurement in seconds
     #[arg(long, default_value_t = 3.0, value_parser = seconds)]
     seconds: f64,
     /// Repetitions of every measurement
     #[arg(long, default_value_t = 5, value_parser = repetitions)]
     repeat: u16,
-    /// Every server's memory limit in MiB (Redis is left without one)
+    /// Memory limit of every server in MiB (Redis runs without one)
     #[arg(short, long, value_name = "MIB", default_value_t = 4096, value_parser = memory_mib)]
     memory_limit: usize,
     /// More arguments for our server, separated by spaces
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     glimmer_args: String,
-    /// Also write everything that was measured to this file, as JSON
+    /// Also write all measurements to this file as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
 }
@@ -118,9 +115,9 @@ enum Load {
 /// Which keys are asked for.
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 pub enum Distribution {
-    /// All alike
+    /// All keys are equally popular
     Uniform,
-    /// Zipf's law with the exponent 0.99
+    /// Zipf's law with exponent 0.99
     Zipf,
 }
 
@@ -153,7 +150,7 @@ impl Arguments {
             .into_iter()
             .chain(self.peers.iter().filter_map(|peer| peer.kind()))
             .collect();
-        ensure!(!servers.is_empty(), "there is no server to measure");
+        ensure!(!servers.is_empty(), "no server to measure");
         let options = Options {
             servers,
             scenarios: self.scenarios(),

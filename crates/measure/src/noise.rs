@@ -109,23 +109,23 @@ impl fmt::Display for Noise {
             let percent = spread * 100.0;
             writeln!(
                 out,
-                "NOISY: the machine's own figure spreads by {percent:.0}%; trust ratios only."
+                "NOISY: the machine's random reads spread by {percent:.0}%; trust ratios only."
             )?;
         }
         if self.stolen > STOLEN_MAX {
             let percent = self.stolen * 100.0;
             writeln!(
                 out,
-                "NOISY: the hypervisor gave {percent:.1}% of the CPU time to others \
-                 meanwhile; repeat it."
+                "NOISY: the hypervisor gave {percent:.1}% of the CPU time to others; repeat \
+                 the measurement."
             )?;
         }
         if self.load_per_core_before > LOAD_MAX {
             let load = self.load_per_core_before;
             writeln!(
                 out,
-                "NOISY: {load:.1} threads per core were running before it began; end what else \
-                 runs, and repeat it."
+                "NOISY: {load:.1} threads per core were running before the start; end other \
+                 programs, and repeat the measurement."
             )?;
         }
         Ok(())

@@ -35,18 +35,19 @@ pub fn main() -> ExitCode {
     glimmer_cli::run(|arguments: Arguments| arguments.run())
 }
 
-/// Watch a running server live in the terminal
+/// Watch a running server in the terminal
 ///
-/// Shows requests per second by kind, the hit ratio, items and memory,
-/// evictions, connections, what every worker does, and the latency of a
-/// small request that this command sends now and then itself (`version`, which
-/// touches no item). Of a memcached it shows what memcached's `stats` tell.
-/// `q` ends it. Where the output is no terminal it prints a line for every
-/// interval instead. A server that goes away is looked for again every
-/// interval. What does not fit into a small terminal is left out.
+/// Shows requests per second by kind, the hit ratio, items and memory, evictions,
+/// connections, the load of every worker, and the latency of a small request that
+/// this program sends now and then (`version`, which touches no item). It also
+/// watches memcached, as far as memcached's `stats` go.
 ///
-/// The memory bar counts everything that the limit counts: of this server
-/// items, index and buffers, of memcached its items.
+/// `q` quits. If the output is not a terminal, it prints one line per interval.
+/// If the server stops, it tries again in every interval. A small terminal shows
+/// less.
+///
+/// The memory bar counts everything that the limit counts: items, index and
+/// buffers of this server, and items of memcached.
 ///
 /// Examples:
 ///
@@ -60,16 +61,16 @@ pub fn main() -> ExitCode {
 struct Arguments {
     #[command(flatten)]
     server: ServerAddress,
-    /// Seconds between two looks at the server
+    /// Seconds between two updates
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = seconds)]
     interval: f64,
-    /// Print a line for every interval, also on a terminal
+    /// Print one line per interval, also on a terminal
     #[arg(long)]
     plain: bool,
-    /// Print everything about one interval, and end
+    /// Print everything about one interval, and quit
     #[arg(long, conflicts_with = "plain")]
     once: bool,
-    /// With --plain: end after this many intervals
+    /// With --plain: quit after this many intervals
     #[arg(long, value_parser = vocabulary::count)]
     count: Option<u64>,
 }
@@ -77,12 +78,12 @@ struct Arguments {
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(seconds) if (0.05..=3600.0).contains(&seconds) => Ok(seconds),
-        _ => Err("from 0.05 to 3600".to_owned()),
+        _ => Err("it must be a number of seconds from 0.05 to 3600".to_owned()),
     }
 }
 
 impl Arguments {
-    /// Watches until the user has seen enough.
+    /// Watches until the user quits.
     fn run(&self) -> Result<()> {
         let interval = Duration::from_secs_f64(self.interval);
         let mut watch = Watch::start(self.server.location(), interval)?;

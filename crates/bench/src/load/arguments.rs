@@ -12,24 +12,24 @@ use glimmer_notation as notation;
 
 use glimmer_cli::vocabulary::{self, ServerAddress, above_zero};
 
-/// Load any memcached or Redis, and measure its throughput and its latency
+/// Load any memcached or Redis, and measure its throughput and latency
 ///
 /// Closed loop (the default): every connection sends --pipeline requests, waits
-/// for their replies, and sends the next. It finds what a server can do at most;
-/// its latencies are those of a client that stops asking while the server
-/// stalls, and say little about anybody else's.
+/// for their replies, and sends the next. This finds the server's highest
+/// throughput. Its latencies are misleading, because a stalled server stops the
+/// requests that would have been late.
 ///
 /// Open loop (--rate): requests are sent when they are due, and latency counts
-/// from then on, so that a stall is charged for every request that it delayed.
-/// --sweep raises the rate until the server saturates or breaks its --slo.
+/// from that time, so a stall delays every request that falls into it. --sweep
+/// raises the rate until the server saturates or breaks its --slo.
 ///
 /// All keys are stored first, unless --no-fill is given. Every value names its
 /// key and version; a wrong byte ends the run.
 ///
 /// Workloads: tiny (8-byte keys and values), small (16/64), large (128/1024),
 /// etc[:SHARE[:MAX]] (Facebook's ETC as Minos models it: a share of the requests
-/// is for values of up to MAX bytes), ycsb-a, ycsb-b, ycsb-c, ycsb-d,
-/// ycsb-f. Single options override what a workload says.
+/// is for values of up to MAX bytes), ycsb-a, ycsb-b, ycsb-c, ycsb-d, ycsb-f.
+/// Single options override the workload.
 ///
 /// Examples:
 ///
@@ -54,71 +54,71 @@ use glimmer_cli::vocabulary::{self, ServerAddress, above_zero};
 pub struct Arguments {
     #[command(flatten)]
     pub server: ServerAddress,
-    /// What it speaks
+    /// Protocol of the server
     #[arg(long, short = 'B', default_value = "text")]
     pub protocol: Protocol,
 
-    /// A workload with a name
+    /// Preset of keys, sizes and verbs; see above
     #[arg(
         long,
         short,
         default_value = "small",
         value_name = "NAME",
-        help_heading = "What is asked"
+        help_heading = "Workload"
     )]
     pub workload: String,
-    /// Keys, such as 10k or 1m [default: 1m]
-    #[arg(long, value_parser = vocabulary::count, help_heading = "What is asked")]
+    /// Number of keys, such as 10k or 1m [default: 1m]
+    #[arg(long, value_parser = vocabulary::count, help_heading = "Workload")]
     pub keys: Option<u64>,
     /// Key popularity: uniform, zipf[:EXPONENT], hotspot[:KEYS:REQUESTS] (shares),
     /// latest[:EXPONENT], sequential
-    #[arg(long, value_name = "LAW", help_heading = "What is asked")]
+    #[arg(long, value_name = "LAW", help_heading = "Workload")]
     pub dist: Option<Law>,
-    /// Bytes of a key
+    /// Length of a key in bytes
     #[arg(
         long,
         value_parser = clap::value_parser!(u8).range(1..=250),
-        help_heading = "What is asked",
+        help_heading = "Workload",
     )]
     pub key_bytes: Option<u8>,
-    /// Bytes of a value: a number, uniform:MIN:MAX, or empirical:FILE (a length and a weight on
-    /// every line)
-    #[arg(long, value_name = "SIZES", help_heading = "What is asked")]
+    /// Length of a value in bytes: a number, uniform:MIN:MAX, or empirical:FILE (a length and a
+    /// weight per line)
+    #[arg(long, value_name = "SIZES", help_heading = "Workload")]
     pub value_bytes: Option<Sizes>,
     /// Share of reads, from 0 to 1
     #[arg(
         long,
         value_parser = notation::share,
         value_name = "SHARE",
-        help_heading = "What is asked",
+        help_heading = "Workload",
     )]
     pub gets: Option<f64>,
-    /// Share of deletes, from 0 to 1; what is neither read nor deleted is written
+    /// Share of deletes, from 0 to 1; the rest of the requests are writes
     #[arg(
         long,
         value_parser = notation::share,
         value_name = "SHARE",
-        help_heading = "What is asked",
+        help_heading = "Workload",
     )]
     pub deletes: Option<f64>,
-    /// Keys of one read
+    /// Keys per read
     #[arg(
         long,
         default_value_t = 1,
         value_parser = notation::within::<u32>(notation::count, 1..=1000),
         value_name = "KEYS",
-        help_heading = "What is asked",
+        help_heading = "Workload",
     )]
     pub multi_get: u32,
-    /// Write what a read did not find, as an application in front of a database does
-    #[arg(long, help_heading = "What is asked")]
+    /// Write each key that a read did not find, as an application in front of a database does
+    #[arg(long, help_heading = "Workload")]
     pub set_on_miss: bool,
-    /// Seconds after which what is written expires: never, a number, or uniform:MIN:MAX
+    /// Expiry of written items in seconds: never, a number, or uniform:MIN:MAX
     #[arg(
         long,
         default_value = "never",
         value_name = "SECONDS",
-        help_heading = "What is asked"
+        help_heading = "Workload"
     )]
     pub ttl: Ttl,
     /// Replay a recorded trace instead of a workload
@@ -126,38 +126,39 @@ pub struct Arguments {
         long,
         value_name = "FILE",
         conflicts_with_all = ["keys", "dist", "gets", "deletes", "sweep"],
-        help_heading = "What is asked",
+        help_heading = "Workload",
     )]
     pub trace: Option<PathBuf>,
-    /// How the trace is written, if its name and first line do not tell
-    #[arg(long, requires = "trace", help_heading = "What is asked")]
+    /// Format of the trace, if its name and first line do not reveal it
+    #[arg(long, requires = "trace", help_heading = "Workload")]
     pub trace_format: Option<TraceFormat>,
     /// Do not store the keys first
-    #[arg(long, help_heading = "What is asked")]
+    #[arg(long, help_heading = "Workload")]
     pub no_fill: bool,
 
     /// Open loop: requests per second (reads of several keys count once)
-    #[arg(long, short, value_parser = above_zero, help_heading = "How fast")]
+    #[arg(long, short, value_parser = above_zero, help_heading = "Pace")]
     pub rate: Option<f64>,
-    /// Open loop: find the highest rate that the server bears, beginning at --rate [default: 5000]
-    #[arg(long, conflicts_with_all = ["pipeline", "speed", "hdr_log"], help_heading = "How fast")]
+    /// Open loop: find the highest rate that the server sustains, starting at --rate [default:
+    /// 5000]
+    #[arg(long, conflicts_with_all = ["pipeline", "speed", "hdr_log"], help_heading = "Pace")]
     pub sweep: bool,
-    /// What "bears" means in a sweep: p99=1ms, p99.9=500µs, ...; without one, that the server
-    /// answers what arrives
+    /// Latency that the server has to keep in a sweep, such as p99=1ms or p99.9=500µs; without it,
+    /// the server only has to answer the requests that arrive
     #[arg(
         long,
         requires = "sweep",
         value_name = "PERCENTILE=TIME",
-        help_heading = "How fast"
+        help_heading = "Pace"
     )]
     pub slo: Option<Slo>,
-    /// Open loop: replay the trace by its own clock, faster by this factor
+    /// Open loop: replay the trace by its own clock, this many times as fast
     #[arg(
         long,
         requires = "trace",
         value_parser = above_zero,
         value_name = "FACTOR",
-        help_heading = "How fast",
+        help_heading = "Pace",
     )]
     pub speed: Option<f64>,
     /// Closed loop: requests in flight on every connection
@@ -166,15 +167,15 @@ pub struct Arguments {
         default_value_t = 1,
         value_parser = notation::within::<u32>(notation::count, 1..=10_000),
         value_name = "REQUESTS",
-        help_heading = "How fast",
+        help_heading = "Pace",
     )]
     pub pipeline: u32,
-    /// Open loop: independent requests, or requests at equal distances
-    #[arg(long, default_value = "poisson", help_heading = "How fast")]
+    /// Open loop: times at which requests are due
+    #[arg(long, default_value = "poisson", help_heading = "Pace")]
     pub arrivals: ArrivalLaw,
-    /// Open loop: sleep until a request is due instead of spinning; for a client without cores of
-    /// its own
-    #[arg(long, help_heading = "How fast")]
+    /// Open loop: sleep until a request is due instead of spinning; for a client without its own
+    /// cores
+    #[arg(long, help_heading = "Pace")]
     pub sleep: bool,
 
     /// Connections of all threads together
@@ -183,7 +184,7 @@ pub struct Arguments {
         short,
         default_value_t = 50,
         value_parser = notation::within::<u16>(notation::count, 1..),
-        help_heading = "The client",
+        help_heading = "Client",
     )]
     pub connections: u16,
     /// Client threads
@@ -192,36 +193,35 @@ pub struct Arguments {
         short,
         default_value_t = 1,
         value_parser = clap::value_parser!(u16).range(1..=512),
-        help_heading = "The client",
+        help_heading = "Client",
     )]
     pub threads: u16,
-    /// Cores that the threads are bound to, in turn: 1,2,3
-    #[arg(long, value_delimiter = ',', help_heading = "The client")]
+    /// Cores to bind the threads to, in turn, such as 1,2,3
+    #[arg(long, value_delimiter = ',', help_heading = "Client")]
     pub cores: Vec<usize>,
-    /// Seconds that count [default: 10; with a trace, all of it]
-    #[arg(long, value_parser = above_zero, help_heading = "The client")]
+    /// Measured seconds [default: 10; with a trace, all of it]
+    #[arg(long, value_parser = above_zero, help_heading = "Client")]
     pub seconds: Option<f64>,
-    /// Seconds that go before and are not counted, or `steady`: until rate and hit ratio no longer
-    /// move [default: 1]
-    #[arg(long, value_name = "SECONDS|steady", help_heading = "The client")]
+    /// Seconds of warm-up, or `steady` to wait until rate and hit ratio are stable [default: 1]
+    #[arg(long, value_name = "SECONDS|steady", help_heading = "Client")]
     pub warm_up: Option<Length>,
-    /// Longest warm-up in seconds until all is steady
+    /// Longest warm-up with `steady`, in seconds
     #[arg(
         long,
         default_value_t = 60.0,
         value_parser = above_zero,
         value_name = "SECONDS",
-        help_heading = "The client",
+        help_heading = "Client",
     )]
     pub warm_up_max: f64,
-    /// Seed of everything that is drawn
-    #[arg(long, default_value_t = 1, help_heading = "The client")]
+    /// Seed of all random choices
+    #[arg(long, default_value_t = 1, help_heading = "Client")]
     pub seed: u64,
 
-    /// Also write what was measured, second by second, to this file, as JSON
+    /// Also write the results to this file as JSON, second by second
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     pub json: Option<PathBuf>,
-    /// Also write every second's latencies to this file, in HdrHistogram's log format
+    /// Also write the latencies of every second to this file, as an HdrHistogram log
     #[arg(long, value_name = "FILE", help_heading = "Files")]
     pub hdr_log: Option<PathBuf>,
 }
@@ -238,13 +238,13 @@ pub enum Protocol {
     Binary,
     /// RESP2: Redis, Valkey and their relatives
     Resp,
-    /// Glimmer's own over UDP (--server names its native port), requests in trains
+    /// Glimmer's native protocol over UDP in segment batches (SERVER names its native port)
     Native,
-    /// The same, several requests in a datagram
+    /// As native, with several requests per datagram
     NativePacked,
-    /// The same, each request sent by itself
+    /// As native, without segment batches
     NativePlain,
-    /// As native, but to every port in turn; the server has --native-direction server
+    /// As native, to every port in turn; needs a server with --native-direction server
     NativeUndirected,
 }
 

@@ -242,7 +242,7 @@ impl fmt::Display for Report {
         if noise > NOISE_MAX {
             writeln!(
                 out,
-                "\nNOISY: the machine's own figure spreads by {:.0}%; trust ratios only.",
+                "\nNOISY: the machine's random reads spread by {:.0}%; trust ratios only.",
                 noise * 100.0
             )?;
         }
