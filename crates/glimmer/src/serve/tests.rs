@@ -228,7 +228,7 @@ fn what_is_wrong_is_named() {
         ("-I 33m", "1/2 of memory"),
         ("-B http", "auto, binary, or ascii"),
         ("--mode none", "cache, store"),
-        ("-M --mode cache", "-M is --mode store"),
+        ("-M --mode cache", "-M means --mode store"),
         ("-s /tmp/s --native-port 9", "--native-port"),
         ("--tcp-keepalive 99999", "--tcp-keepalive"),
         ("--tcp-user-timeout x", "--tcp-user-timeout"),
