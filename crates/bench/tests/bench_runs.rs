@@ -387,7 +387,7 @@ fn versus_goes_through_every_scenario() {
         "| multi-get of 50 keys",
         "| glimmer binary",
         "| UDP, plain datagrams of one read",
-        "| UDP, the same from a client that sends them in trains",
+        "| UDP, the same in segment batches",
         "| open loop",
         "| glimmer --access erew",
         "| random 64-byte reads",
@@ -405,13 +405,13 @@ fn native_is_measured_beside_the_echo() {
     let more = ["--pipeline", "64", "--memory-limit", "64", "--gets", "0.95"];
     let table = bench(&[&["native"][..], &small, &more].concat());
     for row in [
-        "UDP echo, 32 a train",
-        "UDP echo, 64 a train",
+        "UDP echo, batches of 32",
+        "UDP echo, batches of 64",
         "UDP echo, plain",
         "native, 95% GET, uniform ",
         "native, 95% GET, zipf",
-        "several requests in a datagram",
-        "without segmentation",
+        "several requests per datagram",
+        "without segment batches",
     ] {
         assert!(table.contains(row), "{row} in {table}");
     }

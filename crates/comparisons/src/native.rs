@@ -174,8 +174,8 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     }
     let first = options.gets.first().copied().unwrap_or(1.0);
     for (dialect, how) in [
-        (Dialect::NativePacked, "several requests in a datagram"),
-        (Dialect::NativePlain, "without segmentation"),
+        (Dialect::NativePacked, "several requests per datagram"),
+        (Dialect::NativePlain, "without segment batches"),
     ] {
         cases.push(Case {
             name: format!("native, {:.0}% GET, uniform, {how}", first * 100.0),
@@ -329,8 +329,8 @@ impl fmt::Display for Report {
         let mut table = Table::new([
             "what",
             "M/s",
-            "of echo, 32 a train",
-            "of echo, 64 a train",
+            "of echo, batches of 32",
+            "of echo, batches of 64",
             "of plain echo",
             "lost",
             "found",
@@ -344,8 +344,8 @@ impl fmt::Display for Report {
         };
         let ratios = |per_s: &[f64]| echoes.map(|echo| Spread::of_ratios(per_s, echo).text(2));
         for (name, per_s) in [
-            "UDP echo, 32 a train",
-            "UDP echo, 64 a train",
+            "UDP echo, batches of 32",
+            "UDP echo, batches of 64",
             "UDP echo, plain",
         ]
         .into_iter()

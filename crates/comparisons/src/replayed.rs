@@ -134,7 +134,7 @@ impl fmt::Display for Report {
         writeln!(
             out,
             "Hit ratios of {} reads of {}, {} connections of one client, {} worker threads. In \
-             parentheses: the process's resident memory at its highest, in MiB.\n",
+             parentheses: the process's peak resident memory, in MiB.\n",
             reads.max().unwrap_or(0),
             self.trace.file.display(),
             CONNECTIONS,

@@ -69,7 +69,7 @@ impl Scenario for ControlDatagrams {
         }
         Ok(match refused {
             0 => format!("{sent} datagrams sent"),
-            refused => format!("{sent} datagrams sent, {refused} not"),
+            refused => format!("{sent} datagrams sent, {refused} refused"),
         })
     }
 }

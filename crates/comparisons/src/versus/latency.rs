@@ -57,7 +57,7 @@ pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Resu
     let options = bench.options;
     let requests_per_s = PART_OF_MAXIMUM * maximum(bench, before)?;
     bench.say(format_args!(
-        "{}: {} are offered",
+        "{}: offering {}",
         Scenario::OpenLoop.name(),
         per_second(requests_per_s)
     ));

@@ -66,7 +66,7 @@ impl Shape {
             Scenario::Udp => {
                 let reads = singles(32, 1.0);
                 let plain = "UDP, plain datagrams of one read, as existing clients send them";
-                let trains = "UDP, the same from a client that sends them in trains (UDP_SEGMENT)";
+                let trains = "UDP, the same in segment batches (UDP_SEGMENT)";
                 return vec![
                     one(plain, reads, Some(Udp::Plain)),
                     one(trains, reads, Some(Udp::Trains)),

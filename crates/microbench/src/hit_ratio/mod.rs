@@ -173,9 +173,9 @@ impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             out,
-            "Hit ratios of {} requests after as many to warm up, seed {}. Capacities in items, \
-             as a share of {} keys. In parentheses, for our rules: items put back at a log's tail \
-             per hundred requests.",
+            "Hit ratios of {} requests, after the same number to warm up, seed {}. Capacities are \
+             numbers of items, as a share of {} keys. In parentheses, for our rules: items \
+             reinserted at a log's tail for every hundred requests.",
             self.counted, self.seed, self.keys
         )?;
         for Comparison { workload, rows } in &self.comparisons {

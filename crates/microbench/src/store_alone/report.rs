@@ -213,9 +213,9 @@ impl fmt::Display for Report {
                 "reads",
                 "cores",
                 "our fastest",
-                "the fastest of the others",
+                "fastest public table",
                 "ratio",
-                "of those that hold items of any length",
+                "fastest with items of any length",
                 "ratio",
             ];
             let mut table = Table::new(heads);

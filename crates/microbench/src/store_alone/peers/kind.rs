@@ -54,12 +54,12 @@ impl Public {
             Public::Unshared => [
                 "hashbrown-unshared",
                 "hashbrown-unshared-bytes",
-                "The crate, one table for each thread, without locks",
+                "The crate, one table per thread, without locks",
             ],
             Public::Sharded => [
                 "hashbrown",
                 "hashbrown-bytes",
-                "The crate, behind a parking_lot lock for each of 64 shards",
+                "The crate, with a parking_lot lock for each of 64 shards",
             ],
             Public::Dash => ["dashmap", "dashmap-bytes", "The crate, 64 shards"],
             Public::Papaya => ["papaya", "papaya-bytes", "The crate: reads take no lock"],
@@ -136,7 +136,7 @@ impl Peer {
         match self {
             Peer::Public(table, Lengths::Fixed) => table.texts()[2],
             Peer::Public(_, Lengths::Any) => {
-                "The same with keys and values of any length, each of them allocated"
+                "The same with keys and values of any length, each allocated"
             }
             Peer::Pelikan => "Pelikan's cache of items of any length, one for each thread",
             Peer::Ordered => "The standard library's ordered map, one for each thread",
