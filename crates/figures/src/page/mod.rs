@@ -134,8 +134,8 @@ fn section(figure: &dyn Figure, record: Option<&Record>, text: &mut String) -> R
         "\n<a id=\"{name}\"></a>\n\n## {}\n\n{}\n\n{}\n\n{}\n",
         spec.title,
         wrapped(&format!("`{name}`: {}.", spec.source)),
-        wrapped(&format!("**The paper:** {}", spec.claim)),
-        wrapped(&format!("**Here:** {}", spec.here)),
+        wrapped(&format!("**Claim:** {}", spec.claim)),
+        wrapped(&format!("**Method:** {}", spec.here)),
     )?;
     let Some(record) = record else {
         write!(
