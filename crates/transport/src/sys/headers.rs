@@ -11,6 +11,8 @@ use std::sync::OnceLock;
 
 use glimmer_base::limits::PACKET_BATCH_MAX;
 
+use super::options::switch_on;
+
 /// Room for so many of anything as there are headers to a call.
 pub type Each<T> = [MaybeUninit<T>; PACKET_BATCH_MAX];
 
@@ -165,21 +167,7 @@ pub unsafe fn send(
 /// Has the kernel tell with each datagram how many it has dropped on the socket, once it has dropped
 /// any: because the socket's receive buffer was full, or because a checksum was wrong.
 pub fn tell_drops(socket: BorrowedFd<'_>) -> io::Result<()> {
-    let on: libc::c_int = 1;
-    // SAFETY: the option's value is borrowed for the call and as long as stated.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_RXQ_OVFL,
-            (&raw const on).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    switch_on(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL)
 }
 
 /// How many datagrams the kernel had dropped on the socket when what was received arrived, if any.

@@ -6,5 +6,6 @@ pub mod frames;
 pub mod headers;
 pub mod heap;
 pub mod name;
+pub mod options;
 pub mod refusals;
 pub mod udp;

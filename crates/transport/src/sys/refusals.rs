@@ -8,6 +8,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use super::headers::{self, Control};
 use super::name::{self, NAME_BYTES, Name};
+use super::options::switch_on;
 
 /// Has the kernel report errors for a socket that is not connected, with the address that each
 /// concerns.
@@ -16,21 +17,7 @@ pub fn report(socket: BorrowedFd<'_>, is_ipv4: bool) -> io::Result<()> {
         true => (libc::SOL_IP, libc::IP_RECVERR),
         false => (libc::SOL_IPV6, libc::IPV6_RECVERR),
     };
-    let on: libc::c_int = 1;
-    // SAFETY: the option's value is borrowed for the call and as long as stated.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            option,
-            (&raw const on).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    switch_on(socket, level, option)
 }
 
 /// One entry of the error queue.

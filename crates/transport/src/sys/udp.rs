@@ -5,12 +5,13 @@
 
 use std::io;
 use std::mem::size_of;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 
 use glimmer_base::limits::PACKET_BATCH_MAX;
 
 use super::headers::{self, Control};
 use super::name::{self, NAME_BYTES, Name};
+use super::options::switch_on;
 use crate::packet::{Message, RxBatch, SEGMENTED_BYTES_MAX, SEGMENTS_MAX};
 
 /// How messages go through the kernel.
@@ -25,21 +26,7 @@ pub struct Way {
 
 /// Has the kernel put datagrams of one peer together before they are received.
 pub fn join_received(socket: BorrowedFd<'_>) -> io::Result<()> {
-    let on: libc::c_int = 1;
-    // SAFETY: the option's value is borrowed for the call and as long as stated.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_UDP,
-            libc::UDP_GRO,
-            (&raw const on).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
-    match result {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    switch_on(socket, libc::SOL_UDP, libc::UDP_GRO)
 }
 
 /// Replaces what is in a batch by what waits, with one call. A segment batch that is longer than its
@@ -193,16 +180,5 @@ fn group_length(messages: &[Message<'_>]) -> usize {
 /// Has a socket send without checksums, for which the kernel refuses segmentation.
 #[cfg(test)]
 pub fn without_checksums(socket: BorrowedFd<'_>) {
-    let on: libc::c_int = 1;
-    // SAFETY: the option's value is borrowed for the call and as long as stated.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_NO_CHECK,
-            (&raw const on).cast(),
-            size_of::<libc::c_int>() as libc::socklen_t,
-        )
-    };
-    assert_eq!(result, 0);
+    switch_on(socket, libc::SOL_SOCKET, libc::SO_NO_CHECK).unwrap();
 }
