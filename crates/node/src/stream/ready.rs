@@ -13,8 +13,8 @@ use crate::stream::key::ConnectionKey;
 /// ones at most, however many clients ask for large values.
 #[derive(Debug, Default)]
 pub(crate) struct ReadyQueue {
-    small: VecDeque<ConnectionKey>,
-    large: VecDeque<ConnectionKey>,
+    /// By [`ReplyClass`].
+    queues: [VecDeque<ConnectionKey>; 2],
 }
 
 /// How large the replies of a connection are.
@@ -42,42 +42,28 @@ impl ReadyQueue {
     /// Adds a connection at the end of the queue of its class.
     #[inline]
     pub fn push(&mut self, key: ConnectionKey, class: ReplyClass) {
-        self.queue(class).push_back(key);
+        self.queues[class as usize].push_back(key);
     }
 
     /// The connection of this class that has been ready for longest. It stays in the queue.
     #[inline]
     pub fn first(&self, class: ReplyClass) -> Option<ConnectionKey> {
-        let queue = match class {
-            ReplyClass::Small => &self.small,
-            ReplyClass::Large => &self.large,
-        };
-        queue.front().copied()
+        self.queues[class as usize].front().copied()
     }
 
     /// Removes the connection of this class that has been ready for longest.
     #[inline]
     pub fn remove_first(&mut self, class: ReplyClass) {
-        self.queue(class).pop_front();
+        self.queues[class as usize].pop_front();
     }
 
     /// Connections of this class.
     pub fn len(&self, class: ReplyClass) -> usize {
-        match class {
-            ReplyClass::Small => self.small.len(),
-            ReplyClass::Large => self.large.len(),
-        }
+        self.queues[class as usize].len()
     }
 
     /// Whether no connection is ready.
     pub fn is_empty(&self) -> bool {
-        self.small.is_empty() && self.large.is_empty()
-    }
-
-    fn queue(&mut self, class: ReplyClass) -> &mut VecDeque<ConnectionKey> {
-        match class {
-            ReplyClass::Small => &mut self.small,
-            ReplyClass::Large => &mut self.large,
-        }
+        self.queues.iter().all(VecDeque::is_empty)
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! A connection holds memory while its client has yet to send the rest of a request or to take
 //! replies. [`Streams::bound_held`] keeps what all of them hold within the budget, whatever that
-//! takes: the rest of the budget serves everybody else. Within it, a connection that needs more
+//! takes: the rest of the budget serves all others. Within it, a connection that needs more
 //! than an ordinary buffer *claims* it, and waits if those who hold it have not been stalled for
 //! long enough to be closed.
 
@@ -33,7 +33,7 @@ impl Streams {
         let is_in_vain = core.now.ms - core.memory.shed_ms < SHED_MS
             && excess <= core.memory.unshed_excess + slack;
         if excess > 0 && !is_in_vain {
-            self.shed(excess + core.memory.budget.held_max() / SLACK_SHARE, core);
+            self.shed(excess + slack, core);
         }
     }
 
@@ -211,7 +211,7 @@ impl Streams {
         coming
     }
 
-    /// Whether there is what somebody waits for.
+    /// Whether there is memory for the connection that has waited for longest.
     #[inline]
     pub fn can_relieve(&self, core: &Core) -> bool {
         let room = core.memory.room();
