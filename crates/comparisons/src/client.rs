@@ -1,5 +1,5 @@
-//! The measurements that comparisons are made of: items of one key length and one value length, one
-//! client thread.
+//! The load of comparisons: items with keys of one length and values of one length, and one client
+//! thread.
 
 use std::time::Duration;
 
@@ -10,13 +10,13 @@ use glimmer_loadgen::{
 
 /// Length of every key in bytes.
 pub const KEY_BYTES: usize = 16;
-/// Smallest value in bytes: one that names its key and its version.
+/// Length of the smallest value in bytes: it contains its key and its version.
 pub const VALUE_BYTES_MIN: usize = 8;
-/// Largest value in bytes that memcached and we store unless told otherwise, and some room for what
-/// is said about it.
+/// Length in bytes of the largest value that memcached and this server store by default, minus room
+/// for its header.
 pub const VALUE_BYTES_MAX: usize = (1 << 20) - 512;
 
-/// What is stored: items with values of one length.
+/// The stored items, with values of one length.
 pub fn items(keys: u64, value_bytes: usize) -> Workload {
     Workload {
         keys,
@@ -35,7 +35,7 @@ pub mod closed {
     /// What a connection sends at a time.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub enum Burst {
-        /// Requests of one key, each a read with this probability, else a write.
+        /// Requests for one key each: a read with this probability, otherwise a write.
         Single {
             /// Requests in flight on a connection.
             requests: u32,
@@ -76,25 +76,25 @@ pub mod closed {
         }
     }
 
-    /// How long to measure, and with what.
+    /// A measurement.
     #[derive(Clone, Copy, Debug)]
     pub struct Plan {
         /// Connections, all driven by one thread.
         pub connections: usize,
-        /// What each sends at a time.
+        /// What each connection sends at a time.
         pub burst: Burst,
-        /// Which keys.
+        /// The popularity of keys.
         pub popularity: Popularity,
-        /// Goes before and is not counted.
+        /// Length of the warm-up.
         pub warm_up: Duration,
-        /// What is counted.
+        /// Length of the measurement.
         pub measured: Duration,
         /// Seed of keys and verbs.
         pub seed: u64,
     }
 
     impl Plan {
-        /// The same in full, for values of one length.
+        /// The complete plan, for values of one length.
         pub fn with_values(&self, value_bytes: usize) -> glimmer_loadgen::load::Plan {
             let pace = Pace::Closed {
                 in_flight: self.burst.requests(),
@@ -120,29 +120,29 @@ pub mod open {
 
     pub use glimmer_loadgen::load::{Idle, record::histogram};
 
-    /// What to send, and when.
+    /// A measurement.
     #[derive(Clone, Copy, Debug)]
     pub struct Plan {
-        /// Connections; each arrival takes one at random.
+        /// Connections. Each arrival takes one at random.
         pub connections: usize,
         /// What arrives at a time.
         pub burst: Burst,
         /// Arrivals per second: a Poisson process.
         pub arrivals_per_s: f64,
-        /// Which keys.
+        /// The popularity of keys.
         pub popularity: Popularity,
-        /// What to do in between.
+        /// How the client waits for the next arrival.
         pub idle: Idle,
-        /// Goes before and is not counted.
+        /// Length of the warm-up.
         pub warm_up: Duration,
-        /// What is counted.
+        /// Length of the measurement.
         pub measured: Duration,
         /// Seed of arrivals, keys and verbs.
         pub seed: u64,
     }
 
     impl Plan {
-        /// The same in full, for values of one length.
+        /// The complete plan, for values of one length.
         pub fn with_values(&self, value_bytes: usize) -> glimmer_loadgen::load::Plan {
             let pace = Pace::Open {
                 arrivals: Arrivals::Poisson(self.arrivals_per_s),
@@ -161,12 +161,12 @@ pub mod open {
         }
     }
 
-    /// What was measured.
+    /// The results.
     #[derive(Clone, Debug)]
     pub struct Latencies {
-        /// From when an arrival was due to its reply, in nanoseconds.
+        /// Time from when an arrival was due to its reply, in nanoseconds.
         pub latency_ns: Histogram<u64>,
-        /// How late the client itself was in sending, in nanoseconds.
+        /// How late the client sent, in nanoseconds.
         pub lateness_ns: Histogram<u64>,
         /// Operations and CPU time.
         pub outcome: glimmer_loadgen::load::Outcome,
@@ -183,7 +183,7 @@ pub mod open {
     }
 }
 
-/// Going once through all keys.
+/// Passes over all keys.
 pub mod load {
     pub use glimmer_loadgen::load::Pass;
 }

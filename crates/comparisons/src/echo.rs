@@ -1,5 +1,5 @@
-//! What the kernel can do: datagrams per second that one core sends back to another, as they are or
-//! as trains. No server of datagrams on this machine can be faster.
+//! The kernel's limit: datagrams per second that one core echoes to another, singly or in segment
+//! batches. No UDP server on this machine can be faster.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},
@@ -20,25 +20,25 @@ use glimmer_transport::{
 
 use glimmer_measure::machine;
 
-/// How often a waiting thread looks whether it is to end.
+/// Interval at which a waiting thread checks whether to end.
 const TICK: Duration = Duration::from_millis(20);
-/// How much longer than asked for it waits for the first datagram to come back.
+/// Additional time to wait for the first datagram to come back.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Sockets of the client.
 const SOCKETS: usize = 4;
 
-/// How datagrams cross the kernel.
+/// How datagrams pass through the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// Each separately, [`PACKET_BATCH_MAX`](glimmer_transport::packet::PACKET_BATCH_MAX) per
     /// system call.
     Plain,
-    /// So many as one (`UDP_SEGMENT`, `UDP_GRO`), [`SEGMENTS_MAX`] at most.
-    Trains(usize),
+    /// This many as one segment batch (`UDP_SEGMENT`, `UDP_GRO`), up to [`SEGMENTS_MAX`].
+    Segmented(usize),
 }
 
-/// Sends this many bytes back and forth, `in_flight` datagrams at a time on each of four sockets,
-/// one core against another; datagrams that came back per second.
+/// Sends datagrams of this length back and forth between two cores, with `in_flight` datagrams at a
+/// time on each of four sockets. Returns the datagrams per second that came back.
 pub fn datagrams_per_s(
     way: Way,
     bytes: usize,
@@ -51,7 +51,7 @@ pub fn datagrams_per_s(
     machine::on_core(client_core, client)?
 }
 
-/// A running echo; ended when it is dropped.
+/// A running echo server. Dropping it stops it.
 struct Echo {
     address: SocketAddr,
     stop: Arc<AtomicBool>,
@@ -95,12 +95,12 @@ impl Drop for Echo {
     }
 }
 
-/// A socket that sends and receives datagrams this way.
+/// A socket that sends and receives datagrams in this way.
 fn bind(way: Way) -> std::io::Result<UdpDevice> {
     let device = UdpDevice::bind((Ipv4Addr::LOCALHOST, 0).into())?;
     Ok(match way {
         Way::Plain => device.without_coalescing(),
-        Way::Trains(_) => device,
+        Way::Segmented(_) => device,
     })
 }
 
@@ -131,7 +131,7 @@ fn drive(
         let bytes_of = &burst[..bytes * datagrams];
         let together = match way {
             Way::Plain => 1,
-            Way::Trains(datagrams) => datagrams.clamp(1, SEGMENTS_MAX),
+            Way::Segmented(datagrams) => datagrams.clamp(1, SEGMENTS_MAX),
         };
         let mut out = TxBatch::new(device);
         for payload in bytes_of.chunks(bytes * together) {
@@ -150,11 +150,11 @@ fn drive(
     let mut received = RxBatch::default();
     let begin = Instant::now();
     let mut back = 0u64;
-    // A machine that gives the echo no time at all lets nothing come back: then it takes longer.
+    // On a machine that gives the echo no CPU time, nothing comes back: wait longer.
     while begin.elapsed() < measured || back == 0 && begin.elapsed() < measured + PATIENCE {
         poller.wait(Some(TICK))?;
         if poller.ready_count() == 0 {
-            // What did not come back was lost: begin again.
+            // Datagrams that did not come back were lost: start again.
             for (device, returned) in &mut devices {
                 *returned = 0;
                 send(device, in_flight);
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn datagrams_come_back_either_way() {
-        for way in [Way::Plain, Way::Trains(32), Way::Trains(SEGMENTS_MAX)] {
+        for way in [Way::Plain, Way::Segmented(32), Way::Segmented(SEGMENTS_MAX)] {
             let time = Duration::from_millis(60);
             let rate = datagrams_per_s(way, 60, 128, (None, None), time).unwrap();
             assert!(rate > 0.0);

@@ -1,5 +1,5 @@
-//! How many items fit: distinct items are stored until the memory limit is long passed, then all
-//! are asked for.
+//! Counts how many items fit: stores distinct items far beyond the memory limit, then reads all of
+//! them.
 
 use std::fmt;
 
@@ -15,14 +15,14 @@ use glimmer_measure::{machine, report::Table};
 /// What to store, and where.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Servers, one after another.
+    /// Servers, one after the other.
     pub servers: Vec<Kind>,
     /// Distinct items.
     pub items: u32,
-    /// So many of them are stored and read back before the others: fewer than fit, so that none
+    /// Items that are stored and read back before the others. They are fewer than fit, so none
     /// should be lost.
     pub first: u32,
-    /// Bytes of a value.
+    /// Length of a value in bytes.
     pub value_bytes: usize,
     /// The memory limit in MiB.
     pub memory_mib: usize,
@@ -30,7 +30,7 @@ pub struct Options {
     pub glimmer_arguments: Vec<String>,
 }
 
-/// One server's figures.
+/// The results of one server.
 #[derive(Clone, Debug, Serialize)]
 struct Row {
     server: String,
@@ -42,7 +42,7 @@ struct Row {
     rss_peak_bytes: u64,
 }
 
-/// Everything that was measured.
+/// All results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     items: u32,
@@ -52,7 +52,8 @@ pub struct Report {
     rows: Vec<Row>,
 }
 
-/// Fills each server in turn and counts what it kept. `progress` is told in a line what happens.
+/// Fills each server in turn and counts the items that it kept. `progress` receives a line for each
+/// step.
 pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     Kind::all_are_there(options.servers.iter().copied())?;
     let mut rows = Vec::new();

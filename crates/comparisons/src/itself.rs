@@ -1,5 +1,5 @@
-//! What the load generator itself can do: how fast it draws keys, and how fast one of its threads
-//! drives a server that only answers.
+//! The limit of the load generator: how fast it draws keys, and how fast one of its threads drives
+//! a dummy server.
 
 use std::{
     fmt,
@@ -23,9 +23,9 @@ use glimmer_measure::{
 };
 use glimmer_notation::per_second;
 
-/// Draws between two looks at the clock.
+/// Draws between two reads of the clock.
 const BLOCK: u64 = 1 << 16;
-/// Keys that are drawn from.
+/// Number of keys to draw from.
 const KEYS: u64 = 100_000_000;
 const LAWS: [Law; 5] = [
     Law::Uniform,
@@ -34,7 +34,7 @@ const LAWS: [Law; 5] = [
     Law::Zipf { exponent: 1.0 },
     Law::Zipf { exponent: 1.2 },
 ];
-/// Requests in flight on each of the connections.
+/// Requests in flight on each connection.
 const PIPELINES: [u32; 4] = [1, 32, 128, 512];
 
 /// What to measure, and for how long.
@@ -46,7 +46,7 @@ pub struct Options {
     pub repeat: usize,
     /// Connections.
     pub connections: usize,
-    /// Bytes of a value.
+    /// Length of a value in bytes.
     pub value_bytes: usize,
 }
 
@@ -57,14 +57,14 @@ struct Row {
     client_busy: Vec<f64>,
 }
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Serialize)]
 pub struct Report {
     draws: Vec<Row>,
     requests: Vec<Row>,
 }
 
-/// Measures the load generator. `progress` is told in a line what happens.
+/// Measures the load generator. `progress` receives a line for each step.
 pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     let cores = machine::cores();
     let core = |wanted: usize| Some(wanted.min(cores - 1));

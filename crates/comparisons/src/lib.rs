@@ -1,7 +1,7 @@
-//! Floor 4: whole servers, side by side. A comparison starts the servers ([`servers`]), drives them
-//! in turn with the load generator, and prints ratios: throughput and latency ([`versus`]), the
-//! native protocol ([`native`]), memory ([`footprint`]), hit ratios of a recorded trace
-//! ([`replayed`]), and behaviour towards clients that misbehave ([`abuse`]).
+//! Floor 4: comparisons of whole servers. A comparison starts the servers ([`servers`]), drives
+//! them in turn with the load generator, and prints ratios. It covers throughput and latency
+//! ([`versus`]), the native protocol ([`native`]), memory ([`footprint`]), hit ratios of a recorded
+//! trace ([`replayed`]), and behaviour towards hostile clients ([`abuse`]).
 
 pub mod abuse;
 pub mod client;

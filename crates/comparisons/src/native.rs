@@ -1,5 +1,5 @@
-//! The native protocol against what the machine can do, in one run: one server core, one client
-//! core, and beside every repetition the echo of the same datagrams without any server behind it.
+//! Compares the native protocol with the machine's limit in one run: one server core, one client
+//! core and, next to every repetition, an echo of the same datagrams without a server.
 
 use std::{
     fmt,
@@ -26,17 +26,17 @@ use glimmer_measure::{
     stats::Spread,
 };
 
-/// Bytes of a datagram with a read, its key left out: headers of 32 and 16 bytes. The echo's
-/// datagrams are as long as such a one with its key.
+/// Length in bytes of a datagram with one read, without its key: headers of 32 and 16 bytes. The
+/// echo's datagrams have this length plus that of the key.
 const HEADS_BYTES: usize = 32 + 16;
-/// The server's `-m` in MiB, unless it is told or the items are large.
+/// Default of the server's `-m` in MiB, unless the items need more.
 const MEMORY_MIB: usize = 1024;
-/// Bytes that an item takes at most beside its key and value, its share of the index included.
+/// Bytes that an item takes at most in addition to key and value, including its share of the index.
 const ITEM_BYTES: usize = 64;
-/// Lengths of the trains that are echoed: as the kernel's segmentation offload is usually measured,
-/// and as long as it allows, which is how long the client's are where enough requests are ready.
-const TRAINS: [usize; 2] = [32, SEGMENTS_MAX];
-/// Redis's requests under way on each of its connections, and the connections.
+/// Segment batches that are echoed, in datagrams: the usual size in benchmarks of segmentation
+/// offload, and the kernel's maximum, which the client reaches when enough requests are ready.
+const BATCHES: [usize; 2] = [32, SEGMENTS_MAX];
+/// Requests in flight on each of Redis's connections, and the number of connections.
 const REDIS_PIPELINE: u32 = 32;
 const REDIS_CONNECTIONS: usize = 50;
 const WARM_UP: Duration = Duration::from_millis(300);
@@ -46,27 +46,27 @@ const WARM_UP: Duration = Duration::from_millis(300);
 pub struct Options {
     /// The workload's name: tiny, small or large.
     pub workload: String,
-    /// Keys stored before measuring.
+    /// Keys stored before the measurement.
     pub keys: u64,
-    /// Shares of reads, each measured by itself.
+    /// Shares of reads, each measured separately.
     pub gets: Vec<f64>,
     /// Sockets of the client.
     pub connections: usize,
-    /// Requests under way on each of them.
+    /// Requests in flight on each socket.
     pub in_flight: u32,
     /// Length of one repetition.
     pub measured: Duration,
     /// Repetitions.
     pub repeat: usize,
-    /// The server's `-m`; none: enough for every key, and half as much again.
+    /// The server's `-m`; `None` means 1.5 times what all keys need.
     pub memory_mib: Option<usize>,
     /// More arguments for the server.
     pub arguments: Vec<String>,
     /// Whether Redis takes part.
     pub with_redis: bool,
-    /// The server's workers, each on a core of its own as far as there are cores.
+    /// The server's workers, each on its own core as far as there are cores.
     pub threads: usize,
-    /// Whether the server directs requests to their owners, too: then they are also sent to every
+    /// Whether the server directs requests to their owners. If so, requests are also sent to every
     /// port in turn, for comparison.
     pub server_directs: bool,
 }
@@ -76,17 +76,17 @@ pub struct Options {
 struct Row {
     name: String,
     per_s: Vec<f64>,
-    /// Of all requests, those without an answer.
+    /// The share of requests without an answer.
     lost: f64,
-    /// Of the keys read, those that the server had.
+    /// The share of read keys that were found.
     found: f64,
     p50_us: f64,
     p99_us: f64,
-    /// CPU time of the server, per request.
+    /// CPU time of the server per request in nanoseconds.
     server_ns: f64,
 }
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Serialize)]
 pub struct Report {
     workload: String,
@@ -97,12 +97,12 @@ pub struct Report {
     seconds: f64,
     repeat: usize,
     echo_plain_per_s: Vec<f64>,
-    /// In trains of 32 datagrams, and of 64.
-    echo_trains_per_s: [Vec<f64>; TRAINS.len()],
+    /// With segment batches of each size.
+    echo_batches_per_s: [Vec<f64>; BATCHES.len()],
     rows: Vec<Row>,
 }
 
-/// A server under measurement, with what its clients do.
+/// A server under measurement and its load.
 struct Case<'a> {
     name: String,
     server: &'a Server,
@@ -112,7 +112,7 @@ struct Case<'a> {
     in_flight: u32,
 }
 
-/// Runs the measurement. `progress` is told in a line what happens.
+/// Runs the measurement. `progress` receives a line for each step.
 pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     Kind::all_are_there(options.with_redis.then_some(Kind::Redis))?;
     let cores = machine::cores();
@@ -197,7 +197,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         });
     }
     let echo_bytes = HEADS_BYTES + preset.key_bytes;
-    // By protocols that lose nothing.
+    // Over protocols that lose nothing.
     let mut filled: Vec<Target> = Vec::new();
     for case in &cases {
         let target = case.server.target();
@@ -221,7 +221,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         seconds: options.measured.as_secs_f64(),
         repeat: options.repeat,
         echo_plain_per_s: Vec::new(),
-        echo_trains_per_s: [const { Vec::new() }; TRAINS.len()],
+        echo_batches_per_s: [const { Vec::new() }; BATCHES.len()],
         rows: cases.iter().map(|case| Row::new(&case.name)).collect(),
     };
     for repetition in 0..options.repeat {
@@ -229,8 +229,8 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         let in_flight = options.in_flight as usize;
         let echo = |way| echo::datagrams_per_s(way, echo_bytes, in_flight, pair, options.measured);
         report.echo_plain_per_s.push(echo(Way::Plain)?);
-        for (per_s, datagrams) in report.echo_trains_per_s.iter_mut().zip(TRAINS) {
-            per_s.push(echo(Way::Trains(datagrams))?);
+        for (per_s, datagrams) in report.echo_batches_per_s.iter_mut().zip(BATCHES) {
+            per_s.push(echo(Way::Segmented(datagrams))?);
         }
         for (case, row) in cases.iter().zip(&mut report.rows) {
             let plan = Plan {
@@ -263,14 +263,14 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     Ok(report)
 }
 
-/// MiB in which the workload's items have room, and half as many again.
+/// MiB that hold 1.5 times the workload's items.
 fn enough_mib(workload: &Workload) -> usize {
     let item_bytes = workload.key_bytes + workload.sizes.max() as usize + ITEM_BYTES;
     let items_mib = (workload.keys as usize * item_bytes) >> 20;
     MEMORY_MIB.max(items_mib + items_mib / 2)
 }
 
-/// A UDP port that nobody has bound.
+/// A free UDP port.
 pub fn free_port() -> Result<u16> {
     let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).context("a UDP port")?;
     Ok(socket.local_addr()?.port())
@@ -322,8 +322,8 @@ impl fmt::Display for Report {
             self.repeat, self.seconds
         )?;
         let echoes = [
-            &self.echo_trains_per_s[0],
-            &self.echo_trains_per_s[1],
+            &self.echo_batches_per_s[0],
+            &self.echo_batches_per_s[1],
             &self.echo_plain_per_s,
         ];
         let mut table = Table::new([

@@ -1,4 +1,4 @@
-//! The hit ratio of running servers on a recorded trace, by real connections.
+//! The hit ratio of running servers on a recorded trace, over real connections.
 
 use std::{fmt, time::Duration};
 
@@ -12,7 +12,7 @@ use glimmer_loadgen::{
 };
 use glimmer_measure::{machine, report::Table};
 
-/// Connections, of one client thread.
+/// Connections of the one client thread.
 const CONNECTIONS: usize = 4;
 
 /// What to replay, and where.
@@ -20,7 +20,7 @@ const CONNECTIONS: usize = 4;
 pub struct Options {
     /// The trace.
     pub trace: Trace,
-    /// Servers, one after another.
+    /// Servers, one after the other.
     pub servers: Vec<Kind>,
     /// Their memory limits in MiB.
     pub memory_mib: Vec<usize>,
@@ -33,13 +33,13 @@ pub struct Options {
 /// One server with one memory limit.
 #[derive(Clone, Debug, Serialize)]
 pub struct Cell {
-    /// Share of the reads that were answered with a value.
+    /// The share of reads that returned a value.
     pub hit_ratio: f64,
-    /// Reads.
+    /// Number of reads.
     pub reads: u64,
     /// Writes that the server refused.
     pub refused: u64,
-    /// Resident memory of the process at its highest.
+    /// Peak resident memory of the process.
     pub rss_peak_bytes: u64,
 }
 
@@ -48,11 +48,11 @@ pub struct Cell {
 pub struct Row {
     /// Its name.
     pub server: String,
-    /// By memory limit.
+    /// Results by memory limit.
     pub cells: Vec<Cell>,
 }
 
-/// Everything that was found.
+/// All results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     trace: Trace,
@@ -62,8 +62,8 @@ pub struct Report {
     pub rows: Vec<Row>,
 }
 
-/// Replays the trace against each server with each memory limit. `progress` is told in a line what
-/// happens.
+/// Replays the trace against each server with each memory limit. `progress` receives a line for
+/// each step.
 pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     let mut rows = Vec::new();
     for &kind in &options.servers {

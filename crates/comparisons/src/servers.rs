@@ -1,5 +1,5 @@
-//! Servers as child processes: ours and the ones it is compared with, started from what is
-//! installed, bound to cores, and ended with us.
+//! Runs servers as child processes: ours and its competitors, as far as they are installed. They
+//! are pinned to cores and stop with this process.
 
 mod workers;
 
@@ -30,7 +30,7 @@ use glimmer_measure::machine;
 
 pub use workers::Worker;
 
-/// Ports that the measured servers listen on.
+/// Ports of the measured servers.
 const PORTS: std::ops::Range<u16> = 21300..21400;
 const START_MAX: Duration = Duration::from_secs(20);
 const STOP_MAX: Duration = Duration::from_secs(5);
@@ -41,9 +41,9 @@ const CONNECTIONS_MAX: &str = "1024";
 pub enum Kind {
     /// Ours: the server beside this executable.
     Glimmer,
-    /// The original.
+    /// memcached.
     Memcached,
-    /// Redis, as a cache: nothing is saved.
+    /// Redis as a cache, without persistence.
     Redis,
     /// Valkey, which takes Redis's arguments.
     Valkey,
@@ -60,7 +60,7 @@ impl Kind {
         }
     }
 
-    /// What its clients speak here.
+    /// The protocol that its clients speak here.
     pub fn dialect(self) -> Dialect {
         match self {
             Kind::Glimmer | Kind::Memcached => Dialect::Text,
@@ -68,7 +68,7 @@ impl Kind {
         }
     }
 
-    /// Its executable, for those that have one of their own.
+    /// Its executable; an error if it is not installed.
     fn program(self) -> Result<std::path::PathBuf> {
         Ok(match self {
             Kind::Glimmer => Program::Server.find()?,
@@ -78,7 +78,7 @@ impl Kind {
         })
     }
 
-    /// What to say where it cannot be started.
+    /// The message if it cannot be started.
     fn missing(self) -> &'static str {
         match self {
             Kind::Glimmer => "our own server cannot be run",
@@ -90,15 +90,15 @@ impl Kind {
         }
     }
 
-    /// Fails with the way to install it if one of these is missing, so that nothing is measured in
-    /// vain before.
+    /// Fails if one of these servers is missing, with the command that installs it. Called before
+    /// anything is measured.
     pub fn all_are_there(kinds: impl IntoIterator<Item = Kind>) -> Result<()> {
         kinds
             .into_iter()
             .try_for_each(|kind| kind.version().map(drop))
     }
 
-    /// How the first line of its version command reads, or how to install it.
+    /// The first line of its version command, or how to install it.
     pub fn version(self) -> Result<String> {
         let program = self.program()?;
         let flag = match self {
@@ -118,29 +118,29 @@ impl Kind {
 /// How to start a server.
 #[derive(Clone, Debug)]
 pub struct Launch {
-    /// Which.
+    /// The server.
     pub kind: Kind,
     /// Its worker threads (Redis has one).
     pub threads: usize,
-    /// Cores it may use.
+    /// Cores that it may use.
     pub cores: Vec<usize>,
-    /// Its `-m`, in MiB (Redis has no limit unless told).
+    /// Its `-m` in MiB (Redis has no limit by default).
     pub memory_mib: usize,
-    /// Length of the values that its clients write, in bytes.
+    /// Length in bytes of the values that its clients write.
     pub value_bytes: usize,
-    /// Whether it is to serve UDP, on the port of TCP, if it can.
+    /// Whether to serve UDP on the TCP port, if the server can.
     pub udp: bool,
     /// More arguments.
     pub arguments: Vec<String>,
 }
 
-/// A running server; it ends when this is dropped, and when this process ends in whatever way.
+/// A running server. It stops when this value is dropped, and when this process ends in any way.
 pub struct Server {
     child: Child,
     kind: Kind,
     address: SocketAddr,
     value_bytes: usize,
-    /// What it has written to its standard error.
+    /// Its standard error output.
     said: File,
 }
 
@@ -156,7 +156,7 @@ impl Launch {
             set_parent_process_death_signal(Some(Signal::KILL))?;
             machine::pin(cores.iter().copied())
         };
-        // SAFETY: between fork and exec it makes two system calls and does not allocate.
+        // SAFETY: between fork and exec, the closure makes two system calls and does not allocate.
         unsafe { command.pre_exec(start) };
         let said = File::from(memfd_create("stderr", MemfdFlags::CLOEXEC)?);
         command.stdin(Stdio::null()).stdout(Stdio::null());
@@ -206,8 +206,9 @@ impl Launch {
                 command.args(["-l", "127.0.0.1", "-p", &port, "-t", &threads]);
                 command.args(["-m", &memory, "-U", udp_port, "-c", CONNECTIONS_MAX]);
                 if geteuid().is_root() {
-                    // Root wants to be asked for. Another user would be safer in the open, but a
-                    // process that changes its user is no longer told that its parent has ended.
+                    // Root must say explicitly that it wants to run the server. Another user would
+                    // be safer in general, but a process that changes its user is no longer
+                    // notified when its parent ends.
                     command.args(["-u", "root"]);
                 }
             }
@@ -221,8 +222,8 @@ impl Launch {
     }
 }
 
-/// A port that no process listens on. No port is handed out twice before all have been, so that
-/// servers which are started at the same time do not meet.
+/// A free port. No port is returned twice before all have been used, so that servers started at the
+/// same time do not collide.
 fn free_port() -> Result<u16> {
     static HANDED_OUT: AtomicU16 = AtomicU16::new(0);
     let next = |_| {
@@ -238,7 +239,7 @@ fn free_port() -> Result<u16> {
 }
 
 impl Server {
-    /// Which server it is.
+    /// The kind of server.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -248,16 +249,16 @@ impl Server {
         self.child.id()
     }
 
-    /// What it has written to its standard error.
+    /// Its standard error output.
     fn said(&mut self) -> String {
         let mut text = Vec::new();
-        // A complaint that cannot be read is no reason for another one.
+        // An error while reading an error message is ignored.
         let _ = self.said.rewind();
         let _ = self.said.read_to_end(&mut text);
         String::from_utf8_lossy(&text).into_owned()
     }
 
-    /// CPU time it has used so far.
+    /// The CPU time that it has used so far.
     pub fn cpu(&self) -> Result<Duration> {
         Ok(machine::process_cpu(self.pid())?)
     }
@@ -270,7 +271,7 @@ impl Server {
         }
     }
 
-    /// Goes once through a range of keys.
+    /// Goes through a range of keys once.
     pub fn pass(
         &self,
         pass: Pass,
@@ -283,21 +284,21 @@ impl Server {
             .with_context(|| format!("loading {}", self.kind.name()))
     }
 
-    /// Carries a plan out.
+    /// Executes a plan.
     pub fn drive(&self, plan: &load::Plan) -> Result<load::Outcome> {
         self.drive_at(&self.target(), plan)
     }
 
-    /// The same at another of its addresses, or in another dialect.
+    /// Executes a plan at a different address of the server, or in a different dialect.
     pub fn drive_at(&self, target: &Target, plan: &load::Plan) -> Result<load::Outcome> {
         load::run(target, plan, Some(&|| self.cpu()), &mut |_| {})
             .with_context(|| format!("measuring {}", self.kind.name()))
     }
 
-    /// The same over UDP, if it was started with it, in trains or in plain datagrams.
-    pub fn udp_target(&self, in_trains: bool) -> Target {
+    /// The server over UDP, if it was started with it, with or without segment batches.
+    pub fn udp_target(&self, segmented: bool) -> Target {
         Target {
-            address: match in_trains {
+            address: match segmented {
                 true => Address::UdpTrains(self.address),
                 false => Address::Udp(self.address),
             },
@@ -305,12 +306,12 @@ impl Server {
         }
     }
 
-    /// Drives it as fast as it answers.
+    /// Drives it in a closed loop.
     pub fn closed(&self, plan: &closed::Plan) -> Result<closed::Outcome> {
         self.closed_at(&self.target(), plan)
     }
 
-    /// The same in another way than its clients usually do.
+    /// Drives it in a closed loop with a different target.
     pub fn closed_at(&self, target: &Target, plan: &closed::Plan) -> Result<closed::Outcome> {
         self.drive_at(target, &plan.with_values(self.value_bytes))
     }
@@ -323,7 +324,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The server ended by itself: what it said is why a measurement went wrong.
+        // If the server has ended by itself, its output explains why the measurement failed.
         if let Ok(Some(status)) = self.child.try_wait() {
             eprintln!("{} has ended ({status}): {}", self.kind.name(), self.said());
             return;

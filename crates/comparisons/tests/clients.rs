@@ -1,4 +1,4 @@
-//! The clients against a server that computes its answers.
+//! The clients with a dummy server.
 
 #[path = "support/enough.rs"]
 mod enough;
@@ -21,10 +21,10 @@ use glimmer_loadgen::{
     workload::Popularity,
 };
 
-/// Hits that show that a loop went round.
+/// Hits that show that the loop works.
 const HITS_MIN: u64 = 1000;
 
-/// A closed loop, for as long as it takes to have a good number of hits.
+/// A closed loop that runs until there are enough hits.
 fn closed(server: &Trivial, burst: Burst) -> Tally {
     let measure = |measured| {
         let plan = closed::Plan {
@@ -98,9 +98,9 @@ fn a_pass_touches_every_key_once() {
 
 #[test]
 fn an_open_loop_charges_a_stall_to_all_who_waited() {
-    // One second of arrivals, of which those of 200 ms are due during a stall and wait for a
-    // hundred milliseconds on average: the 90th percentile of all lies where half of the stall's
-    // arrivals wait longer. A closed loop of eight connections would see eight slow replies.
+    // One second of arrivals. Those of 200 ms are due during a stall and wait for 100 ms on
+    // average, so the 90th percentile is exceeded by half of the arrivals in the stall. A closed
+    // loop of eight connections would see eight slow replies.
     let stall = Stall {
         every: Duration::from_millis(1000),
         lasts: Duration::from_millis(200),
@@ -126,8 +126,8 @@ fn an_open_loop_charges_a_stall_to_all_who_waited() {
         (arrivals - 4000.0).abs() < 6.0 * 4000f64.sqrt(),
         "{arrivals} arrivals"
     );
-    // Arrivals that waited for more than 50 ms are due in the first 150 ms of a stall; one stall at
-    // least lies in the two seconds.
+    // Arrivals that waited for more than 50 ms were due in the first 150 ms of a stall. At least
+    // one stall lies in the two seconds.
     let waited = arrivals - result.latency_ns.count_between(0, 50_000_000) as f64;
     assert!(waited > 300.0 * 0.7, "{waited} waited");
     assert!(result.latency_ns.max() > 150_000_000);

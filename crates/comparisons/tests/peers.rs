@@ -1,4 +1,4 @@
-//! The clients against the real servers, where they are installed.
+//! The clients with the real servers, if they are installed.
 
 #[path = "support/enough.rs"]
 mod enough;
@@ -18,7 +18,7 @@ use glimmer_loadgen::workload::Popularity;
 
 const KEYS: u32 = 20_000;
 
-/// The server, unless it is not installed.
+/// Starts the server, unless it is not installed.
 fn start(kind: Kind, threads: usize) -> Option<Server> {
     if let Err(missing) = kind.version() {
         eprintln!("SKIPPED: {missing:#}");
@@ -116,12 +116,12 @@ fn a_server_ends_with_its_handle() {
 
 #[test]
 fn a_lost_item_is_a_miss_and_not_an_error() {
-    // More than memcached keeps in its smallest memory.
+    // More than memcached keeps with its smallest memory limit.
     let Some(server) = start(Kind::Memcached, 1) else {
         return;
     };
-    // memcached refuses a store when its own eviction lags behind, which ends a pass; a few tries
-    // make room.
+    // memcached refuses a store when its own eviction lags, which ends a pass. A few attempts make
+    // room.
     let stored = (0..5).any(|_| server.pass(Pass::Write, 0..800_000, |_| {}).is_ok());
     assert!(stored, "every try was refused");
     let read = server.pass(Pass::Read, 0..800_000, |_| {}).unwrap();

@@ -1,5 +1,5 @@
-//! Datagrams that are full of commands with long replies. They need no connection,
-//! and their source can be forged.
+//! Datagrams full of commands with long replies. They need no connection, and their source address
+//! can be forged.
 
 use std::{
     net::{Ipv4Addr, SocketAddr, UdpSocket},
@@ -11,13 +11,13 @@ use anyhow::{Context, Result};
 
 use super::{Case, Scenario, Subject, control_replies};
 
-/// Sockets that they come from.
+/// Hostile sockets.
 const SOCKETS: usize = 8;
-/// Request id, number of this datagram, number of datagrams, nothing: 16 bits each, big-endian.
+/// Request id, number of this datagram, number of datagrams, reserved: 16 bits each, big-endian.
 const FRAME: [u8; 8] = [0, 1, 0, 0, 0, 1, 0, 0];
-/// Commands in a datagram.
+/// Commands per datagram.
 const COMMANDS: usize = 500;
-/// Between two datagrams of a socket.
+/// Pause between two datagrams of a socket.
 const PAUSE: Duration = Duration::from_millis(20);
 
 pub(super) struct ControlDatagrams;

@@ -1,4 +1,4 @@
-//! Clients that ask for long listings again and again, and read none of them.
+//! Clients that keep requesting long listings and never read them.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -9,19 +9,19 @@ use anyhow::{Result, ensure};
 
 use super::{Case, Crowd, Scenario, Subject, TextClient, manners::PATIENCE};
 
-/// Items stored before, with keys of 16 bytes.
+/// Items stored in advance, with keys of 16 bytes.
 const ITEMS: usize = 60_000;
 const VALUE_BYTES: usize = 100;
-/// Clients that ask; the other hostile connections make `stats conns` longer.
+/// Clients that send requests. The other hostile connections make `stats conns` longer.
 const ASKING: usize = 16;
-/// Commands that each of them sends at once.
+/// Commands that each client sends at once.
 const COMMANDS: usize = 256;
-/// Between two looks at every client.
+/// Pause between two rounds over all clients.
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub(super) struct ControlReplies;
 
-/// Stores the items that are listed.
+/// Stores the items to be listed.
 pub(super) fn fill(subject: &Subject) -> Result<()> {
     let mut client = TextClient::connect(subject.address(), PATIENCE)?;
     let value = "x".repeat(VALUE_BYTES);

@@ -13,13 +13,13 @@ use rustix::{
     process::{Resource, Rlimit, getrlimit, setrlimit},
 };
 
-/// Descriptors of this process beside its connections.
+/// Descriptors of this process other than these connections.
 const DESCRIPTORS_OWN: usize = 64;
-/// A server that takes longer to accept a connection has refused it.
+/// A server that takes longer to accept a connection counts as refusing it.
 const CONNECT_MAX: Duration = Duration::from_secs(1);
 
-/// Raises this process's limit of open descriptors so that as many connections fit. Returns how
-/// many do.
+/// Raises this process's limit of open descriptors for this many connections. Returns how many are
+/// possible.
 pub fn raise_descriptor_limit(connections: usize) -> Result<usize> {
     let wanted = (connections + DESCRIPTORS_OWN) as u64;
     let limit = getrlimit(Resource::Nofile);
@@ -35,7 +35,7 @@ pub fn raise_descriptor_limit(connections: usize) -> Result<usize> {
         };
         setrlimit(Resource::Nofile, limit).map(|()| current)
     };
-    // Root may raise the hard limit as well; others get what there is.
+    // Root may raise the hard limit as well; other users get what it allows.
     let raised = raise(wanted, hard.max(wanted));
     let raised = raised
         .or_else(|_| raise(hard.min(wanted), hard))
@@ -50,37 +50,36 @@ pub fn raise_descriptor_limit(connections: usize) -> Result<usize> {
     Ok(fitting)
 }
 
-/// Has a connection end with a reset, so that its port is free at once.
+/// Makes a connection end with a reset, so that its port is free at once.
 pub(super) fn reset_on_close(stream: &TcpStream) -> Result<()> {
     Ok(sockopt::set_socket_linger(stream, Some(Duration::ZERO))?)
 }
 
-/// One hostile client.
+/// A hostile client.
 #[derive(Default)]
 struct Villain {
-    /// Its connection; none if it is closed.
+    /// Its connection; `None` if it is closed.
     stream: Option<TcpStream>,
-    /// Bytes of what it says that it has sent on this connection.
+    /// Bytes of its message that it has sent on this connection.
     sent: usize,
-    /// Bytes that it has taken.
+    /// Bytes that it has received.
     taken: usize,
 }
 
-/// Many hostile clients. A connection that the server closes is counted and may be opened again.
+/// Many hostile clients. Connections that the server closes are counted and may be opened again.
 pub struct Crowd {
     address: SocketAddr,
-    /// Bytes that the kernel may keep for each of what the server sends; none: as many as it
-    /// likes.
+    /// Size of each client's receive buffer; `None` for the system's default.
     receive_bytes: Option<usize>,
     villains: Vec<Villain>,
-    /// Connections opened.
+    /// Connections that were opened.
     pub opened: u64,
     /// Connections that the server closed or refused.
     pub closed: u64,
 }
 
 impl Crowd {
-    /// As many clients, none of them connected yet.
+    /// This many clients, none of them connected yet.
     pub fn new(address: SocketAddr, count: usize, receive_bytes: Option<usize>) -> Crowd {
         Crowd {
             address,
@@ -91,18 +90,18 @@ impl Crowd {
         }
     }
 
-    /// Its size.
+    /// The number of clients.
     pub fn len(&self) -> usize {
         self.villains.len()
     }
 
-    /// Whether it has no member.
+    /// Whether there are no clients.
     pub fn is_empty(&self) -> bool {
         self.villains.is_empty()
     }
 
-    /// Has client `number` say the rest of `words`, as much as the server takes at once. Connects
-    /// it before if it is not connected.
+    /// Client `number` sends the rest of `words`, as much as the server accepts at once. Connects
+    /// the client first if it is not connected.
     pub fn say(&mut self, number: usize, words: &[u8]) -> Result<()> {
         if self.villains[number].stream.is_none() {
             let stream = self.connect();
@@ -136,8 +135,8 @@ impl Crowd {
         Ok(())
     }
 
-    /// Has client `number` take at most as many bytes of what the server sent. Returns how many
-    /// there were, and notes if the server has closed the connection.
+    /// Client `number` receives at most as many bytes as `into` holds. Returns their number, and
+    /// notes if the server has closed the connection.
     pub fn take(&mut self, number: usize, into: &mut [u8]) -> usize {
         let villain = &mut self.villains[number];
         let Some(stream) = &mut villain.stream else {
@@ -157,12 +156,12 @@ impl Crowd {
         }
     }
 
-    /// Bytes that client `number` has taken on its connection.
+    /// Bytes that client `number` has received on its connection.
     pub fn taken(&self, number: usize) -> usize {
         self.villains[number].taken
     }
 
-    /// What became of them, in a few words.
+    /// A short summary of what happened to them.
     pub fn notes(&self) -> String {
         format!(
             "{} opened, {} closed by the server",
@@ -177,12 +176,12 @@ impl Crowd {
         };
         let socket = socket(family, SocketType::STREAM, None)?;
         if let Some(bytes) = self.receive_bytes {
-            // Before it connects: the window is agreed on then.
+            // Before connecting, because the window is negotiated then.
             sockopt::set_socket_recv_buffer_size(&socket, bytes)?;
         }
         sockopt::set_socket_linger(&socket, Some(Duration::ZERO))?;
         sockopt::set_tcp_nodelay(&socket, true)?;
-        // Connecting counts as sending.
+        // The send timeout also covers connecting.
         sockopt::set_socket_timeout(&socket, Timeout::Send, Some(CONNECT_MAX))?;
         connect(&socket, &self.address)?;
         rustix::io::ioctl_fionbio(&socket, true)?;
@@ -190,7 +189,7 @@ impl Crowd {
     }
 }
 
-/// Whether the server, and not this machine, is why there is no connection.
+/// Whether the connection failed because of the server and not because of this machine.
 fn is_refusal(error: &Errno) -> bool {
     matches!(
         *error,

@@ -1,4 +1,5 @@
-//! Well-behaved clients: they ask for little, send it at once, take what they get, and are timed.
+//! Well-behaved clients: they request little, send it at once and read the reply. Their latencies
+//! are measured.
 
 use std::{
     net::SocketAddr,
@@ -14,32 +15,33 @@ use super::{Subject, TextClient};
 
 /// A visit that takes longer has failed.
 pub const PATIENCE: Duration = Duration::from_secs(5);
-/// Between two visits of one client.
+/// Pause between two visits of a client.
 const PAUSE: Duration = Duration::from_millis(5);
-/// How often it is looked whether to go on.
+/// Interval between two checks whether to continue.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// A well-behaved client.
 pub trait Visitor: Send {
-    /// Asks the server for something and takes the answer, in at most [`PATIENCE`].
+    /// Sends a request and reads the reply, in at most [`PATIENCE`].
     ///
     /// # Errors
-    /// Whatever a user would call a failure: no connection, no answer in time, a wrong answer.
+    ///
+    /// Whatever a user would call a failure: no connection, no reply in time, or a wrong reply.
     fn visit(&mut self) -> Result<()>;
 }
 
 /// Latencies of visits.
 #[derive(Clone, Debug, Serialize)]
 pub struct Latency {
-    /// Visits made.
+    /// Number of visits.
     pub visits: u64,
-    /// Visits that failed. Each counts as one of [`PATIENCE`] below.
+    /// Visits that failed. Each counts as [`PATIENCE`] in the latencies.
     pub failures: u64,
     /// The median in milliseconds.
     pub p50_ms: f64,
-    /// The 99th percentile.
+    /// The 99th percentile in milliseconds.
     pub p99_ms: f64,
-    /// The longest.
+    /// The maximum in milliseconds.
     pub longest_ms: f64,
 }
 
@@ -54,13 +56,13 @@ impl Visitors {
         Ok(Visitors((0..count).map(open).collect::<Result<_>>()?))
     }
 
-    /// Visits for so long.
+    /// Visits for this long.
     pub fn visit_for(&mut self, time: Duration) -> Latency {
         let begin = Instant::now();
         self.visit_while(|| begin.elapsed() < time)
     }
 
-    /// Visits for as long as `goes_on` says.
+    /// Visits while `goes_on` returns true.
     pub fn visit_while(&mut self, goes_on: impl Fn() -> bool) -> Latency {
         let stop = AtomicBool::new(false);
         let all = std::thread::scope(|scope| {
@@ -121,7 +123,7 @@ impl Latency {
     }
 }
 
-/// Stores a small item over the text protocol, and reads it back.
+/// Stores a small item over the text protocol and reads it back.
 pub struct TextVisitor {
     address: SocketAddr,
     /// The key, which no other client uses.
@@ -132,7 +134,7 @@ pub struct TextVisitor {
 }
 
 impl TextVisitor {
-    /// The client with this number. It connects with its first visit.
+    /// The client with this number. It connects at its first visit.
     pub fn new(subject: &Subject, number: usize, keeps_connection: bool) -> TextVisitor {
         TextVisitor {
             address: subject.address(),
@@ -151,7 +153,7 @@ impl TextVisitor {
         ensure!(answer == "STORED", "set was answered {answer:?}");
         client.send(format!("get {key}\r\n").as_bytes())?;
         let first = client.line()?;
-        // A cache may evict what has just been stored, but not change it.
+        // A cache may evict an item that was just stored, but must not change it.
         if first != "END" {
             let read = [client.line()?, client.line()?];
             ensure!(
@@ -165,7 +167,7 @@ impl TextVisitor {
 
 impl Visitor for TextVisitor {
     fn visit(&mut self) -> Result<()> {
-        // A client that failed has no connection any more, and opens another next time.
+        // A client that failed has no connection and opens one at the next visit.
         let mut client = match self.client.take() {
             Some(client) => client,
             None => TextClient::connect(self.address, PATIENCE)?,

@@ -1,8 +1,8 @@
-//! Hostile clients against a server, and what its well-behaved clients notice of them.
+//! Exposes a server to hostile clients and measures what its well-behaved clients notice.
 //!
-//! Each scenario is one file behind [`Scenario`]. A run starts the server (or takes one that is
-//! running), lets well-behaved clients visit it alone, then lets hostile clients in beside them,
-//! samples the server's resident memory all the while, and ends with a verdict.
+//! Each scenario is one file with an implementation of [`Scenario`]. A run starts the server (or
+//! uses a running one), lets well-behaved clients visit it alone, then adds hostile clients. It
+//! samples the server's resident memory all the time and ends with a verdict.
 
 mod control_datagrams;
 mod control_replies;
@@ -41,7 +41,7 @@ use manners::Visitors;
 use report::Row;
 use resident::Sampler;
 
-/// Every scenario, in the order in which they run.
+/// Every scenario, in the order of execution.
 pub const SCENARIOS: &[&dyn Scenario] = &[
     &control_replies::ControlReplies,
     &control_datagrams::ControlDatagrams,
@@ -54,38 +54,38 @@ pub const SCENARIOS: &[&dyn Scenario] = &[
     &native_large_reads::NativeLargeReads,
 ];
 
-/// Connections of a server beyond the hostile ones.
+/// Connections of a server in addition to the hostile ones.
 const CONNECTIONS_SPARE: usize = 64;
-/// How long the server has to settle after the hostile clients have left, before its resident
-/// memory is read for the last time.
+/// Time between the departure of the hostile clients and the last reading of resident memory.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// What to do, and to whom.
+/// What to run, and against which servers.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Names of scenarios; each is one of [`SCENARIOS`].
+    /// Names of scenarios in [`SCENARIOS`].
     pub scenarios: Vec<&'static str>,
-    /// Every combination of a scenario's sizes, and not only the one that stands for it.
+    /// Whether to run every combination of a scenario's sizes, instead of only the representative
+    /// one.
     pub every_case: bool,
-    /// Servers that are started, one after another.
+    /// Servers to start, one after the other.
     pub servers: Vec<Kind>,
-    /// A server that is running, instead of those.
+    /// A running server to use instead.
     pub running: Option<Address>,
-    /// `-m` of the servers that are started, in MiB, instead of each case's own.
+    /// `-m` of the started servers in MiB, instead of each case's own.
     pub memory_mib: Option<usize>,
     /// Hostile connections, instead of each case's own.
     pub connections: Option<usize>,
-    /// Worker threads of the servers that are started.
+    /// Worker threads of the started servers.
     pub threads: usize,
     /// How long well-behaved clients visit alone.
     pub quiet: Duration,
-    /// How long hostile clients are there.
+    /// How long hostile clients are connected.
     pub attack: Duration,
     /// More arguments for our server.
     pub glimmer_arguments: Vec<String>,
 }
 
-/// Runs the scenarios. `progress` is told in a line what happens.
+/// Runs the scenarios. `progress` receives a line for each step.
 pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     let mut report = Report::default();
     for scenario in SCENARIOS {
@@ -113,7 +113,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
 }
 
 impl Options {
-    /// The case with what the command line says instead.
+    /// The case with the overrides of the command line.
     fn adjust(&self, mut case: Case) -> Case {
         case.memory_mib = self.memory_mib.unwrap_or(case.memory_mib);
         case.connections = self.connections.unwrap_or(case.connections);
@@ -166,7 +166,7 @@ fn one(
         let sampling = scope.spawn(|| sampler.peak_until(&stop));
         let begin = Instant::now();
         let attacked = visitors.visit_while(|| {
-            // An attack that has failed must not be waited for.
+            // If the attack has failed, stop waiting.
             begin.elapsed() < options.attack && !attack.is_finished()
         });
         stop.store(true, Relaxed);

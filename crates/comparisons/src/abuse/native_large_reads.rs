@@ -1,5 +1,5 @@
-//! Tiny datagrams that ask for large values: some without a token, as if their address were forged,
-//! and some with one, each asking for a later part of the value.
+//! Tiny datagrams that request large values. Some have no token, as if their source address were
+//! forged; some have one and request later parts of the value.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -17,12 +17,12 @@ use super::native_writers::{Hostile, native_arguments, native_of};
 use super::{Case, PATIENCE, Scenario, Subject, TextClient};
 use crate::servers::Kind;
 
-/// The item that is asked for.
+/// The requested item.
 const KEY: &str = "glimmer-abuse-large";
 const VALUE_BYTES: usize = 1_000_000;
-/// Requests without a token for each one with one.
+/// Requests without a token per request with one.
 const UNPROVEN: usize = 30;
-/// Between two bursts of an address.
+/// Pause between two bursts of an address.
 const PAUSE: Duration = Duration::from_millis(2);
 
 pub(super) struct NativeLargeReads;

@@ -1,5 +1,5 @@
-//! Native clients without end: each is another writer whose mutations the server has to remember,
-//! so that none is executed twice.
+//! An unlimited number of native clients. Each is a new writer whose mutations the server must
+//! remember, so that none is executed twice.
 
 use std::{
     io::ErrorKind,
@@ -19,21 +19,21 @@ use glimmer_proto::native::{
 use super::{Case, PATIENCE, Scenario, Subject, Visitor};
 use crate::servers::Kind;
 
-/// Addresses that hostile clients come from, where they come from many.
+/// Addresses of hostile clients in the scenario with many addresses.
 const ADDRESSES: usize = 200;
-/// Clients of one address that write before their answers are taken.
+/// Clients of one address that write before their answers are read.
 const WRITES: usize = 16;
-/// Addresses between two pauses. More would drown the server in datagrams, which is a different
+/// Addresses between two pauses. More would flood the server with datagrams, which is a different
 /// attack.
 const ADDRESSES_AT_ONCE: usize = 4;
-/// A pause.
+/// Length of a pause.
 const PAUSE: Duration = Duration::from_millis(2);
-/// Visits of a well-behaved client that does not stay.
+/// Visits after which a transient well-behaved client is replaced by a new one.
 const VISITS: u64 = 50;
-/// How long an answer is waited for.
+/// How long to wait for an answer.
 const WAIT: Duration = Duration::from_millis(200);
 
-/// Writers from one address, or from many.
+/// Writers from one address or from many.
 pub(super) struct NativeWriters {
     pub name: &'static str,
     pub about: &'static str,
@@ -78,8 +78,8 @@ impl Scenario for NativeWriters {
         native_arguments()
     }
 
-    /// Well-behaved clients with an even number stay. Those with an odd number are another client
-    /// after some visits, which the server has to find room for.
+    /// Well-behaved clients with an even number stay. Those with an odd number become a new client
+    /// after some visits, and the server must find room for it.
     fn visitor(&self, subject: &Subject, number: usize) -> Result<Box<dyn Visitor>> {
         Ok(Box::new(NativeVisitor {
             server: native_of(subject)?,
@@ -120,24 +120,24 @@ impl Scenario for NativeWriters {
     }
 }
 
-/// Has our server serve native clients, at ports that are free.
+/// Arguments that make our server serve native clients on free ports.
 pub(super) fn native_arguments() -> Vec<String> {
     vec!["--native-port".to_owned(), "-1".to_owned()]
 }
 
-/// Where native clients find the server.
+/// The native address of the server.
 pub(super) fn native_of(subject: &Subject) -> Result<SocketAddr> {
     subject
         .native()
         .context("the server was not started with --native-port")
 }
 
-/// A well-behaved native client: stores a small item and reads it back.
+/// A well-behaved native client: it stores a small item and reads it back.
 struct NativeVisitor {
     server: SocketAddr,
     key: String,
     visits: u64,
-    /// Visits after which the visitor becomes a new client.
+    /// Visits after which it becomes a new client.
     visits_max: u64,
     client: Option<Client>,
 }
@@ -157,7 +157,7 @@ impl Visitor for NativeVisitor {
         self.visits += 1;
         let (key, value) = (self.key.as_bytes(), format!("{:>100}", self.visits));
         client.put(key, value.as_bytes(), 0, 60)?;
-        // A cache may evict what has just been stored, but not change it.
+        // A cache may evict an item that was just stored, but must not change it.
         let item = client.get(key)?;
         ensure!(
             item.is_none_or(|item| item.value == value.as_bytes()),
@@ -170,7 +170,7 @@ impl Visitor for NativeVisitor {
     }
 }
 
-/// One hostile address. Every datagram that it sends is another client's.
+/// A hostile address. Every datagram from it claims to be from a different client.
 pub(super) struct Hostile {
     socket: UdpSocket,
     server: SocketAddr,
@@ -179,7 +179,7 @@ pub(super) struct Hostile {
 }
 
 impl Hostile {
-    /// Takes an address that well-behaved clients do not use, and gets its token.
+    /// Takes an address that well-behaved clients do not use, and requests its token.
     pub fn open(server: SocketAddr, number: usize) -> Result<Hostile> {
         let [high, low] = ((number + 2) as u16).to_be_bytes();
         let here = Ipv4Addr::new(127, 77, high, low);
@@ -217,8 +217,8 @@ impl Hostile {
         bail!("{server} does not tell its directory");
     }
 
-    /// Sends one request, by a client with this number, to the core that owns the key. False: the
-    /// socket did not take it.
+    /// Sends one request from a client with this number to the core that owns the key. Returns
+    /// false if the socket did not accept it.
     pub fn send(&self, client: u64, token: u64, key: &[u8], action: Action<'_>) -> Result<bool> {
         let keyhash = self.directory.seed.keyhash(key);
         let header = RequestHeader {
@@ -250,7 +250,7 @@ impl Hostile {
         }
     }
 
-    /// Takes what has been answered so far.
+    /// Receives the answers that have arrived so far.
     pub fn receive(&self, mut take: impl FnMut(Datagram, Option<Status>)) {
         let mut bytes = [0; 2048];
         while let Ok(received) = self.socket.recv(&mut bytes) {
@@ -284,8 +284,8 @@ impl Writers {
         for _ in 0..WRITES {
             self.next += 1;
             let key = format!("glimmer-abuse-writer-{}", self.next % 4096);
-            // The client does not say how many mutations it has under way, so that the server has
-            // to remember as many as it can.
+            // The client does not say how many mutations it has in flight, so the server must
+            // remember as many as it can.
             let action = Action::Mutate {
                 mutation: 1,
                 reach: Reach::UNKNOWN,

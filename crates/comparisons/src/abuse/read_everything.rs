@@ -1,5 +1,5 @@
-//! A client that reads every item once and then stores new ones: the state in which a rule of the
-//! CLOCK kind goes past all items for one store, if nothing bounds it.
+//! A client that reads every item once and then stores new ones. In this state, an unbounded
+//! eviction rule like CLOCK would go past all items for one store.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -12,12 +12,12 @@ use super::{Bounds, Case, Scenario, Subject, TextClient, manners::PATIENCE};
 
 const KEY_BYTES: usize = 16;
 const VALUE_BYTES: usize = 8;
-/// Items for each byte of `-m` that are enough to fill it, whatever an item takes beside its key
-/// and value.
+/// Bytes of `-m` per item. This many items fill it, however few bytes an item takes in addition to
+/// key and value.
 const BYTES_PER_ITEM: usize = 40;
-/// Items that are stored, or read, with one message.
+/// Items that are stored or read with one message.
 const PER_MESSAGE: usize = 500;
-/// The hostile client waits longer for an answer than a well-behaved one.
+/// Time limit of the hostile client, longer than that of a well-behaved one.
 const LONG_PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct ReadEverything;
@@ -37,7 +37,7 @@ fn store(client: &mut TextClient, first: usize) -> Result<()> {
     Ok(())
 }
 
-/// Reads items; those that are there count as used.
+/// Reads items, so that those that exist count as used.
 fn read(client: &mut TextClient, first: usize) -> Result<()> {
     let get = |item| format!("mg {} k q\r\n", key(item));
     let gets: String = (first..first + PER_MESSAGE).map(get).collect();
@@ -93,7 +93,7 @@ impl Scenario for ReadEverything {
                 }
                 read(&mut client, first)?;
             }
-            // One by one: each of them may meet nothing but items in use.
+            // One at a time: each store may meet only items in use.
             for _ in 0..100 {
                 let begin = Instant::now();
                 client.set(&key(next), &[b'x'; VALUE_BYTES])?;
@@ -109,7 +109,7 @@ impl Scenario for ReadEverything {
         ))
     }
 
-    /// Well-behaved clients are to notice nothing.
+    /// Well-behaved clients must notice nothing.
     fn bounds(&self, _: &Case) -> Bounds {
         Bounds {
             p99: Duration::from_millis(20),

@@ -1,4 +1,4 @@
-//! What an abused server is said to be worth.
+//! The results of a server that was exposed to hostile clients.
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ impl Row {
         }
     }
 
-    /// What is beyond its bound, and by how much.
+    /// The exceeded bounds, and by how much they were exceeded.
     fn failed(&self) -> String {
         let failed = self.checks.iter().filter(|check| !check.passed());
         let failed: Vec<String> = failed.map(Check::to_string).collect();
@@ -44,7 +44,7 @@ impl Row {
     }
 }
 
-/// Everything that was measured.
+/// All results.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Report {
     rows: Vec<Row>,
@@ -55,7 +55,7 @@ impl Report {
         self.rows.push(row);
     }
 
-    /// Whether a server of this name passed everything that it was measured with.
+    /// Whether the server of this name passed all of its cases.
     pub fn passed(&self, server: &str) -> bool {
         (self.rows.iter()).all(|row| row.server != server || row.passed)
     }

@@ -1,4 +1,4 @@
-//! The resident memory of a server, sampled.
+//! Samples the resident memory of a server.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -7,7 +7,7 @@ use std::{
 
 use super::Subject;
 
-/// Between two samples.
+/// Interval between two samples.
 const INTERVAL: Duration = Duration::from_millis(10);
 
 /// Samples the resident memory of a server on this machine.
@@ -20,7 +20,8 @@ impl<'a> Sampler<'a> {
         Sampler { subject }
     }
 
-    /// The most resident bytes seen until `stop` is true; none if the server cannot be looked at.
+    /// The maximum resident memory in bytes until `stop` is true; `None` if the server's memory
+    /// cannot be read.
     pub fn peak_until(&self, stop: &AtomicBool) -> Option<u64> {
         let mut peak = self.subject.resident_bytes()?;
         while !stop.load(Relaxed) {

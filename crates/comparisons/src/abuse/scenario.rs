@@ -1,4 +1,4 @@
-//! What a scenario is.
+//! The interface of a scenario.
 
 use std::{fmt, sync::atomic::AtomicBool, time::Duration};
 
@@ -11,7 +11,7 @@ use super::{
 };
 use crate::servers::Kind;
 
-/// One kind of abuse: what hostile clients do, and what well-behaved ones must not notice of it.
+/// One kind of abuse: what hostile clients do, and what well-behaved ones must not notice.
 pub trait Scenario: Sync {
     /// The name on the command line and in tables.
     fn name(&self) -> &'static str;
@@ -19,44 +19,44 @@ pub trait Scenario: Sync {
     /// What hostile clients do, in one line for `--help`.
     fn about(&self) -> &'static str;
 
-    /// The sizes it is run with. The first one stands for all; the others are run only if `every`
-    /// case is asked for.
+    /// The sizes of its runs. The first is representative; the others run only if `every` case is
+    /// requested.
     fn cases(&self, every: bool) -> Vec<Case> {
         let _ = every;
         vec![Case::default()]
     }
 
-    /// Whether a server of this kind can be abused in this way at all.
+    /// Whether a server of this kind can be abused in this way.
     fn suits(&self, kind: Kind) -> bool {
         matches!(kind, Kind::Glimmer | Kind::Memcached)
     }
 
-    /// Whether the server has to serve memcached's protocol over UDP.
+    /// Whether the server must serve memcached's protocol over UDP.
     fn wants_udp(&self) -> bool {
         false
     }
 
-    /// Further arguments of our server, such as `--native-port -1` or `--table memc3`.
+    /// Additional arguments of our server, such as `--native-port -1` or `--table memc3`.
     fn glimmer_arguments(&self, case: &Case) -> Vec<String> {
         let _ = case;
         Vec::new()
     }
 
-    /// Makes the server ready before anybody is measured: stores what is asked for later.
+    /// Prepares the server before the measurement: stores items that are requested later.
     fn prepare(&self, subject: &Subject, case: &Case) -> Result<()> {
         let _ = (subject, case);
         Ok(())
     }
 
-    /// How many well-behaved clients there are. Each has a thread.
+    /// The number of well-behaved clients. Each has a thread.
     fn visitors(&self) -> usize {
         4
     }
 
     /// Opens the well-behaved client with this number.
     ///
-    /// Unless a scenario says otherwise they speak the text protocol: clients with an even number
-    /// keep one connection, those with an odd number open another for every visit.
+    /// By default, they speak the text protocol. Clients with an even number keep one connection;
+    /// those with an odd number open a new one for every visit.
     fn visitor(&self, subject: &Subject, number: usize) -> Result<Box<dyn Visitor>> {
         let keeps_connection = number.is_multiple_of(2);
         Ok(Box::new(TextVisitor::new(
@@ -66,21 +66,23 @@ pub trait Scenario: Sync {
         )))
     }
 
-    /// The hostile clients. Runs on a thread of its own until `stop` is true, then closes what it
-    /// opened and says in a few words what became of it.
+    /// The hostile clients. Runs on its own thread until `stop` is true, then closes what it opened
+    /// and returns a short summary.
     ///
     /// # Errors
-    /// Only what makes the scenario pointless, such as too few descriptors. Being refused or
-    /// closed by the server is no error.
+    ///
+    /// Only what makes the scenario pointless, such as too few descriptors. A server that refuses
+    /// or closes connections is not an error.
     fn attack(&self, subject: &Subject, case: &Case, stop: &AtomicBool) -> Result<String>;
 
-    /// What the verdict is made of.
+    /// The bounds for the verdict.
     fn bounds(&self, case: &Case) -> Bounds {
         let _ = case;
         Bounds::default()
     }
 
-    /// The verdict: passed if every check is. A scenario with figures of its own adds checks.
+    /// The checks. The server passes if all of them do. A scenario with its own measurements adds
+    /// checks.
     fn judge(&self, case: &Case, measured: &Measured) -> Vec<Check> {
         self.bounds(case).checks(measured)
     }
@@ -93,7 +95,8 @@ pub struct Case {
     pub memory_mib: usize,
     /// Hostile connections.
     pub connections: usize,
-    /// Bytes of the values that hostile clients send or ask for; 0 where that means nothing.
+    /// Length in bytes of the values that hostile clients send or request; 0 if that does not
+    /// apply.
     pub value_bytes: usize,
 }
 
@@ -117,18 +120,18 @@ impl fmt::Display for Case {
     }
 }
 
-/// What well-behaved clients and the server's memory may take.
+/// Bounds for well-behaved clients and the server's memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// 99% of the visits take no longer than this while hostile clients are there.
+    /// Bound of the 99th percentile of visits during the attack.
     pub p99: Duration,
-    /// No visit takes longer than this.
+    /// Bound of the longest visit.
     pub longest: Duration,
     /// Visits that may fail.
     pub failures: u64,
-    /// Resident bytes that the server may have beside its `-m`,
+    /// Resident bytes that the server may use in addition to its `-m`.
     pub resident_beside_bytes: u64,
-    /// and for each hostile connection.
+    /// Resident bytes that the server may use in addition for each hostile connection.
     pub resident_per_connection_bytes: u64,
 }
 
@@ -145,7 +148,7 @@ impl Default for Bounds {
 }
 
 impl Bounds {
-    /// The checks that these bounds make.
+    /// The checks for these bounds.
     pub fn checks(&self, measured: &Measured) -> Vec<Check> {
         let attacked = &measured.attacked;
         let mut checks = vec![
@@ -174,44 +177,44 @@ impl Bounds {
     }
 }
 
-/// What was measured in one run.
+/// The measurements of one run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measured {
-    /// Hostile connections, as many as the server and this machine allow.
+    /// Hostile connections, limited by what the server and this machine allow.
     pub connections: usize,
-    /// The server's `-m`, if it says so.
+    /// The server's `-m`, if it reports it.
     pub limit_bytes: Option<u64>,
-    /// Visits of well-behaved clients before,
+    /// Visits of well-behaved clients before the attack.
     pub quiet: Latency,
-    /// and while hostile clients are there.
+    /// Visits of well-behaved clients during the attack.
     pub attacked: Latency,
-    /// Resident bytes before; none if the server runs on another machine.
+    /// Resident bytes before the attack; `None` if the server runs on another machine.
     pub resident_before: Option<u64>,
-    /// The most while hostile clients were there.
+    /// Maximum resident bytes during the attack.
     pub resident_peak: Option<u64>,
-    /// A second after they had left.
+    /// Resident bytes one second after the attack.
     pub resident_after: Option<u64>,
-    /// CPU time of the server while hostile clients were there; none if it runs on another machine.
+    /// CPU time of the server during the attack; `None` if it runs on another machine.
     pub cpu: Option<Duration>,
-    /// What became of the hostile clients.
+    /// A summary of the hostile clients' experience.
     pub notes: String,
 }
 
-/// One figure and its bound.
+/// A measured number and its bound.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
     /// What was measured.
     pub what: String,
-    /// The figure.
+    /// The measured number.
     pub figure: f64,
-    /// What it may be at most.
+    /// The upper bound.
     pub bound: f64,
-    /// The unit of both, with a space in front.
+    /// The unit of both, preceded by a space.
     pub unit: &'static str,
 }
 
 impl Check {
-    /// A figure that must not be above a bound.
+    /// A number that must not exceed a bound.
     pub fn at_most(what: &str, figure: f64, bound: f64, unit: &'static str) -> Check {
         Check {
             what: what.to_owned(),
@@ -221,7 +224,7 @@ impl Check {
         }
     }
 
-    /// Whether the figure is within its bound.
+    /// Whether the number is within its bound.
     pub fn passed(&self) -> bool {
         self.figure <= self.bound
     }

@@ -1,4 +1,5 @@
-//! What slow clients have in common: they say most of something at once, and then a byte a second.
+//! The common part of slow clients: they send most of a message at once and then a byte per second,
+//! or receive that slowly.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering::Relaxed},
@@ -9,24 +10,25 @@ use anyhow::Result;
 
 use super::{Case, Crowd, Subject, TextClient, manners::PATIENCE};
 
-/// Between two looks at every client.
+/// Pause between two rounds over all clients.
 const PAUSE: Duration = Duration::from_millis(100);
-/// What a slow reader's kernel keeps of what it is sent.
+/// Receive buffer of a slow reader in bytes.
 pub(super) const RECEIVE_BYTES: usize = 4096;
-/// The item that slow readers ask for.
+/// The item that slow readers request.
 const KEY: &str = "glimmer-abuse-large";
-/// Replies that a slow reader asks for take at least this many bytes: more than sockets keep.
+/// The replies to a slow reader have at least this many bytes in total: more than socket buffers
+/// hold.
 const ASKED_BYTES: usize = 8 << 20;
-/// A slow sender sends no more than this of its value at once.
+/// A slow sender sends at most this many bytes of its value at once.
 const SENT_BYTES_MAX: usize = 200_000;
-/// A slow sender of a value of up to 16 KB sends this many bytes of it: more than what is cheap to
+/// For values of up to 16 KB, a slow sender sends this many bytes at once: more than is cheap to
 /// keep, and less than half of an ordinary buffer.
 const SENT_BYTES_SMALL: usize = 2_100;
 
-/// What one slow client says.
+/// The message of a slow client.
 pub(super) struct Speech {
     words: Vec<u8>,
-    /// Bytes of it that it says at once; the others follow, one a second.
+    /// Bytes that it sends at once. The others follow, one per second.
     at_once: usize,
 }
 
@@ -42,7 +44,7 @@ pub(super) fn sender(value_bytes: usize) -> Speech {
     Speech { words, at_once }
 }
 
-/// Asks for a large item more often than sockets hold, and takes a byte a second.
+/// Requests a large item more often than socket buffers can hold, and reads a byte per second.
 pub(super) fn reader(value_bytes: usize) -> Speech {
     let ask = format!("get {KEY}\r\n");
     let words = ask
@@ -52,13 +54,14 @@ pub(super) fn reader(value_bytes: usize) -> Speech {
     Speech { words, at_once }
 }
 
-/// Stores what slow readers ask for.
+/// Stores the item that slow readers request.
 pub(super) fn store(subject: &Subject, case: &Case) -> Result<()> {
     let mut client = TextClient::connect(subject.address(), PATIENCE)?;
     client.set(KEY, &vec![b'x'; case.value_bytes])
 }
 
-/// Has every client give its speech. One that the server closes comes back and begins again.
+/// Lets every client send its message. A client whose connection the server closes connects again
+/// and starts over.
 pub(super) fn drive<'a>(
     crowd: &mut Crowd,
     speech_of: impl Fn(usize) -> &'a Speech,
@@ -83,7 +86,7 @@ pub(super) fn drive<'a>(
     Ok(crowd.notes())
 }
 
-/// Every combination of memory, connections and value sizes, or the one that stands for them.
+/// Every combination of memory, connections and value sizes, or a representative one.
 pub(super) fn cases(every: bool, value_bytes: &[usize]) -> Vec<Case> {
     let first = Case {
         memory_mib: 64,

@@ -1,4 +1,4 @@
-//! Slow senders and slow readers by turns.
+//! Slow senders and slow readers, alternately.
 
 use std::sync::atomic::AtomicBool;
 

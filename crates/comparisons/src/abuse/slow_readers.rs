@@ -1,4 +1,4 @@
-//! Clients that ask for more than sockets hold, and take a byte a second.
+//! Clients that request more than socket buffers hold and read a byte per second.
 
 use std::sync::atomic::AtomicBool;
 

@@ -1,4 +1,4 @@
-//! Clients that send a part of a value, and then a byte a second.
+//! Clients that send a part of a value at once and then a byte per second.
 
 use std::sync::atomic::AtomicBool;
 

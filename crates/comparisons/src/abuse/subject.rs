@@ -1,4 +1,4 @@
-//! The server that is abused.
+//! The server under attack.
 
 use std::{
     collections::HashMap,
@@ -14,7 +14,7 @@ use crate::servers::Server;
 use glimmer_loadgen::driver::Address;
 use glimmer_measure::machine;
 
-/// The server that is abused: one that was started for it, or one that runs anyway.
+/// The server under attack: started for the run, or already running.
 pub struct Subject {
     name: String,
     address: SocketAddr,
@@ -26,7 +26,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// A server that was started for it.
+    /// A server that was started for the run.
     pub(super) fn started(server: &Server) -> Result<Subject> {
         let subject = Subject::at(&server.target().address, server.kind().name().to_owned())?;
         Ok(Subject {
@@ -35,7 +35,7 @@ impl Subject {
         })
     }
 
-    /// A server that runs.
+    /// A server that was already running.
     pub(super) fn running(address: &Address) -> Result<Subject> {
         Subject::at(address, address.to_string())
     }
@@ -73,17 +73,17 @@ impl Subject {
         &self.name
     }
 
-    /// Where it serves memcached's protocols over TCP, and over UDP if it was asked for.
+    /// The address of memcached's protocols over TCP, and over UDP if requested.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where native clients find it, if it serves any.
+    /// The native address, if there is one.
     pub fn native(&self) -> Option<SocketAddr> {
         self.native
     }
 
-    /// Its `-m` in bytes, if it says so.
+    /// Its `-m` in bytes, if it reports it.
     pub fn limit_bytes(&self) -> Option<u64> {
         self.limit_bytes
     }
@@ -94,18 +94,18 @@ impl Subject {
         Some(now)
     }
 
-    /// CPU time it has used so far, if it runs on this machine.
+    /// The CPU time that it has used, if it runs on this machine.
     pub fn cpu(&self) -> Option<Duration> {
         machine::process_cpu(self.pid?).ok()
     }
 
-    /// The figures that it answers to `stats`, `stats items` and so on.
+    /// The statistics of `stats`, `stats items` and so on.
     pub fn stats(&self, argument: &str) -> Result<HashMap<String, String>> {
         TextClient::connect(self.address, PATIENCE)?.stats(&format!(" {argument}"))
     }
 
-    /// As many of the wanted connections as the server allows beside the `spare` ones, and this
-    /// process has descriptors for.
+    /// As many of the wanted connections as the server allows in addition to the `spare` ones, and
+    /// as this process has descriptors for.
     pub(super) fn connections_fitting(&self, wanted: usize, spare: usize) -> Result<usize> {
         let here = crowd::raise_descriptor_limit(wanted + spare)?;
         let there = self
@@ -117,19 +117,19 @@ impl Subject {
     }
 }
 
-/// A client of the text protocol that waits for what it asked, but not for ever.
+/// A client of the text protocol with a time limit.
 pub struct TextClient {
     stream: BufReader<TcpStream>,
 }
 
 impl TextClient {
-    /// Connects. Connecting, sending and receiving each take `patience` at most.
+    /// Connects. Connecting, sending and receiving take at most `patience` each.
     pub fn connect(address: SocketAddr, patience: Duration) -> Result<TextClient> {
         let stream = TcpStream::connect_timeout(&address, patience)?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(patience))?;
         stream.set_write_timeout(Some(patience))?;
-        // Thousands of visits must not leave thousands of ports waiting behind them.
+        // Thousands of visits must not leave thousands of ports in TIME_WAIT.
         crowd::reset_on_close(&stream)?;
         Ok(TextClient {
             stream: BufReader::new(stream),
@@ -141,7 +141,7 @@ impl TextClient {
         Ok(self.stream.get_mut().write_all(bytes)?)
     }
 
-    /// The next line, without its end.
+    /// Reads the next line, without its line end.
     pub fn line(&mut self) -> Result<String> {
         let mut line = String::new();
         self.stream.read_line(&mut line)?;
@@ -150,7 +150,7 @@ impl TextClient {
         Ok(line)
     }
 
-    /// The next bytes.
+    /// Reads the next bytes.
     pub fn bytes(&mut self, count: usize) -> Result<Vec<u8>> {
         let mut bytes = vec![0; count];
         self.stream.read_exact(&mut bytes)?;

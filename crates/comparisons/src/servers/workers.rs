@@ -1,4 +1,4 @@
-//! What a server of ours tells of each of its workers.
+//! Statistics of each worker of our server.
 
 use std::{
     collections::HashMap,
@@ -10,21 +10,21 @@ use anyhow::{Context, Result, bail};
 
 use super::Server;
 
-/// What one worker did for native clients, since the server's start.
+/// What one worker did for native clients since the server's start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Worker {
     /// Requests executed.
     pub requests: u64,
     /// Datagrams received.
     pub datagrams: u64,
-    /// System calls that brought them.
+    /// System calls that received them.
     pub receives: u64,
     /// CPU time of its thread, in microseconds.
     pub cpu_us: u64,
 }
 
 impl Worker {
-    /// What was done since.
+    /// The difference to an earlier state.
     pub fn since(self, before: Worker) -> Worker {
         Worker {
             requests: self.requests - before.requests,
@@ -34,19 +34,19 @@ impl Worker {
         }
     }
 
-    /// Datagrams that one system call brings, on average.
+    /// Average number of datagrams per system call.
     pub fn burst(self) -> f64 {
         self.datagrams as f64 / self.receives.max(1) as f64
     }
 
-    /// CPU time for a request, in nanoseconds.
+    /// CPU time per request in nanoseconds.
     pub fn ns_per_request(self) -> f64 {
         self.cpu_us as f64 * 1e3 / self.requests.max(1) as f64
     }
 }
 
 impl Server {
-    /// What each worker did for native clients; of a server of ours.
+    /// What each worker did for native clients. Only for our server.
     pub fn native_workers(&self) -> Result<Vec<Worker>> {
         let (native, cpu) = (self.stats("native")?, self.stats("workers")?);
         let workers = (0..).map_while(|worker| {
@@ -63,7 +63,7 @@ impl Server {
         Ok(workers.collect())
     }
 
-    /// The numbers among what `stats` answers to an argument.
+    /// The numeric values in the reply to `stats` with an argument.
     fn stats(&self, argument: &str) -> Result<HashMap<String, u64>> {
         let mut stream = TcpStream::connect(self.address).context("asking for stats")?;
         stream.write_all(format!("stats {argument}\r\n").as_bytes())?;

@@ -1,16 +1,16 @@
-//! Answers that need no store.
+//! Replies that need no store.
 
 use glimmer_loadgen::workload::{Key, value};
 
-/// What a read is answered with.
+/// The replies to reads.
 #[derive(Clone, Copy, Debug)]
 pub struct Answers {
-    /// Bytes of every value.
+    /// Length of every value in bytes.
     pub value_bytes: usize,
 }
 
 impl Answers {
-    /// Answers the request at the beginning of `input` and returns its length, if it is complete.
+    /// Answers the request at the start of `input` and returns its length, if it is complete.
     #[inline]
     pub fn request(&self, input: &[u8], out: &mut Vec<u8>) -> Option<usize> {
         let line_end = memchr::memchr(b'\n', input)?;

@@ -1,4 +1,4 @@
-//! The trivial server over UDP.
+//! The dummy server over UDP.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub struct Datagrams {
 }
 
 impl Datagrams {
-    /// Serves until the server's life ends.
+    /// Serves until the server is stopped.
     pub fn serve(&mut self) -> Result<()> {
         let mut received = RxBatch::default();
         let mut replies = Vec::new();
@@ -45,7 +45,7 @@ impl Datagrams {
         Ok(())
     }
 
-    /// Answers every request under its own frame; what is none gets no reply.
+    /// Answers every request with its own frame. Anything else gets no reply.
     fn answer(&mut self, received: &RxBatch, replies: &mut Vec<u8>) {
         replies.clear();
         let mut ends = ArrayVec::<_, PACKET_BATCH_MAX>::new();

@@ -1,6 +1,5 @@
-//! A server without a store: it answers every read with the value that belongs to the key,
-//! computed. What a client measures against it is the ceiling that loopback and the client itself
-//! set for any server.
+//! A dummy server without a store: it computes the value of every key that it is asked for. A
+//! measurement against it shows the ceiling set by loopback and the client.
 
 mod answers;
 mod datagrams;
@@ -29,7 +28,7 @@ use glimmer_loadgen::{
 use glimmer_measure::machine;
 use streams::Streams;
 
-/// A running trivial server: one thread, ended when this is dropped.
+/// A running dummy server with one thread. Dropping it stops it.
 pub struct Trivial {
     target: Target,
     value_bytes: usize,
@@ -37,7 +36,7 @@ pub struct Trivial {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Whether the server goes on, and what it has cost.
+/// Whether the server continues, and the CPU time that it has used.
 #[derive(Debug, Default)]
 struct Life {
     ended: AtomicBool,
@@ -56,19 +55,19 @@ impl Life {
     }
 }
 
-/// A server that regularly does nothing, to try an open loop on.
+/// Regular stalls of a server, to test an open loop.
 #[derive(Clone, Copy, Debug)]
 pub struct Stall {
-    /// From the beginning of one stall to the next.
+    /// Time from the start of one stall to the start of the next.
     pub every: Duration,
-    /// How long it lasts.
+    /// Length of a stall.
     pub lasts: Duration,
 }
 
 impl Trivial {
-    /// Serves memcached's `get` of any number of our keys, with values of `value_bytes`, and `set`,
-    /// over TCP, on a core or on any. After every `stall.every` it does nothing for `stall.lasts`,
-    /// if given.
+    /// Serves memcached's `set`, and `get` for any number of the load generator's keys with values
+    /// of `value_bytes`, over TCP, pinned to a core if one is given. With `stall`, it stalls
+    /// regularly.
     pub fn start(value_bytes: usize, core: Option<usize>, stall: Option<Stall>) -> Result<Trivial> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("binding a port")?;
         let address = Address::Tcp(listener.local_addr()?);
@@ -83,11 +82,11 @@ impl Trivial {
         })
     }
 
-    /// The same over UDP, with memcached's frames; replies are one datagram.
-    pub fn start_udp(value_bytes: usize, core: Option<usize>, in_trains: bool) -> Result<Trivial> {
+    /// The same over UDP with memcached's frames. Each reply is one datagram.
+    pub fn start_udp(value_bytes: usize, core: Option<usize>, segmented: bool) -> Result<Trivial> {
         let device =
             UdpDevice::bind_shared((Ipv4Addr::LOCALHOST, 0).into()).context("binding a port")?;
-        let address = match in_trains {
+        let address = match segmented {
             true => Address::UdpTrains(device.address()?),
             false => Address::Udp(device.address()?),
         };
@@ -131,14 +130,14 @@ impl Trivial {
         &self.target
     }
 
-    /// Drives it as fast as it answers.
+    /// Drives it in a closed loop.
     pub fn closed(&self, plan: &closed::Plan) -> Result<Outcome> {
         let cpu = || Ok(self.cpu());
         let plan = plan.with_values(self.value_bytes);
         load::run(&self.target, &plan, Some(&cpu), &mut |_| {})
     }
 
-    /// CPU time that its thread has used, as of its last burst.
+    /// The CPU time of its thread as of its last burst.
     pub fn cpu(&self) -> Duration {
         Duration::from_nanos(self.life.cpu_ns.load(Ordering::Relaxed))
     }

@@ -1,4 +1,4 @@
-//! The trivial server over TCP.
+//! The dummy server over TCP.
 
 use std::{
     io::{ErrorKind, Read, Write},
@@ -38,7 +38,7 @@ struct Peer {
 }
 
 impl Streams {
-    /// Serves until the server's life ends.
+    /// Serves until the server is stopped.
     pub fn serve(&self) -> Result<()> {
         const LISTENER: u64 = u64::MAX;
         self.listener.set_nonblocking(true)?;
@@ -93,7 +93,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Answers what a peer has sent; false when it is gone or says something else.
+    /// Answers the requests of a peer. Returns false if the peer has gone or sent something else.
     fn answer(&self, peer: &mut Peer, out: &mut Vec<u8>) -> bool {
         match peer.socket.read(&mut peer.input[peer.filled..]) {
             Ok(0) => return false,
@@ -109,7 +109,8 @@ impl Streams {
         }
         peer.input.copy_within(at..peer.filled, 0);
         peer.filled -= at;
-        // A reply fits the socket's buffer; a peer that does not read its replies is let go.
+        // Replies fit into the socket's buffer. A peer that does not read its replies is
+        // disconnected.
         peer.filled < INPUT_BYTES && peer.socket.write_all(out).is_ok()
     }
 }

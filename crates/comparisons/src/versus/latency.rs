@@ -1,4 +1,4 @@
-//! Latency at a rate that memcached can bear, open loop.
+//! Latency in an open loop, at a rate that memcached sustains.
 
 use std::fmt;
 
@@ -21,26 +21,25 @@ use glimmer_measure::{
 };
 use glimmer_notation::{microseconds, per_second};
 
-/// Part of memcached's own maximum at which latencies are compared.
+/// Latencies are compared at this share of memcached's maximum rate.
 const PART_OF_MAXIMUM: f64 = 0.7;
 const BURST: Burst = Burst::Single {
     requests: 1,
     get_share: GET_SHARE,
 };
-/// Quantiles shown.
+/// The reported quantiles.
 const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
 
-/// One server's repetitions.
+/// The repetitions of one server.
 #[derive(Debug, Serialize)]
 struct Row {
     server: String,
-    /// For every quantile shown, its repetitions in microseconds.
+    /// For every reported quantile, its repetitions in microseconds.
     latency_us: [Vec<f64>; 3],
-    /// Of all repetitions together, in microseconds.
+    /// The 99th percentile over all repetitions together, in microseconds.
     latency_p99_all_us: f64,
     server_ns_per_operation: Vec<f64>,
-    /// How late the client itself was in sending: its 99th percentile in microseconds, of all
-    /// repetitions together.
+    /// How late the client sent: the 99th percentile over all repetitions, in microseconds.
     client_late_p99_us: f64,
 }
 
@@ -51,8 +50,8 @@ pub struct Comparison {
     rows: Vec<Row>,
 }
 
-/// Measures all servers in turn at 70% of memcached's maximum, which is taken from the runs before
-/// or found first.
+/// Measures all servers in turn at 70% of memcached's maximum. The maximum comes from earlier runs
+/// or is measured first.
 pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Result<Comparison> {
     let options = bench.options;
     let requests_per_s = PART_OF_MAXIMUM * maximum(bench, before)?;
@@ -112,8 +111,8 @@ pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Resu
     })
 }
 
-/// memcached's operations per second with one request in flight on every connection; where it takes
-/// no part, the first server's.
+/// memcached's operations per second with one request in flight on every connection; without
+/// memcached, the first server's.
 fn maximum(bench: &Bench<'_>, before: &[throughput::Comparison]) -> Result<f64> {
     let yardstick = |kind: &&Kind| **kind == Kind::Memcached;
     let kind = bench

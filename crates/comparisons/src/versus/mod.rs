@@ -1,6 +1,6 @@
-//! Ours against the servers that people use today, in one run: each started here, bound to a core,
-//! loaded with the same keys, and measured in turn, so that a slow spell of the machine falls on
-//! all of them.
+//! Compares our server with widely used ones in one run. Each is started here, pinned to a core,
+//! loaded with the same keys, and measured in turn, so that a slow spell of the machine affects all
+//! of them.
 
 mod latency;
 mod scaling;
@@ -37,18 +37,18 @@ pub enum Scenario {
     Multiget50,
     /// Closed loop, 32 reads in flight on every connection, in each of memcached's protocols.
     Protocols,
-    /// Closed loop over UDP, one read to a datagram, 32 in flight on every socket: in plain
-    /// datagrams, as existing clients send them, and in trains (`UDP_SEGMENT`).
+    /// Closed loop over UDP, one read per datagram, 32 in flight on every socket: as plain
+    /// datagrams, like existing clients send, and in segment batches (`UDP_SEGMENT`).
     Udp,
-    /// Poisson arrivals at 70% of what memcached can do at most with one request in flight on every
+    /// Poisson arrivals at 70% of memcached's maximum with one request in flight on every
     /// connection.
     OpenLoop,
-    /// CPU time per operation with two threads against one.
+    /// CPU time per operation with two threads compared with one.
     CpuScaling,
 }
 
 impl Scenario {
-    /// All, in the order in which they run.
+    /// All scenarios, in the order of execution.
     pub const ALL: [Scenario; 7] = [
         Scenario::Pipeline32,
         Scenario::Pipeline1,
@@ -76,13 +76,13 @@ impl Scenario {
 /// What to compare, and for how long.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// The servers, ours first if it takes part: ratios are those of the first one.
+    /// The servers. Ratios relate the first one to the others; ours comes first if it takes part.
     pub servers: Vec<Kind>,
-    /// How to load them.
+    /// The scenarios.
     pub scenarios: Vec<Scenario>,
-    /// Keys stored before measuring.
+    /// Keys stored before the measurement.
     pub keys: u32,
-    /// Bytes of a value.
+    /// Length of a value in bytes.
     pub value_bytes: usize,
     /// Key popularity.
     pub popularity: Popularity,
@@ -99,7 +99,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Measurements that will be made, each a step of the progress.
+    /// The number of measurements, which are the steps of the progress.
     fn steps(&self) -> usize {
         let of = |scenario: &Scenario| match scenario {
             Scenario::CpuScaling => scaling::cases(&self.servers),
@@ -113,14 +113,14 @@ impl Options {
     }
 }
 
-/// Part of the requests that read.
+/// The share of reads.
 const GET_SHARE: f64 = 0.95;
-/// Goes before every measurement and is not counted.
+/// Length of the warm-up before every measurement.
 const WARM_UP: Duration = Duration::from_millis(400);
 /// Length of a measurement of the machine.
 const CEILING_TIME: Duration = Duration::from_millis(200);
 
-/// Everything that was measured.
+/// All results.
 #[derive(Debug, Serialize)]
 pub struct Report {
     versions: Vec<String>,
@@ -137,7 +137,7 @@ pub struct Report {
     scaling: Option<scaling::Comparison>,
 }
 
-/// Runs the comparison. `progress` is told what happens.
+/// Runs the comparison. `progress` receives each step.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     let watch = noise::Watch::begin()?;
     let versions = options
@@ -188,7 +188,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     })
 }
 
-/// A comparison under way.
+/// A comparison in progress.
 struct Bench<'a> {
     options: &'a Options,
     progress: &'a dyn Progress,
@@ -202,7 +202,7 @@ impl Bench<'_> {
         self.progress.say(&line.to_string());
     }
 
-    /// A repetition of a scenario is done for one server.
+    /// Reports that a repetition of a scenario is done for one server.
     fn step(&self, scenario: Scenario, repetition: usize, line: impl fmt::Display) {
         let (name, at, of) = (scenario.name(), repetition + 1, self.options.repeat);
         let line = format!("{name}, repetition {at} of {of}: {line}");
@@ -251,7 +251,7 @@ impl Bench<'_> {
         Ok(())
     }
 
-    /// Measures the machine beside a repetition.
+    /// Measures the machine next to a repetition.
     fn look_at_machine(&mut self) -> Result<()> {
         let reads = self
             .region
@@ -261,7 +261,7 @@ impl Bench<'_> {
     }
 }
 
-/// Thousands with no decimals.
+/// A number in thousands without decimals.
 fn thousands(spread: &Spread) -> String {
     let Spread { median, min, max } = spread;
     format!("{:.0} ({:.0}..{:.0})", median / 1e3, min / 1e3, max / 1e3)

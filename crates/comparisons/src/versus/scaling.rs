@@ -1,4 +1,5 @@
-//! What a second thread costs: the server's CPU time per operation with two threads against one.
+//! The cost of a second thread: the server's CPU time per operation with two threads compared with
+//! one.
 
 use std::fmt;
 
@@ -22,8 +23,8 @@ const BURST: Burst = Burst::Single {
     requests: BURST_REQUESTS,
     get_share: GET_SHARE,
 };
-/// The fixed rate: well below what one thread can do, so that the client leaves the servers room on
-/// two cores.
+/// The fixed rate: well below the maximum of one thread, so that the client leaves enough CPU time
+/// to the servers on two cores.
 const REQUESTS_PER_S: f64 = 300_000.0;
 
 /// One server in one configuration, with one thread and with two.
@@ -32,7 +33,7 @@ struct Row {
     server: String,
     /// CPU time per operation in nanoseconds at a fixed rate, by number of threads.
     fixed_rate_ns: [Vec<f64>; 2],
-    /// The same with bursts as fast as they are answered.
+    /// The same in a closed loop.
     saturated_ns: [Vec<f64>; 2],
 }
 
@@ -42,7 +43,7 @@ pub struct Comparison {
     rows: Vec<Row>,
 }
 
-/// The configurations of a server that are measured, as arguments.
+/// The measured configurations of a server, as arguments.
 fn variants(kind: Kind) -> &'static [&'static [&'static str]] {
     match kind {
         Kind::Glimmer => &[
@@ -51,18 +52,18 @@ fn variants(kind: Kind) -> &'static [&'static [&'static str]] {
             &["--access", "crcw"],
         ],
         Kind::Memcached => &[&[]],
-        // One thread is all it has.
+        // They have only one thread.
         Kind::Redis | Kind::Valkey => &[],
     }
 }
 
-/// Measurements of a repetition.
+/// Measurements per repetition.
 pub fn cases(servers: &[Kind]) -> usize {
     let variants = servers.iter().map(|&kind| variants(kind).len());
     THREADS.len() * variants.sum::<usize>()
 }
 
-/// Measures our access modes, and memcached where it takes part.
+/// Measures our access modes, and memcached if it takes part.
 pub fn compare(bench: &mut Bench<'_>) -> Result<Comparison> {
     let options = bench.options;
     let mut rows = Vec::new();

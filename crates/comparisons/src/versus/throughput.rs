@@ -1,4 +1,4 @@
-//! Operations per second, closed loop.
+//! Operations per second in a closed loop.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ use glimmer_measure::{
 };
 use glimmer_notation::per_second;
 
-/// Sockets of the UDP client: each takes many datagrams with one system call.
+/// Sockets of the UDP client. Each receives many datagrams with one system call.
 const UDP_SOCKETS: usize = 4;
 /// memcached's protocols, the usual one first.
 const PROTOCOLS: [Dialect; 3] = [Dialect::Text, Dialect::Meta, Dialect::Binary];
@@ -33,17 +33,17 @@ pub struct Shape {
     udp: Option<Udp>,
 }
 
-/// How datagrams of the UDP client travel.
+/// How datagrams of the UDP client pass through the kernel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Udp {
-    /// Each by itself, as existing clients send them.
+    /// Each separately, like those of existing clients.
     Plain,
-    /// Those of one length as one.
-    Trains,
+    /// Datagrams of equal length as one segment batch.
+    Segmented,
 }
 
 impl Shape {
-    /// The bursts of a scenario; none if it is not a closed loop on the loaded servers.
+    /// The bursts of a scenario; empty unless it is a closed loop on the loaded servers.
     pub fn of(scenario: Scenario) -> Vec<Shape> {
         let singles = |requests, get_share| Burst::Single {
             requests,
@@ -66,10 +66,10 @@ impl Shape {
             Scenario::Udp => {
                 let reads = singles(32, 1.0);
                 let plain = "UDP, plain datagrams of one read, as existing clients send them";
-                let trains = "UDP, the same in segment batches (UDP_SEGMENT)";
+                let batches = "UDP, the same in segment batches (UDP_SEGMENT)";
                 return vec![
                     one(plain, reads, Some(Udp::Plain)),
-                    one(trains, reads, Some(Udp::Trains)),
+                    one(batches, reads, Some(Udp::Segmented)),
                 ];
             }
             Scenario::OpenLoop | Scenario::CpuScaling => return Vec::new(),
@@ -77,8 +77,7 @@ impl Shape {
         vec![one(title, burst, None)]
     }
 
-    /// The ways in which a server is driven, with a name for each: none if it does not know any of
-    /// them.
+    /// The ways in which a server is driven, with their names; empty if it supports none of them.
     fn ways(self, kind: Kind) -> Vec<(String, Way)> {
         let speaks_memcached = kind.dialect() == Dialect::Text;
         match self.scenario {
@@ -92,14 +91,14 @@ impl Shape {
             }
             Scenario::Udp if !speaks_memcached => vec![],
             Scenario::Udp => {
-                let in_trains = self.udp == Some(Udp::Trains);
-                vec![(kind.name().to_owned(), Way::Udp { in_trains })]
+                let segmented = self.udp == Some(Udp::Segmented);
+                vec![(kind.name().to_owned(), Way::Udp { segmented })]
             }
             _ => vec![(kind.name().to_owned(), Way::Usual)],
         }
     }
 
-    /// Measurements of a repetition.
+    /// Measurements per repetition.
     pub fn cases(self, servers: &[Kind]) -> usize {
         let cases = servers.iter().map(|&kind| self.ways(kind).len());
         cases.sum::<usize>() + 1
@@ -111,7 +110,7 @@ impl Shape {
 enum Way {
     Usual,
     Speaking(Dialect),
-    Udp { in_trains: bool },
+    Udp { segmented: bool },
 }
 
 impl Way {
@@ -122,12 +121,12 @@ impl Way {
                 dialect,
                 ..server.target()
             },
-            Way::Udp { in_trains } => server.udp_target(in_trains),
+            Way::Udp { segmented } => server.udp_target(segmented),
         }
     }
 }
 
-/// One server's repetitions.
+/// The repetitions of one server.
 #[derive(Debug, Serialize)]
 pub struct Row {
     pub(super) server: String,
@@ -173,7 +172,7 @@ pub struct Comparison {
     ceiling: Row,
 }
 
-/// Measures all servers in turn, and with them a server that stores nothing.
+/// Measures all servers in turn, and a server without a store.
 pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
     let options = bench.options;
     let ways = bench
@@ -188,7 +187,7 @@ pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
     let mut ceiling = Row::new("no store at all");
     let (value_bytes, core) = (options.value_bytes, Some(SERVER_CORE));
     let trivial = match shape.udp {
-        Some(udp) => Trivial::start_udp(value_bytes, core, udp == Udp::Trains)?,
+        Some(udp) => Trivial::start_udp(value_bytes, core, udp == Udp::Segmented)?,
         None => Trivial::start(value_bytes, core, None)?,
     };
     for repetition in 0..options.repeat {

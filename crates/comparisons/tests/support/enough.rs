@@ -1,13 +1,13 @@
-//! Measurements on a machine that others use too: how much is answered in a time is anybody's
-//! guess.
+//! Measurements on a shared machine, where the amount of work done in a given time is
+//! unpredictable.
 
 use std::time::Duration;
 
-/// How often a measurement is repeated at most, each time three times as long.
+/// Maximum number of attempts, each three times as long as the previous one.
 const TRIES: u32 = 6;
 
-/// Measures for `first`, and for longer and longer until there is enough. Returns the last result,
-/// enough or not.
+/// Measures for `first`, then for longer and longer, until there is enough. Returns the last result
+/// in any case.
 pub fn enough<R>(
     first: Duration,
     mut measure: impl FnMut(Duration) -> R,
