@@ -1,5 +1,6 @@
-//! Tables without sockets and protocol: ours, driven through the engine's pipeline by as many cores as it has workers, every request at the right
-//! core, as with clients that direct their requests (MICA §4.2.2); and those of others, driven by the same loop.
+//! Tables without sockets and protocol. Ours are driven through the engine's pipeline with one
+//! worker per core; every request goes to the right core, as with clients that direct their
+//! requests (MICA §4.2.2). Other tables are driven by the same loop.
 
 use std::fmt;
 
@@ -10,7 +11,7 @@ use glimmer_store::evict::S3_FIFO;
 
 use crate::{Point, Run, workload::Mix};
 
-/// Operations drawn for each worker: their list outgrows a core's own caches.
+/// Operations drawn for each worker. The list does not fit into a core's private caches.
 const LIST: usize = 1 << 22;
 const LIST_QUICK: usize = 1 << 14;
 
@@ -24,7 +25,7 @@ pub struct Alone {
 }
 
 impl Alone {
-    /// A store of `items` tiny items (MICA §5.1) in an access mode, for so many workers.
+    /// A store of `items` tiny items (MICA §5.1) in an access mode, for this many workers.
     pub fn new(run: &Run<'_>, items: u32, mode: Mode, workers: usize) -> Result<Alone> {
         let name = format!("glimmer {}", mode.name());
         let candidate = Candidate::Ours(Ours::Cache(S3_FIFO), mode);
@@ -33,7 +34,7 @@ impl Alone {
         })
     }
 
-    /// A table for so many workers that `build` fills with `items` items.
+    /// A table for this many workers that `build` fills with `items` items.
     pub fn of(
         run: &Run<'_>,
         name: impl Into<String>,
@@ -62,7 +63,7 @@ impl Alone {
         self.workers
     }
 
-    /// Draws the operations that [`Self::operations_per_s`] goes through.
+    /// Draws the operations for [`Self::operations_per_s`].
     pub fn draw(&mut self, run: &Run<'_>, mix: Mix) {
         let count = run.pick(LIST, LIST_QUICK);
         let popularity = mix.popularity(self.items);
@@ -71,7 +72,7 @@ impl Alone {
         });
     }
 
-    /// Draws reads of keys that are not there.
+    /// Draws reads of absent keys.
     pub fn draw_absent(&mut self, run: &Run<'_>) {
         let (items, count) = (self.items, run.pick(LIST, LIST_QUICK));
         self.draw_each("keys that are not there".to_owned(), |rig, worker| {
@@ -84,7 +85,7 @@ impl Alone {
         self.drawn = Some((what, lists.collect()));
     }
 
-    /// Operations per second of all workers together.
+    /// Operations per second over all workers.
     pub fn operations_per_s(&mut self, run: &Run<'_>, measured_ms: u64) -> Result<f64> {
         let Some((_, lists)) = &self.drawn else {
             anyhow::bail!("no operations have been drawn");
@@ -104,7 +105,7 @@ impl fmt::Display for Alone {
     }
 }
 
-/// Measures stores in turn under each mix; `place` says where a rate belongs in the picture.
+/// Measures stores in turn under each mix. `place` returns a rate's place in the picture.
 pub fn rounds(
     run: &mut Run<'_>,
     repeat: usize,
@@ -123,7 +124,7 @@ pub fn rounds(
     Ok(())
 }
 
-/// Measures stores in turn with reads of keys that are not there.
+/// Measures stores in turn with reads of absent keys.
 pub fn rounds_absent(
     run: &mut Run<'_>,
     repeat: usize,

@@ -1,4 +1,4 @@
-//! Indexes that are built key by key until they are full (MemC3 §5.2). Keys and values play no part: an index holds pointers.
+//! Fills indexes key by key (MemC3 §5.2). Keys and values are not stored: an index holds pointers.
 
 use std::time::{Duration, Instant};
 
@@ -13,17 +13,17 @@ use glimmer_store::{
 };
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// A way to look for a cuckoo path.
+/// A search for a cuckoo path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paths {
-    /// So many at once, each going on at random, as in the paper.
+    /// This many random paths at once, as in the paper.
     Random(usize),
-    /// Breadth first from both buckets, as our table does.
+    /// Breadth-first search from both buckets, as in our table.
     Breadth,
 }
 
 impl Paths {
-    /// The paper's three, and ours.
+    /// The paper's three searches, and ours.
     pub const ALL: [Paths; 4] = [
         Paths::Random(1),
         Paths::Random(2),
@@ -42,21 +42,21 @@ impl Paths {
     }
 }
 
-/// An index that was built.
+/// A filled index.
 #[derive(Clone, Debug, Default)]
 pub struct Built {
-    /// Keys in it.
+    /// The number of keys in it.
     pub keys: usize,
-    /// Its bytes.
+    /// Its size in bytes.
     pub bytes: usize,
-    /// Time for all keys.
+    /// The time to insert all keys.
     pub total: Duration,
-    /// Time for the keys of each hundredth of its slots, as far as it got.
+    /// The time to insert the keys of each hundredth of its slots, as far as it got.
     pub hundredths: Vec<Duration>,
 }
 
 impl Built {
-    /// Bytes of the index for each key.
+    /// Bytes of the index per key.
     pub fn bytes_per_key(&self) -> f64 {
         self.bytes as f64 / self.keys as f64
     }
@@ -67,7 +67,8 @@ impl Built {
     }
 }
 
-/// A cuckoo index in `bytes`, a power of two: the paper's one large table, made of our table's lines.
+/// A cuckoo index of `bytes`, a power of two: the paper's one large table, made of our table's
+/// lines.
 pub fn cuckoo(bytes: usize, paths: Paths, seed: Seed) -> Result<Built> {
     match paths {
         Paths::Random(count) => build(bytes, Walks::new(count), seed),
@@ -75,7 +76,7 @@ pub fn cuckoo(bytes: usize, paths: Paths, seed: Seed) -> Result<Built> {
     }
 }
 
-/// Slots of a cuckoo index in `bytes`.
+/// The number of slots of a cuckoo index of `bytes`.
 pub fn slots_in(bytes: usize) -> usize {
     buckets_in(bytes / 8) as usize * BUCKET_SLOTS
 }
@@ -83,7 +84,7 @@ pub fn slots_in(bytes: usize) -> usize {
 fn build(bytes: usize, mut search: impl Search, seed: Seed) -> Result<Built> {
     let words = bytes / 8;
     let pool = Pool::new(1, words, PagePolicy::Transparent, None)?;
-    // The pages are the kernel's work, not the index's.
+    // Touch the pages now: allocating them is the kernel's work, not the index's.
     (0..words)
         .step_by(LINE_WORDS)
         .for_each(|word| line_at(&pool, word).format());
@@ -115,7 +116,7 @@ fn build(bytes: usize, mut search: impl Search, seed: Seed) -> Result<Built> {
         }
     }
     built.total = begin.elapsed();
-    // What was counted is there: so many slots are not empty.
+    // Check the count: this many slots are in use.
     let taken = segment.lines().map(|line| {
         let line = line_at(&pool, line);
         let tags = (0..LINE_BUCKETS).flat_map(|bucket| line.tags(bucket).to_le_bytes());
@@ -127,8 +128,8 @@ fn build(bytes: usize, mut search: impl Search, seed: Seed) -> Result<Built> {
         .context("the index has lost keys while it moved others")
 }
 
-/// memcached's chained index of so many buckets: it takes one and a half keys to a bucket. Its bytes are those of the buckets' pointers and of the
-/// pointer in each item.
+/// memcached's chained index with this many buckets; memcached allows 1.5 keys per bucket. Its size
+/// includes the buckets' pointers and the pointer in each item.
 pub fn chaining(buckets: usize, seed: Seed) -> Result<Built> {
     let keys = buckets * 3 / 2;
     let heads = ZeroedSlice::<AtomicU64>::new(buckets, PagePolicy::Transparent, None)?;

@@ -1,4 +1,4 @@
-//! What was measured: rows of repetitions, each at a place in the picture.
+//! The measured data: rows of repetitions, each with a place in the picture.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::Columns;
 
-/// A place on the horizontal axis.
+/// A value on the horizontal axis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum X {
-    /// On a scale.
+    /// A number on a scale.
     Number(f64),
-    /// One of several that have an order, but no distances.
+    /// One of several ordered categories.
     Word(String),
 }
 
@@ -72,8 +72,9 @@ impl Point {
         }
     }
 
-    /// Something else was measured with it; it becomes a column of the data. The names [`Row::LOW`] and [`Row::HIGH`] are drawn as the ends
-    /// of the bar of error, [`Row::ACROSS`] as the place on the horizontal axis.
+    /// Adds another measured value, which becomes a column of the data. [`Row::LOW`] and
+    /// [`Row::HIGH`] are drawn as the ends of an error bar, [`Row::ACROSS`] as the place on the
+    /// horizontal axis.
     pub fn also(mut self, name: &'static str, value: f64) -> Point {
         self.also.push((name, value));
         self
@@ -83,25 +84,27 @@ impl Point {
 /// All repetitions at one place.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// Panel of the picture.
+    /// The panel of the picture.
     pub panel: String,
-    /// Line, or colour of bars.
+    /// The line, or the colour of the bars.
     pub series: String,
-    /// Place on the horizontal axis.
+    /// The value on the horizontal axis.
     pub x: X,
-    /// What was measured, in the order of the repetitions.
+    /// The measured values, in the order of the repetitions.
     pub samples: Vec<f64>,
-    /// What was measured with it, by name, in the same order.
+    /// The other measured values by name, in the same order.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub also: BTreeMap<String, Vec<f64>>,
 }
 
 impl Row {
-    /// Column of the lower end of an error bar that is no spread of repetitions, a percentile for example.
+    /// Column with the lower end of an error bar that is not the spread of repetitions, for example
+    /// a percentile.
     pub const LOW: &'static str = "low";
-    /// Column of its upper end.
+    /// Column with its upper end.
     pub const HIGH: &'static str = "high";
-    /// Column of the place on the horizontal axis where that was itself measured and [`Row::x`] is only what was aimed at.
+    /// Column with the place on the horizontal axis, if that was measured too and [`Row::x`] is
+    /// only the target.
     pub const ACROSS: &'static str = "across";
 
     /// Median and range of the repetitions.
@@ -109,12 +112,12 @@ impl Row {
         Spread::of(&self.samples)
     }
 
-    /// The median of what was measured with it.
+    /// The median of another measured value.
     pub fn also(&self, name: &str) -> Option<f64> {
         self.also.get(name).map(|values| Spread::of(values).median)
     }
 
-    /// The ends of its error bar.
+    /// The ends of the error bar.
     pub fn whiskers(&self) -> (f64, f64) {
         let spread = self.spread();
         let low = self.also(Row::LOW).unwrap_or(spread.min);
@@ -122,7 +125,7 @@ impl Row {
         (low, high)
     }
 
-    /// Where it lies on a horizontal axis with a scale.
+    /// The position on a numeric horizontal axis.
     pub fn across(&self) -> Option<f64> {
         self.also(Row::ACROSS).or(match self.x {
             X::Number(number) => Some(number),
@@ -131,10 +134,11 @@ impl Row {
     }
 }
 
-/// Everything that was measured for a figure.
+/// All data of a figure.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Data {
-    /// In the order in which they were first measured, which is the order of panels, lines and words in the picture.
+    /// In the order of measurement, which determines the order of panels, lines and categories in
+    /// the picture.
     pub rows: Vec<Row>,
 }
 
@@ -174,7 +178,8 @@ impl Data {
         Some(self.row(panel, series, x)?.spread().median)
     }
 
-    /// How many times one row is another; of repetitions that ran next to one another, so that a slow spell falls on both.
+    /// The ratio of two rows, computed from repetitions that ran next to each other, so that a slow
+    /// spell affects both.
     pub fn ratio(&self, panel: &str, x: impl Into<X>, above: &str, below: &str) -> Option<Spread> {
         let x = x.into();
         let (above, below) = (
@@ -201,7 +206,7 @@ impl Data {
         distinct(self.rows.iter().map(|row| row.series.as_str()))
     }
 
-    /// All places on the horizontal axis of a panel, in order.
+    /// All values on the horizontal axis of a panel, in order.
     pub fn places(&self, panel: &str) -> Vec<&X> {
         distinct(
             self.rows
@@ -211,7 +216,8 @@ impl Data {
         )
     }
 
-    /// One line for every row: where it lies, median, smallest and largest, repetitions, and the medians of what was measured with it.
+    /// One line per row: its place, median, minimum, maximum, number of repetitions, and the
+    /// medians of the other measured values.
     pub fn to_csv(&self, columns: &Columns) -> Result<Vec<u8>> {
         let also = distinct(
             self.rows
@@ -241,7 +247,7 @@ impl Data {
     }
 }
 
-/// Each value once, in the order of first appearance.
+/// The distinct values, in the order of their first appearance.
 fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
     for value in values {

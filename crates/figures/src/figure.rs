@@ -1,4 +1,4 @@
-//! What a figure has to say about itself.
+//! The interface of a figure.
 
 use anyhow::Result;
 use glimmer_comparisons::servers;
@@ -8,72 +8,73 @@ use crate::{Data, Run, Shape, plot::Plot};
 
 /// A figure or table of a paper, or a claim that can be drawn.
 ///
-/// To add one, write a file in [`crate::catalogue`] and enter it in [`crate::catalogue::all`].
+/// To add one, write a file in [`crate::catalogue`] and enter it in [`crate::catalogue::pages`].
 pub trait Figure: Sync {
-    /// What it is and what it needs.
+    /// Its description and needs.
     fn spec(&self) -> Spec;
 
-    /// Measures it, and hands every point to `run`.
+    /// Measures the data and passes every point to `run`.
     fn measure(&self, run: &mut Run<'_>) -> Result<()>;
 
-    /// Holds the data against what the paper says.
+    /// Checks the paper's claims against the data.
     fn judge(&self, data: &Data, shape: &mut Shape);
 }
 
-/// What a figure is.
+/// The description of a figure.
 #[derive(Clone, Debug)]
 pub struct Spec {
     /// Its name on the command line and in file names, `paper-figN`.
     pub name: &'static str,
     /// What it shows, in a few words.
     pub title: &'static str,
-    /// Where it comes from: paper, figure, section.
+    /// Its source: paper, figure, section.
     pub source: &'static str,
-    /// What the paper concludes from it.
+    /// The paper's conclusion.
     pub claim: &'static str,
-    /// How it is measured here, and where and why that differs from the paper.
+    /// How it is measured here, and how and why that differs from the paper.
     pub here: &'static str,
     /// Whether its numbers are timings.
     pub kind: Kind,
-    /// What it needs.
+    /// What the measurement needs.
     pub needs: Needs,
-    /// What the columns of its data are called.
+    /// Names of the data's columns.
     pub columns: Columns,
-    /// How it is drawn.
+    /// How to draw it.
     pub plot: Plot,
 }
 
-/// Whether a figure comes out the same on every machine.
+/// Whether the numbers of a figure depend on the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Kind {
-    /// Its numbers are speeds: they depend on the machine and its load, and a quick run proves nothing.
+    /// Speeds, which depend on the machine and its load. A quick run proves nothing.
     Timing,
-    /// Its numbers follow from its parameters alone: its claims hold in a quick run too, or they do not hold.
+    /// Numbers that depend only on parameters. The claims hold in a quick run, too.
     Exact,
 }
 
-/// What a figure needs to be measured at all.
+/// What a figure needs to be measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
-    /// Cores, the client's included.
+    /// Cores, including the client's.
     pub cores: usize,
-    /// Cores of the paper's server; where the machine has fewer, the figure measures what it can and says so.
+    /// Cores of the paper's server. With fewer cores, the figure measures what it can and notes the
+    /// rest.
     pub cores_of_paper: usize,
-    /// Memory in MiB that must be free.
+    /// Free memory in MiB.
     pub memory_mib: u64,
-    /// Programs that it compares with, left out where they are not installed.
+    /// Programs to compare with. Those that are not installed are left out.
     pub peers: &'static [servers::Kind],
 }
 
-/// What the columns of a figure's data are called.
+/// Names of the columns of a figure's data.
 #[derive(Clone, Copy, Debug)]
 pub struct Columns {
-    /// What differs from one panel of the picture to the next.
+    /// What distinguishes the panels of the picture.
     pub panel: &'static str,
-    /// What differs from one line, or from one colour of bars, to the next.
+    /// What distinguishes the lines or colours.
     pub series: &'static str,
-    /// What runs along the horizontal axis.
+    /// The horizontal axis.
     pub x: &'static str,
-    /// What was measured, with its unit.
+    /// The measured value, with its unit.
     pub y: &'static str,
 }

@@ -1,5 +1,5 @@
-//! Latency by throughput under an open loop, as MICA's Figure 13 shows it: for each system a line of medians by offered rate, with bars from the 5th to
-//! the 95th percentile.
+//! Latency by throughput in an open loop, as in MICA's Figure 13: for each system a line of medians
+//! by offered rate, with bars from the 5th to the 95th percentile.
 
 use glimmer_loadgen::load::{Arrivals, Idle, Outcome, Pace};
 
@@ -8,10 +8,10 @@ use crate::{Columns, Data, Point, Row, Shape};
 /// The only panel.
 pub const PANEL: &str = "";
 const P99: &str = "p99, µs";
-/// A latency up to so many times another is similar to it.
+/// A latency is similar to another up to this factor.
 const SIMILAR: f64 = 2.0;
 
-/// What the data's columns are.
+/// The columns of the data.
 pub const COLUMNS: Columns = Columns {
     panel: "panel",
     series: "system",
@@ -19,7 +19,8 @@ pub const COLUMNS: Columns = Columns {
     y: "median latency, µs",
 };
 
-/// Requests that arrive one by one, whatever became of those before; the client spins until the next is due.
+/// Requests arrive one by one, independently of earlier ones. The client spins until the next is
+/// due.
 pub fn pace(requests_per_s: f64) -> Pace {
     Pace::Open {
         arrivals: Arrivals::Poisson(requests_per_s),
@@ -39,7 +40,7 @@ pub fn point(system: &str, requests_per_s: f64, found: &Outcome) -> Point {
         .also(Row::ACROSS, found.operations_per_s())
 }
 
-/// Puts our latency at the lowest rate beside the paper's.
+/// Shows our latency at the lowest rate next to the paper's.
 pub fn judge_lowest(data: &Data, ours: &str, shape: &mut Shape) {
     let lowest = data.line(PANEL, ours).next().map(|row| row.spread().median);
     shape.beside(
@@ -49,7 +50,8 @@ pub fn judge_lowest(data: &Data, ours: &str, shape: &mut Shape) {
     );
 }
 
-/// Judges how many times as much `ours`, which the figure calls `name`, carries as `theirs` at a latency similar to theirs at its highest rate.
+/// Judges the throughput of `ours`, called `name` in the figure, relative to that of `theirs`, at a
+/// latency similar to theirs at its highest rate.
 pub fn judge_similar(
     data: &Data,
     (ours, name): (&str, &str),
@@ -59,7 +61,8 @@ pub fn judge_similar(
 ) {
     shape.at_least(
         &format!(
-            "throughput of {name} over {theirs}, at a latency of at most twice that of {theirs} at its highest rate"
+            "throughput of {name} over {theirs}, at a latency of at most twice that of {theirs} \
+             at its highest rate"
         ),
         "more than 100 (memcached through the kernel, MICA not)",
         similar_latency(data, ours, theirs),
@@ -67,7 +70,8 @@ pub fn judge_similar(
     );
 }
 
-/// The highest throughput of `ours` at a median latency similar to that of `theirs` at its highest, over that of `theirs`.
+/// The highest throughput of `ours` at a median latency similar to that of `theirs` at its highest
+/// rate, divided by the throughput of `theirs`.
 fn similar_latency(data: &Data, ours: &str, theirs: &str) -> Option<f64> {
     let theirs = data.line(PANEL, theirs).last()?;
     let allowed = theirs.spread().median * SIMILAR;

@@ -1,8 +1,9 @@
-//! Floor 5: the papers' figures, reproduced.
+//! Floor 5: reproduces the figures of the papers.
 //!
-//! A figure is one file in [`catalogue`] that implements [`Figure`]: what it is and what the paper says about it, how it is measured, and what must be
-//! true of the result. Everything else is done here: repetitions in turn, data as CSV, pictures as SVG and PNG, a record of the machine, the paper's
-//! numbers beside ours, and the page in the documentation.
+//! A figure is one file in [`catalogue`] that implements [`Figure`]: its description and the
+//! paper's claim, the measurement, and the conditions that the result must meet. This crate does
+//! the rest: repetitions in turn, data as CSV, pictures as SVG and PNG, a record of the machine,
+//! the paper's numbers next to ours, and the pages in the documentation.
 
 pub mod alone;
 pub mod catalogue;

@@ -1,4 +1,4 @@
-//! What a figure was measured on.
+//! The machine on which a figure was measured.
 
 use std::{fs, time::SystemTime};
 
@@ -7,10 +7,10 @@ use glimmer_measure::machine;
 use rustix::system::uname;
 use serde::{Deserialize, Serialize};
 
-/// The machine and everything else that a number depends on.
+/// The machine, and everything else on which a number depends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The processor, as it calls itself.
+    /// The processor's name.
     pub processor: String,
     /// Cores that the process may use.
     pub cores: usize,
@@ -18,18 +18,18 @@ pub struct Machine {
     pub kernel: String,
     /// Memory of the machine in MiB.
     pub memory_mib: u64,
-    /// The setting of transparent huge pages.
+    /// The setting for transparent huge pages.
     pub huge_pages: String,
     /// Servers and their versions.
     pub versions: Vec<String>,
-    /// When the measurement began, UTC.
+    /// When the measurement began, in UTC.
     pub date: String,
-    /// The command that was given.
+    /// The command line.
     pub command: String,
 }
 
 impl Machine {
-    /// This machine, now, with the versions of these servers as far as they are installed.
+    /// The current machine, with the versions of those servers that are installed.
     pub fn here(peers: &[servers::Kind]) -> Machine {
         let name = uname();
         let words = [name.sysname(), name.release(), name.machine()];
@@ -51,7 +51,7 @@ impl Machine {
     }
 }
 
-/// Our own version, and those of the servers that are installed.
+/// Our own version, and the versions of installed servers.
 fn versions(peers: &[servers::Kind]) -> Vec<String> {
     let ours = concat!("glimmer ", env!("CARGO_PKG_VERSION")).to_owned();
     let theirs = peers.iter().filter(|peer| **peer != servers::Kind::Glimmer);
@@ -59,7 +59,7 @@ fn versions(peers: &[servers::Kind]) -> Vec<String> {
     [ours].into_iter().chain(theirs).collect()
 }
 
-/// Memory in MiB that processes can still have.
+/// Memory in MiB that is available to processes.
 pub fn memory_free_mib() -> Option<u64> {
     Some(memory_kib("MemAvailable:")? / 1024)
 }
@@ -68,7 +68,7 @@ fn processor() -> String {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let line = text.lines().find(|line| line.starts_with("model name"));
     let name = line.and_then(|line| Some(line.split_once(':')?.1.trim().to_owned()));
-    // Some architectures do not say.
+    // Some architectures do not report it.
     name.unwrap_or_else(|| format!("a processor of {}", std::env::consts::ARCH))
 }
 
@@ -85,7 +85,7 @@ fn huge_pages() -> String {
         .split_once('[')
         .and_then(|(_, rest)| rest.split_once(']'));
     let transparent = chosen.map_or("unknown".to_owned(), |(word, _)| word.to_owned());
-    // Where some are reserved, tables of ours lie on these.
+    // If huge pages are reserved, our tables use them.
     let reserved = fs::read_to_string("/proc/sys/vm/nr_hugepages").ok();
     match reserved.and_then(|pages| pages.trim().parse().ok()) {
         None | Some(0u64) => transparent,

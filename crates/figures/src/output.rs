@@ -1,4 +1,4 @@
-//! A figure's files: data, pictures, and the record from which they can be made again.
+//! The files of a figure: data, pictures, and the record from which they can be drawn again.
 
 use std::{
     fs,
@@ -9,16 +9,16 @@ use anyhow::{Context, Result};
 
 use crate::{Figure, Record, plot};
 
-/// Where a figure's files lie.
+/// Paths of a figure's files.
 #[derive(Clone, Debug)]
 pub struct Files {
-    /// The data, a line for every point.
+    /// The data, one line per point.
     pub csv: PathBuf,
-    /// The picture, for documents.
+    /// The picture for documents.
     pub svg: PathBuf,
-    /// The picture, for everything else.
+    /// The picture for other uses.
     pub png: PathBuf,
-    /// Everything, with every repetition and the record of the machine.
+    /// All repetitions, and the record of the machine.
     pub json: PathBuf,
 }
 
@@ -35,7 +35,7 @@ impl Files {
     }
 }
 
-/// Writes all files of a figure, the directory included.
+/// Writes all files of a figure, and creates the directory if necessary.
 pub fn write(figure: &dyn Figure, record: &Record, directory: &Path) -> Result<Files> {
     let spec = figure.spec();
     let files = Files::of(spec.name, directory);
@@ -51,7 +51,7 @@ pub fn write(figure: &dyn Figure, record: &Record, directory: &Path) -> Result<F
     Ok(files)
 }
 
-/// The record of an earlier run, or nothing if there is none.
+/// The record of an earlier run, if there is one.
 pub fn read(name: &str, directory: &Path) -> Result<Option<Record>> {
     let file = Files::of(name, directory).json;
     let bytes = match fs::read(&file) {

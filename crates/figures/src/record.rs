@@ -1,4 +1,4 @@
-//! Everything that is kept of a figure: what was measured, on what, and what it says about the paper's claims.
+//! The record of a figure: its data, the machine, and the verdicts on the paper's claims.
 
 use std::fmt::{self, Write};
 
@@ -11,31 +11,33 @@ use crate::{
     run::{self, Measured},
 };
 
-/// What is kept of a figure.
+/// The record of a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// The figure's name.
     pub name: String,
-    /// A quick run shows that everything runs, and nothing else.
+    /// Whether this was a quick run, which shows only that everything runs.
     pub quick: bool,
-    /// What it was measured on.
+    /// The machine.
     pub machine: Machine,
-    /// Random reads per second of one core, beside every round of measurements: how quiet the machine was.
+    /// Random reads per second of one core, measured next to every round. They show how quiet the
+    /// machine was.
     pub random_reads_per_s: Vec<f64>,
-    /// What a reader has to know: what was left out, and why.
+    /// Notes for the reader: what was left out, and why.
     pub notes: Vec<String>,
-    /// What was measured.
+    /// The data.
     pub data: Data,
-    /// What it says about the paper's claims.
+    /// The verdicts on the paper's claims.
     pub findings: Vec<Finding>,
 }
 
-/// The machine lacks what a figure needs to be measured at all.
+/// The machine lacks something that the figure needs.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Unmet(String);
 
-/// Measures a figure and judges it. Fails with [`Unmet`] where the machine lacks what the figure needs.
+/// Measures and judges a figure. Fails with [`Unmet`] if the machine lacks something that the
+/// figure needs.
 pub fn reproduce(
     figure: &dyn Figure,
     settings: &Settings,
@@ -61,7 +63,8 @@ pub fn reproduce(
     let mut run = Run::new(settings, spec.kind, progress)?;
     if cores < spec.needs.cores_of_paper {
         run.note(format!(
-            "the paper's server has {} cores and this machine has {cores}, so larger core counts are left out",
+            "the paper's server has {} cores and this machine has {cores}, so larger core counts \
+             are left out",
             spec.needs.cores_of_paper
         ));
     }
@@ -86,7 +89,7 @@ pub fn reproduce(
 }
 
 impl Record {
-    /// Judges the data, anew if the claims have been reworded since.
+    /// Judges the data again, because claims may have been reworded since.
     pub fn judge(&mut self, figure: &dyn Figure) {
         let mut shape = Shape::default();
         figure.judge(&self.data, &mut shape);
@@ -107,12 +110,12 @@ impl Record {
         }
     }
 
-    /// How far the machine's own figure spread, as part of its median.
+    /// The spread of the machine's own figure relative to its median.
     pub fn noise(&self) -> Option<f64> {
         run::noise(&self.random_reads_per_s)
     }
 
-    /// Which claims do not hold, as a message; nothing if all do.
+    /// The claims that do not hold, as an error message; `None` if all hold.
     pub fn complaint(&self) -> Option<String> {
         let shape = self.shape();
         let mut text = String::new();
@@ -143,7 +146,7 @@ impl Record {
         Some(text)
     }
 
-    /// In a sentence, what the figure was measured on.
+    /// A sentence about the machine on which the figure was measured.
     pub fn measured_on(&self) -> String {
         let Machine {
             processor,
@@ -156,7 +159,8 @@ impl Record {
             command,
         } = &self.machine;
         let mut text = format!(
-            "{date}: {processor}, {cores} cores, {:.0} GiB, {kernel}, transparent huge pages: {huge_pages}",
+            "{date}: {processor}, {cores} cores, {:.0} GiB, {kernel}, transparent huge pages: \
+             {huge_pages}",
             *memory_mib as f64 / 1024.0
         );
         if !versions.is_empty() {
@@ -190,7 +194,7 @@ mod tests {
     use super::*;
     use crate::{Columns, Needs, Point, Spec, plot::Plot};
 
-    /// Claims that the one number it measures is at least two.
+    /// A figure that claims that its only number is at least two.
     struct Number(f64, Kind, Needs);
 
     const NEEDS: Needs = Needs {

@@ -1,4 +1,5 @@
-//! A measurement under way: repetitions in turn, progress, and the machine's own noise beside them.
+//! A measurement in progress: repetitions in turn, progress, and the machine's own noise next to
+//! them.
 
 use std::time::Duration;
 
@@ -12,9 +13,10 @@ use glimmer_measure::{
 
 use crate::{Data, Point, figure::Kind};
 
-/// Memory that the machine's own figure is taken from, in bytes: well beyond a core's own caches.
+/// Memory for measuring the machine's own figure, in bytes: much larger than a core's private
+/// caches.
 const REGION_BYTES: usize = 256 << 20;
-/// Length of a look at the machine.
+/// Length of a measurement of the machine.
 const LOOK_TIME: Duration = Duration::from_millis(50);
 /// Length of a measurement in a quick run.
 const QUICK_TIME: Duration = Duration::from_millis(100);
@@ -22,15 +24,15 @@ const QUICK_TIME: Duration = Duration::from_millis(100);
 /// How long and how often to measure.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
-    /// Tiny parameters, for tests: everything runs, nothing is proved.
+    /// Tiny parameters, for tests: everything runs, but nothing is proved.
     pub quick: bool,
-    /// Repetitions, unless each figure is to choose.
+    /// Repetitions; `None` lets each figure choose.
     pub repeat: Option<usize>,
-    /// Length of one measurement, unless each figure is to choose.
+    /// Length of one measurement; `None` lets each figure choose.
     pub measured: Option<Duration>,
 }
 
-/// A measurement under way.
+/// A measurement in progress.
 pub struct Run<'a> {
     settings: &'a Settings,
     progress: &'a dyn Progress,
@@ -40,7 +42,7 @@ pub struct Run<'a> {
     notes: Vec<String>,
 }
 
-/// What a measurement left.
+/// The results of a measurement.
 pub(crate) struct Measured {
     pub data: Data,
     pub notes: Vec<String>,
@@ -48,7 +50,7 @@ pub(crate) struct Measured {
 }
 
 impl<'a> Run<'a> {
-    /// A measurement that has not begun. The machine is looked at beside timings only.
+    /// Prepares a measurement. The machine's own figure is measured only next to timings.
     pub(crate) fn new(
         settings: &'a Settings,
         kind: Kind,
@@ -71,40 +73,41 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// One of two parameters: the one to show, or a tiny one that only shows that everything runs.
+    /// Chooses between the full parameter and the one for quick runs.
     pub fn pick<T>(&self, full: T, quick: T) -> T {
         if self.settings.quick { quick } else { full }
     }
 
-    /// How often to repeat: what the user wants, or once if quick, or `unless_told` times.
+    /// The number of repetitions: the user's choice, or one for a quick run, or `unless_told`.
     pub fn repeat(&self, unless_told: usize) -> usize {
         let told = self.settings.repeat;
         told.unwrap_or_else(|| self.pick(unless_told, 1))
     }
 
-    /// How long to measure: what the user wants, or a moment if quick, or `unless_told` milliseconds.
+    /// The length of a measurement: the user's choice, or a short time for a quick run, or
+    /// `unless_told_ms` milliseconds.
     pub fn measured(&self, unless_told_ms: u64) -> Duration {
         let unless_told = Duration::from_millis(unless_told_ms);
         let told = self.settings.measured;
         told.unwrap_or_else(|| self.pick(unless_told, QUICK_TIME))
     }
 
-    /// How long to drive a server before what it does counts.
+    /// Length of a server's warm-up.
     pub fn warm_up(&self) -> Duration {
         self.pick(Duration::from_millis(300), Duration::from_millis(20))
     }
 
-    /// Cores that may be used.
+    /// The number of cores that may be used.
     pub fn cores(&self) -> usize {
         machine::cores()
     }
 
-    /// Says what takes a while.
+    /// Reports a step that takes a while.
     pub fn say(&self, what: impl AsRef<str>) {
         self.progress.say(what.as_ref());
     }
 
-    /// Something that a reader of the figure has to know: what was left out, and why.
+    /// Adds a note for the reader: what was left out, and why.
     pub fn note(&mut self, note: impl Into<String>) {
         let note = note.into();
         self.progress.say(&note);
@@ -123,8 +126,9 @@ impl<'a> Run<'a> {
         &self.data
     }
 
-    /// Measures every case once, then every case again, so that a slow spell of the machine falls on all of them. `measure` gets the case and
-    /// the number of the repetition, which is also a good seed.
+    /// Measures every case once, then every case again, so that a slow spell of the machine affects
+    /// all of them. `measure` receives the case and the number of the repetition, which also serves
+    /// as a seed.
     pub fn rounds<C: std::fmt::Display>(
         &mut self,
         repeat: usize,
@@ -136,7 +140,7 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// [`Run::rounds`] for cases that are several points each.
+    /// [`Run::rounds`] for cases with several points each.
     pub fn rounds_of_many<C: std::fmt::Display>(
         &mut self,
         repeat: usize,
@@ -168,7 +172,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// How far the machine's own figure spread while something was measured, as part of its median.
+/// The spread of the machine's own figure during the measurement, relative to its median.
 pub(crate) fn noise(random_reads_per_s: &[f64]) -> Option<f64> {
     (!random_reads_per_s.is_empty()).then(|| Spread::of(random_reads_per_s).width())
 }

@@ -1,42 +1,42 @@
-//! The paper's numbers beside ours, and its qualitative claims as code.
+//! The paper's numbers next to ours, and its qualitative claims as code.
 
 use std::fmt;
 
 use glimmer_measure::{report::Table, stats::Spread};
 use serde::{Deserialize, Serialize};
 
-/// What became of a claim.
+/// The verdict on a claim.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It holds here as well.
+    /// The claim holds here as well.
     Holds,
-    /// It does not, and the command fails.
+    /// The claim does not hold, and the command fails.
     Fails(String),
-    /// It could not be measured here.
+    /// The claim could not be measured here.
     Open(String),
-    /// No claim: two numbers side by side.
+    /// Not a claim: two numbers side by side.
     Beside,
 }
 
-/// A claim or a number of the paper, and what was found here.
+/// A claim or a number of the paper, and our result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
-    /// The claim, or what was measured.
+    /// The claim, or the name of the number.
     pub what: String,
     /// The paper's number or words.
     pub paper: String,
-    /// Ours.
+    /// Our result.
     pub ours: String,
-    /// What ours is held against, if that is a number; it may be less than the paper's.
+    /// The bound for our number, if there is one. It may be weaker than the paper's number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<String>,
-    /// What became of it.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
 impl Finding {
-    /// The verdict, and what it was found by.
+    /// The verdict with its reason.
     pub fn told(&self) -> String {
         match (&self.verdict, &self.bound) {
             (Verdict::Holds, Some(bound)) => format!("holds: {bound}"),
@@ -48,11 +48,11 @@ impl Finding {
 /// Collects findings.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shape {
-    /// In the order in which they were made.
+    /// The findings in the order in which they were added.
     pub findings: Vec<Finding>,
 }
 
-/// What the shape of a curve is judged by: a number, or repetitions of one, whose median counts.
+/// A measured number, or repetitions of one, whose median counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
     value: f64,
@@ -92,7 +92,7 @@ impl fmt::Display for Measured {
 }
 
 impl Shape {
-    /// A number of the paper with ours beside it. Nothing is claimed.
+    /// Adds a number of the paper with ours next to it, without a claim.
     pub fn beside(&mut self, what: &str, paper: &str, ours: Option<impl fmt::Display>) {
         self.add(
             what,
@@ -103,7 +103,7 @@ impl Shape {
         );
     }
 
-    /// The claim holds if `ours` is at least `bound`. Without a measurement it stays open.
+    /// Adds a claim that holds if `ours` is at least `bound`. Without a measurement it stays open.
     pub fn at_least(
         &mut self,
         claim: &str,
@@ -115,7 +115,7 @@ impl Shape {
         self.compare(claim, paper, ours, format!("at least {bound}"), wrong);
     }
 
-    /// The claim holds if `ours` is at most `bound`. Without a measurement it stays open.
+    /// Adds a claim that holds if `ours` is at most `bound`. Without a measurement it stays open.
     pub fn at_most(
         &mut self,
         claim: &str,
@@ -127,7 +127,8 @@ impl Shape {
         self.compare(claim, paper, ours, format!("at most {bound}"), wrong);
     }
 
-    /// The claim holds if `ours` lies between these bounds. Without a measurement it stays open.
+    /// Adds a claim that holds if `ours` lies between these bounds. Without a measurement it stays
+    /// open.
     pub fn between(
         &mut self,
         claim: &str,
@@ -140,7 +141,7 @@ impl Shape {
         self.compare(claim, paper, ours, range.clone(), wrong);
     }
 
-    /// A claim of any other form: `holds` says whether it does, `otherwise` what is wrong.
+    /// Adds any other claim. `holds` says whether it holds, `otherwise` what is wrong if not.
     pub fn claim(
         &mut self,
         claim: &str,
@@ -171,7 +172,7 @@ impl Shape {
         wrong: impl Fn(f64) -> Option<String>,
     ) {
         let ours = ours.map(Into::into);
-        // What is no number compares with nothing, and must not pass for that.
+        // NaN fails every comparison, and must not count as a result that holds.
         let verdict = match ours {
             Some(Measured { value, .. }) if value.is_nan() => {
                 Verdict::Fails("it is not a number".to_owned())
@@ -228,7 +229,7 @@ impl fmt::Display for Shape {
         for finding in &self.findings {
             let verdict = finding.told();
             let cells = [&finding.what, &finding.paper, &finding.ours, &verdict];
-            // A bar would end the cell.
+            // A vertical bar would end the cell.
             table.row(cells.map(|cell| cell.replace('|', "\\|")));
         }
         write!(out, "{table}")

@@ -1,4 +1,4 @@
-//! The servers that figures compare, started and loaded.
+//! The servers that figures compare: how to start and load them.
 
 use std::{fmt, net::Ipv4Addr, time::Duration};
 
@@ -16,12 +16,13 @@ use glimmer_measure::machine::{self, SERVER_CORE};
 
 use crate::Run;
 
-/// Threads of a client: more do not help against a few workers.
+/// Threads of a client. More do not help against a few workers.
 const CLIENT_THREADS_MAX: usize = 8;
-/// Measurements until one in which the server did something, each twice as long as the last up to a bound.
+/// Attempts until a measurement in which the server did something. Each is twice as long as the
+/// previous one, up to a limit.
 const TRIES_MAX: u32 = 8;
 const TRY_MAX: Duration = Duration::from_secs(3);
-/// What [`Launch`] wants to know for clients of its own, which are not used here.
+/// A value for [`Launch`] that matters only for clients that are not used here.
 const LAUNCH_VALUE_BYTES: usize = 64;
 
 /// A server in one configuration, and its name in figures.
@@ -31,12 +32,12 @@ pub struct System {
     kind: Kind,
     threads: usize,
     arguments: Vec<String>,
-    /// Whether its clients speak the native protocol.
+    /// Whether its clients use the native protocol.
     is_native: bool,
 }
 
 impl System {
-    /// Ours in an access mode, with one worker.
+    /// Glimmer in an access mode, with one worker.
     pub fn glimmer(access: &str) -> System {
         System {
             name: format!("glimmer {access}"),
@@ -47,7 +48,7 @@ impl System {
         }
     }
 
-    /// The same over the native protocol.
+    /// Glimmer over the native protocol, in an access mode, with one worker.
     pub fn native(access: &str) -> System {
         System {
             name: format!("glimmer {access}, native"),
@@ -56,7 +57,7 @@ impl System {
         }
     }
 
-    /// Ours with MemC3's table instead of MICA's, with one worker.
+    /// Glimmer with MemC3's table instead of MICA's, with one worker.
     pub fn memc3() -> System {
         System {
             name: "glimmer memc3".to_owned(),
@@ -67,7 +68,7 @@ impl System {
         }
     }
 
-    /// One of the others, with one thread and nothing else set.
+    /// Another server with one thread and default settings.
     pub fn peer(kind: Kind) -> System {
         System {
             name: kind.name().to_owned(),
@@ -78,19 +79,20 @@ impl System {
         }
     }
 
-    /// The same with so many threads.
+    /// Sets the number of threads.
     pub fn threads(mut self, threads: usize) -> System {
         self.threads = threads;
         self
     }
 
-    /// The same with so much memory instead of what its items need: its workers remember more clients then, of which every measurement has some of its own.
+    /// Sets the memory limit, instead of what the items need. With more memory, workers remember
+    /// more native clients, and every measurement uses new ones.
     pub fn memory_mib(mut self, mib: usize) -> System {
         self.arguments.extend(["-m".to_owned(), mib.to_string()]);
         self
     }
 
-    /// The same with workers that hand requests over to one another.
+    /// Lets workers forward requests to one another.
     pub fn directing(mut self) -> System {
         self.arguments.push("--native-direction=server".to_owned());
         self
@@ -101,7 +103,7 @@ impl System {
         &self.name
     }
 
-    /// Starts it on the first cores, as many as it has threads, and stores the keys.
+    /// Starts the server on the first cores, one per thread, and stores the keys.
     pub fn start(&self, run: &Run<'_>, items: Items) -> Result<Running> {
         let native_port = self.is_native.then(native::free_port).transpose()?;
         let mut arguments = self.arguments.clone();
@@ -132,7 +134,7 @@ impl System {
             server,
         };
         let workload = items.workload(Law::Uniform, Mix::reads(0.0));
-        // By a protocol that loses nothing.
+        // Over a protocol that loses nothing.
         let target = running.server.target();
         let load = || load::pass(&target, &workload, Pass::Write, 0..items.keys, &mut |_| {});
         let tally = machine::on_core(running.client_cores().first().copied(), load)??;
@@ -147,19 +149,19 @@ impl System {
     }
 }
 
-/// What a server is loaded with.
+/// The items in a server.
 #[derive(Clone, Copy, Debug)]
 pub struct Items {
-    /// How many.
+    /// Number of items.
     pub keys: u64,
-    /// Bytes of every key.
+    /// Length of every key in bytes.
     pub key_bytes: usize,
-    /// Bytes of every value.
+    /// Length of every value in bytes.
     pub value_bytes: u32,
 }
 
 impl Items {
-    /// MICA's tiny items (§5.1), so many of them.
+    /// MICA's tiny items (§5.1).
     pub const fn tiny(keys: u64) -> Items {
         Items {
             keys,
@@ -168,7 +170,7 @@ impl Items {
         }
     }
 
-    /// The same items, but only so many of them.
+    /// The same items, but only this many of them.
     pub fn only(self, keys: u64) -> Items {
         Items { keys, ..self }
     }
@@ -184,15 +186,15 @@ impl Items {
         }
     }
 
-    /// A limit that none of the servers reaches.
+    /// A memory limit that no server reaches.
     fn memory_mib(self) -> usize {
-        // What memcached needs for an item beyond key and value, generously, and one slab page for every class.
+        // A generous estimate of memcached's overhead per item, and a slab page for every class.
         let item_bytes = self.key_bytes + self.value_bytes as usize + 150;
         ((self.keys as usize * item_bytes * 5 / 4) >> 20) + 256
     }
 }
 
-/// A server that has been loaded.
+/// A running server with its items.
 pub struct Running {
     name: String,
     threads: usize,
@@ -206,17 +208,17 @@ impl Running {
         &self.name
     }
 
-    /// Its worker threads, each with a core to itself unless the client has to share one.
+    /// Its worker threads. Each has its own core, unless the client must share one.
     pub fn threads(&self) -> usize {
         self.threads
     }
 
-    /// Carries a plan out, with as many client threads as there are cores for them.
+    /// Executes a plan, with as many client threads as there are cores for them.
     pub fn measure(&self, plan: Plan) -> Result<Outcome> {
         self.measure_at(&self.target, plan)
     }
 
-    /// The same with requests that go to every port in turn; of one that is [`System::directing`].
+    /// Executes a plan with requests that go to all ports in turn; for a [`System::directing`].
     pub fn measure_undirected(&self, plan: Plan) -> Result<Outcome> {
         let target = Target {
             dialect: Dialect::NativeUndirected,
@@ -237,7 +239,7 @@ impl Running {
             cores,
             ..plan
         };
-        // On a busy machine the server may not have come to run within a short one.
+        // On a busy machine, the server may get no CPU time during a short measurement.
         for attempt in 0..TRIES_MAX {
             let longer =
                 |measured: Duration| (measured * (1 << attempt)).min(measured.max(TRY_MAX));
@@ -256,13 +258,15 @@ impl Running {
         )
     }
 
-    /// Operations per second that its workers have CPU time for: what it would do if a client that costs nothing kept all of them busy. Unlike the
-    /// rate itself it can be measured where client and server share cores, and where the client cannot keep many workers busy.
+    /// The server's capacity in operations per second, computed from its CPU time per operation:
+    /// its throughput if a client without costs kept all workers busy. Unlike the measured rate, it
+    /// is meaningful where client and server share cores, and where the client cannot keep many
+    /// workers busy.
     pub fn capacity_per_s(&self, outcome: &Outcome) -> f64 {
         self.threads as f64 * 1e9 / outcome.server_ns_per_operation()
     }
 
-    /// The client has the cores behind the server's, or none of its own if the server has them all.
+    /// The cores after the server's for the client; empty if the server uses all of them.
     fn client_cores(&self) -> Vec<usize> {
         (SERVER_CORE + self.threads..machine::cores()).collect()
     }
@@ -274,7 +278,7 @@ impl fmt::Display for Running {
     }
 }
 
-/// Those of the systems that are installed; `run` notes which are missing and how to get them.
+/// The systems that are installed. `run` notes which are missing and how to install them.
 pub fn installed(systems: Vec<System>, run: &mut Run<'_>) -> Vec<System> {
     let mut here = Vec::new();
     for system in systems {

@@ -1,4 +1,4 @@
-//! The papers' workloads, as far as figures share them.
+//! The papers' workloads that several figures share.
 
 use std::fmt;
 
@@ -9,17 +9,17 @@ use glimmer_loadgen::{
 
 use crate::{Run, systems::Items};
 
-/// Skew of Zipf's law in MICA (§5.1) and in YCSB.
+/// Exponent of Zipf's law in MICA (§5.1) and in YCSB.
 const EXPONENT: f64 = 0.99;
 /// Connections of a client.
 const CONNECTIONS: usize = 50;
-/// Requests in flight on each where the server is to be the limit.
+/// Requests in flight per connection where the server shall be the bottleneck.
 pub const PIPELINE: u32 = 32;
 
 /// Key popularity and share of reads (MICA §5.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mix {
-    /// Zipf's law, or all keys alike.
+    /// Whether the keys follow Zipf's law; otherwise they are uniform.
     pub skewed: bool,
     /// Reads in percent; the rest are writes.
     pub gets_percent: u32,
@@ -49,17 +49,18 @@ impl Mix {
         }
     }
 
-    /// The law over so many keys.
+    /// The popularity law over this many keys.
     pub fn popularity(self, keys: u32) -> Popularity {
         Popularity::new(self.law(), keys.into())
     }
 
-    /// Reads as a part of one.
+    /// The share of reads.
     pub fn get_share(self) -> f64 {
         f64::from(self.gets_percent) / 100.0
     }
 
-    /// A measurement of so many milliseconds, unless the user wants another length: requests of this mix for these items, so many keys to a read.
+    /// A measurement of `measured_ms` milliseconds by default: requests of this mix for these
+    /// items, with this many keys per read.
     pub fn plan(
         self,
         run: &Run<'_>,
@@ -77,7 +78,7 @@ impl Mix {
         }
     }
 
-    /// The same as fast as the server answers, with [`PIPELINE`] requests in flight on every connection.
+    /// A closed loop with [`PIPELINE`] requests in flight on every connection.
     pub fn saturating(self, run: &Run<'_>, items: Items, measured_ms: u64, seed: u64) -> Plan {
         let pace = Pace::Closed {
             in_flight: PIPELINE,

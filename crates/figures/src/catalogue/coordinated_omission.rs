@@ -1,4 +1,4 @@
-//! Coordinated omission: a stall that the closed loop does not see.
+//! Coordinated omission: a closed loop does not see a stall.
 
 use anyhow::Result;
 use glimmer_loadgen::{
@@ -19,7 +19,7 @@ const RATES: [(f64, &str); 2] = [
     ),
     (50_000.0, "50,000 requests/s: half of what it can do"),
 ];
-/// One request in so many is slower than the quantile shown.
+/// For each quantile shown, one request in this many is slower.
 const ONE_IN: [f64; 7] = [2.0, 5.0, 10.0, 20.0, 100.0, 1000.0, 10_000.0];
 /// The 99th percentile.
 const JUDGED: f64 = 100.0;

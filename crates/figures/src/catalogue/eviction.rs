@@ -1,4 +1,4 @@
-//! Hit ratios by eviction rule: MICA's reinsertion, the doubt of its reader, and what the field has found since.
+//! Hit ratios by eviction rule: MICA's reinsertion, an objection to it, and newer rules.
 
 use anyhow::Result;
 use glimmer_microbench::hit_ratio::{self, Options, trace::Workload};
@@ -6,7 +6,7 @@ use glimmer_microbench::hit_ratio::{self, Options, trace::Workload};
 use crate::{Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec, plot::Plot};
 
 const CAPACITIES_PERCENT: [f64; 6] = [0.5, 1.0, 2.5, 5.0, 10.0, 25.0];
-/// The capacity at which the claims are held against the data.
+/// The capacity at which the claims are judged.
 const JUDGED_PERCENT: f64 = 10.0;
 const FIFO: &str = "fifo";
 const ALWAYS: &str = "lru, threshold 0";
@@ -15,7 +15,7 @@ const DEFAULT: &str = "lru, threshold 0.875";
 const S3FIFO: &str = "s3fifo";
 const STRICT: &str = "strict LRU";
 const SIEVE: &str = "SIEVE";
-/// The rules that are shown, of all that are measured.
+/// The rules shown, out of all measured rules.
 const SHOWN: [&str; 7] = [FIFO, ALWAYS, HALF, DEFAULT, S3FIFO, STRICT, SIEVE];
 const WORKLOADS: [(Workload, &str); 3] = [
     (Workload::Zipf, "Zipf 0.99"),
@@ -92,7 +92,8 @@ impl Figure for HitRatio {
         let at = |panel, rule| data.median(panel, rule, JUDGED_PERCENT);
         let lead = |panel, above, below| Some(at(panel, above)? - at(panel, below)?);
         shape.at_least(
-            "reinserting at every read fills the log with copies: points lost to fifo, hot keys alternating with many, cache of 10%",
+            "reinserting at every read fills the log with copies: points lost to fifo, hot keys \
+             alternating with many, cache of 10%",
             "\"full of those keys only\"",
             lead(alternating, FIFO, ALWAYS),
             5.0,

@@ -1,4 +1,4 @@
-//! Formica's review of MICA: how much better is this than a plain hash table?
+//! Formica's review of MICA: how much better is it than a plain hash table?
 
 use anyhow::Result;
 use glimmer_microbench::store_alone::{HeapPages, peers, tables::log_and_lossy_index};
@@ -126,7 +126,8 @@ impl Figure for PlainTables {
             Some(rate("5")? / rate("95")?)
         };
         shape.at_least(
-            "PUTs cost about as much as GETs: rate with 5% GETs over rate with 95%, MICA's structures",
+            "PUTs cost about as much as GETs: rate with 5% GETs over rate with 95%, MICA's \
+             structures",
             "above 1",
             puts(OURS),
             0.6,

@@ -1,4 +1,5 @@
-//! The longest single request of each table: no figure of a paper, but what this project promises.
+//! The longest single request of each table. This is not a figure of a paper but a promise of this
+//! project.
 
 use std::fmt;
 
@@ -10,9 +11,9 @@ use crate::{Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec, plot::P
 
 const MEMORY_BYTES: usize = 1 << 30;
 const REQUESTS: u32 = 10_000_000;
-/// No request of any table may take longer, in milliseconds.
+/// Upper bound for every request of every table, in milliseconds.
 const BOUND_MS: f64 = 5.0;
-/// What a request should take at most.
+/// Target for a request, in milliseconds.
 const AIM_MS: f64 = 2.0;
 const PANEL: &str = "longest request among 10 million";
 const SET: &str = "set";
@@ -30,7 +31,7 @@ const TABLES: [Ours; 5] = [
 /// The figure.
 pub struct LongestRequest;
 
-/// A table that is made anew for every repetition.
+/// A table that is created again for every repetition.
 struct Case(Ours);
 
 impl fmt::Display for Case {

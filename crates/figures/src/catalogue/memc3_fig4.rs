@@ -1,4 +1,4 @@
-//! MemC3, Figure 4: what an insert costs, by load factor and number of cuckoo paths.
+//! MemC3, Figure 4: the cost of an insert, by load factor and number of cuckoo paths.
 
 use std::{fmt, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 const PANEL: &str = "";
-/// Hundredths of the slots that make one point.
+/// Hundredths of the slots per point.
 const STEP: usize = 2;
 
 /// The figure.
@@ -61,7 +61,8 @@ impl Figure for InsertCost {
                 .log_y()
                 .columns(1)
                 .paper(
-                    "MemC3 §5.2: at 95% 1.3 µs with one path and 0.84 µs with two; at 70% within 100 ns",
+                    "MemC3 §5.2: at 95% 1.3 µs with one path and 0.84 µs with two; at 70% within \
+                     100 ns",
                     vec![
                         Mark::point(PANEL, "cuckoo, 1 path", 95.0, 1300.0),
                         Mark::point(PANEL, "cuckoo, 2 paths", 95.0, 840.0),
@@ -97,20 +98,23 @@ impl Figure for InsertCost {
         let at = |paths: Paths, load: f64| data.median(PANEL, paths.name(), load);
         let rise = |paths, load| Some(at(paths, load)? / at(paths, 10.0)?);
         shape.at_most(
-            "inserts stay cheap up to 70% load: cost there over cost in a nearly empty table, two paths",
+            "inserts stay cheap up to 70% load: cost there over cost in a nearly empty table, two \
+             paths",
             "2.3 (100 ns against 43 ns)",
             rise(Paths::Random(2), 70.0),
             4.0,
         );
         shape.at_least(
-            "the last slots are expensive: cost at 94% load over cost in a nearly empty table, two paths",
+            "the last slots are expensive: cost at 94% load over cost in a nearly empty table, \
+             two paths",
             "19 (0.84 µs against 43 ns, at 95%)",
             rise(Paths::Random(2), 94.0),
             3.0,
         );
         let one_over_two = |load| Some(at(Paths::Random(1), load)? / at(Paths::Random(2), load)?);
         shape.at_least(
-            "two paths are faster than one in a nearly full table: cost at 90% load, one path over two",
+            "two paths are faster than one in a nearly full table: cost at 90% load, one path \
+             over two",
             "above 1 (1.55 at 95%)",
             one_over_two(90.0),
             1.02,

@@ -1,4 +1,4 @@
-//! MemC3, Figure 5: what each optimisation contributes to lookups, cumulatively.
+//! MemC3, Figure 5: the cumulative contribution of each optimisation to lookups.
 
 use anyhow::Result;
 use glimmer_microbench::store_alone::{
@@ -30,7 +30,8 @@ const READS: Mix = Mix::new(false, 100);
 /// The figure.
 pub struct Factors;
 
-/// The paper's tables and ours (none), each with what the one before it has and something more. A single thread takes no locks.
+/// The paper's tables and ours (`None`). Each adds something to the one before it. A single thread
+/// takes no locks.
 fn tables(threads: usize) -> Vec<(&'static str, Option<Mirror>)> {
     use IndexKind::{Chaining, ChainingByWords, Cuckoo, CuckooTags};
     let lock = |kind| if threads == 1 { LockKind::None } else { kind };
@@ -60,7 +61,7 @@ fn tables(threads: usize) -> Vec<(&'static str, Option<Mirror>)> {
     tables
 }
 
-/// One of them, or ours.
+/// Builds one of the paper's tables, or ours.
 fn build(table: Option<Mirror>, items: u32, threads: usize) -> Result<Box<dyn Rig>> {
     match table {
         Some(mirror) => mirror.build(items, threads),
@@ -156,14 +157,18 @@ impl Figure for Factors {
             );
         }
         shape.at_most(
-            "one thread: without tags cuckoo hashing loses against chaining, keys that are not there",
+            "one thread: without tags cuckoo hashing loses against chaining, keys that are not \
+             there",
             "below 1",
             over(ALONE, MISSES, CUCKOO, "+int keycmp"),
             1.0,
         );
         for (lookups, paper) in [(HITS, "12 (six threads)"), (MISSES, "25 (six threads)")] {
             shape.at_least(
-                &format!("many threads: optimistic cuckoo hashing over chaining under one lock, {lookups}"),
+                &format!(
+                    "many threads: optimistic cuckoo hashing over chaining under one lock, \
+                    {lookups}"
+                ),
                 paper,
                 over(TOGETHER, lookups, OPTIMISTIC, CHAINING),
                 2.0,
@@ -182,7 +187,7 @@ impl Figure for Factors {
 mod tests {
     use super::*;
 
-    /// Lookups of each table, hits and misses alike but for what a test makes of them.
+    /// Lookups of each table, the same for hits and misses except where a test changes them.
     fn failures(change: impl Fn(&str, &str, &str) -> Option<f64>) -> Vec<String> {
         let mut data = Data::default();
         for (panel, threads) in [(ALONE, 1), (TOGETHER, 2)] {
@@ -224,7 +229,7 @@ mod tests {
         assert_eq!(locks.len(), 3, "{locks:?}");
     }
 
-    /// A name stands for one table only, and each differs from the one before.
+    /// A name refers to one table only, and each table differs from the one before.
     #[test]
     fn every_step_is_another_table() {
         for threads in [1, 2] {

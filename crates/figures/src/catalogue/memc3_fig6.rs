@@ -51,7 +51,7 @@ fn tables() -> [(&'static str, Option<Mirror>); 4] {
     ]
 }
 
-/// One of them, or ours.
+/// Builds one of the paper's tables, or ours.
 fn build(table: Option<Mirror>, items: u32, threads: usize) -> Result<Box<dyn Rig>> {
     match table {
         Some(mirror) => mirror.build(items, threads),
@@ -91,7 +91,8 @@ impl Figure for Threads {
                 .whole_x()
                 .columns(3)
                 .paper(
-                    "MemC3 §5: 5 million lookups per second with one thread; its 35 million with 12 threads, and 20 million with 10 threads and \
+                    "MemC3 §5: 5 million lookups per second with one thread; its 35 million with \
+                     12 threads, and 20 million with 10 threads and \
                      10% PUT, are beyond these scales",
                     vec![Mark::point(BY_THREADS, CUCKOO, 1.0, 5e6)],
                 ),
@@ -184,7 +185,8 @@ impl Figure for Threads {
 mod tests {
     use super::*;
 
-    /// Rates of cuckoo hashing and of chaining under one lock with one thread and with two, and of cuckoo hashing's writes.
+    /// Rates of cuckoo hashing and of chaining under one lock, with one thread and with two, and
+    /// the rate of cuckoo hashing's writes.
     fn failures(cuckoo: [f64; 2], global: [f64; 2], writes: f64) -> Vec<String> {
         let mut data = Data::default();
         for (threads, (cuckoo, global)) in cuckoo.into_iter().zip(global).enumerate() {

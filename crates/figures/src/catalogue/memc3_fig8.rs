@@ -1,4 +1,4 @@
-//! MemC3, Figure 8: throughput of four kinds of cache, a big one and a small one.
+//! MemC3, Figure 8: throughput of four kinds of cache, with a big and a small cache.
 
 use std::fmt;
 
@@ -16,10 +16,10 @@ const KEYS: u32 = 2_000_000;
 const BIG: &str = "big cache: everything fits";
 const SMALL: &str = "small cache: a tenth of it fits";
 const MISSED: &str = "GETs missed, %";
-/// Reads by Zipf's law; what is missed is stored.
+/// Reads with Zipf popularity. Missed items are stored.
 const MIX: Mix = Mix::new(true, 100);
 const LIST: usize = 4_000_000;
-/// Bytes of memcached's item, by which both sizes are measured.
+/// Bytes of memcached's item, the unit of both sizes.
 const ITEM_BYTES: usize = 112;
 
 /// The figure.
@@ -36,7 +36,7 @@ struct Case {
 impl Case {
     fn new(panel: &'static str, name: &'static str, threads: usize, keys: u32) -> Result<Case> {
         let all = keys as usize * ITEM_BYTES;
-        // Cuckoo hashing and our own table want a little more than they hold.
+        // Cuckoo hashing and our own table need slightly more memory than their items take.
         let bytes = if panel == BIG {
             all + all / 10
         } else {
@@ -106,7 +106,8 @@ impl Figure for Throughput {
             plot: Plot::lines("threads", "operations per second")
                 .whole_x()
                 .paper(
-                    "MemC3 §5.3, for one thread: big cache, cuckoo+CLOCK 30 million with 16 threads, chaining+CLOCK 22 million with 12; small cache, \
+                    "MemC3 §5.3, for one thread: big cache, cuckoo+CLOCK 30 million with 16 \
+                     threads, chaining+CLOCK 22 million with 12; small cache, \
                      cuckoo+CLOCK 6 million with 6",
                     vec![
                         Mark::point(BIG, CUCKOO_CLOCK, 1.0, 30e6 / 16.0),
@@ -128,7 +129,7 @@ impl Figure for Throughput {
                 for &name in &names {
                     cases.push(Case::new(panel, name, threads, keys)?);
                 }
-                // Every thread may touch every key, so that one cache's lists are any one's.
+                // Every thread may access every key, so the lists of one cache work for all.
                 let first = cases.first().context("there are caches")?;
                 let draw = |worker| {
                     let share = first.rig.share(worker);
@@ -166,7 +167,8 @@ impl Figure for Throughput {
             Some(rate(most?)? / rate(1.0)?)
         };
         shape.at_most(
-            "big cache: a list that every read changes does not scale (all cores over one core, chaining+LRU)",
+            "big cache: a list that every read changes does not scale (all cores over one core, \
+             chaining+LRU)",
             "below 1",
             gain(CHAINING_LRU),
             1.3,

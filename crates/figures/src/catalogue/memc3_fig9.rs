@@ -1,4 +1,4 @@
-//! MemC3, Figure 9: the full system over the network, multi-get.
+//! MemC3, Figure 9: the full system over the network, with multi-get.
 
 use std::fmt;
 
@@ -27,7 +27,8 @@ const ITEMS: Items = Items {
 };
 /// Keys of a multi-get.
 const KEYS: u32 = 100;
-/// Requests in flight on every connection: the `set`s between two multi-gets keep the server from waiting for them.
+/// Requests in flight per connection: the `set`s between two multi-gets keep the server from
+/// waiting.
 const IN_FLIGHT: u32 = 4;
 const MIX: Mix = Mix::new(true, 95);
 const PANEL: &str = "";

@@ -1,4 +1,4 @@
-//! MemC3, Table 2: space and construction of the index, by number of cuckoo paths.
+//! MemC3, Table 2: size and construction time of the index, by number of cuckoo paths.
 
 use std::fmt;
 
@@ -17,7 +17,8 @@ const LOAD: &str = "load factor, %";
 const RATE: &str = "keys inserted per second";
 const PLACE: &str = "";
 
-/// MemC3's Table 2: million keys per second, bytes per key, load factor in percent (chaining has none).
+/// MemC3's Table 2: million keys per second, bytes per key, load factor in percent (chaining has
+/// none).
 const PAPER: [(&str, f64, f64, Option<f64>); 4] = [
     (CHAINING, 14.38, 13.33, None),
     ("cuckoo, 1 path", 6.19, 9.49, Some(94.79)),
@@ -200,7 +201,7 @@ mod tests {
             Vec::<String>::new()
         );
         assert_eq!(failures(9.49, 90.0, [14.38, 6.19, 7.43]).len(), 1);
-        // More than ten bytes are also too many beside chaining's.
+        // More than ten bytes are also too many relative to chaining.
         assert_eq!(failures(10.5, 95.0, [14.38, 6.19, 7.43]).len(), 2);
         let one = failures(9.49, 95.0, [14.38, 8.0, 7.43]);
         assert!(one.len() == 1 && one[0].contains("two paths"), "{one:?}");

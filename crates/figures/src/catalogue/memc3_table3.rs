@@ -1,4 +1,4 @@
-//! MemC3, Table 3: items stored and miss ratio by cache size, for four kinds of cache.
+//! MemC3, Table 3: stored items and miss ratio by cache size, for four kinds of cache.
 
 use anyhow::Result;
 use glimmer_microbench::store_alone::{
@@ -16,13 +16,13 @@ use crate::{
 
 /// The paper's cache sizes in MB.
 const SIZES_MB: [f64; 6] = [64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0];
-/// The paper's number of requests, and about its number of keys: its working set of 10 GB holds so many.
+/// The paper's number of requests, and approximately its number of keys: its working set of 10 GB.
 const REQUESTS: u32 = 100_000_000;
 const STORED: &str = "items stored";
 const MISSED: &str = "GETs missed, %";
 const MIX: Mix = Mix::new(true, 95);
 
-/// The four of the paper.
+/// The four caches of the paper.
 pub const MIRRORS: [(&str, Mirror); 4] = [
     (CHAINING_LRU, Mirror::MEMCACHED),
     (
@@ -52,11 +52,11 @@ pub const MIRRORS: [(&str, Mirror); 4] = [
 ];
 /// The default memcached cache.
 pub const CHAINING_LRU: &str = "chaining+LRU";
-/// Its index replaced.
+/// With a cuckoo index.
 pub const CUCKOO_LRU: &str = "cuckoo+LRU";
-/// Its replacement replaced.
+/// With CLOCK.
 pub const CHAINING_CLOCK: &str = "chaining+CLOCK";
-/// Both: MemC3.
+/// With both: MemC3.
 pub const CUCKOO_CLOCK: &str = "cuckoo+CLOCK";
 /// Our own table.
 pub const OURS: &str = "glimmer memc3";
@@ -70,7 +70,7 @@ const fn mirror(index: IndexKind, replacement: ReplacementKind, locks: LockKind)
     }
 }
 
-/// MemC3's Table 3, by size of the cache: million items stored, and GETs missed in percent.
+/// MemC3's Table 3, by cache size: million items stored, and missed GETs in percent.
 const PAPER: [(&str, [f64; 6], [f64; 6]); 4] = [
     (
         CHAINING_LRU,
@@ -93,7 +93,7 @@ const PAPER: [(&str, [f64; 6], [f64; 6]); 4] = [
         [36.46, 31.86, 26.92, 21.38, 14.68, 7.89],
     ),
 ];
-/// Caches and requests are this much smaller than the paper's.
+/// Caches and requests are smaller than the paper's by this factor.
 const SCALE: u32 = 32;
 
 fn paper() -> Vec<Mark> {
@@ -185,7 +185,7 @@ impl Figure for MissRatio {
     }
 
     fn judge(&self, data: &Data, shape: &mut Shape) {
-        // Where the cache is full: a large one is not when the requests end.
+        // A cache that is full; a large one is not full when the requests end.
         let full = SIZES_MB[0];
         let more = |above, below, size| {
             Some(data.median(STORED, above, size)? / data.median(STORED, below, size)?)
@@ -216,7 +216,8 @@ impl Figure for MissRatio {
             over(CHAINING_CLOCK, CHAINING_LRU, full).map(|ratio| format!("{ratio:.2}")),
         );
         shape.at_most(
-            "1 GB: more items outweigh CLOCK's approximation (misses of cuckoo+CLOCK over cuckoo+LRU)",
+            "1 GB: more items outweigh CLOCK's approximation (misses of cuckoo+CLOCK over \
+             cuckoo+LRU)",
             "0.91 (14.68% against 16.16%)",
             over(CUCKOO_CLOCK, CUCKOO_LRU, 1024.0),
             1.0,
@@ -257,7 +258,8 @@ impl Figure for MissRatio {
 mod tests {
     use super::*;
 
-    /// Items and misses of each cache at the smallest size and at 1 GB, as the paper has them, but for what a test makes of one.
+    /// Items and misses of each cache at the smallest size and at 1 GB, as in the paper except
+    /// where a test changes them.
     fn failures(changed: &str, stored: f64, misses: [f64; 2]) -> Vec<String> {
         let mut data = Data::default();
         let paper = [

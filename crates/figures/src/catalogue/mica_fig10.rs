@@ -12,7 +12,8 @@ use crate::{
     workload::Mix,
 };
 
-/// Datasets (MICA §5.1) with far fewer items, which need minutes to store through a socket, and whose indexes are still larger than a core's own caches.
+/// Datasets (MICA §5.1) with far fewer items than the paper's. Storing them through a socket takes
+/// minutes, and their indexes still exceed a core's private caches.
 const DATASETS: [(&str, Items); 3] = [
     ("tiny", Items::tiny(2_000_000)),
     (
@@ -37,7 +38,7 @@ const PEERS: [Server; 2] = [Server::Memcached, Server::Redis];
 const OURS: [&str; 3] = ["glimmer erew", "glimmer crew", "glimmer crcw"];
 const CLIENT_BUSY: &str = "client busy";
 
-/// MICA's throughput in Mops, from the least to the most that the text names, for these workloads.
+/// MICA's throughput in Mops for these workloads: the lowest and highest values in the text.
 const PAPER: [(&str, &str, f64, f64); 8] = [
     ("tiny", "uniform, 50% GET", 76.9, 76.9),
     ("tiny", "uniform, 95% GET", 75.5, 75.5),
@@ -108,7 +109,8 @@ impl Figure for EndToEnd {
                 y: "operations per s",
             },
             plot: Plot::bars("", "operations per second").columns(1).paper(
-                "MICA, EREW, §5.2 and Tables 1 and 2, for one of its 16 cores: 76.9, 75.5, 70.4 and 65.6 Mops with tiny items, 12.6 to 14.6 and 8.6 to \
+                "MICA, EREW, §5.2 and Tables 1 and 2, for one of its 16 cores: 76.9, 75.5, 70.4 \
+                 and 65.6 Mops with tiny items, 12.6 to 14.6 and 8.6 to \
                  9.4 with large ones",
                 paper(),
             ),
@@ -161,7 +163,10 @@ impl Figure for EndToEnd {
                 _ => "more than 1",
             };
             shape.at_least(
-                &format!("{dataset} items: throughput over the next best system, worst of the four workloads"),
+                &format!(
+                    "{dataset} items: throughput over the next best system, worst of the \
+                    four workloads"
+                ),
                 paper,
                 lead(data, dataset),
                 least,
@@ -188,7 +193,7 @@ impl Figure for EndToEnd {
     }
 }
 
-/// The best of some systems' medians.
+/// The best median of some systems.
 fn best(data: &Data, dataset: &str, mix: Mix, systems: &[&str]) -> Option<f64> {
     let medians = systems
         .iter()
@@ -196,7 +201,7 @@ fn best(data: &Data, dataset: &str, mix: Mix, systems: &[&str]) -> Option<f64> {
     medians.reduce(f64::max)
 }
 
-/// Our best over the others' best, in the workload where that is least.
+/// Our best rate divided by the best rate of others, in the least favourable workload.
 fn lead(data: &Data, dataset: &str) -> Option<f64> {
     let others: Vec<&str> = PEERS.iter().map(|peer| peer.name()).collect();
     let lead = |mix| Some(best(data, dataset, mix, &OURS)? / best(data, dataset, mix, &others)?);
@@ -208,7 +213,7 @@ fn lead(data: &Data, dataset: &str) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// Data in which ours reaches what is given for uniform and skewed keys, and the others 1,000 everywhere.
+    /// Data with the given rates for ours with uniform and skewed keys, and 1,000 for all others.
     fn data(uniform: f64, skewed: f64, large: f64) -> Data {
         let mut data = Data::default();
         for (dataset, _) in DATASETS {

@@ -1,4 +1,4 @@
-//! MICA, Figure 11: what each core does under uniform and skewed load, and why.
+//! MICA, Figure 11: the work of each core under uniform and skewed load, and the reason for it.
 
 use std::fmt;
 
@@ -15,26 +15,26 @@ use crate::{
 const ITEMS: Items = Items::tiny(1_000_000);
 const WORKERS: usize = 2;
 const MEMORY_MIB: usize = 4096;
-/// Sockets of the client, and requests under way on each where as much is asked as is answered.
+/// Sockets of the client, and requests in flight on each in a closed loop.
 const SOCKETS: usize = 4;
 const IN_FLIGHT: u32 = 512;
-/// Offered rates, as parts of what was answered then.
+/// Offered rates, as fractions of the closed loop's rate.
 const PARTS: [f64; 5] = [0.05, 0.1, 0.25, 0.5, 0.75];
-/// As much as is answered.
+/// The closed loop.
 const ALL: f64 = 1.0;
 /// Reads in percent (MICA §5.2).
 const GETS: u32 = 50;
 const BURSTS: &str = "datagrams per receiving system call";
 const COSTS: &str = "CPU time per request, ns";
 const SHARE: &str = "part of the requests";
-/// Cores in the order of what the skewed load asks of them.
+/// Cores in the order of their load under skew.
 const LEAST: &str = "least loaded core";
 const MOST: &str = "most loaded core";
 
 /// The figure.
 pub struct Bursts;
 
-/// Two points of each panel, one of each core.
+/// Two points of each panel, one for each core.
 struct Case<'a> {
     server: &'a Running,
     items: Items,
@@ -96,7 +96,8 @@ impl Figure for Bursts {
                 .log_x()
                 .log_y()
                 .paper(
-                    "MICA §5.2: packets per I/O of the most loaded core at the highest rate, 10.2 uniform and 17.3 skewed",
+                    "MICA §5.2: packets per I/O of the most loaded core at the highest rate, 10.2 \
+                     uniform and 17.3 skewed",
                     vec![
                         Mark::end(BURSTS, "uniform, most loaded core", 10.2),
                         Mark::end(BURSTS, "skewed, most loaded core", 17.3),
@@ -146,7 +147,8 @@ impl Figure for Bursts {
         let over = |above: Option<f64>, below: Option<f64>| Some(above? / below?);
         let burst = |skewed, part| at(BURSTS, skewed, MOST, part);
         shape.at_least(
-            "skewed keys, most loaded core: burst size at the highest rate over burst size at a tenth of it",
+            "skewed keys, most loaded core: burst size at the highest rate over burst size at a \
+             tenth of it",
             "review: more than 1 when the core cannot keep up",
             over(burst(true, ALL), burst(true, PARTS[1])),
             1.0,

@@ -94,7 +94,8 @@ impl Figure for Local {
             };
             counts.iter().filter_map(ratio).reduce(f64::min)
         };
-        // Under skew most items are in the processor's caches, and it shows what store mode does more than cache mode.
+        // Under skew most items are in the processor's caches, and the additional work of store
+        // mode shows.
         for (gets, skewed, bound) in [
             (95, false, 0.9),
             (50, false, 0.8),
@@ -103,7 +104,10 @@ impl Figure for Local {
         ] {
             let popularity = panel(skewed);
             shape.at_least(
-                &format!("only minor differences: lowest ratio of store mode's rate to cache mode's, {popularity}, {gets}% GET"),
+                &format!(
+                    "only minor differences: lowest ratio of store mode's rate to cache \
+                    mode's, {popularity}, {gets}% GET"
+                ),
                 "minor differences",
                 least(gets, skewed),
                 bound,
@@ -122,7 +126,8 @@ impl Figure for Local {
         let locality = locality(CACHE).zip(locality(STORE));
         let locality = locality.and_then(|(a, b)| a.into_iter().chain(b).reduce(f64::min));
         shape.at_least(
-            "skewed keys have good throughput: lowest ratio of the skewed rate to the uniform rate, one core",
+            "skewed keys have good throughput: lowest ratio of the skewed rate to the uniform \
+             rate, one core",
             "above 1",
             locality,
             0.95,
@@ -133,7 +138,8 @@ impl Figure for Local {
             Some(more / data.median("uniform", CACHE, place(95, 1))? / cores as f64)
         });
         shape.at_least(
-            "partitions need no coordination: rate per core on all cores over the rate of one core alone (cache mode, uniform, 95% GET)",
+            "partitions need no coordination: rate per core on all cores over the rate of one \
+             core alone (cache mode, uniform, 95% GET)",
             "nearly all",
             gain,
             0.75,
@@ -153,7 +159,8 @@ impl Local {
 mod tests {
     use super::*;
 
-    /// Rates of cache and store, uniform, one core; what skew and a second core make of them.
+    /// Rates of cache and store mode (uniform, one core), and the factors of skew and of a second
+    /// core.
     fn failures(cache: f64, store: f64, skew: f64, second: f64) -> Vec<String> {
         let mut data = Data::default();
         for mix in Mix::ALL {

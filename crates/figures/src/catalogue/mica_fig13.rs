@@ -15,18 +15,20 @@ use crate::{
 };
 
 const ITEMS: Items = Items::tiny(1_000_000);
-/// Uniform keys, half of the requests reads (MICA §5.3).
+/// Uniform keys, 50% reads (MICA §5.3).
 const MIX: Mix = Mix::new(false, 50);
 const PEERS: [Server; 1] = [Server::Memcached];
 const OURS: &str = "glimmer crcw";
 const MEMCACHED: &str = "memcached";
-/// Offered rates, as parts of what the fastest system can do at most with one request in flight on each connection.
+/// Offered rates, as fractions of the fastest system's maximum with one request in flight per
+/// connection.
 const PARTS: [f64; 12] = [
     0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9,
 ];
-/// A system is offered nothing beyond this part of its own maximum: an open loop beyond saturation measures how long one waits.
+/// No system is offered more than this fraction of its own maximum: beyond saturation, an open loop
+/// only measures the length of the queue.
 const OWN_PART_MAX: f64 = 0.92;
-/// At which a latency has left its flat part: so many times what it is at the lowest rate.
+/// A latency has left its flat part when it exceeds the latency at the lowest rate by this factor.
 const KNEE: f64 = 4.0;
 const LATE: &str = "client late p99, µs";
 const MEAN: &str = "mean, µs";
@@ -84,7 +86,8 @@ impl Figure for Latency {
                 .log_y()
                 .columns(1)
                 .paper(
-                    "MICA §5.3, for one of its 16 cores: 69 Mops at 40 µs; 24 to 52 µs over all rates",
+                    "MICA §5.3, for one of its 16 cores: 69 Mops at 40 µs; 24 to 52 µs over all \
+                     rates",
                     vec![Mark::point(PANEL, OURS, 69e6 / 16.0, 40.0)],
                 ),
         }
@@ -129,7 +132,8 @@ impl Figure for Latency {
             .zip(rate_within(data, MEMCACHED, KNEE));
         let last = data.line(PANEL, MEMCACHED).last().and_then(Row::across);
         shape.at_least(
-            "memcached's latency is almost flat up to a certain throughput: part of its range within 4 times the lowest latency",
+            "memcached's latency is almost flat up to a certain throughput: part of its range \
+             within 4 times the lowest latency",
             "most of it",
             flat.zip(last).map(|((_, knee), last)| knee / last),
             0.5,
@@ -153,7 +157,8 @@ fn measure_one(case: &mut Case<'_>, run: &Run<'_>, seed: u64) -> Result<Point> {
         .also(LATE, late))
 }
 
-/// The highest throughput up to which a system's median latency stays within so many times that at its lowest rate.
+/// The highest throughput up to which a system's median latency stays within `times` that at its
+/// lowest rate.
 fn rate_within(data: &Data, system: &str, times: f64) -> Option<f64> {
     let lowest = data.line(PANEL, system).next()?.spread().median;
     let mut within = data

@@ -20,7 +20,7 @@ const PEERS: [Server; 1] = [Server::Memcached];
 const MEMCACHED: &str = "memcached";
 const EREW: &str = "glimmer erew";
 const CRCW: &str = "glimmer crcw";
-/// Skewed keys: harder for a partitioned store (MICA §5.4).
+/// Skewed keys, which are harder for a partitioned store (MICA §5.4).
 const MIXES: [Mix; 2] = [Mix::new(true, 50), Mix::new(true, 95)];
 const ITEMS: Items = Items::tiny(1_000_000);
 const ITEMS_ALONE: u32 = 8_000_000;
@@ -89,7 +89,8 @@ impl Figure for Cores {
             plot: Plot::lines("cores", "operations per second")
                 .whole_x()
                 .paper(
-                    "MICA, EREW, Table 2, for one of its 16 cores: 70.4 Mops with 50% GET, 65.6 with 95%",
+                    "MICA, EREW, Table 2, for one of its 16 cores: 70.4 Mops with 50% GET, 65.6 \
+                     with 95%",
                     vec![
                         Mark::point("end to end, 50% GET", EREW, 1.0, 70.4e6 / 16.0),
                         Mark::point("end to end, 95% GET", EREW, 1.0, 65.6e6 / 16.0),
@@ -154,13 +155,19 @@ impl Figure for Cores {
             let gets = mix.gets_percent;
             let (alone, whole) = (engine_alone(mix), end_to_end(mix));
             shape.at_least(
-                &format!("{gets}% GET, clients direct requests: EREW scales with cores (gain over one core, per core)"),
+                &format!(
+                    "{gets}% GET, clients direct requests: EREW scales with cores (gain over \
+                    one core, per core)"
+                ),
                 "near 1 (up to 16 cores)",
                 gain_per_core(data, &alone, EREW),
                 0.75,
             );
             shape.at_least(
-                &format!("{gets}% GET, memcached's protocol: CRCW scales with cores (gain over one core, per core)"),
+                &format!(
+                    "{gets}% GET, memcached's protocol: CRCW scales with cores (gain over \
+                    one core, per core)"
+                ),
                 "near 1 (up to 16 cores)",
                 gain_per_core(data, &whole, CRCW),
                 0.75,
@@ -184,7 +191,7 @@ impl Figure for Cores {
     }
 }
 
-/// How much faster all cores are than one, over how many they are.
+/// The speedup of all cores over one, divided by the number of cores.
 fn gain_per_core(data: &Data, panel: &str, series: &str) -> Option<f64> {
     let (first, last) = (
         data.line(panel, series).next()?,

@@ -1,4 +1,4 @@
-//! MICA, Figure 16: the access modes, end to end and with the engine alone.
+//! MICA, Figure 16: the access modes, end to end and in the engine alone.
 
 use std::fmt;
 
@@ -21,7 +21,7 @@ const EREW: &str = "glimmer erew";
 const CREW: &str = "glimmer crew";
 const CRCW: &str = "glimmer crcw";
 const MEMCACHED: &str = "memcached";
-/// Tiny items (MICA §5.1) behind sockets, and in the engine alone.
+/// Tiny items (MICA §5.1), both over sockets and in the engine alone.
 const ITEMS: Items = Items::tiny(1_000_000);
 const ITEMS_ALONE: u32 = 8_000_000;
 const RATE: &str = "operations per s, measured";
@@ -75,7 +75,8 @@ impl Figure for AccessModes {
                 y: "operations per s",
             },
             plot: Plot::bars("", "operations per second").columns(1).paper(
-                "MICA, EREW, §5.2 and Tables 1 and 2, for two of its 16 cores, requests directed to their core: 76.9, 75.5, 70.4 and 65.6 Mops",
+                "MICA, EREW, §5.2 and Tables 1 and 2, for two of its 16 cores, requests directed \
+                 to their core: 76.9, 75.5, 70.4 and 65.6 Mops",
                 [
                     ("uniform, 50% GET", 76.9),
                     ("uniform, 95% GET", 75.5),
@@ -114,7 +115,8 @@ impl Figure for AccessModes {
             ratios?.into_iter().reduce(f64::min)
         };
         shape.at_least(
-            "clients direct requests: EREW performs consistently well (rate over CRCW's, worst workload)",
+            "clients direct requests: EREW performs consistently well (rate over CRCW's, worst \
+             workload)",
             "at least 1",
             least(ALONE, EREW, CRCW),
             0.85,

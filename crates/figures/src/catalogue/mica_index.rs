@@ -1,4 +1,4 @@
-//! MICA, §4.3.3: how full the lossless index gets, and how much of it lies in main buckets.
+//! MICA, §4.3.3: the load factor of the lossless index, and the share of items in main buckets.
 
 use anyhow::Result;
 use glimmer_base::Seed;
@@ -26,7 +26,7 @@ const PANEL: &str = "";
 /// The figure.
 pub struct BulkChaining;
 
-/// What became of an index that was filled until it refused an item.
+/// The state of an index that was filled until it refused an item.
 struct Filled {
     items: usize,
     in_mains: usize,

@@ -1,4 +1,4 @@
-//! MICA §4.1.1: how uneven partitions are when keys are. Computed, not sampled.
+//! MICA §4.1.1: the imbalance of partitions under skewed keys. Computed, not sampled.
 
 use std::thread;
 
@@ -15,7 +15,8 @@ use crate::{
 const KEYS: u64 = 192 << 20;
 const EXPONENT: f64 = 0.99;
 const PARTITIONS: usize = 16;
-/// The most popular keys, which decide. All others together weigh the same in every partition to within a thousandth of the average.
+/// The most popular keys, which determine the imbalance. All other keys together add the same load
+/// to every partition, up to a thousandth of the average.
 const HEAD: u64 = 1 << 16;
 /// The seed whose partitions are shown.
 const SHOWN: Seed = Seed(0);
@@ -24,7 +25,7 @@ const LOADS: &str = "one seed: load of each partition";
 const SEEDS: &str = "hottest partition, over seeds of the keyhash";
 const KEYHASH: &str = "keyhash";
 const HOTTEST_KEY: &str = "hottest key over the average key";
-/// Places in the order of the seeds, by the load of the hottest partition.
+/// Quantiles over the seeds of the load of the hottest partition.
 const QUANTILES: [(&str, f64); 5] = [
     ("smallest", 0.0),
     ("5%", 0.05),
@@ -119,13 +120,15 @@ impl Figure for PartitionSkew {
             at("median").map(|percent| format!("{percent:.0}%")),
         );
         shape.at_most(
-            "a keyhash can spread keys as well as the paper's: hottest partition above the average, best seed, %",
+            "a keyhash can spread keys as well as the paper's: hottest partition above the \
+             average, best seed, %",
             "53",
             at("smallest"),
             53.0,
         );
         shape.at_most(
-            "partitions even out the load: hottest partition above the average, 95th percentile of the seeds, %",
+            "partitions even out the load: hottest partition above the average, 95th percentile \
+             of the seeds, %",
             "53",
             at("95%"),
             150.0,
@@ -133,7 +136,8 @@ impl Figure for PartitionSkew {
     }
 }
 
-/// The sum of `rank^-exponent` over the ranks from `from` to `to`, by Euler and Maclaurin: exact to ten digits from rank 1000 on.
+/// The sum of `rank^-exponent` over the ranks from `from` to `to`, by the Euler-Maclaurin formula.
+/// Exact to ten digits from rank 1000 on.
 fn sum(from: u64, to: u64) -> f64 {
     let (a, b) = (from as f64, to as f64);
     let integral = (b.powf(1.0 - EXPONENT) - a.powf(1.0 - EXPONENT)) / (1.0 - EXPONENT);
@@ -142,7 +146,7 @@ fn sum(from: u64, to: u64) -> f64 {
     integral + ends + slopes
 }
 
-/// What all probabilities are parts of.
+/// The normalisation of all probabilities.
 fn normalisation() -> f64 {
     const PLAIN: u64 = 1000;
     let first: f64 = (1..PLAIN).map(|rank| (rank as f64).powf(-EXPONENT)).sum();
@@ -157,7 +161,8 @@ fn rest_beyond(rank: u64) -> f64 {
     }
 }
 
-/// Loads over the average's: the keys of the ranks from `from` to `to` where the hash puts them, and `rest` spread evenly.
+/// Loads relative to the average: the keys of ranks `from` to `to` placed by the hash, and `rest`
+/// spread evenly.
 fn loads(seed: Seed, from: u64, to: u64, rest: f64) -> [f64; PARTITIONS] {
     let mut sums = [0.0; PARTITIONS];
     for rank in from..=to {
@@ -168,7 +173,7 @@ fn loads(seed: Seed, from: u64, to: u64, rest: f64) -> [f64; PARTITIONS] {
     sums.map(|sum| sum * scale + rest)
 }
 
-/// The same on all cores, for the first `head` ranks.
+/// The same for the first `head` ranks, computed on all cores.
 fn loads_of_all(seed: Seed, head: u64) -> [f64; PARTITIONS] {
     let threads = machine::cores() as u64;
     let mut all = [rest_beyond(head); PARTITIONS];

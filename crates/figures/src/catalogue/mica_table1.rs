@@ -1,4 +1,5 @@
-//! MICA, Table 1: requests that clients direct to the core of their key, against requests that the server's cores direct.
+//! MICA, Table 1: requests directed by clients to the core of their key, compared with requests
+//! directed by the server's cores.
 
 use std::fmt;
 
@@ -15,7 +16,7 @@ use crate::{
 const ITEMS: Items = Items::tiny(1_000_000);
 const WORKERS: usize = 2;
 const MEMORY_MIB: usize = 4096;
-/// Sockets of the client, and requests under way on each.
+/// Sockets of the client, and requests in flight on each.
 const SOCKETS: usize = 4;
 const IN_FLIGHT: u32 = 512;
 const PANEL: &str = "";
@@ -24,7 +25,8 @@ const BY_SERVER: &str = "directed by the server";
 const SERVER_NS: &str = "server CPU per request, ns";
 const RATE: &str = "operations per s, measured";
 const LOST: &str = "lost, part";
-/// MICA's throughput in Mops, 50% GET: workload, by the server, by the client.
+/// MICA's throughput in Mops with 50% GET: the workload, directed by the server, directed by the
+/// client.
 const PAPER: [(Mix, f64, f64); 2] = [
     (Mix::new(false, 50), 33.9, 76.9),
     (Mix::new(true, 50), 28.1, 70.4),
@@ -100,7 +102,8 @@ impl Figure for Direction {
                 y: "operations per s",
             },
             plot: Plot::bars("", "operations per second").columns(1).paper(
-                "MICA, Table 1, for two of its 16 cores: 76.9 and 70.4 Mops directed by clients, 33.9 and 28.1 by software",
+                "MICA, Table 1, for two of its 16 cores: 76.9 and 70.4 Mops directed by clients, \
+                 33.9 and 28.1 by software",
                 paper(),
             ),
         }

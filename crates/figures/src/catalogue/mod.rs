@@ -1,4 +1,4 @@
-//! Every figure, a file each.
+//! All figures, one file each.
 
 mod coordinated_omission;
 mod eviction;
@@ -25,13 +25,13 @@ mod tables;
 
 use crate::Figure;
 
-/// One page of figures: those of one paper.
+/// One page with the figures of a paper.
 pub struct Page {
     /// Name of the file, without its extension.
     pub name: &'static str,
     /// Title of the page.
     pub title: &'static str,
-    /// The paper, and what its figures are about.
+    /// A description of the paper and its figures.
     pub about: &'static str,
     /// The figures, in the order of the page.
     pub figures: Vec<&'static dyn Figure>,
@@ -44,7 +44,8 @@ pub fn pages() -> Vec<Page> {
             name: "mica",
             title: "MICA",
             about: "Lim, Han, Andersen and Kaminsky: [MICA: A Holistic Approach to Fast In-Memory \
-                    Key-Value Storage](https://www.usenix.org/conference/nsdi14/technical-sessions/presentation/lim), \
+                    Key-Value Storage](https://www.usenix.org/conference/nsdi14/\
+                    technical-sessions/presentation/lim), \
                     NSDI 2014. Glimmer's default table, its access modes and its native protocol \
                     follow this paper.",
             figures: vec![
@@ -66,7 +67,8 @@ pub fn pages() -> Vec<Page> {
             title: "MemC3",
             about: "Fan, Andersen and Kaminsky: [MemC3: Compact and Concurrent MemCache with \
                     Dumber Caching and Smarter \
-                    Hashing](https://www.usenix.org/conference/nsdi13/technical-sessions/presentation/fan), \
+                    Hashing](https://www.usenix.org/conference/nsdi13/technical-sessions/\
+                    presentation/fan), \
                     NSDI 2013. `--table memc3` follows this paper.",
             figures: vec![
                 &memc3_table2::Construction,

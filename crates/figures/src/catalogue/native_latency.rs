@@ -1,4 +1,5 @@
-//! MICA, Figure 13, over the native protocol: latency by throughput where requests go in bursts without connections.
+//! MICA, Figure 13, over the native protocol: latency by throughput for requests in bursts without
+//! connections.
 
 use std::fmt;
 
@@ -14,16 +15,17 @@ use crate::{
 };
 
 const ITEMS: Items = Items::tiny(1_000_000);
-/// Uniform keys, half of the requests reads (MICA §5.3).
+/// Uniform keys, 50% reads (MICA §5.3).
 const MIX: Mix = Mix::new(false, 50);
 const PEERS: [Server; 1] = [Server::Memcached];
 const OURS: &str = "glimmer erew, native";
 const MEMCACHED: &str = "memcached";
-/// Offered rates, as parts of what each system can do at most.
+/// Offered rates, as fractions of each system's maximum.
 const PARTS: [f64; 10] = [0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.6, 0.7, 0.8, 0.9];
-/// Sockets of the native client, so few that requests which are due at the same time leave together.
+/// Sockets of the native client: few, so that requests that are due at the same time are sent
+/// together.
 const SOCKETS: usize = 4;
-/// Requests under way on each where its maximum is looked for.
+/// Requests in flight per socket when measuring the maximum.
 const IN_FLIGHT: u32 = 512;
 const LOST: &str = "lost, part";
 
@@ -36,7 +38,7 @@ struct Case<'a> {
     requests_per_s: f64,
 }
 
-/// A system, and how it is driven.
+/// A system and its load.
 struct Loaded {
     server: Running,
     items: Items,
@@ -81,7 +83,8 @@ impl Figure for NativeLatency {
                 .log_y()
                 .columns(1)
                 .paper(
-                    "MICA §5.3, for one of its 16 cores: 69 Mops at 40 µs; 24 to 52 µs over all rates",
+                    "MICA §5.3, for one of its 16 cores: 69 Mops at 40 µs; 24 to 52 µs over all \
+                     rates",
                     vec![Mark::point(latency_curve::PANEL, OURS, 69e6 / 16.0, 40.0)],
                 ),
         }

@@ -1,4 +1,5 @@
-//! Our tables beside one another and beside public ones: no figure of a paper, but what this project promises.
+//! Our tables compared with each other and with public ones. This is not a figure of a paper but a
+//! promise of this project.
 
 use anyhow::Result;
 use glimmer_microbench::store_alone::{Candidate, Mode, Ours, mirror, peers::Peer};
@@ -11,9 +12,9 @@ use crate::{
     workload::Mix,
 };
 
-/// Far more than any cache holds.
+/// Far more items than any cache holds.
 const ITEMS: u32 = 1 << 24;
-/// Items where each key and each value is allocated: as many more bytes.
+/// The number of items if keys and values are allocated, which takes more memory per item.
 const ITEMS_ALLOCATED: u32 = 1 << 23;
 const CACHE: &str = "glimmer cache mode";
 const CACHE_FIFO: &str = "glimmer cache mode, fifo";
@@ -29,15 +30,16 @@ pub struct Tables;
 
 type Named = (&'static str, Candidate);
 
-/// A comparison of ours with some of the others, in one sweep: all of them together would not fit the memory.
+/// A comparison of our tables with some others in one sweep. All others together would not fit into
+/// memory.
 struct Sweep {
-    /// Its panel of tables that are written.
+    /// Its panel with reads and writes.
     mixed: &'static str,
-    /// Its panel of tables that are only read.
+    /// Its panel with reads only.
     lookups: &'static str,
     peers: fn() -> Vec<Peer>,
     items: u32,
-    /// What else is to be in it.
+    /// Other tables in the sweep.
     others: &'static [Named],
 }
 
@@ -117,7 +119,8 @@ impl Sweep {
         medians?.into_iter().reduce(f64::max)
     }
 
-    /// Our fastest table that is written over the fastest of some public ones.
+    /// The rate of our fastest table with writes, divided by that of the fastest of some public
+    /// ones.
     fn lead(&self, data: &Data, gets_percent: u32, which: impl Fn(&Peer) -> bool) -> Option<f64> {
         let place = place(gets_percent);
         let ours = [CACHE, CACHE_FIFO, STORE, MEMC3];
@@ -186,7 +189,10 @@ impl Figure for Tables {
         }
         for gets in [95, 50] {
             shape.at_least(
-                &format!("our fastest table over the fastest public table of variable-length items, {gets}% GET"),
+                &format!(
+                    "our fastest table over the fastest public table of variable-length \
+                    items, {gets}% GET"
+                ),
                 "",
                 ANY.lead(data, gets, |_| true),
                 1.5,
@@ -194,7 +200,10 @@ impl Figure for Tables {
         }
         for gets in [95, 50] {
             shape.at_least(
-                &format!("our fastest table over the fastest shared public table of fixed-length items, {gets}% GET"),
+                &format!(
+                    "our fastest table over the fastest shared public table of fixed-length \
+                    items, {gets}% GET"
+                ),
                 "",
                 FIXED.lead(data, gets, |peer| peer.is_shared()),
                 1.0,
@@ -217,7 +226,8 @@ impl Figure for Tables {
             over_chaining(HITS),
             2.0,
         );
-        // Chaining misses faster among keys of one word than among the paper's, for which `memc3-fig5` has the bound.
+        // With keys of one word, chaining answers misses faster than with the paper's keys, for
+        // which `memc3-fig5` has the bound.
         shape.at_least(
             &format!("MemC3's table over chaining, {MISSES} (with the paper's items: memc3-fig5)"),
             "5",
@@ -233,7 +243,10 @@ impl Figure for Tables {
             let ours = data.median(panel, MEMC3_SHARED, x.clone());
             let theirs = FIXED.best_peer(data, panel, &x, |peer| peer.locks());
             shape.at_least(
-                &format!("MemC3's shared table over the fastest public table that locks for every operation, {x}"),
+                &format!(
+                    "MemC3's shared table over the fastest public table that locks for every \
+                    operation, {x}"
+                ),
                 "",
                 ours.zip(theirs).map(|(ours, theirs)| ours / theirs),
                 1.0,

@@ -22,7 +22,7 @@ const SYSTEMS: [(&str, &str); 3] = [
     ("redis", "Redis"),
 ];
 
-/// The chart as SVG, or nothing if the figure has not been measured.
+/// The chart as SVG; `None` if the figure has not been measured.
 pub fn svg(directory: &Path) -> Result<Option<String>> {
     let Some(record) = output::read(FIGURE, directory)? else {
         return Ok(None);

@@ -75,7 +75,7 @@ pub fn write(docs: &Path) -> Result<PathBuf> {
     Ok(directory.join(INDEX))
 }
 
-/// Names and contents of all files that follow from the records in `docs`.
+/// Names and contents of all files that are generated from the records in `docs`.
 fn files(docs: &Path) -> Result<Vec<(String, String)>> {
     let directory = docs.join(DIRECTORY);
     let mut files = Vec::new();
@@ -96,7 +96,8 @@ fn files(docs: &Path) -> Result<Vec<(String, String)>> {
 
 type Records = Vec<(&'static dyn Figure, Option<Record>)>;
 
-/// The figures of a page with their records, judged again; a figure may not have been measured.
+/// The figures of a page with their records, judged again. Figures that were not measured have no
+/// record.
 fn records(page: &Page, directory: &Path) -> Result<Records> {
     let judged = |&figure: &&'static dyn Figure| {
         let mut record = output::read(figure.spec().name, directory)?;
@@ -158,7 +159,7 @@ fn section(figure: &dyn Figure, record: Option<&Record>, text: &mut String) -> R
     Ok(())
 }
 
-/// Text in lines of at most [`WIDTH`] columns; a longer word has a line to itself.
+/// Wraps a text at [`WIDTH`] columns; a longer word has a line of its own.
 fn wrapped(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -180,7 +181,7 @@ fn wrapped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// The committed pages are those of the committed data.
+    /// The committed pages match the committed data.
     #[test]
     fn the_page_is_up_to_date() {
         let docs = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"));

@@ -10,14 +10,14 @@ pub const INDEX_HEAD: &str = "\
 | --- | --- | --- | --- | --- |
 ";
 
-/// A claim that was judged, and the figure that judged it.
+/// A judged claim and its figure.
 pub struct Claim<'a> {
     figure: &'a str,
     finding: &'a Finding,
 }
 
 impl<'a> Claim<'a> {
-    /// The claims of a figure; numbers that are only shown side by side are not claims.
+    /// The claims of a figure. Numbers that are only shown side by side are not claims.
     pub fn of(record: &'a Record) -> impl Iterator<Item = Claim<'a>> {
         let judged = |finding: &&Finding| finding.verdict != Verdict::Beside;
         record.findings.iter().filter(judged).map(|finding| Claim {
@@ -37,7 +37,7 @@ pub fn table(claims: &[Claim<'_>]) -> String {
         let Finding {
             what, paper, ours, ..
         } = claim.finding;
-        // A bar would end the cell.
+        // A vertical bar would end the cell.
         let [what, paper, ours] = [what, paper, ours].map(|cell| cell.replace('|', "\\|"));
         let _ = writeln!(
             text,

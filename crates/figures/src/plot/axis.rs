@@ -1,27 +1,27 @@
-//! Scales: where a value lies, where the marks are, and what stands at them.
+//! Scales: positions of values, tick marks and their labels.
 
 use serde::Serialize;
 
-/// Marks of a scale that are aimed at.
+/// Target number of tick marks.
 const MARKS: f64 = 5.0;
-/// Fewer marks than this say too little about a logarithmic scale.
+/// Fewer tick marks say too little about a logarithmic scale.
 const MARKS_MIN: usize = 4;
-/// More marks than this crowd it.
+/// More tick marks are crowded.
 const MARKS_MAX: usize = 9;
-/// Counts take a letter from here on.
+/// Counts from here on are labelled with a unit letter.
 const LETTERS_FROM: f64 = 10_000.0;
-/// Room between the largest value and the end of a scale.
+/// Space between the largest value and the end of a scale, as a factor.
 const ROOM: f64 = 1.08;
-/// The same for a logarithmic scale, where it is a factor at both ends.
+/// The same factor for a logarithmic scale, at both ends.
 const LOG_ROOM: f64 = 1.3;
 
-/// What the numbers of a scale count.
+/// The unit of a scale.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum Unit {
-    /// Things: large numbers take a letter, `250 k`.
+    /// Counts. Large numbers have a letter: `250 k`.
     #[default]
     Count,
-    /// Nanoseconds: large numbers take a larger unit, `20 µs`.
+    /// Nanoseconds. Large numbers have a larger unit: `20 µs`.
     Nanoseconds,
     /// Microseconds.
     Microseconds,
@@ -30,12 +30,13 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// A number by itself: `0`, `250`, `1.5 k`, `20 ms`.
+    /// A number on its own: `0`, `250`, `1.5 k`, `20 ms`.
     pub fn label(self, value: f64) -> String {
         self.label_beside(value, value)
     }
 
-    /// A number of a scale of which this is the largest: counts take a letter only where one of them has five digits.
+    /// A number on a scale whose largest number is `largest`. Counts have a letter only if one of
+    /// them has five digits.
     fn label_beside(self, value: f64, largest: f64) -> String {
         const LETTERS: [(f64, &str); 4] = [(1e9, " G"), (1e6, " M"), (1e3, " k"), (1.0, "")];
         const NO_LETTERS: [(f64, &str); 4] = [(1.0, ""); 4];
@@ -54,7 +55,7 @@ impl Unit {
         let unit = units.iter().find(|(unit, _)| size >= unit * 0.9995);
         let (unit, name) = unit.copied().unwrap_or((1.0, units[3].1));
         let scaled = value / unit;
-        // Three digits tell any two marks of a scale apart; small numbers need more behind the point.
+        // Three digits distinguish any two tick marks; small numbers need more decimals.
         let decimals = (2.0 - scaled.abs().log10().floor()).clamp(0.0, 6.0) as usize;
         let digits = format!("{scaled:.decimals$}");
         let digits = match digits.contains('.') {
@@ -71,12 +72,12 @@ pub struct Axis {
     low: f64,
     high: f64,
     is_log: bool,
-    /// Values with a mark, and what stands there.
+    /// Tick marks with their labels.
     pub marks: Vec<(f64, String)>,
 }
 
 impl Axis {
-    /// A scale from zero that holds all these values.
+    /// A scale from zero that contains all these values.
     pub fn linear(values: &[f64], unit: Unit) -> Axis {
         let largest = values.iter().copied().fold(0.0, f64::max);
         let high = if largest > 0.0 { largest * ROOM } else { 1.0 };
@@ -84,7 +85,8 @@ impl Axis {
         Axis::new(low, high, false, steps(low, high), unit)
     }
 
-    /// A scale of whole numbers, cores for example: it begins half a step before the first and marks only those that there are.
+    /// A scale of whole numbers, such as cores. It begins half a step before the first value and
+    /// has tick marks only at the given values.
     pub fn whole(values: &[f64]) -> Axis {
         let largest = values.iter().copied().fold(f64::MIN, f64::max);
         let smallest = values.iter().copied().fold(f64::MAX, f64::min);
@@ -98,8 +100,8 @@ impl Axis {
         Axis::new(smallest - side, largest + side, false, marks, Unit::Count)
     }
 
-    /// A logarithmic scale that holds all these values, but for those that are not positive. Where there are few of them, and nothing but
-    /// they matters, `at` says to mark each.
+    /// A logarithmic scale that contains all positive values. With `at`, the tick marks are at
+    /// exactly these values.
     pub fn log(values: &[f64], unit: Unit, at: Option<Vec<f64>>) -> Axis {
         let positive = || values.iter().copied().filter(|&value| value > 0.0);
         let smallest = positive().fold(f64::INFINITY, f64::min);
@@ -124,7 +126,7 @@ impl Axis {
         }
     }
 
-    /// Where a value lies between the ends of the scale, from 0 to 1.
+    /// The position of a value between the ends of the scale, from 0 to 1.
     pub fn part(&self, value: f64) -> f64 {
         let part = match self.is_log {
             true => (value.max(self.low) / self.low).ln() / (self.high / self.low).ln(),
@@ -134,12 +136,12 @@ impl Axis {
     }
 }
 
-/// Marks at equal distances, which are 1, 2, 2.5 or 5 times a power of ten.
+/// Tick marks at equal intervals of 1, 2, 2.5 or 5 times a power of ten.
 fn steps(low: f64, high: f64) -> Vec<f64> {
     let rough = (high - low) / MARKS;
     let power = 10f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 2.5, 5.0, 10.0].map(|factor| factor * power);
-    // A few marks more are better than too few.
+    // Rather a few tick marks too many than too few.
     let step = step.into_iter().find(|step| *step >= rough * 0.75);
     let step = step.unwrap_or(power * 10.0);
     let first = (low / step).ceil() as i64;
@@ -147,7 +149,7 @@ fn steps(low: f64, high: f64) -> Vec<f64> {
     (first..=last).map(|number| number as f64 * step).collect()
 }
 
-/// Marks of a logarithmic scale: powers of ten, and as much between them as makes enough of them.
+/// Tick marks of a logarithmic scale: powers of ten, and enough values between them.
 fn decades(low: f64, high: f64) -> Vec<f64> {
     let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
     let with = |factors: &[f64]| -> Vec<f64> {

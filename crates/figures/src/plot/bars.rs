@@ -1,4 +1,4 @@
-//! Groups of bars, one group for each word of the horizontal axis, one colour for each series.
+//! Groups of bars: one group per category of the horizontal axis, one colour per series.
 
 use anyhow::Result;
 use plotters::prelude::*;
@@ -12,20 +12,21 @@ use super::{
 };
 use crate::data::X;
 
-/// Part of a group's place that its bars fill.
+/// Share of a group's width that its bars fill.
 const FILLED: f64 = 0.8;
-/// Lines that the word below a group may take.
+/// Maximum number of lines of the label below a group.
 const WORD_LINES: i32 = 3;
 /// Height of such a line.
 const WORD_LINE: i32 = 14;
 
-/// Least width of the panel at which no word below a group touches the next, and none has to be broken within itself.
+/// Minimum width of the panel at which no label touches the next and none must be broken within a
+/// word.
 pub fn width(panel: &Panel<'_>) -> i32 {
     let places = panel.data.places(panel.name);
     let longest = |place: &&X| {
         let text = place.to_string();
         let words = text.split(' ').map(style::text_width);
-        // What has three words or more is broken into as many lines.
+        // A label of three or more words is broken into up to three lines.
         words
             .max()
             .unwrap_or(0)
@@ -35,7 +36,7 @@ pub fn width(panel: &Panel<'_>) -> i32 {
     word * places.len() as i32 + 80
 }
 
-/// Draws one panel. `largest` is the largest value of its scale.
+/// Draws one panel. `values` are the values of its scale.
 pub fn draw(sheet: &Sheet<'_>, whole: Place, panel: &Panel<'_>, values: &[f64]) -> Result<()> {
     let data = panel.data;
     let places = data.places(panel.name);
@@ -61,7 +62,7 @@ pub fn draw(sheet: &Sheet<'_>, whole: Place, panel: &Panel<'_>, values: &[f64]) 
         style::centred(),
     )?;
 
-    // A series that this panel lacks leaves no gap in its groups.
+    // A series that is missing in this panel leaves no gap in its groups.
     let here: Vec<(usize, &str)> = panel
         .series
         .iter()

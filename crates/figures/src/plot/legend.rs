@@ -1,4 +1,5 @@
-//! Below the picture: the names of all series, each with its colour and shape, and what error bars and hollow marks mean.
+//! The legend below the picture: names of all series with their colours and shapes, and the meaning
+//! of error bars and hollow marks.
 
 use anyhow::Result;
 use plotters::prelude::*;
@@ -15,15 +16,15 @@ const MARGIN: i32 = 8;
 const MARK_WIDTH: i32 = 22;
 const GAP: i32 = 22;
 
-/// Everything that stands below a picture.
+/// Everything below a picture.
 pub struct Legend<'a> {
     plot: &'a Plot,
     series: &'a [&'a str],
-    /// Places of the series' names, from the upper left corner.
+    /// Positions of the series' names, from the upper left corner.
     places: Vec<(i32, i32)>,
-    /// What the picture's signs mean, broken into lines; the first line of what hollow marks mean is marked so.
+    /// Explanations of marks, broken into lines. The flag marks the first line about hollow marks.
     notes: Vec<(bool, String)>,
-    /// The height of all of it.
+    /// Total height.
     pub height: i32,
 }
 
@@ -31,7 +32,7 @@ impl<'a> Legend<'a> {
     /// The legend of a picture of this width.
     pub fn new(plot: &'a Plot, data: &Data, series: &'a [&'a str], width: i32) -> Legend<'a> {
         let (mut places, mut x, mut row) = (Vec::new(), GAP, 0);
-        // One series alone needs no name, and named bars have theirs.
+        // A single series needs no name, and named bars show theirs.
         let is_named = plot.form != Form::Ranks && series.len() > 1;
         for name in series.iter().filter(|_| is_named) {
             let wide = style::text_width(name) + MARK_WIDTH + GAP;
@@ -69,7 +70,7 @@ impl<'a> Legend<'a> {
         }
     }
 
-    /// Draws it.
+    /// Draws the legend.
     pub fn draw(&self, sheet: &Sheet<'_>, at: Place) -> Result<()> {
         let mut below = at.top;
         for (place, (name, &(x, y))) in self.series.iter().zip(&self.places).enumerate() {
@@ -99,7 +100,7 @@ impl<'a> Legend<'a> {
     }
 }
 
-/// What the error bars of a picture mean, if it has any.
+/// The meaning of the picture's error bars, if it has any.
 pub fn error_bars(plot: &Plot, data: &Data) -> Option<String> {
     let of = match plot.form {
         Form::Lines => "points",

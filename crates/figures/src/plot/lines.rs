@@ -1,4 +1,4 @@
-//! Lines over a scale, each point with its error bar.
+//! Lines over a numeric axis, with an error bar for each point.
 
 use anyhow::Result;
 use plotters::prelude::*;
@@ -11,9 +11,9 @@ use super::{
     style,
 };
 
-/// A logarithmic scale with at most this many different values has a mark at each of them.
+/// A logarithmic scale with at most this many distinct values has a tick mark at each of them.
 const VALUES_MARKED_MAX: usize = 8;
-/// Half the width of an error bar's ends, in pixels.
+/// Half the width of an error bar's ends in pixels.
 const END_HALF: i32 = 4;
 
 /// The horizontal scale.
@@ -38,7 +38,7 @@ pub fn across(panel: &Panel<'_>) -> Axis {
     }
 }
 
-/// The vertical scale, which holds these values.
+/// The vertical scale, which contains these values.
 pub fn up(panel: &Panel<'_>, values: &[f64]) -> Axis {
     match panel.plot.log_y {
         true => Axis::log(values, panel.plot.unit, None),
@@ -46,7 +46,7 @@ pub fn up(panel: &Panel<'_>, values: &[f64]) -> Axis {
     }
 }
 
-/// Draws one panel, whose vertical scale holds these values.
+/// Draws one panel, whose vertical scale contains these values.
 pub fn draw(sheet: &Sheet<'_>, whole: Place, panel: &Panel<'_>, values: &[f64]) -> Result<()> {
     let across = across(panel);
     let up = up(panel, values);

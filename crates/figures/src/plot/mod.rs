@@ -1,4 +1,4 @@
-//! Pictures: one panel beside another, lines or bars in each, and below what its signs mean.
+//! Pictures: panels side by side with lines or bars, and a legend below them.
 
 mod axis;
 mod bars;
@@ -63,22 +63,23 @@ impl Plot {
         }
     }
 
-    /// Lines over a scale, with these words at the axes.
+    /// Lines over a numeric axis, with these axis labels.
     pub fn lines(x: &str, y: &str) -> Plot {
         Plot::new(Form::Lines, x, y)
     }
 
-    /// Groups of bars, with these words at the axes: for at most as many series as there are colours.
+    /// Groups of bars, with these axis labels. For at most as many series as there are colours.
     pub fn bars(x: &str, y: &str) -> Plot {
         Plot::new(Form::Bars, x, y)
     }
 
-    /// A row for each series with its name and its number, best first: for any number of series. Those that are ours stand out.
+    /// A row per series with its name and number, best first. For any number of series. Ours are
+    /// highlighted.
     pub fn ranks(y: &str) -> Plot {
         Plot::new(Form::Ranks, "", y)
     }
 
-    /// What the vertical scale counts.
+    /// The unit of the vertical scale.
     pub fn unit(mut self, unit: Unit) -> Plot {
         self.unit = unit;
         self
@@ -96,7 +97,7 @@ impl Plot {
         self
     }
 
-    /// Marks at the measured numbers only on the horizontal scale, for lines over cores or threads.
+    /// Tick marks on the horizontal scale only at measured values, for lines over cores or threads.
     pub fn whole_x(mut self) -> Plot {
         self.whole_x = true;
         self
@@ -108,7 +109,7 @@ impl Plot {
         self
     }
 
-    /// One vertical scale for all panels, so that they can be compared by eye.
+    /// One vertical scale for all panels, so that they can be compared visually.
     pub fn shared_y(mut self) -> Plot {
         self.shared_y = true;
         self
@@ -134,13 +135,13 @@ struct Panel<'a> {
 }
 
 impl Panel<'_> {
-    /// The paper's numbers beside a series.
+    /// The paper's numbers for a series.
     fn marks<'b>(&'b self, series: &'b str) -> impl Iterator<Item = &'b Mark> {
         let all = self.plot.paper.iter().flat_map(|paper| &paper.marks);
         all.filter(move |mark| mark.panel == self.name && mark.series == series)
     }
 
-    /// Everything that the vertical scale has to hold: points, error bars and the paper's numbers.
+    /// All values on the vertical scale: points, error bars and the paper's numbers.
     fn values(&self) -> Vec<f64> {
         let rows = self.data.rows.iter().filter(|row| row.panel == self.name);
         let ends = rows.map(|row| (row.whiskers(), row.spread().median));

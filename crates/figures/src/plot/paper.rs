@@ -1,22 +1,23 @@
-//! The paper's own numbers, drawn as hollow marks beside ours.
+//! The paper's own numbers, drawn as hollow marks next to ours.
 
-/// Numbers that the paper's text or one of its tables states. What can only be read off a plot is not among them unless `source` says so.
+/// Numbers that the paper states in its text or in a table. Numbers read off a plot are not
+/// included unless `source` says so.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paper {
-    /// Where the paper states them, and what was made of them so that they compare with ours.
+    /// Where the paper states the numbers, and how they were converted for comparison with ours.
     pub source: &'static str,
     /// The numbers.
     pub marks: Vec<Mark>,
 }
 
-/// Where a mark lies on the horizontal axis.
+/// The position of a mark on the horizontal axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum At {
     /// In a group of bars.
     Word(&'static str),
-    /// On a scale.
+    /// On a numeric scale.
     Number(f64),
-    /// Where our line ends: the paper says "at the highest rate".
+    /// At the end of our line: the paper says "at the highest rate".
     End,
 }
 
@@ -25,31 +26,31 @@ pub enum At {
 pub struct Mark {
     /// The panel.
     pub panel: &'static str,
-    /// Which of our lines or bars it stands beside.
+    /// The line or bar next to which it is drawn.
     pub series: &'static str,
-    /// Where.
+    /// Its position on the horizontal axis.
     pub at: At,
-    /// The number, from its smallest to its largest value: one value if both are the same.
+    /// The number as a range; both ends are equal if the paper states one value.
     pub range: (f64, f64),
 }
 
 impl Mark {
-    /// A number beside a bar.
+    /// A number next to a bar.
     pub fn bar(panel: &'static str, series: &'static str, word: &'static str, y: f64) -> Mark {
         Mark::new(panel, series, At::Word(word), y)
     }
 
-    /// A number beside a line.
+    /// A number next to a line.
     pub fn point(panel: &'static str, series: &'static str, x: f64, y: f64) -> Mark {
         Mark::new(panel, series, At::Number(x), y)
     }
 
-    /// A number beside the end of a line.
+    /// A number next to the end of a line.
     pub fn end(panel: &'static str, series: &'static str, y: f64) -> Mark {
         Mark::new(panel, series, At::End, y)
     }
 
-    /// The number is a range, of which this is the upper end.
+    /// Turns the number into a range with this upper end.
     pub fn to(mut self, high: f64) -> Mark {
         self.range.1 = high;
         self

@@ -1,4 +1,4 @@
-//! The picture as pixels.
+//! Renders the picture as pixels.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use resvg::{
     usvg::{Options, Tree, fontdb::Database},
 };
 
-/// Pixels for each unit of the SVG, so that the picture is sharp on a dense screen.
+/// Pixels per unit of the SVG, so that the picture is sharp on high-resolution screens.
 const SCALE: u32 = 2;
 
-/// Renders an SVG. Its texts are set in the font that comes with the executable, whatever fonts the machine has.
+/// Renders an SVG. Text uses the font included in the executable, whatever fonts the machine has.
 pub fn png(svg: &str) -> Result<Vec<u8>> {
     let mut fonts = Database::new();
     fonts.load_font_data(dejavu::sans::regular().to_vec());

@@ -1,5 +1,5 @@
-//! Named bars: a row for each series with its name before it and its number after it, best first, and a column for each word of the horizontal
-//! axis. For more series than colours can tell apart.
+//! Named bars: a row per series with its name before the bar and its number after it, best first,
+//! and a column per category of the horizontal axis. For more series than colours can distinguish.
 
 use anyhow::Result;
 use plotters::prelude::*;
@@ -12,14 +12,14 @@ use super::{
 
 /// Height of a row.
 const ROW: i32 = 17;
-/// Height of a bar within it.
+/// Height of a bar within a row.
 const BAR: i32 = 12;
-/// Between columns, and around names.
+/// Space between columns and around names.
 const GAP: i32 = 14;
-/// Width of a column of bars, its numbers included.
+/// Width of a column of bars, including its numbers.
 const COLUMN: i32 = 240;
 
-/// The series of a panel, the one with the largest number in the first column first.
+/// The series of a panel, sorted by the first column, largest number first.
 fn rows<'a>(panel: &Panel<'a>) -> Vec<&'a str> {
     let first = panel.data.places(panel.name).first().map(|x| (*x).clone());
     let number = |series: &str| {
@@ -40,7 +40,7 @@ fn names_width(panel: &Panel<'_>) -> i32 {
     widths.max().unwrap_or(0) + 2 * GAP
 }
 
-/// Least width of the panel.
+/// Minimum width of the panel.
 pub fn width(panel: &Panel<'_>) -> i32 {
     names_width(panel) + panel.data.places(panel.name).len() as i32 * (COLUMN + GAP)
 }
@@ -50,7 +50,7 @@ pub fn height(panel: &Panel<'_>) -> i32 {
     sheet::ABOVE + rows(panel).len() as i32 * ROW + 24
 }
 
-/// Draws one panel, whose bars hold these values.
+/// Draws one panel. `values` are the values of its scale.
 pub fn draw(sheet: &Sheet<'_>, whole: Place, panel: &Panel<'_>, values: &[f64]) -> Result<()> {
     let names = names_width(panel);
     let places = panel.data.places(panel.name);
@@ -81,7 +81,7 @@ pub fn draw(sheet: &Sheet<'_>, whole: Place, panel: &Panel<'_>, values: &[f64]) 
         };
         let words = format!("{place}, {}", panel.plot.y);
         sheet::write(sheet, &words, (bars.left, top - 12), style::left())?;
-        // Room for the number behind the longest bar.
+        // Space for the number after the longest bar.
         let numbers = values
             .iter()
             .map(|value| style::text_width(&panel.plot.unit.label(*value)));

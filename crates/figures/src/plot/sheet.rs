@@ -1,4 +1,4 @@
-//! What is drawn on: texts and shapes in pixels, and the frame of a panel.
+//! The drawing area: text and shapes in pixels, and the frame of a panel.
 
 use anyhow::Result;
 use plotters::{coord::Shift, prelude::*};
@@ -26,7 +26,7 @@ impl Place {
         self.top + self.height
     }
 
-    /// The same without so many pixels at each side: left, top, right, bottom.
+    /// The rectangle reduced by these margins in pixels: left, top, right, bottom.
     pub fn within(self, [left, top, right, bottom]: [i32; 4]) -> Place {
         Place {
             left: self.left + left,
@@ -36,33 +36,34 @@ impl Place {
         }
     }
 
-    /// The pixel column of a part of its width.
+    /// The pixel column at a fraction of its width.
     pub fn x(self, part: f64) -> i32 {
         self.left + (part * f64::from(self.width)).round() as i32
     }
 
-    /// The pixel row of a part of its height, from below.
+    /// The pixel row at a fraction of its height, measured from the bottom.
     pub fn y(self, part: f64) -> i32 {
         self.bottom() - (part * f64::from(self.height)).round() as i32
     }
 }
 
-/// Room for the labels of the horizontal scale and the words below it.
+/// Height of the horizontal scale's labels and of the text below them.
 pub const BELOW: i32 = 42;
-/// Room for the panel's name and the words at the vertical scale.
+/// Height of the panel's name and of the vertical scale's label.
 pub const ABOVE: i32 = 44;
-/// Room at the right.
+/// Margin at the right.
 pub const RIGHT: i32 = 16;
-/// Between a label and its scale.
+/// Space between a label and its scale.
 const GAP: i32 = 7;
 
-/// Room for the labels of a vertical scale.
+/// Width of the labels of a vertical scale.
 pub fn room_for(axis: &Axis) -> i32 {
     let widths = axis.marks.iter().map(|(_, label)| style::text_width(label));
     widths.max().unwrap_or(0) + 2 * GAP + 4
 }
 
-/// Draws a text whose left end, middle or right end lies at `x`, and whose middle lies at `y`.
+/// Draws a text. `x` is its left end, middle or right end, depending on the style; `y` is its
+/// middle.
 pub fn write(
     sheet: &Sheet<'_>,
     text: &str,
@@ -82,7 +83,7 @@ pub fn line(
     Ok(sheet.draw(&PathElement::new([from, to], style))?)
 }
 
-/// Draws the panel's name, and the words at its vertical scale.
+/// Draws the panel's name and the label of its vertical scale.
 pub fn heads(
     sheet: &Sheet<'_>,
     whole: Place,
@@ -115,7 +116,8 @@ pub fn vertical(sheet: &Sheet<'_>, plot: Place, axis: &Axis) -> Result<()> {
     )
 }
 
-/// Draws the horizontal scale, and the words below it. A label that would touch the one before it is left out.
+/// Draws the horizontal scale and the text below it. A label that would touch the previous one is
+/// left out.
 pub fn horizontal(sheet: &Sheet<'_>, plot: Place, axis: &Axis, words: &str) -> Result<()> {
     let mut end = i32::MIN;
     for (value, label) in &axis.marks {
@@ -148,7 +150,8 @@ pub fn horizontal(sheet: &Sheet<'_>, plot: Place, axis: &Axis, words: &str) -> R
     )
 }
 
-/// Breaks a text at its spaces so that no line is wider than so many pixels, unless a word is.
+/// Breaks a text at its spaces so that no line is wider than `width` pixels, except for single
+/// words.
 pub fn broken(text: &str, width: i32) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -163,7 +166,8 @@ pub fn broken(text: &str, width: i32) -> Vec<String> {
     lines
 }
 
-/// Draws a number of the paper: a hollow diamond, or two that are joined if it is a range. On a bar it is white inside.
+/// Draws a number of the paper: a hollow diamond, or two connected ones for a range. On a bar it is
+/// filled with white.
 pub fn hollow(
     sheet: &Sheet<'_>,
     x: i32,

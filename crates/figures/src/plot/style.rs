@@ -1,4 +1,5 @@
-//! Sizes, colours, marks, and the font, which comes with the executable so that no system font is needed.
+//! Sizes, colours and marks, and the font, which is included in the executable so that no system
+//! font is needed.
 
 use std::sync::OnceLock;
 
@@ -11,32 +12,32 @@ use plotters::{
     },
 };
 
-/// Least width of a panel in pixels.
+/// Minimum width of a panel in pixels.
 pub const PANEL_WIDTH: i32 = 460;
 /// Height of a panel of lines or bars in pixels.
 pub const PANEL_HEIGHT: i32 = 310;
-/// Height of the line with the title in pixels.
+/// Height of the title's line in pixels.
 pub const TITLE_HEIGHT: i32 = 36;
-/// Name of the font in the pictures: what a reader's own machine calls its plain one.
+/// Font name in SVG pictures: the reader's own sans-serif font.
 pub const FONT: &str = "sans-serif";
 /// Height of a text in pixels.
 pub const FONT_PIXELS: i32 = 12;
 const TITLE_PIXELS: i32 = 16;
 const INK: RGBColor = RGBColor(40, 40, 40);
-/// Lines behind the data.
+/// Grid lines.
 pub const GRID: RGBColor = RGBColor(228, 228, 228);
 /// Lines of the scales.
 pub const FRAME: RGBColor = RGBColor(110, 110, 110);
 /// Error bars of bars.
 pub const THIN: RGBColor = RGBColor(60, 60, 60);
-/// The paper's numbers beside bars, which have colours of their own.
+/// The paper's numbers next to bars, which have colours of their own.
 pub const PAPER: RGBColor = RGBColor(0, 0, 0);
-/// Bars of ours where others stand beside them, and those of the others.
+/// Bars of our systems, if there are others, and bars of the others.
 pub const OURS: RGBColor = RGBColor(0, 114, 178);
 /// See [`OURS`].
 pub const OTHERS: RGBColor = RGBColor(175, 175, 175);
 
-/// Colours that people with any kind of colour vision can tell apart (Okabe and Ito).
+/// Colours that people with any kind of colour vision can distinguish (Okabe and Ito).
 const COLOURS: [RGBColor; SERIES_MAX] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
@@ -48,15 +49,15 @@ const COLOURS: [RGBColor; SERIES_MAX] = [
     RGBColor(240, 228, 66),
 ];
 
-/// Series that one picture can tell apart by colour; a picture of more names each bar.
+/// Number of series that colours can distinguish. A picture with more names each bar.
 pub const SERIES_MAX: usize = 8;
 
-/// The colour of a series by its place in the legend.
+/// The colour of a series by its index in the legend.
 pub fn colour(place: usize) -> RGBColor {
     COLOURS[place % COLOURS.len()]
 }
 
-/// The shape of a point, which differs from series to series as its colour does: a circle, or a polygon around it.
+/// The shape of a point by its index in the legend: `None` for a circle, or a polygon.
 pub fn point(place: usize, (x, y): (i32, i32)) -> Option<Vec<(i32, i32)>> {
     let corners: &[(i32, i32)] = match place % 4 {
         0 => return None,
@@ -73,17 +74,17 @@ fn at(horizontal: HPos) -> TextStyle<'static> {
         .pos(Pos::new(horizontal, VPos::Center))
 }
 
-/// Plain text that begins at its place.
+/// Plain text, aligned left.
 pub fn left() -> TextStyle<'static> {
     at(HPos::Left)
 }
 
-/// Plain text that ends at its place.
+/// Plain text, aligned right.
 pub fn right() -> TextStyle<'static> {
     at(HPos::Right)
 }
 
-/// Plain text around its place.
+/// Plain text, centred.
 pub fn centred() -> TextStyle<'static> {
     at(HPos::Center)
 }
@@ -115,11 +116,11 @@ pub fn title_width(text: &str) -> i32 {
 
 fn width(style: &TextStyle<'_>, text: &str) -> i32 {
     let size = style.font.box_size(text);
-    // Without metrics, an average width serves.
+    // Without font metrics, use an average width.
     size.map_or(text.chars().count() as i32 * 7, |(width, _)| width as i32)
 }
 
-/// Makes the font known to the measuring of text, once.
+/// Registers the font for measuring text, once.
 pub fn register_font() -> Result<()> {
     static DONE: OnceLock<bool> = OnceLock::new();
     let font = || {

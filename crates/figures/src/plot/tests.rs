@@ -1,4 +1,4 @@
-//! What is in a picture, and whether it can be read.
+//! Checks the contents of pictures, and that they are legible.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ fn spec(plot: Plot) -> Spec {
     }
 }
 
-/// A text in a picture, and the rectangle that it covers: left, top, right, bottom.
+/// A text in a picture with its bounding box: left, top, right, bottom.
 #[derive(Debug)]
 struct Written {
     text: String,
@@ -53,7 +53,7 @@ impl Written {
             "end" => x - width,
             _ => x,
         };
-        // Every text is written around the middle of its height; capitals are 9 pixels high.
+        // Text is centred vertically at its position; capitals are 9 pixels high.
         Some(Written {
             text,
             edges: [left, y - 5.0, left + width, y + 5.0],
@@ -82,7 +82,7 @@ fn texts(svg: &str) -> Vec<String> {
         .collect()
 }
 
-/// Every figure that is committed, drawn from its data.
+/// Every committed figure, drawn from its data.
 fn committed() -> Vec<(Spec, Data, String)> {
     let docs = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/figures"));
     let draw = |figure: &'static dyn crate::Figure| {
@@ -247,7 +247,7 @@ fn the_papers_numbers_are_hollow_and_inside_the_scale() {
     let bare = svg(&spec(Plot::bars("", "y")), &data).unwrap();
     let plot = Plot::bars("", "y").paper("the text, §1", marks);
     let picture = svg(&spec(plot), &data).unwrap();
-    // Two ends of a range, and the sign in the legend.
+    // Two ends of a range, and the mark in the legend.
     assert_eq!(bare.matches("<polygon").count(), 0);
     assert_eq!(picture.matches("<polygon").count(), 3);
     let texts = texts(&picture);
@@ -343,7 +343,7 @@ fn the_png_has_the_pictures_size_twice_and_is_not_blank() {
     let png = png(&svg).unwrap();
     let picture = resvg::tiny_skia::Pixmap::decode_png(&png).unwrap();
     assert_eq!(picture.width(), 2 * style::PANEL_WIDTH as u32);
-    // The title is text: without a font the upper rows would be white.
+    // The title is text: without a font, the upper rows would be white.
     let title_rows = 2 * style::TITLE_HEIGHT as u32 * picture.width();
     let inked = picture.pixels()[..title_rows as usize]
         .iter()
