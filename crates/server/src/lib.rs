@@ -7,6 +7,7 @@
 //! | [`memory_plan`] | how `-m` is spent |
 //! | `assembly` | the concrete combination of table, access mode and eviction rule |
 //! | `serve` | starts a server from a configuration, and stops it |
+//! | `driven` | a server for a simulator, without threads, sockets and a clock of its own |
 //! | `stats` | answers `stats` |
 //! | `auth` | users and passwords |
 //! | `cores`, `process`, `log` | cores, privileges and limits of the process, and its log |
@@ -15,6 +16,7 @@ mod assembly;
 mod auth;
 pub mod config;
 mod cores;
+mod driven;
 mod log;
 pub mod memory_plan;
 mod process;
@@ -25,6 +27,7 @@ pub use auth::AuthError;
 pub use config::{
     AccessMode, Config, ConfigError, Direction, HugepagePolicy, Mode, TableKind, UnixSocket,
 };
+pub use driven::DrivenServer;
 pub use glimmer_node::Permits;
 pub use glimmer_proto::Accepts;
 pub use glimmer_proto::text::lines::VERSION_NUMBER;

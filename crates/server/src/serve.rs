@@ -10,7 +10,7 @@ use crate::{assembly, cores, log};
 use glimmer_base::Seed;
 use glimmer_engine::{Engine, Removals, Tap};
 use glimmer_node::native::{NativeConfig, Rules, TokenKey};
-use glimmer_node::{Address, Bound, Node, NodeConfig, PassedOver, SystemClock};
+use glimmer_node::{Address, Bound, Clock, Node, NodeConfig, PassedOver, SystemClock};
 use glimmer_proto::Limits;
 use glimmer_proto::native::directory;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
@@ -105,7 +105,12 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     // when the first address is bound. By then the process has given up root for good.
     let seed = Seed(random());
     let store = build(&config, &plan, seed)?;
-    let node = node_config(&config, &plan, &store, seed);
+    let surroundings = Surroundings {
+        seed,
+        clock: Arc::new(SystemClock::start()),
+        random: &mut random,
+    };
+    let node = node_config(&config, &plan, &store, surroundings);
     let bound = Bound::bind(node, config.workers)?;
     if config.unix.is_none() {
         process::port_file::write_if_wanted(&bound.local_addrs(), bound.udp_addresses()).map_err(
@@ -144,14 +149,23 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
 }
 
 /// The store, and what its workers need.
-struct Store {
-    engines: Vec<Box<dyn Engine>>,
+pub(crate) struct Store {
+    pub engines: Vec<Box<dyn Engine>>,
     removals: Arc<Tap<Removals>>,
     /// The core of each worker; empty if workers are not pinned.
     cores: Vec<usize>,
 }
 
-fn build(config: &Config, plan: &MemoryPlan, seed: Seed) -> Result<Store, ServeError> {
+/// What a server does not decide: a simulator passes its own.
+pub(crate) struct Surroundings<'a> {
+    /// The keyhash's seed.
+    pub seed: Seed,
+    pub clock: Arc<dyn Clock>,
+    /// Numbers that nobody can guess.
+    pub random: &'a mut dyn FnMut() -> u64,
+}
+
+pub(crate) fn build(config: &Config, plan: &MemoryPlan, seed: Seed) -> Result<Store, ServeError> {
     let cores = if config.pin {
         cores::for_workers(config.workers)?
     } else {
@@ -172,7 +186,17 @@ fn build(config: &Config, plan: &MemoryPlan, seed: Seed) -> Result<Store, ServeE
     })
 }
 
-fn node_config(config: &Config, plan: &MemoryPlan, store: &Store, seed: Seed) -> NodeConfig {
+pub(crate) fn node_config(
+    config: &Config,
+    plan: &MemoryPlan,
+    store: &Store,
+    surroundings: Surroundings<'_>,
+) -> NodeConfig {
+    let Surroundings {
+        seed,
+        clock,
+        random,
+    } = surroundings;
     let unix = config.unix.iter().map(|unix| Address::Unix {
         path: unix.path.clone(),
         mode: unix.mode,
@@ -187,7 +211,7 @@ fn node_config(config: &Config, plan: &MemoryPlan, store: &Store, seed: Seed) ->
         liveness: config.liveness,
         udp: config.udp.clone(),
         udp_names: config.udp_names.clone(),
-        native: native(config, plan, seed),
+        native: native(config, plan, seed, random),
         busy_poll: config.busy_poll,
         backlog: config.backlog,
         connections_max: config.connections_max,
@@ -212,7 +236,7 @@ fn node_config(config: &Config, plan: &MemoryPlan, store: &Store, seed: Seed) ->
         seed,
         cores: store.cores.clone(),
         dispatch: config.dispatch,
-        clock: Arc::new(SystemClock::start()),
+        clock,
     }
 }
 
@@ -228,7 +252,12 @@ fn random() -> u64 {
 }
 
 /// How native clients are served, if they are.
-fn native(config: &Config, plan: &MemoryPlan, seed: Seed) -> Option<NativeConfig> {
+fn native(
+    config: &Config,
+    plan: &MemoryPlan,
+    seed: Seed,
+    random: &mut dyn FnMut() -> u64,
+) -> Option<NativeConfig> {
     (!config.native.is_empty()).then(|| NativeConfig {
         listen: config.native.clone(),
         rules: Rules {
