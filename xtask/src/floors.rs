@@ -27,6 +27,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("glimmer-microbench", 4),
     ("glimmer-server", 4),
     ("glimmer-figures", 5),
+    ("glimmer-sim", 5),
     ("glimmer", 6),
     ("glimmer-bench", 6),
     ("glimmer-top", 6),

@@ -14,6 +14,7 @@ mod memcached_tests;
 mod miri;
 mod process;
 mod server_crates;
+mod sim;
 mod soak;
 mod stages;
 mod suites;
@@ -79,6 +80,8 @@ enum Chore {
         #[arg(long)]
         beside: Option<std::path::PathBuf>,
     },
+    /// Simulate servers and clients in virtual time, each from one seed
+    Sim(sim::Simulation),
     /// Check the structural rules: crates depend only on lower floors, files do not import one
     /// another in circles, the server is built from few crates, and lines have at most 100 columns
     Floors,
@@ -156,6 +159,7 @@ fn run() -> anyhow::Result<()> {
         Chore::Fuzz { seconds, targets } => fuzz::check(seconds, &targets),
         Chore::Suites { names } => suites::check(&names),
         Chore::Miri { seeds } => miri::check(&seeds),
+        Chore::Sim(simulation) => simulation.run(),
         Chore::Cross => cross::check(),
         Chore::Instructions { beside } => instructions::count(beside.as_deref()),
         Chore::Floors => floors::check(),

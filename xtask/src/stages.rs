@@ -1,6 +1,6 @@
 //! The stages of the test suite and of continuous integration, in order, with times and a summary.
 
-use crate::{clients, floors, fuzz, loom, miri, process};
+use crate::{clients, floors, fuzz, loom, miri, process, sim};
 use anyhow::bail;
 use clap::ValueEnum;
 use std::time::{Duration, Instant};
@@ -19,6 +19,8 @@ pub enum Stage {
     Weakened,
     /// The oracles and races of tiny tables under Miri
     Miri,
+    /// Whole servers and clients in virtual time, other seeds each time
+    Sim,
     /// The fuzz targets, a few seconds each
     Fuzz,
     /// Real memcached clients against the running server
@@ -26,11 +28,12 @@ pub enum Stage {
 }
 
 impl Stage {
-    const ALL: [Stage; 6] = [
+    const ALL: [Stage; 7] = [
         Stage::Crates,
         Stage::Loom,
         Stage::Weakened,
         Stage::Miri,
+        Stage::Sim,
         Stage::Fuzz,
         Stage::Clients,
     ];
@@ -45,6 +48,7 @@ impl Stage {
             Stage::Loom => loom::check(),
             Stage::Weakened => loom::check_weakened(None),
             Stage::Miri => miri::check(&miri::Seeds::default()),
+            Stage::Sim => sim::check(),
             Stage::Fuzz => fuzz::check(FUZZ_SECONDS, &[]),
             Stage::Clients => clients::check(),
         }

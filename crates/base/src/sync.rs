@@ -40,7 +40,8 @@ mod real {
     }
 
     /// Whether to leave out the fence, ordering or recheck of this name: never, outside the model
-    /// checker.
+    /// checker and the simulator.
+    #[cfg(not(sim))]
     #[inline(always)]
     pub const fn weakened(_name: &str) -> bool {
         false
@@ -58,20 +59,10 @@ mod real {
     pub use loom::cell::UnsafeCell;
     pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
     pub use loom::sync::{Arc, Mutex, MutexGuard};
-    use std::sync::OnceLock;
 
     /// Lets loom schedule another thread.
     pub fn spin_loop() {
         loom::thread::yield_now();
-    }
-
-    /// Whether to leave out the fence, ordering or recheck of this name (a line of
-    /// `weakenings.txt`). It is left out if `GLIMMER_WEAKEN` names it, which shows that a test
-    /// notices.
-    pub fn weakened(name: &str) -> bool {
-        static CHOSEN: OnceLock<Option<String>> = OnceLock::new();
-        let chosen = CHOSEN.get_or_init(|| std::env::var("GLIMMER_WEAKEN").ok());
-        chosen.as_deref() == Some(name)
     }
 
     /// Takes the lock. Loom explores every order in which threads can acquire it.
@@ -80,6 +71,15 @@ mod real {
             .lock()
             .expect("no thread panics while it holds a lock")
     }
+}
+
+/// Whether to leave out, or do wrongly, what has this name (a line of a `weakenings.txt`). It is so
+/// if `GLIMMER_WEAKEN` names it, which shows that a test notices.
+#[cfg(any(loom, sim))]
+pub fn weakened(name: &str) -> bool {
+    static CHOSEN: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+    let chosen = CHOSEN.get_or_init(|| std::env::var("GLIMMER_WEAKEN").ok());
+    chosen.as_deref() == Some(name)
 }
 
 pub use real::*;

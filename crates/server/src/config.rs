@@ -2,7 +2,7 @@
 
 use glimmer_base::limits;
 pub use glimmer_dispatch::AccessMode;
-use glimmer_dispatch::Policy;
+use glimmer_dispatch::{POLICIES, Policy};
 use glimmer_node::Permits;
 use glimmer_proto::Accepts;
 use glimmer_store::evict::{CLOCK, LRU, Rule};
@@ -189,6 +189,59 @@ pub enum ConfigError {
     LruThreshold(f64),
 }
 
+/// One TCP port on loopback and two workers. The rest is what `glimmer serve` does without flags.
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            tcp: vec![SocketAddr::from(([127, 0, 0, 1], PORT_DEFAULT))],
+            tcp_protocols: vec![Accepts::Any],
+            tcp_names: Vec::new(),
+            liveness: Liveness::default(),
+            udp: Vec::new(),
+            udp_names: Vec::new(),
+            native: Vec::new(),
+            native_checks_reads: false,
+            native_direction: Direction::Client,
+            busy_poll: false,
+            unix: None,
+            interfaces: None,
+            backlog: BACKLOG_DEFAULT,
+            protocol: Accepts::Any,
+            turn_requests: limits::TURN_REQUESTS_MAX,
+            rejects_beyond_max: true,
+            idle_timeout: None,
+            permits: Permits::ALL,
+            crawler: true,
+            shutdown_command: false,
+            cas: true,
+            auth_file: None,
+            sasl: false,
+            prefix_delimiter: PREFIX_DELIMITER_DEFAULT,
+            detail: false,
+            memory_bytes: MEMORY_MIB_DEFAULT << 20,
+            workers: 2,
+            connections_max: CONNECTIONS_DEFAULT,
+            item_bytes_max: limits::ITEM_BYTES_DEFAULT,
+            item_bytes_hint: ITEM_BYTES_HINT_DEFAULT,
+            mode: Mode::Cache,
+            access: AccessMode::Crcw,
+            dispatch: POLICIES[0],
+            table: TableKind::Mica,
+            evict: glimmer_store::evict::DEFAULT,
+            lru_threshold: LRU_THRESHOLD_DEFAULT,
+            hugepages: HugepagePolicy::Auto,
+            pin: false,
+            verbosity: 0,
+            pid_file: None,
+            user: None,
+            daemon: false,
+            lock_memory: false,
+            core_files: false,
+            notices: Vec::new(),
+        }
+    }
+}
+
 impl Config {
     /// The name of the effective eviction rule. Some tables have a fixed rule, and in store mode it
     /// is `none`.
@@ -349,57 +402,10 @@ named!(HugepagePolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use glimmer_dispatch::POLICIES;
     use glimmer_store::evict::RULES;
 
     fn config() -> Config {
-        Config {
-            tcp: vec![SocketAddr::from(([127, 0, 0, 1], PORT_DEFAULT))],
-            tcp_protocols: vec![Accepts::Any],
-            tcp_names: Vec::new(),
-            liveness: Liveness::default(),
-            udp: Vec::new(),
-            udp_names: Vec::new(),
-            native: Vec::new(),
-            native_checks_reads: false,
-            native_direction: Direction::Client,
-            busy_poll: false,
-            unix: None,
-            interfaces: None,
-            backlog: BACKLOG_DEFAULT,
-            protocol: Accepts::Any,
-            turn_requests: limits::TURN_REQUESTS_MAX,
-            rejects_beyond_max: true,
-            idle_timeout: None,
-            permits: Permits::ALL,
-            crawler: true,
-            shutdown_command: false,
-            cas: true,
-            auth_file: None,
-            sasl: false,
-            prefix_delimiter: PREFIX_DELIMITER_DEFAULT,
-            detail: false,
-            memory_bytes: MEMORY_MIB_DEFAULT << 20,
-            workers: 2,
-            connections_max: CONNECTIONS_DEFAULT,
-            item_bytes_max: limits::ITEM_BYTES_DEFAULT,
-            item_bytes_hint: ITEM_BYTES_HINT_DEFAULT,
-            mode: Mode::Cache,
-            access: AccessMode::Crcw,
-            dispatch: POLICIES[0],
-            table: TableKind::Mica,
-            evict: glimmer_store::evict::DEFAULT,
-            lru_threshold: LRU_THRESHOLD_DEFAULT,
-            hugepages: HugepagePolicy::Auto,
-            pin: false,
-            verbosity: 0,
-            pid_file: None,
-            user: None,
-            daemon: false,
-            lock_memory: false,
-            core_files: false,
-            notices: Vec::new(),
-        }
+        Config::default()
     }
 
     #[test]

@@ -1,0 +1,204 @@
+//! Clients: each asks what its plan says, and notes what it is answered.
+//!
+//! | file | idea |
+//! | --- | --- |
+//! | [`stream`] | a client with a connection: sends, receives, connects again |
+//! | [`text`], [`binary`] | how requests are written and replies read |
+//! | [`native`] | a session of the client library over a network with faults |
+
+pub mod binary;
+pub mod native;
+pub mod stream;
+pub mod text;
+
+use crate::history::{Action, Answer, Call, Stamp, Value};
+use crate::scenario::{ClientPlan, Operation, key_name};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// When a client has something to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Due {
+    /// Now.
+    Now,
+    /// At this time, in microseconds.
+    At(u64),
+    /// When the server does something.
+    Waits,
+    /// Never again.
+    Done,
+}
+
+/// A client of a scenario.
+pub trait Client {
+    /// When it has something to do.
+    fn due(&self, now_us: u64) -> Due;
+
+    /// Does a part of it. Fails if the server did something that no server may.
+    fn act(&mut self, notes: &mut Notes) -> Result<(), String>;
+
+    /// Whether it may expect an answer to everything, within a bounded time.
+    fn is_served_well(&self) -> bool;
+}
+
+/// The history as it is written.
+#[derive(Default)]
+pub struct Notes {
+    /// What was asked so far.
+    pub calls: Vec<Call>,
+    /// The present moment.
+    pub now: Stamp,
+    /// What clients sent and received, as one number.
+    pub trace: Trace,
+    /// Calls that are not over.
+    open: BTreeSet<usize>,
+}
+
+impl Notes {
+    /// A client asks.
+    pub fn begin(&mut self, client: usize, key: String, action: Action) -> usize {
+        self.calls.push(Call {
+            client,
+            key,
+            action,
+            begun: self.now,
+            ended: None,
+            answer: Answer::Unknown,
+        });
+        self.open.insert(self.calls.len() - 1);
+        self.calls.len() - 1
+    }
+
+    /// A client is answered, or gives up.
+    pub fn end(&mut self, call: usize, answer: Answer) {
+        self.open.remove(&call);
+        let call = &mut self.calls[call];
+        if answer != Answer::Unknown {
+            call.ended = Some(self.now);
+        }
+        call.answer = answer;
+    }
+
+    /// The call that has waited for longest.
+    pub fn oldest_open(&self) -> Option<&Call> {
+        self.open.first().map(|&call| &self.calls[call])
+    }
+}
+
+/// A number that follows from everything that happened, in order (FNV-1a).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Trace(u64);
+
+impl Default for Trace {
+    fn default() -> Trace {
+        Trace(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Trace {
+    /// Something happened.
+    pub fn add(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    /// The number.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// What a client asks next, with its values.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// What it is about.
+    pub keys: Vec<String>,
+    /// What is asked of each key.
+    pub action: Action,
+    /// The unique that a compare-and-swap names.
+    pub unique: u64,
+}
+
+/// The plan of a client, as far as it has come.
+pub struct Script {
+    operations: Vec<(u64, Operation)>,
+    next: usize,
+    /// When the next operation may begin.
+    due_us: u64,
+    client: usize,
+    /// By key: what was read last, and its unique.
+    seen: BTreeMap<String, (Value, u64)>,
+}
+
+impl Script {
+    /// The operations of a plan.
+    pub fn new(client: usize, plan: &ClientPlan) -> Script {
+        let first = plan.operations.first();
+        Script {
+            due_us: first.map_or(0, |(pause_us, _)| *pause_us),
+            operations: plan.operations.clone(),
+            next: 0,
+            client,
+            seen: BTreeMap::new(),
+        }
+    }
+
+    /// Whether everything was asked.
+    pub fn is_over(&self) -> bool {
+        self.next == self.operations.len()
+    }
+
+    /// When the next operation may begin, if there is one.
+    pub fn due_us(&self) -> Option<u64> {
+        (!self.is_over()).then_some(self.due_us)
+    }
+
+    /// The next operation.
+    pub fn take(&mut self, now_us: u64) -> Option<Request> {
+        let (_, operation) = self.operations.get(self.next)?;
+        let keys: Vec<String> = operation.keys().into_iter().map(key_name).collect();
+        let value = |bytes| value(self.client, self.next, bytes);
+        let mut unique = 0;
+        let action = match operation {
+            Operation::Get(_) => Action::Get,
+            Operation::Set(_, bytes, expiry_s) => Action::Set(value(*bytes), *expiry_s),
+            Operation::Add(_, bytes, expiry_s) => Action::Add(value(*bytes), *expiry_s),
+            Operation::Replace(_, bytes, expiry_s) => Action::Replace(value(*bytes), *expiry_s),
+            Operation::Append(_, bytes) => Action::Append(value(*bytes)),
+            Operation::Cas(_, bytes) => match self.seen.get(&keys[0]) {
+                Some((seen, of_seen)) => {
+                    unique = *of_seen;
+                    Action::Cas(seen.clone(), value(*bytes))
+                }
+                None => Action::Get,
+            },
+            Operation::Delete(_) => Action::Delete,
+            Operation::Begin(_) => Action::Add(b"0"[..].into(), 0),
+            Operation::Increment(_, delta) => Action::Increment(*delta),
+            Operation::Touch(_, expiry_s) => Action::Touch(*expiry_s),
+            Operation::Flush => Action::Flush,
+        };
+        self.next += 1;
+        if let Some((pause_us, _)) = self.operations.get(self.next) {
+            self.due_us = now_us + pause_us;
+        }
+        Some(Request {
+            keys,
+            action,
+            unique,
+        })
+    }
+
+    /// A value was read with its unique.
+    pub fn see(&mut self, key: &str, value: &Value, unique: u64) {
+        self.seen.insert(key.into(), (value.clone(), unique));
+    }
+}
+
+/// A value that no other operation stores.
+fn value(client: usize, operation: usize, bytes: usize) -> Value {
+    let mut value = format!("{client}.{operation}").into_bytes();
+    let name = value.len();
+    value.extend((0..bytes.saturating_sub(name)).map(|at| b'a' + (at % 26) as u8));
+    value.into()
+}

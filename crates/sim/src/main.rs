@@ -1,0 +1,128 @@
+//! Runs scenarios from seeds, and shows those that fail.
+
+use clap::Parser;
+use glimmer_sim::{Report, Scenario, history, run, shrink};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Runs of a scenario that is made smaller, at most.
+const SHRINK_RUNS: usize = 2_000;
+
+/// Runs simulated servers and clients in virtual time, each from one seed
+#[derive(Parser)]
+#[command(name = "glimmer-sim")]
+struct Arguments {
+    /// Begin no further seed after this many seconds
+    #[arg(long, default_value_t = 10.0)]
+    seconds: f64,
+    /// The same in hours
+    #[arg(long)]
+    hours: Option<f64>,
+    /// The first seed (default: the time)
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Run this seed alone, and print its history
+    #[arg(long, conflicts_with_all = ["seed", "hours"])]
+    replay: Option<u64>,
+    /// Show the first seed that fails as it is, without making its scenario smaller
+    #[arg(long)]
+    no_shrink: bool,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    if let Some(seed) = arguments.replay {
+        return replay(seed, !arguments.no_shrink);
+    }
+    let seconds = arguments
+        .hours
+        .map_or(arguments.seconds, |hours| hours * 3600.0);
+    let first = arguments.seed.unwrap_or_else(seed_of_the_day);
+    println!("sim: from seed {first}, for {seconds} s");
+    let begun = Instant::now();
+    let limit = Duration::from_secs_f64(seconds);
+    let (mut seeds, mut steps, mut calls, mut undecided) = (0u64, 0u64, 0usize, 0usize);
+    while begun.elapsed() < limit {
+        let scenario = Scenario::from_seed(first.wrapping_add(seeds));
+        let report = run(&scenario);
+        seeds += 1;
+        steps += report.steps;
+        calls += report.calls.len();
+        undecided += report.undecided;
+        if report.failure.is_some() {
+            println!(
+                "sim: seed {} fails after {:.1} s",
+                scenario.seed,
+                begun.elapsed().as_secs_f64()
+            );
+            show(scenario, report, !arguments.no_shrink);
+            return ExitCode::FAILURE;
+        }
+    }
+    let took_s = begun.elapsed().as_secs_f64();
+    println!(
+        "sim: {seeds} seeds passed, {:.1} a second; {calls} operations, {steps} steps, \
+         {undecided} keys undecided",
+        seeds as f64 / took_s
+    );
+    ExitCode::SUCCESS
+}
+
+fn replay(seed: u64, shrinks: bool) -> ExitCode {
+    let scenario = Scenario::from_seed(seed);
+    let report = run(&scenario);
+    println!(
+        "sim: seed {seed}, trace {:016x}, {} steps",
+        report.trace, report.steps
+    );
+    if report.failure.is_none() {
+        println!("sim: passed; {} operations", report.calls.len());
+        return ExitCode::SUCCESS;
+    }
+    show(scenario, report, shrinks);
+    ExitCode::FAILURE
+}
+
+/// Prints what went wrong, and the history of what is concerned.
+fn show(scenario: Scenario, report: Report, shrinks: bool) {
+    let seed = scenario.seed;
+    let operations = scenario.operations();
+    let (scenario, report) = match shrinks {
+        true => shrink::shrink(scenario, report, SHRINK_RUNS),
+        false => (scenario, report),
+    };
+    let Some(failure) = &report.failure else {
+        return;
+    };
+    println!("sim: {}", failure.what);
+    println!(
+        "sim: {} of {operations} operations are left, of {} clients",
+        scenario.operations(),
+        scenario.clients.len()
+    );
+    println!("  server: {:?}", scenario.server);
+    for (number, client) in scenario.clients.iter().enumerate() {
+        println!(
+            "  client {number}: {:?}, {} under way, {:?}, {:?}, pauses {} us",
+            client.protocol, client.pipeline, client.stream, client.packets, client.read_pause_us
+        );
+    }
+    println!(
+        "  stalls: {:?}, clock steps: {:?}",
+        scenario.stalls, scenario.clock_steps
+    );
+    println!("   begun  ended           at");
+    let calls = match &failure.key {
+        Some(key) => history::of_key(&report.calls, key),
+        None => report.calls,
+    };
+    for call in calls {
+        println!("{call}");
+    }
+    println!("sim: run it again with cargo xtask sim --replay {seed}");
+}
+
+fn seed_of_the_day() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(1, |since| since.as_secs())
+}

@@ -1,0 +1,108 @@
+//! The server of a scenario.
+
+use crate::clock::SimClock;
+use crate::scenario::{Scenario, ServerPlan};
+use glimmer_base::Moment;
+use glimmer_base::limits::ITEM_BYTES_MIN;
+use glimmer_node::{AdminHandler, Devices};
+use glimmer_proto::Accepts;
+use glimmer_proto::text::Shutdown;
+use glimmer_server::{Config, Direction, DrivenServer, HugepagePolicy, ServeError};
+use glimmer_transport::packet::{PacketDevice, Switch};
+use glimmer_transport::stream::LocalListener;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// The first worker's port for native clients; the others' follow.
+const NATIVE_PORT: u16 = 4000;
+
+/// A server, and by what clients reach it.
+pub struct Served {
+    /// The server.
+    pub server: DrivenServer,
+    /// Where streams come in, by worker.
+    pub listeners: Vec<LocalListener>,
+    /// The network for datagrams.
+    pub switch: Switch,
+}
+
+/// The address of a worker's port for native clients.
+pub fn native_address(worker: usize) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, 1], NATIVE_PORT + worker as u16))
+}
+
+/// Answers no `stats`.
+struct Silent;
+
+impl AdminHandler for Silent {
+    fn stats(&self, _: &[u8], _: u64, _: Moment, out: &mut Vec<u8>) -> Option<u64> {
+        out.extend_from_slice(b"END\r\n");
+        None
+    }
+
+    fn admits(&self, _: &[u8], _: &[u8]) -> bool {
+        false
+    }
+
+    fn verbosity(&self, _: u32) {}
+
+    fn shutdown(&self, _: Shutdown, _: &mut Vec<u8>) -> bool {
+        false
+    }
+}
+
+/// Assembles the server of a scenario.
+pub fn assemble(scenario: &Scenario, clock: &SimClock) -> Result<Served, ServeError> {
+    let plan = scenario.server;
+    let switch = Switch::new();
+    let mut listeners = Vec::new();
+    let devices = (0..plan.workers).map(|worker| {
+        let address = SocketAddr::from(([10, 0, 0, 1], 11211));
+        let listener = LocalListener::new(address);
+        listeners.push(listener.clone());
+        let native: Box<dyn PacketDevice> = Box::new(switch.attach(native_address(worker)));
+        Devices {
+            memcached: Vec::new(),
+            native: Some(native),
+            listeners: vec![(Box::new(listener), Accepts::Any)],
+        }
+    });
+    let devices = devices.collect();
+    let mut rng = SmallRng::seed_from_u64(!scenario.seed);
+    let server = DrivenServer::assemble(
+        &configure(plan),
+        devices,
+        clock.shared(),
+        Arc::new(Silent),
+        &mut || rng.random(),
+    )?;
+    Ok(Served {
+        server,
+        listeners,
+        switch,
+    })
+}
+
+fn configure(plan: ServerPlan) -> Config {
+    Config {
+        tcp: Vec::new(),
+        tcp_protocols: Vec::new(),
+        native: vec![native_address(0)],
+        native_direction: match plan.directs_native {
+            true => Direction::Server,
+            false => Direction::Client,
+        },
+        turn_requests: plan.turn_requests,
+        memory_bytes: plan.memory_mib << 20,
+        workers: plan.workers,
+        item_bytes_max: plan.item_bytes_max.max(ITEM_BYTES_MIN),
+        mode: plan.mode,
+        access: plan.access,
+        table: plan.table,
+        evict: plan.evict,
+        hugepages: HugepagePolicy::Off,
+        ..Config::default()
+    }
+}

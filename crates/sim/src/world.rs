@@ -1,0 +1,372 @@
+//! Who acts next, and what has to hold meanwhile.
+//!
+//! One thread lets one of the workers or clients act at a time: the seed says which of those that
+//! have something to do. Each takes a little virtual time. Where none has anything to do, time
+//! moves on to when one has. After the clients have ended, another one reads every key,
+//! and the server is told to stop.
+
+use crate::clients::binary::Binary;
+use crate::clients::native::NativeClient;
+use crate::clients::stream::StreamClient;
+use crate::clients::text::Text;
+use crate::clients::{Client, Due, Notes};
+use crate::clock::SimClock;
+use crate::history::{self, Call, Stamp};
+use crate::linear::{self, Rules, Verdict};
+use crate::scenario::{ClientPlan, Operation, Protocol, Scenario};
+use crate::server::{self, Served};
+use glimmer_node::{DrivenWorker, Rest};
+use glimmer_server::Mode;
+use glimmer_transport::packet::Faults;
+use glimmer_transport::stream::StreamFaults;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+
+/// Steps of a run at most.
+const STEPS_MAX: u64 = 3_000_000;
+/// Within this time a client that does nothing wrong is answered, in microseconds.
+const ANSWER_US_MAX: u64 = 10_000_000;
+/// Within this time a server that is told to stop has stopped.
+const STOP_US_MAX: u64 = 30_000_000;
+/// What a turn of a worker takes at most.
+const TURN_US_MAX: u64 = 40;
+/// What a client takes at most for what it does at once.
+const ACT_US_MAX: u64 = 20;
+
+/// What came of a scenario.
+#[derive(Debug)]
+pub struct Report {
+    /// What went wrong, if something did.
+    pub failure: Option<Failure>,
+    /// A number that follows from everything that happened: two runs of a seed have the same.
+    pub trace: u64,
+    /// How many steps it took.
+    pub steps: u64,
+    /// Every call.
+    pub calls: Vec<Call>,
+    /// Keys with a history that was too long to be checked.
+    pub undecided: usize,
+}
+
+/// What went wrong.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// In words.
+    pub what: String,
+    /// Of which key, if it is one key's.
+    pub key: Option<String>,
+}
+
+/// What a worker is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// It has taken a turn.
+    Awake,
+    /// It will take another one.
+    Busy,
+    /// It sleeps until it is called, or until this time.
+    Asleep(Option<u64>),
+    /// It has left.
+    Ended,
+}
+
+struct World<'a> {
+    scenario: &'a Scenario,
+    clock: SimClock,
+    served: Served,
+    phases: Vec<Phase>,
+    clients: Vec<Box<dyn Client>>,
+    notes: Notes,
+    rng: SmallRng,
+    /// Pauses of the machine that are yet to come.
+    clock_steps: Vec<(u64, u64)>,
+    /// Time in which nobody was to expect anything: stalls, and pauses of the machine.
+    excused_us: u64,
+}
+
+/// Who may act.
+#[derive(Clone, Copy)]
+enum Actor {
+    Worker(usize),
+    Client(usize),
+}
+
+/// Runs a scenario to its end, or until something goes wrong, and checks its history.
+pub fn run(scenario: &Scenario) -> Report {
+    let clock = SimClock::default();
+    let served = match server::assemble(scenario, &clock) {
+        Ok(served) => served,
+        Err(error) => panic!("seed {}: {error}", scenario.seed),
+    };
+    let mut world = World {
+        phases: vec![Phase::Awake; scenario.server.workers],
+        clients: Vec::new(),
+        notes: Notes::default(),
+        rng: SmallRng::seed_from_u64(scenario.seed),
+        clock_steps: scenario.clock_steps.clone(),
+        excused_us: (scenario.stalls.iter().map(|stall| stall.for_us)).sum(),
+        scenario,
+        clock,
+        served,
+    };
+    let result = world.run();
+    world.report(result)
+}
+
+impl World<'_> {
+    fn run(&mut self) -> Result<(), String> {
+        for (number, plan) in self.scenario.clients.iter().enumerate() {
+            let client = self.client(number, plan);
+            self.clients.push(client);
+        }
+        self.serve()?;
+        let last = self.last_reader();
+        let last = self.client(self.scenario.clients.len(), &last);
+        self.clients = vec![last];
+        self.serve()?;
+        self.check_memory()?;
+        self.clients.clear();
+        self.stop()
+    }
+
+    fn client(&self, number: usize, plan: &ClientPlan) -> Box<dyn Client> {
+        let listeners = self.served.listeners.clone();
+        match plan.protocol {
+            Protocol::Text => Box::new(StreamClient::new(Text, number, plan, listeners)),
+            Protocol::Binary => Box::new(StreamClient::new(Binary, number, plan, listeners)),
+            Protocol::Native => {
+                let time = self.clock.microseconds();
+                Box::new(NativeClient::new(number, plan, &self.served.switch, time))
+            }
+        }
+    }
+
+    /// A client that reads every key: what was acknowledged must be there.
+    fn last_reader(&self) -> ClientPlan {
+        let reads = self.scenario.keys().into_iter();
+        ClientPlan {
+            protocol: Protocol::Text,
+            seed: self.scenario.seed,
+            pipeline: 1,
+            stream: StreamFaults::default(),
+            packets: Faults::default(),
+            read_pause_us: 0,
+            operations: reads.map(|key| (0, Operation::Get(vec![key]))).collect(),
+        }
+    }
+
+    /// Runs until every client is done.
+    fn serve(&mut self) -> Result<(), String> {
+        while !self.are_done() {
+            self.step()?;
+            self.check_answers()?;
+        }
+        Ok(())
+    }
+
+    fn are_done(&self) -> bool {
+        let now_us = self.clock.us();
+        let mut dues = self.clients.iter().map(|client| client.due(now_us));
+        dues.all(|due| due == Due::Done)
+    }
+
+    fn stop(&mut self) -> Result<(), String> {
+        self.served.server.node.stop();
+        let since_us = self.clock.us();
+        while self.phases.iter().any(|phase| *phase != Phase::Ended) {
+            self.step()?;
+            if self.clock.us() - since_us > STOP_US_MAX + self.excused_us {
+                return Err(format!("the server has not stopped: {:?}", self.phases));
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets somebody act, or time pass.
+    fn step(&mut self) -> Result<(), String> {
+        let now_us = self.clock.us();
+        if let Some(at) = (self.clock_steps.iter()).position(|(at_us, _)| *at_us <= now_us) {
+            let (_, by_us) = self.clock_steps.swap_remove(at);
+            self.excused_us += by_us;
+            self.clock.advance(by_us);
+            return Ok(());
+        }
+        let (ready, next_us) = self.ready(now_us);
+        self.notes.now = Stamp {
+            step: self.notes.now.step + 1,
+            us: now_us,
+        };
+        if self.notes.now.step > STEPS_MAX {
+            return Err("it does not come to an end".into());
+        }
+        match (ready.is_empty(), next_us) {
+            (true, None) => {
+                let phases = &self.phases;
+                Err(format!(
+                    "somebody waits, and nobody has anything to do: {phases:?}"
+                ))
+            }
+            (true, Some(next_us)) => {
+                self.clock.advance(next_us.saturating_sub(now_us).max(1));
+                Ok(())
+            }
+            (false, _) => {
+                let chosen = self.rng.random_range(0..ready.len());
+                self.act(ready[chosen])
+            }
+        }
+    }
+
+    /// Who has something to do, and when the others have.
+    fn ready(&self, now_us: u64) -> (Vec<Actor>, Option<u64>) {
+        let (mut ready, mut next_us) = (Vec::new(), Vec::new());
+        let workers = self.phases.iter().zip(&self.served.server.node.workers);
+        for (number, (phase, worker)) in workers.enumerate() {
+            let is_due = match phase {
+                Phase::Awake | Phase::Busy => true,
+                Phase::Asleep(until_us) => {
+                    next_us.extend(until_us.filter(|until_us| *until_us > now_us));
+                    worker.is_called() || until_us.is_some_and(|until_us| until_us <= now_us)
+                }
+                Phase::Ended => false,
+            };
+            match (is_due, self.stalled_until_us(number, now_us)) {
+                (true, Some(until_us)) => next_us.push(until_us),
+                (true, None) => ready.push(Actor::Worker(number)),
+                (false, _) => {}
+            }
+        }
+        for (number, client) in self.clients.iter().enumerate() {
+            match client.due(now_us) {
+                Due::Now => ready.push(Actor::Client(number)),
+                Due::At(at_us) => next_us.push(at_us),
+                Due::Waits | Due::Done => {}
+            }
+        }
+        (ready, next_us.into_iter().min())
+    }
+
+    fn stalled_until_us(&self, worker: usize, now_us: u64) -> Option<u64> {
+        let stalls = self.scenario.stalls.iter();
+        let stalls = stalls.filter(|stall| stall.worker == worker);
+        let ends = stalls.map(|stall| (stall.at_us, stall.at_us + stall.for_us));
+        ends.filter(|(from_us, until_us)| (*from_us..*until_us).contains(&now_us))
+            .map(|(_, until_us)| until_us)
+            .max()
+    }
+
+    fn act(&mut self, actor: Actor) -> Result<(), String> {
+        let took_us = match actor {
+            Actor::Worker(number) => {
+                self.notes.trace.add(&[b'w', number as u8]);
+                let worker = &mut self.served.server.node.workers[number];
+                self.phases[number] = next_phase(self.phases[number], worker, self.clock.us());
+                self.rng.random_range(1..=TURN_US_MAX)
+            }
+            Actor::Client(number) => {
+                self.notes.trace.add(&[b'c', number as u8]);
+                self.clients[number]
+                    .act(&mut self.notes)
+                    .map_err(|error| format!("client {number}: {error}"))?;
+                self.rng.random_range(1..=ACT_US_MAX)
+            }
+        };
+        self.notes.trace.add(&self.clock.us().to_le_bytes());
+        self.clock.advance(took_us);
+        Ok(())
+    }
+
+    /// Whether those who may expect an answer have it in time.
+    fn check_answers(&self) -> Result<(), String> {
+        let Some(oldest) = self.notes.oldest_open() else {
+            return Ok(());
+        };
+        let waits_us = self.clock.us().saturating_sub(oldest.begun.us);
+        let slow: u64 = (self.scenario.clients.iter())
+            .map(|client| client.read_pause_us * client.operations.len() as u64)
+            .sum();
+        if waits_us > ANSWER_US_MAX + self.excused_us + slow {
+            return Err(format!(
+                "not answered within {} s: {oldest}",
+                waits_us / 1_000_000
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether buffers and tables are within the plan.
+    fn check_memory(&self) -> Result<(), String> {
+        let Served { server, .. } = &self.served;
+        let tables = server.tables.iter().map(|figures| figures.table());
+        let bytes: u64 = tables
+            .map(|table| table.log_bytes + table.index_bytes)
+            .sum();
+        let plan = server.plan;
+        let planned = (plan.partitions * plan.partition_bytes()) as u64;
+        if bytes > planned {
+            return Err(format!(
+                "tables take {bytes} bytes, and were to take {planned}"
+            ));
+        }
+        for (worker, tally) in server.node.figures().tallies().iter().enumerate() {
+            let held = tally.buffer_bytes.saturating_sub(tally.buffer_bytes_free);
+            if held > plan.buffer_bytes_per_worker as u64 {
+                return Err(format!("worker {worker} holds {held} bytes of buffers"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the history, unless something else has gone wrong before.
+    fn report(self, result: Result<(), String>) -> Report {
+        let calls = self.notes.calls;
+        let mut undecided = 0;
+        let mut failure = result.err().map(|what| Failure { what, key: None });
+        if failure.is_none() {
+            let tables = self.served.server.tables.iter();
+            let evicted: u64 = tables.map(|figures| figures.table().store.evictions).sum();
+            let rules = Rules {
+                may_evict: self.scenario.server.mode == Mode::Cache && evicted > 0,
+            };
+            for key in history::keys(&calls) {
+                match linear::check(&history::of_key(&calls, &key), rules) {
+                    Verdict::Linearizable => {}
+                    Verdict::Unknown => undecided += 1,
+                    Verdict::Impossible => {
+                        failure = Some(Failure {
+                            what: format!(
+                                "no order of the operations on {key} explains the answers"
+                            ),
+                            key: Some(key),
+                        });
+                        break;
+                    }
+                }
+            }
+        }
+        Report {
+            failure,
+            trace: self.notes.trace.number(),
+            steps: self.notes.now.step,
+            calls,
+            undecided,
+        }
+    }
+}
+
+/// Lets a worker do what it does next.
+fn next_phase(phase: Phase, worker: &mut DrivenWorker, now_us: u64) -> Phase {
+    match phase {
+        Phase::Awake => match worker.rest() {
+            Rest::Busy => Phase::Busy,
+            Rest::Asleep(timeout) => {
+                Phase::Asleep(timeout.map(|timeout| now_us + timeout.as_micros() as u64))
+            }
+        },
+        Phase::Busy | Phase::Asleep(_) => match worker.turn() {
+            true => Phase::Awake,
+            false => Phase::Ended,
+        },
+        Phase::Ended => Phase::Ended,
+    }
+}
