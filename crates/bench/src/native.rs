@@ -28,7 +28,7 @@ use glimmer_cli::vocabulary::{connections, count, memory_mib, repetitions, secon
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Arguments {
-    /// tiny (8-byte keys and values), small (16/64) or large (128/1024)
+    /// Items: tiny (8-byte keys and values), small (16/64) or large (128/1024)
     #[arg(long, short, default_value = "tiny")]
     workload: String,
     /// Number of keys

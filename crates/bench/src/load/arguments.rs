@@ -58,7 +58,7 @@ pub struct Arguments {
     #[arg(long, short = 'B', default_value = "text")]
     pub protocol: Protocol,
 
-    /// Preset of keys, sizes and verbs; see above
+    /// Preset of keys, sizes and verbs: tiny, small, large, etc, ycsb-a to ycsb-f
     #[arg(
         long,
         short,
