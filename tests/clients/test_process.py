@@ -94,7 +94,7 @@ def test_a_port_in_use(ours):
         (["-o", "hashpower=9"], 1, "hashpower=9"),
         (["-Y", "/nonexistent", "-B", "binary"], 64, "-Y"),
         (["--mode", "none"], 1, "cache, store"),
-        (["-M", "--mode", "cache"], 64, "-M is --mode store"),
+        (["-M", "--mode", "cache"], 64, "-M means --mode store"),
         (["-s", "/tmp/socket", "--native-port", "9"], 64, "--native-port"),
         (["--table", "memc3", "--evict", "lru"], 64, "--evict"),
         (["--access", "none"], 1, "erew, crew, crcw"),
