@@ -86,7 +86,7 @@ pub struct Arguments {
     json: Option<PathBuf>,
 }
 
-/// A scenario's place in [`SCENARIOS`], or all of them.
+/// The index of a scenario in [`SCENARIOS`], or all of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Wanted {
     All,

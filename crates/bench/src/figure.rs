@@ -42,7 +42,7 @@ pub struct Arguments {
     /// Write the files to this directory
     #[arg(long, value_name = "DIR", default_value = "figures")]
     out: PathBuf,
-    /// Write the files to DIR/figures, with a page for each paper
+    /// A figure that cannot be measured does not stop the others.
     #[arg(
         long,
         value_name = "DIR",
@@ -95,7 +95,7 @@ impl Arguments {
                 Err(error) if self.names == ["all"] && error.is::<Unmet>() => {
                     println!("{name} is left out: {error}\n");
                 }
-                // One figure that cannot be measured does not keep the others from it.
+                // All figures with what they need and what they show.
                 Err(error) => complaints.push_str(&format!("\n  {name}: {error:#}")),
             }
         }

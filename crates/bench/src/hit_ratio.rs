@@ -185,7 +185,7 @@ impl Arguments {
         let options = Options {
             workloads: workloads.collect(),
             keys: self.keys,
-            // Rounded, since a share as a percentage is not exact.
+            // Rounded, because a share as a percentage is not exact.
             capacities_percent: self
                 .capacity
                 .iter()

@@ -1,4 +1,4 @@
-//! The roof: the program that measures. Every claim is one command away from being checked.
+//! The top floor: the program that measures. Every claim can be checked with one command.
 
 #![allow(
     rustdoc::broken_intra_doc_links,
@@ -64,12 +64,12 @@ enum What {
 }
 
 impl What {
-    /// Whether it times what runs in this session of processes alone, so that other work on the
-    /// machine can only blur it.
+    /// Whether it measures the time of processes in this session only, so that other work on the
+    /// machine can only add noise.
     fn wants_quiet(&self) -> bool {
         match self {
             What::Versus(_) | What::Store(_) | What::Native(_) | What::Itself(_) => true,
-            // Figures ask for it themselves, where they time something.
+            // Figures ask for it themselves if they measure time.
             What::Figure(_) => false,
             What::Load(_) | What::Memory(_) | What::HitRatio(_) | What::Abuse(_) => false,
         }
@@ -96,12 +96,12 @@ impl Arguments {
     }
 }
 
-/// Tells on stderr what happens, so that stdout holds nothing but the result.
+/// Reports progress on stderr, so that stdout contains only the result.
 fn progress(line: &str) {
     eprintln!("{line}");
 }
 
-/// The arguments in a line of them.
+/// Splits a line into arguments.
 fn words(line: &str) -> Vec<String> {
     line.split_whitespace().map(Into::into).collect()
 }

@@ -19,13 +19,13 @@ pub use arguments::{Arguments, TraceFormat};
 use arguments::{ArrivalLaw, Length};
 use watch::Watch;
 
-/// A sweep begins at this many requests per second.
+/// The first rate of a sweep in requests per second.
 const SWEEP_FIRST_PER_S: f64 = 5_000.0;
 
-/// What an item takes beside key and value in memcached, about; here it takes less.
+/// Approximate overhead of an item in memcached in bytes; in this server it is smaller.
 const ITEM_BYTES: u64 = 64;
 
-/// What is written for machines.
+/// The machine-readable result.
 #[derive(Serialize)]
 struct Report<'a> {
     server: &'a Target,
@@ -38,7 +38,7 @@ struct Report<'a> {
 }
 
 impl Arguments {
-    /// Drives the server and prints what was measured.
+    /// Drives the server and prints the results.
     pub fn run(&self) -> Result<()> {
         let target = Target {
             address: Address::resolve(&self.server.location())?,
@@ -132,7 +132,7 @@ impl Arguments {
                 in_flight: self.pipeline,
             },
         };
-        // A trace is played from its beginning to its end unless told otherwise.
+        // By default, a trace is played from its beginning to its end.
         let measured = match (self.seconds, &self.trace) {
             (Some(seconds), _) => Some(seconds),
             (None, Some(_)) => None,
@@ -265,11 +265,11 @@ impl Arguments {
     }
 }
 
-/// Reads that may miss although all keys were stored: a lossy index forgets a few.
+/// Share of reads that may miss although all keys were stored: a lossy index forgets a few.
 const MISSED_MAX: f64 = 0.001;
 
-/// What to say where every key was stored and reads miss all the same. A workload whose keys leave
-/// by themselves, or are yet to come, misses by its nature.
+/// An explanation if every key was stored and reads still miss. Workloads whose keys expire, or are
+/// inserted later, miss by their nature.
 fn does_not_fit(workload: &Workload, summary: &Summary) -> Option<String> {
     let mix = &workload.mix;
     let all_stay = mix.delete == 0.0 && mix.insert == 0.0 && mix.ttl == Ttl::Never;

@@ -1,28 +1,28 @@
-//! What `--peers` of `glimmer bench store` may be.
+//! The values of `--peers` in `glimmer bench store`.
 
 use std::sync::LazyLock;
 
 use clap::{ValueEnum, builder::PossibleValue};
 use glimmer_microbench::store_alone::{Candidate, peers::Peer};
 
-/// One or several tables of others.
+/// One or several tables by others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PeerName {
-    /// This one.
+    /// A single table.
     One(Peer),
     /// The mirror of memcached's table with one lock.
     ChainedLru,
-    /// That with a lock for each bucket.
+    /// The same with a lock per bucket.
     ChainedLruStriped,
-    /// The public ones with keys and values of a fixed length.
+    /// The public tables with keys and values of fixed length.
     Public,
-    /// The public ones with keys and values of any length.
+    /// The public tables with keys and values of any length.
     PublicBytes,
-    /// Every one.
+    /// Every table.
     All,
 }
 
-/// All that can be named one by one, but for the mirrors.
+/// Every table with a name of its own, except the mirrors.
 fn every_peer() -> Vec<Peer> {
     let others = vec![Peer::Ordered, Peer::Bounded];
     [Peer::fixed(), Peer::any_length(), others].concat()

@@ -1,4 +1,4 @@
-//! How far a long measurement is: a bar on a terminal, lines in a log.
+//! Shows the progress of a long measurement: a bar on a terminal, lines in a log.
 
 use std::{
     io::{IsTerminal, stderr},
@@ -9,7 +9,7 @@ use std::{
 use glimmer_measure::progress::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Tells on stderr what happens, so that stdout holds nothing but the result.
+/// Reports progress on stderr, so that stdout contains only the result.
 pub struct Watch {
     name: &'static str,
     bar: Option<ProgressBar>,
@@ -18,7 +18,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of a measurement of this name.
+    /// For a measurement with this name.
     pub fn new(name: &'static str) -> Watch {
         let bar = stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(0);

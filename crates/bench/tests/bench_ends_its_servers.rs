@@ -1,4 +1,4 @@
-//! A benchmark that is killed leaves no server behind.
+//! A killed benchmark leaves no server running.
 
 use std::{
     fs,
@@ -8,11 +8,11 @@ use std::{
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Children of a process, by the kernel's account.
+/// The children of a process.
 fn children(parent: u32) -> Vec<u32> {
     let is_child = |pid: &u32| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        // The name, in parentheses, may hold spaces; state and parent follow it.
+        // The name, in parentheses, may contain spaces; state and parent follow it.
         let fields = stat.rsplit(')').next().unwrap_or_default();
         fields.split_whitespace().nth(1) == Some(parent.to_string().as_str())
     };
@@ -21,7 +21,7 @@ fn children(parent: u32) -> Vec<u32> {
     pids.filter(is_child).collect()
 }
 
-/// Whether the process runs; one that has ended and waits to be asked about it does not.
+/// Whether the process is running; a zombie is not.
 fn runs(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let fields = stat.rsplit(')').next().unwrap_or_default();
@@ -39,8 +39,8 @@ fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Whether this process ignores a signal, which those that it starts inherit: a shell in a script
-/// has what it runs in the background ignore SIGINT.
+/// Whether this process ignores a signal. Its children inherit that: a shell in a script makes
+/// background commands ignore SIGINT.
 fn is_ignored(signal: u32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let mask = status
@@ -67,7 +67,7 @@ fn a_killed_benchmark_leaves_no_server_behind() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // A child is a fork of the benchmark until it has become memcached.
+        // A child is a fork of the benchmark until it has executed memcached.
         let server = wait_for("the server starts", || {
             children(bench.id()).into_iter().find(|pid| {
                 fs::read_to_string(format!("/proc/{pid}/cmdline"))

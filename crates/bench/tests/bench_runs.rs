@@ -1,4 +1,4 @@
-//! The benchmarks run as their help says, small.
+//! The benchmarks run as their help says, at a small scale.
 
 #[path = "../../../tests/support/server_program.rs"]
 mod server_program;
@@ -15,7 +15,7 @@ fn program() -> Command {
     Command::new(PROGRAM)
 }
 
-/// The priority of this session of processes, where the kernel groups them.
+/// The priority of this session of processes, if the kernel groups them.
 fn priority() -> Option<String> {
     std::fs::read_to_string("/proc/self/autogroup").ok()
 }
@@ -24,7 +24,7 @@ fn bench(arguments: &[&str]) -> String {
     told(arguments).0
 }
 
-/// What it prints, and what it tells while it runs.
+/// Its output, and its progress messages.
 fn told(arguments: &[&str]) -> (String, String) {
     let before = priority();
     let output = program()
@@ -39,7 +39,7 @@ fn told(arguments: &[&str]) -> (String, String) {
     (String::from_utf8(output.stdout).unwrap(), errors)
 }
 
-/// The complaint of a benchmark where no other server is installed.
+/// The error message of a benchmark if no other server is installed.
 fn without_peers(arguments: &[&str]) -> String {
     let output = program()
         .arg("--keep-priority")
@@ -74,7 +74,7 @@ fn peers_are_looked_for_before_anything_is_measured() {
     }
 }
 
-/// What `bench load` prints of this many keys and a server with this much memory.
+/// The output of `bench load` for this many keys and a server with this much memory.
 fn load_of(keys: &str, memory_mib: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("socket");
@@ -130,14 +130,14 @@ fn memory_counts_what_our_server_keeps() {
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
     let row = &report["rows"][0];
     let figure = |name: &str| row[name].as_u64().unwrap();
-    // An item is 48 bytes of key and value, and at most 26 beyond them; buffers take their part of
-    // so small a limit.
+    // An item takes 48 bytes of key and value and at most 26 more. Buffers take their share of such
+    // a small limit.
     assert!((250_000..700_000).contains(&figure("resident")), "{row}");
     assert!(figure("first_lost") <= 100, "{row}");
     assert!(figure("rss_peak_bytes") < (32 + 32) << 20, "{row}");
 }
 
-/// Four times as many blocks as fit, so that each server answers some reads and not all.
+/// Four times as many blocks as fit, so that each server has some hits and some misses.
 #[test]
 fn hit_ratio_replays_a_trace_of_block_storage_against_servers() {
     let directory = tempfile::tempdir().unwrap();
@@ -370,7 +370,7 @@ fn versus_goes_through_every_scenario() {
     ];
     let (table, progress) = told(&[&["versus"][..], &small, &alone].concat());
     for line in progress.lines().filter(|line| line.contains("repetition")) {
-        // As on the command line, and not as in the source.
+        // Names as on the command line, and not as in the source.
         assert!(
             line.chars()
                 .all(|letter| !letter.is_ascii_uppercase() || "M".contains(letter)),
@@ -394,7 +394,7 @@ fn versus_goes_through_every_scenario() {
     ] {
         assert!(table.contains(row), "{row}: {table}");
     }
-    // Every key is there, whatever is spoken; datagrams may get lost.
+    // Every key is present in every protocol; datagrams may get lost.
     let complete = table.matches(" 0.000% |").count();
     assert!(complete >= 12, "{complete} without misses: {table}");
 }
@@ -417,8 +417,8 @@ fn native_is_measured_beside_the_echo() {
     }
 }
 
-/// Abuses our server and returns what `--json` wrote, after the table and its verdicts were held
-/// against it.
+/// Exposes our server to hostile clients and returns the output of `--json`, after comparing it
+/// with the table and its verdicts.
 fn abuse(arguments: &str) -> Vec<serde_json::Value> {
     let directory = tempfile::tempdir().unwrap();
     let json = directory.path().join("abuse.json");
@@ -442,7 +442,7 @@ fn abuse(arguments: &str) -> Vec<serde_json::Value> {
         let all_within = row["checks"].as_array().unwrap().iter().all(is_within);
         assert_eq!(all_within, row["passed"].as_bool().unwrap(), "{row}");
     }
-    // A busy machine may fail a server by its latencies, but the exit code has to say so.
+    // On a busy machine a server may fail because of its latencies, but the exit code must agree.
     let all_passed = rows.iter().all(|row| row["passed"] == true);
     assert_eq!(output.status.success(), all_passed, "{table}{errors}");
     rows

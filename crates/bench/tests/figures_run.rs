@@ -36,7 +36,7 @@ fn names() -> Vec<String> {
     cells.map(|cell| cell.trim().to_owned()).collect()
 }
 
-/// Checks that the files of a figure are what they are called.
+/// Checks that each file of a figure has the format that its name says.
 fn check_files(name: &str, directory: &Path) {
     let file = |extension: &str| directory.join(name).with_extension(extension);
     let csv = fs::read_to_string(file("csv")).unwrap();
@@ -108,7 +108,7 @@ fn every_figure_runs_quickly_and_the_page_shows_it() {
     }
     assert!(!page.contains("Not measured yet"), "{page}");
 
-    // Drawn again from the same data, everything is the same.
+    // Drawing again from the same data gives the same files.
     let picture = docs.join("figures").join(&names[0]).with_extension("svg");
     let before = fs::read(&picture).unwrap();
     fs::remove_file(&picture).unwrap();
@@ -125,7 +125,7 @@ fn a_claim_that_does_not_hold_fails_the_command() {
     let measured = figure(&[&["mica-skew", "--quick"][..], &out].concat());
     assert!(measured.status.success(), "{}", text(&measured.stderr));
 
-    // The same record with a hottest key that is asked for half as often.
+    // The same record, with a hottest key that is requested half as often.
     let json = directory.path().join("mica-skew.json");
     let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&json).unwrap()).unwrap();
     for value in record["data"]["rows"][0]["also"]["hottest key over the average key"]

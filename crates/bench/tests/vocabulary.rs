@@ -3,7 +3,7 @@
 use clap::{Arg, Command};
 use std::{collections::BTreeMap, ffi::OsString};
 
-/// The programs under the names that the server runs them by.
+/// The programs under the names by which the server runs them.
 fn programs() -> [(&'static str, Command); 3] {
     [
         ("glimmer", glimmer::command()),
@@ -12,7 +12,7 @@ fn programs() -> [(&'static str, Command); 3] {
     ]
 }
 
-/// A program that reads this command line, and what it reads.
+/// A program that parses this command line, and the arguments it receives.
 fn program(line: &str) -> (Command, Vec<OsString>) {
     let (first, rest) = line.split_once(' ').unwrap();
     let (command, rest) = match first {
@@ -25,7 +25,7 @@ fn program(line: &str) -> (Command, Vec<OsString>) {
     (command, words.map(OsString::from).collect())
 }
 
-/// Every command, with its path.
+/// Every subcommand, with its path.
 fn commands(command: &Command, path: &str, found: &mut Vec<(String, Command)>) {
     for inner in command.get_subcommands() {
         commands(inner, &format!("{path} {}", inner.get_name()), found);
@@ -54,7 +54,7 @@ fn an_option_has_one_short_form_and_one_kind_of_value_in_all_commands() {
             };
             let value = argument.get_value_names().and_then(|names| names.first());
             let value = value.map(ToString::to_string);
-            // The name of a threshold's or a rate's value may differ, that of memory or a server
+            // Value names of thresholds and rates may differ; those of memory limits and servers
             // may not.
             let value = value.filter(|_| ["memory-limit", "server", "gets"].contains(&long));
             let this = (path.clone(), argument.get_short(), value);

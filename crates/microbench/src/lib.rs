@@ -1,5 +1,5 @@
-//! Floor 4: tables in one process, without a server or a client: their throughput beside other
-//! tables ([`store_alone`]), and the hit ratios of eviction rules ([`hit_ratio`]).
+//! Floor 4: tables in one process, without a server or a client. It measures their throughput next
+//! to other tables ([`store_alone`]) and the hit ratios of eviction rules ([`hit_ratio`]).
 
 pub mod hit_ratio;
 pub mod sizing;

@@ -1,4 +1,4 @@
-//! Stores of our own that hold a given number of items.
+//! Our own stores, sized for a given number of items.
 
 use glimmer_base::{Expiry, Seed};
 use glimmer_store::{
@@ -10,21 +10,21 @@ use glimmer_store::{
 
 /// Entries of an index bucket (MICA §4.3.2).
 const BUCKET_ENTRIES: usize = 15;
-/// How full the main buckets are when all items are in, and spare ones for every hundred: as the
-/// server plans its memory.
+/// Load of the main buckets when all items are stored, and spare buckets per hundred main ones, as
+/// in the server's memory plan.
 const LOAD_PERCENT: usize = 80;
 const SPARE_PERCENT: usize = 19;
 const PAGE_BYTES: usize = 4096;
-/// Bytes of a growing index for each item, at most, and of what store mode notes beside.
+/// Maximum bytes of a growing index per item, including store mode's bookkeeping.
 const GROWING_INDEX_BYTES: usize = 20;
-/// Largest item in bytes: the items of these measurements are far smaller, and the space is mapped
+/// Largest item in bytes. The items of these measurements are far smaller, and the space is mapped
 /// twice.
 pub const ITEM_BYTES_MAX: usize = 1024;
-/// Bytes of a cuckoo index for each item, at most: a segment that has just been split is half as
-/// full as before.
+/// Maximum bytes of a cuckoo index per item: a segment that was just split is half as full as
+/// before.
 const CUCKOO_INDEX_BYTES: usize = 14;
 
-/// Bytes of the log that an item of these sizes takes, without flags and expiry.
+/// Bytes of the log per item of these sizes, without flags and expiry.
 pub fn log_bytes_per_item(key_bytes: usize, value_bytes: usize) -> usize {
     let (key, value) = (vec![0; key_bytes], vec![0; value_bytes]);
     let item = NewItem {
@@ -37,8 +37,7 @@ pub fn log_bytes_per_item(key_bytes: usize, value_bytes: usize) -> usize {
     item.layout().words() * 8
 }
 
-/// A partition whose log holds `items` items of these sizes, to within a page, with an index to
-/// match.
+/// A partition whose log holds `items` items of these sizes, up to a page, with a matching index.
 pub fn partition(
     items: usize,
     key_bytes: usize,
@@ -78,7 +77,7 @@ pub fn memc3_table(items: usize, key_bytes: usize, value_bytes: usize, seed: See
     let bytes = items * (log_bytes_per_item(key_bytes, value_bytes) + CUCKOO_INDEX_BYTES);
     let page_bytes = Memc3Config::page_bytes_for(bytes);
     Memc3Config {
-        // Pages that are cut into slabs and segments are not all full.
+        // Pages that are divided into slabs and segments are not all full.
         memory_bytes: bytes + 16 * page_bytes,
         page_bytes,
         item_bytes_max: ITEM_BYTES_MAX,

@@ -1,24 +1,24 @@
-//! Round trips of a small request, over the last intervals.
+//! Round-trip times of a small request over the last intervals.
 
 use std::{collections::VecDeque, time::Duration};
 
 use hdrhistogram::Histogram;
 
-/// Round trips above this are counted as this.
+/// Longer round trips are recorded as this value.
 const LATENCY_US_MAX: u64 = 60_000_000;
-/// Intervals that count: with fewer round trips a high percentile would mean nothing.
+/// Number of intervals that count. With fewer round trips, a high percentile would be meaningless.
 const INTERVALS: usize = 60;
 
-/// Percentiles of the round trips, in microseconds.
+/// Percentiles of round-trip times in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latency {
-    /// Half of them are at most this.
+    /// The median.
     pub p50_us: u64,
-    /// 99 of 100.
+    /// The 99th percentile.
     pub p99_us: u64,
-    /// The longest.
+    /// The maximum.
     pub max_us: u64,
-    /// How many there were.
+    /// The number of round trips.
     pub count: u64,
 }
 
@@ -29,7 +29,7 @@ pub struct Probes {
 }
 
 impl Probes {
-    /// Begins an interval, and forgets the oldest.
+    /// Starts an interval and drops the oldest.
     pub fn next_interval(&mut self) {
         if self.intervals.len() == INTERVALS {
             self.intervals.pop_front();
@@ -39,7 +39,7 @@ impl Probes {
             .push_back(histogram.expect("bounds that a histogram can have"));
     }
 
-    /// Adds a round trip to the interval.
+    /// Adds a round trip to the current interval.
     pub fn add(&mut self, round_trip: Duration) {
         if self.intervals.is_empty() {
             self.next_interval();
@@ -49,7 +49,7 @@ impl Probes {
         }
     }
 
-    /// All of them together, if there are any.
+    /// The percentiles over all intervals, if there are any round trips.
     pub fn latency(&self) -> Option<Latency> {
         let mut intervals = self.intervals.iter();
         let mut all = intervals.next()?.clone();

@@ -1,4 +1,4 @@
-//! The roof: the program that shows a running server, live.
+//! The top floor: the program that shows a running server, live.
 
 #![allow(
     rustdoc::broken_intra_doc_links,
@@ -83,7 +83,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 impl Arguments {
-    /// Watches until the user quits.
+    /// Watches the server until the user quits.
     fn run(&self) -> Result<()> {
         let interval = Duration::from_secs_f64(self.interval);
         let mut watch = Watch::start(self.server.location(), interval)?;

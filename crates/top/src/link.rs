@@ -1,4 +1,4 @@
-//! The connection to the server that is watched.
+//! The connection to the watched server.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},
@@ -10,12 +10,12 @@ use std::{
 use anyhow::{Context, Result, bail};
 use glimmer_notation::Location;
 
-/// A server that is silent for this long is gone.
+/// A server that is silent for this long counts as gone.
 const SILENCE_MAX: Duration = Duration::from_secs(5);
-/// Longest answer to one command. A server that sends more cannot be watched.
+/// Length of the longest reply. A server that sends more cannot be watched.
 const ANSWER_BYTES_MAX: u64 = 4 << 20;
 
-/// A connection that is asked one thing at a time.
+/// A connection with one request at a time.
 pub struct Link {
     reader: BufReader<Box<dyn Stream>>,
 }
@@ -60,7 +60,7 @@ impl Link {
         })
     }
 
-    /// The figures that `stats` with an argument answers, in the server's order; nothing if the
+    /// The statistics that `stats` returns for an argument, in the server's order; `None` if the
     /// server does not know the argument.
     pub fn stats(&mut self, argument: &str) -> Result<Option<Vec<(String, String)>>> {
         let command = format!("stats {argument}");
@@ -86,8 +86,8 @@ impl Link {
         }
     }
 
-    /// How long the server takes to answer the smallest request there is; it touches no item and no
-    /// statistic of items.
+    /// The round-trip time of the smallest request, which touches neither an item nor a statistic
+    /// of items.
     pub fn round_trip(&mut self) -> Result<Duration> {
         let begin = Instant::now();
         self.send("version")?;

@@ -1,4 +1,4 @@
-//! Without a terminal: a line for every interval, or everything about one.
+//! Output without a terminal: a line per interval, or a full report of one interval.
 
 use std::{
     fmt::Write,
@@ -13,10 +13,10 @@ use super::{
     watch::{View, Watch},
 };
 
-/// Lines between two heads.
+/// Lines between two headings.
 const HEAD_EVERY: u64 = 20;
 
-/// Prints everything about one interval.
+/// Prints a full report of one interval.
 pub fn once(watch: &mut Watch) -> Result<()> {
     let view = watch.view();
     if let Some(why) = &view.gone {
@@ -26,8 +26,8 @@ pub fn once(watch: &mut Watch) -> Result<()> {
     Ok(())
 }
 
-/// Prints a line for every interval, `most` of them if that is given. While there is no server, it
-/// says so once.
+/// Prints a line per interval, up to `most` lines if that is given. Reports once if the server is
+/// gone.
 pub fn lines(watch: &mut Watch, most: Option<u64>) -> Result<()> {
     let mut was_gone = false;
     let mut printed = 0;
@@ -52,7 +52,7 @@ pub fn lines(watch: &mut Watch, most: Option<u64>) -> Result<()> {
     Ok(())
 }
 
-/// Prints, and says whether anybody still reads.
+/// Prints a text. Returns whether the output still has a reader.
 fn print(text: &str) -> io::Result<bool> {
     let mut out = stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -61,7 +61,7 @@ fn print(text: &str) -> io::Result<bool> {
     }
 }
 
-/// Width of a column: as wide as the longest cell, `1023 KiB`.
+/// Width of a column: that of the longest cell, `1023 KiB`.
 const WIDTH: usize = 8;
 const HEADS: [&str; 12] = [
     "req/s", "get/s", "set/s", "hits", "items", "memory", "evict/s", "conns", "in/s", "out/s",

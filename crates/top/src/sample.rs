@@ -1,4 +1,4 @@
-//! What a server said at a moment, and what two such moments say together.
+//! Statistics of a server at one point in time, and what two such samples tell together.
 
 use std::{
     collections::BTreeMap,
@@ -9,7 +9,7 @@ use anyhow::Result;
 
 use super::link::Link;
 
-/// A server's figures at a moment.
+/// A server's statistics at one point in time.
 #[derive(Clone, Debug)]
 pub struct Sample {
     at: Instant,
@@ -19,7 +19,7 @@ pub struct Sample {
     hot: Vec<(String, String)>,
 }
 
-/// Requests of a kind are the sum of these figures.
+/// The number of requests of a kind is the sum of these statistics.
 const KINDS: [(&str, &[&str]); 8] = [
     ("get", &["cmd_get"]),
     ("set", &["cmd_set"]),
@@ -33,18 +33,18 @@ const KINDS: [(&str, &[&str]); 8] = [
     ("cas", &["cas_hits", "cas_misses", "cas_badval"]),
     ("flush", &["cmd_flush"]),
 ];
-/// What counts towards all requests: the kinds that are not part of another, as a `cas` is of the
-/// stores and a meta command of what it does.
+/// The kinds that add up to all requests. The others are contained in one of these, as `cas` is in
+/// stores.
 const WHOLE_KINDS: [&str; 5] = ["get", "set", "delete", "incr/decr", "touch"];
 
 /// One worker in an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worker {
-    /// CPU time as part of the time that passed, if the server says.
+    /// CPU time as a share of the elapsed time, if the server reports it.
     pub load: Option<f64>,
     /// Requests per second.
     pub requests_per_s: f64,
-    /// Connections that are open.
+    /// Open connections.
     pub connections: u64,
 }
 
@@ -53,43 +53,43 @@ pub struct Worker {
 pub struct Memory {
     /// The limit.
     pub limit: u64,
-    /// What is taken of it: at the limit nothing more fits, and something has to leave.
+    /// The used part of the limit. At the limit, an item must be evicted for each new one.
     pub used: u64,
-    /// The same by what takes it, in so far as the server says.
+    /// The used memory by purpose, as far as the server reports it.
     pub parts: Vec<(&'static str, u64)>,
 }
 
-/// What happened between two moments.
+/// The difference between two samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Interval {
-    /// What the server is, its version, its process and how long it has been running.
+    /// The server's name, version, process and uptime.
     pub about: Vec<String>,
     /// Requests per second.
     pub requests_per_s: f64,
-    /// The same by kind; kinds that have never been asked for are left out.
+    /// Requests per second by kind, without kinds that never occurred.
     pub kinds: Vec<(&'static str, f64)>,
-    /// Part of the reads that found something: in the interval, and ever since the counters began.
+    /// The share of reads that were hits: in the interval, and since the counters started.
     pub hit_ratio: [Option<f64>; 2],
-    /// Items now.
+    /// The current number of items.
     pub items: u64,
-    /// What of the limit is taken now.
+    /// The current memory.
     pub memory: Memory,
-    /// Evictions per second, and since the counters began.
+    /// Evictions per second, and since the counters started.
     pub evictions: (f64, u64),
-    /// Connections now.
+    /// The current number of connections.
     pub connections: u64,
-    /// Bytes per second received and sent.
+    /// Bytes received and sent per second.
     pub traffic_bytes_per_s: [f64; 2],
-    /// CPU time of the process per second of time: cores in use.
+    /// CPU time of the process per second: the number of busy cores.
     pub cores_busy: Option<f64>,
-    /// Each worker, if the server says.
+    /// Each worker, if the server reports them.
     pub workers: Vec<Worker>,
-    /// The most popular keys and how often they were asked for, if the server samples them.
+    /// The most popular keys with their counts, if the server samples them.
     pub hot: Vec<(String, String)>,
 }
 
 impl Sample {
-    /// Asks for everything that the server may know.
+    /// Requests all statistics that the server may have.
     pub fn take(link: &mut Link) -> Result<Sample> {
         let at = Instant::now();
         let mut ask = |argument| -> Result<Vec<(String, String)>> {
@@ -113,7 +113,7 @@ impl Sample {
         self.general.get(name)?.parse().ok()
     }
 
-    /// Whether `earlier` is of the same process and its counters have not been set back.
+    /// Whether `earlier` is from the same process and its counters have not been reset since.
     pub fn follows(&self, earlier: &Sample) -> bool {
         let same = self.general.get("pid") == earlier.general.get("pid");
         let counts = ["cmd_get", "cmd_set", "total_connections"];
@@ -151,7 +151,7 @@ impl Sample {
         let now = |name| self.number(name).unwrap_or(0);
         Interval {
             about: self.about(),
-            // From a positive zero: the sum of no numbers is a negative one.
+            // Starts from a positive zero: the sum of an empty list is negative zero.
             requests_per_s: whole.fold(0.0, |sum, (_, rate)| sum + rate),
             kinds: kinds.clone(),
             hit_ratio: [
@@ -174,9 +174,9 @@ impl Sample {
         }
     }
 
-    /// What memcached bounds are its items. This server bounds items, index and buffers together,
-    /// sets memory aside for buffers from the start, and takes the index out of the items' part;
-    /// what it still has for items is what its logs hold beyond them.
+    /// memcached's limit applies to its items. This server's limit applies to items, index and
+    /// buffers together: buffers are set aside at start, and the index takes its memory from the
+    /// items' part. The memory left for items is the unused part of the logs.
     fn memory(&self) -> Memory {
         let items = self.number("bytes").unwrap_or(0);
         let limit = self.number("limit_maxbytes").unwrap_or(0);
@@ -244,7 +244,7 @@ impl Sample {
 pub mod tests {
     use super::*;
 
-    /// A sample of these lines, so long after the first.
+    /// A sample with these lines, taken this long after the first.
     pub fn sample(first: Instant, after_ms: u64, general: &str, workers: &str) -> Sample {
         let map = |text: &str| -> BTreeMap<String, String> {
             let pairs = text.split(", ").filter_map(|pair| pair.split_once('='));

@@ -1,5 +1,5 @@
-//! On a terminal: panels that are drawn again every interval. Every field is shown whole or not at
-//! all.
+//! Output on a terminal: panels that are redrawn every interval. Every field is shown completely or
+//! not at all.
 
 mod panels;
 #[cfg(test)]
@@ -23,15 +23,15 @@ use super::{
 };
 
 const ACCENT: Color = Color::Cyan;
-/// The longest that a key which was typed waits.
+/// Maximum delay before a key press is handled.
 const KEY_WAITS: Duration = Duration::from_millis(50);
-/// Below this width panels stand above one another.
+/// In narrower terminals, panels are stacked.
 const WIDE_FROM: u16 = 64;
-/// Most hot keys that are shown.
+/// Maximum number of hot keys.
 const HOT_MAX: usize = 10;
 
-/// Shows the server until the user types `q`, Escape or Ctrl-C. The server is asked by a thread of
-/// its own, so that one that is silent does not keep a key waiting.
+/// Shows the server until the user types `q`, Escape or Ctrl-C. A separate thread queries the
+/// server, so that a silent server does not delay key presses.
 pub fn live(mut watch: Watch) -> Result<()> {
     let (sender, views) = mpsc::channel();
     let ask = move || while sender.send(watch.view()).is_ok() {};
@@ -72,8 +72,8 @@ fn ends(event: &Event) -> bool {
     key.kind == KeyEventKind::Press && (quits || control_c)
 }
 
-/// Rows of each panel; a panel that the terminal has no room for, or that the server reports
-/// nothing for, has none.
+/// Rows of each panel. A panel has none if the terminal has no room for it or the server reports
+/// nothing for it.
 #[derive(Debug, Default)]
 struct Rows {
     now: u16,
@@ -84,7 +84,7 @@ struct Rows {
 }
 
 impl Rows {
-    /// Gives each panel its rows, the more important ones first.
+    /// Assigns rows to panels, the more important ones first.
     fn of(interval: &Interval, area: Rect) -> Rows {
         let is_wide = area.width >= WIDE_FROM;
         let mut left = area.height.saturating_sub(2);
@@ -102,7 +102,7 @@ impl Rows {
         let chart = take(panels::CHART_ROWS_MIN, panels::CHART_ROWS_MIN);
         let kinds = if is_wide { 0 } else { take(kinds, kinds) };
         let below = interval.workers.len().max(interval.hot.len().min(HOT_MAX)) as u16;
-        // A worker at least, with a head and a frame.
+        // At least one worker, with heading and frame.
         let lower = if below > 0 { take(4, below + 3) } else { 0 };
         Rows {
             now,

@@ -1,13 +1,13 @@
-//! Numbers as they are shown.
+//! Formats numbers.
 
 use glimmer_notation::microseconds;
 
 use super::latency::Latency;
 
-/// A number with a unit's letter: `950`, `1.2k`, `34M`.
+/// A number with a unit letter: `950`, `1.2k`, `34M`.
 pub fn count(value: f64) -> String {
     const UNITS: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
-    // Adding zero makes a negative zero, the sum of nothing, a positive one.
+    // Adding zero turns a negative zero, the sum of an empty list, into a positive one.
     let value = value + 0.0;
     match UNITS.iter().find(|(unit, _)| value >= *unit) {
         Some((unit, name)) if value < 10.0 * unit => format!("{:.1}{name}", value / unit),
@@ -16,12 +16,12 @@ pub fn count(value: f64) -> String {
     }
 }
 
-/// A part of one in percent, or a dash where there is nothing to take a part of.
+/// A share in percent, or a dash if there is none.
 pub fn percent(part: Option<f64>) -> String {
     part.map_or("-".to_owned(), |part| format!("{:.1}%", part * 100.0))
 }
 
-/// Percentiles, one after another.
+/// Percentiles, in order.
 pub fn latency(latency: Option<Latency>) -> Vec<String> {
     let Some(latency) = latency else {
         return vec!["-".to_owned()];
@@ -36,7 +36,7 @@ pub fn latency(latency: Option<Latency>) -> Vec<String> {
 }
 
 /// The first of these fields, as many as fit into `width` side by side. A field that does not fit
-/// whole is left out, and so are those after it: half a number is a wrong number.
+/// completely is left out, with all fields after it: half a number is a wrong number.
 pub fn fit(fields: &[String], between: &str, width: usize) -> String {
     let mut line = String::new();
     for field in fields {
@@ -52,7 +52,7 @@ pub fn fit(fields: &[String], between: &str, width: usize) -> String {
     line
 }
 
-/// A name that is cut where it does not fit, and shows that it is.
+/// A name, truncated with a mark if it does not fit.
 pub fn cut(name: &str, width: usize) -> String {
     match name.chars().count() <= width {
         true => name.to_owned(),

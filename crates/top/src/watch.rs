@@ -1,5 +1,5 @@
-//! Looks at the server every interval, and sends it a small request in between to see how long it
-//! takes. A server that goes away is looked for again every interval.
+//! Samples the server every interval, and measures its response time with a small request in
+//! between. If the server is gone, it tries to connect again every interval.
 
 use std::{
     collections::VecDeque,
@@ -15,9 +15,10 @@ use super::{
     sample::{Interval, Sample},
 };
 
-/// Between two probes: rare enough to be no load, often enough for percentiles within a minute.
+/// Interval between two probes: rare enough to cause no load, frequent enough for percentiles
+/// within a minute.
 const PROBE_EVERY: Duration = Duration::from_millis(50);
-/// Intervals that the history keeps: more than any terminal is wide.
+/// Intervals in the history: more than any terminal is wide.
 const HISTORY: usize = 512;
 
 /// Everything that is shown.
@@ -25,23 +26,23 @@ const HISTORY: usize = 512;
 pub struct View {
     /// The server's address.
     pub server: String,
-    /// The last interval in which there was a server.
+    /// The last interval in which the server answered.
     pub interval: Interval,
     /// Length of an interval in seconds.
     pub interval_s: f64,
-    /// Requests per second of the intervals so far, the newest last; nothing for those in which
-    /// there was no server.
+    /// Requests per second of past intervals, the newest last; `None` for intervals without a
+    /// server.
     pub history: VecDeque<Option<u64>>,
-    /// Round trips of the last minute or so.
+    /// Round trips of about the last minute.
     pub latency: Option<Latency>,
-    /// Why there is no server now.
+    /// Why the server is unavailable, if it is.
     pub gone: Option<String>,
 }
 
-/// What is known of a server that answers.
+/// The state for a server that answers.
 struct Session {
     link: Link,
-    /// Its own connection, so that a long answer to `stats` is not taken for the latency of a
+    /// A separate connection, so that a long reply to `stats` does not distort the latency of a
     /// request.
     probe: Link,
     last: Sample,
@@ -57,7 +58,7 @@ impl Session {
 
     fn look(&mut self) -> Result<Interval> {
         let sample = Sample::take(&mut self.link)?;
-        // After a reset of the counters the first interval says nothing.
+        // After a reset of the counters, the first interval is meaningless.
         let earlier = match sample.follows(&self.last) {
             true => &self.last,
             false => &sample,
@@ -68,7 +69,7 @@ impl Session {
     }
 }
 
-/// A server that is watched.
+/// A watched server.
 pub struct Watch {
     server: Location,
     interval: Duration,
@@ -80,7 +81,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Connects and takes the first look.
+    /// Connects and takes the first sample.
     pub fn start(server: Location, interval: Duration) -> Result<Watch> {
         let session = Session::start(&server)?;
         let now = Instant::now();
@@ -100,7 +101,7 @@ impl Watch {
         })
     }
 
-    /// Waits for the end of an interval, whether or not there is a server.
+    /// Waits for the end of an interval, with or without a server.
     pub fn view(&mut self) -> View {
         loop {
             let now = Instant::now();
@@ -142,7 +143,7 @@ impl Watch {
                 self.view.interval = interval;
                 Some(self.view.interval.requests_per_s as u64)
             }
-            // There is a server again; what it did in this interval is not known.
+            // The server is back; what it did in this interval is unknown.
             Ok(None) => None,
             Err(error) => {
                 self.lost(&error);

@@ -1,4 +1,5 @@
-//! `glimmer top` shows what a real server does: ours in full, memcached as far as its figures go.
+//! `glimmer top` shows what a real server does: everything for Glimmer, and what memcached's
+//! statistics contain.
 
 #[path = "../../../tests/support/server_program.rs"]
 mod server_program;
@@ -43,7 +44,7 @@ fn start(program: &str, arguments: &[&str], address: &str) -> Server {
     server
 }
 
-/// An address that no process listens on.
+/// An address at which no process listens.
 fn free_address() -> (String, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -56,7 +57,7 @@ fn top(arguments: &[&str]) -> (bool, String) {
     (output.status.success(), String::from_utf8(text).unwrap())
 }
 
-/// One key is stored, and read twice as often as it is missed.
+/// Stores one key, and reads it twice as often as a missing one.
 fn ask(address: &str) {
     let mut stream = TcpStream::connect(address).unwrap();
     stream
@@ -71,7 +72,7 @@ fn ask(address: &str) {
     }
 }
 
-/// The value behind a name in the report.
+/// The value after a name in the report.
 fn value<'a>(report: &'a str, name: &str) -> &'a str {
     let line = report
         .lines()
@@ -219,17 +220,17 @@ fn a_server_that_went_away_is_watched_again_when_it_is_back() {
         back.contains(&address) && back.contains("answers again"),
         "{back}"
     );
-    // Those that were printed before the server went are among them.
+    // Lines that were printed before the server stopped are among them.
     for _ in 0..20 {
         row();
     }
 }
 
-/// A server that knows these answers to `stats` and a word, and is no more than that.
+/// A dummy server that knows only these answers to `stats` with an argument.
 fn answer(listener: &TcpListener, answers: &'static [(&'static str, &'static str)]) {
     for stream in listener.incoming() {
         let stream = stream.unwrap();
-        // Ends with the test, or when the client goes.
+        // Ends with the test, or when the client disconnects.
         std::thread::spawn(move || {
             for line in BufReader::new(&stream).lines().map_while(Result::ok) {
                 let known = answers.iter().find(|(command, _)| *command == line);

@@ -1,4 +1,4 @@
-//! What is seen while a measurement runs: a bar on a terminal, plain lines in a log.
+//! Shows the progress of a measurement: a bar on a terminal, plain lines in a log.
 
 use std::{
     io::{IsTerminal, stderr},
@@ -9,7 +9,7 @@ use glimmer_loadgen::load::Progress;
 use glimmer_notation as notation;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// Somebody watches.
+/// The progress display.
 pub struct Watch {
     bar: Option<ProgressBar>,
 }
@@ -22,7 +22,7 @@ fn bar(length: u64, template: &str) -> Option<ProgressBar> {
 }
 
 impl Watch {
-    /// Keys being stored.
+    /// For keys to be stored.
     pub fn keys(keys: u64) -> Watch {
         let bar = bar(keys, "storing keys [{bar:40}] {pos}/{len} {per_sec} {eta}");
         if bar.is_none() {
@@ -31,7 +31,7 @@ impl Watch {
         Watch { bar }
     }
 
-    /// A measurement of this many seconds, or of unknown length.
+    /// For a measurement of this many seconds, or of unknown length.
     pub fn seconds(measured: Option<Duration>) -> Watch {
         let seconds = measured.map_or(0, |measured| measured.as_secs_f64().ceil() as u64);
         Watch {
@@ -39,14 +39,14 @@ impl Watch {
         }
     }
 
-    /// So many keys have been sent.
+    /// Reports the number of keys sent.
     pub fn at(&self, keys: u64) {
         if let Some(bar) = &self.bar {
             bar.set_position(keys);
         }
     }
 
-    /// Tells what happens.
+    /// Reports progress.
     pub fn tell(&mut self, progress: &Progress<'_>) {
         let (position, line) = match progress {
             Progress::Warming {
@@ -81,7 +81,7 @@ impl Watch {
         }
     }
 
-    /// Nothing more is to be seen.
+    /// Removes the display.
     pub fn end(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();

@@ -1,5 +1,5 @@
-//! How many requests a cache answers under each eviction rule: ours, and plain simulators of
-//! well-known ones with room for as many items.
+//! Compares eviction rules by hit ratio: ours, and plain simulators of well-known rules with the
+//! same capacity in items.
 
 pub mod ours;
 pub mod reference;
@@ -26,11 +26,11 @@ use trace::{Trace, Workload};
 pub struct Options {
     /// Traces.
     pub workloads: Vec<Workload>,
-    /// Keys of the traces, those of scans not counted.
+    /// Keys of the traces, without those of scans.
     pub keys: u32,
-    /// Cache sizes in percent of the keys.
+    /// Cache sizes as percentages of the number of keys.
     pub capacities_percent: Vec<f64>,
-    /// Requests that count; as many go before.
+    /// Measured requests. The warm-up has as many.
     pub counted: usize,
     /// Seed of the traces.
     pub seed: u64,
@@ -42,9 +42,9 @@ pub struct Row {
     /// Its name: ours as on the command line, others as in the literature.
     pub rule: String,
     ours: bool,
-    /// By capacity.
+    /// Hit ratios by capacity.
     pub hit_ratios: Vec<f64>,
-    /// Items put back at a tail for every hundred requests, by capacity; for our rules only.
+    /// Items reinserted at a tail per hundred requests, by capacity. Only for our rules.
     reinsertions_percent: Vec<f64>,
 }
 
@@ -52,11 +52,11 @@ pub struct Row {
 #[derive(Clone, Debug, Serialize)]
 pub struct Comparison {
     workload: String,
-    /// Ours first.
+    /// Rows; ours come first.
     pub rows: Vec<Row>,
 }
 
-/// Everything that was found.
+/// All results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     keys: u32,
@@ -67,11 +67,11 @@ pub struct Report {
     pub comparisons: Vec<Comparison>,
 }
 
-/// Hit ratio, and reinsertions of our rules.
+/// The hit ratio, and for our rules the reinsertions.
 type Cell = (f64, Option<f64>);
 
-/// Runs every rule on every workload at every capacity. The result depends on the options alone.
-/// `progress` is told in a line what happens.
+/// Runs every rule on every workload at every capacity. The result depends only on the options.
+/// `progress` receives a line for each step.
 pub fn run(options: &Options, progress: &(dyn Fn(&str) + Sync)) -> Result<Report> {
     let mut comparisons = Vec::new();
     for &workload in &options.workloads {
@@ -117,7 +117,7 @@ pub fn run(options: &Options, progress: &(dyn Fn(&str) + Sync)) -> Result<Report
     })
 }
 
-/// Rules are numbered: ours first, then the references.
+/// The name of a rule by its index: ours first, then the references.
 fn rule_name(rule: usize) -> String {
     match rules().get(rule) {
         Some(&ours) => ours::name(ours),
@@ -137,8 +137,7 @@ fn measure(rule: usize, capacity: usize, trace: &Trace) -> Result<Cell> {
     Ok((ratio, Some(reinsertions)))
 }
 
-/// Runs `count` pieces of work, as many at a time as there are cores, and returns their results in
-/// order.
+/// Runs `count` tasks, as many at a time as there are cores. Returns their results in order.
 fn on_all_cores<T: Send>(
     count: usize,
     work: &(dyn Fn(usize) -> Result<T> + Sync),

@@ -1,4 +1,4 @@
-//! Our store as a cache of a given number of items, one partition driven in this process.
+//! Our store as a cache for a given number of items: one partition in this process.
 
 use anyhow::Result;
 use glimmer_base::{Expiry, Moment, Seed};
@@ -15,7 +15,7 @@ use super::reference::Cache;
 use crate::sizing;
 use glimmer_loadgen::workload::key;
 
-/// Value bytes of an item: the size that the memory figures are stated for.
+/// Length of a value in bytes: the size for which memory figures are stated.
 const VALUE_BYTES: usize = 32;
 const NOW: Moment = Moment {
     ms: Moment::EPOCH_LEAD_MS,
@@ -58,7 +58,7 @@ impl Ours {
         })
     }
 
-    /// What the partition has counted.
+    /// The partition's counters.
     pub fn counts(&self) -> Counts {
         self.owner.figures().counts(0)
     }

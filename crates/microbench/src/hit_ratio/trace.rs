@@ -1,23 +1,23 @@
-//! The request sequences on which eviction rules are compared. Deterministic from a seed.
+//! The request sequences for comparing eviction rules, determined by a seed.
 
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
 use glimmer_loadgen::workload::Popularity;
 
-/// What kind of requests a trace is made of.
+/// The character of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workload {
     /// Zipf 0.99 over all keys.
     Zipf,
-    /// Zipf 0.99, interrupted by scans over keys that are asked for once and never again.
+    /// Zipf 0.99, interrupted by scans over keys that are requested only once.
     Scan,
-    /// Every other request goes to one of a few hot keys, the rest uniformly to many: does keeping
-    /// the hot keys alive push out the many?
+    /// Every other request goes to one of a few hot keys, the rest uniformly to many others: do the
+    /// hot keys displace the others?
     Alternating,
 }
 
 impl Workload {
-    /// All of them, in the order of the tables.
+    /// All workloads, in the order of the tables.
     pub const ALL: [Workload; 3] = [Workload::Zipf, Workload::Scan, Workload::Alternating];
 
     /// The name on the command line.
@@ -29,7 +29,7 @@ impl Workload {
         }
     }
 
-    /// One sentence for the table's head.
+    /// One sentence for the table's heading.
     pub fn description(self, keys: u32) -> String {
         match self {
             Workload::Zipf => format!("Zipf 0.99 over {keys} keys."),
@@ -47,29 +47,29 @@ impl Workload {
     }
 }
 
-/// A scan comes after this part of the key count of ordinary requests,
+/// A scan follows after this fraction (1 / n) of the key count of ordinary requests.
 const SCAN_EVERY_DIVISOR: u32 = 2;
-/// and is this part of the key count long: exactly a cache of 10%.
+/// A scan has this fraction (1 / n) of the key count: exactly a cache of 10%.
 const SCAN_DIVISOR: u32 = 10;
 /// Hot keys of the alternating workload.
 const HOT_KEYS: u32 = 8;
-/// The many keys of the alternating workload, as part of the key count: twice what a cache of 10%
-/// holds.
+/// The other keys of the alternating workload, as a fraction (1 / n) of the key count: twice the
+/// capacity of a cache of 10%.
 const MANY_DIVISOR: u32 = 5;
 
-/// A request sequence of key numbers.
+/// A sequence of requested key numbers.
 #[derive(Clone, Debug)]
 pub struct Trace {
     /// Key numbers in the order of the requests.
     pub requests: Vec<u32>,
-    /// Every key number is below this.
+    /// Key numbers are below this.
     pub key_bound: u32,
-    /// The first requests only warm the cache up and are not counted.
+    /// Requests of the warm-up, which are not counted.
     pub warm_up: usize,
 }
 
 impl Trace {
-    /// A trace over `keys` keys in which `counted` requests count and as many go before to warm up.
+    /// A trace over `keys` keys with `counted` measured requests and as many for the warm-up.
     pub fn generate(workload: Workload, keys: u32, counted: usize, seed: u64) -> Trace {
         let mut rng = SmallRng::seed_from_u64(seed);
         let total = counted * 2;
@@ -106,7 +106,7 @@ impl Trace {
         }
     }
 
-    /// Share of the counted requests that `request` answers with true.
+    /// The share of counted requests for which `request` returns true.
     pub fn hit_ratio(&self, mut request: impl FnMut(u32) -> bool) -> f64 {
         let (warm_up, counted) = self.requests.split_at(self.warm_up);
         warm_up.iter().for_each(|&key| {

@@ -14,9 +14,9 @@ use super::{
 /// An access mode (MICA §4.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Only the owner touches a partition.
+    /// Only the owner accesses a partition.
     Erew,
-    /// Any core reads, the owner writes.
+    /// Any core reads; the owner writes.
     Crew,
     /// Any core reads and writes.
     Crcw,
@@ -26,7 +26,7 @@ impl Mode {
     /// All of them.
     pub const ALL: [Mode; 3] = [Mode::Erew, Mode::Crew, Mode::Crcw];
 
-    /// Its name, as on the command line.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Mode::Erew => Erew::NAME,
@@ -39,16 +39,16 @@ impl Mode {
 /// A table to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Candidate {
-    /// One of ours, in an access mode.
+    /// One of our tables, in an access mode.
     Ours(Ours, Mode),
-    /// One of others.
+    /// A table by others.
     Peer(Peer),
-    /// One of those that MemC3 compares itself with.
+    /// A table that MemC3 compares itself with.
     Mirror(mirror::Kind),
 }
 
 impl Candidate {
-    /// The two mirrors that stand for memcached.
+    /// The two mirrors that represent memcached.
     pub const MEMCACHED: [Candidate; 2] = [
         Candidate::Mirror(mirror::Kind::MEMCACHED),
         Candidate::Mirror(mirror::Kind::MEMCACHED_STRIPED),
@@ -65,7 +65,7 @@ impl Candidate {
         }
     }
 
-    /// Whether it is ours.
+    /// Whether it is one of our tables.
     pub fn is_ours(self) -> bool {
         matches!(self, Candidate::Ours(..))
     }
@@ -79,13 +79,12 @@ impl Candidate {
         }
     }
 
-    /// A table for this many workers, filled with `items` tiny items, on huge pages if it is to be
-    /// on any in particular.
+    /// A table for this many workers with `items` tiny items, on huge pages by default.
     pub fn build(self, items: u32, workers: usize) -> Result<Box<dyn Rig>> {
         self.build_on(HeapPages::Huge, items, workers)
     }
 
-    /// The same, with what public tables have got from `malloc` on these pages.
+    /// The same, with the memory that public tables get from `malloc` on these pages.
     pub fn build_on(self, pages: HeapPages, items: u32, workers: usize) -> Result<Box<dyn Rig>> {
         match self {
             Candidate::Ours(table, mode) => table.build(items, mode, workers),

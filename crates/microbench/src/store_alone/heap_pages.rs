@@ -1,37 +1,37 @@
-//! Huge pages under tables of others.
+//! Huge pages for tables by others.
 //!
-//! Ours ask for huge pages when they map their memory. Tables of others take theirs from `malloc`,
-//! which does not ask unless it is told to; on most machines they then lie on 4 KiB pages, and pay
-//! a miss of the TLB for almost every operation. That says nothing about a table, so the kernel is
-//! told to put what they have got onto huge pages as well.
+//! Our tables ask for huge pages when they map their memory. Other tables get memory from `malloc`,
+//! which does not ask by default. On most machines they would lie on 4 KiB pages and pay a TLB miss
+//! for almost every operation. That says nothing about a table, so this module asks the kernel to
+//! move their memory to huge pages as well.
 
 use std::{fs, io, ops::Range};
 
-/// Smallest mapping that may hold a huge page.
+/// Size of the smallest mapping that can contain a huge page.
 const HUGE_BYTES: usize = 2 << 20;
-/// Puts what is there onto huge pages at once (Linux 6.1).
+/// Moves existing memory to huge pages at once (Linux 6.1).
 const MADV_COLLAPSE: libc::c_int = 25;
 
-/// On which pages memory from `malloc` is to lie.
+/// The pages for memory from `malloc`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeapPages {
-    /// On huge ones, as far as the kernel has them.
+    /// Huge pages, as far as the kernel has them.
     Huge,
-    /// On those that `malloc` happened to get.
+    /// The pages that `malloc` happened to get.
     Given,
 }
 
 impl HeapPages {
-    /// Puts what this process has got from `malloc` so far onto these pages. A kernel that has no
-    /// huge pages, or will give none, changes nothing: the report says what became of it.
+    /// Moves the memory that this process has got from `malloc` so far to these pages. If the
+    /// kernel has no huge pages or refuses, nothing changes, and the report shows it.
     pub fn provide(self) -> io::Result<()> {
         if self == HeapPages::Given || are_switched_off() {
             return Ok(());
         }
         for range in heap(&fs::read_to_string("/proc/self/smaps")?) {
             for advice in [libc::MADV_HUGEPAGE, MADV_COLLAPSE] {
-                // SAFETY: neither advice changes what the memory holds or where it is; a mapping
-                // that has gone meanwhile is refused.
+                // SAFETY: neither advice changes the contents or the address of the memory. The
+                // kernel refuses a mapping that no longer exists.
                 unsafe { libc::madvise(range.start as *mut _, range.len(), advice) };
             }
         }
@@ -39,14 +39,14 @@ impl HeapPages {
     }
 }
 
-/// Whether no process is given huge pages for the asking, so that ours have none either. The kernel
-/// would still put others onto them.
+/// Whether no process gets huge pages on request, so that our tables have none either. The kernel
+/// would still move other tables to them.
 fn are_switched_off() -> bool {
     let switch = fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled");
     switch.is_ok_and(|switch| switch.contains("[never]"))
 }
 
-/// The mappings that `malloc` may have made, but not those that are to stay on small pages.
+/// The mappings that `malloc` may have made, except those that must stay on small pages.
 fn heap(smaps: &str) -> Vec<Range<usize>> {
     let mut heap = Vec::new();
     let mut current = None;
@@ -67,24 +67,24 @@ fn heap(smaps: &str) -> Vec<Range<usize>> {
     heap
 }
 
-/// The addresses that the first line of a mapping begins with.
+/// The address range at the start of a mapping's first line.
 fn address_range(line: &str) -> Option<Range<usize>> {
     let (from, to) = line.split(' ').next()?.split_once('-')?;
     let address = |text| usize::from_str_radix(text, 16).ok();
     Some(address(from)?..address(to)?)
 }
 
-/// What of this process is in memory.
+/// Resident memory of this process.
 #[derive(Clone, Copy, Debug)]
 pub struct Resident {
     /// All of it, in bytes.
     pub bytes: u64,
-    /// What of it is on huge pages, in bytes.
+    /// The part on huge pages, in bytes.
     pub huge_bytes: u64,
 }
 
 impl Resident {
-    /// As it is now.
+    /// The current values.
     pub fn now() -> io::Result<Resident> {
         Ok(Resident::told_by(&fs::read_to_string(
             "/proc/self/smaps_rollup",
@@ -97,7 +97,7 @@ impl Resident {
             let number = line.and_then(|line| line.trim().strip_suffix(" kB")?.trim().parse().ok());
             number.unwrap_or(0u64) * 1024
         };
-        // Reserved huge pages are not part of what the kernel calls resident.
+        // Reserved huge pages do not count as resident memory in the kernel's terms.
         let reserved = kib("Private_Hugetlb:");
         Resident {
             bytes: kib("Rss:") + reserved,
@@ -105,7 +105,7 @@ impl Resident {
         }
     }
 
-    /// What has come since an earlier moment.
+    /// The increase since an earlier reading.
     pub fn since(self, before: Resident) -> Resident {
         Resident {
             bytes: self.bytes.saturating_sub(before.bytes),

@@ -1,19 +1,18 @@
-//! Keys and values that follow from numbers, of sizes that are known when the loop that makes them
-//! is compiled.
+//! Keys and values that are determined by numbers, with sizes known at compile time.
 
 use glimmer_base::{Keyhash, Seed};
 
-/// Seed of every keyhash here.
+/// The seed of every keyhash here.
 pub const SEED: Seed = Seed(0x5EED);
 
-/// Bytes of keys, and of values (MICA §5.1, "tiny").
+/// Length of keys and of values in bytes (MICA §5.1, "tiny").
 pub const TINY_BYTES: usize = 8;
-/// Bytes of keys in MemC3 (§5.3).
+/// Length of keys in MemC3 in bytes (§5.3).
 pub const PAPER_KEY_BYTES: usize = 16;
-/// Bytes of values there.
+/// Length of values in MemC3 in bytes.
 pub const PAPER_VALUE_BYTES: usize = 32;
 
-/// Repeats a word through the bytes, a multiple of eight.
+/// Repeats a word to fill the bytes, whose number is a multiple of eight.
 #[inline(always)]
 fn repeat<const N: usize>(word: u64) -> [u8; N] {
     const { assert!(N >= 8 && N.is_multiple_of(8), "whole words") };
@@ -36,13 +35,13 @@ pub fn keyhash<const K: usize>(number: u32) -> Keyhash {
     SEED.keyhash(&key::<K>(number))
 }
 
-/// The value that a key has after any number of writes: the low half of its words says which.
+/// The value of a key after this many writes: the low half of its words contains the version.
 #[inline(always)]
 pub fn value<const V: usize>(number: u32, version: u32) -> [u8; V] {
     repeat(u64::from(number) << 32 | u64::from(version))
 }
 
-/// Whether these bytes are a value of the key, of whichever version, and all of the same one.
+/// Whether these bytes are a value of the key, with the same version in all words.
 #[inline(always)]
 pub fn is_value<const V: usize>(bytes: &[u8; V], number: u32) -> bool {
     let word = |at: usize| {

@@ -1,5 +1,5 @@
-//! The longest single requests of a table that is full and of which everything has been read: the
-//! state in which an eviction rule that bounds nothing goes past all items for one store.
+//! The longest single requests of a full table whose items have all been read. In this state, an
+//! unbounded eviction rule goes past all items for one store.
 
 use std::time::{Duration, Instant};
 
@@ -31,25 +31,25 @@ const NOW: Moment = Moment {
 };
 /// Largest item in bytes, the server's default.
 const ITEM_BYTES_MAX: usize = 1 << 20;
-/// Bytes of the table for each main bucket that the index of cache mode has at the start. It grows
-/// to sixteen times as many.
+/// Bytes of the table per main bucket that the index of cache mode has at the start. It grows to
+/// sixteen times that many.
 const BYTES_PER_FIRST_BUCKET: usize = 13 << 10;
 
 /// The longest requests of one run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Longest {
-    /// Of stores.
+    /// The longest store.
     pub set: Times,
-    /// Of reads.
+    /// The longest read.
     pub get: Times,
 }
 
-/// The longest of some requests.
+/// The duration of the longest request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
-    /// By the clock: whatever else the machine did meanwhile is in it.
+    /// Wall-clock time, including everything else that the machine did.
     pub wall: Duration,
-    /// In CPU time of the thread.
+    /// CPU time of the thread.
     pub cpu: Duration,
 }
 
@@ -60,12 +60,13 @@ impl Times {
     }
 }
 
-/// Fills one partition of `memory_bytes` with the paper's items until one has to leave or is
-/// refused, reads everything once, and then times `requests` requests one by one: stores of new
-/// items and reads of any, in turn.
+/// Fills one partition of `memory_bytes` with the paper's items until an item is evicted or
+/// refused, and reads everything once. Then times `requests` requests individually: stores of new
+/// items and reads of random ones, alternately.
 ///
 /// # Errors
-/// If the memory is not to be had.
+///
+/// If the memory cannot be allocated.
 pub fn longest(
     table: Ours,
     memory_bytes: usize,
@@ -115,7 +116,7 @@ pub fn longest(
     }
 }
 
-/// How one table is measured, whichever it is.
+/// The measurement of one table.
 struct Run<'a> {
     requests: u32,
     seed: u64,
@@ -157,7 +158,7 @@ fn measure<T: Table>(mut table: T, run: Run<'_>) -> Result<Longest> {
                 get(&mut table, rng.random_range(0..stored));
             }
         }
-        // What ends one request begins the next.
+        // The end of one request is the start of the next.
         let (wall_now, cpu_now) = (Instant::now(), thread_cpu());
         let times = match is_set {
             true => &mut longest.set,

@@ -1,6 +1,6 @@
-//! The store alone, without sockets and protocol, in the machine's own currency: operations per
-//! random read of a cache line (MICA's 2014 code reaches about 0.10); beside it, driven by the same
-//! loop, the tables of others.
+//! Measures stores without sockets and protocol, in units of the machine's own speed: operations
+//! per random read of a cache line (MICA's 2014 code reaches about 0.10). Tables by others are
+//! driven by the same loop.
 
 mod candidate;
 mod heap_pages;
@@ -36,15 +36,15 @@ pub use tables::Ours;
 pub struct Options {
     /// Items of 8-byte keys and values.
     pub items: u32,
-    /// Tables. What others reach is also stated as a part of what the first reaches.
+    /// Tables. The rates of the others are also shown relative to the first.
     pub candidates: Vec<Candidate>,
-    /// On which pages the tables of others are to lie.
+    /// The pages for tables by others.
     pub peer_pages: HeapPages,
-    /// What they are asked.
+    /// The loads.
     pub loads: Vec<Load>,
-    /// Numbers of cores, one worker on each.
+    /// Numbers of cores, with one worker per core.
     pub cores: Vec<usize>,
-    /// Pipelines, with their names: the whole one first, and those with a stage removed.
+    /// Pipelines with their names: the complete one first, then those without one stage.
     pub pipelines: Vec<(String, Stages)>,
     /// Length of one repetition.
     pub measured: Duration,
@@ -52,12 +52,12 @@ pub struct Options {
     pub repeat: usize,
 }
 
-/// What tables are asked.
+/// The load of a table.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Name of the keys' popularity.
+    /// The name of the key popularity.
     pub keys: String,
-    /// Popularity of the keys; none for reads of keys that are not there.
+    /// The key popularity; `None` for reads of absent keys.
     pub popularity: Option<Popularity>,
     /// Share of reads in percent.
     pub gets_percent: u32,
@@ -72,18 +72,18 @@ impl Load {
     }
 }
 
-/// Operations drawn for each worker: their list and what they touch outgrow the caches.
+/// Operations drawn for each worker. The list and the data it touches do not fit into the caches.
 const LIST: usize = 1 << 23;
-/// Smallest region that the ceiling is measured in, in bytes.
+/// Size of the smallest region for measuring the machine, in bytes.
 const REGION_BYTES_MIN: usize = 1 << 30;
-/// Length of a measurement of the ceiling.
+/// Length of a measurement of the machine.
 const CEILING_TIME: Duration = Duration::from_millis(300);
 
-/// A table that was filled.
+/// A filled table.
 struct Filled {
     candidate: Candidate,
     cores: usize,
-    /// Resident memory that filling it took.
+    /// Resident memory that the table takes.
     resident: Resident,
     rig: Box<dyn Rig>,
 }
@@ -107,9 +107,9 @@ fn fill(options: &Options, progress: &dyn Fn(&str)) -> Result<Vec<Filled>> {
     Ok(filled)
 }
 
-/// Measures every table under every load. Repetitions of the same load are taken in turn over
-/// tables, numbers of cores and pipelines, each round with the machine's ceilings beside it.
-/// `progress` is told in a line what happens.
+/// Measures every table under every load. Repetitions of the same load alternate between tables,
+/// numbers of cores and pipelines. Each round also measures the machine. `progress` receives a line
+/// for each step.
 pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     let cores_max = options.cores.iter().copied().max().unwrap_or(0);
     ensure!(
@@ -139,7 +139,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         let lists = draw(load, &tables, options.items);
         let first = rows.len();
         for table in &tables {
-            // The tables of others have no pipeline that anything could be removed from.
+            // Tables by others have no pipeline from which a stage could be removed.
             let pipelines = match table.candidate.is_ours() {
                 true => &options.pipelines[..],
                 false => &options.pipelines[..1],
@@ -199,8 +199,8 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     })
 }
 
-/// Each table's lists. A worker that may touch everything, as one alone may, has the same list in
-/// all of them.
+/// The lists of each table. A worker without restrictions, such as a single one, has the same list
+/// for all tables.
 fn draw(load: &Load, tables: &[Filled], items: u32) -> Vec<Rc<Vec<Vec<Operation>>>> {
     let mut lists: Vec<Rc<Vec<Vec<Operation>>>> = Vec::new();
     for (at, table) in tables.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What was measured, as tables.
+//! The results as tables.
 
 use std::fmt;
 
@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use glimmer_measure::{report::Table, stats::Spread};
 
-/// Repetitions of the machine's own figure that spread wider than this are a noisy machine.
+/// A machine counts as noisy if repetitions of its own figure spread more widely than this.
 const NOISE_MAX: f64 = 0.10;
 
-/// One configuration's repetitions.
+/// The repetitions of one configuration.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Row {
     pub(super) table: String,
@@ -20,23 +20,23 @@ pub(super) struct Row {
     pub(super) gets_percent: u32,
     pub(super) cores: usize,
     pub(super) pipeline: String,
-    /// Resident memory of the table after it was filled, by its items.
+    /// Resident memory of the filled table per item.
     pub(super) bytes_per_item: f64,
-    /// What of that is on huge pages, as part of all.
+    /// The share of that memory on huge pages.
     pub(super) huge_part: f64,
-    /// Reads that found nothing, as part of all, in the worst repetition.
+    /// The share of reads that found nothing, in the worst repetition.
     pub(super) missed: f64,
     pub(super) operations_per_s: Vec<f64>,
 }
 
-/// The machine's random reads on a number of cores.
+/// The machine's random reads with a number of cores.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Ceiling {
     pub(super) cores: usize,
     pub(super) random_reads_per_s: Vec<f64>,
 }
 
-/// Everything that was measured.
+/// All results.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     pub(super) items: u32,
@@ -51,9 +51,9 @@ pub struct Report {
 /// The fastest tables under a load.
 struct Lead<'a> {
     ours: &'a Row,
-    /// The fastest of all others.
+    /// The fastest table by others.
     theirs: &'a Row,
-    /// The fastest of those that hold items of any length, as ours do.
+    /// The fastest table by others with items of any length, as in ours.
     alike: Option<&'a Row>,
 }
 
@@ -68,7 +68,7 @@ impl Row {
 }
 
 impl Report {
-    /// The repetitions of the ceiling that ran beside those of a row.
+    /// The repetitions of the machine's measurement that ran next to those of a row.
     fn ceiling_beside(&self, row: &Row) -> &[f64] {
         let mut loads: Vec<_> = self.rows.iter().map(Row::load).collect();
         loads.dedup();
@@ -81,7 +81,7 @@ impl Report {
         &all[place.unwrap_or(0) * self.repeat..][..self.repeat]
     }
 
-    /// The same load and table, but another number of cores or another pipeline.
+    /// The row with the same load and table but a different number of cores or pipeline.
     fn find(&self, row: &Row, cores: usize, pipeline: &str) -> Option<&Row> {
         self.rows.iter().find(|other| {
             (&other.table, other.load()) == (&row.table, row.load())
@@ -90,7 +90,7 @@ impl Report {
         })
     }
 
-    /// The first row of the same load and number of cores.
+    /// The first row with the same load and number of cores.
     fn first(&self, row: &Row) -> Option<&Row> {
         let same = |other: &&Row| other.load() == row.load() && other.cores == row.cores;
         self.rows
@@ -99,7 +99,7 @@ impl Report {
             .filter(|first| !std::ptr::eq(*first, row))
     }
 
-    /// What further cores gain, as part of what random reads gain from them.
+    /// The speedup of additional cores, relative to the speedup of random reads.
     fn gain_of_cores(&self, row: &Row) -> Option<Spread> {
         let one = self.find(row, 1, &row.pipeline).filter(|_| row.cores > 1)?;
         let gains = |more: &[f64], one: &[f64]| -> Vec<f64> {
@@ -110,7 +110,7 @@ impl Report {
         Some(Spread::of_ratios(&ours, &machine))
     }
 
-    /// For each load and number of cores, our fastest table and those of others to put beside it.
+    /// For each load and number of cores, our fastest table and the others to compare it with.
     fn leads(&self) -> Vec<Lead<'_>> {
         let mut leads = Vec::new();
         let mut seen = Vec::new();

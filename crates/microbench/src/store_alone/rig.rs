@@ -12,23 +12,22 @@ use glimmer_engine::Stages;
 use super::stream::{Operation, Share};
 use glimmer_measure::machine;
 
-/// Batches between two looks at the clock.
+/// Batches between two reads of the clock.
 const BATCHES: usize = 256;
 
-/// A table of any kind, with as many workers as it was made for.
+/// A table of any kind with its workers.
 pub trait Rig {
-    /// What worker `worker` may touch.
+    /// The keys that worker `worker` may access.
     fn share(&self, worker: usize) -> Share;
 
-    /// Drives all workers together, each bound to the core of its number and going through its own
-    /// list.
+    /// Drives all workers at the same time, each pinned to the core with its number and with its
+    /// own list.
     fn run(&mut self, lists: &[Vec<Operation>], task: &Task) -> Result<Outcome>;
 
-    /// Items in the table, where it can say.
+    /// The number of items, if the table knows it.
     fn items(&mut self) -> Option<u64>;
 
-    /// The same with every stage of the pipeline given, for about `duration`: operations per
-    /// second.
+    /// Runs the complete pipeline for about `duration` and returns operations per second.
     fn operations_per_s(
         &mut self,
         lists: &[Vec<Operation>],
@@ -43,12 +42,12 @@ pub trait Rig {
     }
 }
 
-/// What the workers are to do with their lists.
+/// What the workers do with their lists.
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
     /// Stages of the pipeline, for tables that have one.
     pub stages: Stages,
-    /// Store what a read has not found, as a cache's user does.
+    /// Whether to store items that a read did not find, as a cache's user does.
     pub fill: bool,
     /// When to stop.
     pub until: Until,
@@ -57,7 +56,7 @@ pub struct Task {
 /// When to stop.
 #[derive(Clone, Copy, Debug)]
 pub enum Until {
-    /// After this time, going through the list as often as it takes.
+    /// After this time, going through the list as often as necessary.
     Elapsed(Duration),
     /// At the end of the list.
     End,
@@ -73,7 +72,7 @@ impl Task {
         }
     }
 
-    /// The whole list once, with what was missed stored.
+    /// Goes through the list once and stores missed items.
     pub fn filling() -> Task {
         Task {
             stages: Stages::ALL,
@@ -83,68 +82,69 @@ impl Task {
     }
 }
 
-/// What came of it.
+/// The results of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// Operations per second of all workers together.
+    /// Operations per second over all workers.
     pub operations_per_s: f64,
-    /// Keys read.
+    /// Number of keys read.
     pub reads: u64,
-    /// Keys of these that were found.
+    /// Number of read keys that were found.
     pub found: u64,
 }
 
 impl Outcome {
-    /// Reads that found nothing, as part of all.
+    /// The share of reads that found nothing.
     pub fn missed(&self) -> f64 {
         (self.reads - self.found) as f64 / self.reads.max(1) as f64
     }
 }
 
-/// What a worker has read so far.
+/// Counters of a worker's reads.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tally {
-    /// Keys.
+    /// Keys read.
     pub reads: u64,
-    /// Keys that were there.
+    /// Keys found.
     pub found: u64,
-    /// Values that were not their keys'.
+    /// Values that did not belong to their keys.
     pub wrong: u64,
 }
 
-/// One worker's way into a table.
+/// A worker of a table.
 pub trait Worker: Send {
-    /// Executes a batch, keyhashes included. Values written are of this version; every value read
-    /// is checked.
+    /// Executes a batch, including the computation of keyhashes. Written values have this version;
+    /// every value read is verified.
     fn batch(&mut self, batch: &[Operation], task: &Task, version: u32, tally: &mut Tally);
 
-    /// Items in what this worker owns, where the table can say: summed over the workers, all items.
+    /// The number of items in this worker's part, if the table knows it. The sum over all workers
+    /// is the number of all items.
     fn items(&mut self) -> Option<u64> {
         None
     }
 }
 
-/// What a table may lose of what was stored without being told to.
+/// Which stored items a table may lose.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Loss {
-    /// At most this part of the reads finds nothing; more would make the table look faster than it
-    /// is.
+    /// At most this share of reads may miss. With more, the table would look faster than it is.
     AtMost(f64),
-    /// What its rule gives up. Reads that find nothing store the item again, and are counted.
+    /// Items that its eviction rule gives up. Reads that miss store the item again, and are
+    /// counted.
     Refilled,
 }
 
-/// A table's workers.
+/// The workers of a table.
 pub struct Team<W> {
     workers: Vec<W>,
     share: Share,
-    /// Items that were stored; keys of higher numbers are not there.
+    /// Number of stored items; higher key numbers are absent.
     items: u32,
     loss: Loss,
 }
 
 impl<W: Worker> Team<W> {
-    /// An empty table's workers, with the share of the first.
+    /// The workers of an empty table, with the share of the first.
     pub fn new(workers: Vec<W>, share: Share, loss: Loss) -> Team<W> {
         Team {
             workers,
@@ -154,7 +154,7 @@ impl<W: Worker> Team<W> {
         }
     }
 
-    /// Stores items, every key by the worker that owns it, even where others may.
+    /// Stores items, each by the worker that owns it, even if other workers may store it.
     pub fn fill(mut self, items: u32) -> Result<Self> {
         let share = self.share;
         let fill = move |worker: &mut W, number: usize| {
@@ -184,7 +184,7 @@ impl<W: Worker> Team<W> {
         Ok(self)
     }
 
-    /// Whether these reads are of keys that are there. Lists hold reads of one kind.
+    /// Whether these reads are of keys that were stored. A list has reads of one kind only.
     fn expects_hits(&self, lists: &[Vec<Operation>]) -> Result<bool> {
         let mut reads = lists
             .iter()
@@ -216,7 +216,7 @@ impl<W: Worker> Rig for Team<W> {
         let hits = self.expects_hits(lists)?;
         let fill = task.fill || hits && self.loss == Loss::Refilled;
         let task = Task { fill, ..*task };
-        // A worker without a list has nothing to do.
+        // A worker without a list does nothing.
         let start = Barrier::new(self.workers.len().min(lists.len()));
         let outcome = std::thread::scope(|scope| {
             let mut threads = Vec::new();

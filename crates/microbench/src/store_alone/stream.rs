@@ -1,5 +1,4 @@
-//! Operations drawn beforehand, so that drawing them costs the measured loop nothing but reading a
-//! list in order.
+//! Operations drawn in advance, so that the measured loop only reads a list in order.
 
 use glimmer_base::Keyhash;
 use glimmer_dispatch::PartitionMap;
@@ -7,10 +6,10 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 
 use glimmer_loadgen::workload::Popularity;
 
-/// The bit of an operation that says it writes; the others are the key's number.
+/// The bit of an operation that marks a write; the other bits are the key's number.
 const WRITE: u32 = 1 << 31;
 
-/// Most keys of a store here: their numbers leave a bit for the verb.
+/// Maximum number of keys: their numbers leave a bit for the verb.
 pub const KEYS_MAX: u32 = WRITE;
 
 /// A read or a write of a key.
@@ -18,7 +17,7 @@ pub const KEYS_MAX: u32 = WRITE;
 pub struct Operation(u32);
 
 impl Operation {
-    /// Of the key with this number.
+    /// An operation on the key with this number.
     pub fn new(number: u32, writes: bool) -> Operation {
         debug_assert!(number < KEYS_MAX);
         Operation(number | if writes { WRITE } else { 0 })
@@ -30,23 +29,23 @@ impl Operation {
         self.0 & !WRITE
     }
 
-    /// Whether it writes.
+    /// Whether it is a write.
     #[inline(always)]
     pub fn writes(self) -> bool {
         self.0 & WRITE != 0
     }
 }
 
-/// Which keys a worker may touch.
+/// The keys that a worker may access.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
-    /// Which worker of the store owns each partition.
+    /// The owner of each partition.
     pub map: PartitionMap,
     /// The worker.
     pub worker: usize,
-    /// Whether it may read what others own.
+    /// Whether it may read keys of other workers.
     pub reads_all: bool,
-    /// Whether it may write what others own.
+    /// Whether it may write keys of other workers.
     pub writes_all: bool,
     /// The keyhash of a number's key.
     pub keyhash: fn(u32) -> Keyhash,
@@ -63,12 +62,13 @@ impl Share {
         all || self.map.cores() == 1 || self.map.owner((self.keyhash)(number)) == self.worker
     }
 
-    /// Draws operations for the worker: keys by their popularity, of those that it may touch.
+    /// Draws operations for the worker: keys by their popularity, restricted to those that it may
+    /// access.
     pub fn draw(&self, popularity: Popularity, get_share: f64, count: usize) -> Vec<Operation> {
         self.draw_from(0, popularity, get_share, count)
     }
 
-    /// Draws reads of keys that are not there: the numbers from `items` on.
+    /// Draws reads of absent keys: the numbers from `items` on.
     pub fn draw_absent(&self, items: u32, count: usize) -> Vec<Operation> {
         let keys = items.min(KEYS_MAX - items);
         self.draw_from(items, Popularity::uniform(keys.into()), 1.0, count)

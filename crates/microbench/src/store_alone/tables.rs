@@ -1,4 +1,4 @@
-//! Our own tables, driven through the engine's pipeline as the server drives them.
+//! Our own tables, driven through the engine's pipeline as in the server.
 
 use anyhow::{Result, ensure};
 use glimmer_base::{Expiry, Keyhash, Moment, limits::BATCH_MAX};
@@ -24,11 +24,11 @@ use super::{
 };
 use crate::sizing;
 
-/// Partitions for each worker.
+/// Partitions per worker.
 const PARTITIONS_PER_WORKER: usize = 8;
-/// Room for how unevenly hashing fills the partitions.
+/// Margin for partitions that hashing fills unevenly.
 const SLACK_PERCENT: usize = 5;
-/// What a bucket of a lossy index may lose once the log has wrapped.
+/// The share of items that a lossy index may lose once the log has wrapped.
 const LOSS_OF_INDEX: f64 = 0.001;
 const NOW: Moment = Moment {
     ms: Moment::EPOCH_LEAD_MS,
@@ -62,7 +62,7 @@ impl Ours {
         }
     }
 
-    /// A table that holds `items` tiny items, for this many workers; filled with them.
+    /// A table for this many workers with `items` tiny items.
     pub fn build(self, items: u32, mode: Mode, workers: usize) -> Result<Box<dyn Rig>> {
         match mode {
             Mode::Erew => self.in_mode::<Erew>(items, workers),
@@ -114,7 +114,7 @@ fn memc3_table<A: Access, const K: usize, const V: usize>(
     })
 }
 
-/// A circular log under a lossy index for one thread, as Formica reviewed it, with `items` items of
+/// A circular log under a lossy index for one thread, as in Formica's review, with `items` items of
 /// `K`-byte keys and tiny values.
 pub fn log_and_lossy_index<const K: usize>(items: u32) -> Result<Box<dyn Rig>> {
     cache::<Erew, K, TINY_BYTES>(items, 1, FIFO, Loss::AtMost(LOSS_OF_INDEX))
@@ -129,8 +129,8 @@ pub fn memc3(items: u32, mode: Mode, workers: usize) -> Result<Box<dyn Rig>> {
     }
 }
 
-/// An empty MemC3 table of this many bytes, index included, that all workers share; for the paper's
-/// items.
+/// An empty MemC3 table of this many bytes, including its index, shared by all workers; for the
+/// paper's items.
 pub fn memc3_cache(memory_bytes: usize, workers: usize) -> Result<Box<dyn Rig>> {
     let config = memc3::Memc3Config {
         memory_bytes,
@@ -145,7 +145,7 @@ pub fn memc3_cache(memory_bytes: usize, workers: usize) -> Result<Box<dyn Rig>> 
     Ok(Box::new(team))
 }
 
-/// Fills tables that `make` makes for a number of items each.
+/// Fills tables that `make` creates for a number of items each.
 fn build_table<T: Table, const K: usize, const V: usize>(
     items: u32,
     workers: usize,
@@ -200,11 +200,11 @@ fn team<T: Table, X, const K: usize, const V: usize>(
     Ok(Team::new(workers, share, loss))
 }
 
-/// One worker's handles.
+/// The handles of one worker.
 struct Ourselves<T: Table, const K: usize, const V: usize> {
     partitions: Partitions<T>,
     participant: Participant,
-    /// Of all partitions, at the first worker.
+    /// Statistics of all partitions, kept by the first worker.
     figures: Vec<Box<dyn TableFigures>>,
     scratch: Vec<u8>,
 }
@@ -274,8 +274,8 @@ fn put<T: Table, const K: usize, const V: usize>(
     owner.enter(0).put(keyhash, &item, NOW);
 }
 
-/// The value. Read as the engine reads: beside the writer where the access mode knows readers, else
-/// as the owner.
+/// Reads the value as the engine does: concurrently with the writer if the access mode has readers,
+/// otherwise as the owner.
 #[inline(always)]
 fn get<T: Table, const K: usize, const V: usize>(
     partitions: &mut Partitions<T>,
@@ -286,10 +286,11 @@ fn get<T: Table, const K: usize, const V: usize>(
     scratch: &mut Vec<u8>,
 ) -> Option<[u8; V]> {
     let key = key::<K>(number);
-    // A value of another length is no value of ours, and counts as wrong.
+    // A value of a different length is not one of our values, and counts as wrong.
     let mut bytes = |item: &Item<'_>| copy::<V>(item, scratch).unwrap_or([0xFF; V]);
     if let (Some(reader), Some(batch)) = (partitions.reader(keyhash), reading) {
-        // A read that met a writer every time would go to the owner; here it is tried again.
+        // The engine would pass a read that keeps meeting a writer to the owner; here it is
+        // retried.
         loop {
             if let Ok(read) = reader.read(batch, keyhash, &key, NOW, 0, &mut bytes) {
                 return read;
@@ -353,8 +354,8 @@ mod tests {
         }
     }
 
-    /// Reinsertion gives up what was not read for long; a reader stores it again, and the value is
-    /// right.
+    /// Reinsertion evicts items that were not read for long. A reader stores them again, and the
+    /// value is correct.
     #[test]
     fn what_lru_gives_up_is_stored_again() {
         const ITEMS: u32 = 20_000;

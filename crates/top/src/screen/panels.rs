@@ -1,4 +1,4 @@
-//! The panels. Each is handed a place with a frame, and drops what does not fit into it.
+//! The panels. Each receives an area, draws a frame, and leaves out what does not fit.
 
 use glimmer_notation::memory;
 use ratatui::{
@@ -18,12 +18,12 @@ use crate::{
 
 /// Lines of [`now`].
 pub const NOW_LINES: u16 = 6;
-/// The least rows of [`chart`]: a frame, two marks of the scale and the times below.
+/// Minimum rows of [`chart`]: a frame, two tick marks, and the times below.
 pub const CHART_ROWS_MIN: u16 = 5;
 /// Width of the names in [`now`].
 const NAME_WIDTH: usize = 13;
 
-/// What a panel has room for within its frame.
+/// Width inside a panel's frame.
 fn inner(area: Rect) -> usize {
     usize::from(area.width.saturating_sub(2))
 }
@@ -42,7 +42,7 @@ pub fn kinds(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
     frame.render_widget(Table::new(kinds, widths).block(block), area);
 }
 
-/// Single figures, a line for each subject.
+/// Single values, one line per subject.
 pub fn now(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let interval = &view.interval;
     let [received, sent] = interval.traffic_bytes_per_s.map(memory);
@@ -91,7 +91,7 @@ fn round_up(largest: u64) -> u64 {
     }
 }
 
-/// A length of time, short.
+/// A short form of a duration.
 fn ago(seconds: f64) -> String {
     match seconds {
         ..120.0 => format!("{seconds:.0} s ago"),
@@ -100,7 +100,7 @@ fn ago(seconds: f64) -> String {
     }
 }
 
-/// Requests per second over time, the newest at the right edge: a column for each interval, over a
+/// Requests per second over time, the newest at the right edge: one column per interval, with a
 /// scale from zero.
 pub fn chart(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let now = count(view.interval.requests_per_s);
@@ -108,7 +108,7 @@ pub fn chart(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let place = block.inner(area);
     frame.render_widget(block, area);
     let [body, times] = Layout::vertical([Constraint::Min(1), Constraint::Length(1)]).areas(place);
-    // The scale is that of what is shown; its marks are as wide as the widest could be.
+    // The scale covers the values shown; its labels have the maximum width.
     let columns = usize::from(body.width);
     let newest = view.history.iter().rev().copied().take(columns);
     let top = round_up(newest.clone().flatten().max().unwrap_or(1));
@@ -191,9 +191,9 @@ pub fn gauges(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
     );
 }
 
-/// Workers, and beside them the hottest keys.
+/// Workers, and the hottest keys next to them.
 pub fn lower(frame: &mut Frame<'_>, area: Rect, interval: &Interval) {
-    // Side by side in a wide terminal, else whichever there is, workers first.
+    // Side by side in a wide terminal; otherwise the first that is available, workers first.
     let is_wide = area.width >= WIDE_FROM;
     let has_workers = !interval.workers.is_empty();
     let shown = [

@@ -1,4 +1,4 @@
-//! What is drawn, at several sizes of the terminal.
+//! The drawn screen at several sizes of the terminal.
 
 use super::*;
 use crate::{
@@ -68,7 +68,7 @@ fn view() -> View {
     }
 }
 
-/// The words on a screen that hold digits, without frames and bars.
+/// The words with digits on a screen, without frames and bars.
 fn numbers(screen: &[String]) -> BTreeSet<String> {
     let is_drawn = |letter: char| matches!(letter, '\u{2500}'..='\u{259f}') || letter == ' ';
     screen
@@ -82,7 +82,7 @@ fn numbers(screen: &[String]) -> BTreeSet<String> {
 #[test]
 fn no_number_is_cut_in_a_narrow_terminal() {
     let view = view();
-    // The scale and the times of the chart depend on its width, and are counted apart.
+    // The scale and the times of the chart depend on its width and are counted separately.
     let wide = numbers(&shown(&view, 400, 60));
     assert!(
         wide.contains("29684") && wide.contains("98765432109"),
@@ -188,7 +188,7 @@ fn the_chart_has_a_scale() {
         times.contains("s ago") && times.contains("now"),
         "{chart:?}"
     );
-    // The newest interval stands at the right edge, and nothing is drawn for the one without a
+    // The newest interval is at the right edge, and nothing is drawn for the interval without a
     // server.
     let lowest: Vec<char> = chart[chart.len() - 2].chars().collect();
     let columns = &lowest[lowest.len() - 5..lowest.len() - 1];

@@ -1,5 +1,5 @@
-//! CLOCK, also called second chance or FIFO with reinsertion: what a log can do at its head for
-//! next to nothing.
+//! CLOCK, also called second chance or FIFO with reinsertion: what a log can do at its head at
+//! almost no cost.
 
 use std::collections::VecDeque;
 
@@ -7,8 +7,8 @@ use super::Cache;
 
 const ABSENT: u8 = u8::MAX;
 
-/// Evicts from the head; an item that was read since goes back to the tail, with one read
-/// forgotten.
+/// Evicts from the head. An item that was read since its last visit goes back to the tail, and one
+/// of its reads is forgotten.
 pub struct Clock {
     capacity: usize,
     reads_max: u8,
@@ -66,7 +66,7 @@ mod tests {
             for _ in 0..5 {
                 assert!(cache.request(0));
             }
-            // Three new keys push an unread item once around a cache of three.
+            // Three new keys move an unread item once around a cache of three.
             let mut survived = 0;
             for key in 1..40 {
                 cache.request(key);

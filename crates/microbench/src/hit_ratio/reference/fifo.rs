@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::Cache;
 
-/// Evicts what came first, read or not: a circular log without reinsertion.
+/// Evicts the oldest item, whether or not it was read: a circular log without reinsertion.
 pub struct Fifo {
     capacity: usize,
     queue: VecDeque<u32>,

@@ -1,5 +1,5 @@
 //! Approximate LRU in a circular log (MICA §4.3.1): a read item is appended again, and its old copy
-//! stays behind as waste.
+//! remains as garbage.
 
 use std::collections::VecDeque;
 
@@ -7,22 +7,22 @@ use super::Cache;
 
 const ABSENT: u64 = u64::MAX;
 
-/// A log of `capacity` slots. An item that is read while it lies in the part of the log nearest the
-/// head is reinserted at the tail.
+/// A log of `capacity` slots. An item that is read in the part of the log nearest the head is
+/// reinserted at the tail.
 pub struct LogLru {
     capacity: usize,
-    /// An item this many slots behind the tail, or more, is reinserted when read.
+    /// A read item is reinserted if it is at least this many slots from the tail.
     reinsert_behind: u64,
     log: VecDeque<u32>,
-    /// Offset of the slot after the newest.
+    /// Offset of the slot after the newest item.
     tail: u64,
     offset: Vec<u64>,
     live: usize,
 }
 
 impl LogLru {
-    /// An empty log; `part` of it, from the head, is where a read item is reinserted: 0 is FIFO, 1
-    /// reinserts on every read.
+    /// An empty log. `part` is the share of it, from the head, in which a read item is reinserted:
+    /// 0 is FIFO, 1 reinserts at every read.
     pub fn new(capacity: usize, key_bound: u32, part: f64) -> Self {
         LogLru {
             capacity,

@@ -2,7 +2,7 @@
 
 use super::{Cache, ring::Ring};
 
-/// Evicts what was asked for the longest ago.
+/// Evicts the least recently used item.
 pub struct Lru {
     capacity: usize,
     ring: Ring,

@@ -1,5 +1,5 @@
-//! Eviction rules as plain simulators: capacity in items, nothing but the rule. They are what our
-//! store is held against, and the store shares no code with them.
+//! Plain simulators of eviction rules, with a capacity in items. Our store is compared with them
+//! and shares no code with them.
 
 mod clock;
 mod fifo;
@@ -16,21 +16,20 @@ pub use lru::Lru;
 pub use s3fifo::S3Fifo;
 pub use sieve::Sieve;
 
-/// A cache of a fixed number of items with one eviction rule.
+/// A cache for a fixed number of items with one eviction rule.
 pub trait Cache {
-    /// Asks for a key; whether it was there. A missing key is put in, as a client would that
-    /// fetches it elsewhere.
+    /// Requests a key and returns whether it was found. A missing key is inserted, as by a client
+    /// that fetches it elsewhere.
     fn request(&mut self, key: u32) -> bool;
 
-    /// How many items are in.
+    /// The number of items in the cache.
     fn items(&self) -> usize;
 }
 
-/// A rule's name and a cache of that rule.
+/// The name of a rule, and a cache with that rule.
 pub type Named = (&'static str, Box<dyn Cache>);
 
-/// One cache of every rule, each with room for `capacity` items out of key numbers below
-/// `key_bound`.
+/// One cache per rule, each with room for `capacity` items with key numbers below `key_bound`.
 pub fn all(capacity: usize, key_bound: u32) -> Vec<Named> {
     vec![
         (

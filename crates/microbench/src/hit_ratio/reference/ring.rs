@@ -1,9 +1,9 @@
-//! A doubly linked list over key numbers, with a sentinel: the newest item follows the sentinel,
+//! A doubly linked list over key numbers with a sentinel: the newest item follows the sentinel, and
 //! the oldest precedes it.
 
 const ABSENT: u32 = u32::MAX;
 
-/// The list. Keys are below the bound it was made with; the bound itself is the sentinel.
+/// The list. Keys are below the bound passed to `new`; the bound itself is the sentinel.
 pub(super) struct Ring {
     newer: Vec<u32>,
     older: Vec<u32>,
@@ -36,7 +36,7 @@ impl Ring {
         Some(self.newer[self.sentinel as usize]).filter(|&key| key != self.sentinel)
     }
 
-    /// The next newer key than `key`, or none where `key` is the newest.
+    /// The key that is one newer than `key`, or `None` if `key` is the newest.
     pub(super) fn newer_than(&self, key: u32) -> Option<u32> {
         Some(self.newer[key as usize]).filter(|&key| key != self.sentinel)
     }

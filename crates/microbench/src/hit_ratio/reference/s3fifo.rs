@@ -13,19 +13,19 @@ enum Place {
 }
 
 const READS_MAX: u8 = 3;
-/// The small queue's part of the capacity.
+/// The small queue has this fraction (1 / n) of the capacity.
 const SMALL_DIVISOR: usize = 10;
 
-/// A small queue that new items pass through, a main queue with reinsertion, and a memory of what
-/// left the small queue unread.
+/// A small queue for new items, a main queue with reinsertion, and a memory of keys that left the
+/// small queue unread.
 pub struct S3Fifo {
     capacity: usize,
     small_capacity: usize,
     ghost_capacity: usize,
     small: VecDeque<u32>,
     main: VecDeque<u32>,
-    /// Keys that left the small queue, with the number of their departure; an entry whose number is
-    /// not the key's last is void.
+    /// Keys that left the small queue, each with the number of its departure. An entry is void if
+    /// the key has left again since.
     ghosts: VecDeque<(u32, u32)>,
     departure: Vec<u32>,
     departures: u32,
@@ -34,8 +34,8 @@ pub struct S3Fifo {
 }
 
 impl S3Fifo {
-    /// An empty cache. Ghosts are as many as the main queue has items; without them, no key goes to
-    /// the main queue directly.
+    /// An empty cache. There are as many ghosts as the main queue has items. Without ghosts, no key
+    /// goes directly to the main queue.
     pub fn new(capacity: usize, key_bound: u32, with_ghosts: bool) -> Self {
         let small_capacity = (capacity / SMALL_DIVISOR).max(1);
         S3Fifo {

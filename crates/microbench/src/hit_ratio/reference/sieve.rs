@@ -2,8 +2,8 @@
 
 use super::{Cache, ring::Ring};
 
-/// One queue in order of arrival. A hand walks from the oldest to the newest; it clears the mark of
-/// what was read, which stays where it is, and evicts the first that was not.
+/// One queue in order of insertion. A hand moves from the oldest to the newest item. It clears the
+/// mark of items that were read, which stay in place, and evicts the first item without a mark.
 pub struct Sieve {
     capacity: usize,
     ring: Ring,
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn walks_from_old_to_new_and_leaves_read_items_in_place() {
-        // The paper's example (figure 2): A to G are in, of which A, B and G have been read; the
+        // The paper's example (figure 2): items A to G, of which A, B and G have been read; the
         // hand is at A.
         let [a, b, c, d, e, f, g, h, i] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
         let mut cache = Sieve::new(7, 9);

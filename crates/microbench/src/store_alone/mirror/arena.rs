@@ -11,26 +11,26 @@ use glimmer_store::memory::{PagePolicy, ZeroedSlice};
 
 use super::Chunk;
 
-/// Words of a chunk that every kind of table has: times, sizes and flags, as memcached's header
-/// without its links and its count of references.
+/// Words of a chunk that every kind of table has: times, sizes and flags, like memcached's header
+/// without its links and reference count.
 pub const HEADER_WORDS: usize = 4;
 
 /// See the module's text.
 pub struct Arena<const K: usize, const V: usize> {
     words: ZeroedSlice<AtomicU64>,
     chunk_words: usize,
-    /// Words before the header: the index's, then the list's.
+    /// Words before the header: first the index's, then the list's.
     link_words: usize,
     index_words: usize,
     capacity: u32,
-    /// Chunks that were given out at some time.
+    /// Chunks that have been handed out so far.
     used: AtomicU32,
-    /// The first free chunk of those, linked through their headers.
+    /// The first free chunk of those. Free chunks are linked through their headers.
     free: AtomicU32,
 }
 
 impl<const K: usize, const V: usize> Arena<K, V> {
-    /// Room for this many items, with this many words each for the index and for the list.
+    /// Room for this many items, with this many words per chunk for the index and for the list.
     pub fn new(
         items: usize,
         index_words: usize,
@@ -44,7 +44,7 @@ impl<const K: usize, const V: usize> Arena<K, V> {
         let link_words = index_words + list_words;
         let chunk_words = link_words + HEADER_WORDS + (K + V) / 8;
         Ok(Arena {
-            // Chunk zero is none.
+            // Chunk zero means no chunk.
             words: ZeroedSlice::new((items + 1) * chunk_words, pages, None)?,
             chunk_words,
             link_words,
@@ -55,7 +55,7 @@ impl<const K: usize, const V: usize> Arena<K, V> {
         })
     }
 
-    /// A chunk that nothing names, or none. For writers.
+    /// A free chunk, or zero. For writers.
     pub fn take(&self) -> Chunk {
         let free = self.free.load(Relaxed);
         if free != 0 {
@@ -71,7 +71,7 @@ impl<const K: usize, const V: usize> Arena<K, V> {
         used + 1
     }
 
-    /// Takes a chunk back. For writers.
+    /// Frees a chunk. For writers.
     pub fn give_back(&self, chunk: Chunk) {
         self.header(chunk)
             .store(self.free.load(Relaxed).into(), Relaxed);
@@ -117,8 +117,8 @@ impl<const K: usize, const V: usize> Arena<K, V> {
         gather(|at| self.key_word(chunk, at))
     }
 
-    /// Whether the chunk's key is this one: compared word by word, or by `memcmp`, which is not
-    /// told how long keys are.
+    /// Whether the chunk has this key: compared word by word, or by `memcmp` with a length that the
+    /// compiler does not know.
     #[inline(always)]
     pub fn key_is<const BY_WORDS: bool>(&self, chunk: Chunk, key: &[u8; K]) -> bool {
         if BY_WORDS {

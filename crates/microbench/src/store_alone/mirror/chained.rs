@@ -16,8 +16,8 @@ pub struct Chained<const BY_WORDS: bool> {
     heads: ZeroedSlice<AtomicU64>,
 }
 
-/// Buckets for this many items: memcached grows its table beyond 1.5 items to a bucket, which are a
-/// power of two.
+/// Buckets for this many items, a power of two. memcached grows its table beyond 1.5 items per
+/// bucket.
 pub fn buckets_for(items: usize) -> usize {
     (items * 2).div_ceil(3).next_power_of_two()
 }

@@ -1,5 +1,5 @@
-//! The paper's index: buckets of four slots, a one-byte tag and a pointer each, two buckets to a
-//! key (§3).
+//! The paper's index: buckets of four slots, each with a one-byte tag and a pointer, and two
+//! buckets per key (§3).
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -13,17 +13,17 @@ use parking_lot::Mutex;
 
 use super::{Arena, Chunk, Index, locks::Locks};
 
-/// Words of a bucket: its tags in one, then the pointers.
+/// Words of a bucket: one for the tags, then the pointers.
 const BUCKET_WORDS: usize = 1 + BUCKET_SLOTS;
-/// How full the index may become, in percent; the paper's holds 95.
+/// Maximum load of the index in percent. The paper's index reaches 95.
 const LOAD_PERCENT: usize = 93;
-/// Paths of a search (§5.2: two are best).
+/// Paths per search (§5.2: two are best).
 const PATHS: usize = 2;
 
-/// `TAGS`: whether lookups compare tags before they compare keys.
+/// `TAGS`: whether lookups compare tags before keys.
 pub struct Cuckoo<const TAGS: bool> {
     words: ZeroedSlice<AtomicU64>,
-    /// Buckets, less one: they are a power of two.
+    /// The number of buckets minus one; the number is a power of two.
     mask: u32,
     walks: Mutex<Walks>,
 }
@@ -74,7 +74,7 @@ impl<const TAGS: bool> View for Cuckoo<TAGS> {
         self.tags_word(bucket).load(Relaxed) as u32
     }
 
-    /// The exclusive or with a hash of the tag (§3.1).
+    /// The bucket combined by exclusive or with a hash of the tag (§3.1).
     #[inline(always)]
     fn alternate(&self, bucket: u32, tag: u8) -> u32 {
         let hash = u32::from(tag).wrapping_mul(0x5BD1_E995);
@@ -133,8 +133,7 @@ impl<const TAGS: bool> Index for Cuckoo<TAGS> {
         if !self.walks.lock().find(self, buckets, &mut path) {
             return false;
         }
-        // From the end backwards, so that every item is in one of its buckets at every moment
-        // (§3.2).
+        // From the end backwards, so that every item is always in one of its buckets (§3.2).
         for hop in path.windows(2).rev() {
             let (from, to) = (hop[0], hop[1]);
             locks.change([from.bucket, to.bucket], || {

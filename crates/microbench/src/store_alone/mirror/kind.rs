@@ -1,4 +1,4 @@
-//! Which mirrors there are, and how one is made.
+//! The kinds of mirrors, and how to create one.
 
 use std::{fmt, sync::Arc};
 
@@ -9,7 +9,7 @@ use super::{
     Index, Locks, Replacement, arena,
     chained::{self, Chained},
     cuckoo::Cuckoo,
-    locks::{Global, Nobody, Optimistic, Striped},
+    locks::{Global, Optimistic, Striped, Unlocked},
     replacement::{self, All, Clock, Lru},
     table::{Mirror, Shared},
 };
@@ -19,53 +19,53 @@ use crate::store_alone::{
     rig::{Loss, Rig},
 };
 
-/// Which index.
+/// The index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexKind {
-    /// Chaining; keys are compared by `memcmp`.
+    /// Chaining, with keys compared by `memcmp`.
     Chaining,
-    /// Chaining; keys are compared word by word ("int keycmp").
+    /// Chaining, with keys compared word by word ("int keycmp").
     ChainingByWords,
-    /// Cuckoo hashing without a look at tags: every candidate's key is compared.
+    /// Cuckoo hashing without tags: every candidate's key is compared.
     Cuckoo,
     /// Cuckoo hashing with tags (§3.1).
     CuckooTags,
 }
 
-/// Who stays.
+/// The replacement rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplacementKind {
-    /// Everybody: a table that is not full.
+    /// None: the table never fills up.
     None,
-    /// The recently used, exactly: a list that every use changes.
+    /// Strict LRU: a list that every use changes.
     Lru,
-    /// The recently used, approximately: a bit (§4.2).
+    /// CLOCK: approximate LRU with one bit per item (§4.2).
     Clock,
 }
 
-/// Who waits for whom.
+/// The locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockKind {
-    /// Nobody: one thread.
+    /// None: a single thread.
     None,
-    /// Everybody for everybody.
+    /// One lock for everything.
     Global,
-    /// Users of one bucket for one another.
+    /// A lock per bucket.
     Bucket,
-    /// Readers for nobody: they read again if they met a writer (§3.2.1).
+    /// Readers take no lock: they retry if they met a writer (§3.2.1).
     Optimistic,
 }
 
-/// A table to be made.
+/// A combination of choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
-    /// Which index.
+    /// The index.
     pub index: IndexKind,
-    /// Who stays.
+    /// The replacement rule.
     pub replacement: ReplacementKind,
-    /// Who waits for whom.
+    /// The locks.
     pub locks: LockKind,
-    /// Whether arena and index are to lie on huge pages.
+    /// Whether arena and index ask for huge pages.
     pub huge_pages: bool,
 }
 
@@ -96,14 +96,14 @@ impl fmt::Display for Kind {
 }
 
 impl Kind {
-    /// memcached's cache, as the paper found it.
+    /// memcached's cache, as the paper describes it.
     pub const MEMCACHED: Kind = Kind {
         index: IndexKind::Chaining,
         replacement: ReplacementKind::Lru,
         locks: LockKind::Global,
         huge_pages: false,
     };
-    /// The same with a lock for each bucket, and the paper's engineering.
+    /// The same with a lock per bucket and the paper's engineering.
     pub const MEMCACHED_STRIPED: Kind = Kind {
         index: IndexKind::ChainingByWords,
         replacement: ReplacementKind::Lru,
@@ -111,7 +111,7 @@ impl Kind {
         huge_pages: true,
     };
 
-    /// The paper's baseline for lookups: chaining, one thread, no locks, nothing evicted.
+    /// The paper's baseline for lookups: chaining, one thread, no locks, no eviction.
     pub const BASELINE: Kind = Kind {
         index: IndexKind::Chaining,
         replacement: ReplacementKind::None,
@@ -119,7 +119,7 @@ impl Kind {
         huge_pages: false,
     };
 
-    /// Bytes of a chunk with a key and a value of these sizes.
+    /// Length in bytes of a chunk for a key and a value of these lengths.
     pub fn chunk_bytes(self, key_bytes: usize, value_bytes: usize) -> usize {
         let chain = matches!(self.index, IndexKind::Chaining | IndexKind::ChainingByWords);
         let lru = self.replacement == ReplacementKind::Lru;
@@ -129,26 +129,26 @@ impl Kind {
         8 * words + key_bytes + value_bytes
     }
 
-    /// A table for this many threads, filled with `items` of the paper's items.
+    /// A table for this many threads with `items` of the paper's items.
     pub fn build(self, items: u32, workers: usize) -> Result<Box<dyn Rig>> {
         self.make(self.wanted(items as usize, Some(items), workers)?)
     }
 
-    /// An empty table of the paper's items, which have `bytes` bytes together; the index comes on
-    /// top.
+    /// An empty table for the paper's items, which have `bytes` bytes in total. The index is
+    /// additional.
     pub fn cache(self, bytes: usize, workers: usize) -> Result<Box<dyn Rig>> {
         let items = bytes / self.chunk_bytes(PAPER_KEY_BYTES, PAPER_VALUE_BYTES);
         self.make(self.wanted(items, None, workers)?)
     }
 
-    /// A table for this many threads, filled with `items` tiny items: one of the chained ones.
+    /// A table for this many threads with `items` tiny items. Only for chaining.
     pub fn build_tiny(self, items: u32, workers: usize) -> Result<Box<dyn Rig>> {
         const K: usize = TINY_BYTES;
         let wanted = self.wanted(items as usize, Some(items), workers)?;
         match self {
             Kind::MEMCACHED => wanted.make::<ByBytes, Lru, Global, K, K>(),
             Kind::MEMCACHED_STRIPED => wanted.make::<ByWords, Lru, Striped, K, K>(),
-            Kind::BASELINE => wanted.make::<ByBytes, All, Nobody, K, K>(),
+            Kind::BASELINE => wanted.make::<ByBytes, All, Unlocked, K, K>(),
             _ => bail!("no such table is made for tiny items: {self:?}"),
         }
     }
@@ -175,16 +175,16 @@ impl Kind {
         use LockKind as W;
         use ReplacementKind as P;
         match (self.index, self.replacement, self.locks) {
-            (I::Chaining, P::None, W::None) => wanted.paper::<ByBytes, All, Nobody>(),
+            (I::Chaining, P::None, W::None) => wanted.paper::<ByBytes, All, Unlocked>(),
             (I::Chaining, P::None, W::Global) => wanted.paper::<ByBytes, All, Global>(),
             (I::Chaining, P::Lru, W::Global) => wanted.paper::<ByBytes, Lru, Global>(),
-            (I::ChainingByWords, P::None, W::None) => wanted.paper::<ByWords, All, Nobody>(),
+            (I::ChainingByWords, P::None, W::None) => wanted.paper::<ByWords, All, Unlocked>(),
             (I::ChainingByWords, P::None, W::Global) => wanted.paper::<ByWords, All, Global>(),
             (I::ChainingByWords, P::None, W::Bucket) => wanted.paper::<ByWords, All, Striped>(),
             (I::ChainingByWords, P::Clock, W::Bucket) => wanted.paper::<ByWords, Clock, Striped>(),
-            (I::Cuckoo, P::None, W::None) => wanted.paper::<Cuckoo<false>, All, Nobody>(),
+            (I::Cuckoo, P::None, W::None) => wanted.paper::<Cuckoo<false>, All, Unlocked>(),
             (I::Cuckoo, P::None, W::Bucket) => wanted.paper::<Cuckoo<false>, All, Striped>(),
-            (I::CuckooTags, P::None, W::None) => wanted.paper::<Cuckoo<true>, All, Nobody>(),
+            (I::CuckooTags, P::None, W::None) => wanted.paper::<Cuckoo<true>, All, Unlocked>(),
             (I::CuckooTags, P::None, W::Bucket) => wanted.paper::<Cuckoo<true>, All, Striped>(),
             (I::CuckooTags, P::None, W::Optimistic) => {
                 wanted.paper::<Cuckoo<true>, All, Optimistic>()

@@ -1,4 +1,4 @@
-//! Who waits for whom.
+//! Locking disciplines.
 
 use std::{
     array,
@@ -13,44 +13,44 @@ use std::{
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
-/// Locks, or versions: a bucket has the one of its number modulo this (§3.2.1 has as many
-/// versions).
+/// Locks or versions. A bucket uses the one at its number modulo this (§3.2.1 has the same number
+/// of versions).
 const STRIPES: usize = 8192;
 
-/// A discipline. Buckets come in pairs; the two may be one.
+/// A locking discipline. Buckets come in pairs; both may be the same.
 pub trait Locks: Send + Sync {
-    /// Whether reading excludes everybody else.
+    /// Whether readers exclude each other and writers.
     const SERIAL: bool;
 
-    /// No thread waits yet.
+    /// An unlocked instance.
     fn new() -> Self;
 
-    /// Looks at buckets and what they name; `look` may run several times, and what its last run
-    /// gave is consistent.
+    /// Reads buckets and the items in them. `look` may run several times; the result of its last
+    /// run is consistent.
     fn read<T>(&self, buckets: [u32; 2], look: impl FnMut() -> T) -> T;
 
-    /// Changes items that buckets name, but not which.
+    /// Changes items in place, without changing the buckets.
     fn overwrite<T>(&self, buckets: [u32; 2], change: impl FnOnce() -> T) -> T;
 
-    /// Excludes other writers: those who change what buckets name.
+    /// Excludes other writers that change buckets.
     fn writer<T>(&self, work: impl FnOnce() -> T) -> T;
 
-    /// A writer changes what buckets name.
+    /// A writer changes buckets.
     fn change<T>(&self, buckets: [u32; 2], change: impl FnOnce() -> T) -> T;
 
-    /// Changes what the rule of replacement has noted; excludes others who do so if it is `serial`.
+    /// Changes the state of the replacement rule, excluding other such changes if `serial` is set.
     fn touch<T>(&self, serial: bool, change: impl FnOnce() -> T) -> T;
 }
 
-/// There is one thread.
-pub struct Nobody;
+/// No locks: a single thread.
+pub struct Unlocked;
 
-impl Locks for Nobody {
-    // Everything is under the lock that is not there.
+impl Locks for Unlocked {
+    // A missing lock covers everything.
     const SERIAL: bool = true;
 
     fn new() -> Self {
-        Nobody
+        Unlocked
     }
 
     #[inline(always)]
@@ -118,15 +118,15 @@ impl Locks for Global {
     }
 }
 
-/// A lock for each bucket, striped; one for writers; one for the list, where there is one. They are
-/// taken in this order: writer, bucket, list.
+/// A lock per bucket, striped; one for writers; one for the list, if there is one. The order of
+/// locking is: writer, bucket, list.
 pub struct Striped {
     buckets: Box<[Mutex<()>]>,
     writer: CachePadded<Mutex<()>>,
     list: CachePadded<Mutex<()>>,
 }
 
-/// The stripes of two buckets, the lower first.
+/// The stripes of two buckets, in ascending order.
 #[inline(always)]
 fn stripes([first, second]: [u32; 2]) -> (usize, usize) {
     let (first, second) = (first as usize % STRIPES, second as usize % STRIPES);
@@ -182,14 +182,14 @@ impl Locks for Striped {
     }
 }
 
-/// Versions instead of locks for those who read, as in the paper; but of buckets, not of keys. All
-/// that writes is one at a time.
+/// Versions instead of locks for readers, as in the paper, but per bucket and not per key. Writers
+/// exclude each other.
 ///
-/// A version is odd while what its buckets name is changed. The writer makes it odd, runs a release
-/// fence, changes, and makes it even with a release store. A reader loads both versions with
-/// acquire, looks, runs an acquire fence, and loads them again: if what it saw was changed, it sees
-/// that the version was, too. The memory of an item is written again only after its bucket was
-/// changed in this way.
+/// A version is odd while its buckets change. The writer makes it odd, executes a release fence,
+/// changes the buckets, and makes the version even with a release store. A reader loads both
+/// versions with acquire, reads, executes an acquire fence, and loads the versions again. If it saw
+/// a change, it also sees the new version. The memory of an item is reused only after its bucket
+/// was changed in this way.
 pub struct Optimistic {
     versions: Box<[AtomicU32]>,
     writer: CachePadded<Mutex<()>>,
@@ -248,7 +248,7 @@ impl Locks for Optimistic {
         let [low, high] = self.versions(buckets);
         let one = std::ptr::eq(low, high);
         let step = |version: &AtomicU32, order| {
-            // Only writers change versions, and they are one at a time.
+            // Only writers change versions, one at a time.
             version.store(version.load(Relaxed).wrapping_add(1), order);
         };
         step(low, Relaxed);

@@ -1,12 +1,11 @@
-//! The tables that MemC3 (NSDI'13 §5) compares its own with, after the paper: an index by chaining,
-//! as memcached had it, or by cuckoo hashing; strict LRU, CLOCK, or no replacement; a global lock,
-//! a lock to each bucket, optimistic reads, or one thread and no lock.
+//! The tables that MemC3 (NSDI'13 §5) compares itself with, reimplemented after the paper. The
+//! index uses chaining, as memcached did, or cuckoo hashing. Replacement is strict LRU, CLOCK, or
+//! none. Locking is global, per bucket, optimistic, or absent for a single thread.
 //!
-//! They exist for the comparison only. Each choice is a type, so that a table pays for what it has
-//! and nothing else. Everything that threads share is atomic words, read and written relaxed; what
-//! orders them are the locks and versions of `locks.rs`. Items are of one size, in chunks as large
-//! as the paper's (Table 3): a header of 32 bytes, 8 more for the chain, 24 more for the list of
-//! LRU.
+//! They exist only for this comparison. Each choice is a type, so that a table pays only for what
+//! it uses. Shared data consists of atomic words with relaxed accesses; the locks and versions in
+//! `locks.rs` order them. All items have the same size, in chunks as large as the paper's (Table
+//! 3): a header of 32 bytes, 8 more for the chain, and 24 more for the LRU list.
 
 mod arena;
 mod chained;
@@ -25,21 +24,22 @@ pub use kind::{IndexKind, Kind, LockKind, ReplacementKind};
 use locks::Locks;
 use replacement::Replacement;
 
-/// A chunk of the arena; zero for none.
+/// A chunk of the arena; zero means no chunk.
 type Chunk = u32;
 
-/// How keys find chunks.
+/// Maps keys to chunks.
 trait Index: Send + Sync + Sized {
-    /// Words that a chunk has for the index.
+    /// Words per chunk for the index.
     const LINK_WORDS: usize;
 
     /// An empty index for this many items.
     fn new(items: usize, pages: PagePolicy) -> Result<Self>;
 
-    /// The buckets that a key may be in; the same one twice where there is one.
+    /// The buckets of a key; the same bucket twice if the index has only one per key.
     fn buckets(&self, keyhash: Keyhash) -> [u32; 2];
 
-    /// Finds a key's chunk. May run beside a writer; what it finds is then to be validated.
+    /// Finds a key's chunk. May run concurrently with a writer; the caller must then validate the
+    /// result.
     fn find<const K: usize, const V: usize>(
         &self,
         arena: &Arena<K, V>,
@@ -48,11 +48,11 @@ trait Index: Send + Sync + Sized {
         key: &[u8; K],
     ) -> Chunk;
 
-    /// Makes room for one more item in one of the buckets, in which no other thread does so at the
-    /// time; says whether there is any.
+    /// Makes room for one more item in one of the buckets and returns whether there is room. Only
+    /// one thread at a time may do this.
     fn make_room(&self, buckets: [u32; 2], locks: &impl Locks) -> bool;
 
-    /// Makes the index name a chunk. There is room.
+    /// Adds a chunk. There must be room.
     fn insert<const K: usize, const V: usize>(
         &self,
         arena: &Arena<K, V>,
@@ -61,7 +61,7 @@ trait Index: Send + Sync + Sized {
         chunk: Chunk,
     );
 
-    /// Makes the index forget a chunk that it names.
+    /// Removes a chunk.
     fn remove<const K: usize, const V: usize>(
         &self,
         arena: &Arena<K, V>,

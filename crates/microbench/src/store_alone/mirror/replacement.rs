@@ -1,41 +1,41 @@
-//! Who stays when the arena is full.
+//! Replacement rules for a full arena.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use super::{Arena, Chunk};
 
-/// The list's two pointers, and memcached's count of references.
+/// The list's two pointers, and memcached's reference count.
 pub const LRU_WORDS: usize = 3;
 const PREVIOUS: usize = 0;
 const NEXT: usize = 1;
 /// Not zero while the chunk is in the list.
 const LISTED: usize = 2;
 
-/// A rule.
+/// A replacement rule.
 pub trait Replacement: Send + Sync {
-    /// Words that a chunk has for it.
+    /// Words per chunk for the rule.
     const LINK_WORDS: usize;
-    /// Whether one thread at a time may call any of its functions; else any may call `touch` at any
-    /// time, and writers the others.
+    /// Whether its functions must be called by one thread at a time. Otherwise any thread may call
+    /// `touch` at any time, and writers the others.
     const SERIAL: bool;
 
-    /// For this number of chunks.
+    /// The state for this many chunks.
     fn new(items: usize) -> Self;
 
-    /// An item was used. It may have gone since.
+    /// An item was used. It may have been removed since.
     fn touch<const K: usize, const V: usize>(&self, arena: &Arena<K, V>, chunk: Chunk);
 
-    /// An item has come.
+    /// An item was inserted.
     fn insert<const K: usize, const V: usize>(&self, arena: &Arena<K, V>, chunk: Chunk);
 
-    /// An item leaves.
+    /// An item is removed.
     fn remove<const K: usize, const V: usize>(&self, arena: &Arena<K, V>, chunk: Chunk);
 
-    /// Chooses the item that goes, and forgets it. There is one.
+    /// Chooses an item to evict and forgets it. There must be one.
     fn victim<const K: usize, const V: usize>(&self, arena: &Arena<K, V>) -> Chunk;
 }
 
-/// Nothing is evicted: the table has room for all.
+/// No replacement: the table has room for everything.
 pub struct All;
 
 impl Replacement for All {
@@ -60,7 +60,7 @@ impl Replacement for All {
     }
 }
 
-/// The one that was not used for longest. Chunk zero stands at both ends of the list.
+/// Strict LRU. Chunk zero is at both ends of the list.
 pub struct Lru;
 
 impl Lru {
@@ -122,7 +122,8 @@ impl Replacement for Lru {
     }
 }
 
-/// The first one on the way of the hand that was not used since it last came by (§4.2).
+/// CLOCK: evicts the first item in the hand's path that was not used since the hand's last visit
+/// (§4.2).
 pub struct Clock {
     used: Box<[AtomicU64]>,
     there: Box<[AtomicU64]>,

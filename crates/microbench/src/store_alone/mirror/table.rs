@@ -1,4 +1,4 @@
-//! A mirror: arena, index, replacement and locks put together.
+//! A mirror: the combination of arena, index, replacement and locks.
 
 use std::sync::{
     Arc,
@@ -25,7 +25,7 @@ pub struct Mirror<X, R, L, const K: usize, const V: usize> {
 }
 
 impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Mirror<X, R, L, K, V> {
-    /// A table with room for this many items.
+    /// A table for this many items.
     pub fn new(items: usize, pages: PagePolicy) -> Result<Self> {
         let replacement = R::new(items);
         Ok(Mirror {
@@ -47,7 +47,7 @@ impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Mirror<
             if chunk == 0 {
                 return (0, [0; V]);
             }
-            // Where one lock covers everything, the list is changed under it, too.
+            // If one lock covers everything, it also covers the list.
             if L::SERIAL {
                 self.replacement.touch(&self.arena, chunk);
             }
@@ -63,7 +63,7 @@ impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Mirror<
         Some(value)
     }
 
-    /// Stores a value, in place of the one that is there.
+    /// Stores a value, replacing the present one.
     #[inline(always)]
     pub fn put(&self, key: &[u8; K], value: &[u8; V]) {
         let keyhash = SEED.keyhash(key);
@@ -89,7 +89,7 @@ impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Mirror<
 
     fn insert(&self, keyhash: Keyhash, buckets: [u32; 2], key: &[u8; K], value: &[u8; V]) {
         self.locks.writer(|| {
-            // Someone else may have stored it since.
+            // Another thread may have stored the key meanwhile.
             let found = self.index.find(&self.arena, keyhash, buckets, key);
             if found != 0 {
                 let set = || self.arena.set_value(found, value);
@@ -113,7 +113,7 @@ impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Mirror<
         });
     }
 
-    /// Gives up an item. For writers.
+    /// Evicts an item. For writers.
     fn evict(&self) -> Chunk {
         let choose = || self.replacement.victim(&self.arena);
         let victim = self.locks.touch(R::SERIAL, choose);
@@ -130,7 +130,7 @@ impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Mirror<
         self.items.fetch_sub(1, Relaxed);
     }
 
-    /// Removes the key; says whether it was there.
+    /// Removes the key and returns whether it was present.
     pub fn remove(&self, key: &[u8; K]) -> bool {
         let keyhash = SEED.keyhash(key);
         let buckets = self.index.buckets(keyhash);
@@ -148,7 +148,7 @@ impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Mirror<
     }
 }
 
-/// One thread's handle.
+/// The handle of one thread.
 pub struct Shared<X, R, L, const K: usize, const V: usize>(pub Arc<Mirror<X, R, L, K, V>>);
 
 impl<X: Index, R: Replacement, L: Locks, const K: usize, const V: usize> Session<K, V>

@@ -1,4 +1,4 @@
-//! Every mirror against an oracle, alone and beside other threads, with room and without.
+//! Every mirror against an oracle, alone and with other threads, with and without enough room.
 
 use std::{collections::HashMap, sync::atomic::Ordering::Relaxed};
 
@@ -7,7 +7,7 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 use super::{
     chained::Chained,
     cuckoo::Cuckoo,
-    locks::{Global, Nobody, Optimistic, Striped},
+    locks::{Global, Optimistic, Striped, Unlocked},
     replacement::{All, Clock, Lru},
     table::Mirror,
     *,
@@ -21,8 +21,8 @@ use glimmer_loadgen::workload::Popularity;
 
 const KEYS: u32 = 400;
 
-/// Drives a table and a map side by side. A table that has too little room may have lost an item,
-/// but never returns an old value.
+/// Drives a table and a map side by side. A table with too little room may lose an item but never
+/// returns an old value.
 fn against_oracle<X: Index, R: Replacement, L: Locks>(capacity: usize) {
     let table = Mirror::<X, R, L, 16, 32>::new(capacity, PagePolicy::Small).unwrap();
     let seed = rand::random();
@@ -68,7 +68,7 @@ fn against_oracle<X: Index, R: Replacement, L: Locks>(capacity: usize) {
 
 #[test]
 fn chaining_follows_an_oracle() {
-    against_oracle::<Chained<false>, All, Nobody>(400);
+    against_oracle::<Chained<false>, All, Unlocked>(400);
     against_oracle::<Chained<true>, All, Striped>(400);
     for capacity in [400, 100, 3] {
         against_oracle::<Chained<false>, Lru, Global>(capacity);
@@ -79,7 +79,7 @@ fn chaining_follows_an_oracle() {
 
 #[test]
 fn cuckoo_hashing_follows_an_oracle() {
-    against_oracle::<Cuckoo<false>, All, Nobody>(400);
+    against_oracle::<Cuckoo<false>, All, Unlocked>(400);
     against_oracle::<Cuckoo<false>, All, Striped>(400);
     against_oracle::<Cuckoo<true>, All, Optimistic>(400);
     for capacity in [400, 100, 3] {
@@ -88,7 +88,7 @@ fn cuckoo_hashing_follows_an_oracle() {
     }
 }
 
-/// LRU is exact: what was used last stays, whatever else comes.
+/// LRU is exact: the items used last stay, whatever else is inserted.
 #[test]
 fn lru_keeps_exactly_the_last_used() {
     let table = Mirror::<Chained<false>, Lru, Global, 16, 32>::new(100, PagePolicy::Small).unwrap();
@@ -118,7 +118,7 @@ fn clock_spares_what_was_used() {
     assert_eq!(kept, 50);
 }
 
-/// Threads that evict one another's items all the time never read a value that is not its key's.
+/// Threads that keep evicting each other's items never read a value of a different key.
 #[test]
 fn threads_never_read_another_keys_value() {
     fn together<X: Index, R: Replacement, L: Locks>() {

@@ -1,15 +1,16 @@
-//! A chained table whose chains are bounded, one thread's own: Formica's `ChainedLossyHashStore`.
-//! Items lie in the chain's nodes; a new one goes to the front, and where the chain is as long as
-//! it may be, it takes the place of the last.
+//! A chained table with bounded chains for one thread: Formica's `ChainedLossyHashStore`. Items lie
+//! in the chain's nodes. A new item goes to the front; if the chain has its maximum length, it
+//! replaces the last item.
 
 use super::{Handle, Session};
 use crate::store_alone::items::SEED;
 
-/// No node.
+/// Means no node.
 const NONE: u32 = u32::MAX;
-/// Items to a chain, on average.
+/// Average number of items per chain.
 const CHAIN_AVERAGE: usize = 2;
-/// Longest chain. With two items to a chain on average, one chain in two hundred would be longer.
+/// Maximum length of a chain. With two items per chain on average, one chain in two hundred would
+/// be longer.
 const CHAIN_MAX: usize = 6;
 
 struct Node<const K: usize, const V: usize> {
@@ -26,8 +27,8 @@ pub struct Bounded<const K: usize, const V: usize> {
 }
 
 impl<const K: usize, const V: usize> Bounded<K, V> {
-    /// The part of the items that the table may lose to full chains. The review sized its tables
-    /// for 0 to 5%.
+    /// The share of items that the table may lose to full chains. The review sized its tables for 0
+    /// to 5%.
     pub const LOSS_MAX: f64 = 0.05;
 
     /// A table for this many items.
@@ -44,7 +45,7 @@ impl<const K: usize, const V: usize> Bounded<K, V> {
         SEED.keyhash(key).bucket(self.heads.len())
     }
 
-    /// Makes what names a node, the chain's head or another node, name another.
+    /// Changes the link to a node, which is the chain's head or the link in another node.
     #[inline(always)]
     fn set_link(&mut self, chain: usize, previous: u32, to: u32) {
         match previous {
@@ -89,7 +90,7 @@ impl<const K: usize, const V: usize> Session<K, V> for Bounded<K, V> {
         let next = self.heads[chain];
         let node = Node { next, key, value };
         let place = if length == CHAIN_MAX {
-            // The chain has two items at least: its last is not its first.
+            // The chain has at least two items, so its last is not its first.
             self.set_link(chain, before, NONE);
             previous
         } else if let Some(place) = self.free.pop() {

@@ -1,4 +1,4 @@
-//! dashmap: hashbrown behind locks, inside one crate.
+//! dashmap: hashbrown behind sharded locks, in one crate.
 
 use std::{hash::Hash, sync::Arc};
 
@@ -6,12 +6,12 @@ use dashmap::DashMap;
 
 use super::{Handle, Held, HeldKey, SHARDS, Session, Xxh3};
 
-/// One thread's handle.
+/// The handle of one thread.
 #[derive(Clone)]
 pub struct Dash<A, B>(Arc<DashMap<A, B, Xxh3>>);
 
 impl<A: Eq + Hash + Clone, B: Clone> Dash<A, B> {
-    /// A table with room for this many items, for this many threads.
+    /// A table for this many items, with a handle for each thread.
     pub fn handles(capacity: usize, threads: usize) -> Vec<Self> {
         let capacity = capacity + capacity / 50;
         let map = DashMap::with_capacity_and_hasher_and_shard_amount(capacity, Xxh3, SHARDS);

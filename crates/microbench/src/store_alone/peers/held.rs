@@ -1,21 +1,20 @@
-//! How a table holds keys and values: as arrays of a length that is known when the table is
-//! compiled, inside the table, or as bytes of any length that lie elsewhere, as users who keep byte
-//! strings has to.
+//! How a table stores keys and values: as arrays of a length known at compile time, inside the
+//! table, or as separately allocated bytes of any length, as a cache of byte strings must.
 
 use std::{borrow::Borrow, hash::Hash, sync::Arc};
 
-/// A key or a value of `N` bytes as a table holds it.
+/// A key or a value of `N` bytes as a table stores it.
 pub trait Held<const N: usize>: Clone + Send + Sync + 'static {
-    /// Whether making one allocates. Tables that can rather write over the one that they hold.
+    /// Whether creating one allocates. Tables that can overwrite the present one instead.
     const ALLOCATES: bool;
 
-    /// Holds these bytes.
+    /// Stores these bytes.
     fn hold(bytes: [u8; N]) -> Self;
 
-    /// What is held. Bytes of another length are no value of ours, and count as wrong.
+    /// The stored bytes. Bytes of a different length are not one of our values, and count as wrong.
     fn bytes(&self) -> [u8; N];
 
-    /// Holds these bytes instead.
+    /// Overwrites the stored bytes.
     fn write(&mut self, bytes: [u8; N]);
 }
 
@@ -23,10 +22,10 @@ pub trait Held<const N: usize>: Clone + Send + Sync + 'static {
 pub trait HeldKey<const N: usize>:
     Held<N> + Eq + Hash + Borrow<<Self as HeldKey<N>>::Sought>
 {
-    /// What it is looked up by, without being made.
+    /// The borrowed form used for lookups.
     type Sought: Eq + Hash + ?Sized;
 
-    /// The bytes as what is looked up.
+    /// The bytes in the form used for lookups.
     fn sought(bytes: &[u8; N]) -> &Self::Sought;
 }
 
@@ -89,7 +88,7 @@ impl<const N: usize> HeldKey<N> for Box<[u8]> {
     }
 }
 
-/// For tables that hand out clones: of a `Box` they would allocate at every read.
+/// For tables that return clones: cloning a `Box` would allocate at every read.
 impl<const N: usize> Held<N> for Arc<[u8]> {
     const ALLOCATES: bool = true;
 

@@ -1,4 +1,4 @@
-//! Which tables of others there are, and how one is made.
+//! The kinds of tables by others, and how to create one.
 
 use std::sync::Arc;
 
@@ -14,12 +14,12 @@ use crate::store_alone::{
     rig::{Loss, Rig},
 };
 
-/// A public table that is given types of keys and values.
+/// A public table that is generic over keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Public {
-    /// `hashbrown`, one for each thread.
+    /// `hashbrown`, one per thread.
     Unshared,
-    /// `hashbrown` behind `parking_lot` locks, a lock to each of many shards.
+    /// `hashbrown` behind `parking_lot` locks, with many shards.
     Sharded,
     /// `dashmap`.
     Dash,
@@ -48,7 +48,8 @@ impl Public {
         Public::Moka,
     ];
 
-    /// Its name with keys and values of a fixed length, that with any, and what it is.
+    /// Its name with keys and values of fixed length, its name with variable length, and a
+    /// description.
     fn texts(self) -> [&'static str; 3] {
         match self {
             Public::Unshared => [
@@ -83,37 +84,36 @@ impl Public {
     }
 }
 
-/// Which lengths the keys and values of a table may have.
+/// The lengths of keys and values that a table supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lengths {
-    /// One that is known when the table is compiled: arrays inside the table.
+    /// A length known at compile time: arrays inside the table.
     Fixed,
-    /// Any, as ours: keys and values are allocated.
+    /// Any length, as in our tables: keys and values are allocated.
     Any,
 }
 
-/// A table of someone else.
+/// A table by others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
     /// A public table with keys and values of these lengths.
     Public(Public, Lengths),
-    /// Pelikan's `segcache`, one for each thread.
+    /// Pelikan's `segcache`, one per thread.
     Pelikan,
-    /// The standard library's `BTreeMap`, one for each thread.
+    /// The standard library's `BTreeMap`, one per thread.
     Ordered,
-    /// A chained table whose chains are bounded, one for each thread (Formica's
-    /// `ChainedLossyHashStore`).
+    /// A chained table with bounded chains, one per thread (Formica's `ChainedLossyHashStore`).
     Bounded,
 }
 
 impl Peer {
-    /// The public ones that hold keys and values of a fixed length.
+    /// The public tables with keys and values of fixed length.
     pub fn fixed() -> Vec<Peer> {
         let fixed = |table| Peer::Public(table, Lengths::Fixed);
         Public::ALL.map(fixed).into()
     }
 
-    /// The public ones that hold keys and values of any length.
+    /// The public tables with keys and values of any length.
     pub fn any_length() -> Vec<Peer> {
         let any = |table| Peer::Public(table, Lengths::Any);
         let tables = Public::ALL.map(any).into_iter();
@@ -131,7 +131,7 @@ impl Peer {
         }
     }
 
-    /// What it is, in a line.
+    /// A description in one line.
     pub fn about(self) -> &'static str {
         match self {
             Peer::Public(table, Lengths::Fixed) => table.texts()[2],
@@ -144,7 +144,7 @@ impl Peer {
         }
     }
 
-    /// Whether an operation takes a lock, a read too.
+    /// Whether every operation takes a lock, including reads.
     pub fn locks(self) -> bool {
         use Public::{Dash, Moka, Papaya, Quick, SccCache, SccMap, Sharded, Unshared};
         match self {
@@ -154,7 +154,7 @@ impl Peer {
         }
     }
 
-    /// Whether threads can share it; of the others each thread has one of its own.
+    /// Whether threads share the table; otherwise each thread has its own.
     pub fn is_shared(self) -> bool {
         match self {
             Peer::Public(table, _) => table != Public::Unshared,
@@ -162,7 +162,7 @@ impl Peer {
         }
     }
 
-    /// Which lengths its keys and values may have.
+    /// The lengths of keys and values that it supports.
     pub fn lengths(self) -> Lengths {
         match self {
             Peer::Public(_, lengths) => lengths,
@@ -171,7 +171,7 @@ impl Peer {
         }
     }
 
-    /// A table for this many threads, filled with `items` tiny items.
+    /// A table for this many threads with `items` tiny items.
     pub fn build(self, items: u32, workers: usize, pages: HeapPages) -> Result<Box<dyn Rig>> {
         const K: usize = TINY_BYTES;
         match self {
@@ -193,8 +193,8 @@ impl Peer {
     }
 }
 
-/// A public table that holds keys as `A`, and values as `B` or, where it hands out clones of them,
-/// as `C`.
+/// A public table that stores keys as `A`, and values as `B`, or as `C` if it returns clones of
+/// them.
 fn public<A, B, C>(
     table: Public,
     items: u32,
@@ -236,8 +236,7 @@ where
     }
 }
 
-/// The ordered map, one for each thread, filled with `items` items of `K`-byte keys and tiny
-/// values.
+/// The ordered map, one per thread, with `items` items of `K`-byte keys and tiny values.
 pub fn ordered<const K: usize>(
     items: u32,
     workers: usize,
@@ -247,8 +246,7 @@ pub fn ordered<const K: usize>(
     filled(handles.collect(), items, Loss::AtMost(0.0), pages)
 }
 
-/// The bounded chained table, one for each thread, filled with `items` items of `K`-byte keys and
-/// tiny values.
+/// The bounded chained table, one per thread, with `items` items of `K`-byte keys and tiny values.
 pub fn bounded<const K: usize>(
     items: u32,
     workers: usize,
@@ -260,7 +258,8 @@ pub fn bounded<const K: usize>(
     filled(handles.collect(), items, loss, pages)
 }
 
-/// Room for a thread's part of the items: hashing does not divide them evenly.
+/// Capacity for a thread's share of the items, with a margin because hashing does not divide them
+/// evenly.
 fn part_of(items: u32, workers: usize) -> usize {
     (items as usize + items as usize / 20) / workers + 64
 }

@@ -1,12 +1,11 @@
-//! Tables that others have written, as their users would use them: public crates, and the ordered
-//! map of the standard library.
+//! Tables by others, used as their users would: public crates, and the standard library's ordered
+//! map.
 //!
-//! Most come twice. First with every advantage: keys and values are arrays of a length that is
-//! known when the table is compiled, and lie in the table itself where it has a place for them; a
-//! cache, whose items may have any length, has to look them up elsewhere. Then with keys and values
-//! of any length, as users who make a cache of byte strings with them has to hold them. All of them
-//! that can be told which hash to use hash keys as we do, with XXH3, so that no table wins or loses
-//! by its hash.
+//! Most appear twice. The first time they have every advantage: keys and values are arrays of a
+//! length known at compile time and lie in the table itself, if it has a place for them. A cache,
+//! whose items may have any length, must look them up elsewhere. The second time keys and values
+//! have any length, as in a cache of byte strings built on the table. All tables whose hash can be
+//! chosen use XXH3 as ours do, so that no table gains or loses by its hash.
 
 mod bounded;
 mod dash;
@@ -45,38 +44,38 @@ pub use segcache::Pelikan;
 pub use sharded::Sharded;
 pub use unshared::Unshared;
 
-/// Shards of tables that have a number of them to choose: many more than threads.
+/// Shards of tables with a configurable number of shards: many more than threads.
 const SHARDS: usize = 64;
 
-/// One thread's way into a table.
+/// A thread's access to a table.
 pub trait Handle<const K: usize, const V: usize>: Send {
-    /// Whether every thread reaches every key; else a thread has a table of its own for its part of
-    /// the keys.
+    /// Whether every thread can access every key. Otherwise each thread has a table with its share
+    /// of the keys.
     const SHARED: bool;
 
-    /// What a batch of operations is executed on: for most, the handle itself.
+    /// The object on which a batch of operations runs; for most tables, the handle itself.
     type Session<'a>: Session<K, V>
     where
         Self: 'a;
 
-    /// Begins a batch.
+    /// Starts a batch.
     fn session(&mut self) -> Self::Session<'_>;
 
-    /// Items in it, where the table can say.
+    /// The number of items, if the table knows it.
     fn items(&self) -> Option<u64> {
         None
     }
 }
 
-/// A table at work.
+/// A table during a batch.
 pub trait Session<const K: usize, const V: usize> {
     /// The key's value.
     fn get(&mut self, key: &[u8; K]) -> Option<[u8; V]>;
 
-    /// Stores a value, in place of the one that is there.
+    /// Stores a value, replacing the present one.
     fn put(&mut self, key: [u8; K], value: [u8; V]);
 
-    /// Removes the key; says whether it was there.
+    /// Removes the key and returns whether it was present.
     fn remove(&mut self, key: &[u8; K]) -> bool;
 }
 
@@ -132,7 +131,7 @@ impl<H: Handle<K, V>, const K: usize, const V: usize> Worker for Driven<H, K, V>
     }
 }
 
-/// The workers of an empty table, one for each handle.
+/// The workers of an empty table, one per handle.
 pub fn team<H: Handle<K, V>, const K: usize, const V: usize>(
     handles: Vec<H>,
     loss: Loss,
@@ -169,7 +168,8 @@ impl Hasher for OneKey {
         self.0 = SEED.keyhash(bytes).0;
     }
 
-    // An array hashes as a slice, its length first, which is the same for all keys of a table.
+    // An array hashes like a slice, starting with its length, which is the same for all keys of a
+    // table.
     #[inline(always)]
     fn write_usize(&mut self, _: usize) {}
 

@@ -1,5 +1,5 @@
-//! moka: a cache that evicts by TinyLFU. What is read and written is noted in queues, which the
-//! thread that finds them full works off.
+//! moka: a cache with TinyLFU eviction. Reads and writes are recorded in queues; the thread that
+//! finds a queue full processes it.
 
 use std::hash::Hash;
 
@@ -7,7 +7,7 @@ use moka::sync::Cache;
 
 use super::{Handle, Held, HeldKey, Session, Xxh3};
 
-/// One thread's handle.
+/// The handle of one thread.
 #[derive(Clone)]
 pub struct Moka<A, B>(Cache<A, B, Xxh3>);
 
@@ -16,7 +16,7 @@ where
     A: Eq + Hash + Clone + Send + Sync + 'static,
     B: Clone + Send + Sync + 'static,
 {
-    /// A cache with room for this many items, for this many threads.
+    /// A cache for this many items, with a handle for each thread.
     pub fn handles(capacity: usize, threads: usize) -> Vec<Self> {
         let cache = Cache::builder()
             .max_capacity(capacity as u64)

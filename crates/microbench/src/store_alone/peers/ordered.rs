@@ -1,4 +1,5 @@
-//! The standard library's ordered map, one thread's own, as Formica's `StdMapStore` compared.
+//! The standard library's ordered map for one thread, which Formica's comparison called
+//! `StdMapStore`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! papaya: reads take no lock; values are reclaimed when no thread reads them any more.
+//! papaya: reads take no lock, and values are reclaimed when no thread reads them any more.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use papaya::{HashMap, HashMapRef, LocalGuard};
 
 use super::{Handle, Held, HeldKey, Session, Xxh3};
 
-/// One thread's handle. It is pinned once for every batch.
+/// The handle of one thread. It is pinned once per batch.
 #[derive(Clone)]
 pub struct Papaya<A, B>(Arc<HashMap<A, B, Xxh3>>);
 
 impl<A: Clone, B: Clone> Papaya<A, B> {
-    /// A table with room for this many items, for this many threads.
+    /// A table for this many items, with a handle for each thread.
     pub fn handles(capacity: usize, threads: usize) -> Vec<Self> {
         let map = HashMap::with_capacity_and_hasher(capacity, Xxh3);
         vec![Papaya(Arc::new(map)); threads]
@@ -27,7 +27,7 @@ impl<const K: usize, const V: usize, A: HeldKey<K>, B: Held<V>> Session<K, V> fo
         self.0.get(A::sought(key)).map(B::bytes)
     }
 
-    // A value that readers may be at cannot be written over.
+    // A value that may have readers cannot be overwritten.
     #[inline(always)]
     fn put(&mut self, key: [u8; K], value: [u8; V]) {
         self.0.insert(A::hold(key), B::hold(value));

@@ -1,4 +1,4 @@
-//! quick_cache: a cache with S3-FIFO's kind of eviction, a lock for each of its shards.
+//! quick_cache: a cache with S3-FIFO-like eviction and a lock per shard.
 
 use std::{hash::Hash, sync::Arc};
 
@@ -9,13 +9,13 @@ use quick_cache::{
 
 use super::{Handle, Held, HeldKey, SHARDS, Session, Xxh3};
 
-/// One thread's handle.
+/// The handle of one thread.
 #[derive(Clone)]
 pub struct Quick<A, B>(Arc<Cache<A, B, UnitWeighter, Xxh3>>);
 
 impl<A: Eq + Hash + Clone, B: Clone> Quick<A, B> {
-    /// A cache with room for this many items, and for how unevenly hashing fills its shards, so
-    /// that it evicts none; for this many threads.
+    /// A cache for this many items, with a margin for unevenly filled shards so that it evicts
+    /// none, and a handle for each thread.
     pub fn handles(capacity: usize, threads: usize) -> Vec<Self> {
         let room = capacity + capacity / 20 + 100 * SHARDS;
         let options = OptionsBuilder::new()

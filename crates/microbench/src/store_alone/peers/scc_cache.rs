@@ -1,5 +1,6 @@
-//! scc's `HashCache`: the same buckets without chains. Where one is full, its least recently used
-//! item goes, so that a table twice the items' size still loses one in some thousands.
+//! scc's `HashCache`: the buckets of its `HashMap` without chains. A full bucket evicts its least
+//! recently used item, so that a table of twice the necessary size still loses one item in some
+//! thousands.
 
 use std::{hash::Hash, sync::Arc};
 
@@ -7,17 +8,17 @@ use scc::{HashCache, hash_cache::Entry};
 
 use super::{Handle, Held, HeldKey, Session, Xxh3};
 
-/// One thread's handle.
+/// The handle of one thread.
 #[derive(Clone)]
 pub struct SccCache<A, B>(Arc<HashCache<A, B, Xxh3>>);
 
 impl<A, B> SccCache<A, B> {
-    /// The part of the items that the table may lose to full buckets.
+    /// The share of items that the table may lose to full buckets.
     pub const LOSS_MAX: f64 = 0.001;
 }
 
 impl<A: Eq + Hash + Clone, B: Clone> SccCache<A, B> {
-    /// A cache with places for twice as many items, for this many threads.
+    /// A cache with slots for twice this many items, with a handle for each thread.
     pub fn handles(capacity: usize, threads: usize) -> Vec<Self> {
         let places = 2 * capacity;
         let map = HashCache::with_capacity_and_hasher(places, places, Xxh3);

@@ -1,5 +1,5 @@
-//! scc's `HashMap`: one array of buckets, each with 32 places and a lock of its own; what does not
-//! fit is chained.
+//! scc's `HashMap`: one array of buckets, each with 32 slots and its own lock. Further items are
+//! chained.
 
 use std::{hash::Hash, sync::Arc};
 
@@ -7,12 +7,12 @@ use scc::HashMap;
 
 use super::{Handle, Held, HeldKey, Session, Xxh3};
 
-/// One thread's handle.
+/// The handle of one thread.
 #[derive(Clone)]
 pub struct SccMap<A, B>(Arc<HashMap<A, B, Xxh3>>);
 
 impl<A: Eq + Hash + Clone, B: Clone> SccMap<A, B> {
-    /// A table with room for this many items, for this many threads.
+    /// A table for this many items, with a handle for each thread.
     pub fn handles(capacity: usize, threads: usize) -> Vec<Self> {
         let map = HashMap::with_capacity_and_hasher(capacity, Xxh3);
         vec![SccMap(Arc::new(map)); threads]

@@ -1,6 +1,6 @@
-//! Pelikan's segcache: segments of items that expire together, for one thread. Whatever is
-//! overwritten is written again after the others, and where segments run out, some are merged into
-//! one that keeps what is read most.
+//! Pelikan's segcache: segments of items that expire together, for one thread. An overwritten item
+//! is appended again. When segments run out, some are merged into one that keeps the most
+//! frequently read items.
 
 use std::time::Duration;
 
@@ -8,19 +8,19 @@ use segcache::{Policy, Segcache, Value};
 
 use super::{Handle, Session};
 
-/// Bytes of an item's header, and what items are rounded up to.
+/// Length of an item's header in bytes, and the unit of item sizes.
 const HEADER_BYTES: usize = 5;
 const ROUND_BYTES: usize = 8;
-/// The crate's own size.
+/// The crate's default.
 const SEGMENT_BYTES: usize = 1 << 20;
-/// Live items are this part of the segments, so that overwritten ones have a place until they are
-/// merged away.
+/// Live items take this percentage of the segments, so that overwritten ones have space until they
+/// are merged.
 const LIVE_PERCENT: usize = 60;
-/// Items to a bucket of the index, which has eight slots, one of them its own.
+/// Items per bucket of the index. A bucket has eight slots, one of which it needs itself.
 const ITEMS_PER_BUCKET: usize = 5;
-/// Buckets to chain to full ones, for each of the others.
+/// Overflow buckets per bucket.
 const OVERFLOW_FACTOR: f64 = 0.5;
-/// Far longer than any measurement; the crate keeps nothing for ever.
+/// Far longer than any measurement; the crate has no unlimited lifetime.
 const TTL: Duration = Duration::from_secs(7 * 24 * 3600);
 
 /// A thread's cache.
@@ -52,7 +52,7 @@ impl<const K: usize, const V: usize> Session<K, V> for Pelikan {
     #[inline(always)]
     fn get(&mut self, key: &[u8; K]) -> Option<[u8; V]> {
         let item = self.0.get(key)?;
-        // A value of another length is no value of ours, and counts as wrong.
+        // A value of a different length is not one of our values, and counts as wrong.
         Some(match item.value() {
             Value::Bytes(bytes) => bytes.try_into().unwrap_or([0xFF; V]),
             Value::U64(_) => [0xFF; V],
@@ -61,7 +61,7 @@ impl<const K: usize, const V: usize> Session<K, V> for Pelikan {
 
     #[inline(always)]
     fn put(&mut self, key: [u8; K], value: [u8; V]) {
-        // Whatever finds no segment is not stored: a read will miss it, and store it again.
+        // An item that finds no segment is not stored. A later read misses it and stores it again.
         let _ = self.0.insert(&key, &value[..], None, TTL);
     }
 

@@ -11,12 +11,12 @@ use crate::store_alone::items::SEED;
 
 type Shard<A, B> = CachePadded<RwLock<Unshared<A, B>>>;
 
-/// One thread's handle. The keyhash is computed once, for shard and table.
+/// The handle of one thread. The keyhash is computed once, for shard and table.
 #[derive(Clone)]
 pub struct Sharded<A, B>(Arc<[Shard<A, B>]>);
 
 impl<A: Clone, B: Clone> Sharded<A, B> {
-    /// A table with room for this many items, for this many threads.
+    /// A table for this many items, with a handle for each thread.
     pub fn handles(capacity: usize, threads: usize) -> Vec<Self> {
         let each = (capacity + capacity / 50) / SHARDS + 16;
         let shards = (0..SHARDS).map(|_| RwLock::new(Unshared::new(each)).into());

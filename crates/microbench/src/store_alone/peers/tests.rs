@@ -9,8 +9,8 @@ use crate::store_alone::heap_pages::HeapPages;
 
 const KEYS: u32 = 500;
 
-/// Drives a handle and a map side by side. A table that may lose items still never returns a value
-/// that is not the key's newest.
+/// Drives a handle and a map side by side. A table may lose items but never returns a value other
+/// than the key's newest.
 fn against_oracle<H: Handle<16, 32>>(mut handle: H, lossless: bool) {
     let seed = rand::random();
     println!("seed {seed}");
@@ -140,7 +140,7 @@ fn every_peer_is_filled_and_driven_by_two_threads() {
         let is_shared = rig.share(0).writes_all;
         let outcome = rig.run(&lists, &task).unwrap();
         assert!(outcome.reads > 9_000, "{}: {outcome:?}", peer.name());
-        // Threads that share a table each count all of it.
+        // Threads that share a table all count all of its items.
         let Some(held) = rig.items() else {
             assert!(peer == Peer::Pelikan, "{} counts its items", peer.name());
             assert_eq!(outcome.missed(), 0.0, "where there is room for all");

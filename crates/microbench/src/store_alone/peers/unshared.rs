@@ -1,5 +1,5 @@
-//! hashbrown, the table of the standard library, one thread's own: what exclusive access (EREW)
-//! makes of it.
+//! hashbrown, the table of the standard library, one per thread: the effect of exclusive access
+//! (EREW).
 
 use std::borrow::Borrow;
 
@@ -12,21 +12,21 @@ use crate::store_alone::items::SEED;
 /// A thread's table.
 pub struct Unshared<A, B>(HashTable<(A, B)>);
 
-/// The hash that the table works with. It takes buckets from the low bits and tags from the seven
-/// highest, which are alike throughout a shard or a thread's part of the keys: others are mixed
-/// into them.
+/// The hash for the table, which takes buckets from the low bits and tags from the seven highest.
+/// The highest bits are the same throughout a shard or a thread's share of the keys, so other bits
+/// are mixed into them.
 #[inline(always)]
 fn spread(keyhash: Keyhash) -> u64 {
     keyhash.0 ^ keyhash.0 << 7
 }
 
 impl<A, B> Unshared<A, B> {
-    /// A table with room for this many items.
+    /// A table for this many items.
     pub fn new(capacity: usize) -> Self {
         Unshared(HashTable::with_capacity(capacity))
     }
 
-    /// Items in it.
+    /// The number of items.
     pub fn count(&self) -> u64 {
         self.0.len() as u64
     }
@@ -67,7 +67,7 @@ impl<A, B> Unshared<A, B> {
         }
     }
 
-    /// Removes a key with this hash; says whether it was there.
+    /// Removes the key with this hash and returns whether it was present.
     pub fn take<const K: usize>(&mut self, keyhash: Keyhash, key: &[u8; K]) -> bool
     where
         A: HeldKey<K>,
@@ -82,7 +82,7 @@ impl<A, B> Unshared<A, B> {
     }
 }
 
-/// Whether an item is the key's.
+/// Whether an item has this key.
 #[inline(always)]
 fn is<const K: usize, A: HeldKey<K>, B>(key: &[u8; K]) -> impl FnMut(&(A, B)) -> bool {
     let sought = A::sought(key);
