@@ -1,4 +1,4 @@
-//! Which protocol writes the outcome of a request.
+//! Chooses the protocol that writes the outcome of a request.
 
 use crate::outcome::{Emit, Found, ItemView, Outcome};
 use crate::{Form, Request};
@@ -9,7 +9,7 @@ macro_rules! dispatch {
         $($(#[$doc:meta])* $name:ident($form:ty)),* $(,)?
     ) => {
         impl Request<'_> {
-            /// Appends the reply to this request in the words of its protocol.
+            /// Appends the reply to this request in its protocol.
             #[inline(always)]
             pub fn emit<I: ItemView>(&self, outcome: Outcome<I>, out: &mut Vec<u8>) {
                 match self.form {

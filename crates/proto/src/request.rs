@@ -1,4 +1,4 @@
-//! One request for one key, whatever protocol it came by.
+//! One request for one key, independent of the protocol.
 
 mod detach;
 
@@ -6,19 +6,20 @@ use crate::Form;
 use crate::meta::{self, base64};
 use crate::text::lines;
 
-/// A valid request for one key. A command that names many keys becomes many requests.
+/// A valid request for one key. A command with several keys becomes several requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// 1 to [`glimmer_base::limits::KEY_BYTES_MAX`] bytes; in base64, if [`Request::has_base64_key`].
+    /// 1 to [`glimmer_base::limits::KEY_BYTES_MAX`] bytes; in base64, if
+    /// [`Request::has_base64_key`].
     pub key: &'a [u8],
     /// What to do with the item.
     pub verb: Verb<'a>,
-    /// How the answer is to be written.
+    /// How to write the reply.
     pub form: Form<'a>,
 }
 
 impl<'a> Request<'a> {
-    /// The flags of a meta command; none for any other.
+    /// The flags of a meta command; empty for other commands.
     #[inline(always)]
     pub fn meta_flags(&self) -> meta::Flags<'a> {
         match self.form {
@@ -27,19 +28,19 @@ impl<'a> Request<'a> {
         }
     }
 
-    /// Whether the key has to be decoded before it names an item.
+    /// Whether the key must be decoded before use.
     #[inline(always)]
     pub fn has_base64_key(&self) -> bool {
         matches!(self.form, Form::Meta(flags) if flags.base64_key)
     }
 
-    /// Whether the reply to a touch shows client flags and CAS unique of the item.
+    /// Whether the reply to a touch shows the item's client flags and CAS unique.
     #[inline(always)]
     pub fn shows_touched(&self) -> bool {
         matches!(self.form, Form::Binary(_))
     }
 
-    /// Hands the key's own bytes to `take`.
+    /// Passes the decoded key to `take`.
     #[inline(always)]
     pub fn with_key<T>(&self, take: impl FnOnce(&[u8]) -> T) -> T {
         if self.has_base64_key() {
@@ -50,76 +51,77 @@ impl<'a> Request<'a> {
     }
 }
 
-/// What is asked for. Expiry times are memcached's (see [`glimmer_base::Expiry::from_memcached`]): whoever executes knows the time.
+/// The operation. Expiry times follow memcached (see [`glimmer_base::Expiry::from_memcached`]);
+/// they are interpreted when the request is executed, because the parser does not know the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb<'a> {
     /// Read the value.
     Get,
-    /// Read the value and give the item a new expiry time.
+    /// Read the value and set the item's expiry time.
     GetAndTouch {
         /// New expiry time.
         exptime: i64,
     },
-    /// Write the value, on the condition that the mode states.
+    /// Store the value if the condition of the mode is met.
     Store {
         /// The condition.
         mode: StoreMode,
-        /// The client's own 32 bits, kept with the item.
+        /// The client's 32-bit flags, stored with the item.
         flags: u32,
         /// Expiry time.
         exptime: i64,
-        /// 0 bytes to the item limit.
+        /// The value, from 0 bytes to the item limit.
         value: &'a [u8],
     },
-    /// Remove the item.
+    /// Delete the item.
     Delete,
-    /// Remove the item, if its CAS unique is this one.
+    /// Delete the item if it has this CAS unique.
     DeleteIf {
-        /// The unique, not zero.
+        /// The CAS unique; not zero.
         cas: u64,
     },
-    /// Add to a decimal value; wraps at 2^64.
+    /// Add to a decimal number, wrapping at 2^64.
     Increment {
-        /// What to add.
+        /// The number to add.
         delta: u64,
     },
-    /// Subtract from a decimal value; stops at zero.
+    /// Subtract from a decimal number, stopping at zero.
     Decrement {
-        /// What to subtract.
+        /// The number to subtract.
         delta: u64,
     },
-    /// Give the item a new expiry time.
+    /// Set the item's expiry time.
     Touch {
         /// New expiry time.
         exptime: i64,
     },
-    /// Add to or subtract from a decimal value, as the binary protocol does.
+    /// Add to or subtract from a decimal number as the binary protocol does.
     Count {
         /// Subtract, stopping at zero, instead of adding, wrapping at 2^64.
         down: bool,
-        /// What to add or subtract.
+        /// The number to add or subtract.
         delta: u64,
-        /// The CAS unique that the item must have, if this is not zero.
+        /// The CAS unique that the item must have, unless it is zero.
         cas: u64,
-        /// The number to begin with where there is none.
+        /// The initial number if there is no item.
         create: Option<Create>,
     },
-    /// A store whose value the protocol refused: the item under the key is removed,
-    /// so that no stale value survives, and the reply says why. Memcached does the same.
+    /// A store whose value the parser refused. As in memcached, the item under the key is deleted,
+    /// so that no stale value survives, and the reply states the reason.
     Refused {
-        /// Why.
+        /// The reason.
         reason: Refusal,
     },
-    /// A meta command that does more than read; its flags are in [`Form::Meta`].
+    /// A meta command that does more than read. Its flags are in [`Form::Meta`].
     Meta {
-        /// Which one.
+        /// The command.
         command: meta::Command,
-        /// What is to be stored; empty but for [`meta::Command::Store`].
+        /// The value to be stored; empty except for [`meta::Command::Store`].
         value: &'a [u8],
     },
 }
 
-/// A number to begin with.
+/// An initial number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Create {
     /// The number.
@@ -128,17 +130,17 @@ pub struct Create {
     pub exptime: u32,
 }
 
-/// Why a value was not received.
+/// Why a value was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// It is larger than the item limit.
     TooLarge,
-    /// There is no memory to receive it.
+    /// There is no memory for it.
     NoMemory,
 }
 
 impl Refusal {
-    /// The line that says so.
+    /// The error line.
     pub fn line(self) -> &'static str {
         match self {
             Refusal::TooLarge => lines::TOO_LARGE,
@@ -148,7 +150,7 @@ impl Refusal {
 }
 
 impl Verb<'_> {
-    /// Whether the request only reads, so that CREW may run it on any core.
+    /// Whether the request only reads, so that any core may execute it in CREW.
     #[inline]
     pub fn is_read(&self) -> bool {
         matches!(self, Verb::Get)
@@ -164,15 +166,15 @@ pub enum StoreMode {
     Add,
     /// If the key has an item.
     Replace,
-    /// Put the value behind the item's; its flags and expiry stay.
+    /// Append to the item's value; its flags and expiry stay.
     Append,
-    /// Put the value before the item's; its flags and expiry stay.
+    /// Prepend to the item's value; its flags and expiry stay.
     Prepend,
-    /// If the item's CAS unique is this one.
+    /// If the item has this CAS unique.
     Cas(u64),
-    /// [`Append`](StoreMode::Append), if the item's CAS unique is this one.
+    /// [`Append`](StoreMode::Append), if the item has this CAS unique.
     AppendIf(u64),
-    /// [`Prepend`](StoreMode::Prepend), if the item's CAS unique is this one.
+    /// [`Prepend`](StoreMode::Prepend), if the item has this CAS unique.
     PrependIf(u64),
 }
 

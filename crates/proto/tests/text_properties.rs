@@ -1,4 +1,5 @@
-//! What holds for every input: no panic, progress, independence from how bytes arrive; and that what another writer wrote is read back.
+//! Properties that hold for every input: no panic, progress, and independence of how bytes arrive.
+//! Commands that an independent writer wrote are parsed back.
 
 use glimmer_proto::fuzzing::{Trace, trace};
 use glimmer_proto::text::{Admin, Limits, Reply, Step};
@@ -6,7 +7,7 @@ use glimmer_proto::{Form, Request, StoreMode, Verb};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A command as its author means it. It shares nothing with the parser but the words of the protocol.
+/// A command as its author means it. It shares no code with the parser.
 #[derive(Clone, Debug)]
 enum Command {
     Retrieve {
@@ -50,7 +51,7 @@ enum Command {
     Version,
 }
 
-/// How a line is laid out, which must not matter.
+/// The layout of a line, which must not matter.
 #[derive(Clone, Debug)]
 struct Layout {
     between: usize,
@@ -151,7 +152,7 @@ impl Command {
         }
     }
 
-    /// The steps the command means.
+    /// The steps for this command.
     fn expected(&self) -> Vec<Step<'_>> {
         let request = |key, verb, cas, last, quiet| Step::Request {
             used: 0,
@@ -246,8 +247,8 @@ impl Command {
     }
 }
 
-/// Any bytes that a key may hold. A carriage return at the end of the line would be taken for a part of the line end, and a last word `noreply`
-/// for the wish for no answer.
+/// Any bytes that a key may contain. A carriage return at the end of the line would count as a part
+/// of the line end, and a last word `noreply` as an option.
 fn key() -> impl Strategy<Value = Vec<u8>> {
     let byte = any::<u8>().prop_filter("ends a word or a line", |byte| !b" \n\r".contains(byte));
     prop_oneof![
@@ -282,9 +283,12 @@ fn command() -> impl Strategy<Value = Command> {
         ),
         1 => (any::<bool>(), key(), any::<u64>(), quiet)
             .prop_map(|(up, key, delta, quiet)| Command::Count { up, key, delta, quiet }),
-        1 => (key(), any::<i32>(), quiet).prop_map(|(key, exptime, quiet)| Command::Touch { key, exptime, quiet }),
-        1 => (key(), any::<bool>(), quiet).prop_map(|(key, zero, quiet)| Command::Delete { key, zero, quiet }),
-        1 => (any::<Option<i32>>(), quiet).prop_map(|(delay, quiet)| Command::FlushAll { delay, quiet }),
+        1 => (key(), any::<i32>(), quiet)
+            .prop_map(|(key, exptime, quiet)| Command::Touch { key, exptime, quiet }),
+        1 => (key(), any::<bool>(), quiet)
+            .prop_map(|(key, zero, quiet)| Command::Delete { key, zero, quiet }),
+        1 => (any::<Option<i32>>(), quiet)
+            .prop_map(|(delay, quiet)| Command::FlushAll { delay, quiet }),
         1 => (any::<u32>(), quiet).prop_map(|(level, quiet)| Command::Verbosity { level, quiet }),
         1 => Just(Command::Version),
     ]
@@ -307,7 +311,7 @@ fn layout() -> impl Strategy<Value = Layout> {
     prop_oneof![Just(plain), any]
 }
 
-/// Bytes that look like commands here and there.
+/// Bytes that look like commands in places.
 fn soup() -> impl Strategy<Value = Vec<u8>> {
     let words = prop::sample::select(vec![
         "get ",
@@ -363,7 +367,7 @@ fn parse<'a>(stream: &'a [u8], pieces: &[usize], patient: bool) -> Trace<'a> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// `trace` checks each step: progress, soundness, and that it can be put back.
+    /// `trace` checks each step: progress, soundness, and that it can be undone.
     #[test]
     fn any_bytes_make_sound_steps(stream in vec(any::<u8>(), 0..600)) {
         parse(&stream, &[stream.len()], false);
@@ -397,7 +401,8 @@ proptest! {
             let steps: Vec<_> = trace.iter().map(|(_, step)| *step).collect();
             prop_assert_eq!(&steps, &expected);
             for (count, end) in &ends {
-                prop_assert_eq!(trace[count - 1].0, *end, "a command's last step ends where the command does");
+                let last = trace[count - 1].0;
+                prop_assert_eq!(last, *end, "a command's last step ends where the command does");
             }
         }
     }

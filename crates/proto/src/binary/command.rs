@@ -1,4 +1,4 @@
-//! What each command makes of its packet.
+//! Parses the packet of each command.
 
 use super::control::MECHANISM;
 use super::header::RequestHeader;
@@ -7,7 +7,7 @@ use super::{Header, Status};
 use crate::control::{Control, Credentials};
 use crate::{Create, Form, Request, StoreMode, Verb, credentials};
 
-/// A packet in its parts.
+/// The parts of a packet.
 pub(super) struct Packet<'a> {
     pub header: RequestHeader,
     pub extras: &'a [u8],
@@ -15,15 +15,16 @@ pub(super) struct Packet<'a> {
     pub value: &'a [u8],
 }
 
-/// What a packet asks for.
+/// The request in a packet.
 pub(super) enum Asked<'a> {
     Request(Request<'a>),
     Control(Control<'a>),
-    /// Something that the parser answers by itself.
+    /// A command that the parser answers itself.
     Answer,
 }
 
-/// Whether a packet of this command may have parts of these sizes; the status with which it is refused if not.
+/// Checks the sizes of a packet's parts for its command. The error is the status with which the
+/// packet is refused.
 #[inline]
 pub(super) fn check(header: &RequestHeader) -> Result<(), Status> {
     let (extras, key, value) = (header.extras_bytes, header.key_bytes, header.value_bytes());
@@ -48,7 +49,7 @@ pub(super) fn check(header: &RequestHeader) -> Result<(), Status> {
     }
 }
 
-/// Whether the command carries a value that is to be stored, and the client's flags for it.
+/// The client's flags, if the command carries a value to be stored.
 pub(super) fn stored_flags(header: &RequestHeader, extras: &[u8]) -> Option<u32> {
     match opcode::loud(header.header.opcode) {
         opcode::SET | opcode::ADD | opcode::REPLACE => Some(word(extras, 0)),
@@ -57,7 +58,7 @@ pub(super) fn stored_flags(header: &RequestHeader, extras: &[u8]) -> Option<u32>
     }
 }
 
-/// What a packet asks for that has been [`check`]ed.
+/// Parses a packet that has passed [`check`].
 #[inline]
 pub(super) fn read<'a>(packet: &Packet<'a>) -> Asked<'a> {
     let Packet {
@@ -94,7 +95,7 @@ pub(super) fn read<'a>(packet: &Packet<'a>) -> Asked<'a> {
         opcode::DELETE if cas == 0 => Verb::Delete,
         opcode::DELETE => Verb::DeleteIf { cas },
         opcode::INCREMENT | opcode::DECREMENT => {
-            /// An expiry time that means: do not make an item where there is none.
+            /// The expiry time that means: do not create an item.
             const NEVER_CREATE: u32 = u32::MAX;
             let (delta, initial, exptime) =
                 (double(extras, 0), double(extras, 8), word(extras, 16));
@@ -135,18 +136,19 @@ fn read_control<'a>(code: u8, extras: &'a [u8], key: &'a [u8], value: &'a [u8]) 
             let credentials = credentials::plain(value);
             Control::Login(credentials.map(|(user, password)| Credentials { user, password }))
         }
-        // The mechanism has one step, which came with the first message.
+        // The mechanism has a single step, which is the first message.
         opcode::SASL_AUTH | opcode::SASL_STEP => Control::Login(None),
         _ => Control::Quit,
     })
 }
 
-/// The item under the key of a store that was refused, if the client is to find nothing there any more.
+/// Whether a refused store also deletes the item under its key, so that the client does not find an
+/// old value.
 pub(super) fn drops_old(header: Header) -> bool {
     opcode::loud(header.opcode) == opcode::SET
 }
 
-/// Four bytes at a place that [`check`] has found to be there.
+/// Four bytes at a position that [`check`] has found to exist.
 #[inline(always)]
 fn word(extras: &[u8], at: usize) -> u32 {
     let bytes = extras[at..at + 4].try_into();

@@ -1,4 +1,4 @@
-//! From one packet to the next.
+//! The state between two packets.
 
 use super::command::{self, Asked, Packet};
 use super::control::Words;
@@ -8,13 +8,14 @@ use crate::text::{Admin, After, Limits, Step};
 use crate::{Control, Form, Refusal, Request, Speak, Verb};
 use glimmer_base::limits::{ITEM_BYTES_MAX, KEY_BYTES_MAX, SASL_BYTES_MAX};
 
-/// Reads one connection's bytes as memcached's binary protocol. Small and `Copy`, as [`crate::text::Parser`] is and for the same reason.
+/// Parses the bytes of one connection as memcached's binary protocol. Small and `Copy`, for the
+/// same reason as [`crate::text::Parser`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parser {
     limits: Limits,
-    /// Bytes of a refused body that are still to come.
+    /// Bytes of a refused body that are yet to be swallowed.
     swallow: u32,
-    /// The value that the last step asked room for will not be received.
+    /// There is no memory for the value that the last step needed.
     no_memory: bool,
 }
 
@@ -28,7 +29,7 @@ impl Parser {
         }
     }
 
-    /// Takes the next request from the front of `input`; see [`crate::text::Parser::next`].
+    /// Parses the next request at the front of `input`; see [`crate::text::Parser::next`].
     #[inline]
     pub fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
         if self.swallow > 0 {
@@ -93,12 +94,13 @@ impl Parser {
         }
     }
 
-    /// Gives up on receiving the value that the last [`Step::Need`] asked room for; see [`crate::text::Parser::refuse_value`].
+    /// Refuses the value that the last [`Step::Need`] asked for; see
+    /// [`crate::text::Parser::refuse_value`].
     pub fn refuse_value(&mut self) {
         self.no_memory = true;
     }
 
-    /// Waits for the rest of a body, unless it is known from extras and key that it will be refused.
+    /// Waits for the rest of a body, unless extras and key already show that it will be refused.
     fn await_body<'a>(&mut self, input: &'a [u8], header: &RequestHeader) -> Step<'a> {
         let front_bytes = header.extras_bytes + header.key_bytes;
         let Some(front) = input[BYTES..].get(..front_bytes) else {
@@ -132,7 +134,7 @@ impl Parser {
         }
         let most = match command::stored_flags(header, extras) {
             Some(flags) => self.limits.value_bytes_max(key.len(), flags),
-            // Bodies that no command looks at, and what is said to show who one is.
+            // Bodies that no command uses, and SASL messages.
             None => SASL_BYTES_MAX,
         };
         (value_bytes > most).then(|| self.refuse(header, key, Refusal::TooLarge))
@@ -158,7 +160,7 @@ impl Parser {
         self.turn_away(header, used, status)
     }
 
-    /// Answers with an error and skips what follows the `used` bytes of the packet.
+    /// Answers with an error and skips the rest of the packet after its first `used` bytes.
     fn turn_away(&mut self, header: &RequestHeader, used: usize, status: Status) -> Step<'static> {
         self.swallow = (BYTES + header.body_bytes - used) as u32;
         fail(used, header.header, status, After::Continue)
@@ -174,7 +176,7 @@ impl Parser {
     }
 }
 
-/// The parser's own answer, which is an error unless the status is [`Status::Success`].
+/// The parser's own reply, which is an error unless the status is [`Status::Success`].
 fn fail(used: usize, header: Header, status: Status, then: After) -> Step<'static> {
     Step::Answer {
         used,
@@ -205,7 +207,7 @@ impl Speak for Parser {
         Parser::refuse_value(self);
     }
 
-    /// Only the commands to authenticate with, and the version, are answered.
+    /// Before authentication, only SASL commands and `VERSION` are answered.
     fn locked_out(step: Step<'_>) -> Step<'_> {
         let (used, header) = match step {
             Step::Request { used, request } => match request.form {
@@ -231,7 +233,7 @@ impl Speak for Parser {
     }
 }
 
-/// What is not this protocol cannot be answered in it.
+/// Input of another protocol cannot be answered.
 fn close_at_once(input: &[u8]) -> Step<'static> {
     Step::Refuse {
         used: input.len(),

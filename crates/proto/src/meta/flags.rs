@@ -1,10 +1,10 @@
-//! The words behind a meta command's key.
+//! The words after a meta command's key.
 
 use super::base64;
 use crate::text::lines;
 use crate::text::number;
 
-/// The flags of a request as they stood in its line. They have been found good.
+/// The flags of a request, as they are in its line. They are valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flags<'a> {
     /// The words, separated by spaces.
@@ -37,20 +37,20 @@ impl<'a> Flags<'a> {
         }
     }
 
-    /// Each flag and the token behind it, in the order of the request.
+    /// Each flag with its token, in the order of the request.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = (u8, &'a [u8])> {
         let words = self.text.split(|&byte| byte == b' ');
         words.filter_map(|word| word.split_first().map(|(flag, token)| (*flag, token)))
     }
 
-    /// Whether a flag is among them.
+    /// Whether a flag is present.
     #[inline]
     pub fn has(self, flag: u8) -> bool {
         self.iter().any(|(other, _)| other == flag)
     }
 
-    /// What they ask for.
+    /// Parses the flags.
     #[inline]
     pub fn options(self) -> Options {
         let mut options = Options::default();
@@ -65,7 +65,7 @@ impl<'a> Flags<'a> {
     }
 }
 
-/// Which flags there are: one bit for each letter.
+/// A set of flags: one bit per letter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Set(u64);
 
@@ -91,7 +91,7 @@ impl Set {
         self.0 & Self::bit(letter) != 0
     }
 
-    /// Adds a letter; says whether it is new.
+    /// Adds a letter. Returns whether it is new.
     #[inline]
     pub fn insert(&mut self, letter: u8) -> bool {
         let is_new = !self.has(letter);
@@ -100,31 +100,32 @@ impl Set {
     }
 }
 
-/// Every flag that some meta command knows. Memcached lets each command have any of them, and passes over those that mean nothing to it.
+/// The flags of all meta commands. Like memcached, every command accepts any of them and ignores
+/// those that do not apply to it.
 const KNOWN: Set = Set::of(b"bcCDEfFhIJklLMNOPqRstTuvx");
 
-/// What a request's flags ask for.
+/// The parsed flags of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// Which flags there are.
+    /// The flags that are present.
     pub set: Set,
     /// `T`: the new expiry time.
     pub exptime: Option<i32>,
-    /// `N`: make an item where there is none, with this expiry time.
+    /// `N`: create an item with this expiry time if there is none.
     pub create_exptime: Option<i32>,
-    /// `R`: win the right to make the value anew if it expires before this expiry time would.
+    /// `R`: win the right to recache the value if it expires before this expiry time would.
     pub recache_exptime: Option<i32>,
-    /// `F`: the client's own 32 bits.
+    /// `F`: the client's 32-bit flags.
     pub client_flags: u32,
     /// `C`: the CAS unique that the item must have.
     pub compare: Option<u64>,
-    /// `E`: the CAS unique that the item is to get.
+    /// `E`: the new CAS unique of the item.
     pub unique: Option<u64>,
     /// `M`: the mode.
     pub mode: Option<u8>,
-    /// `J`: the number that `ma` begins with where there is none.
+    /// `J`: the initial number for `ma` if there is no item.
     pub initial: u64,
-    /// `D`: what `ma` adds or subtracts.
+    /// `D`: the number that `ma` adds or subtracts.
     pub delta: u64,
 }
 
@@ -146,7 +147,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Takes one flag in; on failure returns the line that memcached says.
+    /// Parses one flag. The error is memcached's error line.
     fn take(&mut self, flag: u8, token: &[u8]) -> Result<(), &'static str> {
         self.set.insert(flag);
         let exptime = || number::signed_digits_32(token).ok_or(lines::BAD_TOKEN);
@@ -167,14 +168,16 @@ impl Options {
     }
 }
 
-/// Whether every word begins with what a flag could be. Memcached looks at that while it finds the words, before anything else.
+/// Whether every word begins with a character that a flag could have. memcached checks this while
+/// it splits the line, before anything else.
 pub(super) fn could_be_flags(text: &[u8]) -> bool {
     let mut words = text.split(|&byte| byte == b' ');
     words.all(|word| matches!(word.first(), None | Some(b'A'..=b'z' | b'0'..=b'9')))
 }
 
-/// Reads the flags of a line; `words` counts the words in front of them. On failure returns the line that memcached says: an unknown flag
-/// or a second one of a kind ends the search, of the other faults the last is told.
+/// Parses the flags of a line; `words` is the number of words before them. The error is memcached's
+/// error line: an unknown or duplicate flag ends the search; of other errors, the last one is
+/// reported.
 pub(super) fn read<'a>(
     text: &'a [u8],
     key: &[u8],
@@ -197,7 +200,8 @@ pub(super) fn read<'a>(
             return Err(lines::INVALID_FLAG);
         }
         if let Err(line) = options.take(flag, token) {
-            // Memcached has no line of its own for flags that are no number: it says what it was about to say anyway.
+            // memcached has no error line for flags that are not a number: it answers with the line
+            // that it had prepared.
             let line = if flag == b'F' {
                 fault.unwrap_or(line)
             } else {
@@ -232,7 +236,8 @@ mod tests {
         })
     }
 
-    /// Each row was sent to memcached behind `mg Zm9v`; where 1.6.18 and 1.6.45 differ, the row is the latter's.
+    /// Each row was sent to memcached after `mg Zm9v`. Where 1.6.18 and 1.6.45 differ, the row is
+    /// that of 1.6.45.
     #[test]
     fn faults() {
         let rows: &[(&str, Option<&str>)] = &[

@@ -3,7 +3,7 @@
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | [`flags`] | the words after the key: checked when the line is read, parsed where they are needed |
+//! | [`flags`] | the words after the key: checked when a line is read, parsed where needed |
 //! | `read` | parses a line, and the value of `ms`, into a request |
 //! | [`base64`] | keys with bytes that a line cannot contain |
 //! | [`emit`] | the parts of a reply |

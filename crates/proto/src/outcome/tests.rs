@@ -1,11 +1,11 @@
-//! Every outcome in the words of every protocol.
+//! Every outcome as a reply of every protocol.
 
 use super::*;
 use crate::meta::{Command, Flags};
 use crate::{Form, Refusal, StoreMode, Verb, binary, native};
 use binary::opcode;
 
-/// An item of which every field shows.
+/// An item whose fields all differ from their defaults.
 #[derive(Clone, Copy)]
 struct Sample;
 
@@ -56,7 +56,7 @@ const NOW: Moment = Moment {
     epoch_unix_ms: 1_700_000_000_000,
 };
 
-/// Every outcome but for the item.
+/// Every outcome except the one with an item.
 fn all() -> [Outcome; 11] {
     [
         Outcome::Miss,
@@ -169,7 +169,7 @@ fn in_text() {
     assert_eq!(said(&more, Outcome::Miss), "");
 }
 
-/// Status, CAS unique and what follows the header.
+/// Status, CAS unique, and the bytes after the header.
 fn packet(code: u8, outcome: Outcome) -> Option<(u16, u64, Vec<u8>)> {
     let header = binary::Header {
         opcode: code,

@@ -8,10 +8,10 @@ use super::{lines, number};
 use crate::{Form, Request, Verb};
 use glimmer_base::limits::KEY_BYTES_MAX;
 
-/// What a command makes of its words, or the line that says what is wrong with them.
+/// Parses the words of a command. The error is the error line.
 type ReadVerb = fn(&Words<'_>) -> Result<Verb<'static>, &'static str>;
 
-/// Reads the line, or leaves it if it is another command's.
+/// Parses the line; `None` if it is a different command.
 pub(super) fn read<'a>(line: &Line<'a>, name: &[u8], words: &Words<'a>) -> Option<Step<'a>> {
     let (wanted, verb): (_, ReadVerb) = match name {
         b"delete" => (2, |words| check_key(words).map(|()| Verb::Delete)),

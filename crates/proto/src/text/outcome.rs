@@ -1,4 +1,4 @@
-//! Outcomes in the words of the classic text protocol.
+//! Writes outcomes as replies of the classic text protocol.
 
 use super::{Reply, emit, lines};
 use crate::meta::Command;
@@ -20,7 +20,7 @@ impl Emit for Reply {
             Outcome::Miss => return,
             _ if self.quiet => return,
             Outcome::Counted(counted) => return emit::number(out, counted.number),
-            // The most frequent replies to changes are copied with their lengths known.
+            // Copies of constant length for the most frequent replies to changes.
             Outcome::Stored { .. } => return emit::line(out, lines::STORED),
             Outcome::Deleted => return emit::line(out, lines::DELETED),
             Outcome::NotStored => lines::NOT_STORED,
@@ -35,7 +35,7 @@ impl Emit for Reply {
     }
 }
 
-/// Memcached has a line of its own for a value that there is no memory for.
+/// memcached's error line for this kind of request when there is no memory.
 pub(crate) fn no_memory(request: &Request<'_>) -> &'static str {
     match request.verb {
         Verb::Store { .. }

@@ -1,4 +1,4 @@
-//! Between two commands.
+//! The state between two commands.
 
 use super::retrieval::Keys;
 use super::tokens::{self, Words};
@@ -6,25 +6,25 @@ use super::{After, Step, admin, change, lines, retrieval, storage};
 use crate::{StoreMode, meta};
 use glimmer_base::limits::{COMMAND_LINE_BYTES_MAX, ITEM_BYTES_DEFAULT, LINE_BYTES_MAX};
 
-/// The shortest command, its line end included. A line that is shorter is none.
+/// Length of the shortest command, including its line end. A shorter line is not a command.
 const COMMAND_LINE_BYTES_MIN: usize = 4;
 
-/// What a parser accepts.
+/// The limits of a parser.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Largest item in bytes, counted as memcached counts it: see [`Limits::value_bytes_max`].
+    /// Largest item in bytes, as memcached counts it; see [`Limits::value_bytes_max`].
     pub item_bytes_max: usize,
 }
 
 impl Limits {
-    /// What memcached adds to key and value to get an item's size: its header (48), a CAS unique (8), the byte behind
-    /// the key, and the value's line end (2).
+    /// What memcached adds to key and value for an item's size: its header (48), a CAS unique (8),
+    /// the byte after the key, and the value's line end (2).
     const ITEM_OVERHEAD_BYTES: usize = 48 + 8 + 1 + 2;
-    /// What flags other than zero add.
+    /// Additional bytes for flags other than zero.
     const FLAGS_BYTES: usize = 4;
 
-    /// Largest value in bytes that an item with this key and these flags may have. The very same as in memcached with the same item limit, so
-    /// that a value which fits there fits here and a client that meets the limit meets it at the same length.
+    /// Largest value in bytes of an item with this key and these flags. Exactly the same as in
+    /// memcached with the same item limit, so that clients meet the limit at the same length.
     pub fn value_bytes_max(&self, key_bytes: usize, flags: u32) -> usize {
         let flags_bytes = if flags == 0 { 0 } else { Self::FLAGS_BYTES };
         self.item_bytes_max
@@ -40,10 +40,10 @@ impl Default for Limits {
     }
 }
 
-/// Reads one connection's bytes as memcached's text protocol.
+/// Parses the bytes of one connection as memcached's text protocol.
 ///
-/// Small and `Copy`: a worker that cannot execute the request it was handed puts back the copy it took before
-/// the step, keeps the bytes, and gets the same request again later.
+/// Small and `Copy`. A worker that cannot execute a request yet restores the copy from before the
+/// step, keeps the bytes, and gets the same request again later.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parser {
     pub(crate) limits: Limits,
@@ -52,14 +52,15 @@ pub struct Parser {
     pub(super) no_memory: bool,
 }
 
-/// Where in the stream the parser stands. Lines are at most [`LINE_BYTES_MAX`] long and values below 2 GiB, so 32 bits hold every count.
+/// The position in the stream. Lines are at most [`LINE_BYTES_MAX`] long and values below 2 GiB, so
+/// 32 bits hold every count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// At the start of a line. Its first `searched` bytes hold no line end.
+    /// At the start of a line. Its first `searched` bytes contain no line end.
     Line { searched: u32 },
-    /// At a key of a retrieval whose line has been found good.
+    /// At a key of a retrieval whose line is valid.
     Keys(Keys),
-    /// In a value that was refused: so many bytes of it, its line end included, are still to come.
+    /// In a refused value: this many bytes, including its line end, are yet to be swallowed.
     Swallow { left: u32 },
 }
 
@@ -82,10 +83,11 @@ impl Parser {
         }
     }
 
-    /// Takes the next request from the front of `input`.
+    /// Parses the next request at the front of `input`.
     ///
-    /// After [`Step::Need`] the next call gets the same bytes and more behind them; after any other step, the bytes that follow
-    /// those reported as used. Bytes that have been reported are never looked at again. Every step but `Need` uses at least one byte.
+    /// After [`Step::Need`], the next call must pass the same bytes followed by more. After any
+    /// other step, it must pass the bytes that follow the used ones. Used bytes are never needed
+    /// again. Every step but `Need` uses at least one byte.
     #[inline]
     pub fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
         match self.state {
@@ -115,8 +117,8 @@ impl Parser {
         }
     }
 
-    /// Gives up on receiving the value that the last [`Step::Need`] asked room for: the next step refuses it as memcached does when it
-    /// has no memory for an item, and the ones after it swallow it.
+    /// Refuses the value that the last [`Step::Need`] asked for. The next step refuses it as
+    /// memcached does when it has no memory for an item, and the following steps swallow it.
     pub fn refuse_value(&mut self) {
         self.no_memory = true;
     }
@@ -166,7 +168,7 @@ impl Parser {
         if line.used < COMMAND_LINE_BYTES_MIN {
             return line.refuse(lines::BAD_LINE);
         }
-        // Of these commands memcached knows none behind a space.
+        // memcached does not accept these commands after a space.
         let (name, rest) = line.text.split_at(tokens::word_len(line.text));
         let mut meta = |command| meta::read(self, &line, command, rest, no_memory);
         let mode = match name {
@@ -184,7 +186,7 @@ impl Parser {
             b"replace" => StoreMode::Replace,
             b"append" => StoreMode::Append,
             b"prepend" => StoreMode::Prepend,
-            // The unique is read with the other numbers.
+            // The CAS unique is parsed with the other numbers.
             b"cas" => StoreMode::Cas(0),
             _ => {
                 let words = Words::of(line.text);
@@ -196,18 +198,18 @@ impl Parser {
     }
 }
 
-/// A complete line and where it stands.
+/// A complete line and its context.
 pub(crate) struct Line<'a> {
     /// The line without its end.
     pub text: &'a [u8],
-    /// Its bytes, its end included.
+    /// Its length in bytes, including its line end.
     pub used: usize,
-    /// Everything there is, from the line's first byte.
+    /// The input from the start of the line.
     pub input: &'a [u8],
 }
 
 impl Line<'_> {
-    /// Refuses the line and goes on behind it.
+    /// Refuses the line and continues after it.
     pub fn refuse(&self, line: &'static str) -> Step<'static> {
         Step::Refuse {
             used: self.used,
@@ -217,13 +219,13 @@ impl Line<'_> {
     }
 }
 
-/// The line's text: up to its carriage return.
+/// The line's text, up to its carriage return.
 fn content(line: &[u8]) -> &[u8] {
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
-/// How long this line may be. Only retrievals name any number of keys. Like memcached, no more than 100 spaces before such a
-/// command are taken for good will.
+/// How long this line may be. Only retrievals have an unlimited number of keys. Like memcached,
+/// this accepts at most 100 spaces before such a command.
 #[cold]
 fn line_bytes_max(line: &[u8]) -> usize {
     const LEADING_SPACES_MAX: usize = 100;

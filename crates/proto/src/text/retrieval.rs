@@ -7,21 +7,23 @@ use super::{lines, number, tokens};
 use crate::{Form, Request, Verb};
 use glimmer_base::limits::KEY_BYTES_MAX;
 
-/// A line of which some keys are still to be handed out. Every key in it has been found good.
+/// A valid line with keys that are yet to be returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Keys {
     /// Bytes of the line's text from the next key on.
     text: u32,
-    /// Bytes between the text and the next line.
+    /// Bytes between the end of the text and the next line.
     end: u32,
     exptime: Option<i32>,
     cas: bool,
 }
 
-/// The common case: `get ` or `gets `, one key, then the line end. None if the line is anything else.
+/// Parses the common case: `get ` or `gets `, one key, then the line end. `None` for any other
+/// line.
 #[inline]
 pub(super) fn plain_get<'a>(name: &'static str, rest: &'a [u8]) -> Option<Step<'a>> {
-    // What is longer than a key is not searched, lest a long line that arrives byte by byte be searched anew each time.
+    // At most one byte more than a key is searched, so that a long line that arrives byte by byte
+    // is not searched again and again.
     let key_bytes = tokens::plain_len(&rest[..rest.len().min(KEY_BYTES_MAX + 1)]);
     if !rest[key_bytes..].starts_with(b"\r\n") || key_bytes == 0 || key_bytes > KEY_BYTES_MAX {
         return None;
@@ -43,7 +45,7 @@ pub(super) fn plain_get<'a>(name: &'static str, rest: &'a [u8]) -> Option<Step<'
     })
 }
 
-/// `get` and `gets`; `rest` is what follows the name.
+/// Parses `get` and `gets`; `rest` is the text after the name.
 pub(super) fn start<'a>(
     parser: &mut Parser,
     line: &Line<'a>,
@@ -57,7 +59,7 @@ pub(super) fn start<'a>(
     hand_out(parser, line, keys, None, cas)
 }
 
-/// `gat` and `gats`; `rest` is what follows the name.
+/// Parses `gat` and `gats`; `rest` is the text after the name.
 pub(super) fn start_touching<'a>(
     parser: &mut Parser,
     line: &Line<'a>,
@@ -77,7 +79,7 @@ pub(super) fn start_touching<'a>(
     hand_out(parser, line, keys, Some(exptime), cas)
 }
 
-/// Hands out `keys`, of which there is at least one.
+/// Starts to return `keys`, of which there is at least one.
 fn hand_out<'a>(
     parser: &mut Parser,
     line: &Line<'a>,
@@ -88,7 +90,7 @@ fn hand_out<'a>(
     if has_long_key(keys) {
         return line.refuse(lines::BAD_LINE);
     }
-    // The keys lie inside the line's text, and end with it.
+    // The keys are the end of the line's text.
     let start = line.text.len() - keys.len();
     let keys = Keys {
         text: keys.len() as u32,
@@ -119,7 +121,7 @@ fn has_long_key(keys: &[u8]) -> bool {
 }
 
 impl Keys {
-    /// The next key, and where that leaves the parser.
+    /// The next key, and the parser's state after it.
     #[inline]
     pub fn next(self, input: &[u8]) -> (Step<'_>, State) {
         let line_bytes = (self.text + self.end) as usize;
@@ -127,8 +129,8 @@ impl Keys {
             return (Step::Need { need: line_bytes }, State::Keys(self));
         }
         let text = &input[..self.text as usize];
-        let (key, behind) = text.split_at(tokens::word_len(text));
-        let next = tokens::without_leading_spaces(behind);
+        let (key, tail) = text.split_at(tokens::word_len(text));
+        let next = tokens::without_leading_spaces(tail);
         let last = next.is_empty();
         let (used, state) = if last {
             (line_bytes, State::START)

@@ -1,91 +1,95 @@
-//! What the parser hands out.
+//! The parser's output.
 
 use crate::{Control, Request, Words};
 
 /// One step through a connection's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step<'a> {
-    /// Nothing is complete.
+    /// More input is needed.
     Need {
-        /// Bytes of input, counted from the same front, before which it is not worth calling again; more than there were.
+        /// Bytes of input, counted from the same front, that are needed before another call makes
+        /// sense; more than the input had.
         need: usize,
     },
     /// One request for one key. A multi-get yields one per key.
     Request {
-        /// Bytes of the front that are finished.
+        /// Bytes at the front of the input that are consumed.
         used: usize,
-        /// What to execute; borrows from the bytes that are finished.
+        /// The request, which borrows from the consumed bytes.
         request: Request<'a>,
     },
-    /// A command that names no key.
+    /// A command without a key.
     Admin {
-        /// Bytes of the front that are finished.
+        /// Bytes at the front of the input that are consumed.
         used: usize,
-        /// What is asked.
+        /// The command.
         admin: Admin<'a>,
     },
-    /// Nothing to execute: answer with `line`, then do as told.
+    /// Nothing to execute: answer with `line`.
     Refuse {
-        /// Bytes of the front that are finished.
+        /// Bytes at the front of the input that are consumed.
         used: usize,
-        /// The full reply, line end included; empty where the client wants no answer.
+        /// The complete reply with its line end; empty if the client wants no reply.
         line: &'static str,
-        /// Whether the connection goes on.
+        /// Whether the connection continues.
         then: After,
     },
-    /// Nothing to execute: answer with these words, then do as told.
+    /// Nothing to execute: answer with these words.
     Answer {
-        /// Bytes of the front that are finished.
+        /// Bytes at the front of the input that are consumed.
         used: usize,
-        /// The words of the protocol that the command came by.
+        /// The words of the command's protocol.
         words: Words,
-        /// What the answer repeats of the command.
+        /// The part of the command that the reply repeats.
         text: &'a [u8],
-        /// Whether the connection goes on.
+        /// Whether the connection continues.
         then: After,
     },
-    /// A part of a refused value was swallowed; there is nothing to answer.
+    /// A part of a refused value was swallowed. There is no reply.
     Swallowed {
-        /// Bytes of the front that are finished.
+        /// Bytes at the front of the input that are consumed.
         used: usize,
     },
 }
 
-/// What follows a refusal.
+/// What happens after a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
-    /// The next command.
+    /// The next command follows.
     Continue,
-    /// The connection is closed once the line is sent.
+    /// The connection is closed once the reply is sent.
     Close,
 }
 
-/// A command that names no key.
+/// A command without a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admin<'a> {
     /// Answer with [`super::lines::VERSION`].
     Version,
-    /// Set how much is logged and answer `OK`.
+    /// Set the log level and answer `OK`.
     Verbosity {
-        /// The level asked for.
+        /// The requested level.
         level: u32,
-        /// The client wants no answer.
+        /// The client wants no reply.
         quiet: bool,
     },
-    /// Make every item older than a moment invisible and answer `OK`.
+    /// Flush every item older than a given time and answer `OK`.
     FlushAll {
-        /// The moment as memcached's expiry time (relative up to 30 days, else seconds since 1970); zero or less is now.
+        /// The time as a memcached expiry time (relative up to 30 days, else seconds since 1970);
+        /// zero or less means now.
         delay_exptime: i64,
-        /// The client wants no answer.
+        /// The client wants no reply.
         quiet: bool,
     },
-    /// Answer with figures. The words after `stats`, without surrounding spaces; empty for the general figures.
+    /// Answer with statistics. Contains the words after `stats`, without surrounding spaces; empty
+    /// for general statistics.
     Stats(&'a [u8]),
     /// Answer with [`super::lines::META_NOOP`] (`mn`).
     MetaNoop,
     /// List all items (`lru_crawler metadump`, `lru_crawler mgdump`).
     Dump(Dump),
-    /// List items of one slab class in the form of `stats cachedump`. Every item is of class [`super::dump::CLASS`].
+    /// List items of one slab class in the form of `stats cachedump`. Every item is in class
+    /// [`super::dump::CLASS`].
     CacheDump {
         /// The slab class.
         class: u32,
@@ -94,62 +98,64 @@ pub enum Admin<'a> {
     },
     /// Allow or forbid the listing of items (`lru_crawler enable`, `disable`) and answer `OK`.
     Crawler(bool),
-    /// Show what happens from now on, and answer nothing more: bits of [`super::watch`].
+    /// Report events from now on, and answer nothing else: bits of [`super::watch`].
     Watch(u32),
-    /// Count requests by key prefix or not, or show the counts (`stats detail`).
+    /// Start or stop counting requests by key prefix, or show the counts (`stats detail`).
     Detail(Detail),
-    /// Put the server's clock forward by so many seconds, if it was started so that clients may; else answer [`super::lines::ERROR`].
-    /// memcached's debug build has this for its tests.
+    /// Advance the server's clock, if the server was started with that permission; otherwise answer
+    /// [`super::lines::ERROR`]. memcached's debug build has this command for its tests.
     AdvanceClock {
-        /// Seconds.
+        /// The number of seconds.
         seconds: u32,
     },
-    /// Change the memory limit (`cache_memlimit`) and answer `OK`, or [`super::lines::MEMLIMIT_FIXED`] if it cannot be changed so.
+    /// Change the memory limit (`cache_memlimit`) and answer `OK`, or
+    /// [`super::lines::MEMLIMIT_FIXED`] if it cannot be changed to this value.
     MemoryLimit {
         /// The limit in MiB.
         mebibytes: u32,
-        /// The client wants no answer.
+        /// The client wants no reply.
         quiet: bool,
     },
-    /// Remove every item that has expired, in the course of time, and answer `OK` (`lru_crawler crawl`).
+    /// Remove expired items in the background and answer `OK` (`lru_crawler crawl`).
     Crawl,
-    /// Send what is waiting, then close.
+    /// Send unsent replies, then close.
     Quit,
     /// A command that several protocols have, to be answered in these words.
     Control(Control<'a>, Words),
-    /// Stop the server, if it was started so that clients may; else answer [`super::lines::SHUTDOWN_NOT_ENABLED`].
+    /// Stop the server, if it was started with that permission; otherwise answer
+    /// [`super::lines::SHUTDOWN_NOT_ENABLED`].
     Shutdown(Shutdown),
 }
 
-/// What is to become of the counts by key prefix.
+/// A command about the counts by key prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// Begin to count, and answer `OK`.
+    /// Start counting and answer `OK`.
     On,
-    /// Count no more, and answer `OK`.
+    /// Stop counting and answer `OK`.
     Off,
     /// Show the counts.
     Dump,
-    /// Something else; answer [`super::lines::STATS_DETAIL_USAGE`].
+    /// Any other word: answer [`super::lines::STATS_DETAIL_USAGE`].
     Unknown,
 }
 
-/// In which form all items are listed.
+/// The format for listing all items.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dump {
-    /// `key=... exp=... la=...` and so on, closed by `END`.
+    /// `key=... exp=... la=...` and so on, ending with `END`.
     Meta,
-    /// `mg KEY`, which can be sent as it is to fetch the item, closed by `EN`.
+    /// `mg KEY`, which fetches the item when sent as a command, ending with `EN`.
     Mg,
 }
 
-/// How `shutdown` asks the server to stop.
+/// How `shutdown` stops the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shutdown {
-    /// As on SIGINT.
+    /// As with SIGINT.
     Now,
     /// `shutdown graceful`.
     Graceful,
-    /// Another word; answer [`super::lines::INVALID_SHUTDOWN_MODE`].
+    /// Any other word: answer [`super::lines::INVALID_SHUTDOWN_MODE`].
     Unknown,
 }

@@ -10,7 +10,7 @@ use glimmer_base::limits::KEY_BYTES_MAX;
 
 const LINE_END: &[u8] = b"\r\n";
 
-/// What the line announces.
+/// The contents of the line.
 struct Header<'a> {
     key: &'a [u8],
     mode: StoreMode,
@@ -27,8 +27,8 @@ fn swallowing(value_bytes: usize) -> State {
     }
 }
 
-/// The common case: plain digits, single spaces, at most `noreply` behind them, and a value that fits and is there.
-/// `rest` is what follows `set `. None if the line is anything else.
+/// Parses the common case: plain digits, single spaces, at most `noreply` after them, and a value
+/// that fits and has arrived. `rest` is the text after `set `. `None` for any other line.
 #[inline]
 pub(super) fn plain_set<'a>(limits: &Limits, rest: &'a [u8]) -> Option<Step<'a>> {
     let mut at = tokens::plain_len(&rest[..rest.len().min(KEY_BYTES_MAX + 1)]);
@@ -36,19 +36,19 @@ pub(super) fn plain_set<'a>(limits: &Limits, rest: &'a [u8]) -> Option<Step<'a>>
     if key.is_empty() || at > KEY_BYTES_MAX {
         return None;
     }
-    let flags = u32::try_from(digits_behind_space(rest, &mut at)?).ok()?;
-    let exptime = i32::try_from(digits_behind_space(rest, &mut at)?).ok()?;
-    let value_bytes = digits_behind_space(rest, &mut at)? as usize;
+    let flags = u32::try_from(digits_after_space(rest, &mut at)?).ok()?;
+    let exptime = i32::try_from(digits_after_space(rest, &mut at)?).ok()?;
+    let value_bytes = digits_after_space(rest, &mut at)? as usize;
     let quiet = rest[at..].starts_with(b" noreply\r\n");
     if quiet {
         at += " noreply".len();
     }
-    let behind = rest[at..].strip_prefix(LINE_END)?;
+    let tail = rest[at..].strip_prefix(LINE_END)?;
     if value_bytes > limits.value_bytes_max(key.len(), flags) {
         return None;
     }
-    let value = behind.get(..value_bytes)?;
-    if !behind[value_bytes..].starts_with(LINE_END) {
+    let value = tail.get(..value_bytes)?;
+    if !tail[value_bytes..].starts_with(LINE_END) {
         return None;
     }
     let exptime = exptime.into();
@@ -66,9 +66,9 @@ pub(super) fn plain_set<'a>(limits: &Limits, rest: &'a [u8]) -> Option<Step<'a>>
     })
 }
 
-/// One space, then one to ten digits; leaves `at` behind them.
+/// Parses one space and one to ten digits; moves `at` to the end of the digits.
 #[inline]
-fn digits_behind_space(bytes: &[u8], at: &mut usize) -> Option<u64> {
+fn digits_after_space(bytes: &[u8], at: &mut usize) -> Option<u64> {
     let bytes = bytes.get(*at..)?.strip_prefix(b" ")?;
     let mut value = 0;
     for (i, byte) in bytes.iter().take(11).enumerate() {
@@ -82,19 +82,20 @@ fn digits_behind_space(bytes: &[u8], at: &mut usize) -> Option<u64> {
     None
 }
 
-/// Reads the line of a storage command and, if it is all there, the value behind it.
+/// Parses the line of a storage command and, if it has arrived, the value after it.
 pub(super) fn read<'a>(
     parser: &mut Parser,
     line: &Line<'a>,
     mode: StoreMode,
     no_memory: bool,
 ) -> Step<'a> {
-    /// Memcached adds the line end's two bytes to the length in 32 bits.
+    /// Memcached adds the two bytes of the line end to the length in 32 bits.
     const LENGTH_MAX: i32 = i32::MAX - 2;
     let words = Words::of(line.text);
     let length = number::signed_digits_32(words.at(4));
     let Some(length) = length.filter(|length| (0..=LENGTH_MAX).contains(length)) else {
-        // The value, if one follows, will be taken for commands, as memcached does: how long it is cannot be known.
+        // The length of the value is unknown. As in memcached, a value that follows will be parsed
+        // as commands.
         return line.refuse(lines::BAD_LINE);
     };
     let Some(header) = Header::of(&words, mode, length as usize) else {
@@ -112,7 +113,7 @@ pub(super) fn read<'a>(
 }
 
 impl<'a> Header<'a> {
-    /// Reads the words; none if one of them is not what it should be. Words behind the last that means something are passed over.
+    /// Parses the words; `None` if one is invalid. Extra words are ignored.
     fn of(words: &Words<'a>, mode: StoreMode, value_bytes: usize) -> Option<Header<'a>> {
         let key = words.at(1);
         let flags = number::unsigned_32(words.at(2))?;
@@ -166,7 +167,8 @@ impl<'a> Header<'a> {
         )
     }
 
-    /// Refuses the value and has it swallowed. Only `set` promises that the key's old value is gone, so only `set` removes it.
+    /// Refuses the value and swallows it. Only `set` guarantees that the old value is gone, so only
+    /// `set` deletes the item.
     fn turn_away(self, parser: &mut Parser, line: &Line<'a>, reason: Refusal) -> Step<'a> {
         parser.state = swallowing(self.value_bytes);
         match self.mode {

@@ -1,5 +1,5 @@
-//! What every kind of input does to the parser: bytes in, steps out. The replies to malformed commands are those that memcached 1.6.45
-//! gives to the very same bytes; where we differ, the row says so.
+//! The parser's steps for every kind of input. The replies to malformed commands are those of
+//! memcached 1.6.45 for the same bytes; the row says so where ours differ.
 
 mod admin;
 mod change;
@@ -11,7 +11,7 @@ mod storage;
 use glimmer_proto::text::{Admin, After, Limits, Parser, Reply, Step, lines as reply};
 use glimmer_proto::{Form, Refusal, Request, StoreMode, Verb};
 
-/// The steps a row expects, without the byte counts: those are checked by adding them up.
+/// The expected steps, without byte counts: these are verified by adding them up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Out<'a> {
     /// A request, and whether it is quiet.
@@ -23,7 +23,7 @@ enum Out<'a> {
     Close,
 }
 
-/// Everything the parser makes of the bytes; panics if some are left over.
+/// All steps for the given bytes. Panics if bytes are left over.
 fn steps(mut input: &[u8]) -> Vec<Out<'_>> {
     let mut parser = Parser::new(Limits::default());
     let mut out = Vec::new();
@@ -127,7 +127,7 @@ const BAD_DELTA: Out<'static> = Out::Say(reply::BAD_DELTA);
 const BAD_CHUNK: Out<'static> = Out::Say(reply::BAD_CHUNK);
 const SILENCE: Out<'static> = Out::Say("");
 
-/// A command line that holds a key of this many bytes.
-fn with_key(before: &str, key_bytes: usize, behind: &str) -> Vec<u8> {
-    format!("{before}{}{behind}", "k".repeat(key_bytes)).into_bytes()
+/// A command line with a key of this length.
+fn with_key(before: &str, key_bytes: usize, tail: &str) -> Vec<u8> {
+    format!("{before}{}{tail}", "k".repeat(key_bytes)).into_bytes()
 }

@@ -1,4 +1,4 @@
-//! `get`, `gets`, `gat`, `gats`, and how long a key may be in any command.
+//! `get`, `gets`, `gat`, `gats`, and the maximum length of a key in every command.
 
 use crate::*;
 use glimmer_proto::text::Reply;
