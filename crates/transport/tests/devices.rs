@@ -28,8 +28,7 @@ fn receive(device: &mut dyn PacketDevice, batch: &mut RxBatch, count: usize) -> 
             let (peer, bytes) = (batch.peer(index), batch.bytes(index));
             let size = batch.segment_bytes(index);
             assert_eq!(batch.datagrams(index), bytes.chunks(size).count().max(1));
-            let empty = bytes.is_empty().then_some(bytes);
-            let datagrams = bytes.chunks(size).chain(empty);
+            let datagrams = batch.segments(index);
             received.extend(datagrams.map(|one| (peer, one.to_vec())));
         }
         assert!(Instant::now() < deadline, "{} of {count}", received.len());

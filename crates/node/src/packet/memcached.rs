@@ -59,11 +59,8 @@ impl Memcached {
     ) {
         let mut datagrams = Datagrams::new();
         for index in 0..batch.count() {
-            let (peer, size) = (batch.peer(index), batch.segment_bytes(index));
-            let mut rest = batch.bytes(index);
-            for _ in 0..batch.datagrams(index) {
-                let (bytes, others) = rest.split_at(size.min(rest.len()));
-                rest = others;
+            let peer = batch.peer(index);
+            for bytes in batch.segments(index) {
                 let Some((id, _)) = frame::request(bytes) else {
                     core.tally.datagrams_dropped += 1;
                     continue;

@@ -232,11 +232,8 @@ impl<D: PacketDevice> PacketDevice for FaultInjector<D> {
         while self.device.receive(&mut self.batch) > 0 {
             drops = self.batch.drops().or(drops);
             for index in 0..self.batch.count() {
-                let (peer, bytes) = (self.batch.peer(index), self.batch.bytes(index));
-                // An empty datagram is one, too.
-                let segments = bytes.chunks(self.batch.segment_bytes(index));
-                let empty = bytes.is_empty().then_some(bytes);
-                for datagram in segments.chain(empty) {
+                let peer = self.batch.peer(index);
+                for datagram in self.batch.segments(index) {
                     self.receiving.put(peer, datagram, now_us);
                 }
             }

@@ -34,10 +34,7 @@ impl Rig {
         while self.server.receive(&mut self.batch) > 0 {
             for index in 0..self.batch.count() {
                 assert_eq!(self.batch.peer(index), address(2));
-                let datagrams = self
-                    .batch
-                    .bytes(index)
-                    .chunks(self.batch.segment_bytes(index));
+                let datagrams = self.batch.segments(index);
                 arrived.extend(datagrams.map(<[u8]>::to_vec));
             }
         }

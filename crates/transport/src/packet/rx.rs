@@ -74,6 +74,18 @@ impl RxBatch {
         self.segment_bytes[..self.count()][index] as usize
     }
 
+    /// The datagrams of one segment batch, each by itself; an empty datagram is one.
+    #[inline]
+    pub fn segments(&self, index: usize) -> impl Iterator<Item = &[u8]> {
+        let (size, mut rest) = (self.segment_bytes(index), self.bytes(index));
+        let segments = rest.len().div_ceil(size).max(1);
+        (0..segments).map(move |_| {
+            let (segment, others) = rest.split_at(size.min(rest.len()));
+            rest = others;
+            segment
+        })
+    }
+
     /// The number of datagrams in a segment batch; an empty datagram counts as one.
     #[inline]
     pub fn datagrams(&self, index: usize) -> usize {
