@@ -196,7 +196,7 @@ def test_an_open_udp_port_is_warned_of(ours):
         port = free_port()
         with Running(server_binary(), "-l", address, "-p", port, "-U", port) as server:
             server.wait_for(("127.0.0.1", port))
-            assert ("have this server flood a third party" in server.end()) == is_open
+            assert ("make this server flood a third party" in server.end()) == is_open
 
 
 def test_a_reply_that_is_too_large_says_so(ours, udp_server):
