@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use glimmer_proto::native::directory::Direction;
 use glimmer_transport::packet::PacketDevice;
-use glimmer_transport::udp::{self, UdpDevice};
+use glimmer_transport::udp::UdpDevice;
 
 use super::Sources;
 use crate::packet::source::{PacketSource, Service};
@@ -14,19 +14,24 @@ use crate::packet::source::{PacketSource, Service};
 /// Who uses an address.
 #[derive(Clone, Copy)]
 enum Sharing {
-    /// All workers: the transport spreads the peers among their devices.
-    Shared,
+    /// This many workers: the transport spreads the peers among their devices.
+    Workers(usize),
     /// One worker.
     Alone,
 }
 
-/// Opens a packet device. The port that it chooses is part of [`PacketDevice::address`]. No other
-/// place names a transport for datagrams.
-fn open(address: SocketAddr, sharing: Sharing) -> io::Result<Box<dyn PacketDevice>> {
-    Ok(match sharing {
-        Sharing::Shared => Box::new(UdpDevice::bind_shared(address)?),
-        Sharing::Alone => Box::new(UdpDevice::bind(address)?),
-    })
+/// Opens a packet device for each worker that uses an address. The port that is chosen if it is 0 is
+/// part of [`PacketDevice::address`]. No other place names a transport for datagrams.
+fn open(address: SocketAddr, sharing: Sharing) -> io::Result<Vec<Box<dyn PacketDevice>>> {
+    Ok(boxed(match sharing {
+        Sharing::Workers(workers) => UdpDevice::bind_group(address, workers)?,
+        Sharing::Alone => vec![UdpDevice::bind(address)?],
+    }))
+}
+
+fn boxed<D: PacketDevice + 'static>(devices: Vec<D>) -> Vec<Box<dyn PacketDevice>> {
+    let boxed = |device| -> Box<dyn PacketDevice> { Box::new(device) };
+    devices.into_iter().map(boxed).collect()
 }
 
 /// Gives every worker a device for memcached's UDP protocol at one address, and returns the address
@@ -35,14 +40,8 @@ pub(super) fn listen_memcached(
     address: SocketAddr,
     sources: &mut [Sources],
 ) -> io::Result<SocketAddr> {
-    udp::probe(address)?;
-    let mut chosen = address;
-    let mut devices = Vec::with_capacity(sources.len());
-    for _ in 0..sources.len() {
-        let device = open(chosen, Sharing::Shared)?;
-        chosen = device.address()?;
-        devices.push(device);
-    }
+    let devices = open(address, Sharing::Workers(sources.len()))?;
+    let chosen = devices[0].address()?;
     for (sources, device) in sources.iter_mut().zip(devices) {
         let source = PacketSource::new(device, Service::Memcached);
         sources.packets.push(source);
@@ -68,11 +67,14 @@ pub(super) fn listen_native(
         let none = || io::Error::other("there are fewer ports after it than workers");
         let port = port.ok_or_else(|| (address, none()))?;
         let address = SocketAddr::new(address.ip(), port);
-        let opened = open(address, Sharing::Alone).and_then(|device| {
-            ports.push(device.address()?.port());
-            Ok(device)
+        let opened = open(address, Sharing::Alone).and_then(|opened| {
+            for device in opened {
+                ports.push(device.address()?.port());
+                devices.push(device);
+            }
+            Ok(())
         });
-        devices.push(opened.map_err(|error| (address, error))?);
+        opened.map_err(|error| (address, error))?;
     }
     let ports: Arc<[u16]> = ports.into();
     serve_native(devices, ports.clone(), direction, sources);

@@ -17,11 +17,6 @@ use crate::sys::udp::{self, Way};
 /// in bytes; it may allow less.
 const KERNEL_BUFFER_BYTES: usize = 4 << 20;
 
-/// Whether the address is free, as [`tcp::probe`](crate::tcp::probe) tells for TCP.
-pub fn probe(address: SocketAddr) -> io::Result<()> {
-    bound(address, false).map(drop)
-}
-
 /// A UDP socket. Each thread that serves an address has one of its own.
 #[derive(Clone, Debug)]
 pub struct UdpDevice {
@@ -43,6 +38,22 @@ impl UdpDevice {
     /// the peers. Every datagram is received by itself. A port of 0 is replaced by a free one.
     pub fn bind_shared(address: SocketAddr) -> io::Result<UdpDevice> {
         Ok(UdpDevice::new(bound(address, true)?, false))
+    }
+
+    /// Binds an address with several sockets, one for each thread that serves it, as
+    /// [`UdpDevice::bind_shared`] does. Fails if a socket outside this group has bound the address.
+    pub fn bind_group(address: SocketAddr, sockets: usize) -> io::Result<Vec<UdpDevice>> {
+        // Sockets that share an address can be bound beside those of another server. One that
+        // does not share it tells whether the address is free.
+        drop(bound(address, false)?);
+        let mut chosen = address;
+        let mut devices = Vec::with_capacity(sockets);
+        for _ in 0..sockets {
+            let device = UdpDevice::bind_shared(chosen)?;
+            chosen = device.address()?;
+            devices.push(device);
+        }
+        Ok(devices)
     }
 
     /// A socket on a free port that sends to one address alone, whatever the messages say, and

@@ -199,9 +199,9 @@ fn an_address_is_bound_alone_unless_it_is_shared() {
     let first = UdpDevice::bind(any()).unwrap();
     let second = UdpDevice::bind(first.address().unwrap());
     assert_eq!(second.unwrap_err().kind(), io::ErrorKind::AddrInUse);
-    let first = UdpDevice::bind_shared(any()).unwrap();
-    let address = first.address().unwrap();
-    let _second = UdpDevice::bind_shared(address).unwrap();
-    let error = probe(address).unwrap_err();
-    assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
+    let group = UdpDevice::bind_group(any(), 3).unwrap();
+    let address = group[0].address().unwrap();
+    assert!(group.iter().all(|one| one.address().unwrap() == address));
+    let other = UdpDevice::bind_group(address, 1);
+    assert_eq!(other.unwrap_err().kind(), io::ErrorKind::AddrInUse);
 }

@@ -3,4 +3,4 @@
 mod burst;
 mod device;
 
-pub use device::{UdpDevice, probe};
+pub use device::UdpDevice;
