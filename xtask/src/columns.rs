@@ -12,8 +12,6 @@ const FOLDERS: &[&str] = &["crates", "examples", "fuzz", "tests", "xtask"];
 
 /// Crates whose comments are yet to be wrapped. The list may only shrink.
 const EXCEPTIONS: &[&str] = &[
-    "crates/engine",
-    "crates/glimmer",
     "crates/node",
     "crates/proto/src/fuzzing.rs",
     "crates/proto/src/lib.rs",

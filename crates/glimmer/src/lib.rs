@@ -1,5 +1,5 @@
-//! The roof: the server's program. It serves, and it runs the programs that lie beside it:
-//! `glimmer-bench` and `glimmer-top`.
+//! The top floor: the server's program. It serves, and it runs the programs that are installed next
+//! to it: `glimmer-bench` and `glimmer-top`.
 
 #![allow(
     rustdoc::broken_intra_doc_links,
@@ -15,8 +15,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
-// What an executable called `memcached` is given: memcached's command line, which has no
-// subcommand. Its help begins with the version, as memcached's does, hence no doc comment.
+// The arguments of an executable called `memcached`: memcached's command line, which has no
+// subcommand. Its help begins with the version, as in memcached, so there is no doc comment.
 #[derive(Debug, Parser)]
 #[command(name = "memcached")]
 struct Memcached {
@@ -32,18 +32,18 @@ struct Arguments {
     command: Command,
 }
 
-// The commands of the programs beside this one are added in `command`: they never come here.
+// `command` adds the commands of the neighbouring programs; they never get here.
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(Box<serve::Arguments>),
 }
 
-/// The command line, with the commands of the programs beside this one.
+/// The command line, including the commands of the neighbouring programs.
 pub fn command() -> clap::Command {
     Arguments::command().subcommands(neighbours::commands())
 }
 
-/// The whole program.
+/// Runs the program.
 pub fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let result = match neighbours::call(&arguments) {
@@ -63,8 +63,8 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Reads the command line of `serve`. An executable called `memcached` (a link, a copy; also
-/// `memcached-debug`, as memcached's own tests call it) serves, and takes memcached's command line.
+/// Parses the command line of `serve`. An executable called `memcached` (a link or a copy; also
+/// `memcached-debug`, the name in memcached's own tests) serves and takes memcached's command line.
 fn parse(mut arguments: Vec<OsString>) -> Result<Box<serve::Arguments>, clap::Error> {
     match program(&arguments) {
         Some("memcached") => {}
@@ -76,8 +76,8 @@ fn parse(mut arguments: Vec<OsString>) -> Result<Box<serve::Arguments>, clap::Er
         }
     }
     refuse_tls_first(&mut arguments);
-    // As `version` answers, by which scripts know what is installed. They look at `-V`, or at the
-    // first line of `-h`.
+    // The same version as in the reply to `version`, from which scripts recognise the server. They
+    // read `-V` or the first line of `-h`.
     let version = glimmer_server::VERSION_NUMBER;
     let name_and_version = format!("memcached {version}");
     let memcached = Memcached::command()
@@ -89,14 +89,14 @@ fn parse(mut arguments: Vec<OsString>) -> Result<Box<serve::Arguments>, clap::Er
     Ok(Box::new(arguments))
 }
 
-/// The name that the program was started under.
+/// The name under which the program was started.
 fn program(arguments: &[OsString]) -> Option<&str> {
     let program = arguments.first().map(Path::new).and_then(Path::file_name);
     program.and_then(|name| name.to_str())
 }
 
-/// memcached refuses TLS as soon as it comes to `-Z`. Clients ask with `--enable-ssl --version`
-/// whether it is there, so a version or help that is asked for after `-Z` is not shown.
+/// memcached refuses TLS as soon as it parses `-Z`. Clients use `--enable-ssl --version` to find
+/// out whether it is supported, so a version or help requested after `-Z` is not shown.
 fn refuse_tls_first(arguments: &mut Vec<OsString>) {
     let is_tls = |argument: &OsString| argument == "-Z" || argument == "--enable-ssl";
     if let Some(first) = arguments.iter().position(is_tls) {

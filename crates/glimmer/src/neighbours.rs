@@ -1,5 +1,5 @@
-//! Commands that programs of their own carry out. The server stays small without them: it is built
-//! in a fraction of the time, and depends on a fraction of the crates.
+//! Commands of the neighbouring programs. Without them, the server is built in a fraction of the
+//! time from a fraction of the crates.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -8,14 +8,14 @@ use std::process;
 use anyhow::Context;
 use glimmer_cli::{EXIT_MISSING, Missing, Program};
 
-/// A command that another program carries out.
+/// A command that another program executes.
 struct Neighbour {
     /// Its name after `glimmer`.
     name: &'static str,
     /// Its line in `glimmer --help`.
     about: &'static str,
     program: Program,
-    /// What the program is given before the rest of the command line.
+    /// The program's first argument, before the rest of the command line.
     first: Option<&'static str>,
 }
 
@@ -40,22 +40,22 @@ const NEIGHBOURS: [Neighbour; 3] = [
     },
 ];
 
-/// The commands as `glimmer --help` lists them.
+/// The commands for `glimmer --help`.
 pub fn commands() -> impl Iterator<Item = clap::Command> {
     NEIGHBOURS
         .iter()
         .map(|neighbour| clap::Command::new(neighbour.name).about(neighbour.about))
 }
 
-/// A program to run instead of this one.
+/// A call of another program.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Call {
     program: Program,
     arguments: Vec<OsString>,
 }
 
-/// The program that a command line is for, if it is not for the server. Everything after the
-/// command is passed on as it is; `help COMMAND ...` becomes `COMMAND ... --help`.
+/// The call for a command line that is not for the server. Everything after the command is passed
+/// on unchanged; `help COMMAND ...` becomes `COMMAND ... --help`.
 pub fn call(arguments: &[OsString]) -> Option<Call> {
     if crate::program(arguments).is_some_and(|name| name.starts_with("memcached")) {
         return None;
@@ -77,8 +77,9 @@ pub fn call(arguments: &[OsString]) -> Option<Call> {
 }
 
 impl Call {
-    /// Becomes the program: it has this process's number, files, terminal and environment, so that
-    /// signals and the exit code need no passing on. Returns only with an error.
+    /// Replaces this process with the program, which keeps the process id, files, terminal and
+    /// environment. Signals and the exit code therefore need no forwarding. Returns only on
+    /// failure.
     pub fn run(self) -> anyhow::Result<()> {
         let file = self.program.find()?;
         let error = process::Command::new(&file).args(&self.arguments).exec();
@@ -86,7 +87,7 @@ impl Call {
     }
 }
 
-/// The exit code for a program that is missing.
+/// The exit code if a program is missing.
 pub fn exit_code(error: &anyhow::Error) -> Option<u8> {
     error.is::<Missing>().then_some(EXIT_MISSING)
 }
@@ -95,7 +96,7 @@ pub fn exit_code(error: &anyhow::Error) -> Option<u8> {
 mod tests {
     use super::*;
 
-    /// What a command line becomes.
+    /// The call for a command line.
     fn called(line: &str) -> Option<String> {
         let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let Call { program, arguments } = call(&words)?;

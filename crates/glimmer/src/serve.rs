@@ -1,4 +1,4 @@
-//! `glimmer serve`: memcached's flags with memcached's meanings, and our own beside them.
+//! `glimmer serve`: memcached's flags with memcached's meanings, and this server's own.
 
 mod arguments;
 mod extended;
@@ -17,7 +17,7 @@ use std::time::Duration;
 use values::Port;
 
 impl Arguments {
-    /// Serves until a signal asks to stop.
+    /// Serves until a signal stops it.
     pub fn run(self) -> anyhow::Result<()> {
         if self.license {
             print!("{LICENSE}");
@@ -27,7 +27,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// What happens when the memory is full, if the flags that say so agree.
+    /// What happens when memory is full. Fails if the flags contradict each other.
     fn mode(&self) -> anyhow::Result<Mode> {
         let mode = match (self.disable_evictions, self.mode) {
             (true, Some(Mode::Cache)) => {
@@ -91,7 +91,7 @@ impl Arguments {
                     "--native-port excludes -s, which listens on a Unix socket only",
                 ));
             }
-            // memcached ignores it as well, without a word.
+            // memcached silently ignores it as well.
             if self.udp_port != Port::None {
                 notices.push("-U has no effect: -s listens on a Unix socket only".into());
             }
@@ -197,7 +197,8 @@ impl Arguments {
             let workers = MemoryPlan::workers_fitting(needs);
             if MemoryPlan::make(Needs { workers, ..needs }).is_ok() {
                 config.notices.push(format!(
-                    "-t {}: the memory limit (-m) has room for the buffers of only {workers} worker threads",
+                    "-t {}: the memory limit (-m) has room for the buffers of only \
+                     {workers} worker threads",
                     config.workers
                 ));
                 config.workers = workers;
@@ -213,8 +214,7 @@ fn unless_0(seconds: u64) -> Option<Duration> {
 
 const LICENSE: &str = include_str!("../../../LICENSE");
 
-/// The exit code that memcached ends with for the same reason; none if this is nothing that
-/// memcached knows.
+/// The exit code of memcached for the same error; `None` if memcached does not have this error.
 pub fn exit_code(error: &anyhow::Error) -> Option<u8> {
     let refused = error.downcast_ref::<Refused>();
     let failed = error.downcast_ref::<glimmer_server::ServeError>();
@@ -223,7 +223,7 @@ pub fn exit_code(error: &anyhow::Error) -> Option<u8> {
         .or(failed.map(glimmer_server::ServeError::exit_code))
 }
 
-/// A command line that cannot be served, with the exit code that memcached has for it.
+/// A command line that cannot be served, with memcached's exit code for it.
 #[derive(Debug)]
 pub struct Refused {
     /// The exit code.
@@ -241,7 +241,7 @@ impl Refused {
         .into()
     }
 
-    /// What memcached ends with for a value that it checks as it reads it.
+    /// memcached's exit code for a value that it checks while it parses it.
     fn value(message: impl Into<String>) -> anyhow::Error {
         Refused {
             exit_code: 1,

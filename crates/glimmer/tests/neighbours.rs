@@ -1,5 +1,5 @@
-//! `glimmer bench` and its like become the program beside the server. A link to the shell stands in
-//! for that program: it shows what it is given, and does what it is told.
+//! `glimmer bench` and similar commands run the neighbouring program. A link to the shell stands in
+//! for that program: it prints its arguments and does what they say.
 
 use std::{
     fs,
@@ -18,7 +18,7 @@ struct Installed {
 
 impl Installed {
     fn with(programs: &[&str]) -> Installed {
-        // On the file system of the executable, which cannot be linked to from another one.
+        // On the file system of the executable, because hard links cannot cross file systems.
         let folder = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         fs::hard_link(env!("CARGO_BIN_EXE_glimmer"), folder.path().join("glimmer")).unwrap();
         for program in programs {

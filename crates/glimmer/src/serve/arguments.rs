@@ -474,12 +474,12 @@ Examples:
   ln -s glimmer memcached; ./memcached -m 64
                                             run under memcached's name";
 
-/// A number of seconds that the kernel takes for a timeout of TCP.
+/// A number of seconds that the kernel accepts as a TCP timeout.
 fn seconds() -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(0..=limits::TCP_TIMEOUT_S_MAX)
 }
 
-/// What `-h` says of `--evict`.
+/// The short help of `--evict`.
 fn evict_help() -> String {
     let names: Vec<_> = RULES.iter().map(|rule| rule.name).collect();
     format!(
@@ -489,7 +489,7 @@ fn evict_help() -> String {
     )
 }
 
-/// What `--help` says of `--evict`: a sentence for each rule.
+/// The long help of `--evict`: a sentence per rule.
 fn evict_long_help() -> String {
     let mut help = evict_help();
     help.push_str("\n\n");

@@ -1,11 +1,11 @@
-//! `-o`: memcached's extended options. Each is checked as memcached checks it; what it is about may
+//! `-o`: memcached's extended options. Each is checked as in memcached, even if its feature does
 //! not exist here.
 
 use super::Refused;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// What the extended options come to.
+/// The combined effect of the extended options.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Extended {
     /// `maxconns_fast`, `no_maxconns_fast`.
@@ -18,15 +18,15 @@ pub struct Extended {
     pub notices: Vec<String>,
 }
 
-/// What an option's value has to be.
+/// The valid values of an option.
 enum Value {
-    /// No value, or one that is ignored.
+    /// No value, or any value, which is ignored.
     None,
-    /// A whole number in these bounds.
+    /// An integer within these bounds.
     Whole(RangeInclusive<i64>),
-    /// A whole number, which may be left out.
+    /// An optional integer within these bounds.
     Optional(RangeInclusive<i64>),
-    /// A number above the first and not above the second.
+    /// A number greater than the first and at most the second.
     Above(f64, f64),
     /// One of these words.
     OneOf(&'static [&'static str]),
@@ -34,18 +34,18 @@ enum Value {
     Text,
 }
 
-/// What an option does.
+/// The effect of an option.
 enum Effect {
     RejectsBeyondMax(bool),
     Crawler(bool),
-    /// What memcached's earlier defaults were.
+    /// It selects a default of earlier versions of memcached.
     Old,
     IdleTimeout,
-    /// What it asks for is so anyway, or is a matter of course.
+    /// It asks for something that this server always does.
     Holds,
-    /// It is about something that is not here.
+    /// Its feature does not exist here.
     Nothing(&'static str),
-    /// It asks for something that cannot be done without.
+    /// It asks for something that this server cannot do.
     Refuse(&'static str),
 }
 
@@ -60,7 +60,7 @@ const INDEX: &str = "the index grows and shrinks by itself";
 const BUFFERS: &str = "-m bounds the connections' buffers too";
 const LOG_BUFFERS: &str = "the buffers of watchers have a fixed size";
 
-/// Every option of memcached 1.6.45 but those of its external storage and its proxy.
+/// Every option of memcached 1.6.45 except those of its external storage and its proxy.
 const OPTIONS: &[(&str, Value, Effect)] = &[
     ("maxconns_fast", Value::None, RejectsBeyondMax(true)),
     ("no_maxconns_fast", Value::None, RejectsBeyondMax(false)),
@@ -172,7 +172,7 @@ const OPTIONS: &[(&str, Value, Effect)] = &[
 ];
 
 impl Extended {
-    /// Reads lists of options with commas between them.
+    /// Parses comma-separated lists of options.
     pub fn read(lists: &[String]) -> anyhow::Result<Extended> {
         let mut extended = Extended {
             rejects_beyond_max: true,
@@ -218,7 +218,7 @@ impl Extended {
 }
 
 impl Value {
-    /// The whole number, if it is one, or what is wrong with it.
+    /// Checks a value. Returns the integer, or what is wrong with it.
     fn check(&self, value: Option<&str>) -> Result<i64, String> {
         match (self, value) {
             (Value::None, _) | (Value::Optional(_), None) => Ok(0),

@@ -1,13 +1,13 @@
-//! `-l`: addresses as memcached writes them.
+//! `-l`: addresses in memcached's syntax.
 
 use super::{Port, Refused};
 use glimmer_server::Accepts;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 
-/// The exit code of memcached when it cannot listen (`EX_OSERR`).
+/// memcached's exit code if it cannot listen (`EX_OSERR`).
 pub const OS_ERROR: u8 = 71;
 
-/// Where to listen, and which protocol is spoken there if the name says so.
+/// An address, and its protocol if the name specifies one.
 type Listener = (SocketAddr, Option<Accepts>);
 
 /// Addresses to listen on.
@@ -15,14 +15,13 @@ type Listener = (SocketAddr, Option<Accepts>);
 pub struct Listeners {
     /// The addresses, each with its port.
     pub addresses: Vec<SocketAddr>,
-    /// The protocol that the name of each address asks for.
+    /// The protocol that each address's name specifies.
     pub protocols: Vec<Option<Accepts>>,
-    /// The name that each address stands for; all interfaces are one name.
+    /// The index of each address's name. All interfaces share one name.
     pub names: Vec<usize>,
 }
 
-/// Every address that the names stand for, or all interfaces if none is given; nothing if the port
-/// says so.
+/// Every address of the given names, or all interfaces if there are none. Empty if the port is 0.
 pub fn addresses(listen: &[String], port: Port) -> anyhow::Result<Listeners> {
     let port = match port {
         Port::None => return Ok(Listeners::default()),
@@ -60,8 +59,8 @@ impl Listeners {
     }
 }
 
-/// What one name stands for: `proto[NAME]:`, then `tag[NAME]:`, then an address, of which only the
-/// last has to be there.
+/// The addresses of one name: `proto[NAME]:`, then `tag[NAME]:`, then an address. Only the address
+/// is required.
 fn listeners_of(text: &str, port: u16) -> Result<Vec<Listener>, String> {
     if ["notls", "btls", "mtls"]
         .iter()
@@ -74,8 +73,8 @@ fn listeners_of(text: &str, port: u16) -> Result<Vec<Listener>, String> {
     Ok(found.map(|address| (address, protocol)).collect())
 }
 
-/// The protocol that memcached's `proto[NAME]:` asks for, and what follows it. A name may be
-/// shortened; one that is unknown asks for nothing.
+/// The protocol in memcached's `proto[NAME]:`, and the text after it. The protocol's name may be
+/// abbreviated; an unknown one has no effect.
 fn protocol(text: &str) -> Result<(Option<Accepts>, &str), String> {
     let Some(rest) = text.strip_prefix("proto[") else {
         return Ok((None, text));
@@ -92,7 +91,8 @@ fn protocol(text: &str) -> Result<(Option<Accepts>, &str), String> {
     Ok((protocol, rest.strip_prefix(':').unwrap_or(rest)))
 }
 
-/// The same addresses at this port, whatever `-l` says of theirs: it is about memcached's clients.
+/// The same addresses with this port. Ports in `-l` are ignored, because they are for memcached
+/// clients.
 pub fn at_port(mut addresses: Vec<SocketAddr>, port: Port) -> Vec<SocketAddr> {
     let port = match port {
         Port::None => return Vec::new(),
@@ -120,7 +120,7 @@ fn resolve(text: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
     if text == "*" {
         return Ok(every_interface(port));
     }
-    // An IPv6 address has colons of its own, so a bare one is tried before "host:port".
+    // An IPv6 address contains colons, so a bare address is tried before "host:port".
     let bare = text.trim_start_matches('[').trim_end_matches(']');
     if let Ok(ip) = bare.parse::<IpAddr>() {
         return Ok(vec![SocketAddr::new(ip, port)]);
@@ -145,8 +145,8 @@ fn resolve(text: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
     }
 }
 
-/// What follows memcached's `tag[NAME]:` or `tag_NAME_:`. A tag names a listener for memcached's
-/// proxy, which is not here.
+/// The text after memcached's `tag[NAME]:` or `tag_NAME_:`. A tag names a listener for memcached's
+/// proxy, which this server does not have.
 fn without_tag(text: &str) -> Result<&str, String> {
     let close = match text.as_bytes() {
         [b't', b'a', b'g', b'[', ..] => ']',

@@ -1,4 +1,4 @@
-//! The command line as a whole.
+//! The complete command line.
 
 use super::*;
 use clap::Parser;
@@ -45,7 +45,8 @@ fn memcacheds_defaults() {
 
 #[test]
 fn memcacheds_short_flags() {
-    let line = "-p 21201 -l 127.0.0.1 -m 100 -t 3 -c 10 -I 512k -P /tmp/x.pid -u nobody -vv -U 0 -b 77 -R 5 -B ascii -A -C -F -X -W \
+    let line = "-p 21201 -l 127.0.0.1 -m 100 -t 3 -c 10 -I 512k -P /tmp/x.pid -u nobody -vv -U 0 \
+                -b 77 -R 5 -B ascii -A -C -F -X -W \
                 -D / -d -k -r -L -o idle_timeout=7";
     let config = parse(line).unwrap();
     assert_eq!(addresses(&config.tcp), ["127.0.0.1:21201"]);
@@ -67,9 +68,12 @@ fn memcacheds_short_flags() {
 
 #[test]
 fn memcacheds_long_names() {
-    let line = "--port=1234 --listen=127.0.0.1 --memory-limit=32 --threads=2 --conn-limit=5 --max-item-size=2m --pidfile=/tmp/x \
-                --user=nobody --udp-port=0 --verbose --listen-backlog=9 --max-reqs-per-event=9 --protocol=auto --enable-shutdown \
-                --disable-cas --disable-flush-all --disable-dumping --disable-watch --daemon --lock-memory --enable-coredumps \
+    let line = "--port=1234 --listen=127.0.0.1 --memory-limit=32 --threads=2 --conn-limit=5 \
+                --max-item-size=2m --pidfile=/tmp/x \
+                --user=nobody --udp-port=0 --verbose --listen-backlog=9 --max-reqs-per-event=9 \
+                --protocol=auto --enable-shutdown \
+                --disable-cas --disable-flush-all --disable-dumping --disable-watch --daemon \
+                --lock-memory --enable-coredumps \
                 --enable-largepages --extended=modern --slab-growth-factor=1.1 --slab-min-size=48";
     let config = parse(line).unwrap();
     assert_eq!(addresses(&config.tcp), ["127.0.0.1:1234"]);
@@ -149,7 +153,8 @@ fn the_last_of_a_repeated_flag_counts() {
 #[test]
 fn our_own_flags() {
     let config = parse(
-        "--access erew --dispatch keyhash --evict lru --lru-threshold 0.3 --hugepages off --pin --item-size-hint 500 --native-direction server",
+        "--access erew --dispatch keyhash --evict lru --lru-threshold 0.3 --hugepages off --pin \
+         --item-size-hint 500 --native-direction server",
     )
     .unwrap();
     assert_eq!(config.native_direction, Direction::Server);
@@ -172,7 +177,7 @@ fn refusing_instead_of_evicting() {
     assert_eq!(parse("--table memc3").unwrap().eviction(), "clock");
 }
 
-/// The message that a server with this command line ends with before it allocates anything.
+/// The error message of a server with this command line, before it allocates anything.
 fn plan_error(line: &str) -> String {
     let config = parse(line).unwrap_or_else(|error| panic!("{line}: {error}"));
     let error = glimmer_server::serve(config).unwrap_err();

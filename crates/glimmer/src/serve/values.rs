@@ -1,4 +1,4 @@
-//! Values of flags as memcached writes them.
+//! Values of flags in memcached's syntax.
 
 use glimmer_notation as notation;
 use glimmer_server::memory_plan::memory_mib_max;
@@ -7,9 +7,9 @@ use glimmer_server::{Accepts, Mode, TableKind};
 /// `-p` and `-U`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Port {
-    /// 0: not at all.
+    /// 0: do not listen.
     None,
-    /// -1: any that is free.
+    /// -1: any free port.
     Any,
     /// This one.
     Number(u16),
@@ -34,23 +34,23 @@ pub fn octal(text: &str) -> Result<u32, String> {
     }
 }
 
-/// `-c`: as many connections as one.
+/// `-c`: at least one connection.
 pub fn connections(text: &str) -> Result<usize, String> {
     positive(text, "Maximum connections must be greater than 0")
 }
 
-/// `-t`: as many threads as one.
+/// `-t`: at least one thread.
 pub fn threads(text: &str) -> Result<usize, String> {
     positive(text, "Number of threads must be greater than 0")
 }
 
-/// `-R`: as many requests as one.
+/// `-R`: at least one request.
 pub fn requests(text: &str) -> Result<u32, String> {
     let requests = positive(text, "Number of requests per event must be greater than 0")?;
     Ok(requests.try_into().unwrap_or(u32::MAX))
 }
 
-/// `-n`: as many bytes as one.
+/// `-n`: at least one byte.
 pub fn chunk_size(text: &str) -> Result<u32, String> {
     match item_size(text)? {
         0 => Err("Chunk size must be greater than 0".into()),
@@ -58,12 +58,12 @@ pub fn chunk_size(text: &str) -> Result<u32, String> {
     }
 }
 
-/// `-b`: connections that wait to be accepted.
+/// `-b`: connections that may wait to be accepted.
 pub fn backlog(text: &str) -> Result<i32, String> {
     notation::within(notation::count, 0..=i32::MAX as u64)(text.trim_start())
 }
 
-/// `-f`: more than one.
+/// `-f`: a number greater than one.
 pub fn growth_factor(text: &str) -> Result<f64, String> {
     match text.trim_start().parse() {
         Ok(factor) if factor > 1.0 => Ok(factor),
@@ -71,7 +71,7 @@ pub fn growth_factor(text: &str) -> Result<f64, String> {
     }
 }
 
-/// `-B`: as memcached refuses others.
+/// `-B`: refuses the same values as memcached.
 pub fn protocol(text: &str) -> Result<Accepts, String> {
     let names = |of: &[Accepts]| of.iter().map(|of| of.name()).collect::<Vec<_>>().join(", ");
     let [any, ascii, others @ ..] = Accepts::ALL else {
@@ -83,7 +83,7 @@ pub fn protocol(text: &str) -> Result<Accepts, String> {
     })
 }
 
-/// `-D`: the first character, of one byte.
+/// `-D`: the first character, which must be one byte.
 pub fn delimiter(text: &str) -> Result<u8, String> {
     match text.trim_start().as_bytes() {
         [] => Err("No delimiter specified".into()),
@@ -118,7 +118,7 @@ pub fn memory_limit(text: &str) -> Result<usize, String> {
     })
 }
 
-/// `-I` and `--item-size-hint`: bytes, or with `k` or `m` after the number.
+/// `-I` and `--item-size-hint`: a number of bytes, optionally with `k` or `m`.
 pub fn item_size(text: &str) -> Result<usize, String> {
     let bytes = notation::bytes(text.trim_start())?;
     usize::try_from(bytes).map_err(|_| format!("{text} is too large"))

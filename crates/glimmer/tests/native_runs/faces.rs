@@ -1,4 +1,4 @@
-//! The client library's other faces: several servers, tasks on tokio, and C.
+//! Other uses of the client library: several servers, tasks on tokio, and C.
 
 use std::{
     env,
@@ -60,7 +60,7 @@ fn several_servers_share_the_keys() {
             assert!(client.delete(key).unwrap());
         }
     }
-    // Without one of them, the others' keys are where they were.
+    // Without one of the servers, the keys of the others stay in place.
     let mut client = Client::connect_to_all(&members, Placement::Ketama, settings).unwrap();
     for key in &names {
         client.put(key, key, 0, 0).unwrap();
@@ -68,7 +68,7 @@ fn several_servers_share_the_keys() {
     let lost: usize = figure(&servers[1], "stats", "curr_items").parse().unwrap();
     servers.remove(1);
     let found = client.get_many(&names).unwrap();
-    // Nothing listens at its port any more, and its host says so.
+    // Its port is closed, and its host refuses datagrams.
     let is_refused = |found: &Result<_, _>| matches!(found, Err(GetError::Refused(_)));
     assert_eq!(found.iter().filter(|found| is_refused(found)).count(), lost);
     let is_found = |found: &Result<Option<_>, _>| matches!(found, Ok(Some(_)));
@@ -76,7 +76,7 @@ fn several_servers_share_the_keys() {
         found.iter().filter(|found| is_found(found)).count(),
         KEYS - lost
     );
-    // Its keys may be placed elsewhere, once it counts as away.
+    // With `eject`, its keys are placed elsewhere once it counts as away.
     for eject in [false, true] {
         let settings = Settings {
             away_after: 1,
@@ -154,7 +154,7 @@ fn tasks_share_a_client() {
     });
 }
 
-/// The library for C, installed. It lies beside this test, which depends on it.
+/// The installed library for C. It is built with this test, which depends on it.
 struct Installed {
     source: PathBuf,
     prefix: TempDir,
@@ -176,7 +176,7 @@ impl Installed {
         self.prefix.path().join(below)
     }
 
-    /// What the documentation has a compiler told.
+    /// The compiler flags in the documentation.
     fn flags(&self) -> Vec<String> {
         let flags = Command::new("pkg-config")
             .args(["--cflags", "--libs", "glimmerclient"])
@@ -227,7 +227,7 @@ fn the_example_in_c_is_built_and_runs_as_documented() {
     }
 }
 
-/// A program keeps working with the library that it was built with.
+/// A program keeps working with the library version that it was built with.
 #[test]
 fn the_shared_library_has_a_soname() {
     let installed = Installed::new();
@@ -237,7 +237,7 @@ fn the_shared_library_has_a_soname() {
     let dynamic = String::from_utf8(dynamic.expect("readelf is installed").stdout).unwrap();
     let soname = dynamic.lines().find(|line| line.contains("SONAME"));
     assert!(soname.is_some_and(|line| line.contains("[libglimmerclient.so.0]")));
-    // Nothing but what the header has is exported, and the symbols of the build are not there.
+    // The library exports only the functions in the header, and no symbols of the build.
     let symbols = Command::new("nm").arg("-D").arg(&named).output().unwrap();
     let symbols = String::from_utf8(symbols.stdout).unwrap();
     let exported = symbols.lines().filter(|line| line.contains(" T "));
@@ -246,8 +246,8 @@ fn the_shared_library_has_a_soname() {
     assert!(foreign.is_empty(), "{foreign:?}");
 }
 
-/// Null pointers, items that are read into again, and a panic are outcomes; valgrind, where there
-/// is one, finds nothing that is used uninitialised or lost.
+/// Null pointers, reused items and a panic are reported as outcomes. valgrind, if it is installed,
+/// finds neither uninitialised nor leaked memory.
 #[test]
 fn a_c_program_survives_its_mistakes_and_ours() {
     let server = start(&["-m", "64", "-t", "1"]);

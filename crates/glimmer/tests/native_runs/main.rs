@@ -1,5 +1,5 @@
-//! The client library against a real server, over real sockets: every access mode and every table,
-//! small items and large, beside memcached's protocol on the same store.
+//! The client library with a real server over real sockets: every access mode and every table,
+//! small and large items, together with memcached's protocol on the same store.
 
 mod faces;
 
@@ -61,7 +61,7 @@ fn start(arguments: &[&str]) -> Server {
     server
 }
 
-/// What is answered to a line, up to `END`.
+/// The reply to a command, up to `END`.
 fn say(server: &Server, line: &str) -> String {
     let mut stream = TcpStream::connect(&server.text).unwrap();
     stream.write_all(format!("{line}\r\n").as_bytes()).unwrap();
@@ -82,11 +82,10 @@ fn figure(server: &Server, command: &str, name: &str) -> String {
 }
 
 fn check_all(server: &Server) {
-    // Only where the server directs requests does it make a difference.
+    // This setting matters only if the server directs requests.
     let settings = Settings {
         round_robin: true,
-        // A server that is not optimised, on a machine that others use, takes its time for large
-        // values.
+        // An unoptimised server on a shared machine is slow with large values.
         deadline_us: PATIENCE.as_micros() as u64,
         ..Settings::default()
     };
@@ -96,7 +95,7 @@ fn check_all(server: &Server) {
     let item = client.get_for_swap(b"greeting").unwrap().unwrap();
     assert_eq!((item.value.as_slice(), item.flags), (&b"hello"[..], 7));
     assert!(item.cas > 0);
-    // It is the same store that memcached's clients see.
+    // memcached clients see the same store.
     assert_eq!(
         say(server, "get greeting"),
         "VALUE greeting 7 5\r\nhello\r\nEND\r\n"
@@ -124,8 +123,7 @@ fn check_all(server: &Server) {
     assert!(client.delete(b"greeting").unwrap());
     assert!(!client.delete(b"greeting").unwrap());
 
-    // Every size, across the bound of a datagram, of a window of fragments, and up to the item
-    // limit.
+    // Sizes around the limits of a datagram and of a window of fragments, and up to the item limit.
     for bytes in [0, 1, 1_280, 1_352, 1_400, 5_000, 43_264, 100_000, 1_000_000] {
         let value: Vec<u8> = (0..bytes).map(|n| (n % 251) as u8).collect();
         let key = format!("of {bytes}");
@@ -222,7 +220,7 @@ fn stats_native_tells_what_the_directory_tells() {
         ("worker:0:receives", "1".to_owned()),
         ("worker:1:datagrams", "0".to_owned()),
     ] {
-        // A worker shows its figures when its turn is over.
+        // A worker publishes its counters at the end of a turn.
         let begin = Instant::now();
         let mut shown = figure(&server, "stats native", name);
         while shown != told && begin.elapsed() < PATIENCE {
@@ -278,7 +276,7 @@ fn a_client_finds_a_server_that_was_restarted() {
     client.put(b"key", b"value", 0, 0).unwrap();
     drop(first);
     let second = start(&arguments);
-    // Another seed, another directory, and nothing stored.
+    // A different seed, a different directory, and an empty store.
     assert_eq!(client.get(b"key").unwrap(), None);
     client.put(b"key", b"another", 0, 0).unwrap();
     assert_eq!(
