@@ -24,7 +24,8 @@ pub struct Spread {
     pub numa_nodes: Vec<u32>,
 }
 
-/// Builds the partitions, each by `make` for its owner's NUMA node, and for each worker the engine that drives them.
+/// Builds the partitions, each by `make` for its owner's NUMA node, and for each worker the engine
+/// that drives them.
 ///
 /// # Errors
 ///
@@ -86,8 +87,8 @@ fn engines<T: Table, O: ChangeObserver, X>(
         .collect())
 }
 
-/// Each worker's handles to the partitions, and its place among the batches in which it reads beside
-/// others, for those who drive the store without requests.
+/// Each worker's handles to the partitions, and its place among the batches in which it reads
+/// beside others, for those who drive the store without requests.
 ///
 /// # Errors
 ///

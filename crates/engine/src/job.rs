@@ -41,8 +41,8 @@ pub enum Status {
     /// `Skipped`.
     AskOwner,
     /// Not executed: the value that the job reads has this many bytes, which is more than
-    /// [`Job::copy_max`]. Nothing was copied, and the item has not changed. Every later job of the same
-    /// buffer is `Skipped`.
+    /// [`Job::copy_max`]. Nothing was copied, and the item has not changed. Every later job of the
+    /// same buffer is `Skipped`.
     Elsewhere {
         /// Bytes of the value.
         bytes: u32,
@@ -151,8 +151,8 @@ pub trait Engine: Send {
     fn layout(&self) -> Layout;
 
     /// Executes up to [`glimmer_base::limits::BATCH_MAX`] jobs in order, all of which this worker
-    /// may run ([`Layout::may_run`]), and appends each reply to `outs[job.out]`. Writes one [`Done`] per job into
-    /// `done`, which is as long as `jobs`.
+    /// may run ([`Layout::may_run`]), and appends each reply to `outs[job.out]`. Writes one
+    /// [`Done`] per job into `done`, which is as long as `jobs`.
     ///
     /// A reply already in a buffer is never touched. Requests of other workers that have crossed
     /// over are run by the same call.
@@ -163,11 +163,13 @@ pub trait Engine: Send {
     /// request is executed that arrives after this call returns.
     fn flush(&mut self, now: Moment, at_ms: u64);
 
-    /// Looks at the item that a job is for, without executing it; none if there is none, or if it cannot be looked at here and now.
+    /// Looks at the item that a job is for, without executing it; none if there is none, or if it
+    /// cannot be looked at here and now.
     fn glimpse(&mut self, now: Moment, job: &Job<'_>) -> Option<Glimpse>;
 
-    /// Shows `visit` the items of up to `chains` chains of the index, from where `cursor` stands on, of the partitions in its scope. Returns whether
-    /// there are more; a chain holds 120 items at most.
+    /// Shows `visit` the items of up to `chains` chains of the index, from where `cursor` stands
+    /// on, of the partitions in its scope. Returns whether there are more; a chain holds 120 items
+    /// at most.
     fn list(
         &mut self,
         now: Moment,
@@ -176,8 +178,9 @@ pub trait Engine: Send {
         visit: &mut dyn FnMut(&Listed<'_>),
     ) -> bool;
 
-    /// Removes what has expired from up to `chains` chains of the index, from where `cursor` stands on, of the partitions in its scope. Returns how many
-    /// items there were; none when the walk has come to its end.
+    /// Removes what has expired from up to `chains` chains of the index, from where `cursor` stands
+    /// on, of the partitions in its scope. Returns how many items there were; none when the walk
+    /// has come to its end.
     fn expire(&mut self, now: Moment, cursor: &mut ListCursor, chains: usize) -> Option<u64>;
 
     /// A way to this worker's share of the figures, from any thread: what its own requests did, and

@@ -68,7 +68,8 @@ impl<T: Table> Partitions<T> {
         self.handles.len()
     }
 
-    /// Whether this worker owns a partition: of those who may write it, the one that it was made for.
+    /// Whether this worker owns a partition: of those who may write it, the one that it was made
+    /// for.
     pub(crate) fn is_owned(&self, partition: usize) -> bool {
         self.map.owner_of(partition) == self.worker
     }

@@ -4,9 +4,10 @@
 //! after another, each request would wait for both. Here a request's bucket is fetched while the
 //! requests [`BUCKET_AHEAD`] places before it are executed, and its item while those [`ITEM_AHEAD`]
 //! places before it are, so that by the time it is executed both are in the cache. The stages only
-//! prefetch: the second fetches by what the first has computed, though the bucket may be elsewhere by then. Execution
-//! looks everything up anew, because a request earlier in the batch may have changed it; what the first stage has computed
-//! it uses where a table can tell that it still holds.
+//! prefetch: the second fetches by what the first has computed, though the bucket may be elsewhere
+//! by then. Execution looks everything up anew, because a request earlier in the batch may have
+//! changed it; what the first stage has computed it uses where a table can tell that it still
+//! holds.
 
 use crate::Partitions;
 use glimmer_base::Keyhash;
@@ -58,8 +59,8 @@ impl<T: Table> Prefetch for Partitions<T> {
     }
 }
 
-/// Runs `execute` on every job of a batch in order, with each job's bucket and item fetched ahead. It is told where the bucket was then; the default, if
-/// no stage has looked.
+/// Runs `execute` on every job of a batch in order, with each job's bucket and item fetched ahead.
+/// It is told where the bucket was then; the default, if no stage has looked.
 #[inline(always)]
 pub fn staged<T: Prefetch, J>(
     table: &mut T,

@@ -32,8 +32,8 @@ struct Item {
     cas: Option<u64>,
 }
 
-/// Key, value, and a header with room for flags, expiry and the extra field, which count whether the item has them
-/// or not.
+/// Key, value, and a header with room for flags, expiry and the extra field, which count whether
+/// the item has them or not.
 fn too_large(key: &[u8], value: &[u8]) -> bool {
     key.len() + value.len() + 16 + 16 > ITEM_BYTES_MAX
 }
@@ -357,7 +357,8 @@ fn run<T: Table>(mut make: impl FnMut(Option<u32>) -> T) {
         ];
         engines[worker].run(now, &jobs, &mut outs, &mut done);
         let mut ends = [0; 3];
-        // Under CREW a reader that has yet to hear of a flush sends its request, and those behind it, to the owner.
+        // Under CREW a reader that has yet to hear of a flush sends its request, and those behind
+        // it, to the owner.
         let executed = jobs
             .iter()
             .zip(&done)

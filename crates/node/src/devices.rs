@@ -4,8 +4,8 @@ use glimmer_proto::Accepts;
 use glimmer_transport::packet::PacketDevice;
 use glimmer_transport::stream::StreamListener;
 
-/// Where requests come in to one worker of a [`DrivenNode`](crate::DrivenNode). Each source is waited for by a
-/// [`Signal`](glimmer_transport::Signal), as those inside the process are.
+/// Where requests come in to one worker of a [`DrivenNode`](crate::DrivenNode). Each source is
+/// waited for by a [`Signal`](glimmer_transport::Signal), as those inside the process are.
 #[derive(Default)]
 pub struct Devices {
     /// Packet devices for memcached's UDP protocol.

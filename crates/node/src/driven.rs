@@ -20,8 +20,8 @@ use crate::worker::{Rest, Worker};
 ///
 /// Each is the worker that [`Node`](crate::Node) runs, with its poller, its clock and its devices
 /// passed in. It does nothing until it is called, so that one thread runs all of them, in any order
-/// and at any time. With a clock that the caller moves, and devices whose faults follow from a seed,
-/// everything that they do follows from the calls.
+/// and at any time. With a clock that the caller moves, and devices whose faults follow from a
+/// seed, everything that they do follows from the calls.
 pub struct DrivenNode {
     shared: Arc<Shared>,
     /// The workers, by number.
@@ -41,8 +41,8 @@ impl DrivenNode {
     ///
     /// # Panics
     ///
-    /// If there are not as many engines as sets of devices, or native clients are served and a worker
-    /// has no device for them.
+    /// If there are not as many engines as sets of devices, or native clients are served and a
+    /// worker has no device for them.
     pub fn new(
         config: NodeConfig,
         devices: Vec<Devices>,

@@ -231,8 +231,8 @@ struct Span {
     answered_us: u64,
 }
 
-/// Values of very different lengths: some travel in a segment batch with others, some alone, some in
-/// fragments.
+/// Values of very different lengths: some travel in a segment batch with others, some alone, some
+/// in fragments.
 const VALUE_BYTES: [usize; 5] = [10, 300, 900, 3_000, 20_000];
 
 #[test]

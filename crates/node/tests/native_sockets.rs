@@ -1,5 +1,5 @@
-//! A node serves native clients over real sockets: directory, direction to several workers, segment batches,
-//! fragments.
+//! A node serves native clients over real sockets: directory, direction to several workers, segment
+//! batches, fragments.
 
 #[path = "support/native.rs"]
 mod native;

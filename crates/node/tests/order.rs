@@ -127,10 +127,12 @@ fn random_pipelines(workers: usize, habits: Habits, seed: u64) {
                             let at = got.iter().zip(&replies).position(|(a, b)| a != b).unwrap();
                             let near = |bytes: &[u8]| {
                                 let end = bytes.len().min(at + 80);
-                                String::from_utf8_lossy(&bytes[at.saturating_sub(80)..end]).into_owned()
+                                let near = &bytes[at.saturating_sub(80)..end];
+                                String::from_utf8_lossy(near).into_owned()
                             };
                             panic!(
-                                "seed {seed}, client {client}, round {round}, byte {at}:\n{}\ninstead of\n{}",
+                                "seed {seed}, client {client}, round {round}, byte {at}:\n{}\n\
+                                 instead of\n{}",
                                 near(&got),
                                 near(&replies)
                             );

@@ -12,7 +12,8 @@ pub fn cores_allowed() -> io::Result<Vec<usize>> {
         .collect())
 }
 
-/// Keeps the calling thread on one core. Fails if the machine lacks the core or the process may not use it.
+/// Keeps the calling thread on one core. Fails if the machine lacks the core or the process may not
+/// use it.
 pub fn pin_to(core: usize) -> io::Result<()> {
     if core >= CpuSet::MAX_CPU {
         return Err(io::ErrorKind::InvalidInput.into());

@@ -2,8 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014). It is here
-/// so that the server, which has no use for random numbers, need not be built with a library of them.
+/// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014). It is
+/// here so that the server, which has no use for random numbers, need not be built with a library
+/// of them.
 pub struct Chance(u64);
 
 impl Chance {

@@ -56,7 +56,8 @@ impl Endpoint {
     }
 }
 
-/// As `stats conns` shows it, without the transport in front: `127.0.0.1:11211`, `[::1]:11211`, `unix:/run/memcached.sock`.
+/// As `stats conns` shows it, without the transport in front: `127.0.0.1:11211`, `[::1]:11211`,
+/// `unix:/run/memcached.sock`.
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,5 +1,5 @@
-//! Streams over Unix sockets. Once accepted they are [`SocketStream`](crate::tcp::SocketStream)s like
-//! those over TCP.
+//! Streams over Unix sockets. Once accepted they are [`SocketStream`](crate::tcp::SocketStream)s
+//! like those over TCP.
 
 use std::io;
 use std::os::unix::fs::FileTypeExt;
@@ -11,8 +11,9 @@ use rustix::process::umask;
 
 use crate::Listener;
 
-/// Listens at a path, which afterwards has the permissions `mode` (as `chmod` takes them). A socket that an earlier server left there is
-/// replaced, as memcached does; any other kind of file is an error ([`io::ErrorKind::AddrInUse`]).
+/// Listens at a path, which afterwards has the permissions `mode` (as `chmod` takes them). A socket
+/// that an earlier server left there is replaced, as memcached does; any other kind of file is an
+/// error ([`io::ErrorKind::AddrInUse`]).
 ///
 /// The process's umask is changed for the moment of the call: nobody may create files beside it.
 pub fn listen(path: &Path, mode: u32, backlog: i32) -> io::Result<Listener> {

@@ -82,8 +82,8 @@ pub fn count<W: TableWriter>(
 }
 
 /// Replaces an item's number. As memcached does, a result that is shorter than what was there is
-/// filled up with spaces, and flags and expiry stay; so does what the meta commands have left on the
-/// item, unless it grows.
+/// filled up with spaces, and flags and expiry stay; so does what the meta commands have left on
+/// the item, unless it grows.
 fn calculate<W: TableWriter>(
     writer: &mut W,
     context: &Context<'_>,

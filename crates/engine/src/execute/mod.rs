@@ -260,8 +260,8 @@ fn shows_value(verb: &Verb<'_>) -> bool {
     command == Command::Get
 }
 
-/// Appends the reply to a request that shows no item. Of verbs that are not the most frequent: it is
-/// compiled once.
+/// Appends the reply to a request that shows no item. Of verbs that are not the most frequent: it
+/// is compiled once.
 #[inline(never)]
 fn say(request: &Request<'_>, outcome: Outcome, out: &mut Vec<u8>) -> Kind {
     request.emit(outcome, out);

@@ -54,8 +54,8 @@ pub fn store<W: TableWriter>(
 }
 
 /// Stores an item. One that is too large takes the old one with it, so that no stale value survives
-/// the client's wish to replace it; memcached does so too. One for which a table that evicts nothing
-/// has no room leaves the old one, unlike in memcached: such a table loses nothing.
+/// the client's wish to replace it; memcached does so too. One for which a table that evicts
+/// nothing has no room leaves the old one, unlike in memcached: such a table loses nothing.
 #[inline(always)]
 fn put<W: TableWriter>(
     writer: &mut W,
@@ -80,8 +80,8 @@ fn put<W: TableWriter>(
     }
 }
 
-/// Stores an item in place of one with this CAS unique. Where a stale one is taken, the item keeps its
-/// expiry, and the client that has won the right to make the value again keeps it.
+/// Stores an item in place of one with this CAS unique. Where a stale one is taken, the item keeps
+/// its expiry, and the client that has won the right to make the value again keeps it.
 fn compare<W: TableWriter>(
     writer: &mut W,
     context: &Context<'_>,

@@ -1,5 +1,6 @@
-//! Bytes in, bytes out: the meta commands and the binary protocol, from the parser through an engine. Each row names what of memcached's
-//! protocol documents it shows. The classic commands have their table beside the parser, and their oracle beside this.
+//! Bytes in, bytes out: the meta commands and the binary protocol, from the parser through an
+//! engine. Each row names what of memcached's protocol documents it shows. The classic commands
+//! have their table beside the parser, and their oracle beside this.
 
 mod binary;
 mod meta;
@@ -17,8 +18,8 @@ use glimmer_store::mica_cache::{Owner, PartitionConfig};
 
 const SEED: Seed = Seed(5);
 
-/// One client's connection to a store of two workers, and a clock that the test turns. A request is run by the first worker if it may, else
-/// by the one that owns its key.
+/// One client's connection to a store of two workers, and a clock that the test turns. A request is
+/// run by the first worker if it may, else by the one that owns its key.
 struct Server {
     engines: Vec<Box<dyn Engine>>,
     parser: Parser,

@@ -161,7 +161,8 @@ fn md_marks_as_stale() {
         let reply = without_uniques(&server.say(b"mg k v c\r\n"));
         assert_eq!(reply, "VA 3 C Z X\r\nold\r\n");
         assert_eq!(server.say(b"get k\r\n"), b"VALUE k 5 3\r\nold\r\nEND\r\n");
-        // "a CAS value that is _lower_ than the current value may be accepted, but the item will be marked as stale"
+        // "a CAS value that is _lower_ than the current value may be accepted, but the item will be
+        // marked as stale"
         let stale = format!("ms k 3 I C{before}\r\nmid\r\nmg k v t\r\n");
         assert_eq!(
             shown(&server.say(stale.as_bytes())),

@@ -1,5 +1,6 @@
-//! Random meta commands, and classic ones on the same items, beside a plain map that knows what each reply must be, byte for byte but for the
-//! numbers of CAS uniques: of those it knows that they change with every mutation and with nothing else.
+//! Random meta commands, and classic ones on the same items, beside a plain map that knows what
+//! each reply must be, byte for byte but for the numbers of CAS uniques: of those it knows that
+//! they change with every mutation and with nothing else.
 
 use crate::{Server, servers};
 use glimmer_base::{Expiry, Moment};

@@ -177,7 +177,8 @@ impl Port {
         self.ship_while(ForwardedBatch::is_full);
     }
 
-    /// Sends every batch, at the end of a turn: the requests of all its connections travel together.
+    /// Sends every batch, at the end of a turn: the requests of all its connections travel
+    /// together.
     pub fn ship(&mut self) {
         self.ship_while(|_| true);
     }
@@ -203,8 +204,8 @@ impl Port {
         self.peer(worker).send(Cargo::Datagrams(batch));
     }
 
-    /// The next batch of native datagrams that [`Port::drain`] has taken out, and the worker that it
-    /// came from.
+    /// The next batch of native datagrams that [`Port::drain`] has taken out, and the worker that
+    /// it came from.
     pub fn next_datagrams(&mut self) -> Option<(usize, Box<ForwardedDatagrams>)> {
         self.datagrams.pop_front()
     }

@@ -4,8 +4,8 @@ use glimmer_base::limits::REPLY_DATAGRAMS_MAX;
 use glimmer_proto::udp::PAYLOAD_BYTES;
 use std::net::SocketAddr;
 
-/// Instead of a reply of more than [`REPLY_DATAGRAMS_MAX`] datagrams, or one that there is no memory
-/// for.
+/// Instead of a reply of more than [`REPLY_DATAGRAMS_MAX`] datagrams, or one that there is no
+/// memory for.
 pub(crate) const TOO_LARGE: &[u8] = b"SERVER_ERROR reply too large for UDP\r\n";
 
 /// What is to be sent to whom, for one datagram.

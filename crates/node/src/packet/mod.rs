@@ -112,8 +112,8 @@ impl Packets {
         is_native
     }
 
-    /// Answers native datagrams that came in elsewhere, and takes home the batches of those that came
-    /// in here. Returns whether there was anything to answer.
+    /// Answers native datagrams that came in elsewhere, and takes home the batches of those that
+    /// came in here. Returns whether there was anything to answer.
     pub fn take_handed_over(&mut self, core: &mut Core, port: &mut Port) -> bool {
         match &mut self.native {
             Some(native) => native.take_handed_over(&mut self.sources, core, port),

@@ -82,8 +82,8 @@ impl PacketSource {
         self.watched_by == Watch::Worker
     }
 
-    /// Leaves it to another to watch the device. If the kernel refuses, all stays as it is until the
-    /// next time.
+    /// Leaves it to another to watch the device. If the kernel refuses, all stays as it is until
+    /// the next time.
     #[inline]
     pub(super) fn watch_by(&mut self, who: Watch, poller: &Poller) {
         if self.watched_by != who {

@@ -69,8 +69,8 @@ fn ask(verb: &Verb<'_>) -> Ask {
     }
 }
 
-/// Where a read executes whose value is too large to be copied before the plan has been asked. `Ok`: to
-/// this worker.
+/// Where a read executes whose value is too large to be copied before the plan has been asked.
+/// `Ok`: to this worker.
 #[cold]
 pub(super) fn elsewhere(member: &mut Member, bytes: u32, core: &Core) -> Stop {
     match core.plan.on_sized(core.me, bytes) {

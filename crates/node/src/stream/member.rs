@@ -89,7 +89,8 @@ pub(crate) struct Member {
 impl Member {
     /// A connection, of which no value of more than `copy_max` bytes is copied.
     pub fn new(key: ConnectionKey, connection: &Connection, copy_max: u32) -> Member {
-        // Nothing is known of its replies before the first: a large one waits with other large ones.
+        // Nothing is known of its replies before the first: a large one waits with other large
+        // ones.
         let copy_max = match connection.reply_bytes_guess {
             None => (LARGE_REPLY_BYTES as u32).min(copy_max),
             Some(_) => copy_max,

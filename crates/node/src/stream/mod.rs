@@ -12,7 +12,7 @@
 //! | `burst` | from bytes to batches to replies, across connections |
 //! | `member` | a connection, or a datagram, while it is part of a burst |
 //! | `forwarding` | where a request executes, and how it leaves for another worker |
-//! | `reorder`, `join` | the order of replies while some are with other workers, and how they join |
+//! | `reorder`, `join` | the order of replies while other workers execute some requests |
 //! | `continuation` | listings of all items and long replies, as the client takes them |
 //! | `withheld`, `watchers` | connections that are not parsed for now, or never again |
 //! | `relief` | which connection gives memory up when it is short |

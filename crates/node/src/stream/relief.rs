@@ -20,8 +20,8 @@ use crate::forward::port::Port;
 /// connections are not looked for again with the next byte.
 const SLACK_SHARE: usize = 8;
 
-/// After a search for stalled connections in vain, the next follows after this many milliseconds, or
-/// when as much more is held as the slack.
+/// After a search for stalled connections in vain, the next follows after this many milliseconds,
+/// or when as much more is held as the slack.
 const SHED_MS: u64 = 5;
 
 impl Streams {
@@ -124,7 +124,8 @@ impl Streams {
     pub fn relieve(&mut self, core: &mut Core, port: &mut Port) {
         let is_due = core.now.ms - core.memory.searched_ms >= self.patience_ms().min(SHORT_TICK_MS);
         let (wanted, room) = (self.bytes_wanted(core, port), core.memory.room());
-        // Replies to forwarded requests need memory of the turn, which batches and what is held share.
+        // Replies to forwarded requests need memory of the turn, which batches and what is held
+        // share.
         let room = match port.has_unfinished() {
             true => room.min(core.memory.bytes_free()),
             false => room,

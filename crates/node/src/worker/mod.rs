@@ -1,8 +1,8 @@
 //! One core's loop.
 //!
 //! A turn takes what the poller and the other workers bring, serves every connection that has
-//! something to be done, and tells the other workers. Nothing in it blocks. Between turns the worker
-//! waits, and the wait sleeps only if nothing is left to do.
+//! something to be done, and tells the other workers. Nothing in it blocks. Between turns the
+//! worker waits, and the wait sleeps only if nothing is left to do.
 //!
 //! | file | idea |
 //! | --- | --- |

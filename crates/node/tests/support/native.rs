@@ -90,8 +90,8 @@ impl Server {
         }
     }
 
-    /// What is answered to segment batches that arrive together at a worker. Where the server directs
-    /// requests, datagrams cross to their owners as they do over the mesh.
+    /// What is answered to segment batches that arrive together at a worker. Where the server
+    /// directs requests, datagrams cross to their owners as they do over the mesh.
     pub fn answer(
         &mut self,
         worker: usize,

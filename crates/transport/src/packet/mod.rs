@@ -1,25 +1,25 @@
 //! Packet devices: where datagrams come in and go out, whatever carries them.
 //!
-//! A worker drives a [`PacketDevice`] in bursts: one call receives up to [`PACKET_BATCH_MAX`] segment
-//! batches into an [`RxBatch`], one call sends up to as many [`Message`]s. A device says how it is
-//! waited for with [`PacketDevice::wakeup`]. Devices are trait objects, and what they implement is
-//! called once per burst; the accessors of both batches are plain functions.
+//! A worker drives a [`PacketDevice`] in bursts: one call receives up to [`PACKET_BATCH_MAX`]
+//! segment batches into an [`RxBatch`], one call sends up to as many [`Message`]s. A device says
+//! how it is waited for with [`PacketDevice::wakeup`]. Devices are trait objects, and what they
+//! implement is called once per burst; the accessors of both batches are plain functions.
 //!
 //! | device | what it is |
 //! | --- | --- |
-//! | [`UdpDevice`](crate::udp::UdpDevice) | a UDP socket, with segmentation offload in both directions |
+//! | [`UdpDevice`](crate::udp::UdpDevice) | a UDP socket, with segmentation offload |
 //! | [`SwitchPort`] | one end of a network inside this process |
-//! | [`FaultInjector`] | another device, with losses, repetitions, delays and truncation from a seed |
+//! | [`FaultInjector`] | another device, with faults drawn from a seed |
 //!
 //! # Who owns the memory
 //!
 //! What was received lies where the device left it, and the batch alone may read and write it until
-//! it is cleared, received into again, or dropped. There are two ways to fill a batch. A socket needs
-//! memory to write into: it uses the batch's own slots, and when the next call overwrites them,
-//! nothing has to be returned. A device that receives into memory of its own *lends* buffers: the
-//! batch holds pointers to them, and returns all of them with one call. That is how the in-process
-//! device works, whose buffers are vectors, and how a driver's would: a UMEM frame of AF_XDP returns
-//! to the fill ring, an mbuf of DPDK to its pool.
+//! it is cleared, received into again, or dropped. There are two ways to fill a batch. A socket
+//! needs memory to write into: it uses the batch's own slots, and when the next call overwrites
+//! them, nothing has to be returned. A device that receives into memory of its own *lends* buffers:
+//! the batch holds pointers to them, and returns all of them with one call. That is how the
+//! in-process device works, whose buffers are vectors, and how a driver's would: a UMEM frame of
+//! AF_XDP returns to the fill ring, an mbuf of DPDK to its pool.
 //!
 //! What is sent is borrowed for the call alone. A device that completes a send later copies what it
 //! is given into a buffer of its own, except for [`PacketSender::send_back`]: there the batch holds
@@ -30,8 +30,8 @@
 //!
 //! | step | UDP socket |
 //! | --- | --- |
-//! | receive | one `recvmmsg`; no copy but the kernel's; 16 or 28 bytes of address read per segment batch |
-//! | send | one `sendmmsg` per 32 messages; no copy but the kernel's; one address written per segment batch |
+//! | receive | one `recvmmsg`; no copy but the kernel's; one address read per segment batch |
+//! | send | one `sendmmsg` per 32 messages; no copy but the kernel's; one address written each |
 //! | either | one dynamic call; no allocation |
 
 use std::io;
@@ -108,8 +108,8 @@ pub trait PacketSender: Send {
 
 /// Where datagrams come in and go out.
 pub trait PacketDevice: PacketSender {
-    /// Replaces what is in the batch by what waits, as much as one call brings, and returns how many
-    /// segment batches that are. Fewer than [`PACKET_BATCH_MAX`] say that nothing more waited.
+    /// Replaces what is in the batch by what waits, as much as one call brings, and returns how
+    /// many segment batches that are. Fewer than [`PACKET_BATCH_MAX`] say that nothing more waited.
     fn receive(&mut self, batch: &mut RxBatch) -> usize;
 
     /// How to wait for what is to be received. A descriptor is readable for as long as something

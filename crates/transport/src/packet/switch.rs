@@ -36,8 +36,9 @@ struct Packet {
     segment_bytes: usize,
 }
 
-/// One port of a [`Switch`]. Its buffers are vectors, which are lent to the batch that receives, and
-/// which [`PacketSender::send_back`] passes on without copying. Sending copies each message once.
+/// One port of a [`Switch`]. Its buffers are vectors, which are lent to the batch that receives,
+/// and which [`PacketSender::send_back`] passes on without copying. Sending copies each message
+/// once.
 pub struct SwitchPort {
     sender: Sender,
     signal: Signal,

@@ -11,8 +11,8 @@ pub const SEGMENTED_BYTES_MAX: usize = 65_507;
 /// Datagrams of a segment batch that is sent, at most: Linux's bound.
 pub const SEGMENTS_MAX: usize = 64;
 
-/// Datagrams to one peer: one of any length, or several of one length one after the other (a segment
-/// batch).
+/// Datagrams to one peer: one of any length, or several of one length one after the other (a
+/// segment batch).
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
     /// Where they go.
@@ -101,8 +101,8 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Messages that leave together, at most [`PACKET_BATCH_MAX`] with each call of the sender. They are
-/// borrowed, so that collecting them copies nothing, and allocates nothing.
+/// Messages that leave together, at most [`PACKET_BATCH_MAX`] with each call of the sender. They
+/// are borrowed, so that collecting them copies nothing, and allocates nothing.
 pub struct TxBatch<'a, 's, S: PacketSender + ?Sized> {
     messages: ArrayVec<Message<'a>, PACKET_BATCH_MAX>,
     sender: &'s mut S,
@@ -120,9 +120,9 @@ impl<'a, 's, S: PacketSender + ?Sized> TxBatch<'a, 's, S> {
         }
     }
 
-    /// Adds a message, in as many as one of them may not be longer than the kernel takes. Sends what
-    /// is there when the batch is full. Once the sender takes no more, the rest is lost without
-    /// another attempt.
+    /// Adds a message, in as many as one of them may not be longer than the kernel takes. Sends
+    /// what is there when the batch is full. Once the sender takes no more, the rest is lost
+    /// without another attempt.
     #[inline]
     pub fn push(&mut self, message: Message<'a>) {
         if !message.is_segmented() {

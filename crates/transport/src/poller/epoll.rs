@@ -53,8 +53,8 @@ impl Epoll {
         Ok(epoll::delete(&self.epoll, fd)?)
     }
 
-    /// Sleeps until something is ready or the time is up (`None`: for as long as it takes; zero: does not sleep). A signal
-    /// ends the sleep with nothing ready.
+    /// Sleeps until something is ready or the time is up (`None`: for as long as it takes; zero:
+    /// does not sleep). A signal ends the sleep with nothing ready.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = timeout.map(|timeout| Timespec {
             tv_sec: timeout.as_secs() as i64,

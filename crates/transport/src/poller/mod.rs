@@ -2,9 +2,9 @@
 //! process's own sources.
 //!
 //! Streams and bells are watched for edges: once when they are added and never again, so that a
-//! burst costs no `epoll_ctl`. The price is a rule: a caller that was told that a stream is readable
-//! has to remember it until [`Received::Drained`](crate::Received). Listeners are watched by level,
-//! because accepting stops short when descriptors run out.
+//! burst costs no `epoll_ctl`. The price is a rule: a caller that was told that a stream is
+//! readable has to remember it until [`Received::Drained`](crate::Received). Listeners are watched
+//! by level, because accepting stops short when descriptors run out.
 
 mod epoll;
 

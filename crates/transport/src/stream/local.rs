@@ -13,7 +13,8 @@ use crate::chance::Chance;
 use crate::signal::Signal;
 use crate::wakeup::Wakeup;
 
-/// What happens on a stream. Probabilities are between 0 and 1; the default is that nothing happens.
+/// What happens on a stream. Probabilities are between 0 and 1; the default is that nothing
+/// happens.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamFaults {
     /// A receive brings only some of the bytes that have been sent: the others are still under way,

@@ -1,12 +1,13 @@
 //! Byte streams: connections, whatever carries them.
 //!
-//! A worker holds each connection as a `Box<dyn ByteStream>`, and calls it once per burst to receive
-//! and once to send. A stream never blocks, and says with [`ByteStream::wakeup`] how it is waited for.
+//! A worker holds each connection as a `Box<dyn ByteStream>`, and calls it once per burst to
+//! receive and once to send. A stream never blocks, and says with [`ByteStream::wakeup`] how it is
+//! waited for.
 //!
 //! | stream | listener | what it is |
 //! | --- | --- | --- |
-//! | [`SocketStream`](crate::tcp::SocketStream) | [`Listener`](crate::tcp::Listener) | TCP, or a Unix socket |
-//! | [`LocalStream`] | [`LocalListener`] | two ends in this process, with short reads and writes and resets from a seed |
+//! | [`SocketStream`](crate::tcp::SocketStream) | [`Listener`](crate::tcp::Listener) | TCP or Unix |
+//! | [`LocalStream`] | [`LocalListener`] | in-process, with faults drawn from a seed |
 //!
 //! **Memory.** Bytes are received into the spare capacity of the caller's vector, and sent from a
 //! slice that is borrowed for the call: the caller owns all buffers, and neither call allocates. A
@@ -27,9 +28,9 @@ pub use local::{LocalListener, LocalStream, StreamFaults};
 pub enum Received {
     /// This many bytes, which filled the buffer: more may wait.
     Full(usize),
-    /// This many bytes, perhaps none, and no more wait; the stream's poller reports when they do. If
-    /// it has reported a hang-up already, it will not do so again: the caller has to go on receiving
-    /// until [`Received::Ended`].
+    /// This many bytes, perhaps none, and no more wait; the stream's poller reports when they do.
+    /// If it has reported a hang-up already, it will not do so again: the caller has to go on
+    /// receiving until [`Received::Ended`].
     Drained(usize),
     /// The peer sends no more, or the connection failed.
     Ended,
@@ -58,8 +59,8 @@ pub trait ByteStream: Send {
     /// ([`Poller::watch_edges`](crate::Poller::watch_edges)).
     fn wakeup(&self) -> Wakeup<'_>;
 
-    /// What a stream without a descriptor is ready for now. One with a descriptor claims everything:
-    /// its poller knows better.
+    /// What a stream without a descriptor is ready for now. One with a descriptor claims
+    /// everything: its poller knows better.
     fn ready(&self) -> Ready;
 
     /// Sends no more: the peer receives what was sent, and then the end. Receiving goes on.

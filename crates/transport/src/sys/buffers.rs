@@ -88,7 +88,8 @@ impl Buffers {
     pub fn take(&self, from: &mut Frames) -> Vec<Vec<u8>> {
         let frames = from.take_lent(&self.lender);
         let whole = |(frame, bytes)| {
-            // SAFETY: the batch has given the frame up, which `lend` made; packets only get shorter.
+            // SAFETY: the batch has given the frame up, which `lend` made; packets only get
+            // shorter.
             unsafe { whole(frame, bytes) }
         };
         frames.into_iter().map(whole).collect()

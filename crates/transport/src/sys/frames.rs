@@ -1,16 +1,16 @@
 //! The memory of the packets in a batch.
 //!
-//! A batch reads its packets' bytes where the device left them, so that receiving copies nothing. The
-//! memory is of one of two kinds. *Slots* belong to the batch: a socket has the kernel write into
-//! them. *Frames* belong to a device that receives into memory of its own (a ring of buffers shared
-//! with a driver, or with another end in this process): the device lends them to the batch.
+//! A batch reads its packets' bytes where the device left them, so that receiving copies nothing.
+//! The memory is of one of two kinds. *Slots* belong to the batch: a socket has the kernel write
+//! into them. *Frames* belong to a device that receives into memory of its own (a ring of buffers
+//! shared with a driver, or with another end in this process): the device lends them to the batch.
 //!
 //! **Invariant.** For each of the first `count` entries, the `bytes` bytes at `at` are initialised,
 //! overlap with those of no other entry, and are read and written through these `Frames` alone. If
-//! `lender` is none, they lie in the slot of the same number, which lives as long as the `Frames`. If
-//! there is a lender, they lie in one of its frames, and this holds until the frame is returned: by
-//! [`Frames::clear`], which dropping the `Frames` includes, or by [`Frames::take_lent`]. Both remove
-//! the entry's bytes with the same call.
+//! `lender` is none, they lie in the slot of the same number, which lives as long as the `Frames`.
+//! If there is a lender, they lie in one of its frames, and this holds until the frame is returned:
+//! by [`Frames::clear`], which dropping the `Frames` includes, or by [`Frames::take_lent`]. Both
+//! remove the entry's bytes with the same call.
 #![allow(unsafe_code, reason = "a device's memory is known by pointers")]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
@@ -56,8 +56,8 @@ pub struct Frames {
     lender: Option<Arc<dyn Lender>>,
 }
 
-// SAFETY: by the invariant nothing else refers to the bytes of the entries, and the slots are owned;
-// lenders may be called from any thread.
+// SAFETY: by the invariant nothing else refers to the bytes of the entries, and the slots are
+// owned; lenders may be called from any thread.
 unsafe impl Send for Frames {}
 
 impl Frames {
@@ -216,8 +216,8 @@ impl Frames {
         }
     }
 
-    /// Takes out the frames that this lender has lent, each with the length of its packet, in order;
-    /// none if the packets lie elsewhere. The entries remain, without bytes.
+    /// Takes out the frames that this lender has lent, each with the length of its packet, in
+    /// order; none if the packets lie elsewhere. The entries remain, without bytes.
     pub fn take_lent(
         &mut self,
         lender: &Arc<dyn Lender>,

@@ -1,7 +1,8 @@
 //! The headers of one call of `recvmmsg` or `sendmmsg`.
 //!
-//! They are made anew for each call, from borrows that outlive it, and dropped with it; no pointer is kept. What they point at must therefore stay
-//! where it is from when they are made until the call is over.
+//! They are made anew for each call, from borrows that outlive it, and dropped with it; no pointer
+//! is kept. What they point at must therefore stay where it is from when they are made until the
+//! call is over.
 #![allow(unsafe_code, reason = "the kernel is given pointers")]
 
 use std::io;
@@ -62,12 +63,13 @@ pub fn header(
     }
 }
 
-/// Has what a header points at leave as datagrams of `stride` bytes each, of which the last may be shorter. The control buffer has to stay where it is as
-/// long as the header is used.
+/// Has what a header points at leave as datagrams of `stride` bytes each, of which the last may be
+/// shorter. The control buffer has to stay where it is as long as the header is used.
 pub fn tell_stride(header: &mut libc::mmsghdr, control: &mut Control, stride: u16) {
     let header = &mut header.msg_hdr;
     header.msg_control = (&raw mut *control).cast();
-    // SAFETY: the control buffer is aligned for a control message and longer than one with two bytes in it.
+    // SAFETY: the control buffer is aligned for a control message and longer than one with two
+    // bytes in it.
     unsafe {
         header.msg_controllen = libc::CMSG_SPACE(size_of::<u16>() as u32) as _;
         let control = libc::CMSG_FIRSTHDR(header);
@@ -111,12 +113,13 @@ pub fn refuses_segments(error: &io::Error) -> bool {
         .is_some_and(|code| codes.contains(&code))
 }
 
-/// Receives what waits, at most one thing for each header, and returns the headers that were used, as the kernel left them; none is no error.
+/// Receives what waits, at most one thing for each header, and returns the headers that were used,
+/// as the kernel left them; none is no error.
 ///
 /// # Safety
 ///
-/// Each header is initialised, and points at a name, a list of parts, their bytes and perhaps a control buffer, all borrowed exclusively until this
-/// function returns.
+/// Each header is initialised, and points at a name, a list of parts, their bytes and perhaps a
+/// control buffer, all borrowed exclusively until this function returns.
 pub unsafe fn receive<'a>(
     socket: BorrowedFd<'_>,
     headers: &'a mut [MaybeUninit<libc::mmsghdr>],
@@ -142,17 +145,19 @@ pub unsafe fn receive<'a>(
     Ok(unsafe { headers[..received].assume_init_ref() })
 }
 
-/// Sends what the headers point at. Returns how many of them, from the front, were taken; an error concerns the first.
+/// Sends what the headers point at. Returns how many of them, from the front, were taken; an error
+/// concerns the first.
 ///
 /// # Safety
 ///
-/// Each header is initialised, and points at a name, a list of parts, their bytes and perhaps a control buffer, all borrowed until this function
-/// returns.
+/// Each header is initialised, and points at a name, a list of parts, their bytes and perhaps a
+/// control buffer, all borrowed until this function returns.
 pub unsafe fn send(
     socket: BorrowedFd<'_>,
     headers: &mut [MaybeUninit<libc::mmsghdr>],
 ) -> io::Result<usize> {
-    // SAFETY: as the caller promises; the kernel writes to nothing but the headers' `msg_len`, and `headers` is as long as stated.
+    // SAFETY: as the caller promises; the kernel writes to nothing but the headers' `msg_len`, and
+    // `headers` is as long as stated.
     let sent = unsafe {
         libc::sendmmsg(
             socket.as_raw_fd(),
@@ -164,8 +169,8 @@ pub unsafe fn send(
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Has the kernel tell with each datagram how many it has dropped on the socket, once it has dropped
-/// any: because the socket's receive buffer was full, or because a checksum was wrong.
+/// Has the kernel tell with each datagram how many it has dropped on the socket, once it has
+/// dropped any: because the socket's receive buffer was full, or because a checksum was wrong.
 pub fn tell_drops(socket: BorrowedFd<'_>) -> io::Result<()> {
     switch_on(socket, libc::SOL_SOCKET, libc::SO_RXQ_OVFL)
 }
@@ -192,7 +197,8 @@ pub unsafe fn number_told(
     level: libc::c_int,
     kind: libc::c_int,
 ) -> Option<u32> {
-    // SAFETY: as the caller promises; the macros' functions stay within the control buffer, and the messages that are asked for hold 32 bits.
+    // SAFETY: as the caller promises; the macros' functions stay within the control buffer, and the
+    // messages that are asked for hold 32 bits.
     unsafe {
         let mut control = libc::CMSG_FIRSTHDR(header);
         while !control.is_null() {

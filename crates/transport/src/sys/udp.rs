@@ -1,6 +1,6 @@
-//! Many datagrams per system call (`recvmmsg`, `sendmmsg`), and several datagrams as one segment batch:
-//! `UDP_SEGMENT` (GSO) has the kernel cut them up as late as possible, `UDP_GRO` has it put them
-//! together as early as possible, and over loopback neither happens at all.
+//! Many datagrams per system call (`recvmmsg`, `sendmmsg`), and several datagrams as one segment
+//! batch: `UDP_SEGMENT` (GSO) has the kernel cut them up as late as possible, `UDP_GRO` has it put
+//! them together as early as possible, and over loopback neither happens at all.
 #![allow(unsafe_code, reason = "the kernel is given pointers")]
 
 use std::io;
@@ -29,8 +29,8 @@ pub fn join_received(socket: BorrowedFd<'_>) -> io::Result<()> {
     switch_on(socket, libc::SOL_UDP, libc::UDP_GRO)
 }
 
-/// Replaces what is in a batch by what waits, with one call. A segment batch that is longer than its
-/// slot has no bytes. Nothing is no error; after an error the batch is empty.
+/// Replaces what is in a batch by what waits, with one call. A segment batch that is longer than
+/// its slot has no bytes. Nothing is no error; after an error the batch is empty.
 pub fn receive(socket: BorrowedFd<'_>, batch: &mut RxBatch) -> io::Result<()> {
     batch.clear();
     let mut parts = headers::room::<[libc::iovec; 1]>();
@@ -45,15 +45,15 @@ pub fn receive(socket: BorrowedFd<'_>, batch: &mut RxBatch) -> io::Result<()> {
         header.msg_hdr.msg_controllen = size_of::<Control>() as _;
         headers[index].write(header);
     }
-    // SAFETY: all headers are initialised, and each points at a name, a buffer list of one, a buffer
-    // and a control buffer that are borrowed exclusively until this function returns: the buffers by
-    // the borrow of the batch, whose slots are not touched before the call is over.
+    // SAFETY: all headers are initialised, and each points at a name, a buffer list of one, a
+    // buffer and a control buffer that are borrowed exclusively until this function returns: the
+    // buffers by the borrow of the batch, whose slots are not touched before the call is over.
     let received = unsafe { headers::receive(socket, &mut headers) }?;
     for (index, header) in received.iter().enumerate() {
         let all = header.msg_len as usize;
         let bytes = if headers::is_whole(header) { all } else { 0 };
-        // SAFETY: the kernel filled the header in, and wrote the control buffer that it points at as
-        // far as it says.
+        // SAFETY: the kernel filled the header in, and wrote the control buffer that it points at
+        // as far as it says.
         let size = unsafe { headers::number_told(&header.msg_hdr, libc::SOL_UDP, libc::UDP_GRO) };
         let segment_bytes = size.map_or(bytes, |size| size as usize);
         // SAFETY: the kernel wrote the name as far as the header says, but no more than its room.
@@ -69,8 +69,8 @@ pub fn receive(socket: BorrowedFd<'_>, batch: &mut RxBatch) -> io::Result<()> {
     Ok(())
 }
 
-/// Sends up to [`PACKET_BATCH_MAX`] messages. Returns how many of them, from the front, were taken; an
-/// error concerns the first.
+/// Sends up to [`PACKET_BATCH_MAX`] messages. Returns how many of them, from the front, were taken;
+/// an error concerns the first.
 pub fn send(socket: BorrowedFd<'_>, messages: &[Message<'_>], way: Way) -> io::Result<usize> {
     let can_segment = headers::can_segment(socket);
     if !can_segment && messages.first().is_some_and(Message::is_segmented) {
@@ -142,9 +142,9 @@ fn send_groups(
         ends[count] = end;
         count += 1;
     }
-    // SAFETY: the first `count` headers are initialised, and each points at a name or none, a list of
-    // parts, their bytes and perhaps a control buffer, all of which are borrowed until this function
-    // returns.
+    // SAFETY: the first `count` headers are initialised, and each points at a name or none, a list
+    // of parts, their bytes and perhaps a control buffer, all of which are borrowed until this
+    // function returns.
     let sent = unsafe { headers::send(socket, &mut headers[..count]) }?;
     Ok(sent.checked_sub(1).map_or(0, |last| ends[last]))
 }

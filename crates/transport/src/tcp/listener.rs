@@ -11,21 +11,23 @@ use crate::Endpoint;
 use crate::packet::Wakeup;
 use crate::stream::{ByteStream, StreamListener};
 
-/// A listening socket. Several may listen on one address: the kernel spreads the connections over them by a hash of the
-/// peer's address, unevenly.
+/// A listening socket. Several may listen on one address: the kernel spreads the connections over
+/// them by a hash of the peer's address, unevenly.
 #[derive(Debug)]
 pub struct Listener(OwnedFd);
 
-/// Whether the address is free. `SO_REUSEPORT`, which [`Listener::bind`] sets, would let a second server of the same user bind a
-/// port that a first one serves, and steal half of its connections; without it a port that somebody listens on is an error
-/// ([`io::ErrorKind::AddrInUse`]). Nobody is listened to meanwhile: who connected just then would be reset.
+/// Whether the address is free. `SO_REUSEPORT`, which [`Listener::bind`] sets, would let a second
+/// server of the same user bind a port that a first one serves, and steal half of its connections;
+/// without it a port that somebody listens on is an error ([`io::ErrorKind::AddrInUse`]). Nobody is
+/// listened to meanwhile: who connected just then would be reset.
 pub fn probe(address: SocketAddr) -> io::Result<()> {
     bound_socket(address, false).map(drop)
 }
 
 impl Listener {
-    /// Listens on an address together with whoever else of this process does. A port of 0 is replaced by a free one. At most `backlog`
-    /// connections wait to be accepted (the kernel lowers it to `net.core.somaxconn`).
+    /// Listens on an address together with whoever else of this process does. A port of 0 is
+    /// replaced by a free one. At most `backlog` connections wait to be accepted (the kernel lowers
+    /// it to `net.core.somaxconn`).
     pub fn bind(address: SocketAddr, backlog: i32) -> io::Result<Listener> {
         Listener::bind_with(address, backlog, Liveness::default())
     }
@@ -56,8 +58,8 @@ impl Listener {
 
     /// Takes the next connection, if one waits.
     ///
-    /// Connections that were reset while they waited are passed over. Errors are the process's: descriptors or kernel memory ran out
-    /// ([`io::ErrorKind::WouldBlock`] never appears).
+    /// Connections that were reset while they waited are passed over. Errors are the process's:
+    /// descriptors or kernel memory ran out ([`io::ErrorKind::WouldBlock`] never appears).
     pub fn accept(&self) -> io::Result<Option<SocketStream>> {
         use rustix::io::Errno;
         loop {
@@ -72,7 +74,8 @@ impl Listener {
                     | Errno::BADF
                     | Errno::INVAL),
                 ) => return Err(error.into()),
-                // accept(2): errors that are pending on the new connection are reported here; they concern nobody else.
+                // accept(2): errors that are pending on the new connection are reported here; they
+                // concern nobody else.
                 Err(_) => {}
             }
         }

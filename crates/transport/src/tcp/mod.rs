@@ -1,4 +1,5 @@
-//! Streams over TCP: a listener of which every worker has its own, and connections that never block.
+//! Streams over TCP: a listener of which every worker has its own, and connections that never
+//! block.
 
 mod listener;
 mod liveness;

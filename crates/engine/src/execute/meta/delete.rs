@@ -69,8 +69,8 @@ fn deleted<W: TableWriter>(
     }
 }
 
-/// The client's flags and the expiry that the item has afterwards: an emptied one those of the request, another one its own unless the
-/// request has a `T`.
+/// The client's flags and the expiry that the item has afterwards: an emptied one those of the
+/// request, another one its own unless the request has a `T`.
 fn kept(item: &Item<'_>, options: &Options, empties: bool, context: &Context<'_>) -> (u32, Expiry) {
     let asked = options
         .exptime
@@ -82,7 +82,8 @@ fn kept(item: &Item<'_>, options: &Options, empties: bool, context: &Context<'_>
     }
 }
 
-/// What the meta commands leave on it. Whoever comes next may win the right to make a stale item anew.
+/// What the meta commands leave on it. Whoever comes next may win the right to make a stale item
+/// anew.
 fn marks(old: Marks, empties: bool, marks_stale: bool) -> Marks {
     let kept = if empties {
         old.only(Marks::BINARY_KEY)

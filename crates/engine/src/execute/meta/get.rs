@@ -148,8 +148,8 @@ fn after(old: &History, options: &Options, wins: bool, now: Moment) -> History {
     new
 }
 
-/// Seconds since the last access, or, if none is noted, since the item was put where it lies, as far
-/// as that is known.
+/// Seconds since the last access, or, if none is noted, since the item was put where it lies, as
+/// far as that is known.
 pub fn idle_s(history: &History, stored_s: Option<u32>, now: Moment) -> u64 {
     let since = match history.accessed_s {
         0 => stored_s,

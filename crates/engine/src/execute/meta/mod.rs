@@ -51,7 +51,8 @@ fn key_mark(flags: Flags<'_>) -> Marks {
     }
 }
 
-/// The expiry that a command's `T` and `N` give to an item that it makes: the later of the two in the line counts.
+/// The expiry that a command's `T` and `N` give to an item that it makes: the later of the two in
+/// the line counts.
 fn created_expiry(flags: Flags<'_>, options: &Options, now: Moment) -> Expiry {
     let mut expiry = Expiry::NEVER;
     for (flag, _) in flags.iter() {
@@ -62,7 +63,8 @@ fn created_expiry(flags: Flags<'_>, options: &Options, now: Moment) -> Expiry {
     expiry
 }
 
-/// The expiry that this flag gives to the item, if it gives any. `N` gives it to an item that was made by the same command.
+/// The expiry that this flag gives to the item, if it gives any. `N` gives it to an item that was
+/// made by the same command.
 fn changed_expiry(flag: u8, options: &Options, is_new: bool, now: Moment) -> Option<Expiry> {
     let exptime = match flag {
         b'T' => options.exptime,

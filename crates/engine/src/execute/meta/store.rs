@@ -36,7 +36,8 @@ pub fn store<W: TableWriter>(
     store::store(writer, context, job, &write)
 }
 
-/// The store's mode. A CAS unique to be compared makes a `cas` of `set` and `replace`, and means nothing to `add`.
+/// The store's mode. A CAS unique to be compared makes a `cas` of `set` and `replace`, and means
+/// nothing to `add`.
 fn mode(options: &Options) -> StoreMode {
     match (options.mode.unwrap_or(b'S'), options.compare) {
         (b'E', _) => StoreMode::Add,
