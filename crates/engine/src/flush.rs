@@ -2,7 +2,7 @@
 //!
 //! A flush is not carried to the partitions. It raises a number. A worker that enters a partition
 //! which has seen fewer flushes has it catch up first
-//! ([`Owner::enter`](glimmer_store::mica_cache::Owner::enter)). A reader on another core that finds
+//! ([`Table::enter`](glimmer_store::table::Table::enter)). A reader on another core that finds
 //! the same asks the owner. So a flush costs nothing until a partition is used, and no request that
 //! arrives after the flush was acknowledged sees an older item: the number was raised before.
 //!

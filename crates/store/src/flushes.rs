@@ -1,7 +1,7 @@
 //! How many flushes a table has carried out.
 //!
 //! A caller says with each request how many flushes are due, and every answer is as if the table had
-//! carried them out. The writer catches up when it [enters](crate::table::enter). A reader cannot,
+//! carried them out. The writer catches up when it [enters](crate::table::Table::enter). A reader cannot,
 //! so it compares numbers:
 //!
 //! - *Nothing flushed is read.* The writer announces a number, with release, after all that makes the

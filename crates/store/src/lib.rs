@@ -6,15 +6,26 @@
 //!
 //! ```
 //! use glimmer_base::{Expiry, Moment, Seed};
-//! use glimmer_store::{access::Erew, evict::S3_FIFO, heap::{History, NewItem}, mica_cache::{Owner, PartitionConfig}};
+//! use glimmer_store::access::Erew;
+//! use glimmer_store::evict::S3_FIFO;
+//! use glimmer_store::heap::{History, NewItem};
+//! use glimmer_store::mica_cache::{Owner, PartitionConfig};
+//! use glimmer_store::table::{Table, TableWriter};
 //!
 //! let (seed, now) = (Seed(1), Moment { ms: 2_000, epoch_unix_ms: 0 });
 //! let config = PartitionConfig { seed, ..PartitionConfig::default() };
 //! let mut owner = Owner::<Erew>::new(&config, S3_FIFO)?;
 //!
 //! let (key, keyhash) = (b"greeting", seed.keyhash(b"greeting"));
+//! let item = NewItem {
+//!     key,
+//!     value: [b"hello", b""],
+//!     flags: 0,
+//!     expiry: Expiry::NEVER,
+//!     history: History::NEW,
+//! };
 //! let mut writer = owner.enter(0);
-//! writer.put(keyhash, &NewItem { key, value: [b"hello", b""], flags: 0, expiry: Expiry::NEVER, history: History::NEW }, now);
+//! writer.put(keyhash, &item, now);
 //!
 //! let mut value = Vec::new();
 //! writer.read(keyhash, key, now, |item| item.value().append_to(&mut value));

@@ -8,8 +8,8 @@ use glimmer_store::evict::{FIFO, Rule, S3_FIFO};
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
-use glimmer_store::table::Counts;
-use glimmer_store::table::TableFigures;
+use glimmer_store::table::TableWriter;
+use glimmer_store::table::{Counts, Table};
 
 const SEED: Seed = Seed(5);
 const NOW: Moment = Moment {

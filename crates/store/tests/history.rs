@@ -6,7 +6,7 @@ use glimmer_store::evict::S3_FIFO;
 use glimmer_store::heap::{CAS_MAX, History, Marks, NewItem};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
-use glimmer_store::table::Stored;
+use glimmer_store::table::{Stored, Table, TableWriter};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
@@ -113,12 +113,12 @@ fn run<A: Access>(seed: u64) {
         }
         let found = writer.find(keyhash, &key, NOW).map(|found| {
             let mut value = Vec::new();
-            found.item.value().append_to(&mut value);
+            found.value().append_to(&mut value);
             Known {
                 value,
-                flags: found.item.flags(),
-                expiry: found.item.expiry(),
-                history: found.item.history(),
+                flags: found.flags(),
+                expiry: found.expiry(),
+                history: found.history(),
             }
         });
         // An item that was touched, and had to be written anew for it or since, says itself that it was fetched.

@@ -9,7 +9,7 @@ use glimmer_store::evict::S3_FIFO;
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::memory::{PagePolicy, PageReport};
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
-use glimmer_store::table::TableFigures;
+use glimmer_store::table::{Table, TableWriter};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -7,8 +7,7 @@ use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::{History, Item, NewItem};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_store::{Owner, Reader, StoreConfig};
-use glimmer_store::table::Stored;
-use glimmer_store::table::{Table, TableFigures, TableReader};
+use glimmer_store::table::{Stored, Table, TableReader, TableWriter};
 use loom::thread;
 
 const NOW: Moment = Moment {

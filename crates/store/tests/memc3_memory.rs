@@ -6,8 +6,8 @@ use glimmer_base::{Expiry, Moment, Seed};
 use glimmer_store::access::Crew;
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::memc3::{Memc3Config, Owner};
-use glimmer_store::table::{Counts, Stored};
-use glimmer_store::table::{Table, TableFigures};
+use glimmer_store::table::Table;
+use glimmer_store::table::{Counts, Stored, TableWriter};
 
 const SEED: Seed = Seed(11);
 const MEMORY_BYTES: usize = 32 << 20;

@@ -8,6 +8,7 @@ use glimmer_store::evict::S3_FIFO;
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
+use glimmer_store::table::{Table, TableWriter};
 
 const SEED: Seed = Seed(5);
 const NOW: Moment = Moment {

@@ -8,7 +8,7 @@ use glimmer_store::{
     heap::{History, NewItem},
     mica_cache::Owner,
     table::Counts,
-    table::TableFigures,
+    table::{Table, TableWriter},
 };
 
 use super::reference::Cache;

@@ -29,7 +29,7 @@ pub struct NewItem<'a> {
 
 /// An item about to be written, and what it takes of its heap: reckoned once, since several who store it ask.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Measured<'a> {
+pub struct Measured<'a> {
     /// The item.
     pub item: &'a NewItem<'a>,
     /// Words that it takes.

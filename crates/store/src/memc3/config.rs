@@ -1,13 +1,10 @@
 //! How large a table is.
 
 use super::{Shared, State};
-use crate::heap::CasSequence;
 use crate::heap::slab::Slabs;
 use crate::index::cuckoo::{BUCKET_SLOTS, Directory, Slot, buckets_in};
 use crate::memory::{LINE_WORDS, PagePolicy, Pool};
-use crate::removals::Exit;
-use crate::table::ConfigError;
-use crossbeam_utils::CachePadded;
+use crate::table::{Common, ConfigError, Ledger};
 use glimmer_base::Seed;
 use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
@@ -89,8 +86,7 @@ impl Memc3Config {
             slabs: Slabs::new(&pool, pages, item_words_max),
             search: Default::default(),
             path: Vec::new(),
-            cas: CasSequence::default(),
-            usual_words_64: 0,
+            ledger: Ledger::default(),
             segments: 1,
             segments_max,
             unused: None,
@@ -106,12 +102,8 @@ impl Memc3Config {
             directory: Directory::new(depth.min(Directory::DEPTH_MAX), root, page_words),
             pool,
             item_words_max,
-            flushes: CachePadded::default(),
-            usual_words: Counter::default(),
             index_pages,
-            counters: CachePadded::default(),
-            seed: self.seed,
-            exit: Exit::default(),
+            common: Common::new(self.seed),
         };
         Ok((shared, state))
     }

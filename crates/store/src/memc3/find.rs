@@ -1,20 +1,15 @@
-//! Finding an item: both buckets, tag, key.
+//! Which slots are live, and where their items lie.
 
-use super::{Shared, Writer, expired};
-use crate::access::Access;
+use super::Shared;
+use super::grow::places;
 use crate::heap::Item;
 use crate::index::cuckoo::{Home, Line, Segment, Slot, SlotAt, line_at};
-use crate::table::Absence;
+use crate::memory::Words;
+use crate::table::{self, Common, Taken};
+use glimmer_base::sync::Ordering::Acquire;
+use glimmer_base::sync::{fence, weakened};
 use glimmer_base::{Keyhash, Moment};
-
-/// Where an item was found.
-#[derive(Clone, Copy)]
-pub struct Found<'a> {
-    pub(super) at: SlotAt,
-    pub(super) slot: Slot,
-    /// The item itself.
-    pub item: Item<'a>,
-}
+use std::ops::Range;
 
 impl Shared {
     #[inline(always)]
@@ -27,37 +22,9 @@ impl Shared {
         line_at(&self.pool, at.line)
     }
 
-    /// The item that a slot names, if what lies there can be one.
-    #[inline(always)]
-    pub(super) fn item(&self, slot: Slot) -> Option<Item<'_>> {
-        self.item_at(slot.offset())
-    }
-
     #[inline(always)]
     pub(super) fn item_at(&self, at: usize) -> Option<Item<'_>> {
         Item::read(self.pool.place(at, self.item_words_max))
-    }
-
-    /// Finds the key's item in its home, expired or not. Safe to run while a writer works; what it
-    /// finds is then to be validated.
-    #[inline(always)]
-    pub(super) fn find(&self, home: &Home, key: &[u8]) -> Option<Found<'_>> {
-        let segment = self.directory.segment(&self.pool, home);
-        for (at, slot) in segment.candidates(home.buckets, home.tag) {
-            let place = self.pool.place(slot.offset(), self.item_words_max);
-            if let Some(item) = Item::of_key(place, key) {
-                return Some(Found { at, slot, item });
-            }
-        }
-        None
-    }
-
-    /// Why a read has just found nothing. What a flush has passed by is forgotten at once.
-    pub(super) fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
-        match self.find(&self.directory.home(keyhash), key) {
-            Some(_) => Absence::Expired,
-            None => Absence::Other,
-        }
     }
 
     /// The slot that names the item at a word; for the writer.
@@ -79,42 +46,88 @@ impl Shared {
         }
     }
 
-    /// Fetches the lines of every item that bears the key's tag: those that an item of the usual
-    /// size has, three at most.
-    #[inline(always)]
-    pub(super) fn prefetch_item(&self, home: &Home) {
-        let last_word = self.usual_words.get().clamp(1, 16) as usize - 1;
-        let segment = self.directory.segment(&self.pool, home);
-        for (_, slot) in segment.candidates(home.buckets, home.tag) {
-            let at = slot.offset();
-            self.pool.prefetch(at);
-            self.pool.prefetch(at + last_word);
-            if last_word > 8 {
-                self.pool.prefetch(at + 8);
-            }
-        }
-    }
-
     /// Empties the slots of a line that readers may be looking at.
     pub(super) fn empty_line(&self, line: usize, shared: bool) {
-        use crate::index::cuckoo::{BUCKET_SLOTS, LINE_BUCKETS};
         let line = line_at(&self.pool, line);
         line.write_begin(shared);
-        for bucket in 0..LINE_BUCKETS {
-            for place in 0..BUCKET_SLOTS {
-                line.set(bucket, place, 0, Slot::new(0));
-            }
+        for (bucket, place) in places() {
+            line.set(bucket, place, 0, Slot::new(0));
         }
         line.write_end(shared);
     }
 }
 
-impl<A: Access> Writer<'_, A> {
-    /// Finds the key's item, unless it has expired.
+impl table::Shared for Shared {
+    type Index = Self;
+
     #[inline(always)]
-    pub fn find(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> Option<Found<'_>> {
-        self.shared
-            .find(&self.shared.directory.home(keyhash), key)
-            .filter(|found| !expired(&found.item, now))
+    fn index(&self) -> &Self {
+        self
+    }
+
+    #[inline(always)]
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
+    #[inline(always)]
+    fn item_words_max(&self) -> usize {
+        self.item_words_max
+    }
+
+    /// A slot with a tag names an item.
+    #[inline(always)]
+    fn words(&self, slot: Slot) -> Option<Words<'_>> {
+        Some(self.pool.place(slot.offset(), self.item_words_max))
+    }
+
+    #[inline(always)]
+    fn prefetch_item(&self, _keyhash: Keyhash, home: Home) {
+        let segment = self.directory.segment(&self.pool, &home);
+        for (_, slot) in segment.candidates(home.buckets, home.tag) {
+            (self.common).prefetch(slot.offset(), |word| self.pool.prefetch(word));
+        }
+    }
+
+    /// MemC3 §3.2.1 and §4.2. The argument why what it returns is neither torn nor stale nor another
+    /// item's stands at [`line`](crate::index::cuckoo::line); why a segment that was split or given
+    /// up is noticed, at [`Directory::unchanged`](crate::index::cuckoo::Directory::unchanged) and in
+    /// the writer's `flush`.
+    #[inline(always)]
+    fn try_read<T>(
+        &self,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        take: impl FnOnce(&Item<'_>) -> T,
+    ) -> Option<Taken<T, Self>> {
+        let home = self.directory.home(keyhash);
+        let segment = self.directory.segment(&self.pool, &home);
+        let [first, second] = home
+            .buckets
+            .map(|bucket| line_at(&self.pool, segment.locate(bucket).0));
+        let versions = (first.read_begin()?, second.read_begin()?);
+        let taken = self.take(home, keyhash, key, now, take);
+        if !weakened("cuckoo_acquire_fence") {
+            fence(Acquire);
+        }
+        let unchanged = weakened("cuckoo_version_recheck")
+            || first.read_unchanged(versions.0) && second.read_unchanged(versions.1);
+        let same_life = self.common.flushes.is_still(flushes);
+        (unchanged && same_life && self.directory.unchanged(&home)).then_some(taken)
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        let pages = self.pool.pages() as u64 - self.index_pages.get();
+        8 * pages * self.pool.page_words() as u64
+    }
+
+    fn addresses(&self) -> Vec<Range<usize>> {
+        vec![self.pool.addresses()]
     }
 }

@@ -1,11 +1,12 @@
 //! Growth of the index: a slot for a new item, by moving others along a cuckoo path, by splitting
 //! the segment, or, where the index may not grow, by eviction.
 
-use super::{Shared, State, Writer, hash};
+use super::{Shared, State, Writer};
 use crate::access::Access;
 use crate::index::cuckoo::{BUCKET_SLOTS, Home, LINE_BUCKETS, Slot, SlotAt, line_at};
 use crate::memory::LINE_WORDS;
 use crate::removals::Reason;
+use crate::table::Shared as _;
 use crate::work;
 use glimmer_base::limits::SPLIT_SLOTS_MAX;
 use glimmer_base::sync::weakened;
@@ -76,7 +77,7 @@ impl<A: Access> Writer<'_, A> {
         }
         let victim = victim.expect("both buckets are full");
         let at = self.give_up(victim, Reason::IndexFull, now);
-        shared.counters.index_evictions.add(1);
+        shared.common.counters.index_evictions.add(1);
         self.state.slabs.free(&shared.pool, at);
     }
 
@@ -161,7 +162,7 @@ impl Shared {
                 continue;
             }
             let item = self.item(slot).expect("a slot names an item");
-            if self.directory.entry(hash(self, &item)) >= upper {
+            if self.directory.entry(self.common.keyhash(&item)) >= upper {
                 new.set(bucket, place, tag, slot);
                 leaving |= 1 << nth;
             }

@@ -3,55 +3,35 @@
 
 use super::{Found, Writer};
 use crate::access::Access;
-use crate::heap::{Measured, NewItem, write_item, write_over};
+use crate::heap::{Measured, write_item, write_over};
 use crate::index::cuckoo::{Slot, SlotAt};
-use crate::table::Stored;
+use crate::table::Shared as _;
 use glimmer_base::{Keyhash, Moment};
 
 impl<A: Access> Writer<'_, A> {
-    /// Stores an item under its key, in place of the one that is there.
-    #[inline]
-    pub fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored {
-        let new = item.measured();
-        if new.words_with_all > self.shared.item_words_max {
-            return Stored::TooLarge;
-        }
-        let cas = match item.history.cas {
-            Some(cas) => cas,
-            None => self.next_cas(),
-        };
-        self.put_as(keyhash, new, cas, now);
-        Stored::Yes(cas)
-    }
-
-    /// Stores an item whose value is the one that its key has now, with the parts of the item's on either side of it. None if there is
-    /// no such item, or if it had to leave to make room.
-    pub fn extend(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Option<Stored> {
-        let found = self.find(keyhash, item.key, now)?;
-        let new = item.measured_around(found.item.value().len());
-        if new.words_with_all > self.shared.item_words_max {
-            return Some(Stored::TooLarge);
-        }
-        // Writing over an item is a use; CLOCK is to know of it before room is made.
-        let line = self.shared.line(found.at);
-        line.set_recent(found.at.bucket, found.at.place, true);
-        let cas = item.history.cas.unwrap_or_else(|| self.next_cas());
-        self.put_as(keyhash, new, cas, now)
-            .then_some(Stored::Yes(cas))
-    }
-
     /// Stores an item that is within the limit with a given CAS unique, which is its history's if
     /// that has one. Says whether it was stored: an item whose value was to stay may have left to make
     /// room.
     #[inline]
-    fn put_as(&mut self, keyhash: Keyhash, new: Measured<'_>, cas: u64, now: Moment) -> bool {
+    pub(super) fn put_as(
+        &mut self,
+        keyhash: Keyhash,
+        new: Measured<'_>,
+        cas: u64,
+        now: Moment,
+    ) -> bool {
         let (shared, words) = (self.shared, new.words);
-        shared.counters.stored.add(1);
-        self.learn_size(words as u64);
+        shared.common.counters.stored.add(1);
+        self.learn_size(words);
         let class = self.state.slabs.class_of(words);
-        match shared.find(&shared.directory.home(keyhash), new.item.key) {
+        match shared.find(shared.directory.home(keyhash), keyhash, new.item.key) {
             Some(found) if self.class_of(&found) == class => self.overwrite(&found, new, cas),
-            Some(_) => {
+            Some(found) => {
+                if new.keeps_value() {
+                    // Writing over an item is a use; CLOCK is to know of it before room is made.
+                    let line = shared.line(found.slot);
+                    line.set_recent(found.slot.bucket, found.slot.place, true);
+                }
                 let at = self.allocate(class, now);
                 return self.replace(keyhash, new, cas, at);
             }
@@ -69,7 +49,7 @@ impl<A: Access> Writer<'_, A> {
 
     #[inline(always)]
     fn class_of(&self, found: &Found<'_>) -> u8 {
-        let at = found.slot.offset();
+        let at = found.entry.offset();
         self.state.slabs.class_at(&self.shared.pool, at)
     }
 
@@ -78,15 +58,15 @@ impl<A: Access> Writer<'_, A> {
     fn overwrite(&mut self, found: &Found<'_>, new: Measured<'_>, cas: u64) {
         let shared = self.shared;
         let (old_words, words) = (found.item.words(), new.words);
-        let line = shared.line(found.at);
+        let line = shared.line(found.slot);
         line.write_begin(A::SHARED_READS);
-        let place = shared.pool.place(found.slot.offset(), words);
+        let place = shared.pool.place(found.entry.offset(), words);
         write_over(place, new, cas, &found.item);
-        line.set_written_over(found.at.bucket, found.at.place);
+        line.set_written_over(found.slot.bucket, found.slot.place);
         line.write_end(A::SHARED_READS);
-        shared.counters.in_place_updates.add(1);
-        shared.counters.bytes.add(8 * words as u64);
-        shared.counters.bytes.sub(8 * old_words as u64);
+        shared.common.counters.in_place_updates.add(1);
+        shared.common.counters.bytes.add(8 * words as u64);
+        shared.common.counters.bytes.sub(8 * old_words as u64);
     }
 
     /// Writes an item to a chunk of another class than its old one's, which it replaces unless
@@ -95,7 +75,7 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         let home = shared.directory.home(keyhash);
         let words = new.words;
-        let old = shared.find(&home, new.item.key);
+        let old = shared.find(home, keyhash, new.item.key);
         let place = shared.pool.place(at, words);
         let Some(old) = old else {
             if new.keeps_value() {
@@ -108,9 +88,9 @@ impl<A: Access> Writer<'_, A> {
             return true;
         };
         write_over(place, new, cas, &old.item);
-        shared.counters.gone(&old.item);
-        self.set_slot(old.at, home.tag, Slot::new(at).with_recent(true), words);
-        self.state.slabs.free(&shared.pool, old.slot.offset());
+        shared.common.counters.gone(&old.item);
+        self.set_slot(old.slot, home.tag, Slot::new(at).with_recent(true), words);
+        self.state.slabs.free(&shared.pool, old.entry.offset());
         true
     }
 
@@ -134,18 +114,7 @@ impl<A: Access> Writer<'_, A> {
         line.write_begin(A::SHARED_READS);
         line.set(slot_at.bucket, slot_at.place, tag, slot);
         line.write_end(A::SHARED_READS);
-        shared.counters.items.add(1);
-        shared.counters.bytes.add(8 * words as u64);
-    }
-
-    /// Follows the usual size of items, by which the pipeline knows how much of one to fetch.
-    #[inline(always)]
-    fn learn_size(&mut self, words: u64) {
-        let usual = &mut self.state.usual_words_64;
-        *usual = *usual - *usual / 64 + words;
-        let usual = *usual / 64;
-        if usual != self.shared.usual_words.get() {
-            self.shared.usual_words.set(usual);
-        }
+        shared.common.counters.items.add(1);
+        shared.common.counters.bytes.add(8 * words as u64);
     }
 }

@@ -6,18 +6,18 @@
 //! every slab knows when the hand of its class last passed it, so the class whose hand has been away
 //! from its next slab for longest holds the oldest items.
 
-use super::{Shared, Writer, expired, hash};
+use super::Writer;
 use crate::access::Access;
 use crate::evict::{Arrival, AtHead, Budget, CLOCK};
 use crate::heap::slab::ClassId;
-use crate::heap::{Item, Marks};
 use crate::index::LogId;
-use crate::index::cuckoo::{Slot, SlotAt};
+use crate::index::cuckoo::SlotAt;
 use crate::removals::Reason;
+use crate::table::{Index, Shared as _, expired};
 use crate::work;
+use glimmer_base::Moment;
 use glimmer_base::limits::MOVED_SLAB_BYTES_MAX;
 use glimmer_base::sync::weakened;
-use glimmer_base::{Expiry, Moment};
 
 /// Whether a class whose hand comes back to its slabs after `own` stored words should rather take
 /// the slab of another class, to which its hand has not come back for `other`.
@@ -107,7 +107,7 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         let item = shared.item_at(at).expect("a full slab has no free chunk");
         let (slot_at, slot) = shared
-            .slot_of(hash(shared, &item), at)
+            .slot_of(shared.common.keyhash(&item), at)
             .expect("a chunk in use has a slot");
         let dead = expired(&item, now);
         let fate = (CLOCK.at_head)(Arrival {
@@ -120,8 +120,10 @@ impl<A: Access> Writer<'_, A> {
             line.set_recent(slot_at.bucket, slot_at.place, false);
             return false;
         }
-        shared.count_removal(&item, slot, Reason::Evicted, now);
-        shared.unlink(slot_at, A::SHARED_READS);
+        shared
+            .common
+            .removed(&item, slot.is_fetched(), Reason::Evicted, now);
+        self.unlink(slot_at);
         true
     }
 
@@ -131,7 +133,7 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         let ahead = self.state.slabs.ahead_of_hand(&shared.pool, class, AHEAD);
         if let Some(item) = ahead.and_then(|at| shared.item_at(at)) {
-            shared.prefetch_buckets(&shared.directory.home(hash(shared, &item)));
+            shared.prefetch_buckets(&shared.directory.home(shared.common.keyhash(&item)));
         }
     }
 
@@ -179,7 +181,7 @@ impl<A: Access> Writer<'_, A> {
         for at in state.slabs.chunks(&shared.pool, slab) {
             work::examined(1);
             if let Some(item) = shared.item_at(at) {
-                let keyhash = hash(shared, &item);
+                let keyhash = shared.common.keyhash(&item);
                 shared.prefetch_buckets(&shared.directory.home(keyhash));
                 state.slab_items.push((keyhash, at - first + named));
             }
@@ -250,6 +252,7 @@ impl<A: Access> Writer<'_, A> {
             work::moved(0);
         }
         shared
+            .common
             .counters
             .moved
             .add(self.state.slab_slots.len() as u64);
@@ -260,35 +263,15 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         let slot = shared.line(slot_at).slot(slot_at.bucket, slot_at.place);
         let item = shared.item(slot).expect("a slot names an item");
-        shared.count_removal(&item, slot, reason, now);
-        shared.unlink(slot_at, A::SHARED_READS);
+        shared.common.removed(&item, slot.is_fetched(), reason, now);
+        self.unlink(slot_at);
         slot.offset()
     }
-}
 
-/// Whether somebody is known to have fetched an item since it was stored.
-pub(super) fn is_fetched(item: &Item<'_>, slot: Slot) -> bool {
-    slot.is_fetched() || item.marks().has(Marks::FETCHED)
-}
-
-impl Shared {
-    /// Counts and reports an item that leaves to make room or because it has expired.
-    fn count_removal(&self, item: &Item<'_>, slot: Slot, reason: Reason, now: Moment) {
-        let counters = &self.counters;
-        let has_expired = expired(item, now);
-        let (all, unfetched) = match has_expired {
-            true => (&counters.expired_reclaimed, &counters.expired_unfetched),
-            false => (&counters.evictions, &counters.evicted_unfetched),
-        };
-        let is_fetched = is_fetched(item, slot);
-        all.add(1);
-        unfetched.add((!is_fetched).into());
-        counters.gone(item);
-        if !has_expired {
-            let mortal = item.expiry() != Expiry::NEVER;
-            counters.evicted_mortal.add(mortal.into());
-        }
-        let reason = if has_expired { Reason::Expired } else { reason };
-        self.exit.removed(self.seed, item, reason, is_fetched, now);
+    /// Clears a slot: from now on no one finds its item.
+    fn unlink(&self, at: SlotAt) {
+        self.shared.write_begin(at.line, A::SHARED_READS);
+        self.shared.clear(at);
+        self.shared.write_end(at.line, A::SHARED_READS);
     }
 }

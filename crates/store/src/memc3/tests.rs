@@ -2,8 +2,8 @@ use super::*;
 use crate::access::Crew;
 use crate::heap::{History, NewItem};
 use crate::memory::PagePolicy;
-use crate::table::Table;
-use glimmer_base::{Expiry, Moment};
+use crate::table::{Table, TableWriter};
+use glimmer_base::{Expiry, Moment, Seed};
 
 const NOW: Moment = Moment {
     ms: 2_000,

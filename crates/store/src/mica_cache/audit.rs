@@ -31,9 +31,9 @@ impl<A: Access> Writer<'_, A> {
                 let log = shared.log(entry.log());
                 let at = log.geometry().position(entry.offset());
                 let item = Item::read(log.place(at)).expect("a live entry names an item");
-                let keyhash = super::lookahead::hash(shared, &item);
+                let keyhash = shared.common.keyhash(&item);
                 assert_eq!(entry.tag(), keyhash.tag());
-                assert_eq!(shared.home(shape, keyhash), home, "in another's chain");
+                assert_eq!(index.home(shape, keyhash), home, "in another's chain");
                 let place = (entry.log() as u8, entry.offset().raw());
                 assert!(named.insert(place), "item at {place:?} is named twice");
                 bytes += 8 * item.words() as u64;
@@ -46,7 +46,7 @@ impl<A: Access> Writer<'_, A> {
         assert_eq!(buckets.len(), index.count(), "buckets are lost");
         let end = self.limit(LogId::Main);
         assert!(end <= index.border() as u64, "log and index overlap");
-        let counts = shared.counters.counts();
+        let counts = shared.common.counters.counts();
         let figures = (counts.items, counts.bytes, counts.spares_used);
         assert_eq!(figures, (named.len() as u64, bytes, spares_used));
     }

@@ -7,11 +7,8 @@ use crate::heap::{CircularLog, Geometry};
 use crate::index::BUCKETS_MAX;
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::memory::{HUGE_PAGE, PagePolicy, ZeroedSlice};
-use crate::removals::Exit;
-use crate::table::ConfigError;
-use crossbeam_utils::CachePadded;
+use crate::table::{Common, ConfigError};
 use glimmer_base::Seed;
-use glimmer_base::counter::Counter;
 use glimmer_base::limits::KEY_BYTES_MAX;
 
 /// Sizes and choices for one partition.
@@ -117,15 +114,11 @@ impl PartitionConfig {
                 log(memory, item_words_max),
                 log(small, small_item_words_max),
             ],
-            flushes: Default::default(),
             flushed_from: Default::default(),
             flushed_to: Default::default(),
-            usual_words: Counter::default(),
-            counters: CachePadded::default(),
+            common: Common::new(self.seed),
             ages: SharedAges::default(),
             rule,
-            seed: self.seed,
-            exit: Exit::default(),
         })
     }
 }

@@ -1,69 +1,39 @@
-//! Finding an item: tag, liveness, key.
+//! Which entries are live, and where their items lie.
 
-use super::{Shared, Writer, expired};
-use crate::access::Access;
-use crate::heap::{Item, Offset};
-use crate::index::chained::Shape;
-use crate::index::{Entry, Slot};
-use crate::table::Absence;
+use super::Shared;
+use crate::heap::{CircularLog, Item, Offset};
+use crate::index::chained::ChainedIndex;
+use crate::index::{Entry, LogId, Slot};
+use crate::memory::Words;
+use crate::table::{self, Absence, Ages, Common, Taken};
 use glimmer_base::sync::Ordering::Relaxed;
+use glimmer_base::sync::weakened;
 use glimmer_base::{Keyhash, Moment};
-
-/// Where an item was found.
-#[derive(Clone, Copy)]
-pub struct Found<'a> {
-    pub(super) slot: Slot,
-    pub(super) entry: Entry,
-    /// The item itself.
-    pub item: Item<'a>,
-}
+use std::ops::Range;
 
 impl Shared {
-    /// The chain that a key belongs to.
     #[inline(always)]
-    pub(super) fn home(&self, shape: Shape, keyhash: Keyhash) -> usize {
-        self.index.home(shape, keyhash)
+    pub(super) fn log(&self, id: LogId) -> &CircularLog {
+        &self.logs[id as usize]
     }
 
-    /// Finds the key's item in a chain, expired or not. Safe to run while a writer works; what it
-    /// finds is then to be validated.
+    /// Whether an entry names an item: the head has not come to it.
     #[inline(always)]
-    pub(super) fn find(&self, home: usize, keyhash: Keyhash, key: &[u8]) -> Option<Found<'_>> {
-        for (slot, entry) in self.index.candidates(home, keyhash.tag()) {
-            // A racing reader may meet an entry that was emptied after its tag was compared.
-            if !self.is_live(entry) {
-                continue;
-            }
-            let log = self.log(entry.log());
-            if let Some(item) =
-                Item::of_key(log.place(log.geometry().position(entry.offset())), key)
-            {
-                return Some(Found { slot, entry, item });
-            }
-        }
-        None
+    pub(super) fn is_live(&self, entry: Entry) -> bool {
+        !entry.is_empty() && self.log(entry.log()).is_live(entry.offset())
     }
 
-    /// Why a read has just found nothing. Only what bears the key's tag is looked at, so that a plain miss costs one look at its bucket.
+    /// The number of the key's main bucket now.
     #[inline(always)]
-    pub(super) fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
-        let home = self.home(self.index.shape(), keyhash);
-        for (_, entry) in self.index.candidates(home, keyhash.tag()) {
-            let log = self.log(entry.log());
-            let is_live = log.is_live(entry.offset());
-            if entry.is_empty() || !is_live && !self.is_flushed(entry) {
-                continue;
-            }
-            let item = Item::read(log.place(log.geometry().position(entry.offset())));
-            if item.is_some_and(|item| item.key_is(key)) {
-                return if is_live {
-                    Absence::Expired
-                } else {
-                    Absence::Flushed
-                };
-            }
-        }
-        Absence::Other
+    pub(super) fn place(&self, keyhash: Keyhash) -> usize {
+        self.index.home(self.index.shape(), keyhash)
+    }
+
+    /// Where the item of an entry lies, or lay.
+    #[inline(always)]
+    fn words_at(&self, entry: Entry) -> Words<'_> {
+        let log = self.log(entry.log());
+        log.place(log.geometry().position(entry.offset()))
     }
 
     /// Whether the last flush passed an item by, of which the index still knows.
@@ -76,51 +46,101 @@ impl Shared {
             && geometry.is_live(offset, from)
             && geometry.distance(from, offset) < geometry.distance(from, to)
     }
-
-    /// The number of the key's main bucket now.
-    #[inline(always)]
-    pub(super) fn place(&self, keyhash: Keyhash) -> usize {
-        self.home(self.index.shape(), keyhash)
-    }
-
-    /// Fetches the lines of every item in the key's main bucket that bears its tag: those that an
-    /// item of the usual size has, three at most, which is where the processor's own prefetching
-    /// has caught on. If there is none, the item may be in a spare bucket, which is fetched instead.
-    #[inline(always)]
-    pub(super) fn prefetch_item(&self, keyhash: Keyhash, home: usize) {
-        let bucket = self.index.bucket(home);
-        let last_word = self.usual_words.get().clamp(1, 16) as usize - 1;
-        let mut places = bucket.tagged(keyhash.tag()).peekable();
-        if places.peek().is_none() {
-            if let Some(spare) = self.index.behind(home) {
-                self.index.prefetch(spare);
-            }
-            return;
-        }
-        for place in places {
-            let entry = bucket.entry(place);
-            let log = self.log(entry.log());
-            let at = log.geometry().position(entry.offset());
-            log.prefetch(at);
-            log.prefetch(at + last_word);
-            if last_word > 8 {
-                log.prefetch(at + 8);
-            }
-        }
-    }
 }
 
-impl<A: Access> Writer<'_, A> {
-    /// The chain that a key belongs to.
+impl table::Shared for Shared {
+    type Index = ChainedIndex;
+
     #[inline(always)]
-    pub(super) fn home(&self, keyhash: Keyhash) -> usize {
-        self.shared.home(self.shared.index.shape(), keyhash)
+    fn index(&self) -> &ChainedIndex {
+        &self.index
     }
 
-    /// Finds the key's item, unless it has expired.
     #[inline(always)]
-    pub fn find(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> Option<Found<'_>> {
-        let found = self.shared.find(self.home(keyhash), keyhash, key)?;
-        (!expired(&found.item, now)).then_some(found)
+    fn common(&self) -> &Common {
+        &self.common
+    }
+
+    fn common_mut(&mut self) -> &mut Common {
+        &mut self.common
+    }
+
+    #[inline(always)]
+    fn item_words_max(&self) -> usize {
+        self.log(LogId::Main).item_words_max()
+    }
+
+    #[inline(always)]
+    fn words(&self, entry: Entry) -> Option<Words<'_>> {
+        self.is_live(entry).then(|| self.words_at(entry))
+    }
+
+    #[inline(always)]
+    fn prefetch_item(&self, keyhash: Keyhash, home: usize) {
+        for entry in self.index.entries_to_fetch(home, keyhash.tag()) {
+            let log = self.log(entry.log());
+            let at = log.geometry().position(entry.offset());
+            self.common.prefetch(at, |word| log.prefetch(word));
+        }
+    }
+
+    #[inline(always)]
+    fn reads_counted(&self) -> u8 {
+        self.rule.reads_counted
+    }
+
+    /// The argument why what it returns is neither torn nor stale nor another item's stands at
+    /// [`Bucket`](crate::index::Bucket), [`index::chained`](crate::index::chained) and
+    /// [`CircularLog`].
+    #[inline(always)]
+    fn try_read<T>(
+        &self,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        _flushes: u64,
+        take: impl FnOnce(&Item<'_>) -> T,
+    ) -> Option<Taken<T, Self>> {
+        let read = |home| self.take(home, keyhash, key, now, take);
+        let taken = self.index.try_read(keyhash, read)?;
+        let is_gone = |&(_, _, entry): &(T, Slot, Entry)| {
+            !weakened("head_recheck") && !self.log(entry.log()).is_live(entry.offset())
+        };
+        (!taken.as_ref().is_some_and(is_gone)).then_some(taken)
+    }
+
+    /// Only what bears the key's tag is looked at, so that a plain miss costs one look at its bucket.
+    #[inline(always)]
+    fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
+        for (_, entry) in self.index.candidates(self.place(keyhash), keyhash.tag()) {
+            let is_live = self.is_live(entry);
+            if entry.is_empty() || !is_live && !self.is_flushed(entry) {
+                continue;
+            }
+            if Item::read(self.words_at(entry)).is_some_and(|item| item.key_is(key)) {
+                return match is_live {
+                    true => Absence::Expired,
+                    false => Absence::Flushed,
+                };
+            }
+        }
+        Absence::Other
+    }
+
+    fn ages(&self) -> Ages {
+        self.ages.get()
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        let small = self.log(LogId::Small);
+        let small_words = match small.item_words_max() {
+            0 => 0,
+            _ => small.words_max(),
+        };
+        8 * (self.index.border() as u64 + small_words)
+    }
+
+    fn addresses(&self) -> Vec<Range<usize>> {
+        self.logs.iter().map(CircularLog::addresses).collect()
     }
 }

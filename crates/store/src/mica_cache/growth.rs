@@ -77,11 +77,11 @@ impl Growth {
 
 impl Shared {
     fn is_idle(&self) -> bool {
-        self.index.is_idle(self.counters.items.get())
+        self.index.is_idle(self.common.counters.items.get())
     }
 
     fn is_pressed(&self) -> bool {
-        let used = self.counters.spares_used.get() as usize;
+        let used = self.common.counters.spares_used.get() as usize;
         used * 100 >= self.index.spares() * SPARES_USED_PERCENT
     }
 }
@@ -106,7 +106,7 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         self.state.growth.goal = None;
         self.state.growth.was_idle = shared.is_idle();
-        self.state.growth.lost_before = shared.counters.index_evictions.get();
+        self.state.growth.lost_before = shared.common.counters.index_evictions.get();
         self.border_moved();
     }
 
@@ -149,8 +149,8 @@ impl<A: Access> Writer<'_, A> {
             let Some(spares_freed) = grown else {
                 return self.set_goal();
             };
-            shared.counters.spares_used.sub(spares_freed as u64);
-            shared.counters.buckets_added.add(1);
+            shared.common.counters.spares_used.sub(spares_freed as u64);
+            shared.common.counters.buckets_added.add(1);
             self.border_moved();
         }
     }
@@ -167,7 +167,7 @@ impl<A: Access> Writer<'_, A> {
             return;
         };
         let shared = self.shared;
-        let lost = shared.counters.index_evictions.get() - self.state.growth.lost_before;
+        let lost = shared.common.counters.index_evictions.get() - self.state.growth.lost_before;
         let wanted = (lost * WORDS_PER_ITEM).max(shared.index.words() as u64 / LEAST_PART);
         let tail = self.position(LogId::Main, self.tail(LogId::Main));
         let most = ((end - tail) / MOST_PART).min(end.saturating_sub(self.log_words_min()));
@@ -201,8 +201,8 @@ impl<A: Access> Writer<'_, A> {
         let is_live = |entry| shared.is_live(entry);
         let spares = &mut self.state.spares;
         if let Some(spares_freed) = shared.index.shrink(spares, is_live, A::SHARED_READS) {
-            shared.counters.spares_used.sub(spares_freed as u64);
-            shared.counters.buckets_merged.add(1);
+            shared.common.counters.spares_used.sub(spares_freed as u64);
+            shared.common.counters.buckets_merged.add(1);
             self.border_moved();
         }
     }

@@ -5,7 +5,6 @@ use super::Shared;
 use crate::heap::{CircularLog, Geometry, Header, Item, Offset};
 use crate::work;
 use glimmer_base::Keyhash;
-use glimmer_base::limits::KEY_BYTES_MAX;
 
 /// How many items ahead of the head are looked at.
 const AHEAD: usize = 8;
@@ -54,7 +53,7 @@ impl Lookahead {
             let Some(item) = Item::read(log.place(geometry.position(self.next))) else {
                 break;
             };
-            let keyhash = hash(shared, &item);
+            let keyhash = shared.common.keyhash(&item);
             shared.index.prefetch(shared.place(keyhash));
             self.ring[(self.first + self.count) % AHEAD] = (self.next, keyhash);
             self.count += 1;
@@ -87,7 +86,7 @@ impl Lookahead {
             return keyhash;
         }
         *self = Lookahead::at(after);
-        hash(shared, item)
+        shared.common.keyhash(item)
     }
 }
 
@@ -107,9 +106,4 @@ pub(super) fn skip_fillers(
         at = geometry.advance(at, header.filler_words());
     }
     at
-}
-
-/// An item's keyhash, computed anew.
-pub(super) fn hash(shared: &Shared, item: &Item<'_>) -> Keyhash {
-    shared.seed.keyhash(item.key(&mut [0; KEY_BYTES_MAX + 6]))
 }

@@ -7,15 +7,16 @@
 //! is: it dangles, is recognised as such, and serves rules that want to remember who left.
 
 use super::lookahead::Lookahead;
-use super::{Shared, Writer, expired};
+use super::{Shared, Writer};
 use crate::access::Access;
 use crate::evict::{Arrival, AtHead, Budget};
-use crate::heap::{Geometry, Header, Item, Marks, Offset};
+use crate::heap::{Geometry, Header, Item, Offset};
 use crate::index::{Entry, LogId, Slot};
 use crate::removals::Reason;
+use crate::table::expired;
 use crate::work;
 use glimmer_base::sync::weakened;
-use glimmer_base::{Expiry, Keyhash, Moment};
+use glimmer_base::{Keyhash, Moment};
 
 /// Words that the head runs ahead of what is wanted, so that it is published once for several
 /// stores.
@@ -134,7 +135,12 @@ impl<A: Access> Writer<'_, A> {
                                 let place = (id, head, after);
                                 self.keep(keyhash, place, (slot, entry), (to, reads));
                             }
-                            None => shared.count_removal(&item, entry, Reason::Evicted, now),
+                            None => shared.common.removed(
+                                &item,
+                                entry.is_fetched(),
+                                Reason::Evicted,
+                                now,
+                            ),
                         }
                     }
                     after
@@ -194,7 +200,7 @@ impl<A: Access> Writer<'_, A> {
         let words = self.geometry(id).distance(head, after);
         // The space at the tail may be the item's own: in one log the tail lies before the head, so that the words are copied in their
         // order. The head is published first, and the chain stays locked while the item is in neither place.
-        let home = shared.index.bucket(self.home(keyhash));
+        let home = shared.index.bucket(self.shared.place(keyhash));
         let is_shared = A::SHARED_READS && !weakened("keep_version");
         home.write_begin(is_shared);
         if !weakened("kept_item_head") {
@@ -217,7 +223,7 @@ impl<A: Access> Writer<'_, A> {
         if self.state.in_use == Some((id, head)) {
             self.state.in_use = Some((to, tail));
         }
-        shared.counters.reinsertions.add(1);
+        shared.common.counters.reinsertions.add(1);
         work::moved(words as usize);
     }
 
@@ -237,12 +243,14 @@ impl<A: Access> Writer<'_, A> {
             head = match shared.at(id, geometry, head) {
                 Passing::Filler(after) => after,
                 Passing::Item(item, after) => {
-                    let keyhash = super::lookahead::hash(shared, &item);
+                    let keyhash = shared.common.keyhash(&item);
                     if let Some((_, entry)) = shared.indexed(keyhash, id, head) {
                         if !expired(&item, now) {
                             break;
                         }
-                        shared.count_removal(&item, entry, Reason::Evicted, now);
+                        shared
+                            .common
+                            .removed(&item, entry.is_fetched(), Reason::Evicted, now);
                     }
                     after
                 }
@@ -275,7 +283,7 @@ impl<A: Access> Writer<'_, A> {
         if still_there {
             // The head has not come to it, so what was claimed is another place.
             log.copy(at, words, (log, log.geometry().position(tail)));
-            let home = shared.index.bucket(self.home(keyhash));
+            let home = shared.index.bucket(self.shared.place(keyhash));
             home.write_begin(A::SHARED_READS);
             shared.index.bucket(slot.bucket).set_entry(
                 slot.entry,
@@ -283,17 +291,11 @@ impl<A: Access> Writer<'_, A> {
             );
             home.write_end(A::SHARED_READS);
             self.state.tails[id as usize] = self.geometry(id).advance(tail, words as u64);
-            shared.counters.reinsertions.add(1);
+            shared.common.counters.reinsertions.add(1);
             work::moved(words);
             self.scan_after(id, words as u64);
         }
     }
-}
-
-/// One if nobody is known to have fetched an item since it was stored, else zero.
-#[inline(always)]
-pub(super) fn unfetched(item: &Item<'_>, entry: Entry) -> u64 {
-    u64::from(!entry.is_fetched() && !item.marks().has(Marks::FETCHED))
 }
 
 /// What lies at a place of a log, and where the next thing begins.
@@ -303,28 +305,6 @@ enum Passing<'a> {
 }
 
 impl Shared {
-    /// Counts and reports an item that leaves to make room in a log or in the index, or because it
-    /// has expired.
-    pub(super) fn count_removal(&self, item: &Item<'_>, entry: Entry, reason: Reason, now: Moment) {
-        let counters = &self.counters;
-        let has_expired = expired(item, now);
-        let (all, of_them_unfetched) = match has_expired {
-            true => (&counters.expired_reclaimed, &counters.expired_unfetched),
-            false => (&counters.evictions, &counters.evicted_unfetched),
-        };
-        let unfetched = unfetched(item, entry);
-        all.add(1);
-        of_them_unfetched.add(unfetched);
-        counters.gone(item);
-        if !has_expired {
-            let has_expiry = item.expiry() != Expiry::NEVER;
-            counters.evicted_mortal.add(has_expiry.into());
-        }
-        let reason = if has_expired { Reason::Expired } else { reason };
-        self.exit
-            .removed(self.seed, item, reason, unfetched == 0, now);
-    }
-
     /// What lies at a place between head and tail; only for the writer.
     #[inline(always)]
     fn at(&self, id: LogId, geometry: Geometry, offset: Offset) -> Passing<'_> {
@@ -346,7 +326,7 @@ impl Shared {
     /// The index entry that names exactly this place.
     #[inline(always)]
     fn indexed(&self, keyhash: Keyhash, id: LogId, offset: Offset) -> Option<(Slot, Entry)> {
-        let home = self.home(self.index.shape(), keyhash);
+        let home = self.place(keyhash);
         let mut candidates = self.index.candidates(home, keyhash.tag());
         candidates.find(|(_, entry)| entry.log() == id && entry.offset() == offset)
     }

@@ -3,9 +3,9 @@
 
 use super::{Found, Writer};
 use crate::access::Access;
-use crate::heap::{Header, Measured, NewItem, Offset, write_filler, write_item, write_over};
+use crate::heap::{Header, Measured, Offset, write_filler, write_item, write_over};
 use crate::index::{Entry, LogId, Slot};
-use crate::table::Stored;
+use crate::table::Shared as _;
 use crate::work;
 use glimmer_base::{Keyhash, Moment};
 
@@ -17,42 +17,20 @@ mod tests;
 const NEAR_HEAD_PART: u64 = 16;
 
 impl<A: Access> Writer<'_, A> {
-    /// Stores an item under its key, in place of the one that is there.
-    #[inline]
-    pub fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored {
-        let new = item.measured();
-        if new.words_with_all > self.log(LogId::Main).item_words_max() {
-            return Stored::TooLarge;
-        }
-        let cas = match item.history.cas {
-            Some(cas) => cas,
-            None => self.next_cas(),
-        };
-        self.put_as(keyhash, new, cas, now);
-        Stored::Yes(cas)
-    }
-
-    /// Stores an item whose value is the one that its key has now, with the parts of the item's on either side of it. None if there is
-    /// no such item, or if it had to leave to make room.
-    pub fn extend(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Option<Stored> {
-        let found = self.find(keyhash, item.key, now)?;
-        let new = item.measured_around(found.item.value().len());
-        if new.words_with_all > self.log(LogId::Main).item_words_max() {
-            return Some(Stored::TooLarge);
-        }
-        let cas = item.history.cas.unwrap_or_else(|| self.next_cas());
-        self.put_as(keyhash, new, cas, now)
-            .then_some(Stored::Yes(cas))
-    }
-
     /// Stores an item that is within the limit with a given CAS unique, which is its history's if that has one. Says whether it was stored:
     /// an item whose value was to stay may have left to make room.
     #[inline]
-    fn put_as(&mut self, keyhash: Keyhash, new: Measured<'_>, cas: u64, now: Moment) -> bool {
+    pub(super) fn put_as(
+        &mut self,
+        keyhash: Keyhash,
+        new: Measured<'_>,
+        cas: u64,
+        now: Moment,
+    ) -> bool {
         let shared = self.shared;
         let words = new.words as u64;
-        shared.counters.stored.add(1);
-        let home = self.home(keyhash);
+        shared.common.counters.stored.add(1);
+        let home = self.shared.place(keyhash);
         let old = shared.find(home, keyhash, new.item.key);
         if let Some(found) = &old
             && let Some(extent) = self.extent_for_update(found, words)
@@ -84,7 +62,7 @@ impl<A: Access> Writer<'_, A> {
         if new.keeps_value() {
             self.state.in_use = None;
             // Making room may have moved it.
-            let Some(kept) = shared.find(self.home(keyhash), keyhash, new.item.key) else {
+            let Some(kept) = shared.find(self.shared.place(keyhash), keyhash, new.item.key) else {
                 return false;
             };
             write_over(place, new, cas, &kept.item);
@@ -104,19 +82,8 @@ impl<A: Access> Writer<'_, A> {
             now,
         );
         self.scan_after(id, words);
-        self.learn_size(words);
+        self.learn_size(words as usize);
         true
-    }
-
-    /// Follows the usual size of items, by which the pipeline knows how much of one to fetch.
-    #[inline(always)]
-    fn learn_size(&mut self, words: u64) {
-        let usual = &mut self.state.usual_words_64;
-        *usual = *usual - *usual / 64 + words;
-        let usual = *usual / 64;
-        if usual != self.shared.usual_words.get() {
-            self.shared.usual_words.set(usual);
-        }
     }
 
     /// The words that an update in place uses, if it is to be one: the item's own and, unless the new item takes as many, those of
@@ -201,7 +168,7 @@ impl<A: Access> Writer<'_, A> {
         if let Some(main) = chain {
             main.write_end(true);
         }
-        let counters = &self.shared.counters;
+        let counters = &self.shared.common.counters;
         counters.in_place_updates.add(1);
         if words != old_words {
             counters.bytes.add(8 * words);
@@ -267,11 +234,11 @@ impl<A: Access> Writer<'_, A> {
                 return Some((slot, live.then_some(old_words)));
             }
             shared
-                .find(self.home(keyhash), keyhash, key)
+                .find(self.shared.place(keyhash), keyhash, key)
                 .map(|found| (found.slot, Some(old_words)))
         });
-        let counters = &shared.counters;
-        let home = self.home(keyhash);
+        let counters = &shared.common.counters;
+        let home = self.shared.place(keyhash);
         shared.index.bucket(home).write_begin(A::SHARED_READS);
         let slot = match old {
             Some((slot, Some(old_words))) => {

@@ -86,7 +86,7 @@ impl<A: Access> Writer<'_, A> {
                         .index
                         .bucket(slot.bucket)
                         .set_entry(slot.entry, Entry::EMPTY);
-                    shared.counters.stale_removed.add(1);
+                    shared.common.counters.stale_removed.add(1);
                 }
             }
         }

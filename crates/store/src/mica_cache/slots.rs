@@ -5,11 +5,12 @@
 //! goes to spare buckets first, as in the paper's store mode (§4.3.3); only when they are used up
 //! the oldest entry goes.
 
-use super::{Writer, expired};
+use super::Writer;
 use crate::access::Access;
 use crate::heap::Item;
 use crate::index::{CHAIN_BUCKETS_MAX, Slot};
 use crate::removals::Reason;
+use crate::table::expired;
 use glimmer_base::Moment;
 
 /// Chains that are scanned at most to find a spare bucket for one that needs it,
@@ -68,7 +69,7 @@ impl<A: Access> Writer<'_, A> {
             && let Some(spare) = self.spare_bucket(home)
         {
             shared.index.bucket(last).set_next(Some(spare));
-            shared.counters.spares_used.add(1);
+            shared.common.counters.spares_used.add(1);
             self.state.growth.is_wanted = true;
             return Slot {
                 bucket: spare,
@@ -84,8 +85,14 @@ impl<A: Access> Writer<'_, A> {
         let log = shared.log(victim.log());
         if let Some(item) = Item::read(log.place(log.geometry().position(victim.offset()))) {
             let is_evicted = !expired(&item, now);
-            shared.counters.index_evictions.add(is_evicted.into());
-            shared.count_removal(&item, victim, Reason::IndexFull, now);
+            shared
+                .common
+                .counters
+                .index_evictions
+                .add(is_evicted.into());
+            shared
+                .common
+                .removed(&item, victim.is_fetched(), Reason::IndexFull, now);
         }
         slot
     }
@@ -118,6 +125,6 @@ impl<A: Access> Writer<'_, A> {
         let is_live = |entry| shared.is_live(entry);
         let spares = &mut self.state.spares;
         let freed = (shared.index).shorten(home, spares, is_live, A::SHARED_READS);
-        shared.counters.spares_used.sub(freed as u64);
+        shared.common.counters.spares_used.sub(freed as u64);
     }
 }

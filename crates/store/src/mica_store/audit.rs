@@ -38,10 +38,9 @@ impl<A: Access> Writer<'_, A> {
                 let item = item.expect("an entry names an item");
                 assert_eq!(words, Some(item.words()), "item at {}", name.at);
                 assert_eq!(name.expires, item.layout().expiry);
-                let key = &mut [0; glimmer_base::limits::KEY_BYTES_MAX + 6];
-                let keyhash = shared.seed.keyhash(item.key(key));
+                let keyhash = shared.common.keyhash(&item);
                 assert_eq!(entry.tag(), keyhash.tag());
-                assert_eq!(shared.home(shape, keyhash), home, "in another's chain");
+                assert_eq!(index.home(shape, keyhash), home, "in another's chain");
                 assert!(named.insert(name.at), "item at {} is named twice", name.at);
             }
         }
@@ -50,7 +49,7 @@ impl<A: Access> Writer<'_, A> {
             assert!(buckets.insert(number), "bucket {number} is not free");
         }
         assert_eq!(buckets.len(), index.count(), "buckets are lost");
-        let counts = shared.counters.counts();
+        let counts = shared.common.counters.counts();
         assert_eq!(counts.items, usage.items.len() as u64);
         assert_eq!(counts.bytes, 8 * usage.items.values().sum::<usize>() as u64);
         assert_eq!(counts.spares_used, spares_used);

@@ -5,11 +5,8 @@ use crate::heap::segregated_fits::{HEAP_WORDS_MAX, Space};
 use crate::index::BUCKETS_MAX;
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
 use crate::memory::{HUGE_PAGE, PagePolicy, ZeroedSlice};
-use crate::removals::Exit;
-use crate::table::ConfigError;
-use crossbeam_utils::CachePadded;
+use crate::table::{Common, ConfigError};
 use glimmer_base::Seed;
-use glimmer_base::counter::Counter;
 use glimmer_base::limits::{ITEM_BYTES_DEFAULT, KEY_BYTES_MAX};
 use glimmer_base::sync::AtomicU64;
 
@@ -81,11 +78,7 @@ impl StoreConfig {
             space: Space::new(memory.clone(), item_words_max),
             index: ChainedIndex::new(memory, roots, (self.spare_percent, 100)),
             generation: AtomicU64::new(0),
-            flushes: Default::default(),
-            usual_words: Counter::default(),
-            counters: CachePadded::default(),
-            seed: self.seed,
-            exit: Exit::default(),
+            common: Common::new(self.seed),
         })
     }
 }

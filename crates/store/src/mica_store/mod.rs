@@ -2,15 +2,15 @@
 //! [segregated fits](crate::heap::segregated_fits) under a [lossless index](crate::index::chained);
 //! an item goes when a client says so or when it expires, and a store that finds no room is refused.
 //!
-//! One file per verb, as in the cache mode's [`mica_cache`](crate::mica_cache): `find`, `read`, `put`,
-//! `remove`, `touch`. Behind them: `room`, what is done before a store is refused; `relocate`, by which
-//! free space comes together; `scan` for expired items and for entries that a flush has left; `name`, how an index entry names an item here.
+//! `find` says which entries are live and where their items lie, and `put` stores an item; the other
+//! verbs are those of every [`table`]. `room` is what is done before a store is refused,
+//! and `relocate` brings free space together. `scan` looks for expired items and for entries that a
+//! flush has left, and `name` says how an index entry names an item here.
 //!
 //! # Memory
 //!
 //! Heap and index share one piece of memory. The heap grows from its beginning, the index from its
-//! end, and whoever needs more takes of what lies between: neither has a size that somebody would
-//! have to guess.
+//! end, and the one that needs more takes of what lies between. No one has to guess the size of either.
 //!
 //! # Optimistic readers
 //!
@@ -28,89 +28,62 @@
 mod audit;
 mod config;
 mod find;
-mod list;
 mod name;
 mod put;
-mod read;
 mod relocate;
-mod remove;
 mod room;
 mod scan;
 mod soonest;
-mod table;
-mod touch;
 
 pub use config::StoreConfig;
 
-use crate::access::{Access, Gate};
-use crate::batches::Seat;
-use crate::flushes::FlushCount;
-use crate::heap::CasSequence;
+use crate::access::Access;
+use crate::heap::Measured;
 use crate::heap::segregated_fits::{SegregatedFits, Space};
 use crate::index::chained::{Border, ChainedIndex, FreeList};
-use crate::removals::{Exit, RemovalObserver, Tap};
-use crate::table::{CatchUp, ConfigError, Counters, enter};
-use crossbeam_utils::CachePadded;
-use glimmer_base::Seed;
-use glimmer_base::counter::Counter;
+use crate::table::{self, Common, ConfigError, Design, Ledger, Stored};
 use glimmer_base::sync::Ordering::{Relaxed, Release};
-use glimmer_base::sync::{Arc, AtomicU64, fence, weakened};
+use glimmer_base::sync::{AtomicU64, fence, weakened};
+use glimmer_base::{Expiry, Keyhash, Moment};
 use name::Generation;
+use std::marker::PhantomData;
+
+/// The design of this kind of table.
+pub struct MicaStore<A>(PhantomData<A>);
+
+/// The writing side of a partition.
+pub type Owner<A> = table::Owner<MicaStore<A>>;
+/// A writer at work.
+pub type Writer<'a, A> = table::Writer<'a, MicaStore<A>>;
+/// The reading side of a partition, for cores that do not own it.
+pub type Reader = table::Reader<Shared>;
+/// Where an item was found.
+type Found<'a> = table::Found<'a, Shared>;
 
 /// What every core may see of a partition.
-struct Shared {
+pub struct Shared {
     space: Space,
     index: ChainedIndex,
     /// Entries of another generation name nothing.
     generation: AtomicU64,
-    /// How many flushes the partition has carried out.
-    flushes: FlushCount,
-    /// Words of an item, as a moving average over what is stored.
-    usual_words: Counter,
-    /// Changed with every store, and so on lines of their own.
-    counters: CachePadded<Counters>,
-    seed: Seed,
-    /// Where what leaves is reported.
-    exit: Exit,
+    common: Common,
 }
 
 /// What only the writer has.
-struct State {
+pub struct State {
+    ledger: Ledger,
     fits: SegregatedFits,
     spares: FreeList,
     border: Border,
-    cas: CasSequence,
-    /// [`Shared::usual_words`] in 64ths.
-    usual_words_64: u64,
     scan: scan::Cursor,
     pending: Option<relocate::Pending>,
 }
 
-/// The writing side of a partition. See the module's text.
-pub struct Owner<A: Access> {
-    shared: Arc<Shared>,
-    gate: A::Gate<State>,
-    seat: Seat,
-}
-
-/// The reading side of a partition, for cores that do not own it.
-#[derive(Clone)]
-pub struct Reader {
-    shared: Arc<Shared>,
-    seat: Seat,
-}
-
-/// A writer at work: the owner with its gate passed. Requests are executed on this.
-pub struct Writer<'a, A: Access> {
-    shared: &'a Shared,
-    state: <A::Gate<State> as Gate<State>>::Guard<'a>,
-    seat: &'a Seat,
-}
-
-/// Reads a partition's figures, from any thread.
-#[derive(Clone)]
-pub struct Figures {
-    shared: Arc<Shared>,
+impl table::State for State {
+    #[inline(always)]
+    fn ledger(&mut self) -> &mut Ledger {
+        &mut self.ledger
+    }
 }
 
 impl<A: Access> Owner<A> {
@@ -122,91 +95,67 @@ impl<A: Access> Owner<A> {
     pub fn new(config: &StoreConfig) -> Result<Self, ConfigError> {
         let shared = config.build()?;
         let state = State {
+            ledger: Ledger::default(),
             fits: SegregatedFits::new(&shared.space),
             spares: FreeList::default(),
             border: Border::of(&shared.index),
-            cas: CasSequence::default(),
-            usual_words_64: 0,
             scan: scan::Cursor::default(),
             pending: None,
         };
-        Ok(Owner {
-            shared: Arc::new(shared),
-            gate: Gate::new(state),
-            seat: Seat::alone(),
-        })
-    }
-
-    /// Reports what leaves to this observer. Only before the partition is shared.
-    ///
-    /// # Panics
-    ///
-    /// If it is shared already.
-    pub fn observe(&mut self, tap: std::sync::Arc<Tap<dyn RemovalObserver>>) {
-        let shared = Arc::get_mut(&mut self.shared).expect("the partition is not shared yet");
-        shared.exit.attach(tap);
-    }
-
-    /// Begins work on the partition at a time when `flushes` flushes were due: the partition
-    /// catches up with them first.
-    #[inline(always)]
-    pub fn enter(&mut self, flushes: u64) -> Writer<'_, A> {
-        let (shared, seat) = (&self.shared, &self.seat);
-        let writer = |state| Writer {
-            shared,
-            state,
-            seat,
-        };
-        enter::<A, _, _>(&mut self.gate, writer, flushes)
-    }
-
-    /// A handle for reading from another core, if the access mode allows that.
-    pub fn reader(&self) -> Option<Reader> {
-        A::SHARED_READS.then(|| Reader {
-            shared: self.shared.clone(),
-            seat: self.seat.clone(),
-        })
-    }
-
-    /// The partition's figures, for any thread.
-    pub fn figures(&self) -> Figures {
-        Figures {
-            shared: self.shared.clone(),
-        }
+        Ok(Owner::of(shared, state))
     }
 }
 
-impl<A: Access> CatchUp for Writer<'_, A> {
-    #[inline(always)]
-    fn flushes(&self) -> u64 {
-        self.shared.flushes.get()
-    }
+impl<A: Access> Design for MicaStore<A> {
+    type Access = A;
+    type Shared = Shared;
+    type State = State;
 
-    /// Every entry is stale, and the heap is empty. Nothing is walked; the
-    /// scan removes the entries in its own time.
-    fn flush(&mut self, flushes: u64) {
-        let shared = self.shared;
-        shared
-            .generation
-            .store(shared.generation().next().raw(), Relaxed);
+    /// Every entry is stale, and the heap is empty. The scan removes the entries in its own time.
+    fn flush(writer: &mut Writer<'_, A>, flushes: u64) {
+        let shared = writer.shared;
+        let generation = shared.generation().next();
+        shared.generation.store(generation.raw(), Relaxed);
         if A::SHARED_READS && !weakened("generation_release_fence") {
             fence(Release);
         }
-        self.state.fits.reset();
-        self.state.pending = None;
-        shared.exit.flushed(shared.counters.items.get());
-        shared.counters.emptied();
-        self.scan_after_flush();
+        writer.state.fits.reset();
+        writer.state.pending = None;
+        shared.common.emptied();
+        writer.scan_after_flush();
         // A reader that sees the number sees the generation as well.
-        shared.flushes.announce(flushes);
+        shared.common.flushes.announce(flushes);
     }
-}
 
-impl<A: Access> Writer<'_, A> {
-    /// The next CAS unique.
+    /// If there is no room the old item stays.
     #[inline(always)]
-    fn next_cas(&mut self) -> u64 {
-        self.state.cas.draw()
+    fn store(
+        writer: &mut Writer<'_, A>,
+        keyhash: Keyhash,
+        new: Measured<'_>,
+        cas: u64,
+        now: Moment,
+    ) -> Option<Stored> {
+        Some(match writer.put_as(keyhash, new, cas, now) {
+            true => Stored::Yes(cas),
+            false => Stored::OutOfMemory,
+        })
+    }
+
+    #[inline(always)]
+    fn free(writer: &mut Writer<'_, A>, found: &Found<'_>) {
+        let shared = writer.shared;
+        (writer.state.fits).free(&shared.space, found.at(), found.item.words());
+    }
+
+    #[inline(always)]
+    fn cleared(writer: &mut Writer<'_, A>, home: usize) {
+        writer.shorten_chain(home);
+        writer.shrink_index();
+    }
+
+    fn amended(writer: &mut Writer<'_, A>, expiry: Expiry) {
+        writer.state.scan.soonest.note(expiry);
     }
 }
 

@@ -1,54 +1,29 @@
 //! Storing an item: over the old one if it fits there, else in free space, and into the index.
 
-use super::find::Found;
 use super::name::Name;
 use super::room::Wanting;
-use super::{Shared, Writer};
+use super::{Found, Shared, Writer};
 use crate::access::Access;
 use crate::heap::{Measured, NewItem, write_item, write_over};
 use crate::index::{CHAIN_BUCKETS_MAX, Slot};
-use crate::table::{Stored, expired};
+use crate::table::{Shared as _, expired};
 use glimmer_base::{Expiry, Keyhash, Moment};
 
 impl<A: Access> Writer<'_, A> {
-    /// Stores an item under its key, in place of the one that is there. If there is no room the old
-    /// one stays.
-    #[inline]
-    pub fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored {
-        let new = item.measured();
-        if new.words_with_all > self.shared.space.item_words_max() {
-            return Stored::TooLarge;
-        }
-        let cas = item.history.cas.unwrap_or_else(|| self.next_cas());
-        if self.put_as(keyhash, new, cas, now) {
-            Stored::Yes(cas)
-        } else {
-            Stored::OutOfMemory
-        }
-    }
-
-    /// Stores an item whose value is the one that its key has now, with the parts of the item's on either side of it. None if there is
-    /// no such item. If there is no room the old one stays.
-    pub fn extend(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Option<Stored> {
-        let new = item.measured_around(self.find(keyhash, item.key, now)?.value().len());
-        if new.words_with_all > self.shared.space.item_words_max() {
-            return Some(Stored::TooLarge);
-        }
-        let cas = item.history.cas.unwrap_or_else(|| self.next_cas());
-        Some(match self.put_as(keyhash, new, cas, now) {
-            true => Stored::Yes(cas),
-            false => Stored::OutOfMemory,
-        })
-    }
-
     /// Stores an item that is within the limit with a given CAS unique; says whether there was
     /// room.
     #[inline]
-    fn put_as(&mut self, keyhash: Keyhash, new: Measured<'_>, cas: u64, now: Moment) -> bool {
+    pub(super) fn put_as(
+        &mut self,
+        keyhash: Keyhash,
+        new: Measured<'_>,
+        cas: u64,
+        now: Moment,
+    ) -> bool {
         let stored = self.try_put(keyhash, new, cas, now).is_ok()
             || self.put_in_room_to_be_found(keyhash, new, cas, now);
         if stored {
-            self.shared.counters.stored.add(1);
+            self.shared.common.counters.stored.add(1);
             self.state.scan.soonest.note(new.item.expiry);
         }
         stored
@@ -66,7 +41,7 @@ impl<A: Access> Writer<'_, A> {
         let home = self.home(keyhash);
         match self.shared.find(home, keyhash, new.item.key) {
             Some(found) if expired(&found.item, now) => {
-                self.take_out_expired(home, found, now);
+                self.reclaim_expired(&found, now);
                 self.insert(home, keyhash, new, cas, now)
             }
             Some(found) => self.overwrite(home, keyhash, found, new, cas),
@@ -102,8 +77,8 @@ impl<A: Access> Writer<'_, A> {
         let entry = shared.name(at, new.item).entry(keyhash.tag());
         shared.index.set(slot, entry);
         main.write_end(A::SHARED_READS);
-        shared.counters.items.add(1);
-        shared.counters.bytes.add(8 * words as u64);
+        shared.common.counters.items.add(1);
+        shared.common.counters.bytes.add(8 * words as u64);
         self.learn_size(words);
         self.scan_after_insert(now);
         Ok(())
@@ -119,7 +94,7 @@ impl<A: Access> Writer<'_, A> {
         cas: u64,
     ) -> Result<(), Wanting> {
         let (shared, words) = (self.shared, new.words);
-        let (old_at, old_words) = (old.at, old.words());
+        let (old_at, old_words) = (old.at(), old.item.words());
         let main = shared.index.bucket(home);
         let entry_at = |at| shared.name(at, new.item).entry(keyhash.tag());
         if words <= old_words {
@@ -133,13 +108,13 @@ impl<A: Access> Writer<'_, A> {
                 let fits = &mut self.state.fits;
                 fits.shorten(&shared.space, old_at, old_words, words);
             }
-            shared.counters.in_place_updates.add(1);
+            shared.common.counters.in_place_updates.add(1);
         } else {
             self.overwrite_elsewhere(home, keyhash, old, new, cas)?;
         }
         if words != old_words {
-            shared.counters.bytes.add(8 * words as u64);
-            shared.counters.bytes.sub(8 * old_words as u64);
+            shared.common.counters.bytes.add(8 * words as u64);
+            shared.common.counters.bytes.sub(8 * old_words as u64);
         }
         Ok(())
     }
@@ -164,7 +139,9 @@ impl<A: Access> Writer<'_, A> {
         let entry = shared.name(at, new.item).entry(keyhash.tag());
         shared.index.set(old.slot, entry);
         main.write_end(A::SHARED_READS);
-        self.state.fits.free(&shared.space, old.at, old.words());
+        self.state
+            .fits
+            .free(&shared.space, old.at(), old.item.words());
         self.learn_size(words);
         Ok(())
     }
@@ -182,7 +159,7 @@ impl<A: Access> Writer<'_, A> {
     ) -> Result<(), Wanting> {
         let (shared, words) = (self.shared, new.words);
         let (border, fits) = (self.state.border.open(), &mut self.state.fits);
-        let place = (old.at, old.words());
+        let place = (old.at(), old.item.words());
         if !fits.would_hold(&shared.space, place, words, border) {
             return Err(Wanting::Words);
         }
@@ -233,19 +210,8 @@ impl<A: Access> Writer<'_, A> {
         }
         let spare = self.state.spares.take(&shared.index, home);
         let bucket = spare.ok_or(Wanting::Slot)?;
-        shared.counters.spares_used.add(1);
+        shared.common.counters.spares_used.add(1);
         Ok((Slot { bucket, entry: 0 }, Some(last)))
-    }
-
-    /// Follows the usual size of items, by which the pipeline knows how much of one to fetch.
-    #[inline(always)]
-    fn learn_size(&mut self, words: usize) {
-        let usual = &mut self.state.usual_words_64;
-        *usual = *usual - *usual / 64 + words as u64;
-        let usual = *usual / 64;
-        if usual != self.shared.usual_words.get() {
-            self.shared.usual_words.set(usual);
-        }
     }
 }
 

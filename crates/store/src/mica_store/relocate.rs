@@ -1,7 +1,7 @@
 //! Sliding items to other places of the heap, so that free space comes together.
 
+use super::Found;
 use super::Writer;
-use super::find::Found;
 use super::name::Name;
 use crate::access::Access;
 use crate::heap::Item;
@@ -12,7 +12,6 @@ use crate::index::Slot;
 use crate::table::expired;
 use crate::work;
 use glimmer_base::Moment;
-use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::weakened;
 
@@ -162,7 +161,7 @@ impl<A: Access> Writer<'_, A> {
         let mut until = from;
         for at in fits.items_from(&shared.space, from, FETCHED_AHEAD) {
             let item = Item::read(shared.space.place(at)).expect("an item lies there");
-            let keyhash = shared.seed.keyhash(item.key(&mut [0; KEY_BYTES_MAX + 6]));
+            let keyhash = shared.common.keyhash(&item);
             shared.index.prefetch(self.home(keyhash));
             until = at;
         }
@@ -193,7 +192,7 @@ impl<A: Access> Writer<'_, A> {
             .index
             .set(slot, moved.with_fetched(entry.is_fetched()));
         main.write_end(is_shared);
-        shared.counters.moved.add(1);
+        shared.common.counters.moved.add(1);
         work::moved(words);
     }
 
@@ -202,19 +201,19 @@ impl<A: Access> Writer<'_, A> {
         let (home, slot) = self.entry_of(at, &item);
         let entry = self.shared.index.get(slot);
         let found = Found {
+            lock: home,
             slot,
             entry,
-            at,
             item,
         };
-        self.take_out_expired(home, found, now);
+        self.reclaim_expired(&found, now);
         self.shorten_chain(home);
     }
 
     /// The chain and the slot whose entry names the item.
     fn entry_of(&self, at: usize, item: &Item<'_>) -> (usize, Slot) {
         let shared = self.shared;
-        let keyhash = shared.seed.keyhash(item.key(&mut [0; KEY_BYTES_MAX + 6]));
+        let keyhash = shared.common.keyhash(item);
         let home = self.home(keyhash);
         let mut candidates = shared.index.candidates(home, keyhash.tag());
         let found =

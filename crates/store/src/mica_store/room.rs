@@ -67,7 +67,7 @@ impl<A: Access> Writer<'_, A> {
                     Wanting::Words => self.make_room_for_words(new.words, &mut effort, now),
                 };
             if !is_worth_another_try {
-                self.shared.counters.refused.add(1);
+                self.shared.common.counters.refused.add(1);
                 return false;
             }
         }
@@ -86,7 +86,7 @@ impl<A: Access> Writer<'_, A> {
         let home = self.home(keyhash);
         let freed = self.expire_chain(home, now);
         effort.spend(SCANNING + FREEING * freed as usize);
-        self.shared.counters.expired_reclaimed.add(freed);
+        self.shared.common.counters.expired_reclaimed.add(freed);
         freed > 0
             || self.shared.index.may_part(home, keyhash.tag())
                 && self.grow_index(growth_left, effort)
@@ -168,8 +168,8 @@ impl<A: Access> Writer<'_, A> {
         };
         *growth_left -= 1;
         effort.spend(ADDING);
-        shared.counters.spares_used.sub(spares_freed as u64);
-        shared.counters.buckets_added.add(1);
+        shared.common.counters.spares_used.sub(spares_freed as u64);
+        shared.common.counters.buckets_added.add(1);
         self.follow_border();
         true
     }
@@ -197,7 +197,10 @@ impl<A: Access> Writer<'_, A> {
     /// Merges the last main bucket with the one that it was split from, if buckets are idle; says whether that was done.
     #[inline(always)]
     pub(super) fn shrink_index(&mut self) -> bool {
-        self.shared.index.is_idle(self.shared.counters.items.get()) && self.merge_last_bucket()
+        self.shared
+            .index
+            .is_idle(self.shared.common.counters.items.get())
+            && self.merge_last_bucket()
     }
 
     #[inline(never)]
@@ -208,8 +211,8 @@ impl<A: Access> Writer<'_, A> {
         let Some(spares_freed) = shared.index.shrink(spares, is_live, A::SHARED_READS) else {
             return false;
         };
-        shared.counters.spares_used.sub(spares_freed as u64);
-        shared.counters.buckets_merged.add(1);
+        shared.common.counters.spares_used.sub(spares_freed as u64);
+        shared.common.counters.buckets_merged.add(1);
         self.follow_border();
         self.state.scan.soonest.spoil_round();
         true
@@ -238,7 +241,7 @@ mod tests {
     use crate::index::{BUCKET_ENTRIES, CHAIN_BUCKETS_MAX};
     use crate::memory::PagePolicy;
     use crate::mica_store::{Owner, StoreConfig};
-    use crate::table::Stored;
+    use crate::table::{Stored, Table, TableWriter};
     use crate::work;
     use glimmer_base::{Expiry, Seed};
 
@@ -279,7 +282,7 @@ mod tests {
             .by_ref()
             .take_while(|&key| put(&mut owner, key, &[1], Expiry::NEVER, 2_000));
         assert_eq!(stored.count(), CHAIN_BUCKETS_MAX * BUCKET_ENTRIES);
-        let added = |owner: &Owner<Crew>| owner.figures().shared.counters.counts().buckets_added;
+        let added = |owner: &Owner<Crew>| owner.figures().counts(0).buckets_added;
         let before = added(&owner);
         for key in keys.take(100) {
             assert!(!put(&mut owner, key, &[1], Expiry::NEVER, 2_000));
@@ -343,10 +346,10 @@ mod tests {
         let large = vec![2; 1_000 << 10];
         for _ in 0..10 {
             work::take();
-            let before = owner.enter(0).shared.counters.counts();
+            let before = owner.enter(0).shared.common.counters.counts();
             assert!(!put(&mut owner, held, &large, Expiry::NEVER, 5_000));
             let looked_at = work::take().examined;
-            let after = owner.enter(0).shared.counters.counts();
+            let after = owner.enter(0).shared.common.counters.counts();
             let (moved, expired) = (
                 (after.moved - before.moved) as usize,
                 (after.expired_reclaimed - before.expired_reclaimed) as usize,

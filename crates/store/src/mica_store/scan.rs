@@ -5,8 +5,8 @@
 //! before they fill again. Generations start again after some thousand flushes; so every flush
 //! scans a share as well, large enough that a whole round lies between the first and the last.
 
+use super::Found;
 use super::Writer;
-use super::find::Found;
 use super::name::{Generation, Name};
 use super::soonest::Soonest;
 use crate::access::Access;
@@ -86,19 +86,8 @@ impl<A: Access> Writer<'_, A> {
         work::examined(BUCKET_ENTRIES);
         let cleared = self.clear_stale(home);
         let freed = self.expire_chain(home, now);
-        self.shared.counters.expired_reclaimed.add(freed);
+        self.shared.common.counters.expired_reclaimed.add(freed);
         freed as usize + cleared
-    }
-
-    /// Removes the items of the `main`-th chain that have expired. Returns how many there were, and
-    /// the number of the next chain; none if this was the last.
-    pub fn expire(&mut self, main: usize, now: Moment) -> (u64, Option<usize>) {
-        let mains = self.shared.index.shape().mains();
-        if main >= mains {
-            return (0, None);
-        }
-        let removed = self.expire_chain(self.shared.index.main(main), now);
-        (removed, Some(main + 1).filter(|&next| next < mains))
     }
 
     /// Frees the items of a chain that have expired, and says how many.
@@ -114,16 +103,13 @@ impl<A: Access> Writer<'_, A> {
             let at = Name::of(entry).at;
             let item = Item::read(shared.space.place(at)).expect("an entry names an item");
             if expired(&item, now) {
-                self.free_expired(
-                    home,
-                    Found {
-                        slot,
-                        entry,
-                        at,
-                        item,
-                    },
-                    now,
-                );
+                let found = Found {
+                    lock: home,
+                    slot,
+                    entry,
+                    item,
+                };
+                self.remove_expired(&found, now);
                 freed += 1;
             } else {
                 self.state.scan.soonest.meet(item.expiry());
@@ -131,6 +117,24 @@ impl<A: Access> Writer<'_, A> {
         }
         self.shorten_chain(home);
         freed
+    }
+
+    /// Frees an item that has expired and that a request came upon. The chain keeps its buckets.
+    pub(super) fn reclaim_expired(&mut self, found: &Found<'_>, now: Moment) {
+        self.shared.common.counters.expired_reclaimed.add(1);
+        self.remove_expired(found, now);
+    }
+
+    /// Gives back the spare buckets that a chain no longer needs.
+    #[inline(always)]
+    pub(super) fn shorten_chain(&mut self, home: usize) {
+        let shared = self.shared;
+        if shared.index.bucket(home).next().is_some() {
+            let spares = &mut self.state.spares;
+            let is_live = |entry| shared.is_live(entry);
+            let freed = shared.index.shorten(home, spares, is_live, A::SHARED_READS);
+            shared.common.counters.spares_used.sub(freed as u64);
+        }
     }
 
     /// Clears the entries of a chain that name nothing; says how many there were.
@@ -148,7 +152,7 @@ impl<A: Access> Writer<'_, A> {
             cleared += 1;
         }
         main.write_end(A::SHARED_READS);
-        shared.counters.stale_removed.add(cleared as u64);
+        shared.common.counters.stale_removed.add(cleared as u64);
         cleared
     }
 }
@@ -159,7 +163,7 @@ mod tests {
     use crate::heap::{History, NewItem};
     use crate::memory::PagePolicy;
     use crate::mica_store::{Owner, StoreConfig};
-    use crate::table::Stored;
+    use crate::table::{Stored, Table, TableWriter};
     use glimmer_base::{Expiry, Moment, Seed};
 
     const EXPIRY_MS: u64 = 5_000;

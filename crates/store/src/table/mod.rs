@@ -12,14 +12,19 @@ use glimmer_base::sync::{Arc, spin_loop};
 use glimmer_base::{Expiry, Keyhash, Moment};
 use std::ops::Range;
 
+mod common;
 mod config_error;
-mod enter;
 mod figures;
+mod handles;
+mod shared;
+mod verbs;
 
+pub use common::Common;
 pub use config_error::ConfigError;
-pub(crate) use enter::{CatchUp, enter};
 pub(crate) use figures::Counters;
 pub use figures::{Ages, Counts};
+pub use handles::{Design, Figures, Owner, Reader, Writer};
+pub use shared::{Chain, Fetched, Found, Index, Ledger, Shared, State, Taken};
 
 /// The writing side of one partition. One thread at a time has it; where all may write, each has one of its own and writers exclude
 /// one another.

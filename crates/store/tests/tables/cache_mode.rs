@@ -7,6 +7,7 @@ use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{FIFO, RULES, Rule};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
+use glimmer_store::table::Table;
 
 /// `--lru-threshold` unless given.
 const THRESHOLD: f64 = 0.875;

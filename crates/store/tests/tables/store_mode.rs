@@ -6,7 +6,7 @@ use crate::{busy, crawl, flush, removals};
 use glimmer_store::access::Access;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_store::{Owner, StoreConfig};
-use glimmer_store::table::Counts;
+use glimmer_store::table::{Counts, Table};
 
 fn table<A: Access>(bytes: usize, roots: usize, item_bytes_max: usize) -> Owner<A> {
     let config = StoreConfig {

@@ -10,6 +10,7 @@ use crate::stress::{self, Race};
 use glimmer_store::access::Access;
 use glimmer_store::evict::{RULES, Rule};
 use glimmer_store::memory::PagePolicy;
+use glimmer_store::table::Table;
 use glimmer_store::{memc3, mica_cache, mica_store};
 
 const LOAD: Load = Load {

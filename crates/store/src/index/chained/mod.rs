@@ -31,6 +31,7 @@ mod border;
 mod rebuild;
 mod shrink;
 mod spares;
+mod table;
 
 pub use border::Border;
 pub use spares::FreeList;
@@ -295,6 +296,20 @@ impl ChainedIndex {
     #[inline(always)]
     pub fn count_read_alone(&self, slot: Slot, seen: Entry, most: u8) {
         self.change(slot, seen, seen.read_again(most));
+    }
+
+    /// The entries of a main bucket whose items are to be fetched for a key with this tag. If there
+    /// is none, the item may be in a spare bucket, which is fetched instead.
+    #[inline(always)]
+    pub fn entries_to_fetch(&self, home: usize, tag: u16) -> impl Iterator<Item = Entry> + '_ {
+        let bucket = self.bucket(home);
+        let mut places = bucket.tagged(tag).peekable();
+        if places.peek().is_none()
+            && let Some(spare) = self.behind(home)
+        {
+            self.prefetch(spare);
+        }
+        places.map(|place| bucket.entry(place))
     }
 
     /// Changes the entry in a slot from `old`, if the new one is another; under the same rule as [`set`](Self::set).

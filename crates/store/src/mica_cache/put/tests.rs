@@ -6,8 +6,7 @@ use crate::heap::{Header, History, NewItem, write_filler};
 use crate::index::LogId;
 use crate::memory::PagePolicy;
 use crate::mica_cache::{Owner, PartitionConfig};
-use crate::table::Stored;
-use crate::table::TableFigures;
+use crate::table::{Stored, Table, TableWriter};
 use glimmer_base::{Expiry, Moment, Seed};
 
 const SEED: Seed = Seed(3);
@@ -53,7 +52,7 @@ fn an_update_to_the_largest_size_marks_what_is_left_behind_it() {
     let put = |writer: &mut super::Writer<'_, Erew>, key: &[u8; 8], value: &[u8]| {
         let stored = writer.put(SEED.keyhash(key), &item(key, value), NOW);
         assert!(matches!(stored, Stored::Yes(_)));
-        let found = writer.find(SEED.keyhash(key), key, NOW).unwrap();
+        let found = writer.lookup(SEED.keyhash(key), key, NOW).unwrap();
         let mut read = Vec::new();
         found.item.value().append_to(&mut read);
         assert_eq!(read, value);

@@ -1,0 +1,86 @@
+//! What every core may see of a table, whatever the table is made of.
+
+use super::{Counters, expired};
+use crate::flushes::FlushCount;
+use crate::heap::{Item, Marks};
+use crate::removals::{Exit, Reason};
+use crossbeam_utils::CachePadded;
+use glimmer_base::counter::Counter;
+use glimmer_base::limits::KEY_BYTES_MAX;
+use glimmer_base::{Expiry, Keyhash, Moment, Seed};
+
+/// See the module's text.
+pub struct Common {
+    /// How many flushes the table has carried out.
+    pub(crate) flushes: FlushCount,
+    /// Words of an item, as a moving average over what is stored.
+    pub(crate) usual_words: Counter,
+    /// Changed with every store, and so on lines of their own.
+    pub(crate) counters: CachePadded<Counters>,
+    seed: Seed,
+    /// Where what leaves is reported.
+    pub(crate) exit: Exit,
+}
+
+impl Common {
+    pub(crate) fn new(seed: Seed) -> Common {
+        Common {
+            flushes: FlushCount::default(),
+            usual_words: Counter::default(),
+            counters: CachePadded::default(),
+            seed,
+            exit: Exit::default(),
+        }
+    }
+
+    /// The hash of an item's key, computed again: items do not keep it.
+    #[inline(always)]
+    pub(crate) fn keyhash(&self, item: &Item<'_>) -> Keyhash {
+        self.seed.keyhash(item.key(&mut [0; KEY_BYTES_MAX + 6]))
+    }
+
+    /// Calls `fetch` for words of the lines, three at most, that an item of the usual size has at
+    /// `at`. After three lines the processor's own prefetching has caught on.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, at: usize, fetch: impl Fn(usize)) {
+        let last_word = self.usual_words.get().clamp(1, 16) as usize - 1;
+        fetch(at);
+        fetch(at + last_word);
+        if last_word > 8 {
+            fetch(at + 8);
+        }
+    }
+
+    /// All items have left by a flush.
+    pub(crate) fn emptied(&self) {
+        self.exit.flushed(self.counters.items.get());
+        self.counters.emptied();
+    }
+
+    /// Counts and reports an item that leaves to make room, or because it has expired, when a store
+    /// wants its place. `is_fetched` is what its entry says.
+    pub(crate) fn removed(&self, item: &Item<'_>, is_fetched: bool, reason: Reason, now: Moment) {
+        let counters = &self.counters;
+        if expired(item, now) {
+            counters.expired_reclaimed.add(1);
+            self.expired(item, is_fetched, now);
+            return;
+        }
+        let is_fetched = is_fetched || item.marks().has(Marks::FETCHED);
+        counters.gone(item);
+        counters.evictions.add(1);
+        counters.evicted_unfetched.add((!is_fetched).into());
+        let has_expiry = item.expiry() != Expiry::NEVER;
+        counters.evicted_mortal.add(has_expiry.into());
+        self.exit.removed(self.seed, item, reason, is_fetched, now);
+    }
+
+    /// Counts and reports an item that leaves because it has expired.
+    pub(crate) fn expired(&self, item: &Item<'_>, is_fetched: bool, now: Moment) {
+        let is_fetched = is_fetched || item.marks().has(Marks::FETCHED);
+        self.counters.gone(item);
+        self.counters.expired_unfetched.add((!is_fetched).into());
+        self.exit
+            .removed(self.seed, item, Reason::Expired, is_fetched, now);
+    }
+}
