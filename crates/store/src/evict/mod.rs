@@ -30,6 +30,7 @@ rules! {
     approx_lru::LRU,
     s3fifo::S3_FIFO,
     clock::CLOCK,
+    two_q::TWO_Q,
 }
 
 /// The rule of a server that is not told which to take.
