@@ -19,7 +19,6 @@ const EXCEPTIONS: &[&str] = &[
     "crates/proto/src/protocols.rs",
     "crates/proto/src/speak.rs",
     "crates/store",
-    "crates/transport",
 ];
 
 /// Fails with the place of each longer line. Returns the number of lines.

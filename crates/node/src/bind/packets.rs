@@ -20,8 +20,8 @@ enum Sharing {
     Alone,
 }
 
-/// Opens a packet device for each worker that uses an address. The port that is chosen if it is 0 is
-/// part of [`PacketDevice::address`]. No other place names a transport for datagrams.
+/// Opens a packet device for each worker that uses an address. The port that is chosen if it is 0
+/// is part of [`PacketDevice::address`]. No other place names a transport for datagrams.
 fn open(address: SocketAddr, sharing: Sharing) -> io::Result<Vec<Box<dyn PacketDevice>>> {
     Ok(boxed(match sharing {
         Sharing::Workers(workers) => UdpDevice::bind_group(address, workers)?,

@@ -1,6 +1,6 @@
-//! Requests over memcached's UDP protocol: the datagrams that one call to a device brings are parsed
-//! where they lie and go through the engine as one burst, and their replies leave together. None of
-//! them becomes a connection unless a request of it has to be forwarded to another worker.
+//! Requests over memcached's UDP protocol: the datagrams that one call to a device brings are
+//! parsed where they lie and go through the engine as one burst, and their replies leave together.
+//! None of them becomes a connection unless a request of it has to be forwarded to another worker.
 
 use std::net::SocketAddr;
 

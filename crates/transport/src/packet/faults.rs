@@ -12,8 +12,8 @@ use crate::chance::Chance;
 
 use super::{Message, PacketDevice, PacketSender, RxBatch, Transmitted, TxBatch, Wakeup};
 
-/// What happens to datagrams on their way. Probabilities are between 0 and 1, and are drawn for each
-/// datagram; the default is that nothing happens.
+/// What happens to datagrams on their way. Probabilities are between 0 and 1, and are drawn for
+/// each datagram; the default is that nothing happens.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Faults {
     /// The datagram is lost.
@@ -173,8 +173,8 @@ impl Network {
 }
 
 impl<D: PacketDevice> FaultInjector<D> {
-    /// Wraps a device. Different faults may happen to what is received and to what is sent. The time
-    /// is read whenever something is received or sent.
+    /// Wraps a device. Different faults may happen to what is received and to what is sent. The
+    /// time is read whenever something is received or sent.
     ///
     /// # Panics
     ///
@@ -199,7 +199,8 @@ impl<D: PacketDevice> FaultInjector<D> {
             device,
             time,
             receiving: Network::new(receiving, seed),
-            // Another sequence, so that what is sent does not change what happens to what is received.
+            // Another sequence, so that what is sent does not change what happens to what is
+            // received.
             sending: Arc::new(Mutex::new(Network::new(sending, seed ^ u64::MAX))),
             batch: RxBatch::default(),
         }

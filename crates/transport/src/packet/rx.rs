@@ -132,8 +132,8 @@ impl RxBatch {
     }
 
     /// Copies a datagram in as the next one of the last segment batch. False: it does not belong
-    /// there, because it is empty or longer than the others, the last of them is empty or shorter, or
-    /// the slot is full.
+    /// there, because it is empty or longer than the others, the last of them is empty or shorter,
+    /// or the slot is full.
     #[inline]
     pub fn extend_last(&mut self, datagram: &[u8]) -> bool {
         let Some(last) = self.count().checked_sub(1) else {

@@ -6,7 +6,7 @@
 //!
 //! | stream | listener | what it is |
 //! | --- | --- | --- |
-//! | [`SocketStream`](crate::tcp::SocketStream) | [`Listener`](crate::tcp::Listener) | TCP or Unix |
+//! | [`SocketStream`](crate::tcp::SocketStream) | [`Listener`](crate::tcp::Listener) | sockets |
 //! | [`LocalStream`] | [`LocalListener`] | in-process, with faults drawn from a seed |
 //!
 //! **Memory.** Bytes are received into the spare capacity of the caller's vector, and sent from a

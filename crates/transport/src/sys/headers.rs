@@ -63,9 +63,9 @@ pub fn header(
     }
 }
 
-/// Has what a header points at leave as datagrams of `stride` bytes each, of which the last may be
-/// shorter. The control buffer has to stay where it is as long as the header is used.
-pub fn tell_stride(header: &mut libc::mmsghdr, control: &mut Control, stride: u16) {
+/// Has what a header points at leave as datagrams of `segment_bytes` bytes each, of which the last
+/// may be shorter. The control buffer has to stay where it is as long as the header is used.
+pub fn tell_segment_bytes(header: &mut libc::mmsghdr, control: &mut Control, segment_bytes: u16) {
     let header = &mut header.msg_hdr;
     header.msg_control = (&raw mut *control).cast();
     // SAFETY: the control buffer is aligned for a control message and longer than one with two
@@ -78,7 +78,7 @@ pub fn tell_stride(header: &mut libc::mmsghdr, control: &mut Control, stride: u1
         (*control).cmsg_len = libc::CMSG_LEN(size_of::<u16>() as u32) as _;
         libc::CMSG_DATA(control)
             .cast::<u16>()
-            .write_unaligned(stride);
+            .write_unaligned(segment_bytes);
     }
 }
 
@@ -88,7 +88,7 @@ pub fn tell_stride(header: &mut libc::mmsghdr, control: &mut Control, stride: u1
 pub fn can_segment(socket: BorrowedFd<'_>) -> bool {
     static CAN: OnceLock<bool> = OnceLock::new();
     *CAN.get_or_init(|| {
-        let mut stride: libc::c_int = 0;
+        let mut segment_bytes: libc::c_int = 0;
         let mut bytes = size_of::<libc::c_int>() as libc::socklen_t;
         // SAFETY: the option's value is borrowed exclusively for the call and as long as stated.
         let result = unsafe {
@@ -96,7 +96,7 @@ pub fn can_segment(socket: BorrowedFd<'_>) -> bool {
                 socket.as_raw_fd(),
                 libc::SOL_UDP,
                 libc::UDP_SEGMENT,
-                (&raw mut stride).cast(),
+                (&raw mut segment_bytes).cast(),
                 &raw mut bytes,
             )
         };

@@ -136,7 +136,7 @@ fn send_groups(
         if length > 1 || first.is_segmented() {
             let size = u16::try_from(first.segment_bytes.min(first.bytes()));
             let size = size.expect("a datagram is shorter than 64 KiB");
-            headers::tell_stride(header, controls[count].write(Control([0; 64])), size);
+            headers::tell_segment_bytes(header, controls[count].write(Control([0; 64])), size);
         }
         end += length;
         ends[count] = end;

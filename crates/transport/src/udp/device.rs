@@ -13,8 +13,8 @@ use crate::sys::headers::tell_drops;
 use crate::sys::refusals;
 use crate::sys::udp::{self, Way};
 
-/// What the kernel keeps of datagrams that have not been received or that the network has not taken,
-/// in bytes; it may allow less.
+/// What the kernel keeps of datagrams that have not been received or that the network has not
+/// taken, in bytes; it may allow less.
 const KERNEL_BUFFER_BYTES: usize = 4 << 20;
 
 /// A UDP socket. Each thread that serves an address has one of its own.
@@ -79,8 +79,8 @@ impl UdpDevice {
         }
     }
 
-    /// The same socket, where single datagrams go through the kernel by themselves, as programs send
-    /// that do not use segmentation offload. Segment batches still do not.
+    /// The same socket, where single datagrams go through the kernel by themselves, as programs
+    /// send that do not use segmentation offload. Segment batches still do not.
     #[must_use]
     pub fn without_coalescing(mut self) -> UdpDevice {
         self.way.coalesces = false;
@@ -88,8 +88,8 @@ impl UdpDevice {
     }
 
     /// Has the kernel report datagrams that reached a host where nothing listens at their port, as
-    /// it does unasked for a connected socket. [`UdpDevice::take_refusal`] has to be called whenever
-    /// the socket reports an error, or it goes on reporting it.
+    /// it does unasked for a connected socket. [`UdpDevice::take_refusal`] has to be called
+    /// whenever the socket reports an error, or it goes on reporting it.
     pub fn report_refusals(&self) -> io::Result<()> {
         refusals::report(self.as_fd(), self.address()?.is_ipv4())
     }
@@ -113,8 +113,9 @@ impl UdpDevice {
         Ok(batch.count())
     }
 
-    /// Sends the first of up to [`PACKET_BATCH_MAX`](glimmer_base::limits::PACKET_BATCH_MAX) messages
-    /// with one system call, and returns how many went; an error concerns the first of them.
+    /// Sends the first of up to [`PACKET_BATCH_MAX`](glimmer_base::limits::PACKET_BATCH_MAX)
+    /// messages with one system call, and returns how many went; an error concerns the first of
+    /// them.
     #[inline]
     pub fn try_send(&self, messages: &[Message<'_>]) -> io::Result<usize> {
         udp::send(self.as_fd(), messages, self.way)

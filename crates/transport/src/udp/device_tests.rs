@@ -30,8 +30,8 @@ fn receive(device: &mut UdpDevice, batch: &mut RxBatch, count: usize) -> Vec<(us
     received
 }
 
-/// Payload lengths at which segment batches begin and end: alike, one shorter at the end, longer ones
-/// after shorter ones, and none.
+/// Payload lengths at which segment batches begin and end: alike, one shorter at the end, longer
+/// ones after shorter ones, and none.
 const LENGTHS: [usize; 13] = [5, 5, 5, 3, 5, 5, 0, 0, 9, 9, 9, 1400, 1400];
 
 fn is_sent_as_it_is(

@@ -18,9 +18,9 @@
 //!
 //! Of a reply that is longer than a datagram the engine writes one window of fragments, not all of
 //! it; its digest is remembered (`digests.rs`). What comes in fragments is put together first
-//! (`assemblies.rs`). The endpoint knows no device but the sender that it is
-//! given, so that tests drive it with faults of their own choosing. Where the server directs requests,
-//! `handover.rs` first gives away what other workers own.
+//! (`assemblies.rs`). The endpoint knows no device but the sender that it is given, so that tests
+//! drive it with faults of their own choosing. Where the server directs requests, `handover.rs`
+//! first gives away what other workers own.
 
 mod admission;
 mod assemblies;
