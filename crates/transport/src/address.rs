@@ -1,4 +1,4 @@
-//! What an address says about who is there.
+//! What an address says about its owner.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -10,9 +10,8 @@ pub fn ip_octets(address: &SocketAddr) -> [u8; 16] {
     }
 }
 
-/// Whose address it is, as a number: an IPv4 address, or the 64 bits of the network that an IPv6
-/// address lies in. One machine may use any number of ports, and any number of addresses of its
-/// network.
+/// The network of an address as a number: an IPv4 address, or the first 64 bits of an IPv6 address.
+/// One machine may use any number of ports, and any number of addresses in its IPv6 network.
 #[inline]
 pub fn network(address: &SocketAddr) -> u64 {
     let ip = u128::from_be_bytes(ip_octets(address));

@@ -1,4 +1,4 @@
-//! Which core a thread runs on.
+//! The cores on which threads run.
 
 use std::io;
 
@@ -12,7 +12,7 @@ pub fn cores_allowed() -> io::Result<Vec<usize>> {
         .collect())
 }
 
-/// Keeps the calling thread on one core. Fails if the machine lacks the core or the process may not
+/// Pins the calling thread to one core. Fails if the machine lacks the core or the process may not
 /// use it.
 pub fn pin_to(core: usize) -> io::Result<()> {
     if core >= CpuSet::MAX_CPU {

@@ -1,4 +1,4 @@
-//! Waking a thread that waits in its poller.
+//! Wakes a thread that waits in its poller.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -9,8 +9,8 @@ use rustix::io::Errno;
 use crate::signal::{Ready, Signal};
 use crate::wakeup::Wakeup;
 
-/// A [`Poller`](crate::Poller) that watches it returns once for every ring since it last looked, at
-/// least; nobody has to read it, because it is watched for edges.
+/// A doorbell. A [`Poller`](crate::Poller) that watches it returns at least once for all rings
+/// since its last return. The bell is watched for edges, so it need not be read.
 #[derive(Debug)]
 pub struct Bell(Kind);
 
@@ -23,7 +23,7 @@ enum Kind {
 }
 
 impl Bell {
-    /// A bell that nobody has rung yet, for a poller of descriptors.
+    /// A bell for a poller of descriptors.
     pub fn new() -> io::Result<Bell> {
         Ok(Bell(Kind::Event(eventfd(
             0,
@@ -31,16 +31,17 @@ impl Bell {
         )?)))
     }
 
-    /// The same for a poller of signals ([`Poller::local`](crate::Poller::local)).
+    /// A bell for a poller of signals ([`Poller::local`](crate::Poller::local)).
     pub fn local() -> Bell {
         Bell(Kind::Signal(Signal::default()))
     }
 
-    /// Wakes the thread that watches the bell, or keeps it from falling asleep. One system call.
+    /// Wakes the thread that watches the bell, or keeps it from falling asleep. Makes one system
+    /// call.
     pub fn ring(&self) {
         match &self.0 {
-            // The counter takes 2^64 - 2 rings. Full, it has been rung all the same; there is no
-            // other way for the write to fail.
+            // The counter holds 2^64 - 2 rings. If it is full, the bell has been rung anyway. The
+            // write cannot fail for another reason.
             Kind::Event(event) => match rustix::io::write(event, &1u64.to_ne_bytes()) {
                 Ok(_) | Err(Errno::AGAIN) => {}
                 Err(error) => debug_assert!(false, "an eventfd that cannot be written: {error}"),

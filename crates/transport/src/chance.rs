@@ -1,10 +1,10 @@
-//! Random decisions that follow from a seed.
+//! Random decisions determined by a seed.
 
 use std::ops::RangeInclusive;
 
 /// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014). It is
-/// here so that the server, which has no use for random numbers, need not be built with a library
-/// of them.
+/// implemented here so that the server, which needs no random numbers, is not built with a library
+/// for them.
 pub struct Chance(u64);
 
 impl Chance {
@@ -19,15 +19,15 @@ impl Chance {
         mixed ^ (mixed >> 31)
     }
 
-    /// Whether something of this probability happens. Draws a number in any case.
+    /// Whether an event of this probability happens. Always draws a number.
     pub fn happens(&mut self, probability: f64) -> bool {
-        // 53 bits are what a float of this magnitude tells apart.
+        // 53 bits are the precision of a float of this magnitude.
         let drawn = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
         drawn < probability
     }
 
-    /// A number of a range, evenly distributed but for a bias of its length in 2^64. The beginning
-    /// of a range that is empty.
+    /// A number in a range, uniform up to a bias of the range's length in 2^64. For an empty range,
+    /// its start.
     pub fn within(&mut self, range: RangeInclusive<u64>) -> u64 {
         let (first, last) = range.into_inner();
         let count = u128::from(last.saturating_sub(first)) + 1;
@@ -64,7 +64,7 @@ mod tests {
         chance.within(0..=u64::MAX);
     }
 
-    /// As the paper's reference implementation has it.
+    /// The values of the paper's reference implementation.
     #[test]
     fn the_sequence_is_the_published_one() {
         let mut chance = Chance::new(1_234_567);

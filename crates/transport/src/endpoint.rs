@@ -1,4 +1,4 @@
-//! What a socket is called, in memcached's words.
+//! Names of sockets, in memcached's format.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -17,12 +17,12 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// This machine's end of a socket; nothing if it has none any more.
+    /// The local end of a socket; `None` if it no longer has one.
     pub fn local(socket: impl AsFd) -> Option<Endpoint> {
         Endpoint::of(getsockname(socket).ok()?)
     }
 
-    /// The other end of a socket; nothing if it is not connected any more.
+    /// The remote end of a socket; `None` if it is no longer connected.
     pub fn peer(socket: impl AsFd) -> Option<Endpoint> {
         Endpoint::of(getpeername(socket).ok()??)
     }
@@ -47,7 +47,7 @@ impl Endpoint {
         }
     }
 
-    /// The port; 0 where there is none.
+    /// The port; 0 if there is none.
     pub fn port(&self) -> u16 {
         match self {
             Endpoint::Ip(address) => address.port(),
@@ -56,7 +56,7 @@ impl Endpoint {
     }
 }
 
-/// As `stats conns` shows it, without the transport in front: `127.0.0.1:11211`, `[::1]:11211`,
+/// The format of `stats conns` without the transport: `127.0.0.1:11211`, `[::1]:11211`,
 /// `unix:/run/memcached.sock`.
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,10 +1,10 @@
-//! Floor 1: bytes in and out of the machine.
+//! Floor 1: bytes into and out of the machine.
 //!
-//! [`packet`] has what every device for datagrams does, and [`stream`] what every connection does;
-//! [`udp`], [`tcp`] and [`unix`] are the kernel's sockets as such. Beside them are readiness of
-//! many descriptors ([`Poller`]), a bell that wakes a sleeping thread, the choice of the core that
-//! a thread runs on, and returning freed memory to the kernel. Nothing here knows a protocol or a
-//! store, and nothing blocks except [`Poller::wait`].
+//! [`packet`] defines devices for datagrams and [`stream`] defines connections; [`udp`], [`tcp`]
+//! and [`unix`] are the kernel's sockets. There are also readiness of many sources ([`Poller`]), a
+//! bell that wakes a sleeping thread, pinning of threads to cores, and returning freed memory to
+//! the kernel. This crate knows no protocol and no store, and nothing blocks except
+//! [`Poller::wait`].
 
 #![deny(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Readiness of what has no descriptor: sources inside this process, and the list by which a poller
-//! learns of them.
+//! Readiness of sources without a descriptor: sources inside this process, and the list through
+//! which a poller learns of them.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,11 +12,11 @@ pub struct Ready {
     pub readable: bool,
     /// Bytes can be sent, or sending fails.
     pub writable: bool,
-    /// The peer will send no more, or the connection failed: receiving tells which.
+    /// The peer has stopped sending, or the connection failed. Receiving tells which.
     pub hung_up: bool,
 }
 
-/// What became of one source since it was last reported.
+/// The changes of one source since it was last reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Readiness {
     /// The number under which the source was added.
@@ -25,7 +25,7 @@ pub struct Readiness {
     pub readable: bool,
     /// Bytes can be sent.
     pub writable: bool,
-    /// The peer will send no more, or the connection failed: receiving tells which.
+    /// The peer has stopped sending, or the connection failed. Receiving tells which.
     pub hung_up: bool,
     /// The descriptor has an error to report.
     pub failed: bool,
@@ -34,16 +34,16 @@ pub struct Readiness {
 /// When a source is reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trigger {
-    /// Once for each time that it [changes](Signal::change).
+    /// Once per [change](Signal::change).
     Edge,
-    /// For as long as it is readable.
+    /// As long as it is readable.
     Level,
 }
 
-/// What a source inside this process is ready for. Its clones are one signal.
+/// The readiness of a source inside this process. Clones are the same signal.
 ///
-/// It behaves as a descriptor does under epoll: whoever watches edges is told once of each change,
-/// and of what the source is ready for when it is asked, not when it changed.
+/// It behaves like a descriptor under epoll: a poller that watches edges reports each change once,
+/// with the readiness at the time of the report, not of the change.
 #[derive(Clone, Default)]
 pub struct Signal(Arc<Mutex<State>>);
 
@@ -57,24 +57,23 @@ struct Watcher {
     changed: Changed,
     token: u64,
     trigger: Trigger,
-    /// It is in the watcher's list.
+    /// Whether it is in the watcher's list.
     is_listed: bool,
 }
 
-/// The signals that changed since their watcher last looked, in the order in which they did.
+/// The signals that changed since their watcher last looked, in the order of the changes.
 #[derive(Clone, Default)]
 pub(crate) struct Changed(Arc<Mutex<VecDeque<Weak<Mutex<State>>>>>);
 
 impl Signal {
-    /// Notes what the source is ready for now, and that something happened: bytes arrived, or
-    /// there is room for more.
+    /// Sets the readiness and reports a change: bytes arrived, or there is room for more.
     pub fn change(&self, ready: Ready) {
         let mut state = lock(&self.0);
         state.ready = ready;
         self.list(&mut state);
     }
 
-    /// Notes what the source is ready for now, after its own caller took something.
+    /// Sets the readiness after the source's own caller consumed something. Reports no change.
     pub fn note(&self, ready: Ready) {
         lock(&self.0).ready = ready;
     }
@@ -90,7 +89,7 @@ impl Signal {
         self.list(&mut state);
     }
 
-    /// It is not reported any more.
+    /// Stops reports of this signal.
     pub fn forget(&self) {
         lock(&self.0).watcher = None;
     }
@@ -112,7 +111,7 @@ impl fmt::Debug for Signal {
 }
 
 impl Changed {
-    /// Reports up to `most` of the signals that changed and are ready for something.
+    /// Reports up to `most` of the signals that changed and are ready.
     pub fn report(&self, most: usize, into: &mut Vec<Readiness>) {
         let listed = lock(&self.0).len();
         for _ in 0..listed {
@@ -137,7 +136,7 @@ impl Changed {
 }
 
 impl Signal {
-    /// What is reported of a signal that was taken off the list.
+    /// The report for a signal taken off the list.
     fn report(&self) -> Option<Readiness> {
         let mut state = lock(&self.0);
         let readiness = state.readiness();

@@ -1,5 +1,5 @@
-//! Streams over Unix sockets. Once accepted they are [`SocketStream`](crate::tcp::SocketStream)s
-//! like those over TCP.
+//! Streams over Unix sockets. Accepted connections are [`SocketStream`](crate::tcp::SocketStream)s,
+//! as over TCP.
 
 use std::io;
 use std::os::unix::fs::FileTypeExt;
@@ -11,11 +11,12 @@ use rustix::process::umask;
 
 use crate::Listener;
 
-/// Listens at a path, which afterwards has the permissions `mode` (as `chmod` takes them). A socket
-/// that an earlier server left there is replaced, as memcached does; any other kind of file is an
-/// error ([`io::ErrorKind::AddrInUse`]).
+/// Listens at a path and gives it the permissions `mode` (as for `chmod`). As in memcached, a
+/// socket left by an earlier server is replaced; any other kind of file is an error
+/// ([`io::ErrorKind::AddrInUse`]).
 ///
-/// The process's umask is changed for the moment of the call: nobody may create files beside it.
+/// The process's umask changes during the call, so no other thread may create files at the same
+/// time.
 pub fn listen(path: &Path, mode: u32, backlog: i32) -> io::Result<Listener> {
     let is_socket = path
         .symlink_metadata()

@@ -1,17 +1,17 @@
-//! How a worker learns that a source has something to be done.
+//! How a worker learns that a source is ready.
 
 use std::os::fd::{AsFd, BorrowedFd};
 
 use crate::signal::Signal;
 
-/// How a worker learns that there is something to be done.
+/// How a worker learns that a source is ready.
 #[derive(Clone, Copy, Debug)]
 pub enum Wakeup<'a> {
-    /// A poller that watches this descriptor wakes it.
+    /// A poller that watches this descriptor wakes the worker.
     Descriptor(BorrowedFd<'a>),
-    /// A poller of this process's own sources ([`Poller::local`](crate::Poller::local)) is told.
+    /// A poller of signals ([`Poller::local`](crate::Poller::local)) is notified.
     Signal(&'a Signal),
-    /// Nothing wakes it: it has to look.
+    /// Nothing wakes the worker: it must poll.
     Poll,
 }
 

@@ -1,4 +1,4 @@
-//! What every packet device is held to.
+//! Tests for every packet device.
 
 mod support;
 
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use support::{Datagram, Pair, devices};
 
-/// A device under test has this long to deliver what was sent.
+/// Time that a device under test may take to deliver a packet.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Receives datagrams until there are this many, each with its sender.
@@ -96,7 +96,7 @@ fn replies_are_written_over_requests() {
         let Pair { mut one, mut other } = make();
         let to = other.address().unwrap();
         let mut batch = RxBatch::default();
-        // Requests of ten bytes, the last of six, and one alone.
+        // Requests of ten bytes, the last of six, and a single one.
         let payload: Vec<u8> = (0..36).collect();
         one.send(&[
             Message::segments(to, &payload, 10),
@@ -121,14 +121,14 @@ fn replies_are_written_over_requests() {
         let bytes = |from: &[u8]| from.iter().map(|byte| byte ^ 0xFF).collect::<Vec<_>>();
         let all: Vec<u8> = received.iter().flat_map(|(_, one)| one.clone()).collect();
         let together = [bytes(&payload[..34]), bytes(b"head")].concat();
-        // Where the requests came one by one, each reply is shorter.
+        // If the requests arrived separately, each reply is shorter.
         let pieces = payload.chunks(10).map(|one| bytes(&one[..one.len() - 2]));
         let apart = [pieces.collect::<Vec<_>>().concat(), bytes(b"head")].concat();
         assert!(all == together || all == apart, "{name}: {all:?}");
     }
 }
 
-/// A batch that was pushed to is sent back as one that was received.
+/// A batch that was filled by pushing is sent back like a received one.
 #[test]
 fn what_another_worker_received_is_sent_back() {
     for (name, make) in devices() {
@@ -192,7 +192,7 @@ fn one_batch_serves_several_devices() {
                 one.send(&[Message::alone(other.address().unwrap(), &payload)]);
                 let received = receive(&mut **other, &mut batch, 1);
                 assert_eq!(received[0].1, payload, "{name}");
-                // Sometimes the buffers go back before the next device uses the batch.
+                // Sometimes the buffers are returned before the next device uses the batch.
                 if round % 2 == 0 {
                     batch.clear();
                 }
@@ -262,7 +262,7 @@ fn a_peer_that_is_gone_costs_others_nothing() {
         let messages = [gone, to, gone, to].map(|to| Message::alone(to, b"somebody"));
         let mut arrived = 0;
         while arrived < 2 {
-            // An error that an earlier datagram met may cost one.
+            // A pending error of an earlier datagram may cost one message.
             one.send(&messages);
             arrived += receive(&mut *other, &mut RxBatch::default(), 1).len();
         }

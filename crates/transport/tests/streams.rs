@@ -1,4 +1,4 @@
-//! What every byte stream is held to.
+//! Tests for every byte stream.
 
 use glimmer_transport::packet::Wakeup;
 use glimmer_transport::stream::{
@@ -11,10 +11,10 @@ use rand::{Rng, SeedableRng};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-/// A stream under test has this long to deliver what was sent.
+/// Time that a stream under test may take to deliver bytes.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where connections come in, and how to make one.
+/// A listener, and how to connect to it.
 struct Rig {
     listener: Box<dyn StreamListener>,
     connect: Box<dyn FnMut() -> Box<dyn ByteStream>>,
@@ -34,10 +34,10 @@ impl Rig {
     }
 }
 
-/// A kind of stream, by its name, and how to listen for one.
+/// The name of a kind of stream, and how to create a listener.
 type Kind = (&'static str, fn() -> Rig);
 
-/// Every kind of stream by its name: a new one is added here.
+/// Every kind of stream with its name. Add new ones here.
 fn rigs() -> [Kind; 4] {
     [
         ("TCP", tcp),
@@ -105,7 +105,7 @@ fn until(mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Receives until this many bytes have come; none: the end.
+/// Receives until this many bytes have arrived; `None` at the end of the stream.
 fn receive(stream: &mut dyn ByteStream, count: usize) -> Option<Vec<u8>> {
     let mut received = Vec::with_capacity(count);
     let mut has_ended = false;
@@ -176,7 +176,7 @@ fn a_stream_takes_no_more_than_there_is_room_for() {
         let [mut client, mut server] = make().connected();
         let block = vec![7; 1 << 20];
         let mut sent = 0;
-        // What a short write leaves is not yet the end.
+        // A short write does not end the stream.
         let mut refused = 0;
         while refused < 100 {
             match client.send(&block) {

@@ -11,12 +11,12 @@ use super::{Message, PacketDevice, PacketSender, RxBatch, Transmitted, Wakeup};
 use crate::signal::{Ready, Signal};
 use crate::sys::buffers::Buffers;
 
-/// Carries packets between the ports that are attached to it, at once and in order. Ports may be on
-/// several threads, and nothing depends on anything but the order of the calls.
+/// Carries packets between attached ports, at once and in order. Ports may be used by several
+/// threads. The result depends only on the order of the calls.
 #[derive(Clone, Default)]
 pub struct Switch(Arc<Mutex<Ports>>);
 
-/// What waits to be received, by the address of the port.
+/// Packets that wait to be received, by the address of the port.
 #[derive(Default)]
 struct Ports(BTreeMap<SocketAddr, Queue>);
 
@@ -26,7 +26,7 @@ struct Queue {
     /// Readable while packets wait.
     signal: Signal,
     dropped: u32,
-    /// Segment batches are delivered as datagrams, each by itself.
+    /// Whether segment batches are delivered as single datagrams.
     splits: bool,
 }
 
@@ -58,21 +58,22 @@ impl Switch {
         Switch::default()
     }
 
-    /// A port with this address, until it is dropped. It receives segment batches as they were
-    /// sent, as a socket with GRO does.
+    /// A port with this address, which exists until it is dropped. It receives segment batches as
+    /// they were sent, like a socket with GRO.
     ///
     /// # Panics
     ///
-    /// If there is such a port already.
+    /// If there is a port with this address.
     pub fn attach(&self, address: SocketAddr) -> SwitchPort {
         self.attach_port(address, false)
     }
 
-    /// The same, but every datagram is received by itself, as by a socket without GRO.
+    /// Like [`Switch::attach`], but every datagram is received separately, as by a socket without
+    /// GRO.
     ///
     /// # Panics
     ///
-    /// If there is such a port already.
+    /// If there is a port with this address.
     pub fn attach_splitting(&self, address: SocketAddr) -> SwitchPort {
         self.attach_port(address, true)
     }
@@ -102,8 +103,8 @@ impl Switch {
 }
 
 impl Ports {
-    /// Takes a packet to a port. What goes nowhere is lost, and counts as sent: a network does not
-    /// tell.
+    /// Delivers a packet to a port. A packet to an unknown address is lost and counts as sent,
+    /// because a network does not report it.
     fn carry(&mut self, to: SocketAddr, packet: Packet, buffers: &Buffers) {
         let Some(queue) = self.0.get_mut(&to) else {
             return;
@@ -173,7 +174,7 @@ impl PacketSender for Sender {
         let buffers = self.buffers.take(&mut batch.frames);
         let mut ports = self.switch.lock();
         if buffers.is_empty() {
-            // What is in the batch was not received here.
+            // The batch holds packets of a different device.
             for index in 0..batch.count() {
                 let size = batch.segment_bytes(index);
                 let message = Message::segments(batch.peer(index), batch.bytes(index), size);

@@ -1,4 +1,4 @@
-//! What leaves with one call.
+//! Messages sent with one call.
 
 use arrayvec::ArrayVec;
 use glimmer_base::limits::PACKET_BATCH_MAX;
@@ -6,24 +6,24 @@ use std::net::SocketAddr;
 
 use super::{PacketSender, Transmitted};
 
-/// Bytes of a segment batch at most: what a datagram that is not cut up may have.
+/// Longest segment batch in bytes: the longest datagram before segmentation.
 pub const SEGMENTED_BYTES_MAX: usize = 65_507;
-/// Datagrams of a segment batch that is sent, at most: Linux's bound.
+/// Maximum number of datagrams in a segment batch that is sent: Linux's limit.
 pub const SEGMENTS_MAX: usize = 64;
 
-/// Datagrams to one peer: one of any length, or several of one length one after the other (a
+/// Datagrams to one peer: one of any length, or several of equal length, one after the other (a
 /// segment batch).
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
-    /// Where they go.
+    /// The destination.
     pub to: SocketAddr,
-    /// The first bytes of a datagram that is alone, where a protocol frames it; none before the
-    /// datagrams of a segment batch. It is short, so it is a value and need not be borrowed.
+    /// The first bytes of a single datagram, if its protocol frames it; empty for a segment batch.
+    /// It is short, so it is a value and need not be borrowed.
     pub header: Option<[u8; 8]>,
-    /// The rest of it; or all datagrams, one directly after the other.
+    /// The rest of the datagram; or all datagrams of a segment batch.
     pub payload: &'a [u8],
-    /// Bytes of each datagram; the last may be shorter. At least as long as all bytes together
-    /// where there is one datagram.
+    /// Length of each datagram in bytes; the last may be shorter. For a single datagram, at least
+    /// its whole length.
     pub segment_bytes: usize,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Message<'a> {
         self.bytes() > self.segment_bytes
     }
 
-    /// How many datagrams it has; an empty one counts.
+    /// The number of datagrams. An empty datagram counts.
     #[inline]
     pub fn datagrams(&self) -> usize {
         match self.is_segmented() {
@@ -83,7 +83,7 @@ impl<'a> Message<'a> {
         }
     }
 
-    /// Its datagrams, each by itself.
+    /// Its datagrams as separate messages.
     pub fn apart(&self) -> impl Iterator<Item = Message<'a>> {
         let Message {
             to,
@@ -101,8 +101,8 @@ impl<'a> Message<'a> {
     }
 }
 
-/// Messages that leave together, at most [`PACKET_BATCH_MAX`] with each call of the sender. They
-/// are borrowed, so that collecting them copies nothing, and allocates nothing.
+/// Messages that are sent together, at most [`PACKET_BATCH_MAX`] per call of the sender. They are
+/// borrowed, so collecting them neither copies nor allocates.
 pub struct TxBatch<'a, 's, S: PacketSender + ?Sized> {
     messages: ArrayVec<Message<'a>, PACKET_BATCH_MAX>,
     sender: &'s mut S,
@@ -120,9 +120,8 @@ impl<'a, 's, S: PacketSender + ?Sized> TxBatch<'a, 's, S> {
         }
     }
 
-    /// Adds a message, in as many as one of them may not be longer than the kernel takes. Sends
-    /// what is there when the batch is full. Once the sender takes no more, the rest is lost
-    /// without another attempt.
+    /// Adds a message, split if it is longer than the kernel accepts. Sends the batch when it is
+    /// full. Once the sender is full, the remaining messages are lost without another attempt.
     #[inline]
     pub fn push(&mut self, message: Message<'a>) {
         if !message.is_segmented() {
@@ -147,14 +146,14 @@ impl<'a, 's, S: PacketSender + ?Sized> TxBatch<'a, 's, S> {
         }
     }
 
-    /// Sends what is there.
+    /// Sends the batch.
     fn flush(&mut self) {
         let transmitted = self.sender.send(&self.messages);
         self.transmitted.add(transmitted);
         self.messages.clear();
     }
 
-    /// Sends the rest. Returns what became of everything.
+    /// Sends the rest. Returns the result for all messages.
     #[inline]
     pub fn finish(mut self) -> Transmitted {
         if !self.messages.is_empty() {

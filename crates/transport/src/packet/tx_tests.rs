@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// Notes every datagram, and takes a number of calls before it is full.
+/// Records every datagram, and accepts a limited number of calls.
 struct Notes {
     datagrams: Vec<(SocketAddr, Vec<u8>)>,
     calls: usize,
@@ -36,7 +36,8 @@ fn to(port: u16) -> SocketAddr {
     ([10, 0, 0, 1], port).into()
 }
 
-/// A peer's port, a header of a datagram that is alone, the bytes, and the length of each datagram.
+/// A peer's port, whether a single datagram has a header, the number of bytes, and the length of
+/// each datagram.
 fn message() -> impl Strategy<Value = (u16, bool, usize, usize)> {
     let lengths = prop_oneof![
         (0..200usize, 1..50usize),
@@ -50,7 +51,7 @@ fn message() -> impl Strategy<Value = (u16, bool, usize, usize)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is pushed leaves as the same datagrams in the same order, or is counted as lost.
+    /// All pushed messages leave as the same datagrams in the same order, or are counted as lost.
     #[test]
     fn datagrams_leave_as_they_were_pushed(
         messages in proptest::collection::vec(message(), 0..80),

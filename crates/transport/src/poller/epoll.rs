@@ -38,7 +38,7 @@ impl Epoll {
         )?)
     }
 
-    /// Watches a listener: it is reported for as long as a connection waits.
+    /// Watches a listener: it is reported as long as a connection waits.
     pub fn watch_level(&self, fd: BorrowedFd<'_>, token: u64) -> io::Result<()> {
         Ok(epoll::add(
             &self.epoll,
@@ -53,8 +53,8 @@ impl Epoll {
         Ok(epoll::delete(&self.epoll, fd)?)
     }
 
-    /// Sleeps until something is ready or the time is up (`None`: for as long as it takes; zero:
-    /// does not sleep). A signal ends the sleep with nothing ready.
+    /// Sleeps until something is ready or the time is up (`None`: without a time limit; zero: does
+    /// not sleep). A signal ends the sleep with nothing ready.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = timeout.map(|timeout| Timespec {
             tv_sec: timeout.as_secs() as i64,
@@ -71,7 +71,7 @@ impl Epoll {
         }
     }
 
-    /// How many descriptors the last wait reported.
+    /// The number of descriptors that the last wait reported.
     #[inline]
     pub fn ready_count(&self) -> usize {
         self.events.0.len()

@@ -23,7 +23,7 @@ enum Kind {
     Local(Local),
 }
 
-/// Watches signals, and never sleeps.
+/// Watches signals and never sleeps.
 struct Local {
     changed: Changed,
     ready: Vec<Readiness>,
@@ -36,8 +36,8 @@ impl Poller {
         Ok(Poller(Kind::Epoll(Epoll::new(events_max)?)))
     }
 
-    /// A poller of signals. Its [`Poller::wait`] reports what is ready and never sleeps: what would
-    /// make something ready runs on the same thread.
+    /// A poller of signals. Its [`Poller::wait`] reports what is ready and never sleeps, because
+    /// only code on the same thread can make something ready.
     pub fn local(events_max: usize) -> Poller {
         Poller(Kind::Local(Local {
             changed: Changed::default(),
@@ -55,11 +55,11 @@ impl Poller {
         self.watch(source.into(), token, Trigger::Edge)
     }
 
-    /// Watches a listener or a socket for datagrams: it is reported for as long as something waits.
+    /// Watches a listener or a socket for datagrams: it is reported as long as something waits.
     ///
     /// # Errors
     ///
-    /// As [`Poller::watch_edges`].
+    /// As for [`Poller::watch_edges`].
     pub fn watch_level<'a>(&self, source: impl Into<Wakeup<'a>>, token: u64) -> io::Result<()> {
         self.watch(source.into(), token, Trigger::Level)
     }
@@ -82,7 +82,7 @@ impl Poller {
     ///
     /// # Errors
     ///
-    /// As [`Poller::watch_edges`].
+    /// As for [`Poller::watch_edges`].
     pub fn forget<'a>(&self, source: impl Into<Wakeup<'a>>) -> io::Result<()> {
         match (&self.0, source.into()) {
             (Kind::Epoll(epoll), Wakeup::Descriptor(fd)) => epoll.forget(fd),
@@ -94,8 +94,8 @@ impl Poller {
         }
     }
 
-    /// Sleeps until something is ready or the time is up (`None`: for as long as it takes; zero:
-    /// does not sleep). A signal to the process ends the sleep with nothing ready.
+    /// Sleeps until something is ready or the time is up (`None`: without a time limit; zero: does
+    /// not sleep). A signal to the process ends the sleep with nothing ready.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         match &mut self.0 {
             Kind::Epoll(epoll) => epoll.wait(timeout),
@@ -107,7 +107,8 @@ impl Poller {
         }
     }
 
-    /// Whether a poller of signals has something to report; one of descriptors does not tell.
+    /// Whether a poller of signals has something to report. For a poller of descriptors this is
+    /// unknown.
     pub fn has_signals(&self) -> bool {
         match &self.0 {
             Kind::Epoll(_) => false,
@@ -115,7 +116,7 @@ impl Poller {
         }
     }
 
-    /// How many sources the last wait reported.
+    /// The number of sources that the last wait reported.
     #[inline]
     pub fn ready_count(&self) -> usize {
         match &self.0 {

@@ -1,4 +1,4 @@
-//! Streams inside this process, whose faults follow from a seed.
+//! Streams inside this process, with faults determined by a seed.
 
 use std::collections::VecDeque;
 use std::io;
@@ -13,18 +13,17 @@ use crate::chance::Chance;
 use crate::signal::Signal;
 use crate::wakeup::Wakeup;
 
-/// What happens on a stream. Probabilities are between 0 and 1; the default is that nothing
-/// happens.
+/// Faults of a stream. Probabilities are between 0 and 1; by default there are no faults.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StreamFaults {
-    /// A receive brings only some of the bytes that have been sent: the others are still under way,
-    /// and are reported afterwards.
+    /// A receive returns only some of the sent bytes. The others are still on the way and are
+    /// reported later.
     pub short_read: f64,
-    /// A send takes only some of the bytes that there is room for, perhaps none.
+    /// A send accepts only some of the bytes for which there is room, perhaps none.
     pub short_write: f64,
     /// A receive or a send finds that the connection was reset.
     pub reset: f64,
-    /// Bytes that may wait in each direction; at least 1.
+    /// Capacity of each direction in bytes; at least 1.
     pub buffer_bytes: usize,
 }
 
@@ -42,16 +41,16 @@ impl Default for StreamFaults {
 /// One end of a connection inside this process. A poller of signals reports it.
 pub struct LocalStream {
     connection: Arc<Mutex<Connection>>,
-    /// Which end this is: it writes to the pipe of this number, and reads from the other.
+    /// The index of this end: it writes to the pipe with this index and reads from the other.
     end: usize,
     signal: Signal,
 }
 
-/// Both directions.
+/// Both directions of a connection.
 struct Connection {
     pipes: [Pipe; 2],
     names: [SocketAddr; 2],
-    /// Of both ends.
+    /// The signals of both ends.
     signals: [Signal; 2],
     faults: StreamFaults,
     random: Chance,
@@ -61,19 +60,19 @@ struct Connection {
 #[derive(Default)]
 struct Pipe {
     bytes: VecDeque<u8>,
-    /// The writer sends no more.
+    /// The writer has finished.
     has_ended: bool,
-    /// The reader is gone: whatever is written resets the connection.
+    /// The reader is gone: any write resets the connection.
     is_deaf: bool,
 }
 
 impl LocalStream {
-    /// Both ends of a connection: what happens follows from the seed, and from the order of the
-    /// calls. The names are the first end's and the second's.
+    /// Both ends of a connection. Its faults are determined by the seed and the order of calls. The
+    /// names belong to the first and the second end.
     ///
     /// # Panics
     ///
-    /// If a probability is not between 0 and 1, or the buffer has no room.
+    /// If a probability is not between 0 and 1, or the buffer has no capacity.
     pub fn pair(faults: StreamFaults, names: [SocketAddr; 2], seed: u64) -> [LocalStream; 2] {
         for probability in [faults.short_read, faults.short_write, faults.reset] {
             assert!((0.0..=1.0).contains(&probability), "{probability}");
@@ -110,7 +109,7 @@ impl LocalStream {
 }
 
 impl Connection {
-    /// Whether the connection fails, perhaps from now on.
+    /// Whether the connection fails, now or earlier.
     fn fails(&mut self) -> bool {
         if !self.is_reset && self.random.happens(self.faults.reset) {
             self.reset();
@@ -125,7 +124,7 @@ impl Connection {
         self.tell(1);
     }
 
-    /// What an end is ready for.
+    /// The readiness of an end.
     fn ready(&self, end: usize) -> Ready {
         let [out, incoming] = [end, 1 - end].map(|pipe| &self.pipes[pipe]);
         let fails = self.is_reset;
@@ -136,13 +135,13 @@ impl Connection {
         }
     }
 
-    /// Tells whoever waits for an end that something happened.
+    /// Reports a change to the watcher of an end.
     fn tell(&self, end: usize) {
         self.signals[end].change(self.ready(end));
     }
 
-    /// An end took or gave what it could. The other end is told if something happened to it, and
-    /// this one if more is possible although it was told that there is no more for now.
+    /// An end sent or received. Reports to the other end if anything moved, and to this end if more
+    /// is possible although it was told otherwise.
     fn settle(&self, end: usize, has_moved: bool, has_more: bool) {
         if has_moved {
             self.tell(1 - end);
@@ -246,7 +245,7 @@ impl ByteStream for LocalStream {
     }
 }
 
-/// What was received and not read resets the connection, as with TCP.
+/// As with TCP, dropping an end with unread bytes resets the connection.
 impl Drop for LocalStream {
     fn drop(&mut self) {
         let end = self.end;
@@ -261,7 +260,7 @@ impl Drop for LocalStream {
     }
 }
 
-/// Where connections inside this process come in. Its clones are one listener, by which any of them
+/// A listener for connections inside this process. Clones are the same listener; any of them
 /// connects and accepts.
 #[derive(Clone)]
 pub struct LocalListener {
@@ -287,12 +286,11 @@ impl LocalListener {
         }
     }
 
-    /// Connects from this address. What is returned is the client's end; the other one waits to be
-    /// accepted.
+    /// Connects from this address. Returns the client's end; the other end waits to be accepted.
     ///
     /// # Panics
     ///
-    /// As [`LocalStream::pair`].
+    /// As for [`LocalStream::pair`].
     pub fn connect(&self, from: SocketAddr, faults: StreamFaults, seed: u64) -> LocalStream {
         let [client, server] = LocalStream::pair(faults, [from, self.address], seed);
         self.lock().push_back(server);

@@ -76,7 +76,7 @@ fn connections_are_reset_as_often_as_asked_for() {
         let is_reset = sends.last() == Some(&Sent::Failed);
         is_reset || receives.last() == Some(&Received::Ended)
     };
-    // With about 130 calls each, three in four.
+    // With about 130 calls each, three out of four.
     let resets = (0..100).filter(ends_early).count();
     assert!((60..90).contains(&resets), "{resets} of 100");
 }

@@ -14,10 +14,10 @@ use glimmer_base::limits::PACKET_BATCH_MAX;
 
 use super::options::switch_on;
 
-/// Room for so many of anything as there are headers to a call.
+/// Space for one value per header of a call.
 pub type Each<T> = [MaybeUninit<T>; PACKET_BATCH_MAX];
 
-/// Room that nothing is in yet.
+/// Uninitialised space.
 pub const fn room<T>() -> Each<T> {
     [const { MaybeUninit::uninit() }; PACKET_BATCH_MAX]
 }

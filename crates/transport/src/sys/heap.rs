@@ -2,10 +2,10 @@
 
 #![allow(unsafe_code)]
 
-/// Gives memory that was freed back to the kernel, whole pages of it, wherever it lies.
+/// Returns freed memory to the kernel, in whole pages, wherever it lies.
 ///
-/// The allocator keeps what was freed for what is allocated next, and after a burst of large
-/// buffers that can be a lot. Takes a moment, so this is for once in a while.
+/// The allocator keeps freed memory for later allocations, which can be much memory after a burst
+/// of large buffers. This takes some time, so it should be called rarely.
 pub fn give_back_freed() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it takes no pointers, and the allocator may be called from any thread.

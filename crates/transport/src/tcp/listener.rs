@@ -1,4 +1,4 @@
-//! Where connections come in.
+//! Accepts connections.
 
 use std::io;
 use std::net::SocketAddr;
@@ -11,30 +11,30 @@ use crate::Endpoint;
 use crate::packet::Wakeup;
 use crate::stream::{ByteStream, StreamListener};
 
-/// A listening socket. Several may listen on one address: the kernel spreads the connections over
+/// A listening socket. Several may listen at one address; the kernel distributes connections among
 /// them by a hash of the peer's address, unevenly.
 #[derive(Debug)]
 pub struct Listener(OwnedFd);
 
-/// Whether the address is free. `SO_REUSEPORT`, which [`Listener::bind`] sets, would let a second
-/// server of the same user bind a port that a first one serves, and steal half of its connections;
-/// without it a port that somebody listens on is an error ([`io::ErrorKind::AddrInUse`]). Nobody is
-/// listened to meanwhile: who connected just then would be reset.
+/// Checks that an address is free. [`Listener::bind`] sets `SO_REUSEPORT`, which would let a second
+/// server of the same user bind the port of the first one and take half of its connections. Without
+/// that option, a port in use is an error ([`io::ErrorKind::AddrInUse`]). The probe does not
+/// listen, because connections that it accepted would be reset.
 pub fn probe(address: SocketAddr) -> io::Result<()> {
     bound_socket(address, false).map(drop)
 }
 
 impl Listener {
-    /// Listens on an address together with whoever else of this process does. A port of 0 is
-    /// replaced by a free one. At most `backlog` connections wait to be accepted (the kernel lowers
-    /// it to `net.core.somaxconn`).
+    /// Listens at an address, together with other sockets of this process. A port of 0 is replaced
+    /// by a free one. At most `backlog` connections wait to be accepted (the kernel lowers it to
+    /// `net.core.somaxconn`).
     pub fn bind(address: SocketAddr, backlog: i32) -> io::Result<Listener> {
         Listener::bind_with(address, backlog, Liveness::default())
     }
 
-    /// The same, and says when the kernel gives up the connections whose peers have vanished. They
-    /// inherit the listener's options, so that accepting one costs no further system call. A kernel
-    /// that lacks an option gives them up later.
+    /// Like [`Listener::bind`], with the time after which the kernel closes connections of vanished
+    /// peers. Connections inherit these options from the listener, so that accepting one costs no
+    /// further system call. A kernel without an option closes them later.
     pub fn bind_with(
         address: SocketAddr,
         backlog: i32,
@@ -51,15 +51,15 @@ impl Listener {
         Listener(socket)
     }
 
-    /// The address, with the port that was chosen.
+    /// The address, with the chosen port.
     pub fn address(&self) -> io::Result<SocketAddr> {
         SocketAddr::try_from(net::getsockname(&self.0)?).map_err(Into::into)
     }
 
-    /// Takes the next connection, if one waits.
+    /// Accepts the next connection, if one waits.
     ///
-    /// Connections that were reset while they waited are passed over. Errors are the process's:
-    /// descriptors or kernel memory ran out ([`io::ErrorKind::WouldBlock`] never appears).
+    /// Connections that were reset while they waited are skipped. An error means that the process
+    /// has run out of descriptors or kernel memory ([`io::ErrorKind::WouldBlock`] never appears).
     pub fn accept(&self) -> io::Result<Option<SocketStream>> {
         use rustix::io::Errno;
         loop {
@@ -74,8 +74,8 @@ impl Listener {
                     | Errno::BADF
                     | Errno::INVAL),
                 ) => return Err(error.into()),
-                // accept(2): errors that are pending on the new connection are reported here; they
-                // concern nobody else.
+                // accept(2) reports pending errors of the new connection here. They concern only
+                // that connection.
                 Err(_) => {}
             }
         }
@@ -86,7 +86,7 @@ impl StreamListener for Listener {
     fn accept(&mut self) -> io::Result<Option<Box<dyn ByteStream>>> {
         let accepted = Listener::accept(self)?;
         Ok(accepted.map(|stream| {
-            // Unix sockets have no such option; without it replies are merely later.
+            // Unix sockets do not have this option. Without it, replies are merely delayed.
             let _ = stream.set_nodelay();
             Box::new(stream) as Box<dyn ByteStream>
         }))
@@ -120,7 +120,7 @@ fn bound_socket(address: SocketAddr, shared: bool) -> io::Result<OwnedFd> {
         sockopt::set_socket_reuseport(&socket, true)?;
     }
     if address.is_ipv6() {
-        // So that `0.0.0.0` and `::` can be listened on side by side.
+        // So that `0.0.0.0` and `::` can be bound at the same time.
         sockopt::set_ipv6_v6only(&socket, true)?;
     }
     net::bind(&socket, &address)?;
@@ -155,7 +155,7 @@ mod tests {
             let probes = scope.spawn(|| (0..2_000).for_each(|_| probe(address).unwrap()));
             while !probes.is_finished() {
                 if let Ok(stream) = std::net::TcpStream::connect(address) {
-                    // A socket that was given this very port connects to itself.
+                    // A socket that happens to get this port connects to itself.
                     assert_eq!(stream.local_addr().unwrap(), address);
                 }
             }

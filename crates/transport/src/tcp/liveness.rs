@@ -1,4 +1,4 @@
-//! When the kernel gives up a connection whose peer has vanished.
+//! When the kernel closes a connection whose peer has vanished.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use rustix::net::sockopt;
 
-/// Probes that stay unanswered before a silent peer counts as gone.
+/// Unanswered probes after which a silent peer counts as gone.
 const PROBES: u32 = 3;
 
-/// When the kernel gives up a connection whose peer has vanished without closing it.
+/// When the kernel closes a connection whose peer has vanished without closing it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Liveness {
     /// The kernel probes a peer that has been silent for this long (`SO_KEEPALIVE`), in whole

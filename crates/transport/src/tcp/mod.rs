@@ -1,5 +1,4 @@
-//! Streams over TCP: a listener of which every worker has its own, and connections that never
-//! block.
+//! Streams over TCP: a listener per worker, and connections that never block.
 
 mod listener;
 mod liveness;

@@ -12,7 +12,7 @@ use crate::Endpoint;
 use crate::packet::Wakeup;
 use crate::stream::{ByteStream, Ready, Received, Sent};
 
-/// A connected socket for a stream, over TCP or a Unix socket.
+/// A connected stream socket, over TCP or a Unix socket.
 #[derive(Debug)]
 pub struct SocketStream(OwnedFd);
 
@@ -26,7 +26,7 @@ impl SocketStream {
         Ok(sockopt::set_tcp_nodelay(&self.0, true)?)
     }
 
-    /// Receives once, into the capacity that the buffer has to spare, which must not be nothing.
+    /// Receives once, into the spare capacity of the buffer, which must not be empty.
     #[inline]
     pub fn receive(&self, into: &mut Vec<u8>) -> Received {
         let room = into.capacity() - into.len();
@@ -67,14 +67,14 @@ impl AsFd for SocketStream {
     }
 }
 
-/// Takes over a connected socket. It need not be one that does not block: every call says so.
+/// Takes over a connected socket. It may be a blocking one: every call asks not to block.
 impl From<OwnedFd> for SocketStream {
     fn from(socket: OwnedFd) -> SocketStream {
         SocketStream(socket)
     }
 }
 
-/// Dropping it while bytes wait that were not received resets the connection, as the kernel does.
+/// As with any socket, dropping it with unread bytes resets the connection.
 impl ByteStream for SocketStream {
     #[inline]
     fn receive(&mut self, into: &mut Vec<u8>) -> Received {
@@ -99,12 +99,13 @@ impl ByteStream for SocketStream {
     }
 
     fn finish(&mut self) {
-        // It fails where the connection has failed already.
+        // This fails if the connection has failed already.
         let _ = net::shutdown(&self.0, net::Shutdown::Write);
     }
 
     fn reset(self: Box<Self>) {
-        // A socket that lingers for no time is reset when it is closed; without, it is closed.
+        // With a linger time of zero, closing the socket resets the connection; otherwise it is
+        // closed normally.
         let _ = sockopt::set_socket_linger(&self.0, Some(Duration::ZERO));
     }
 

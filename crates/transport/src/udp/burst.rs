@@ -1,4 +1,4 @@
-//! What becomes of messages that the kernel does not take.
+//! Handles messages that the kernel does not accept.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,9 +7,9 @@ use rustix::io::Errno;
 
 use crate::packet::{Message, Transmitted};
 
-/// Sends by `send`, which returns how many messages were taken from the front, and fails with an
-/// error that concerns the first. Once the socket is full, nothing more is tried; where sending to
-/// one peer fails twice, the next messages to that peer are left out.
+/// Sends with `send`, which returns the number of messages accepted from the front and fails with
+/// an error that concerns the first. Once the socket is full, it makes no further attempts. If
+/// sending to a peer fails twice, the next messages to that peer are skipped.
 #[inline]
 pub(super) fn send_all(
     messages: &[Message<'_>],
@@ -28,7 +28,8 @@ pub(super) fn send_all(
             }
             Err(error) if !is_full(&error) => {
                 let is_for_others = |one: &Message<'_>| one.to != first.to;
-                // The error may be one that an earlier datagram met; another one is the peer's.
+                // The first error may be left over from an earlier datagram; a second one concerns
+                // this peer.
                 let lost = match failed {
                     Some(peer) if peer == first.to => rest.iter().position(is_for_others),
                     _ => Some(1),
@@ -48,8 +49,7 @@ pub(super) fn send_all(
     transmitted
 }
 
-/// Whether it is the socket or the machine that has no room, rather than one peer that cannot be
-/// sent to.
+/// Whether the socket or the machine is out of space, as opposed to an error of one peer.
 fn is_full(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),

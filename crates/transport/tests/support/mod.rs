@@ -1,23 +1,23 @@
-//! The devices and streams that are held to the suites.
+//! Devices and streams for the test suites.
 
 use glimmer_transport::packet::{FaultInjector, Faults, Microseconds, PacketDevice, Switch};
 use glimmer_transport::udp::UdpDevice;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU16, Ordering};
 
-/// A datagram, and who sent it.
+/// A datagram and its sender.
 pub type Datagram = (SocketAddr, Vec<u8>);
 
-/// Two devices that reach one another.
+/// Two connected devices.
 pub struct Pair {
     pub one: Box<dyn PacketDevice>,
     pub other: Box<dyn PacketDevice>,
 }
 
-/// A kind of device, by its name, and how to make two.
+/// The name of a kind of device, and how to create two of them.
 pub type Kind = (&'static str, fn() -> Pair);
 
-/// Every kind of device by its name: a new one is added here.
+/// Every kind of device with its name. Add new ones here.
 pub fn devices() -> [Kind; 6] {
     [
         ("UDP", udp),
@@ -62,7 +62,7 @@ fn address() -> SocketAddr {
     ([10, 0, 0, 1], PORT.fetch_add(1, Ordering::Relaxed)).into()
 }
 
-/// One network for all, so that the address of a port that is gone stays known.
+/// One network for all devices, so that the address of a dropped port is not reused.
 fn network() -> Switch {
     thread_local! {
         static NETWORK: Switch = Switch::new();
