@@ -1,4 +1,4 @@
-//! One engine per worker over one set of partitions.
+//! Builds one engine per worker over one set of partitions.
 
 use crate::execute::{Executor, Uniques};
 use crate::flush::FlushClock;
@@ -13,23 +13,23 @@ use glimmer_store::removals::Tap;
 use glimmer_store::table::{Table, TableWriter};
 use std::sync::Arc;
 
-/// How a store is spread: how many partitions for how many workers.
+/// How many partitions and workers a store has.
 #[derive(Clone, Debug)]
 pub struct Spread {
-    /// Number of partitions; their owners are those of [`PartitionMap`].
+    /// Number of partitions; [`PartitionMap`] defines their owners.
     pub partitions: usize,
     /// Number of workers.
     pub workers: usize,
-    /// Each worker's NUMA node, where that matters; may be empty.
+    /// The NUMA node of each worker; empty if that does not matter.
     pub numa_nodes: Vec<u32>,
 }
 
-/// Builds the partitions, each by `make` for its owner's NUMA node, and for each worker the engine
-/// that drives them.
+/// Builds the partitions, each with `make` for its owner's NUMA node, and an engine for each
+/// worker.
 ///
 /// # Errors
 ///
-/// What `make` fails with.
+/// The error of `make`.
 ///
 /// # Panics
 ///
@@ -42,15 +42,15 @@ pub fn build<T: Table, X>(
     engines(spread, uniques, &Arc::new(Tap::new(Unobserved)), make)
 }
 
-/// [`build`], with an observer that learns of every change of an item while its tap is open.
+/// Like [`build`], with an observer that is told of every change of an item while its tap is open.
 ///
 /// # Errors
 ///
-/// As [`build`].
+/// As for [`build`].
 ///
 /// # Panics
 ///
-/// As [`build`].
+/// As for [`build`].
 pub fn build_observed<T: Table, O: ChangeObserver, X>(
     spread: &Spread,
     uniques: Uniques,
@@ -87,16 +87,16 @@ fn engines<T: Table, O: ChangeObserver, X>(
         .collect())
 }
 
-/// Each worker's handles to the partitions, and its place among the batches in which it reads
-/// beside others, for those who drive the store without requests.
+/// Each worker's handles to the partitions, and its entry among the batches of concurrent reads,
+/// for callers that use the store without requests.
 ///
 /// # Errors
 ///
-/// As [`build`].
+/// As for [`build`].
 ///
 /// # Panics
 ///
-/// As [`build`].
+/// As for [`build`].
 pub fn partitions<T: Table, X>(
     spread: &Spread,
     mut make: impl FnMut(Option<u32>) -> Result<T, X>,
@@ -108,7 +108,7 @@ pub fn partitions<T: Table, X>(
         let owner_worker = map.owner_of(partition);
         let mut owner = make(spread.numa_nodes.get(owner_worker).copied())?;
         owner.join(&batches, owner_worker);
-        // So that no two items have a CAS unique in common, as in memcached.
+        // As in memcached, no two items have the same CAS unique.
         let sequence = CasSequence::new(partition as u64 + 1, spread.partitions as u64);
         owner.enter(0).draw_cas_from(sequence);
         for worker in (0..spread.workers).filter(|&worker| worker != owner_worker) {

@@ -1,12 +1,12 @@
-//! The handles by which one worker reaches the partitions.
+//! The handles through which one worker accesses the partitions.
 
 use glimmer_base::Keyhash;
 use glimmer_dispatch::{AccessMode, Layout, PartitionMap};
 use glimmer_store::access::Access;
 use glimmer_store::table::{Table, TableFigures, TableReader};
 
-/// One worker's handles: a writing side where it may write, a reading side where it may read beside
-/// the writer.
+/// The handles of one worker: a writer where it may write, a reader where it may read concurrently
+/// with the writer.
 pub struct Partitions<T: Table> {
     handles: Vec<Handle<T>>,
     map: PartitionMap,
@@ -38,19 +38,19 @@ impl<T: Table> Partitions<T> {
         &self.handles[keyhash.partition(self.handles.len())]
     }
 
-    /// The writing side of the key's partition, where this worker has it.
+    /// The writer of the key's partition, if this worker has it.
     #[inline(always)]
     pub fn owner(&mut self, keyhash: Keyhash) -> Option<&mut T> {
         self.handle(keyhash).owner.as_mut()
     }
 
-    /// The reading side of the key's partition, where the access mode has one.
+    /// The reader of the key's partition, if the access mode has readers.
     #[inline(always)]
     pub fn reader(&self, keyhash: Keyhash) -> Option<&T::Reader> {
         self.handle_ref(keyhash).reader.as_ref()
     }
 
-    /// How the store is spread.
+    /// The layout of the store.
     pub(crate) fn layout(&self) -> Layout {
         let access = match (T::Access::SHARED_READS, T::Access::SHARED_WRITES) {
             (_, true) => AccessMode::Crcw,
@@ -68,25 +68,26 @@ impl<T: Table> Partitions<T> {
         self.handles.len()
     }
 
-    /// Whether this worker owns a partition: of those who may write it, the one that it was made
-    /// for.
+    /// Whether this worker owns a partition. Of several workers that may write, the owner is the
+    /// one for which it was created.
     pub(crate) fn is_owned(&self, partition: usize) -> bool {
         self.map.owner_of(partition) == self.worker
     }
 
-    /// The writing side of a partition by number, where this worker has it.
+    /// The writer of a partition by index, if this worker has it.
     pub(crate) fn writable(&mut self, partition: usize) -> Option<&mut T> {
         self.handles[partition].owner.as_mut()
     }
 
-    /// The figures of the partitions that this worker owns.
+    /// The statistics of the partitions that this worker owns.
     pub(crate) fn figures(&self) -> Vec<Box<dyn TableFigures>> {
         (self.map.owned_by(self.worker))
             .filter_map(|partition| self.handles[partition].owner.as_ref().map(Table::figures))
             .collect()
     }
 
-    /// First stage of the pipeline. Says where the bucket is, if this worker may look.
+    /// The first stage of the pipeline. Returns the position of the bucket, if this worker may read
+    /// it.
     #[inline(always)]
     pub fn prefetch_bucket(&self, keyhash: Keyhash, fetch: bool) -> T::Place {
         match self.handle_ref(keyhash) {
@@ -113,7 +114,7 @@ impl<T: Table> Partitions<T> {
         }
     }
 
-    /// Second stage of the pipeline.
+    /// The second stage of the pipeline.
     #[inline(always)]
     pub fn prefetch_item(&self, keyhash: Keyhash, place: T::Place) {
         match self.handle_ref(keyhash) {

@@ -1,29 +1,29 @@
 //! Staged prefetching over a batch (MICA §4.3.2, "Multi-stage prefetching").
 //!
-//! A request touches two places that are far apart in memory: its bucket and its item. Executed one
-//! after another, each request would wait for both. Here a request's bucket is fetched while the
-//! requests [`BUCKET_AHEAD`] places before it are executed, and its item while those [`ITEM_AHEAD`]
-//! places before it are, so that by the time it is executed both are in the cache. The stages only
-//! prefetch: the second fetches by what the first has computed, though the bucket may be elsewhere
-//! by then. Execution looks everything up anew, because a request earlier in the batch may have
-//! changed it; what the first stage has computed it uses where a table can tell that it still
-//! holds.
+//! A request touches two distant places in memory: its bucket and its item. Executed one after the
+//! other, each request would wait for both. The pipeline prefetches a request's bucket while it
+//! executes the request [`BUCKET_AHEAD`] places before it, and its item while it executes the one
+//! [`ITEM_AHEAD`] places before it, so that both are in the cache when the request is executed.
+//! These stages only prefetch. The second stage uses the result of the first, although the bucket
+//! may have moved by then. Execution looks everything up again, because an earlier request in the
+//! batch may have changed it; it uses the first stage's result only if the table can tell that it
+//! is still valid.
 
 use crate::Partitions;
 use glimmer_base::Keyhash;
 use glimmer_store::table::Table;
 
-/// How many requests ahead of execution a bucket is fetched.
+/// How many requests ahead of execution a bucket is prefetched.
 pub const BUCKET_AHEAD: usize = 16;
-/// How many requests ahead of execution an item is fetched.
+/// How many requests ahead of execution an item is prefetched.
 pub const ITEM_AHEAD: usize = 8;
 
-/// Which stages to run; all of them unless one is to be measured.
+/// The enabled stages: all of them, unless the effect of one is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stages {
-    /// Fetch buckets ahead.
+    /// Prefetch buckets.
     pub bucket: bool,
-    /// Fetch items ahead.
+    /// Prefetch items.
     pub item: bool,
 }
 
@@ -35,13 +35,13 @@ impl Stages {
     };
 }
 
-/// What the stages fetch from.
+/// The data that the stages prefetch.
 pub trait Prefetch {
-    /// Where a key's bucket was.
+    /// The position of a key's bucket.
     type Place: Copy + Default;
-    /// Finds the key's bucket, and fetches it if `fetch` says so.
+    /// Finds the key's bucket, and prefetches it if `fetch` is set.
     fn bucket(&self, keyhash: Keyhash, fetch: bool) -> Self::Place;
-    /// Fetches the key's item; its bucket has been fetched.
+    /// Prefetches the key's item, after its bucket.
     fn item(&self, keyhash: Keyhash, place: Self::Place);
 }
 

@@ -1,13 +1,13 @@
-//! What the requests of one worker did, in memcached's terms.
+//! Counts the requests of one worker, in memcached's terms.
 
 glimmer_base::counters! {
-    /// What requests asked for and came to, at one moment.
+    /// Counters of requests and their results.
     Tally from
-    /// The figures as the worker keeps them.
+    /// The counters as the worker keeps them.
     LiveTally {
         /// Keys read by `get` and `gets` that had an item; `gat` and `gats` are touches.
         get_hits,
-        /// Keys read that had none, or one that had expired.
+        /// Keys read that had no item, or an expired one.
         get_misses,
         /// Keys read whose item had expired and was still there.
         get_expired,
@@ -15,37 +15,37 @@ glimmer_base::counters! {
         get_flushed,
         /// Items shown by `me`.
         cmd_meta,
-        /// Stores asked for, of every mode.
+        /// Stores of every mode.
         cmd_set,
-        /// Touches asked for, by `touch` and `gat`.
+        /// Touches, by `touch` and `gat`.
         cmd_touch,
         /// Touches that found an item.
         touch_hits,
-        /// Touches that found none.
+        /// Touches that found no item.
         touch_misses,
         /// Deletes that removed or emptied an item.
         delete_hits,
-        /// Deletes that found none.
+        /// Deletes that found no item.
         delete_misses,
         /// Increments that found an item.
         incr_hits,
-        /// Increments that found none.
+        /// Increments that found no item.
         incr_misses,
         /// Decrements that found an item.
         decr_hits,
-        /// Decrements that found none.
+        /// Decrements that found no item.
         decr_misses,
         /// `cas` without an item.
         cas_misses,
         /// `cas` that stored.
         cas_hits,
-        /// `cas` that came too late.
+        /// `cas` with an outdated CAS unique.
         cas_badval,
-        /// Values that were refused because they are larger than an item may be.
+        /// Values that were refused because they exceed the item limit.
         store_too_large,
-        /// Values that were refused because there was no memory for them.
+        /// Values that were refused for lack of memory.
         store_no_memory,
-        /// Optimistic reads that met too many writers and went to the writing side.
+        /// Optimistic reads that met too many writers and went to the writer.
         optimistic_retries,
     }
 }

@@ -252,7 +252,7 @@ fn the_meta_commands() {
         ("ma k MD D2 q\r\n", Some((Counted, true))),
         ("me k\r\n", None),
         ("md k I T30\r\n", Some((Deleted, true))),
-        // It is out of date: whoever reads it first wins it.
+        // It is stale: the first client that reads it wins the right to recache it.
         ("mg k v\r\n", Some((Value, true))),
         ("mg k v\r\n", None),
         ("md k x\r\n", Some((Deleted, true))),

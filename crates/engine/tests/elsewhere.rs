@@ -40,7 +40,7 @@ fn job<'a>(said: &'a [u8], out: u32, copy_max: u32) -> Job<'a> {
     }
 }
 
-/// Every read of a value, by whoever may execute it.
+/// Every read of a value, by each worker that may execute it.
 fn check<T: Table>(make: impl FnMut(Option<u32>) -> T) {
     let spread = Spread {
         partitions: 2,

@@ -1,4 +1,4 @@
-//! Loom explores the clock of flushes: no worker that looks after a flush is due misses it.
+//! Loom explores the flush clock: every worker that looks after a flush is due counts it.
 #![cfg(loom)]
 
 use glimmer_base::Moment;
@@ -13,8 +13,8 @@ fn at(ms: u64) -> Moment {
     }
 }
 
-/// Two workers look at a time when a delayed flush is due. Both count it. One that did not would
-/// store an item, acknowledge it, and have the flush take it away.
+/// Two workers look when a delayed flush is due. Both count it. Otherwise one could store an item,
+/// acknowledge it, and lose it to the flush.
 #[test]
 fn a_delayed_flush_is_counted_by_every_worker_that_looks() {
     loom::model(|| {
@@ -30,7 +30,7 @@ fn a_delayed_flush_is_counted_by_every_worker_that_looks() {
     });
 }
 
-/// A client asks for another flush while a worker meets one that is due: both happen, once each.
+/// A client schedules another flush while a worker counts a due one. Both happen, once each.
 #[test]
 fn a_flush_that_is_set_beside_one_that_comes_due_undoes_nothing() {
     loom::model(|| {

@@ -1,4 +1,4 @@
-//! Reads that find nothing, counted by why.
+//! Counts reads that find nothing, by reason.
 
 use super::Context;
 use glimmer_store::table::Absence;
@@ -10,7 +10,7 @@ pub fn missed(context: &Context<'_>, absence: Absence) {
     absent(context, absence);
 }
 
-/// Counts why something was not there.
+/// Counts the reason why there was no item.
 #[inline(always)]
 pub fn absent(context: &Context<'_>, absence: Absence) {
     match absence {

@@ -8,7 +8,7 @@ use glimmer_proto::Outcome;
 use glimmer_proto::outcome::{Found, Kind};
 use glimmer_store::table::TableWriter;
 
-/// Removes the item; if `compare` is not zero, only one with this CAS unique.
+/// Deletes the item. If `compare` is not zero, only an item with this CAS unique.
 pub fn delete<W: TableWriter>(
     writer: &mut W,
     context: &Context<'_>,
@@ -61,14 +61,14 @@ pub fn get_and_touch<W: TableWriter>(
     out: &mut Vec<u8>,
 ) -> Kind {
     let start = out.len();
-    // The value is read first: a new expiry in the past takes effect after this answer.
+    // The value is read first: an expiry time in the past takes effect after this reply.
     let found = writer
         .read(job.keyhash, job.request.key, context.now, |item| {
             let found = Found::read(View(*item), context.now);
             job.request.emit(Outcome::Value(found), out);
         })
         .is_some();
-    // It counts as a touch, and not as a get.
+    // It counts as a touch and not as a get.
     if touched(writer, context, job, exptime).is_err() {
         out.truncate(start);
         return say(&job.request, Outcome::OutOfMemory, out);
@@ -81,10 +81,10 @@ pub fn get_and_touch<W: TableWriter>(
     Kind::Value
 }
 
-/// A table that evicts nothing has no room for the item's expiry time.
+/// A table that does not evict has no room for the item's expiry time.
 struct NoMemory;
 
-/// Changes when the item expires; says whether there is one.
+/// Sets the item's expiry time. Returns whether there is an item.
 fn touched<W: TableWriter>(
     writer: &mut W,
     context: &Context<'_>,

@@ -1,4 +1,4 @@
-//! `incr` and `decr`, in every protocol.
+//! `incr` and `decr` of every protocol.
 
 use super::Context;
 use crate::job::Job;
@@ -17,27 +17,27 @@ use std::io::Write;
 pub struct Calculation {
     /// Subtract, stopping at zero, instead of adding, wrapping at 2^64.
     pub down: bool,
-    /// What to add or subtract.
+    /// The number to add or subtract.
     pub delta: u64,
-    /// The CAS unique that the item must have, if this is not zero.
+    /// The CAS unique that the item must have, unless it is zero.
     pub compare: u64,
-    /// The CAS unique that it is to get.
+    /// The item's new CAS unique.
     pub cas: Option<u64>,
-    /// The expiry that it is to get.
+    /// The item's new expiry.
     pub expiry: Option<Expiry>,
 }
 
-/// The item to make where there is none.
+/// The item to create if there is none.
 #[derive(Clone, Copy)]
 pub struct First {
-    /// The number that it holds.
+    /// Its number.
     pub number: u64,
     pub expiry: Expiry,
     pub history: History,
 }
 
 impl Calculation {
-    /// Adds or subtracts, and nothing else.
+    /// Adds or subtracts without further conditions or changes.
     pub fn plain(down: bool, delta: u64) -> Calculation {
         Calculation {
             down,
@@ -57,7 +57,7 @@ impl Calculation {
     }
 }
 
-/// Calculates; makes the item where there is none, if that is wanted.
+/// Adds to or subtracts from the item's number. If there is no item, creates it on request.
 pub fn count<W: TableWriter>(
     writer: &mut W,
     context: &Context<'_>,
@@ -81,9 +81,8 @@ pub fn count<W: TableWriter>(
     }
 }
 
-/// Replaces an item's number. As memcached does, a result that is shorter than what was there is
-/// filled up with spaces, and flags and expiry stay; so does what the meta commands have left on
-/// the item, unless it grows.
+/// Replaces an item's number. As in memcached, a shorter result is padded with spaces, and flags
+/// and expiry stay. The item's state for meta commands stays as well, unless the item grows.
 fn calculate<W: TableWriter>(
     writer: &mut W,
     context: &Context<'_>,
@@ -143,7 +142,7 @@ fn calculate<W: TableWriter>(
     }
 }
 
-/// Makes an item that holds a number.
+/// Creates an item with a number.
 fn create<W: TableWriter>(
     writer: &mut W,
     context: &Context<'_>,
@@ -180,7 +179,7 @@ fn figures<'c>(context: &'c Context<'_>, down: bool) -> (&'c Counter, &'c Counte
     }
 }
 
-/// Writes a number to the front of the buffer; returns how many digits it has.
+/// Writes a number to the front of the buffer. Returns the number of digits.
 fn write_digits(buffer: &mut [u8; 24], number: u64) -> usize {
     let room = buffer.len();
     let mut rest = &mut buffer[..];

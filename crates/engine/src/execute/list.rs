@@ -1,4 +1,4 @@
-//! Looking at items without a request: at one, or at all, some at a time.
+//! Reads items without a request: a single item, or all items in portions.
 
 use crate::Partitions;
 use crate::job::{Glimpse, Job, ListCursor, ListScope, Listed};

@@ -1,4 +1,4 @@
-//! The one place where requests change items: every verb runs between [`begin`] and
+//! The one place where requests change items. Every verb runs between [`begin`] and
 //! [`Mutation::end`], which call the observer.
 
 use super::Context;
@@ -14,11 +14,11 @@ use glimmer_store::table::TableWriter;
 #[must_use = "the observer has to learn of the end"]
 pub struct Mutation<'a, O> {
     job: &'a Job<'a>,
-    /// The observer, if it learns of this request.
+    /// The observer, if it is told of this request.
     observer: Option<&'a O>,
 }
 
-/// Begins a request. Call it once the partition's gate is held, and before the item is touched.
+/// Begins a request. Call this after taking the partition's gate and before touching the item.
 #[inline(always)]
 pub fn begin<'a, O: ChangeObserver>(tap: &'a Tap<O>, job: &'a Job<'a>) -> Mutation<'a, O> {
     let is_seen = O::SEES_REQUESTS && tap.is_open() && may_change(&job.request.verb);
@@ -30,7 +30,7 @@ pub fn begin<'a, O: ChangeObserver>(tap: &'a Tap<O>, job: &'a Job<'a>) -> Mutati
 }
 
 impl<O: ChangeObserver> Mutation<'_, O> {
-    /// Ends the request, whose outcome is of this kind. Its reply has not been sent.
+    /// Ends the request with this kind of outcome. Its reply has not been sent.
     #[inline(always)]
     pub fn end<W: TableWriter>(self, writer: &W, context: &Context<'_>, kind: Kind) {
         if let Some(observer) = self.observer {
@@ -41,7 +41,7 @@ impl<O: ChangeObserver> Mutation<'_, O> {
     }
 }
 
-/// Whether a verb that is executed on the writer may change its item; `me` only looks.
+/// Whether a verb that runs on the writer may change its item; `me` only reads.
 fn may_change(verb: &Verb<'_>) -> bool {
     !matches!(
         verb,

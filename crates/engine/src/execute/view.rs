@@ -60,17 +60,17 @@ impl ItemView for View<'_> {
     }
 }
 
-/// The second of this moment, as an item keeps it.
+/// The second of this time, as items store it.
 pub fn second(now: Moment) -> u32 {
     (now.ms / 1000) as u32
 }
 
-/// An empty item that a read has just made.
+/// An empty item that a read has just created.
 #[derive(Clone, Copy)]
 pub struct Made {
     /// Its CAS unique.
     pub cas: u64,
-    /// Its key came in base64.
+    /// Whether its key was given in base64.
     pub has_binary_key: bool,
 }
 

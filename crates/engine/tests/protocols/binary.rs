@@ -1,4 +1,4 @@
-//! The binary protocol (protocol_binary.xml), packets as it shows them.
+//! The binary protocol (protocol_binary.xml), with packets as in the document.
 
 use crate::{check, servers, shown};
 use glimmer_proto::binary::opcode;
@@ -15,7 +15,7 @@ fn packet(opcode: u8, cas: u64, extras: &[u8], key: &[u8], value: &[u8]) -> Vec<
     [&out[..], extras, key, value].concat()
 }
 
-/// A reply to the request with this command.
+/// A reply to a request with this command.
 fn reply(opcode: u8, status: u16, cas: u64, extras: &[u8], key: &[u8], value: &[u8]) -> Vec<u8> {
     let mut out = packet(opcode, cas, extras, key, value);
     out[0] = 0x81;
@@ -50,7 +50,7 @@ fn count(opcode: u8, cas: u64, delta: u64, initial: u64, exptime: u32) -> Vec<u8
     packet(opcode, cas, &extras.concat(), b"n", &[])
 }
 
-/// The reply without its CAS unique, which is returned beside it.
+/// Splits the CAS unique from a reply.
 fn split_unique(mut reply: Vec<u8>) -> (Vec<u8>, u64) {
     let unique = u64::from_be_bytes(reply[16..24].try_into().unwrap());
     reply[16..24].fill(0);
@@ -256,7 +256,7 @@ fn values_that_are_too_large_are_swallowed() {
         (&get(opcode::DELETEQ, b"k"), b""),
         (&store(opcode::SETQ, 0, b"k", b"old"), b""),
         (&large(opcode::SET), &error(opcode::SET, 3, "Too large.")),
-        // The old value is gone with the refused one.
+        // The refused store also deleted the old value.
         (&get(opcode::GET, b"k"), &error(opcode::GET, 1, NOT_FOUND)),
     ]);
 }

@@ -2,7 +2,7 @@
 
 use crate::{check, servers, shown};
 
-/// Numbers that depend on the store (CAS uniques) as the letter C.
+/// Replaces numbers that depend on the store (CAS uniques) by the letter C.
 fn without_uniques(reply: &[u8]) -> String {
     let text = String::from_utf8(reply.to_vec()).unwrap();
     let words = text.split_inclusive([' ', '\n']);
@@ -33,7 +33,7 @@ fn check_but_uniques(rows: &[(&str, &str)]) {
     }
 }
 
-/// The flag behind which a reply shows the CAS unique of `key`.
+/// The CAS unique of `key`.
 fn unique(server: &mut crate::Server, key: &str) -> u64 {
     let reply = server.say(format!("mg {key} c\r\n").as_bytes());
     let text = String::from_utf8(reply).unwrap();
@@ -344,7 +344,7 @@ fn ms_errors_are_said_and_their_values_swallowed() {
             server.say(longest.as_bytes()),
             format!("HD O{opaque}\r\n").as_bytes()
         );
-        // A value that is too large takes the old one with it.
+        // A value that is too large also deletes the old one.
         let mut large = b"ms k 1048577\r\n".to_vec();
         large.resize(large.len() + 1_048_577, b'x');
         large.extend_from_slice(b"\r\nmg k v\r\n");
@@ -393,7 +393,7 @@ fn keys_in_base64() {
     check(&[
         (b"ms Zm9v 2 b k\r\nhi\r\n", b"HD kZm9v b\r\n"),
         (b"mg Zm9v b k v\r\n", b"VA 2 kZm9v b\r\nhi\r\n"),
-        // The key is shown as the item's was given, not as the request's.
+        // The key is shown as given when the item was stored, not as in the request.
         (b"mg foo k v\r\n", b"VA 2 kZm9v b\r\nhi\r\n"),
         (b"get foo\r\n", b"VALUE foo 0 2\r\nhi\r\nEND\r\n"),
         (
@@ -449,7 +449,7 @@ fn marks_outlive_what_does_not_replace_the_value() {
         server.say(b"touch n 100\r\nincr n 1\r\n");
         let reply = without_uniques(&server.say(b"mg n v t\r\n"));
         assert_eq!(reply, "VA 1 t100 X W\r\n6\r\n");
-        // Memcached writes an item anew that grows, and forgets.
+        // Memcached rewrites an item that grows, which resets its state.
         server.say(b"incr n 10\r\n");
         assert_eq!(server.say(b"mg n v\r\n"), b"VA 2\r\n16\r\n");
     }

@@ -1,4 +1,4 @@
-//! `me`: what is known about an item, for people.
+//! `me`: information about an item for people.
 
 use super::super::view::View;
 use super::super::{Context, say};

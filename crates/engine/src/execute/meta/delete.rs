@@ -1,4 +1,4 @@
-//! `md`: remove, empty, or mark as stale.
+//! `md`: deletes an item, empties it, or marks it as stale.
 
 use super::super::Context;
 use crate::job::Job;
@@ -13,7 +13,7 @@ pub fn delete<W: TableWriter>(writer: &mut W, context: &mut Context<'_>, job: &J
     let options = job.request.meta_flags().options();
     let outcome = deleted(writer, context, job, &options);
     match outcome {
-        // What is only marked is still there.
+        // An item that is only marked still exists.
         Outcome::Deleted if options.set.has(b'I') => {}
         Outcome::Deleted => context.tally.delete_hits.add(1),
         _ => context.tally.delete_misses.add(1),
@@ -39,7 +39,7 @@ fn deleted<W: TableWriter>(
         writer.remove(keyhash, key, now);
         return Outcome::Deleted;
     }
-    // Writing it anew forgets reads that left no mark on the item.
+    // Rewriting the item loses those reads that left no mark on it.
     let fetched = match !empties && writer.was_read(keyhash, key, now) {
         true => Marks::FETCHED,
         false => Marks::NONE,
@@ -52,7 +52,7 @@ fn deleted<W: TableWriter>(
         flags,
         expiry,
         history: History {
-            // An item that is only emptied keeps its unique; one that becomes stale gets a new one.
+            // An emptied item keeps its CAS unique; a stale one gets a new one.
             cas: context.unique(options.unique.or(history.cas.filter(|_| !marks_stale))),
             marks: marks(history.marks, empties, marks_stale).with(fetched),
             accessed_s: if empties { 0 } else { history.accessed_s },
@@ -69,8 +69,8 @@ fn deleted<W: TableWriter>(
     }
 }
 
-/// The client's flags and the expiry that the item has afterwards: an emptied one those of the
-/// request, another one its own unless the request has a `T`.
+/// The client flags and the expiry of the item afterwards. An emptied item has those of the
+/// request; others keep theirs, unless the request has a `T`.
 fn kept(item: &Item<'_>, options: &Options, empties: bool, context: &Context<'_>) -> (u32, Expiry) {
     let asked = options
         .exptime
@@ -82,8 +82,7 @@ fn kept(item: &Item<'_>, options: &Options, empties: bool, context: &Context<'_>
     }
 }
 
-/// What the meta commands leave on it. Whoever comes next may win the right to make a stale item
-/// anew.
+/// The item's marks afterwards. The next reader may win the right to recache a stale item.
 fn marks(old: Marks, empties: bool, marks_stale: bool) -> Marks {
     let kept = if empties {
         old.only(Marks::BINARY_KEY)

@@ -1,4 +1,4 @@
-//! `mg` that changes the item, or asks what only its writer knows.
+//! Executes an `mg` that changes the item, or asks for something that only the item's writer knows.
 
 use super::super::view::{Made, View, second};
 use super::super::{Context, absence, say};
@@ -12,7 +12,7 @@ use glimmer_store::heap::{History, Item, Marks, NewItem};
 use glimmer_store::table::Stored;
 use glimmer_store::table::{Absence, TableWriter};
 
-/// What an `mg` makes of the item besides showing it.
+/// The changes that an `mg` makes to the item.
 struct After {
     expiry_before: Expiry,
     expiry: Expiry,
@@ -20,7 +20,7 @@ struct After {
     changed: bool,
 }
 
-/// What the table knows of an item, beside what the item carries.
+/// What the table knows about an item in addition to the item's own data.
 #[derive(Clone, Copy)]
 struct Known {
     was_read: bool,
@@ -59,7 +59,7 @@ pub fn get<W: TableWriter>(
         && after.changed
         && !writer.amend(keyhash, key, after.expiry, after.history, now)
     {
-        // A table that evicts nothing has no room for a time. Marks take none.
+        // A table that does not evict has no room for a time. Marks need no room.
         if after.expiry != after.expiry_before {
             context.tally.store_no_memory.add(1);
             out.truncate(start);
@@ -92,8 +92,8 @@ pub fn get<W: TableWriter>(
     }
 }
 
-/// Appends the reply to a hit, and says what it makes of the item. The flags are taken in their
-/// order: an `R` after `T` looks at the new expiry.
+/// Appends the reply to a hit and returns the changes to the item. The order of the flags matters:
+/// an `R` after `T` compares with the new expiry.
 fn show(
     out: &mut Vec<u8>,
     job: &Job<'_>,
@@ -132,8 +132,8 @@ fn show(
     }
 }
 
-/// What the item carries after an `mg`. Without `u` it has been read; when, is noted only for items
-/// of which that was ever asked.
+/// The item's history after an `mg`. Unless the request has `u`, the item counts as read. The time
+/// is stored only for items for which a client has asked for it.
 fn after(old: &History, options: &Options, wins: bool, now: Moment) -> History {
     let mut new = *old;
     if wins {
@@ -148,8 +148,8 @@ fn after(old: &History, options: &Options, wins: bool, now: Moment) -> History {
     new
 }
 
-/// Seconds since the last access, or, if none is noted, since the item was put where it lies, as
-/// far as that is known.
+/// Seconds since the last access or, if that time is not stored, since the item was written, as far
+/// as that is known.
 pub fn idle_s(history: &History, stored_s: Option<u32>, now: Moment) -> u64 {
     let since = match history.accessed_s {
         0 => stored_s,
@@ -163,7 +163,7 @@ fn is_due_for_recache(expiry: Expiry, options: &Options, now: Moment) -> bool {
     expiry != Expiry::NEVER && expiry < Expiry::from_memcached(recache.into(), now)
 }
 
-/// Makes an empty item where there is none and tells the client to fill it. Says whether it did.
+/// Creates an empty item if there is none, and tells the client to fill it. Returns whether it did.
 fn create<W: TableWriter>(
     writer: &mut W,
     context: &Context<'_>,
@@ -172,7 +172,7 @@ fn create<W: TableWriter>(
     out: &mut Vec<u8>,
 ) -> bool {
     let (key, now) = (job.request.key, context.now);
-    // The client that makes the item has fetched it.
+    // The client that creates the item has fetched it.
     let fetched = match options.set.has(b'u') {
         true => Marks::NONE,
         false => Marks::FETCHED,

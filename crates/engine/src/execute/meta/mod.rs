@@ -1,10 +1,10 @@
-//! The meta commands.
+//! Executes the meta commands.
 //!
 //! | file | idea |
 //! | --- | --- |
 //! | `get` | `mg` that changes the item, or asks what only its writer knows |
-//! | `store` | `ms`: what its flags make of a store |
-//! | `delete` | `md`: remove, empty, or mark as stale |
+//! | `store` | `ms`: the effect of its flags on a store |
+//! | `delete` | `md`: deletes an item, empties it, or marks it as stale |
 //! | `arithmetic` | `ma` |
 //! | `debug` | `me` |
 
@@ -42,7 +42,7 @@ pub fn execute<W: TableWriter>(
     say(&job.request, outcome, out)
 }
 
-/// The mark of an item whose key came with these flags.
+/// The mark of an item whose key was given with these flags.
 fn key_mark(flags: Flags<'_>) -> Marks {
     if flags.base64_key {
         Marks::BINARY_KEY
@@ -51,8 +51,8 @@ fn key_mark(flags: Flags<'_>) -> Marks {
     }
 }
 
-/// The expiry that a command's `T` and `N` give to an item that it makes: the later of the two in
-/// the line counts.
+/// The expiry of an item that a command with `T` and `N` creates: the later flag in the line
+/// counts.
 fn created_expiry(flags: Flags<'_>, options: &Options, now: Moment) -> Expiry {
     let mut expiry = Expiry::NEVER;
     for (flag, _) in flags.iter() {
@@ -63,8 +63,8 @@ fn created_expiry(flags: Flags<'_>, options: &Options, now: Moment) -> Expiry {
     expiry
 }
 
-/// The expiry that this flag gives to the item, if it gives any. `N` gives it to an item that was
-/// made by the same command.
+/// The item's new expiry by this flag, if it sets one. `N` sets it only for an item that the same
+/// command created.
 fn changed_expiry(flag: u8, options: &Options, is_new: bool, now: Moment) -> Option<Expiry> {
     let exptime = match flag {
         b'T' => options.exptime,

@@ -1,4 +1,4 @@
-//! `ms`: what its flags make of a store.
+//! `ms`: the effect of its flags on a store.
 
 use super::super::Context;
 use super::super::store::{self, Write};
@@ -25,7 +25,7 @@ pub fn store<W: TableWriter>(
         expiry: expiry(options.exptime.unwrap_or(0)),
         value,
         history: History {
-            // For zero memcached makes a unique of its own.
+            // For zero, memcached generates a CAS unique.
             cas: options.unique.filter(|&unique| unique != 0),
             marks: key_mark(flags),
             accessed_s: 0,
@@ -36,8 +36,8 @@ pub fn store<W: TableWriter>(
     store::store(writer, context, job, &write)
 }
 
-/// The store's mode. A CAS unique to be compared makes a `cas` of `set` and `replace`, and means
-/// nothing to `add`.
+/// The mode of the store. A CAS unique turns `set` and `replace` into `cas` and does not affect
+/// `add`.
 fn mode(options: &Options) -> StoreMode {
     match (options.mode.unwrap_or(b'S'), options.compare) {
         (b'E', _) => StoreMode::Add,
