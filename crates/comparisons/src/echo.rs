@@ -29,7 +29,7 @@ const SOCKETS: usize = 4;
 
 /// How datagrams pass through the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum EchoMode {
     /// Each separately, [`PACKET_BATCH_MAX`](glimmer_transport::packet::PACKET_BATCH_MAX) per
     /// system call.
     Plain,
@@ -40,7 +40,7 @@ pub enum Way {
 /// Sends datagrams of this length back and forth between two cores, with `in_flight` datagrams at a
 /// time on each of four sockets. Returns the datagrams per second that came back.
 pub fn datagrams_per_s(
-    way: Way,
+    way: EchoMode,
     bytes: usize,
     in_flight: usize,
     (server_core, client_core): (Option<usize>, Option<usize>),
@@ -59,7 +59,7 @@ struct Echo {
 }
 
 impl Echo {
-    fn start(way: Way, core: Option<usize>) -> Result<Echo> {
+    fn start(way: EchoMode, core: Option<usize>) -> Result<Echo> {
         let mut device = bind(way).context("an echo")?;
         let address = device.address()?;
         let stop = Arc::new(AtomicBool::new(false));
@@ -96,16 +96,16 @@ impl Drop for Echo {
 }
 
 /// A socket that sends and receives datagrams in this way.
-fn bind(way: Way) -> std::io::Result<UdpDevice> {
+fn bind(way: EchoMode) -> std::io::Result<UdpDevice> {
     let device = UdpDevice::bind((Ipv4Addr::LOCALHOST, 0).into())?;
     Ok(match way {
-        Way::Plain => device.without_coalescing(),
-        Way::Segmented(_) => device,
+        EchoMode::Plain => device.without_coalescing(),
+        EchoMode::Segmented(_) => device,
     })
 }
 
-fn send_back(device: &mut UdpDevice, received: &mut RxBatch, way: Way) {
-    if way != Way::Plain {
+fn send_back(device: &mut UdpDevice, received: &mut RxBatch, way: EchoMode) {
+    if way != EchoMode::Plain {
         device.send_back(received);
         return;
     }
@@ -120,7 +120,7 @@ fn send_back(device: &mut UdpDevice, received: &mut RxBatch, way: Way) {
 }
 
 fn drive(
-    way: Way,
+    way: EchoMode,
     bytes: usize,
     in_flight: usize,
     server: SocketAddr,
@@ -130,8 +130,8 @@ fn drive(
     let send = |device: &mut UdpDevice, datagrams: usize| {
         let bytes_of = &burst[..bytes * datagrams];
         let together = match way {
-            Way::Plain => 1,
-            Way::Segmented(datagrams) => datagrams.clamp(1, SEGMENTS_MAX),
+            EchoMode::Plain => 1,
+            EchoMode::Segmented(datagrams) => datagrams.clamp(1, SEGMENTS_MAX),
         };
         let mut out = TxBatch::new(device);
         for payload in bytes_of.chunks(bytes * together) {
@@ -184,7 +184,11 @@ mod tests {
 
     #[test]
     fn datagrams_come_back_either_way() {
-        for way in [Way::Plain, Way::Segmented(32), Way::Segmented(SEGMENTS_MAX)] {
+        for way in [
+            EchoMode::Plain,
+            EchoMode::Segmented(32),
+            EchoMode::Segmented(SEGMENTS_MAX),
+        ] {
             let time = Duration::from_millis(60);
             let rate = datagrams_per_s(way, 60, 128, (None, None), time).unwrap();
             assert!(rate > 0.0);

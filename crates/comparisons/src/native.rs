@@ -12,7 +12,7 @@ use glimmer_transport::packet::SEGMENTS_MAX;
 use serde::Serialize;
 
 use crate::{
-    echo::{self, Way},
+    echo::{self, EchoMode},
     servers::{Kind, Launch, Server},
 };
 use glimmer_loadgen::{
@@ -228,9 +228,9 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         let pair = (Some(server_core), Some(client_core));
         let in_flight = options.in_flight as usize;
         let echo = |way| echo::datagrams_per_s(way, echo_bytes, in_flight, pair, options.measured);
-        report.echo_plain_per_s.push(echo(Way::Plain)?);
+        report.echo_plain_per_s.push(echo(EchoMode::Plain)?);
         for (per_s, datagrams) in report.echo_batches_per_s.iter_mut().zip(BATCHES) {
-            per_s.push(echo(Way::Segmented(datagrams))?);
+            per_s.push(echo(EchoMode::Segmented(datagrams))?);
         }
         for (case, row) in cases.iter().zip(&mut report.rows) {
             let plan = Plan {

@@ -11,7 +11,7 @@ use hdrhistogram::Histogram;
 use crate::{
     driver::{Link, Meaning, Reply},
     load::{
-        Arrivals, Counted, Drive, Idle, Recorder, Window, World, closed, open,
+        Arrivals, CountBy, Drive, Idle, Recorder, Window, World, closed, open,
         record::{Glance, Interval, Span, histogram},
     },
     workload::{Ask, Drawn, Workload},
@@ -178,8 +178,8 @@ pub fn observe(which: Loop, seconds: u64, seed: u64) -> Result<Observed> {
     let inserted = std::sync::Arc::new(workload.keys.into());
     let mut source = Drawn::new(&workload, seed, 0, 1, &inserted);
     let counted = match which {
-        Loop::Closed => Counted::ByReply,
-        Loop::Open(_) => Counted::ByDueTime,
+        Loop::Closed => CountBy::ByReply,
+        Loop::Open(_) => CountBy::ByDueTime,
     };
     let world = ModelWorld(model.clone());
     let drive = Drive::new(links, world, &mut recorder, counted, SECOND_NS);

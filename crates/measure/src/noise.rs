@@ -55,19 +55,19 @@ fn load_average() -> io::Result<f64> {
 
 /// A measurement in progress.
 #[derive(Debug)]
-pub struct Watch {
+pub struct Monitor {
     before: Cpu,
     load_per_core: f64,
 }
 
-impl Watch {
+impl Monitor {
     /// Records the state of the machine before the measurement starts.
     ///
     /// # Errors
     ///
     /// If `/proc` cannot be read.
-    pub fn begin() -> io::Result<Watch> {
-        Ok(Watch {
+    pub fn begin() -> io::Result<Monitor> {
+        Ok(Monitor {
             before: Cpu::now()?,
             load_per_core: load_average()? / machine::cores() as f64,
         })
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn this_machine_can_be_watched() {
-        let noise = Watch::begin().unwrap().end(&[1.0, 1.0]).unwrap();
+        let noise = Monitor::begin().unwrap().end(&[1.0, 1.0]).unwrap();
         assert!((0.0..=1.0).contains(&noise.stolen), "{noise:?}");
         assert_eq!(noise.spread, Some(0.0));
     }

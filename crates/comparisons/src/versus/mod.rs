@@ -139,7 +139,7 @@ pub struct Report {
 
 /// Runs the comparison. `progress` receives each step.
 pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
-    let watch = noise::Watch::begin()?;
+    let monitor = noise::Monitor::begin()?;
     let versions = options
         .servers
         .iter()
@@ -173,7 +173,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         false => None,
     };
     Ok(Report {
-        noise: watch.end(&bench.random_reads_per_s)?,
+        noise: monitor.end(&bench.random_reads_per_s)?,
         versions,
         keys: options.keys,
         value_bytes: options.value_bytes,

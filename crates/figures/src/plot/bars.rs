@@ -7,7 +7,7 @@ use super::{
     Panel,
     axis::Axis,
     paper::At,
-    sheet::{self, Place, Sheet},
+    sheet::{self, Area, Sheet},
     style,
 };
 use crate::data::X;
@@ -37,7 +37,7 @@ pub fn width(panel: &Panel<'_>) -> i32 {
 }
 
 /// Draws one panel. `values` are the values of its scale.
-pub fn draw(sheet: &Sheet<'_>, whole: Place, panel: &Panel<'_>, values: &[f64]) -> Result<()> {
+pub fn draw(sheet: &Sheet<'_>, whole: Area, panel: &Panel<'_>, values: &[f64]) -> Result<()> {
     let data = panel.data;
     let places = data.places(panel.name);
     let axis = Axis::linear(values, panel.plot.unit);

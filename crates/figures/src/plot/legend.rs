@@ -6,7 +6,7 @@ use plotters::prelude::*;
 
 use super::{
     Form, Plot, lines,
-    sheet::{self, Place, Sheet},
+    sheet::{self, Area, Sheet},
     style,
 };
 use crate::Data;
@@ -71,7 +71,7 @@ impl<'a> Legend<'a> {
     }
 
     /// Draws the legend.
-    pub fn draw(&self, sheet: &Sheet<'_>, at: Place) -> Result<()> {
+    pub fn draw(&self, sheet: &Sheet<'_>, at: Area) -> Result<()> {
         let mut below = at.top;
         for (place, (name, &(x, y))) in self.series.iter().zip(&self.places).enumerate() {
             let (x, y) = (at.left + x, at.top + y);

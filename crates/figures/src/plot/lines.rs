@@ -7,7 +7,7 @@ use super::{
     Panel,
     axis::{Axis, Unit},
     paper::At,
-    sheet::{self, Place, Sheet},
+    sheet::{self, Area, Sheet},
     style,
 };
 
@@ -47,7 +47,7 @@ pub fn up(panel: &Panel<'_>, values: &[f64]) -> Axis {
 }
 
 /// Draws one panel, whose vertical scale contains these values.
-pub fn draw(sheet: &Sheet<'_>, whole: Place, panel: &Panel<'_>, values: &[f64]) -> Result<()> {
+pub fn draw(sheet: &Sheet<'_>, whole: Area, panel: &Panel<'_>, values: &[f64]) -> Result<()> {
     let across = across(panel);
     let up = up(panel, values);
     let plot = whole.within([

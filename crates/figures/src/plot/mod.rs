@@ -17,7 +17,7 @@ use plotters::prelude::*;
 
 use crate::{Data, Spec};
 use legend::Legend;
-use sheet::Place;
+use sheet::Area;
 
 pub use axis::Unit;
 pub use paper::{At, Mark, Paper};
@@ -211,7 +211,7 @@ pub fn svg(spec: &Spec, data: &Data) -> Result<String> {
         for (row, &height) in panels.chunks(columns).zip(&heights) {
             let width = width / columns as i32;
             for (column, panel) in row.iter().enumerate() {
-                let place = Place {
+                let place = Area {
                     left: column as i32 * width,
                     top,
                     width,
@@ -231,7 +231,7 @@ pub fn svg(spec: &Spec, data: &Data) -> Result<String> {
         }
         legend.draw(
             &root,
-            Place {
+            Area {
                 left: 0,
                 top,
                 width,

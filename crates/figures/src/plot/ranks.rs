@@ -6,7 +6,7 @@ use plotters::prelude::*;
 
 use super::{
     Panel,
-    sheet::{self, Place, Sheet},
+    sheet::{self, Area, Sheet},
     style,
 };
 
@@ -51,7 +51,7 @@ pub fn height(panel: &Panel<'_>) -> i32 {
 }
 
 /// Draws one panel. `values` are the values of its scale.
-pub fn draw(sheet: &Sheet<'_>, whole: Place, panel: &Panel<'_>, values: &[f64]) -> Result<()> {
+pub fn draw(sheet: &Sheet<'_>, whole: Area, panel: &Panel<'_>, values: &[f64]) -> Result<()> {
     let names = names_width(panel);
     let places = panel.data.places(panel.name);
     let column = (whole.width - names) / places.len().max(1) as i32;
@@ -73,7 +73,7 @@ pub fn draw(sheet: &Sheet<'_>, whole: Place, panel: &Panel<'_>, values: &[f64]) 
         .fold(0.0, f64::max)
         .max(f64::MIN_POSITIVE);
     for (at, place) in places.iter().enumerate() {
-        let bars = Place {
+        let bars = Area {
             left: whole.left + names + at as i32 * column,
             top,
             width: column - GAP,

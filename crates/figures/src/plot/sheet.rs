@@ -10,14 +10,14 @@ pub type Sheet<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// A rectangle of the picture, in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Area {
     pub left: i32,
     pub top: i32,
     pub width: i32,
     pub height: i32,
 }
 
-impl Place {
+impl Area {
     pub fn right(self) -> i32 {
         self.left + self.width
     }
@@ -27,8 +27,8 @@ impl Place {
     }
 
     /// The rectangle reduced by these margins in pixels: left, top, right, bottom.
-    pub fn within(self, [left, top, right, bottom]: [i32; 4]) -> Place {
-        Place {
+    pub fn within(self, [left, top, right, bottom]: [i32; 4]) -> Area {
+        Area {
             left: self.left + left,
             top: self.top + top,
             width: self.width - left - right,
@@ -84,13 +84,7 @@ pub fn line(
 }
 
 /// Draws the panel's name and the label of its vertical scale.
-pub fn heads(
-    sheet: &Sheet<'_>,
-    whole: Place,
-    plot: Place,
-    name: &str,
-    y_words: &str,
-) -> Result<()> {
+pub fn heads(sheet: &Sheet<'_>, whole: Area, plot: Area, name: &str, y_words: &str) -> Result<()> {
     write(
         sheet,
         name,
@@ -102,7 +96,7 @@ pub fn heads(
 }
 
 /// Draws the vertical scale.
-pub fn vertical(sheet: &Sheet<'_>, plot: Place, axis: &Axis) -> Result<()> {
+pub fn vertical(sheet: &Sheet<'_>, plot: Area, axis: &Axis) -> Result<()> {
     for (value, label) in &axis.marks {
         let y = plot.y(axis.part(*value));
         line(sheet, (plot.left, y), (plot.right(), y), style::GRID)?;
@@ -118,7 +112,7 @@ pub fn vertical(sheet: &Sheet<'_>, plot: Place, axis: &Axis) -> Result<()> {
 
 /// Draws the horizontal scale and the text below it. A label that would touch the previous one is
 /// left out.
-pub fn horizontal(sheet: &Sheet<'_>, plot: Place, axis: &Axis, words: &str) -> Result<()> {
+pub fn horizontal(sheet: &Sheet<'_>, plot: Area, axis: &Axis, words: &str) -> Result<()> {
     let mut end = i32::MIN;
     for (value, label) in &axis.marks {
         let x = plot.x(axis.part(*value));

@@ -26,7 +26,7 @@ pub use binary::Binary;
 pub use connect::{Connect, Endpoint, Job};
 pub use datagrams::Datagrams;
 pub use meta::Meta;
-pub use native::{Native, Way};
+pub use native::{Native, SendMode};
 pub use poll::Poll;
 pub use resp::Resp;
 pub use stream::Stream;

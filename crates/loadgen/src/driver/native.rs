@@ -45,22 +45,22 @@ struct Pending {
 
 /// How requests pass through the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum SendMode {
     /// Each in its own datagram; datagrams of equal length as one segment batch.
     Segmented,
     /// Several in a datagram; datagrams of equal length as one segment batch.
     Packed,
     /// Each in its own datagram; each datagram separately.
     Plain,
-    /// Like [`Way::Segmented`], but to all ports in turn.
+    /// Like [`SendMode::Segmented`], but to all ports in turn.
     Undirected,
 }
 
-impl Way {
+impl SendMode {
     fn requests_per_datagram(self) -> usize {
         match self {
-            Way::Segmented | Way::Plain | Way::Undirected => 1,
-            Way::Packed => Settings::default().requests_per_datagram,
+            SendMode::Segmented | SendMode::Plain | SendMode::Undirected => 1,
+            SendMode::Packed => Settings::default().requests_per_datagram,
         }
     }
 }
@@ -111,21 +111,21 @@ impl Groups {
 
 impl Native {
     /// Opens a socket and connects to a server's first native port.
-    pub fn open(server: SocketAddr, way: Way) -> Result<Native> {
+    pub fn open(server: SocketAddr, way: SendMode) -> Result<Native> {
         let any: IpAddr = match server {
             SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
         };
         let device = UdpDevice::bind(SocketAddr::new(any, 0)).context("a UDP socket")?;
         let device = match way {
-            Way::Plain => device.without_coalescing(),
+            SendMode::Plain => device.without_coalescing(),
             _ => device,
         };
         let settings = Settings {
             resends: false,
             deadline_us: LOST_AFTER_US,
             requests_per_datagram: way.requests_per_datagram(),
-            round_robin: way == Way::Undirected,
+            round_robin: way == SendMode::Undirected,
             // Lost requests are counted, however many there are.
             away_after: 0,
             ..Settings::default()
@@ -135,7 +135,7 @@ impl Native {
             device,
             server,
             received: RxBatch::default(),
-            segments: way != Way::Plain,
+            segments: way != SendMode::Plain,
             begun: Instant::now(),
             now_us: 0,
             key: Vec::new(),
@@ -153,7 +153,7 @@ impl Native {
             native.receive(&mut |_| {})?;
         }
         let directs = |directory: &Directory| directory.direction == Direction::Server;
-        if way == Way::Undirected && !native.session.directory().is_some_and(directs) {
+        if way == SendMode::Undirected && !native.session.directory().is_some_and(directs) {
             bail!("{server} hands no requests over: start it with --native-direction server");
         }
         Ok(native)

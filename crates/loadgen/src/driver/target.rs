@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::connect::{BURST_KEYS, burst_keys};
 use super::{
-    Address, Binary, Connect, Endpoint, Job, Meta, Native, Protocol, Resp, Text, native::Way,
+    Address, Binary, Connect, Endpoint, Job, Meta, Native, Protocol, Resp, Text, native::SendMode,
 };
 
 /// The protocol of a server.
@@ -88,7 +88,7 @@ impl Target {
         }
     }
 
-    fn open_native<J: Job>(&self, connections: usize, way: Way, job: J) -> Result<J::Output> {
+    fn open_native<J: Job>(&self, connections: usize, way: SendMode, job: J) -> Result<J::Output> {
         let (Address::Tcp(address) | Address::Udp(address) | Address::UdpTrains(address)) =
             self.address
         else {
@@ -110,10 +110,10 @@ impl Connect for Target {
             Dialect::Meta => open::<Meta, J>(address, connections, job),
             Dialect::Binary => open::<Binary, J>(address, connections, job),
             Dialect::Resp => open::<Resp, J>(address, connections, job),
-            Dialect::Native => self.open_native(connections, Way::Segmented, job),
-            Dialect::NativePacked => self.open_native(connections, Way::Packed, job),
-            Dialect::NativePlain => self.open_native(connections, Way::Plain, job),
-            Dialect::NativeUndirected => self.open_native(connections, Way::Undirected, job),
+            Dialect::Native => self.open_native(connections, SendMode::Segmented, job),
+            Dialect::NativePacked => self.open_native(connections, SendMode::Packed, job),
+            Dialect::NativePlain => self.open_native(connections, SendMode::Plain, job),
+            Dialect::NativeUndirected => self.open_native(connections, SendMode::Undirected, job),
         }
     }
 

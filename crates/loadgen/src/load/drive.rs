@@ -15,7 +15,7 @@ const INSPECTION_NS: u64 = 50_000_000;
 
 /// Which replies count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
+pub enum CountBy {
     /// Those that arrived in the measured time.
     ByReply,
     /// Those whose requests were due in the measured time.
@@ -30,7 +30,7 @@ pub struct Drive<'a, 'r, L, W> {
     pub world: W,
     /// Records the results.
     pub recorder: &'a mut Recorder<'r>,
-    counted: Counted,
+    counted: CountBy,
     reply_ns_max: u64,
     watching: Vec<bool>,
     follow: Vec<(Key, u32, u32)>,
@@ -49,7 +49,7 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
         links: Vec<L>,
         world: W,
         recorder: &'a mut Recorder<'r>,
-        counted: Counted,
+        counted: CountBy,
         reply_ns_max: u64,
     ) -> Self {
         let watching = vec![false; links.len()];
@@ -119,8 +119,8 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
             let now = *at.get_or_insert_with(|| world.now_ns());
             steps += 1;
             let counts = window.contains(match counted {
-                Counted::ByReply => now,
-                Counted::ByDueTime => reply.tag,
+                CountBy::ByReply => now,
+                CountBy::ByDueTime => reply.tag,
             });
             settle(recorder, follow, &reply, counts, now);
         })?;

@@ -17,7 +17,7 @@ mod tally;
 mod warming;
 mod world;
 
-pub use drive::{Counted, Drive};
+pub use drive::{CountBy, Drive};
 pub use open::{Arrivals, Idle};
 pub use outcome::{Latency, Outcome, QUANTILES, Second, Summary};
 pub use pass::{Pass, pass};

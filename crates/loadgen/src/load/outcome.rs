@@ -79,7 +79,7 @@ pub struct Outcome {
     pub writes: Histogram<u64>,
     /// How late the client sent its requests in an open loop, in nanoseconds.
     pub lateness: Histogram<u64>,
-    /// Counted requests whose replies arrived before the end of the measured time.
+    /// CountBy requests whose replies arrived before the end of the measured time.
     pub in_time: u64,
     /// CPU seconds of each client thread.
     pub client_cpu_s: Vec<f64>,

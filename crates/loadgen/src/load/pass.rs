@@ -4,7 +4,7 @@ use std::{os::fd::AsFd, sync::mpsc, time::Instant};
 
 use anyhow::Result;
 
-use super::{Counted, Drive, Kernel, Recorder, Tally, Window, closed, record::Glance};
+use super::{CountBy, Drive, Kernel, Recorder, Tally, Window, closed, record::Glance};
 use crate::{
     driver::{Connect, Job, Link},
     workload::{Ask, Key, Source, Verb, Workload},
@@ -75,7 +75,7 @@ impl Job for Run<'_> {
         let (sender, _receiver) = mpsc::channel();
         let mut recorder = Recorder::new(&window, &glance, None, sender);
         let kernel = Kernel::new(Instant::now(), &links)?;
-        let drive = Drive::new(links, kernel, &mut recorder, Counted::ByReply, REPLY_NS_MAX);
+        let drive = Drive::new(links, kernel, &mut recorder, CountBy::ByReply, REPLY_NS_MAX);
         closed::run(drive, &mut self.all, self.in_flight)?;
         Ok(*recorder.tally())
     }

@@ -139,7 +139,7 @@ pub struct Span {
     pub server_cpu_s: f64,
     /// How late requests were sent, in nanoseconds.
     pub lateness: Histogram<u64>,
-    /// Counted requests whose replies arrived before the end of the window.
+    /// CountBy requests whose replies arrived before the end of the window.
     pub in_time: u64,
     /// Whether the thread gave up because the server could not keep up.
     pub saturated: bool,
@@ -170,7 +170,7 @@ pub struct Recorder<'a> {
     last: Option<Sample>,
     /// How late requests were sent, in nanoseconds.
     pub lateness: Histogram<u64>,
-    /// Counted replies that arrived before the end of the window.
+    /// CountBy replies that arrived before the end of the window.
     in_time: u64,
     /// Whether the thread gave up because the server could not keep up.
     pub saturated: bool,

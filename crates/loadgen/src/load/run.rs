@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context, Result, anyhow};
 
 use super::{
-    Counted, Drive, Kernel, Outcome, Pace, Plan, Recorder, Requests, Second, ServerCpu, WarmUp,
+    CountBy, Drive, Kernel, Outcome, Pace, Plan, Recorder, Requests, Second, ServerCpu, WarmUp,
     Window, closed,
     gather::Gather,
     open,
@@ -102,8 +102,8 @@ impl Job for Thread<'_> {
         let kernel = Kernel::new(shared.start, &links)?;
         shared.ready.fetch_add(1, Ordering::Release);
         let counted = match pace {
-            Pace::Closed { .. } => Counted::ByReply,
-            Pace::Open { .. } => Counted::ByDueTime,
+            Pace::Closed { .. } => CountBy::ByReply,
+            Pace::Open { .. } => CountBy::ByDueTime,
         };
         let drive = Drive::new(
             links,
