@@ -17,6 +17,9 @@ use glimmer_transport::tcp::Liveness;
 use crate::clock::Clock;
 use crate::packet::native::NativeConfig;
 
+/// Share of a worker's buffers that native clients may have it keep for longer than a turn.
+const NATIVE_BUFFER_SHARE: usize = 2;
+
 /// Where connections come in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
@@ -130,6 +133,17 @@ impl NodeConfig {
     /// connection has waiting, and one largest item being received.
     pub fn buffer_bytes_min(limits: &Limits) -> usize {
         Self::turn_bytes(limits) + REPLY_BYTES_HIGH + limits.item_bytes_max
+    }
+
+    /// Bytes of one worker's buffers.
+    pub(crate) fn worker_bytes(&self) -> usize {
+        let bytes_min = NodeConfig::buffer_bytes_min(&self.limits);
+        self.buffer_bytes.max(bytes_min)
+    }
+
+    /// What one worker may keep of them for native clients for longer than a turn.
+    pub(crate) fn native_bytes(&self) -> usize {
+        self.worker_bytes() / NATIVE_BUFFER_SHARE
     }
 
     /// What a turn takes of it: a full burst of ordinary buffers, and one largest item being sent.

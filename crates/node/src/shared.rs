@@ -15,6 +15,7 @@ use crate::config::NodeConfig;
 use crate::forward::bell::EventBell;
 use crate::forward::doorbell::Doorbell;
 use crate::forward::mailbox::{ClosedListeners, Mailbox};
+use crate::packet::native::{CompletionTables, NativeEndpoint};
 use crate::stream::balancer::AcceptBalancer;
 use crate::stream::registry::ConnectionRegistry;
 
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     pub switches: Switches,
     pub observers: Observers,
     pub alarms: Alarms,
+    /// Which native mutations have been executed, by the owner of their partitions.
+    pub completions: Option<Arc<CompletionTables>>,
     /// Connections accepted by one worker for another.
     accepted: Vec<Mailbox<Accepted>>,
     /// Walks over all items that one worker does for another.
@@ -53,6 +56,11 @@ impl Shared {
             registry: ConnectionRegistry::default(),
             switches: Switches::new(config.crawler, workers),
             alarms: Alarms::default(),
+            completions: config.native.as_ref().map(|native| {
+                let bytes_max = config.native_bytes();
+                let handover_bytes_max = native.rules.handover_bytes_max(bytes_max);
+                NativeEndpoint::completions(&native.rules, bytes_max - handover_bytes_max)
+            }),
             config,
             stats: (0..workers).map(|_| WorkerStats::default()).collect(),
             doorbells,

@@ -48,10 +48,11 @@ const SETTINGS: Settings = Settings {
 };
 
 /// The access mode, who directs requests, and how many share a datagram.
-const WAYS: [(Access, Direction, usize); 4] = [
+const WAYS: [(Access, Direction, usize); 5] = [
     (Access::Erew, Direction::Client, 1),
     (Access::Crew, Direction::Client, 32),
     (Access::Crcw, Direction::Server, 1),
+    (Access::Crcw, Direction::Server, 32),
     (Access::Erew, Direction::Server, 32),
 ];
 

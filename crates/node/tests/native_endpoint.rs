@@ -6,6 +6,7 @@ mod native;
 mod requests;
 
 use glimmer_base::limits::NATIVE_TOKEN_S;
+use glimmer_node::native::NativeEndpoint;
 use glimmer_proto::native::directory::{Access, Direction, REPLY_BYTES_MAX};
 use glimmer_proto::native::fragment::DATA_BYTES;
 use glimmer_proto::native::request::Action;
@@ -85,7 +86,7 @@ fn a_late_duplicate_undoes_nothing() {
 
 #[test]
 fn what_is_on_the_wrong_core_is_refused_and_not_executed() {
-    for access in [Access::Erew, Access::Crew, Access::Crcw] {
+    for access in [Access::Erew, Access::Crew] {
         let mut server = Server::new(access, 2);
         let token = token(&server);
         let key = key_of(&server, 1);
@@ -97,7 +98,7 @@ fn what_is_on_the_wrong_core_is_refused_and_not_executed() {
         let replies = ask(&mut server, 0, token, &[get(&key)]);
         let expected = match access {
             Access::Erew => Status::WrongPartition,
-            Access::Crew | Access::Crcw => Status::Found,
+            _ => Status::Found,
         };
         assert_eq!(statuses(&replies), [expected]);
         let misdirected: u64 = (server.endpoints.iter())
@@ -105,6 +106,34 @@ fn what_is_on_the_wrong_core_is_refused_and_not_executed() {
             .sum();
         assert_eq!(misdirected, 1 + u64::from(access == Access::Erew));
     }
+}
+
+#[test]
+fn where_any_worker_may_write_a_mutation_is_executed_once_by_all_of_them() {
+    let mut server = Server::new(Access::Crcw, 3);
+    let token = token(&server);
+    for owner in 0..3 {
+        let key = key_of(&server, owner);
+        let at = |later: usize| (owner + later) % 3;
+        ask(&mut server, at(0), token, &[put(&key, 0, b"7")]);
+        // It is executed by another worker than the owner, and comes again at all three.
+        for later in [1, 2, 0, 1] {
+            let replies = ask(&mut server, at(later), token, &[increment(&key, 1)]);
+            assert_eq!(statuses(&replies), [Status::Counted]);
+        }
+        let replies = ask(&mut server, at(2), token, &[get(&key)]);
+        assert_eq!(replies, [(Status::Found, b"8".to_vec())]);
+        let late = ask(&mut server, at(1), token, &[put(&key, 0, b"7")]);
+        assert_eq!(
+            statuses(&late),
+            [Status::Stored],
+            "as it was answered before"
+        );
+        let replies = ask(&mut server, at(1), token, &[get(&key)]);
+        assert_eq!(replies, [(Status::Found, b"8".to_vec())]);
+    }
+    let repeated = |endpoint: &NativeEndpoint| endpoint.figures().repeated;
+    assert_eq!(server.endpoints.iter().map(repeated).sum::<u64>(), 3 * 4);
 }
 
 /// What is handed over does not come here: what is here although another worker owns it found no
@@ -159,8 +188,7 @@ fn a_wrong_keyhash_stores_nothing_and_finds_nothing() {
     );
     let mut rules = server.rules;
     rules.checks_reads = true;
-    server.endpoints[0] =
-        glimmer_node::native::NativeEndpoint::new(rules, 0, native::KEPT_BYTES_MAX);
+    server.endpoints = NativeEndpoint::of_workers(rules, native::KEPT_BYTES_MAX);
     let replies = ask(&mut server, 0, token, &[lie(get(b"k")), get(b"k")]);
     assert_eq!(statuses(&replies), [Status::WrongPartition, Status::Found]);
 }

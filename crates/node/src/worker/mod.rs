@@ -43,9 +43,6 @@ pub use wait::Rest;
 use drain::Drain;
 use sources::{Source, SourceList};
 
-/// Share of a worker's buffers that native clients may have it keep for longer than a turn.
-const NATIVE_BUFFER_SHARE: usize = 2;
-
 const TICK: Duration = Duration::from_secs(1);
 
 /// One core's share of the server.
@@ -81,8 +78,7 @@ impl Worker {
         poller: Poller,
     ) -> io::Result<Worker> {
         let config = &shared.config;
-        let bytes_min = NodeConfig::buffer_bytes_min(&config.limits);
-        let bytes = config.buffer_bytes.max(bytes_min);
+        let bytes = config.worker_bytes();
         let now = config.clock.now();
         let mut list = SourceList::default();
         let listeners = sources.listeners.into_iter().enumerate();
@@ -91,10 +87,12 @@ impl Worker {
         let packets = sources.packets.into_iter().enumerate();
         let packets = packets.map(|(n, source)| source.with_token(list.add(Source::Packets(n))));
         let packets = packets.collect();
-        let native = config.native.as_ref().map(|native| {
-            let bytes_max = bytes / NATIVE_BUFFER_SHARE;
-            Box::new(NativeServer::new(native.rules, me, bytes_max))
-        });
+        let native = (config.native.as_ref().zip(shared.completions.clone())).map(
+            |(native, completions)| {
+                let bytes_max = config.native_bytes();
+                Box::new(NativeServer::new(native.rules, me, bytes_max, completions))
+            },
+        );
         let mut worker = Worker {
             poller,
             sources: list,

@@ -81,9 +81,7 @@ impl Server {
         };
         Server {
             engines,
-            endpoints: (0..workers)
-                .map(|me| NativeEndpoint::new(rules, me, KEPT_BYTES_MAX))
-                .collect(),
+            endpoints: NativeEndpoint::of_workers(rules, KEPT_BYTES_MAX),
             ports: (0..workers).map(|worker| 4000 + worker as u16).collect(),
             rules,
             received: RxBatch::default(),
@@ -91,7 +89,8 @@ impl Server {
     }
 
     /// What is answered to segment batches that arrive together at a worker. Where the server
-    /// directs requests, datagrams cross to their owners as they do over the mesh.
+    /// directs requests, datagrams cross to their owners as they do over the mesh; where any worker
+    /// may write, the mesh has no room, so that each worker executes what arrives at it.
     pub fn answer(
         &mut self,
         worker: usize,
@@ -99,7 +98,7 @@ impl Server {
         segment_batches: &[Sent],
         now_ms: u64,
     ) -> Vec<Sent> {
-        if self.rules.direction == Direction::Client {
+        if self.rules.direction == Direction::Client || self.rules.access == Told::Crcw {
             return self.answer_here(worker, from, segment_batches, now_ms);
         }
         let mut of_workers = vec![Vec::new(); self.rules.workers];
@@ -119,6 +118,19 @@ impl Server {
             }
         }
         answers
+    }
+
+    /// A server for each worker, to be driven by a thread of its own.
+    pub fn split(self) -> Vec<Server> {
+        (self.engines.into_iter().zip(self.endpoints))
+            .map(|(engine, endpoint)| Server {
+                engines: vec![engine],
+                endpoints: vec![endpoint],
+                ports: self.ports.clone(),
+                rules: self.rules,
+                received: RxBatch::default(),
+            })
+            .collect()
     }
 
     /// What a worker answers to what it executes itself.

@@ -1,14 +1,15 @@
 //! Which requests the engine executes, and what the others are answered: misdirected requests, those
 //! of an old directory, and mutations that have been executed before.
 
-use super::batch::{Batch, Entry, Jobs};
-use super::completions::{CompletionSlot, CompletionTable, Origin, Verdict};
+use super::batch::{Batch, Entry, Jobs, Wait};
+use super::completions::{CompletionSlot, HeldTables, Origin, Verdict};
 use super::context::Sender;
 use super::figures::NativeFigures;
 use super::rules::Rules;
 use glimmer_base::{Keyhash, Moment};
+use glimmer_dispatch::Layout;
 use glimmer_engine::Job;
-use glimmer_proto::native::directory::{Access, Direction};
+use glimmer_proto::native::directory::Direction;
 use glimmer_proto::native::request::Action;
 use glimmer_proto::native::{self, Record, Status};
 use glimmer_proto::{Form, Request, Verb};
@@ -17,31 +18,30 @@ use glimmer_transport::address::network;
 /// What a worker admits requests by.
 pub struct Admission {
     pub rules: Rules,
-    /// By partition: whether this worker owns it. Looked up, as a division for every request costs
-    /// more.
-    owned: Box<[bool]>,
-    pub completions: CompletionTable,
+    layout: Layout,
+    /// The worker.
+    me: usize,
 }
 
 /// What requests are judged by, beside what the admission keeps.
-pub struct Judging<'t> {
+pub struct Judging<'t, 'c> {
     pub now: Moment,
     pub figures: &'t mut NativeFigures,
+    /// The completion tables that the batch holds.
+    pub held: &'t mut HeldTables<'c>,
 }
 
 impl Admission {
-    pub fn new(rules: Rules, me: usize, completions: CompletionTable) -> Admission {
-        let map = rules.map();
-        let owned = (0..rules.partitions).map(|partition| map.owner_of(partition) == me);
+    pub fn new(rules: Rules, me: usize) -> Admission {
         Admission {
+            layout: rules.layout(),
             rules,
-            owned: owned.collect(),
-            completions,
+            me,
         }
     }
 
-    /// Enters what becomes of a request, and its job if the engine executes it. False: it is about
-    /// to be executed already, and nothing is entered.
+    /// Enters what becomes of a request, and its job if the engine executes it; or nothing, if that
+    /// has to wait for the batch.
     #[inline(always)]
     pub fn judge<'a>(
         &mut self,
@@ -49,8 +49,8 @@ impl Admission {
         record: &Record<'a>,
         batch: &mut Batch,
         jobs: &mut Jobs<'a>,
-        tools: &mut Judging<'_>,
-    ) -> bool {
+        tools: &mut Judging<'_, '_>,
+    ) -> Result<(), Wait> {
         let is_informed = sender.directory == self.rules.directory_version;
         let offset = match record.action {
             Action::Noop => return batch.settle(Status::Alive),
@@ -62,8 +62,7 @@ impl Admission {
             }
         };
         let keyhash = record.keyhash;
-        let may_read = self.rules.access != Access::Erew || self.owns(keyhash);
-        let is_here = may_read
+        let is_here = self.layout.may_run(self.me, keyhash, true)
             && (!self.rules.checks_reads || self.rules.seed.keyhash(record.key) == keyhash);
         if !is_here {
             return turn_away(self.refusal(sender, keyhash), batch, tools);
@@ -83,11 +82,11 @@ impl Admission {
             out: 0,
             copy_max: Job::ANY_SIZE,
         });
-        true
+        Ok(())
     }
 
-    /// As [`Admission::judge`], by a directory that holds; a mutation is the owner's to execute,
-    /// once, for a client that owns its address.
+    /// As [`Admission::judge`], by a directory that holds; a mutation is executed once, for a client
+    /// that owns its address.
     #[inline(never)]
     fn judge_mutation<'a>(
         &mut self,
@@ -95,8 +94,8 @@ impl Admission {
         record: &Record<'a>,
         batch: &mut Batch,
         jobs: &mut Jobs<'a>,
-        tools: &mut Judging<'_>,
-    ) -> bool {
+        tools: &mut Judging<'_, '_>,
+    ) -> Result<(), Wait> {
         let (
             Some(request),
             Action::Mutate {
@@ -107,7 +106,8 @@ impl Admission {
             return batch.settle(Status::Malformed);
         };
         let keyhash = record.keyhash;
-        let is_here = self.owns(keyhash) && self.rules.seed.keyhash(record.key) == keyhash;
+        let is_here = self.layout.may_run(self.me, keyhash, false)
+            && self.rules.seed.keyhash(record.key) == keyhash;
         if !is_here {
             return turn_away(self.refusal(sender, keyhash), batch, tools);
         }
@@ -119,16 +119,17 @@ impl Admission {
             client: sender.client,
             network: network(sender.peer),
         };
-        let verdict = (self.completions).admit(origin, (mutation, reach), keyhash, tools.now.ms);
+        let (owner, completions) = tools.held.table(keyhash).ok_or(Wait::Busy)?;
+        let verdict = completions.admit(origin, (mutation, reach), keyhash, tools.now.ms);
         let slot = match verdict {
-            Verdict::Execute(slot) => Some(slot),
-            Verdict::Pending => return false,
+            Verdict::Execute(slot) => Some(slot.of_owner(owner)),
+            Verdict::Pending => return Err(Wait::Pending),
             Verdict::Repeat(answer) => {
                 tools.figures.repeated += 1;
                 let place = batch.answers.len() as u32;
                 batch.answers.push(answer);
                 batch.entries.push(Entry::Repeated(place));
-                return true;
+                return Ok(());
             }
             Verdict::Superseded => {
                 tools.figures.superseded += 1;
@@ -145,13 +146,7 @@ impl Admission {
             out: 0,
             copy_max: Job::ANY_SIZE,
         });
-        true
-    }
-
-    /// Whether the key is in a partition of this worker's.
-    #[inline(always)]
-    fn owns(&self, keyhash: Keyhash) -> bool {
-        self.owned[keyhash.partition(self.owned.len())]
+        Ok(())
     }
 
     /// What is answered to a request that this worker may not execute. Where the server directs
@@ -159,38 +154,38 @@ impl Admission {
     /// the requests of its datagram belong to several workers.
     #[cold]
     fn refusal(&self, sender: Sender<'_>, keyhash: Keyhash) -> Status {
-        let is_ours = self.owns(keyhash);
+        let is_ours = self.layout.map.owner(keyhash) == self.me;
         match (self.rules.direction, sender.requests) {
             (Direction::Server, 1) if !is_ours => Status::Overloaded,
             (Direction::Server, 2..) if !is_ours => Status::AskAlone,
             _ => Status::WrongPartition,
         }
     }
+}
 
-    /// Notes what a mutation was answered.
-    #[inline]
-    pub fn note(&mut self, slot: Option<CompletionSlot>, answer: &[u8]) {
-        if let Some(slot) = slot {
-            self.completions.settle(slot, Some(answer));
+/// Takes back what the completion tables were told is about to be executed.
+pub fn withdraw(entries: &[Entry], held: &mut HeldTables<'_>) {
+    for entry in entries {
+        if let Entry::Job {
+            slot: Some(slot), ..
+        } = *entry
+        {
+            held.settle(slot, None);
         }
     }
+}
 
-    /// Takes back what the completion table was told is about to be executed.
-    pub fn withdraw(&mut self, entries: &[Entry]) {
-        for entry in entries {
-            if let Entry::Job {
-                slot: Some(slot), ..
-            } = *entry
-            {
-                self.completions.settle(slot, None);
-            }
-        }
+/// Notes what a mutation was answered.
+#[inline]
+pub fn note(slot: Option<CompletionSlot>, answer: &[u8], held: &mut HeldTables<'_>) {
+    if let Some(slot) = slot {
+        held.settle(slot, Some(answer));
     }
 }
 
 /// Answers a request that was sent to the wrong place, or by a directory that no longer holds.
 #[cold]
-fn turn_away(status: Status, batch: &mut Batch, tools: &mut Judging<'_>) -> bool {
+fn turn_away(status: Status, batch: &mut Batch, tools: &mut Judging<'_, '_>) -> Result<(), Wait> {
     tools.figures.misdirected += 1;
     batch.settle(status)
 }

@@ -27,6 +27,15 @@ pub enum Entry {
     Progress(u32),
 }
 
+/// Why nothing was entered for a request: the batch has to be executed first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// The same mutation is in the batch: its answer is known once that is executed.
+    Pending,
+    /// Another worker has the completion table that the mutation needs.
+    Busy,
+}
+
 /// Datagrams that are answered together, and what becomes of their requests.
 #[derive(Default)]
 pub struct Batch {
@@ -39,9 +48,9 @@ pub struct Batch {
 impl Batch {
     /// Enters an answer that needs no engine.
     #[inline]
-    pub fn settle(&mut self, status: Status) -> bool {
+    pub fn settle(&mut self, status: Status) -> Result<(), Wait> {
         self.entries.push(Entry::Settled(status));
-        true
+        Ok(())
     }
 }
 

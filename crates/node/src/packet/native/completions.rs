@@ -27,19 +27,22 @@
 //! share of the notes. Every step takes a bounded time.
 
 mod displaced;
+mod hash;
 mod holdings;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod window;
 
 use displaced::{Displaced, Why};
 use glimmer_base::limits::{
-    BATCH_MAX, NATIVE_CLIENT_IDLE_MS, NATIVE_CLIENTS_MAX, NATIVE_MUTATIONS_KEPT,
+    BATCH_MAX, NATIVE_CLIENT_IDLE_MS, NATIVE_CLIENTS_MAX, NATIVE_MUTATIONS_KEPT, WORKERS_MAX,
 };
 use glimmer_base::{Keyhash, short};
 use glimmer_proto::native::Reach;
+use hash::{Keyed, Map};
 use holdings::{Holdings, NETWORK_BYTES};
-use std::collections::HashMap;
+pub use tables::{CompletionTables, HeldTables};
 use window::{CompletionWindow, ENTRY_BYTES};
 
 /// Bytes that a client takes beside its mutations and its network.
@@ -103,13 +106,19 @@ struct Client {
     window: CompletionWindow,
 }
 
-/// A mutation that is about to be executed: the place of its client, and its number.
+/// A mutation that is about to be executed: the owner of its partition, the place of its client,
+/// and its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CompletionSlot {
-    /// The place, and behind it the number. One word: it is copied as one, soon after it has been
-    /// written.
+    /// The owner, the place, and behind them the number. One word: it is copied as one, soon after
+    /// it has been written.
     word: u64,
 }
+
+const _: () = assert!(
+    NATIVE_CLIENTS_MAX <= 1 << 16 && WORKERS_MAX <= 1 << 16,
+    "a slot's word has 16 bits for each"
+);
 
 impl CompletionSlot {
     fn new(client: u32, mutation: u32) -> CompletionSlot {
@@ -118,8 +127,19 @@ impl CompletionSlot {
         }
     }
 
+    /// The same, in the table of this owner's partitions.
+    pub fn of_owner(self, owner: usize) -> CompletionSlot {
+        CompletionSlot {
+            word: self.word | (owner as u64) << 48,
+        }
+    }
+
+    fn owner(self) -> usize {
+        (self.word >> 48) as usize
+    }
+
     fn client(self) -> usize {
-        (self.word >> 32) as usize
+        usize::from((self.word >> 32) as u16)
     }
 
     fn mutation(self) -> u32 {
@@ -146,10 +166,10 @@ pub enum Verdict {
     TooManyWriters,
 }
 
-/// What one worker remembers of the mutations it executed.
+/// What is remembered of the mutations that were executed on one owner's partitions.
 pub struct CompletionTable {
     /// By client: its place.
-    places: HashMap<u64, u32>,
+    places: Map<u64, u32>,
     clients: Vec<Client>,
     /// Unused places.
     free: Vec<u32>,
@@ -168,14 +188,15 @@ pub struct CompletionTable {
 
 impl CompletionTable {
     /// A completion table of at most `bytes_max` bytes, but with room for one client at least.
-    pub fn new(bytes_max: usize) -> CompletionTable {
+    pub fn new(bytes_max: usize, hash_key: [u64; 2]) -> CompletionTable {
+        let keyed = Keyed(hash_key);
         let displaced_bytes_max = bytes_max / DISPLACED_SHARE;
         CompletionTable {
-            places: HashMap::new(),
+            places: Map::with_hasher(keyed),
             clients: Vec::new(),
             free: Vec::new(),
-            holdings: Holdings::default(),
-            displaced: Displaced::new(displaced_bytes_max),
+            holdings: Holdings::new(keyed),
+            displaced: Displaced::new(displaced_bytes_max, keyed),
             bytes: 0,
             bytes_max: (bytes_max - displaced_bytes_max).max(CLIENT_BYTES_MAX),
             hand: 0,

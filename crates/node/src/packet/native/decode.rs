@@ -1,8 +1,8 @@
 //! From datagrams to requests: every request is read where it lies, and goes through the admission.
 
-use super::admission::{Admission, Judging};
+use super::admission::{Admission, Judging, withdraw};
 use super::assemblies::{Assemblies, Taken};
-use super::batch::{Batch, Entry, Jobs};
+use super::batch::{Batch, Entry, Jobs, Wait};
 use super::context::{Position, RequestContext, Sender};
 use super::token::TokenKey;
 use glimmer_base::Moment;
@@ -95,9 +95,9 @@ pub struct Decoder {
 }
 
 /// What datagrams are read with.
-pub struct Reading<'t> {
+pub struct Reading<'t, 'c> {
     pub admission: &'t mut Admission,
-    pub judging: Judging<'t>,
+    pub judging: Judging<'t, 'c>,
 }
 
 /// Why reading stops.
@@ -130,9 +130,8 @@ impl Decoder {
         at: &mut Position,
         batch: &mut Batch,
         jobs: &mut Jobs<'a>,
-        tools: &mut Reading<'_>,
+        tools: &mut Reading<'_, '_>,
     ) {
-        tools.admission.completions.begin_batch();
         batch.contexts.clear();
         batch.entries.clear();
         batch.answers.clear();
@@ -165,7 +164,7 @@ impl Decoder {
         (spot, peer): (Position, &SocketAddr),
         batch: &mut Batch,
         jobs: &mut Jobs<'a>,
-        tools: &mut Reading<'_>,
+        tools: &mut Reading<'_, '_>,
     ) -> Option<Stop> {
         let is_short = datagram.len() <= DATAGRAM_BYTES_MAX;
         let Some(header) = RequestHeader::read(datagram).filter(|_| is_short) else {
@@ -234,7 +233,7 @@ impl Decoder {
         (opened, peer): (&Opened, &SocketAddr),
         batch: &mut Batch,
         jobs: &mut Jobs<'a>,
-        tools: &mut Reading<'_>,
+        tools: &mut Reading<'_, '_>,
     ) -> Option<Stop> {
         let sender = opened.sender(peer);
         let mut entries = 0;
@@ -246,16 +245,19 @@ impl Decoder {
             };
             rest = &rest[bytes..];
             let judging = &mut tools.judging;
-            if (tools.admission).judge(sender, &record, batch, jobs, judging) {
+            let Err(wait) = (tools.admission).judge(sender, &record, batch, jobs, judging) else {
                 continue;
-            }
-            // The same mutation is in the batch: its answer is known once that is executed.
+            };
             if batch.contexts.is_empty() {
-                batch.entries.push(Entry::Settled(Status::Malformed));
+                // What it waits for is in the same datagram.
+                batch.entries.push(Entry::Settled(match wait {
+                    Wait::Pending => Status::Malformed,
+                    Wait::Busy => Status::AskAlone,
+                }));
                 continue;
             }
             let kept = batch.entries.len() + 1 - usize::from(entries);
-            tools.admission.withdraw(&batch.entries[kept..]);
+            withdraw(&batch.entries[kept..], judging.held);
             let is_job = |entry: &&Entry| matches!(entry, Entry::Job { .. });
             let back = batch.entries[kept..].iter().filter(is_job).count();
             jobs.truncate(jobs.len() - back);

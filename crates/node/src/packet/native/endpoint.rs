@@ -1,15 +1,16 @@
 //! Answers the datagrams of one burst.
 
-use super::admission::{Admission, Judging};
+use super::admission::{Admission, Judging, note, withdraw};
 use super::assemblies::{Assemblies, request_bytes_max};
 use super::batch::{Batch, Entry, Jobs};
-use super::completions::{CompletionSlot, CompletionTable, RecordedReply};
+use super::completions::{CompletionSlot, CompletionTables, HeldTables, RecordedReply};
 use super::context::{Position, RequestContext};
 use super::decode::{Decoder, Reading, Whole};
 use super::digests::{Digests, Name};
 use super::figures::NativeFigures;
 use super::outbox::{Outbox, Piece, Sending};
 use super::rules::Rules;
+use super::token::TokenKey;
 use glimmer_base::Moment;
 use glimmer_base::limits::{
     BATCH_MAX, BUFFER_BYTES_KEPT_MAX, NATIVE_MUTATIONS_KEPT, NATIVE_TOKEN_S,
@@ -23,11 +24,15 @@ use glimmer_proto::native::{
 use glimmer_proto::{Form, Request, Verb};
 use glimmer_transport::packet::{PacketSender, RxBatch, Transmitted};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// One worker's side of the native protocol, without its sockets.
 pub struct NativeEndpoint {
     decoder: Decoder,
     admission: Admission,
+    /// Those of all workers.
+    completions: Arc<CompletionTables>,
+    me: usize,
     outbox: Outbox,
     /// What the engine answers.
     out: Vec<u8>,
@@ -42,6 +47,8 @@ pub struct NativeEndpoint {
 /// What is needed to answer.
 struct Tools<'t> {
     engine: &'t mut dyn Engine,
+    /// The completion tables that the batch holds.
+    held: HeldTables<'t>,
     now: Moment,
     /// The UDP ports of all workers, at the address where the datagrams came in.
     ports: &'t [u16],
@@ -65,16 +72,38 @@ impl Default for Settled {
 }
 
 impl NativeEndpoint {
+    /// The completion tables of all workers, whose endpoints may keep `bytes_max` bytes each.
+    pub(crate) fn completions(rules: &Rules, bytes_max: usize) -> Arc<CompletionTables> {
+        let bytes_max = bytes_max.saturating_sub(assembly_bytes_max(rules, bytes_max));
+        let TokenKey(hash_key) = rules.token_key;
+        let tables = CompletionTables::new(rules.layout().map, bytes_max, hash_key);
+        Arc::new(tables)
+    }
+
+    /// The native endpoints of all workers, each of which may keep `bytes_max` bytes of what clients
+    /// send over time.
+    pub fn of_workers(rules: Rules, bytes_max: usize) -> Vec<NativeEndpoint> {
+        let tables = NativeEndpoint::completions(&rules, bytes_max);
+        (0..rules.workers)
+            .map(|me| NativeEndpoint::new(rules, me, bytes_max, tables.clone()))
+            .collect()
+    }
+
     /// The native endpoint of worker `me`, which may keep `bytes_max` bytes of what clients send
     /// over time.
-    pub fn new(rules: Rules, me: usize, bytes_max: usize) -> NativeEndpoint {
-        // Half of it each, but never so little that the largest item could not be stored.
-        let assembly_bytes_max = (bytes_max / 2).max(request_bytes_max(rules.item_bytes_max));
-        let completions_bytes_max = bytes_max.saturating_sub(assembly_bytes_max);
+    pub(crate) fn new(
+        rules: Rules,
+        me: usize,
+        bytes_max: usize,
+        completions: Arc<CompletionTables>,
+    ) -> NativeEndpoint {
+        let assembly_bytes_max = assembly_bytes_max(&rules, bytes_max);
         let assemblies = Assemblies::new(rules.item_bytes_max, assembly_bytes_max);
         NativeEndpoint {
             decoder: Decoder::new(rules.token_key, assemblies),
-            admission: Admission::new(rules, me, CompletionTable::new(completions_bytes_max)),
+            admission: Admission::new(rules, me),
+            completions,
+            me,
             outbox: Outbox::new(),
             out: Vec::new(),
             reply: Vec::new(),
@@ -95,13 +124,13 @@ impl NativeEndpoint {
 
     /// Bytes that are kept of what clients have sent.
     pub fn bytes(&self) -> usize {
-        self.admission.completions.bytes() + self.decoder.assemblies.bytes() + Digests::BYTES
+        self.completions.bytes(self.me) + self.decoder.assemblies.bytes() + Digests::BYTES
     }
 
     /// Gives up requests that have stopped arriving.
     pub fn expire(&mut self, now: Moment) {
         self.decoder.assemblies.expire(now.ms);
-        self.admission.completions.expire(now.ms);
+        self.completions.expire(self.me, now.ms);
     }
 
     /// Executes what the datagrams of a burst ask for, and sends the replies. `ports` are those of
@@ -114,8 +143,10 @@ impl NativeEndpoint {
         ports: &'t [u16],
         sender: &'t mut dyn PacketSender,
     ) -> Transmitted {
+        let completions = self.completions.clone();
         let mut tools = Tools {
             engine,
+            held: completions.hold(),
             now,
             ports,
             sending: Sending::new(sender),
@@ -126,8 +157,10 @@ impl NativeEndpoint {
         while at.segment_batch() < received.count() {
             self.execute(received, &mut at, &mut settled, &mut tools);
             self.reply_to(received, &settled, &mut tools);
+            tools.held.release();
             if let Some(whole) = self.decoder.whole.take() {
                 self.answer_whole(received, &whole, &mut tools);
+                tools.held.release();
             }
         }
         self.settled = settled;
@@ -148,6 +181,7 @@ impl NativeEndpoint {
             judging: Judging {
                 now: tools.now,
                 figures: &mut self.figures,
+                held: &mut tools.held,
             },
         };
         let Settled { batch, done } = &mut *settled;
@@ -156,7 +190,7 @@ impl NativeEndpoint {
         let done = &mut done[..jobs.len()];
         self.run(&jobs, done, tools);
         if !done.iter().all(is_done) {
-            self.put_back(settled, at);
+            self.put_back(settled, at, &mut tools.held);
         }
     }
 
@@ -176,7 +210,7 @@ impl NativeEndpoint {
     /// many writers. The first datagram with such a job begins the next batch, and those behind it
     /// follow. If it was the first of this one, what was not executed of it is refused.
     #[cold]
-    fn put_back(&mut self, settled: &mut Settled, at: &mut Position) {
+    fn put_back(&mut self, settled: &mut Settled, at: &mut Position, held: &mut HeldTables<'_>) {
         let Settled { batch, done } = settled;
         let Batch {
             contexts, entries, ..
@@ -202,7 +236,7 @@ impl NativeEndpoint {
                     continue;
                 };
                 if !is_done(&done[job]) {
-                    self.admission.withdraw(&[*entry]);
+                    withdraw(&[*entry], held);
                     if index == 0 {
                         *entry = Entry::Settled(match done[job].status {
                             Executed::NoRoom => Status::AskAlone,
@@ -214,7 +248,7 @@ impl NativeEndpoint {
                 {
                     let from = job.checked_sub(1).map_or(0, |before| done[before].end);
                     let answer = &self.out[from..done[job].end];
-                    self.admission.note(Some(slot), answer);
+                    note(Some(slot), answer, held);
                 }
                 job += 1;
             }
@@ -226,7 +260,7 @@ impl NativeEndpoint {
         let Some(kept) = kept.filter(|&kept| kept < contexts.len()) else {
             return;
         };
-        self.admission.withdraw(&entries[behind..]);
+        withdraw(&entries[behind..], held);
         *at = contexts[kept].spot;
         contexts.truncate(kept);
         entries.truncate(start);
@@ -264,7 +298,7 @@ impl NativeEndpoint {
                         let end = done.next().expect("a job has its end").end;
                         let answer = &self.out[start..end];
                         start = end;
-                        self.admission.note(*slot, answer);
+                        note(*slot, answer, &mut tools.held);
                         answer
                     }
                     Entry::Repeated(place) => settled.batch.answers[*place as usize].bytes(),
@@ -310,7 +344,7 @@ impl NativeEndpoint {
         if Long::read(bytes).is_some() {
             return self.reply_long(received, context, message, offset, answer, tools);
         }
-        self.admission.note(slot, bytes);
+        note(slot, bytes, &mut tools.held);
         if !(self.outbox).put(received, context, &header, bytes, &mut tools.sending) {
             self.put_status(received, context, Status::NoToken, tools);
         }
@@ -473,16 +507,17 @@ impl NativeEndpoint {
         let mut judging = Judging {
             now: tools.now,
             figures: &mut self.figures,
+            held: &mut tools.held,
         };
         let (mut batch, mut jobs) = (Batch::default(), Jobs::new());
-        self.admission.completions.begin_batch();
-        if !(self.admission).judge(
+        let judged = (self.admission).judge(
             whole.sender(&received.peer(context.spot.segment_batch())),
             &record,
             &mut batch,
             &mut jobs,
             &mut judging,
-        ) {
+        );
+        if judged.is_err() {
             return;
         }
         let mut done = [SKIPPED];
@@ -494,7 +529,7 @@ impl NativeEndpoint {
                 self.reply_to_job(received, context, message, (slot, offset), 0..end, tools);
             }
             unexecuted @ Entry::Job { .. } => {
-                self.admission.withdraw(&[unexecuted]);
+                withdraw(&[unexecuted], &mut tools.held);
                 self.put_status(received, context, Status::AskOwner, tools);
             }
             entry => self.reply_at_once(received, context, &entry, &batch.answers, tools),
@@ -533,6 +568,12 @@ impl NativeEndpoint {
             ports: tools.ports.to_vec(),
         }
     }
+}
+
+/// Bytes that requests which arrive in fragments may take: half of what the endpoint may keep, but
+/// never so little that the largest item could not be stored.
+fn assembly_bytes_max(rules: &Rules, bytes_max: usize) -> usize {
+    (bytes_max / 2).max(request_bytes_max(rules.item_bytes_max))
 }
 
 fn is_done(done: &Done) -> bool {

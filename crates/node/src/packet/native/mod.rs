@@ -37,6 +37,7 @@ mod rules;
 mod serve;
 mod token;
 
+pub(crate) use completions::CompletionTables;
 pub use endpoint::NativeEndpoint;
 pub use figures::NativeFigures;
 pub use rules::{NativeConfig, Rules};

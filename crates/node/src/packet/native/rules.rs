@@ -1,11 +1,15 @@
 //! What the workers of a node go by when they serve native clients.
 
 use glimmer_base::{Keyhash, Seed};
-use glimmer_dispatch::PartitionMap;
+use glimmer_dispatch::{AccessMode, Layout, PartitionMap};
 use glimmer_proto::native::directory::{Access, Direction, Mode};
 use std::net::SocketAddr;
 
 use super::token::TokenKey;
+
+/// Share of what a worker may keep for native clients that the batches for other workers have, where
+/// the server directs requests.
+const HANDOVER_SHARE: usize = 4;
 
 /// How the native protocol is served.
 #[derive(Clone, Debug)]
@@ -46,15 +50,30 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Which worker owns each partition.
-    #[inline]
-    pub fn map(&self) -> PartitionMap {
-        PartitionMap::new(self.partitions, self.workers)
+    /// How the store is spread.
+    pub fn layout(&self) -> Layout {
+        Layout {
+            map: PartitionMap::new(self.partitions, self.workers),
+            access: match self.access {
+                Access::Erew => AccessMode::Erew,
+                Access::Crew => AccessMode::Crew,
+                Access::Crcw => AccessMode::Crcw,
+            },
+        }
+    }
+
+    /// Bytes that batches for other workers may take of what a worker may keep for native clients,
+    /// where the server directs requests and there is another worker to direct them to.
+    pub(crate) fn handover_bytes_max(&self, bytes_max: usize) -> usize {
+        match self.direction == Direction::Server && self.workers > 1 {
+            true => bytes_max / HANDOVER_SHARE,
+            false => 0,
+        }
     }
 
     /// The worker that owns a key's partition.
     #[inline]
     pub fn owner(&self, keyhash: Keyhash) -> usize {
-        self.map().owner(keyhash)
+        self.layout().map.owner(keyhash)
     }
 }

@@ -1,8 +1,10 @@
 //! What a worker serves native clients with, over its packet devices.
 
-use glimmer_proto::native::directory::Direction;
+use std::sync::Arc;
+
 use glimmer_transport::packet::{PacketDevice, PacketSender, RxBatch};
 
+use super::completions::CompletionTables;
 use super::endpoint::NativeEndpoint;
 use super::figures::NativeFigures;
 use super::handover::Handover;
@@ -12,10 +14,6 @@ use crate::budget::pool::{Budget, Charge};
 use crate::core::Core;
 use crate::forward::port::Port;
 use crate::packet::source::{PacketSource, Service, count_sent};
-
-/// Share of what a worker may keep for native clients that the batches for other workers have, where
-/// the server directs requests.
-const HANDOVER_SHARE: usize = 4;
 
 /// What a worker serves native clients with.
 pub(crate) struct NativeServer {
@@ -31,15 +29,18 @@ pub(crate) struct NativeServer {
 impl NativeServer {
     /// The server of worker `me`, which may keep `bytes_max` bytes of what clients send over
     /// time.
-    pub fn new(rules: Rules, me: usize, bytes_max: usize) -> NativeServer {
-        let directs = rules.direction == Direction::Server && rules.workers > 1;
-        let handover_bytes_max = match directs {
-            true => bytes_max / HANDOVER_SHARE,
-            false => 0,
-        };
+    pub fn new(
+        rules: Rules,
+        me: usize,
+        bytes_max: usize,
+        completions: Arc<CompletionTables>,
+    ) -> NativeServer {
+        let handover_bytes_max = rules.handover_bytes_max(bytes_max);
+        let endpoint_bytes_max = bytes_max - handover_bytes_max;
         NativeServer {
-            endpoint: NativeEndpoint::new(rules, me, bytes_max - handover_bytes_max),
-            handover: directs.then(|| Handover::new(rules, me, handover_bytes_max)),
+            endpoint: NativeEndpoint::new(rules, me, endpoint_bytes_max, completions),
+            handover: (handover_bytes_max > 0)
+                .then(|| Handover::new(rules, me, handover_bytes_max)),
             figures: NativeFigures::default(),
             counted: Charge::default(),
         }

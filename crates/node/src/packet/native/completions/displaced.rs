@@ -9,8 +9,8 @@
 //! because these had more. And a network leaves a part of the rest to other networks.
 
 use super::Origin;
+use super::hash::{Keyed, Map};
 use glimmer_base::limits::NATIVE_CLIENT_IDLE_MS;
-use std::collections::HashMap;
 
 /// Bytes that a note takes.
 pub const NOTE_BYTES: usize = 48;
@@ -36,11 +36,10 @@ pub struct Displaced {
     notes_max: usize,
 }
 
-#[derive(Default)]
 struct Period {
-    notes: HashMap<u64, Note>,
+    notes: Map<u64, Note>,
     /// By network: notes of turns.
-    turns: HashMap<u32, u32>,
+    turns: Map<u32, u32>,
     all_turns: usize,
 }
 
@@ -60,9 +59,9 @@ fn turn_of(network: u64) -> u32 {
 
 impl Displaced {
     /// Notes of at most `bytes_max` bytes.
-    pub fn new(bytes_max: usize) -> Displaced {
+    pub fn new(bytes_max: usize, keyed: Keyed) -> Displaced {
         Displaced {
-            periods: Default::default(),
+            periods: [Period::new(keyed), Period::new(keyed)],
             began_ms: 0,
             notes_max: bytes_max / NOTE_BYTES,
         }
@@ -82,11 +81,12 @@ impl Displaced {
         let passed_ms = now_ms.saturating_sub(self.began_ms);
         if passed_ms >= NATIVE_CLIENT_IDLE_MS {
             let [present, before] = &mut self.periods;
-            *before = std::mem::take(present);
+            std::mem::swap(present, before);
+            present.clear();
             self.began_ms = now_ms;
         }
         if passed_ms >= 2 * NATIVE_CLIENT_IDLE_MS {
-            self.periods[1] = Period::default();
+            self.periods[1].clear();
         }
     }
 
@@ -131,6 +131,19 @@ impl Displaced {
 }
 
 impl Period {
+    fn new(keyed: Keyed) -> Period {
+        Period {
+            notes: Map::with_hasher(keyed),
+            turns: Map::with_hasher(keyed),
+            all_turns: 0,
+        }
+    }
+
+    /// Drops all notes, and their memory.
+    fn clear(&mut self) {
+        *self = Period::new(*self.notes.hasher());
+    }
+
     fn take(&mut self, client: u64) -> Option<Note> {
         let note = self.notes.remove(&client)?;
         if let Some(turns) = self.turns.get_mut(&note.turn_of) {

@@ -1,7 +1,9 @@
 //! What each network has of what all clients may have.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
+
+use super::hash::{Keyed, Map};
 
 /// Bytes that a network takes beside its clients.
 pub const NETWORK_BYTES: usize = 112;
@@ -23,9 +25,8 @@ struct Holding {
 }
 
 /// By network.
-#[derive(Default)]
 pub struct Holdings {
-    of: HashMap<u64, Holding>,
+    of: Map<u64, Holding>,
     /// Bytes, change and network. The heaviest network comes last, and of several that are equally
     /// heavy the one that has been left alone longest.
     order: BTreeSet<(usize, Reverse<u64>, u64)>,
@@ -35,6 +36,16 @@ pub struct Holdings {
 }
 
 impl Holdings {
+    /// Nobody has anything yet.
+    pub fn new(keyed: Keyed) -> Holdings {
+        Holdings {
+            of: Map::with_hasher(keyed),
+            order: BTreeSet::new(),
+            changes: 0,
+            links: Vec::new(),
+        }
+    }
+
     /// Bytes that a network has.
     pub fn bytes_of(&self, network: u64) -> usize {
         self.of.get(&network).map_or(0, |holding| holding.bytes)

@@ -4,6 +4,7 @@ use super::*;
 use std::collections::HashSet;
 
 const CLIENT: u64 = 77;
+const HASH_KEY: [u64; 2] = [1, 2];
 
 fn execute(completions: &mut CompletionTable, mutation: u32, key: u64) {
     match admit(completions, CLIENT, mutation, key) {
@@ -24,7 +25,7 @@ fn of(client: u64) -> Origin {
 }
 
 fn completions() -> CompletionTable {
-    CompletionTable::new(4 * CLIENT_BYTES_MAX)
+    CompletionTable::new(4 * CLIENT_BYTES_MAX, HASH_KEY)
 }
 
 fn hash(key: u64) -> Keyhash {
@@ -187,7 +188,7 @@ fn is_executed(verdict: Verdict) -> bool {
 
 /// Many clients write in turns, several times.
 fn all_are_served(clients: u64, network_of: impl Fn(u64) -> u64) {
-    let mut completions = CompletionTable::new(BYTES);
+    let mut completions = CompletionTable::new(BYTES, HASH_KEY);
     let mut now_ms = 0;
     for mutation in 1..6 {
         for client in 0..clients {
@@ -223,7 +224,7 @@ fn five_thousand_writers_of_fifty_networks_are_served() {
 #[test]
 fn the_bound_grows_with_the_memory() {
     let fit = |bytes: usize| {
-        let mut completions = CompletionTable::new(bytes);
+        let mut completions = CompletionTable::new(bytes, HASH_KEY);
         (0..)
             .take_while(|&client| {
                 write(&mut completions, of(client), 1, client);
@@ -240,7 +241,7 @@ fn the_bound_grows_with_the_memory() {
 /// forgotten.
 #[test]
 fn writers_beyond_the_notes_are_refused_and_nobody_is_executed_twice() {
-    let mut completions = CompletionTable::new(BYTES);
+    let mut completions = CompletionTable::new(BYTES, HASH_KEY);
     let mut served = Vec::new();
     for client in 0..20_000 {
         let verdict = write(&mut completions, of(client), 1, 1 + client / 10);
@@ -267,7 +268,7 @@ fn writers_beyond_the_notes_are_refused_and_nobody_is_executed_twice() {
 
 #[test]
 fn a_silent_client_gives_way_first() {
-    let mut completions = CompletionTable::new(BYTES);
+    let mut completions = CompletionTable::new(BYTES, HASH_KEY);
     for client in 0..1000 {
         write(&mut completions, of(client), 1, 0);
     }
@@ -291,7 +292,7 @@ fn a_silent_client_gives_way_first() {
 /// Its slot has to stay its own until it is settled.
 #[test]
 fn a_client_with_a_mutation_in_the_batch_does_not_give_way() {
-    let mut completions = CompletionTable::new(0);
+    let mut completions = CompletionTable::new(0, HASH_KEY);
     let all = (1, Reach::UNKNOWN);
     completions.begin_batch();
     let verdict = completions.admit(of(1), all, hash(1), 5);
@@ -314,7 +315,7 @@ fn a_client_with_a_mutation_in_the_batch_does_not_give_way() {
 /// longer possible, it is refused. Other networks neither lose their places nor are kept out.
 #[test]
 fn a_network_that_invents_clients_harms_itself_only() {
-    let mut completions = CompletionTable::new(BYTES);
+    let mut completions = CompletionTable::new(BYTES, HASH_KEY);
     let other = |client: u64| Origin {
         client,
         network: client % 20,
@@ -361,7 +362,7 @@ fn a_network_that_invents_clients_harms_itself_only() {
 /// notes for turns; the others are left to newcomers that want less.
 #[test]
 fn networks_that_take_turns_leave_room_for_lighter_newcomers() {
-    let mut completions = CompletionTable::new(BYTES);
+    let mut completions = CompletionTable::new(BYTES, HASH_KEY);
     let mut refused = 0;
     for client in 0..40_000 {
         let origin = Origin {
@@ -390,7 +391,7 @@ fn networks_that_take_turns_leave_room_for_lighter_newcomers() {
 /// A client that had to give way comes back. What it sent before is not executed again.
 #[test]
 fn a_displaced_client_goes_on_where_it_was() {
-    let mut completions = CompletionTable::new(BYTES);
+    let mut completions = CompletionTable::new(BYTES, HASH_KEY);
     for mutation in 1..6 {
         assert!(is_executed(write(&mut completions, of(3), mutation, 0)));
     }
@@ -413,7 +414,7 @@ fn a_displaced_client_goes_on_where_it_was() {
 /// A client grows as far as its network's part allows.
 #[test]
 fn growth_displaces_those_who_have_more_and_no_others() {
-    let mut completions = CompletionTable::new(BYTES);
+    let mut completions = CompletionTable::new(BYTES, HASH_KEY);
     let of_network = |client, network| Origin { client, network };
     for client in 0..5 {
         assert!(is_executed(write(
@@ -462,7 +463,7 @@ fn no_mutation_is_executed_twice_however_clients_are_displaced() {
             random % below
         };
         let mut completions =
-            CompletionTable::new([3, 8, 60][seed as usize % 3] * CLIENT_BYTES_MAX);
+            CompletionTable::new([3, 8, 60][seed as usize % 3] * CLIENT_BYTES_MAX, HASH_KEY);
         let clients = 900;
         let mut newest = vec![0u32; clients as usize];
         let mut executed: HashSet<(u64, u32)> = HashSet::new();
