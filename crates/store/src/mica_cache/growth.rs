@@ -1,31 +1,31 @@
-//! The index follows the items: it grows at the main log's expense and gives back what it does not need.
+//! The index follows the items: it grows at the main log's expense, and gives back what it does not
+//! need.
 //!
-//! How many items a gibibyte holds, and so how many buckets they need, depends on how large they are. Log and index share one piece of
-//! memory: the log has its beginning, the index its end, and the *border* between them moves, a bucket at a time.
+//! How many items a gibibyte holds, and so how many buckets they need, depends on how large they are.
+//! Log and index share one piece of memory: the log has its beginning, the index its end, and the
+//! *border* between them moves, a bucket at a time.
 //!
-//! *Growing.* Whenever stores use up spare buckets faster than they should be needed, main buckets are split
-//! ([`index::chained`](crate::index::chained)). While the log fills for the first time, or after a flush, nothing lies between its tail and
-//! the border, and the memory is there. Later the log's items lie there. They leave as items do, at the head: the lap is to end at a
-//! [`Goal`] before the end of the lap before it, and until then every append makes the head run ahead a little more, so that no single store
-//! pays for it. When the tail comes to the goal nothing lives beyond, and the index may have it.
+//! *Growing.* Whenever stores use up spare buckets faster than they should be needed, main buckets are
+//! split ([`index::chained`](crate::index::chained)). While the log fills for the first time, or after
+//! a flush, nothing lies between its tail and the border, and the memory is there. Later the log's
+//! items lie there. Then the lap gets a [`Goal`] before the end of the lap before it. When the tail
+//! comes to the goal nothing lives after it, and the index may have that memory.
 //!
-//! *Shrinking.* When the buckets have become nearly empty (items that are larger, or gone) the scan merges them, and the log's next lap goes as far as
-//! the border then lies. Until no reader may write to the buckets any more, it goes no further than before
-//! ([`Border`](crate::index::chained::Border)).
+//! *Shrinking.* When the buckets have become nearly empty (items are larger, or gone) the scan merges
+//! them, and the log's next lap goes as far as the border then lies. Until no reader may write to the
+//! buckets any more, it goes no further than before ([`Border`](crate::index::chained::Border)).
 
+use super::goal::Goal;
 use super::{Shared, Writer};
 use crate::access::Access;
 use crate::index::LogId;
-use crate::index::chained::BUCKET_WORDS;
 use glimmer_base::limits::BUCKETS_ADDED_PER_STORE_MAX;
 
 /// Share of its spare buckets, in percent, that an index uses before it grows. At the load that the default sizes are planned for, 82% are
 /// used.
 const SPARES_USED_PERCENT: usize = 84;
-/// The log gives up at least this part of the index's size in a lap, if it gives up anything,
+/// The log gives up at least this part of the index's size in a lap, if it gives up anything.
 const LEAST_PART: u64 = 64;
-/// and at most this part of what is left of the lap.
-const MOST_PART: u64 = 4;
 /// Words of the index that one item needs, spare buckets included.
 const WORDS_PER_ITEM: u64 = 2;
 /// The log keeps at least this part of the memory.
@@ -47,14 +47,6 @@ pub(super) struct Growth {
     was_idle: bool,
     /// Items that the index had lost for want of buckets when the lap began.
     lost_before: u64,
-}
-
-/// Where the main log's lap is to end, before the lap before it did.
-#[derive(Clone, Copy)]
-struct Goal {
-    /// Where the tail was when this was decided, and by how much the head ran ahead then.
-    from: (u64, u64),
-    to: u64,
 }
 
 impl Growth {
@@ -87,18 +79,14 @@ impl Shared {
 }
 
 impl<A: Access> Writer<'_, A> {
-    /// By how many words the head of the main log has to be ahead of the tail, beyond what an append needs.
+    /// By how many words the head of a log has to be ahead of the tail, beyond what an append needs.
     pub(super) fn gap(&self, id: LogId) -> u64 {
-        let (Some(goal), Some(end)) = (self.state.growth.goal, self.geometry(id).lap_end()) else {
-            return 0;
-        };
-        if id != LogId::Main {
-            return 0;
+        match self.state.growth.goal {
+            Some(goal) if id == LogId::Main && self.geometry(id).lap_end().is_some() => {
+                goal.lead_at(self.position(id, self.tail(id)))
+            }
+            _ => 0,
         }
-        let (from, ahead) = goal.from;
-        let wanted = end - goal.to - ahead;
-        let passed = self.position(id, self.tail(id)).min(goal.to) - from;
-        ahead + (u128::from(wanted) * u128::from(passed) / u128::from(goal.to - from)) as u64
     }
 
     /// A lap of the main log has begun: it goes as far as the index leaves room.
@@ -127,7 +115,11 @@ impl<A: Access> Writer<'_, A> {
         let (shared, border) = (self.shared, &mut self.state.border);
         border.follow(&shared.index, self.seat);
         let border = border.open() as u64;
-        let goal = self.state.growth.goal.map_or(border, |goal| goal.to);
+        let goal = self
+            .state
+            .growth
+            .goal
+            .map_or(border, |goal| goal.position());
         self.state.limits[LogId::Main as usize] = border.min(goal);
     }
 
@@ -169,21 +161,12 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         let lost = shared.common.counters.index_evictions.get() - self.state.growth.lost_before;
         let wanted = (lost * WORDS_PER_ITEM).max(shared.index.words() as u64 / LEAST_PART);
-        let tail = self.position(LogId::Main, self.tail(LogId::Main));
-        let most = ((end - tail) / MOST_PART).min(end.saturating_sub(self.log_words_min()));
-        let (given, ahead) = match self.state.growth.goal {
-            Some(goal) => (end - goal.to, self.gap(LogId::Main)),
-            None => (0, 0),
-        };
-        let more = wanted.max(2 * BUCKET_WORDS as u64).min(most.max(given));
-        if more < (2 * given).max(2 * BUCKET_WORDS as u64) {
-            return;
+        let places = (self.position(LogId::Main, self.tail(LogId::Main)), end);
+        let before = self.state.growth.goal;
+        if let Some(goal) = Goal::new(before, places, wanted, self.log_words_min()) {
+            self.state.growth.goal = Some(goal);
+            self.border_moved();
         }
-        self.state.growth.goal = Some(Goal {
-            from: (tail, ahead),
-            to: end - more,
-        });
-        self.border_moved();
     }
 
     /// Merges the last bucket with the one it was split from, if buckets are idle.

@@ -12,6 +12,7 @@ mod audit;
 mod calendar;
 mod config;
 mod find;
+mod goal;
 mod growth;
 mod lookahead;
 mod make_room;
