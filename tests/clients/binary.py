@@ -14,7 +14,7 @@ TOUCH, GAT, GATQ, SASL_LIST, SASL_AUTH, SASL_STEP, GATK, GATKQ = 0x1C, 0x1D, 0x1
 OK, NOT_FOUND, EXISTS, TOO_LARGE, INVALID, NOT_STORED, NON_NUMERIC = range(7)
 AUTH_ERROR, UNKNOWN, OUT_OF_MEMORY = 0x20, 0x81, 0x82
 
-# What memcached says beside a status.
+# memcached's error text for each status.
 TEXTS = {
     NOT_FOUND: b"Not found",
     EXISTS: b"Data exists for key.",
@@ -29,7 +29,7 @@ TEXTS = {
 
 
 def packet(magic, opcode, status, key, value, extras, cas, opaque):
-    """`cas` is a number, or a name for eight bytes as in `%{name}`."""
+    """`cas` is a number, or a name for eight bytes, as in `%{name}`."""
     body_bytes = len(extras) + len(key) + len(value)
     head = struct.pack(">BBHBBHII", magic, opcode, len(key), len(extras), 0, status, body_bytes, opaque)
     return head + (cas if isinstance(cas, bytes) else struct.pack(">Q", cas)) + extras + key + value
@@ -39,7 +39,7 @@ PLACE = re.compile(rb"%\{\w+\}")
 
 
 def key_of(request):
-    """The key of a request, whose unique may still be a name."""
+    """The key of a request, whose CAS unique may be a name."""
     request = PLACE.sub(bytes(8), request)
     key_bytes, extras_bytes = struct.unpack_from(">HB", request, 2)
     return request[24 + extras_bytes :][:key_bytes]
@@ -67,7 +67,7 @@ def store(opcode, key, value, flags=0, exptime=0, cas=0, opaque=OPAQUE):
 
 
 def count(opcode, key, delta=1, initial=0, exptime=0, cas=0):
-    """increment, decrement, and their quiet forms. An exptime of all ones: fail where nothing is stored."""
+    """increment, decrement, and their quiet forms. An exptime of all ones means: fail if there is no item."""
     return request(opcode, key, extras=struct.pack(">QQI", delta, initial, exptime), cas=cas)
 
 
@@ -81,5 +81,5 @@ def touch(opcode, key, exptime):
 
 
 def item(opcode, value, flags=0, key=b"", cas=b"%{_cas}", opaque=OPAQUE):
-    """The response to a retrieval that found something."""
+    """The response to a retrieval that found an item."""
     return response(opcode, key, value, struct.pack(">I", flags), cas, opaque=opaque)

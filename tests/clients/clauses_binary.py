@@ -214,7 +214,7 @@ COUNTS = rows(
             (count(INCREMENT, b"a", 2), counted(INCREMENT, 1)),
         ],
     },
-    # 1.6.18 looks for a sign in what lies behind a number of 2^63 and more.
+    # After a number of 2^63 or more, 1.6.18 looks for a sign in the following bytes.
     since=NEWEST,
 )
 

@@ -63,7 +63,7 @@ TRANSCRIPTS = {
         (store(b"1", b"\xff\x01"), STORED),
         (b"get \xff\x01\r\n", value(b"\xff\x01", b"1") + END),
     ],
-    # Alone, since memcached loses this reply when others were sent with it.
+    # Sent alone, because memcached loses this reply if others are sent with it.
     "Keys: a long key in gat": [(b"gat 1 " + LONG_KEY + b"\r\n", BAD_LINE)],
     "Error strings: numbers": [
         (b"set a b c d\r\n", BAD_LINE),
@@ -219,9 +219,9 @@ TRANSCRIPTS = {
     ],
 }
 
-# What memcached's newer parsers do otherwise than those of 1.6.18.
+# Where memcached's newer parsers differ from those of 1.6.18.
 NEWER_TRANSCRIPTS = {
-    # 1.6.18 looks for a sign in what lies behind a number of 2^63 and more.
+    # After a number of 2^63 or more, 1.6.18 looks for a sign in the following bytes.
     "Increment/Decrement: increment wraps at 64 bits": [
         (store(b"18446744073709551615"), STORED),
         (b"incr a 1\r\n", b"0\r\n"),

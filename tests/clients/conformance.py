@@ -7,9 +7,9 @@ what the name stands for in every request and reply after it. A name that begins
 import re
 from dataclasses import dataclass
 
-# What Debian 12 has: the rows were written against it.
+# The version in Debian 12, against which the rows were written.
 OLDEST = (1, 6, 18)
-# What the server says it is compatible with.
+# The version that the server reports.
 NEWEST = (1, 6, 45)
 
 PLACE = re.compile(rb"%\{(\w+)\}")
@@ -17,7 +17,7 @@ PLACE = re.compile(rb"%\{(\w+)\}")
 
 @dataclass(frozen=True)
 class Row:
-    """One clause, as a conversation on a connection of its own."""
+    """One clause, as a conversation on its own connection."""
 
     clause: str
     what: str
@@ -30,12 +30,12 @@ class Row:
 
 
 def rows(clause, table, since=OLDEST):
-    """Rows of one clause from a table of what each shows and its exchanges."""
+    """Rows of one clause, from a table of descriptions and exchanges."""
     return [Row(clause, what, tuple(exchanges), since) for what, exchanges in table.items()]
 
 
 class Names:
-    """What a conversation's names stand for so far."""
+    """The values of a conversation's names so far."""
 
     def __init__(self, anything):
         self.anything = anything
@@ -45,7 +45,7 @@ class Names:
         return PLACE.sub(lambda place: self.known[place[1]], data)
 
     def pattern(self, reply):
-        """A reply as an expression that matches it and takes up new names."""
+        """A reply as an expression that matches it and captures new names."""
         expression, end, seen = b"", 0, set()
         for place in PLACE.finditer(reply):
             expression += re.escape(reply[end : place.start()])
@@ -66,7 +66,7 @@ class Names:
 
 
 def converse(wire, row, barrier, anything):
-    """Holds the row's conversation. `barrier` is a request and the reply that ends an exchange: nothing more may come before it."""
+    """Runs the row's conversation. `barrier` is a request whose reply ends an exchange: nothing else may arrive before it."""
     request_behind, reply_behind = barrier
     names = Names(anything)
     for request, reply in row.exchanges:
@@ -79,7 +79,7 @@ def converse(wire, row, barrier, anything):
 
 
 def received_until(wire, end, before=0):
-    """Everything before `end`, which is taken off too. What comes before it has `end` itself so many times, and may arrive in pieces."""
+    """Receives everything before the final `end`, which is removed. The data before it contains `end` that many times and may arrive in pieces."""
     while not (wire.pending.endswith(end) and wire.pending.count(end) > before):
         data = wire.socket.recv(65536)
         assert data, f"closed after {wire.pending!r}"

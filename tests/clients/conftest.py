@@ -43,7 +43,7 @@ def shared_server_or_peer(request):
 
 @pytest.fixture(scope="session")
 def peer():
-    """memcached, to compare with."""
+    """memcached, for comparison."""
     with start(PEER) as server:
         yield server
 
@@ -62,18 +62,18 @@ def server(shared_server):
 
 @pytest.fixture
 def server_or_peer(shared_server_or_peer):
-    """A server of each mode, and memcached itself, which shows that what the test expects is what memcached does."""
+    """A server of each mode, and memcached itself, which shows that the test expects memcached's behaviour."""
     return emptied(shared_server_or_peer)
 
 
 @pytest.fixture
 def ours():
-    """Marks what memcached does not do: skipped when it takes the server's place."""
+    """Marks tests of features that memcached lacks: skipped when memcached takes the server's place."""
     if is_memcached(server_binary()):
         pytest.skip("not a thing that memcached does")
 
 
 def require_protocol(server, protocol):
-    """Skips what the server does not speak yet."""
+    """Skips protocols that the server does not speak."""
     if not speaks(server, protocol):
         pytest.skip(f"the server does not speak the {protocol} protocol yet")

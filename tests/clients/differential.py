@@ -23,12 +23,12 @@ import requests_text
 from conformance import OLDEST
 from harness import PATIENCE_S, Server, server_binary, shorten, version
 
-# After so many unknown differences the rest would say nothing new.
+# After this many unknown differences, more would not tell anything new.
 DIFFERENCES_SHOWN = 10
 TEXT_UNIQUE = re.compile(rb"(?m)^(VALUE \S+ \d+ \d+ |(?:HD|VA \d+) (?:[^\r\n]* )?c)(\d+)")
-# Seconds pass for one server while the other answers.
+# Time passes for one server while the other answers.
 TEXT_SECONDS = re.compile(rb"(?<= [tl])\d+(?=[ \r])")
-# For a key whose unique is not known.
+# For a key whose CAS unique is unknown.
 NO_UNIQUE = 77_777_777
 PLACE = re.compile(rb"%\{unique\}")
 
@@ -69,7 +69,7 @@ class Side:
         self.wire.close()
 
     def until_closed(self, data):
-        """The answer to everything that is sent, with the connection then half closed."""
+        """The answer to all requests, after which the connection is half closed."""
         try:
             self.wire.send(data)
             self.wire.socket.shutdown(socket.SHUT_WR)
@@ -112,7 +112,7 @@ class Side:
         return self.with_canonical_unique(binary.key_of(packet), self.until_closed(packet))
 
     def with_canonical_unique(self, key, reply):
-        """The reply with the first packet's unique replaced."""
+        """The reply with the first packet's CAS unique replaced."""
         if len(reply) < 24 or reply[16:24] == bytes(8):
             return reply
         unique = self.canonical(key, int.from_bytes(reply[16:24], "big"))
@@ -160,7 +160,7 @@ def all_at_once(requests, answers):
 
 
 def one_by_one(requests, answers):
-    """Ends at the first difference: what the two hold is then no longer the same."""
+    """Ends at the first difference, after which the two servers hold different items."""
     for done, request in enumerate(requests, 1):
         theirs, ours = (answer(request) for answer in answers)
         if theirs != ours:
@@ -190,7 +190,7 @@ class Outcome:
 
 
 def compare(memcached, ours, seed, requests, kinds=tuple(KINDS), only=None):
-    """Compares until so many requests were sent of each kind, or replays one conversation alone."""
+    """Compares until the given number of requests of each kind was sent, or replays one conversation."""
     outcome = Outcome(0, 0, Counter(), [])
     newer = version(memcached) > OLDEST
     for kind in kinds:

@@ -1,4 +1,4 @@
-"""Starts servers, and talks to them byte by byte."""
+"""Starts servers and exchanges bytes with them."""
 
 import os
 import signal
@@ -7,15 +7,15 @@ import subprocess
 import time
 from pathlib import Path
 
-# Nothing here takes this long; a test that waits longer has failed.
+# No step takes this long; a test that waits longer has failed.
 PATIENCE_S = 20
 
-# Protocols of the server under test. memcached, in its place, speaks all of them.
+# Protocols of the server under test. memcached speaks all of them.
 SPOKEN = {"text", "meta", "binary"}
 
 
 def server_binary():
-    """The server under test: xtask names it, and a person may name any other, memcached included."""
+    """The server under test. xtask sets it; it may be any other server, including memcached."""
     binary = os.environ.get("GLIMMER_BIN")
     if binary is None:
         raise RuntimeError("GLIMMER_BIN is not set: run these tests with `cargo xtask test --only clients`")
@@ -27,7 +27,7 @@ def is_memcached(binary):
 
 
 def version(server):
-    """What a server says it is, as numbers."""
+    """The version of a server, as numbers."""
     with server.wire() as wire:
         wire.send(b"version\r\n")
         return tuple(int(part) for part in wire.line().split()[1].split(b"-")[0].split(b"."))
@@ -59,7 +59,7 @@ class Server:
     def __init__(self, *flags, binary=None):
         self.binary = binary or server_binary()
         self.flags = flags
-        # A free port may be taken by somebody else before the server listens on it.
+        # Another process may take a free port before the server listens on it.
         for attempts_left in (2, 1, 0):
             try:
                 self._start()
@@ -107,7 +107,7 @@ class Server:
         return Wire(self.port)
 
     def stats(self, *argument):
-        """Figures as a dictionary of strings."""
+        """Statistics as a dictionary of strings."""
         with self.wire() as wire:
             wire.send(" ".join(("stats", *argument)).encode() + b"\r\n")
             figures = {}
@@ -124,7 +124,7 @@ class Server:
         return self.ended()
 
     def ended(self):
-        """Waits for the end of a server that was asked to stop, without asking again, which would cut it short; returns its exit code."""
+        """Waits for the end of a server that was asked to stop. Does not ask again, which would end it at once. Returns its exit code."""
         try:
             self.output, self.errors = self.process.communicate(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
@@ -154,7 +154,7 @@ class Wire:
         self.socket.sendall(data)
 
     def receive(self, count):
-        """Exactly `count` bytes, or fewer if the server closes."""
+        """Receives exactly `count` bytes, or fewer if the server closes."""
         while len(self.pending) < count:
             data = self.socket.recv(max(65536, count - len(self.pending)))
             if not data:
@@ -164,7 +164,7 @@ class Wire:
         return data
 
     def line(self):
-        """One line with its end, or what there is if the server closes."""
+        """Receives one line with its end, or the rest if the server closes."""
         while b"\n" not in self.pending:
             data = self.socket.recv(65536)
             if not data:
@@ -176,7 +176,7 @@ class Wire:
         return data
 
     def expect(self, reply):
-        """The next bytes are exactly these."""
+        """Checks that the next bytes are exactly these."""
         try:
             received = self.receive(len(reply))
         except TimeoutError:
@@ -184,13 +184,13 @@ class Wire:
         assert received == reply, f"expected {shorten(reply)}, received {shorten(received)}"
 
     def exchange(self, request, reply):
-        """The request is answered by exactly these bytes and no more: the answer to a second request follows at once."""
+        """Checks that the reply consists of exactly these bytes: the reply to a second request follows at once."""
         self.send(request + b"get never-stored\r\n")
         self.expect(reply + b"END\r\n")
         assert self.pending == b"", f"unexpected {shorten(self.pending)}"
 
     def expect_closed(self):
-        """The server has closed the connection, and nothing more was on it."""
+        """Checks that the server has closed the connection without sending anything else."""
         try:
             received = self.receive(1)
         except ConnectionResetError:

@@ -1,4 +1,4 @@
-"""Differences that docs/memcached-differences.md explains under the same names, told by the request and the two answers."""
+"""Differences that docs/memcached-differences.md explains under the same names, recognised by the request and the two answers."""
 
 import base64
 import re
@@ -11,9 +11,9 @@ ERROR = b"ERROR\r\n"
 BAD_LINE = b"CLIENT_ERROR bad command line format\r\n"
 NO_NUMBER = b"CLIENT_ERROR cannot increment or decrement non-numeric value\r\n"
 VAGUE = b"CLIENT_ERROR invalid or duplicate flag\r\n"
-# What `mg` says only of an item that was there before.
+# Flags that `mg` shows only for an item that existed before.
 OF_OLD = {b"h1", b"W", b"X", b"Z"}
-# As a signed number of 64 bits, this and more would be negative.
+# As signed 64-bit numbers, this and larger ones would be negative.
 HUGE = 1 << 63
 QUIET_COUNTS = {binary.INCREMENTQ, binary.DECREMENTQ}
 DOWN = {binary.DECREMENT, binary.DECREMENTQ}
@@ -24,12 +24,12 @@ COUNTS = {binary.INCREMENT} | QUIET_COUNTS | DOWN
 class Known:
     name: str
     kind: str
-    # Whether this is why memcached's answer to the request and ours are not the same.
+    # Whether this explains the difference between memcached's answer and ours.
     explains: Callable[[bytes, bytes, bytes], bool]
 
 
 def error_lines(request, theirs, ours):
-    """Both refuse: ours in one line, or in silence where the line ends with `noreply`."""
+    """Both refuse: ours with one line, or silently if the line ends with `noreply`."""
     lines = theirs.splitlines(keepends=True)
     return all(line.startswith((b"ERROR", b"CLIENT_ERROR")) for line in lines) and ours in (BAD_LINE, BAD_LINE + ERROR, ERROR, b"")
 
@@ -52,23 +52,23 @@ def long_opaque(request, theirs, ours):
 
 
 def vivified_base64_key(request, theirs, ours):
-    """Ours shows in base64 the key of an item that `mg` made under it."""
+    """Ours shows the key of an item that `mg` created under a base64 key in base64."""
     shown = re.search(rb" k(\S+) b(?= |\r)", ours)
     return shown is not None and ours.replace(shown[0], b" k" + base64.b64decode(shown[1])) == theirs
 
 
 def long_number(request, theirs, ours):
-    """A stream in which a value of many digits was stored, and ours does not take it for a number."""
+    """A stream in which a value of many digits was stored, which ours does not accept as a number."""
     return re.search(rb"\n\d{25,}\r", request) is not None and NO_NUMBER in ours and NO_NUMBER not in theirs
 
 
 def expired_t(request, theirs, ours):
-    """Ours has no seconds left where memcached's time to live is a negative number, printed as 32 bits without a sign."""
+    """Ours shows no remaining seconds where memcached's time to live is negative, printed as an unsigned 32-bit number."""
     return request.startswith((b"mg ", b"ma ")) and theirs != ours and re.sub(rb" t42949\d{5}(?= |\r)", b" t0", theirs) == ours
 
 
 def huge_number(request, theirs, ours):
-    """memcached has refused a number of 2^63 and more that ours has taken; what ours shows follows from such a number."""
+    """memcached has refused a number of 2^63 or more that ours has accepted; our later replies follow from that number."""
     if theirs != NO_NUMBER or not request.startswith((b"ma ", b"incr ", b"decr ")):
         return False
     words = request.split()
@@ -81,7 +81,7 @@ def huge_number(request, theirs, ours):
 
 
 def huge_binary_number(request, theirs, ours):
-    """The same in the binary protocol, where the quiet forms show nothing."""
+    """The same in the binary protocol, where quiet forms have no reply."""
     opcode = request[1]
     if opcode not in COUNTS or binary.status_of(theirs) != binary.NON_NUMERIC:
         return False
@@ -93,20 +93,20 @@ def huge_binary_number(request, theirs, ours):
 
 
 def was_huge(result, delta, down):
-    """Whether a number of 2^63 and more, more or less by `delta`, is `result`."""
+    """Whether a number of 2^63 or more, changed by `delta`, gives `result`."""
     if down:
         return result == 0 or result + delta >= HUGE
     return (result - delta) % (1 << 64) >= HUGE
 
 
 def huge_number_in_stream(request, theirs, ours):
-    """A stream in which such a number was stored, and memcached has refused to count from one where ours did not."""
+    """A stream in which such a number was stored, and memcached refused to count from it while ours did not."""
     stored = (int(number) for number in re.findall(rb"\n *(\d{19,20})\r", request))
     return any(HUGE <= number < 2 * HUGE for number in stored) and theirs.count(NO_NUMBER) > ours.count(NO_NUMBER)
 
 
 def count_in_place(request, theirs, ours):
-    """memcached's item is one that a count has put in place of another: not fetched yet, not stale, its number not padded."""
+    """memcached's item was replaced by a count: it is not fetched, not stale, and its number is not padded."""
 
     def parts(answer):
         line, _, rest = answer.partition(b"\r\n")
@@ -136,5 +136,5 @@ KNOWN = [
 
 
 def name_of(kind, request, theirs, ours):
-    """The name of the known difference, or none."""
+    """The name of the known difference, or None."""
     return next((known.name for known in KNOWN if known.kind == kind and known.explains(request, theirs, ours)), None)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).parent
-# Where `cargo xtask` lays what it builds and fetches for them.
+# Where `cargo xtask` puts what it builds and fetches for them.
 BUILT = HERE.parent.parent / ".clients"
 PATIENCE_S = 120
 
@@ -40,11 +40,11 @@ class Program:
         return f"{self.library}-{self.protocol}"
 
     def missing(self):
-        """What `cargo xtask test --only clients` would have had to install, or none."""
+        """What `cargo xtask test --only clients` should have installed, or None."""
         return next((need for need in self.needs if not present(need)), None)
 
     def run(self, address):
-        """Runs the program to its end; it checks every answer itself. Returns what it says it has checked."""
+        """Runs the program to its end; it checks every answer itself. Returns the checks that it reports."""
         finished = subprocess.run(
             [*map(str, self.line), address, self.protocol],
             env=os.environ | self.environment,

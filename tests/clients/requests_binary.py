@@ -1,4 +1,4 @@
-"""Generates packets of the binary protocol: valid and borderline, and malformed ones behind which a connection is given up."""
+"""Generates packets of the binary protocol: valid and borderline ones, and malformed ones after which a connection is closed."""
 
 import struct
 
@@ -37,13 +37,13 @@ def request(rng):
 
 
 def conversation(rng):
-    """Requests that are sent one after another, each when the last is answered."""
+    """Requests that are sent one at a time, each after the reply to the previous one."""
     return [request(rng) for _ in range(rng.randrange(5, 25))]
 
 
 def malformed(rng):
-    """One packet whose lengths do not fit its opcode or one another; the server says so and closes."""
-    # Not one that is unknown: behind that, memcached takes the body for the next packet if it has a key.
+    """One packet whose lengths contradict its opcode or each other; the server reports that and closes."""
+    # Not an unknown opcode: if such a packet has a key, memcached takes its body for the next packet.
     opcode = rng.choice(STORES + PLAIN + COUNTS + TOUCHES + APPENDS + [b.NOOP, b.FLUSH, b.FLUSHQ, b.QUIT, b.QUITQ])
     extras_bytes, key_bytes, value_bytes = (
         rng.choice([0, 0, 4, 8, 20, 255]),

@@ -1,11 +1,11 @@
-"""Generates meta commands, and classic ones on the same items: valid, borderline and malformed, each with all of its value."""
+"""Generates meta commands, and classic ones on the same items: valid, borderline and malformed ones, each with its whole value."""
 
 import base64
 
 KEYS = [b"a", b"a", b"b", b"c", b"Zm9v", b"foo", b"AAEC/w=="]
 NUMBERS = [b"0", b"0", b"1", b"5", b"100", b"1000", b"18446744073709551615", b"18446744073709551616", b"-1", b"x", b""]
 EXPTIMES = [b"0", b"0", b"1000", b"100000", b"-1", b"3000000", b"x", b""]
-# Of an item that is made: memcached 1.6 lets one that has expired already live, and shows what remains as a huge number.
+# For created items: memcached 1.6 keeps one that has already expired, and shows its remaining time as a huge number.
 TTLS = [exptime for exptime in EXPTIMES if exptime not in (b"-1", b"3000000")]
 UNIQUES = [b"%{unique}", b"%{unique}", b"%{unique}", b"99999999", b"x", b""]
 OPAQUES = [b"", b"1", b"opaque", b"o" * 31, b"o" * 32]
@@ -39,7 +39,7 @@ WITH_TOKEN = {
         b"E": [b"77"],
     },
 }
-# What memcached 1.6.18 does not know yet.
+# Flags that memcached 1.6.18 does not know.
 NEWER = {
     (b"mg", b"C"),
     (b"mg", b"E"),
@@ -54,7 +54,7 @@ ODD = [b"z", b"P", b"Lpath/", b"S5"]
 
 
 def key_of(request):
-    """The key of a request, whose unique may still be a name."""
+    """The key of a request, whose CAS unique may be a name."""
     words = request.split(b"\r\n")[0].split()
     if words[0] not in PLAIN or b"b" not in words[2:]:
         return words[1]
@@ -71,10 +71,10 @@ def flags(rng, command, newer):
     chosen = [flag for flag in rng.sample(plain, rng.randrange(0, 5)) if flag != b"b" or rng.random() < 0.3]
     for flag in rng.sample(sorted(with_token), rng.randrange(0, 3)):
         tokens = with_token[flag]
-        # The later a token, the odder: take those at the end less often.
+        # Later tokens are odder: choose them less often.
         chosen.append(flag + tokens[min(rng.randrange(len(tokens)), rng.randrange(len(tokens)))])
     if command in (b"mg", b"ma") and any(len(flag) > 32 for flag in chosen):
-        # memcached notices such an opaque when it has changed the item: what the two hold would no longer be the same.
+        # memcached notices such an opaque only after changing the item, so the two servers would hold different items.
         chosen = [flag for flag in chosen if len(flag) <= 32 or command == b"mg" and not {f[:1] for f in chosen} & {b"N", b"T", b"R"}]
     if rng.random() < 0.05:
         chosen.append(rng.choice(ODD + chosen))
@@ -115,5 +115,5 @@ def classic(rng):
 
 
 def conversation(rng, newer):
-    """Requests that are sent one after another, each when the last is answered; `newer`: with what came after memcached 1.6.18."""
+    """Requests that are sent one at a time, each after the reply to the previous one. `newer` includes features added after memcached 1.6.18."""
     return [request(rng, newer) for _ in range(rng.randrange(5, 25))]

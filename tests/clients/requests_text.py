@@ -8,11 +8,11 @@ KEYS = [b"a", b"b", b"b", b"c\t", b"d\r", "\u00fc".encode(), b"0", b"1", b"norep
 NUMBERS = """0 0 0 1 5 10 007 +3 -0 -1 4294967295 4294967296 4294967396 2147483648 -4294967295 9223372036854775807
 9223372036854775808 -9223372036854775809 18446744073709551615 18446744073709551616 -18446744073709551615 1.5 0x1 abc - + 3-"""
 NUMBERS = [*NUMBERS.encode().split(), b"\t4", b"6\tx", b"8\x0b", b"\t", b"5\t-"]
-# Far from now, on either side: which second it is must not matter.
+# Far from now, so that the current second does not matter.
 EXPTIMES = """0 0 0 0 1000 100000 2147483647 -1 -100 -2147483648 2147483648 4294968296 3000000 +900 abc 1.5
 9223372036854775807 9223372036854775808"""
 EXPTIMES = [*EXPTIMES.encode().split(), b"\t900", b""]
-# None is white space alone: memcached would look for digits in what lies behind the item.
+# No value is only white space: memcached would look for digits after the item.
 VALUES = (
     b"|1|9|10|99|100|18446744073709551615|18446744073709551616| 12|12 |12 abc|12abc|+5|-5|-0|abc|get a|7\0|\t\x0b8\x0cx"
 )
@@ -26,18 +26,18 @@ OTHERS = b"""verbosity 0|verbosity 0 noreply|verbosity abc
 flush_all|flush_all noreply|flush_all 0|flush_all -1|flush_all abc|flush_all 0 0
 mx k|quitx|shutdown|shutdown x|stats reset|bogus"""
 OTHERS = OTHERS.replace(b"\n", b"|").split(b"|")
-# Refused by old and new, in other words.
+# Refused by old and new versions, with different texts.
 REFUSED = b"""|g|get|gets|gat|set|set a|set a 0 0|incr|incr a|touch|touch a|delete|verbosity|incr a 1x|touch a 1x|gat 1x a|set a 0 0 -1|set a 0 0 x
 set a 0 0 -1 noreply|set a x 0 2@12|set a -1 0 2@12|set a 0 1x 2@12|set a 0 1x 2 noreply@12|cas a 0 0 2@12|cas a 0 0 2 x@12|cas a 0 0 2 noreply@12
 bogus noreply|verbosity abc noreply|flush_all x noreply"""
 REFUSED = REFUSED.replace(b"\n", b"|").replace(b"@", b"\r\n").split(b"|")
 NEWER_OTHERS = [*REFUSED, *OTHERS, *b"bget a|gat 0|verbosity 0 0 0|flush_all 0 0 0|flush_all 2147483648 noreply|bogus\0|\x80".split(b"|")]
-# Ends whatever value a malformed request has left the server waiting for.
+# Ends a value for which a malformed request has left the server waiting.
 ENDING = b"\n" * 16
 
 
 def request(rng, newer):
-    """One request, rarely a good one."""
+    """One request, rarely a valid one."""
     pick = rng.choice
     space = pick([b" ", b" ", b" ", b" ", b"  "])
     end = pick(NEWER_ENDS if newer else ENDS)
@@ -47,14 +47,14 @@ def request(rng, newer):
     if kind == "get":
         line = space.join([b"get", pick(KEYS), pick(KEYS), pick([b"", b"x", b"b"])])
     elif kind == "gat":
-        # A word of 2^31 and more is cut by the old and refused by the new.
+        # A number of 2^31 or more is truncated by the old version and refused by the new one.
         line = space.join([b"gat", fitting(pick(exptimes), newer), pick(KEYS), pick(KEYS)])
     elif kind == "store":
         line, end = storage(rng, space, end, noreply, newer), b"\r\n"
     elif kind == "count":
         line = space.join([pick([b"incr", b"decr"]), pick(KEYS), pick(numbers)]) + noreply
     elif kind == "delete":
-        # The newer takes anything behind the key, and takes the key itself for the wish for no answer.
+        # The newer version accepts anything after the key, and takes the key itself for `noreply`.
         key, noreply = (pick(KEYS), noreply) if newer else (pick(KEYS[:-1]), pick([b"", b" noreply"]))
         line = b"delete" + space + key + pick([b"", b"", b" 0"]) + noreply
     elif kind == "touch":
@@ -65,12 +65,12 @@ def request(rng, newer):
 
 
 def fitting(exptime, newer):
-    """An expiry time that old and new memcacheds take alike, or refuse alike."""
+    """An expiry time that old and new versions of memcached treat in the same way."""
     return exptime if newer or exptime != b"4294967295" else b"-2147483648"
 
 
 def storage(rng, space, end, noreply, newer):
-    """A storage command and its value, of the length that the line says or nearly so."""
+    """A storage command and its value, of about the length in the line."""
     pick = rng.choice
     if rng.randrange(100) == 0:
         # At the limit of an item.
@@ -84,17 +84,17 @@ def storage(rng, space, end, noreply, newer):
     length = pick(lengths)
     uniques = [b" 18446744073709551000"] * 2 + ([b" abc", b" -1", b""] if newer else [])
     unique = pick(uniques) if name == b"cas" else b""
-    # A line that is wrong, and says how long its value is, has it swallowed by the new alone.
+    # If a line is malformed but has a valid length, only the new version swallows the value.
     flags = pick(NUMBERS if newer else [b"0", b"7", b"+3", b"4294967296"])
     exptime = pick(EXPTIMES if newer else [b"0", b"1000", b"-1", b"+900"])
     return space.join([name, pick(KEYS), flags, exptime, length]) + unique + noreply + end + value
 
 
 def stream(rng, newer):
-    """Several requests that are sent together, and what ends the last."""
+    """Several requests that are sent together, and the end of the last one."""
     return [request(rng, newer) for _ in range(rng.randrange(1, 12))] + ([ENDING] if newer else [])
 
 
 def refused(rng):
-    """Lines that are refused, sent one after another."""
+    """Lines that are refused, sent one at a time."""
     return [rng.choice(REFUSED) + b"\r\n" for _ in range(rng.randrange(1, 12))]

@@ -40,7 +40,7 @@ def test_nothing_before_the_password(ours, users):
         with server.wire() as other:
             other.send(login(b"baaaz quux"))
             other.expect(STORED)
-            # Figures are shown at the end of a worker's turn, which may be after the reply.
+            # Statistics are updated at the end of a worker's turn, which may be after the reply.
             deadline = time.monotonic() + PATIENCE_S
             while True:
                 other.send(b"stats\r\n")
@@ -90,12 +90,12 @@ def test_a_file_that_is_none(ours, tmp_path, content, named):
 
 
 WRONG = b"CLIENT_ERROR authentication failure\r\n"
-# What a wrong login has to wait for its answer, in seconds, less what clocks may differ by.
+# Delay of the answer to a wrong login in seconds, minus a tolerance for clocks.
 DELAY_S = 0.9
 
 
 def promptly(attempt):
-    """Tries until an attempt took less than a wrong login has to wait, however busy the machine is; returns what came of it."""
+    """Tries until an attempt took less time than the delay of a wrong login, however busy the machine is. Returns its result."""
     deadline = time.monotonic() + 2 * PATIENCE_S
     while True:
         begun = time.monotonic()

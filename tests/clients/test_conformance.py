@@ -1,4 +1,4 @@
-"""The protocols, clause by clause, by every server of the test run."""
+"""The protocols, clause by clause, against every server of the test run."""
 
 import binary
 import pytest

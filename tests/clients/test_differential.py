@@ -1,4 +1,4 @@
-"""Generated requests are answered as memcached answers them. The run is the same each time; GLIMMER_SEED makes it another."""
+"""Generated requests are answered as memcached answers them. Every run is the same unless GLIMMER_SEED is set."""
 
 import os
 from pathlib import Path

@@ -28,7 +28,7 @@ def test_transcript(server_or_peer, name):
 
 @pytest.mark.parametrize("name", ALL_TRANSCRIPTS)
 def test_transcript_pipelined(server_or_peer, name):
-    """All of a transcript's requests in one go: the replies are the same, and in the same order."""
+    """All requests of a transcript at once: the replies are the same, in the same order."""
     with server_or_peer.wire() as wire:
         requests, replies = zip(*transcript(server_or_peer, name))
         wire.exchange(b"".join(requests), b"".join(replies))
@@ -114,7 +114,7 @@ def test_a_line_of_128_kib(server_or_peer):
 
 
 def test_a_long_pipeline_keeps_its_order(server_or_peer):
-    """More requests than fit in any buffer, reads behind writes of the same key, sent while replies are read."""
+    """More requests than fit into any buffer, with reads after writes of the same key, sent while replies are read."""
     rounds = 5000
     requests = b"".join(
         store(b"%d" % i, b"key-%d" % (i % 97)) + b"get key-%d other-%d\r\n" % (i % 97, i % 89) for i in range(rounds)
@@ -150,7 +150,7 @@ def test_counting_from_many_connections(server_or_peer):
 
 @pytest.mark.parametrize("size", [0, 1, 7, 8, 100, 4095, 65_536, 300_000, 1 << 20])
 def test_values_of_every_size(server_or_peer, size):
-    """1 MiB is over memcached's own limit of 1 MiB for key, value and header together."""
+    """1 MiB exceeds memcached's limit of 1 MiB for key, value and header together."""
     data = random.Random(size).randbytes(size)
     with server_or_peer.wire() as wire:
         if size == 1 << 20:

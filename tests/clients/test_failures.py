@@ -1,4 +1,4 @@
-"""What a client is not told of is counted and logged, and a log that nobody reads holds nobody up."""
+"""Failures that no client is told of are counted and logged, and an unread log delays no client."""
 
 import os
 import re
@@ -28,7 +28,7 @@ def figure(server, name, *argument):
 
 
 def logged(server, words):
-    """The lines of a server that has ended that have these words in them; each begins with the time of day."""
+    """The log lines of a stopped server that contain these words. Each begins with the time of day."""
     lines = [line for line in server.errors.splitlines() if words in line]
     assert all(LINE.match(line) for line in lines), lines
     return lines
@@ -60,13 +60,13 @@ def test_datagrams_that_the_kernel_drops(ours, flag):
     port = free_port()
     with Server("-t", 1, flag, port) as server, Udp(port) as udp:
         os.kill(server.pid, signal.SIGSTOP)
-        # More than any receive buffer holds; all of it is dropped by the server, too.
+        # More than any receive buffer holds. The server drops all of it.
         for _ in range(20_000):
             udp.socket.send(bytes(1400))
         os.kill(server.pid, signal.SIGCONT)
 
         def is_counted():
-            # What comes after a loss brings the news of it.
+            # The first datagram after a loss reports it.
             udp.socket.send(bytes(8))
             return figure(server, "datagrams_overflowed", "glimmer") > 0
 
@@ -75,7 +75,7 @@ def test_datagrams_that_the_kernel_drops(ours, flag):
 
 
 def test_datagrams_that_cannot_be_sent(ours):
-    """A request whose sender has port 0, which nothing can be sent to."""
+    """A request from port 0, to which nothing can be sent."""
     port = free_port()
     try:
         raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
@@ -90,7 +90,7 @@ def test_datagrams_that_cannot_be_sent(ours):
 
 
 def test_a_blocked_log_holds_nobody_up(ours):
-    """Nobody reads stderr here. A client that asks for more lines than the pipe and the log hold is served all the same."""
+    """No process reads stderr here. A client that causes more lines than the pipe and the log hold is served anyway."""
     server = Server("-t", 1)
     with server.wire() as wire, server.wire() as other:
         for _ in range(50):

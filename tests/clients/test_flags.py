@@ -1,4 +1,4 @@
-"""memcached's flags, each by what a client or a keeper of the machine can see of it."""
+"""memcached's flags, each tested by its effect on a client or on the machine."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ class Started:
     def __init__(self, *flags, **environment):
         line = command(server_binary(), *flags)
         self.process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment})
-        # The line that says that it is ready, behind the warnings.
+        # The line that announces that it is ready, after the warnings.
         while True:
             self.ready = self.process.stderr.readline()
             assert self.ready, "it ended"
@@ -64,7 +64,7 @@ def test_unix_socket(ours, tmp_path):
             settings = dict(line.split(None, 2)[1:] for line in lines)
             assert settings[b"domain_socket"].strip() == str(path).encode()
             assert settings[b"tcpport"].strip() == b"0"
-    # A server that ended left its socket; the next one takes its place.
+    # An ended server left its socket; the next one replaces it.
     with Started("-s", path), unix_wire(path) as wire:
         wire.exchange(b"get a\r\n", END)
 
@@ -196,7 +196,7 @@ def test_a_protocol_for_one_address(ours):
     packet, answer = binary.request(binary.NOOP), binary.response(binary.NOOP)
     with Started("-l", addresses, "-t", 2):
         for port, speaks_text, speaks_binary in ((text, True, False), (binary_only, False, True), (either, True, True)):
-            # Connections are handed to the worker that has the fewest, which must know the protocol too.
+            # Connections go to the worker with the fewest, which must know the protocol too.
             for _ in range(3):
                 with Wire(port) as wire:
                     wire.send(packet if speaks_binary else b"mn\r\n")

@@ -1,4 +1,4 @@
-"""Clients that overdo it harm only themselves."""
+"""Excessive clients harm only themselves."""
 
 import socket
 import time
@@ -22,7 +22,7 @@ def assert_serves(server):
 
 
 def test_a_client_that_never_reads(server):
-    """It asks for 200 MB of replies and reads none: the server holds a bounded part of them and serves everybody else."""
+    """A client requests 200 MB of replies and reads none. The server holds a bounded part of them and serves all other clients."""
     data = bytes(200_000)
     with server.wire() as wire:
         wire.exchange(store(data, b"big"), STORED)
@@ -50,7 +50,7 @@ def test_a_slow_reader_gets_everything_in_order(server):
 
 
 def test_a_length_of_two_gigabytes(server):
-    """The bytes are swallowed as they come, and none is kept."""
+    """The bytes are swallowed as they arrive, and none is kept."""
     before = resident_mib(server)
     with server.wire() as wire:
         wire.send(b"set a 0 0 2000000000\r\n")
@@ -84,7 +84,7 @@ def test_half_a_value_and_gone(server):
 
 
 def test_gone_without_reading(server):
-    """Connections reset while their replies, and requests crossing to other workers, are under way."""
+    """Connections are reset while replies and forwarded requests are in flight."""
     for i in range(50):
         wire = server.wire()
         wire.send(b"".join(store(b"1", b"key-%d" % j) + b"get key-%d\r\n" % j for j in range(i, i + 200)))
@@ -97,7 +97,7 @@ def test_connections_past_the_limit():
     with Server("-c", 10, "-t", 2) as server:
         wires = []
         deadline = time.monotonic() + PATIENCE_S
-        # The fixture's own first connection may still be counted for a moment.
+        # The fixture's first connection may still be counted for a moment.
         while len(wires) < 10 and time.monotonic() < deadline:
             wire = server.wire()
             try:
@@ -128,7 +128,7 @@ def test_connections_past_the_limit():
 @pytest.mark.parametrize("rule", ["fifo", "lru", "s3fifo"])
 @pytest.mark.parametrize("mode", ["erew", "crew", "crcw"])
 def test_full_memory_evicts_and_stays_in_bounds(ours, mode, rule):
-    """Four times what fits: the newest items are there, the memory stays bounded, and every value is its key's."""
+    """Four times as many items as fit: the newest are present, memory stays bounded, and every value belongs to its key."""
     with Server("-m", 16, "-t", 2, "--access", mode, "--evict", rule) as server:
         with server.wire() as wire:
             for start in range(0, 64_000, 1000):
@@ -170,7 +170,7 @@ def test_a_store_into_a_full_cache_of_items_like_it_evicts_one(ours, rule, value
 
 
 def test_store_mode_holds_what_its_memory_promises(ours):
-    """Of keys of 16 bytes with values of 32 at least 12,500 to a MiB, none of them refused."""
+    """At least 12,500 items per MiB with keys of 16 and values of 32 bytes, none of them refused."""
     items = 64 * 12_500
     with Server("-M", "-m", 64, "-t", 1) as server, server.wire() as wire:
         for first in range(0, items, 25_000):

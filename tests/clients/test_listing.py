@@ -26,7 +26,7 @@ def fill(wire, count, prefix=b"k"):
 
 def test_metadump_lists_every_item_once(server, ours):
     with server.wire() as wire:
-        # A key of a test before may still be on its way: these are this test's own.
+        # A key of an earlier test may still be listed: consider only this test's keys.
         fill(wire, 5000, b"listed-")
         wire.exchange(b"set mortal 7 1000 3\r\nabc\r\nset gone 0 -1 1\r\nx\r\n", STORED * 2)
         wire.exchange(b"set odd#key 0 0 1\r\nx\r\n", STORED)

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from conftest import require_protocol
 
-# Memcached 1.6.45 fails these two, which want what 1.6.18 says to a faulty `delete`; 1.6.18 passes all.
+# Memcached 1.6.45 fails these two, which expect the reply of 1.6.18 to a malformed `delete`; 1.6.18 passes all.
 NEWER_WORDS = {"ascii delete", "ascii delete noreply"}
 TESTS = {"text": ("-a", "ascii", 27), "binary": ("-b", "binary", 27)}
 
@@ -24,7 +24,7 @@ def test_memccapable(server_or_peer, protocol):
         text=True,
         timeout=120,
     )
-    # What has failed is told on stderr, and the next name follows on the same line.
+    # Failures are reported on stderr, and the next name follows on the same line.
     results = dict(re.findall(rf"({prefix} [a-z]+(?: [a-z]+)*) +(\[pass\])?", run.stdout))
     assert len(results) >= count, run.stdout + run.stderr
     failed = {name for name, passed in results.items() if not passed}

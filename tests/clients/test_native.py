@@ -153,7 +153,7 @@ def test_a_server_that_is_silent_is_not_waited_for(server):
         keys = [f"key {number}" for number in range(100)]
         for key in keys:
             stays.put(key, b"value")
-        # It is there, and silent: its port is open.
+        # It exists but is silent: its port is open.
         other.process.send_signal(signal.SIGSTOP)
         lost = []
         for key in keys:

@@ -1,4 +1,4 @@
-"""Addresses of which some are taken, and clients that vanish from the network."""
+"""Addresses that are partly in use, and clients that vanish from the network."""
 
 import ctypes
 import os
@@ -26,7 +26,7 @@ def has_ipv6():
 
 
 class Running:
-    """A server at the addresses that its flags name."""
+    """A server at the addresses in its flags."""
 
     def __init__(self, binary, *flags, within=()):
         line = [*within, *command(binary, *flags)]
@@ -61,7 +61,7 @@ def binaries():
 @pytest.mark.parametrize("which", [0, 1], ids=["ours", "memcached"])
 @pytest.mark.parametrize("taken,free", [("::1", "127.0.0.1"), ("127.0.0.1", "::1")])
 def test_all_interfaces_where_one_is_taken(which, taken, free):
-    """Of the addresses of one name those in use are passed over, as in memcached."""
+    """As in memcached, addresses in use are skipped among those of one name."""
     binary = binaries()[which]
     if binary is None or not has_ipv6():
         pytest.skip("needs memcached and IPv6")
@@ -86,7 +86,7 @@ def test_a_name_of_which_every_address_is_taken(which):
     port = free_port()
     with Running(binary, "-l", "127.0.0.1", "-p", port) as first:
         first.wait_for(("127.0.0.1", port))
-        # Two names, of which one has no address that is free.
+        # Two names, one of which has no free address.
         with Running(binary, "-l", "127.0.0.1,::1", "-p", port) as second:
             errors = second.process.communicate(timeout=PATIENCE_S)[1]
             assert second.process.returncode == 71, errors
@@ -121,7 +121,7 @@ def hosts(ours):
 
 
 def within(namespace, call):
-    """What `call` returns on a thread in that namespace. Sockets stay where they were made."""
+    """The result of `call` on a thread in that namespace. Sockets stay in the namespace of their creation."""
 
     def enter_and_call():
         with open(f"/run/netns/{namespace}") as file:
@@ -142,7 +142,7 @@ def wire_to(host, port):
 def vanish(hosts):
     """From now on every packet to the client is dropped, and nothing answers it."""
     server, client = hosts
-    # The server goes on sending although nobody says who has the address.
+    # The server keeps sending although no host answers ARP for the address.
     link = subprocess.run(
         ["ip", "-n", client, "-br", "link", "show", "dev", "wire"], check=True, capture_output=True, text=True
     )
@@ -151,7 +151,7 @@ def vanish(hosts):
 
 
 def connections(server, port):
-    """How many connections there are besides the one that asks."""
+    """The number of connections besides this one."""
     with within(server, lambda: wire_to("127.0.0.1", port)) as wire:
         wire.send(b"stats\r\n")
         figures = dict(line.split()[1:] for line in iter(wire.line, b"END\r\n"))
@@ -212,7 +212,7 @@ def wait_within(server, port):
 
 
 def test_timeouts_that_are_off_are_the_kernels_own(ours):
-    """`ss` shows a keepalive timer where there is one, as it does for memcached."""
+    """`ss` shows a keepalive timer if there is one, as it does for memcached."""
     if shutil.which("ss") is None:
         pytest.skip("needs ss of iproute2")
     for flags, has_timer in (((), True), (("--tcp-keepalive", 0), False)):

@@ -42,7 +42,7 @@ def test_what_has_arrived_is_answered_before_the_end(ours):
 
 
 def test_connections_that_wait_are_served_before_the_end(ours):
-    """Connections that are yet to be accepted when the server is told to stop are served, not reset."""
+    """Connections that are not yet accepted when the server is told to stop are served, not reset."""
     server = Server("-t", 2)
     with server.wire() as wire:
         wire.exchange(store(b"1"), STORED)
@@ -144,7 +144,7 @@ def test_it_becomes_the_user(ours):
 
 
 def uids(pid):
-    """The user ids of all threads, saved and effective ones included."""
+    """The user ids of all threads, including saved and effective ones."""
     for thread in os.listdir(f"/proc/{pid}/task"):
         with open(f"/proc/{pid}/task/{thread}/status") as status:
             yield from next(line for line in status if line.startswith("Uid:")).split()[1:]
@@ -310,7 +310,7 @@ def test_help_and_version(ours, flag):
 
 
 def test_a_second_signal_ends_it_at_once(ours):
-    """While a client that does not read holds up the end, asking again does not wait for it."""
+    """While a client that does not read delays the end, a second signal does not wait for it."""
     server = Server("-t", 1)
     data = bytes(1_000_000)
     with server.wire() as wire:

@@ -1,4 +1,4 @@
-"""Figures that mean what memcached's mean."""
+"""Statistics with memcached's meanings."""
 
 import re
 import time
@@ -7,7 +7,7 @@ import pytest
 from clauses_text import END, STORED, store, value
 from harness import PATIENCE_S, Server
 
-# What monitoring of memcached reads; every name is memcached's.
+# Statistics that monitoring of memcached reads; every name is memcached's.
 NAMES = """pid uptime time version pointer_size rusage_user rusage_system max_connections curr_connections total_connections
 rejected_connections cmd_get cmd_set cmd_flush cmd_touch get_hits get_misses delete_misses delete_hits incr_misses incr_hits
 decr_misses decr_hits cas_misses cas_hits cas_badval touch_hits touch_misses bytes_read bytes_written limit_maxbytes
@@ -16,7 +16,7 @@ moves_to_warm moves_within_lru direct_reclaims lru_bumps_dropped""".split()
 
 
 def numbers(server):
-    """The counts of memcached's that a script of requests determines."""
+    """memcached's counters that are determined by the requests."""
     counted = [name for name in NAMES if name.startswith(("cmd_", "get_", "delete_", "incr_", "decr_", "cas_", "touch_"))]
     stats = server.stats()
     return {name: int(stats[name]) for name in counted}
@@ -42,7 +42,7 @@ def test_counts_are_memcacheds(server_or_peer):
         wire.exchange(b"touch a 100\r\ntouch b 100\r\n", b"TOUCHED\r\nNOT_FOUND\r\n")
         wire.exchange(b"delete a\r\ndelete a\r\n", b"DELETED\r\nNOT_FOUND\r\n")
     figures = numbers(server)
-    # Nine exchanges end with a get that misses, and one asks for an absent key besides.
+    # Nine exchanges end with a get that misses, and one also requests an absent key.
     for name, expected in {
         "get_hits": 2,
         "get_misses": 10,
@@ -61,7 +61,7 @@ def test_counts_are_memcacheds(server_or_peer):
         assert figures[name] == expected, name
 
 
-# What other versions of memcached report than the one that the names are compared with.
+# Statistics of other versions of memcached than the one compared with.
 OTHER_VERSIONS = {
     "": {"slab_reassign_busy_nomem", "slab_reassign_evictions_nomem", "slab_reassign_last_busy_status"},
     "settings": {"client_flags_size"},
@@ -75,7 +75,7 @@ def test_names_and_their_order_are_memcacheds(server, ours, peer, subject):
     for each in (server, peer):
         with each.wire() as wire:
             wire.exchange(store(b"1"), STORED)
-    # memcached has a class for each size of item, and keeps those that other tests have used.
+    # memcached has a class per item size, and keeps classes that other tests have used.
     other_class = re.compile(r"(items:)?(?!1:)\d+:")
     expected = [name for name in peer.stats(*subject.split()) if not other_class.match(name)]
     names = list(server.stats(*subject.split()))
@@ -86,7 +86,7 @@ def test_names_and_their_order_are_memcacheds(server, ours, peer, subject):
 
 
 def display(server):
-    """What `memcached-tool` makes of the class: it passes over one without pages."""
+    """`memcached-tool`'s view of the class: it skips a class without pages."""
     slabs = {name: int(figure) for name, figure in server.stats("slabs").items()}
     assert slabs["1:total_pages"] > 0
     assert slabs["1:total_chunks"] == slabs["1:total_pages"] * slabs["1:chunks_per_page"]
@@ -122,7 +122,7 @@ def test_ages_of_the_oldest_item_and_of_the_last_evicted(ours, rule):
         fill = b"".join(b"set p%d 0 0 8192 noreply\r\n%b\r\n" % (n, bytes(8192)) for n in range(1000))
         while "VALUE" in keys_present(wire, b"mortal", b"immortal", b"later"):
             wire.send(fill)
-        # Ages are looked at with the first store of a second.
+        # Ages are updated with the first store of a second.
         wire.exchange(b"debugtime 1\r\n" + fill, b"OK\r\n")
         items = server.stats("items")
         assert items["items:1:evicted_nonzero"] == "1"
@@ -130,7 +130,7 @@ def test_ages_of_the_oldest_item_and_of_the_last_evicted(ours, rule):
 
 
 def test_what_counts_as_what(server_or_peer):
-    """`gat` is a touch and no get; what is made where there is none, or only marked, is neither miss nor delete."""
+    """`gat` is a touch and not a get. Creating an item is not a miss, and marking one is not a delete."""
     server = server_or_peer
     with server.wire() as wire:
         wire.exchange(b"stats reset\r\n", b"RESET\r\n")
@@ -199,7 +199,7 @@ def test_meta_debug_commands_are_counted(server_or_peer):
 
 @pytest.mark.parametrize("flags", [("--evict", "fifo"), ("--evict", "lru"), ("--table", "memc3")])
 def test_what_left_without_having_been_fetched(ours, flags):
-    """Of items that all leave in the end, those that were read once are not counted, those that were read and then stored anew are."""
+    """All items are evicted in the end. Those that were read are not counted; those that were read and then stored again are."""
     with Server("-m", 8, "-t", 1, *flags) as server, server.wire() as wire:
         for n in range(40):
             wire.exchange(store(bytes(1000), b"k%d" % n), STORED)
@@ -214,12 +214,12 @@ def test_what_left_without_having_been_fetched(ours, flags):
             pushed += 1000
             assert pushed < 100_000, left
         evictions, unfetched = counts(server, "evictions", "evicted_unfetched")
-        # keys_left does not read. Ten of the keys were read since they were stored last.
+        # keys_left does not read. Ten of the keys were read after their last store.
         assert evictions - unfetched == 10
 
 
 def keys_left(wire, count):
-    """What is left of the first keys, found without reading them."""
+    """The first keys that are still stored, found without reading them."""
     return keys_present(wire, *(b"k%d" % n for n in range(count)))
 
 

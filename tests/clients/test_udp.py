@@ -29,7 +29,7 @@ class Udp:
         return self.id
 
     def replies(self, ids):
-        """The replies to these requests, whatever order their datagrams come in."""
+        """The replies to these requests, in whatever order their datagrams arrive."""
         parts = {id: {} for id in ids}
         totals = {}
         while len(totals) < len(parts) or any(len(parts[id]) < totals[id] for id in parts):
@@ -57,7 +57,7 @@ def udp_server(request):
 
 
 def served_over_udp(flags):
-    """A server with UDP. A port that is free for TCP may be taken for UDP: then it is another one."""
+    """A server with UDP. If a port is free for TCP but in use for UDP, another one is chosen."""
     for attempts_left in (4, 3, 2, 1, 0):
         port = free_port()
         try:
@@ -142,17 +142,17 @@ REPLIES = [
 
 
 def test_replies_are_not_answered(ours, udp_server):
-    """Otherwise one datagram with a forged sender has two servers answer each other for ever."""
+    """Otherwise one datagram with a forged sender would make two servers answer each other for ever."""
     with Udp(udp_server.udp_port) as udp:
         for reply in REPLIES:
             udp.send(reply)
-            # The next datagram that comes is the answer to this, and not to the reply.
+            # The next datagram is the answer to this request, and not to the reply.
             assert udp.ask(b"mn\r\n") == b"MN\r\n"
 
 
 @pytest.mark.parametrize("protocol", ["ascii", "binary", "auto"])
 def test_two_servers_do_not_answer_each_other(ours, protocol):
-    """Each is sent a request and a reply in the other's name."""
+    """Each receives a request and a reply with the other's address as the sender."""
     ports = [free_port(), free_port()]
     try:
         raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
@@ -182,7 +182,7 @@ def test_two_servers_do_not_answer_each_other(ours, protocol):
                         figures[body[:key_bytes]] = body[key_bytes:]
             return int(server.stats("glimmer")["datagrams_received"])
 
-        # Every datagram is answered at most once, and no answer is.
+        # Every datagram is answered at most once, and answers are not answered.
         deadline = time.monotonic() + PATIENCE_S
         counts = None
         while counts != (counts := [received(server) for server in servers]) or min(counts) < len(requests):

@@ -1,4 +1,4 @@
-"""Showing clients what happens: watch, and stats detail."""
+"""Reports of events to clients: watch and stats detail."""
 
 import re
 import time
@@ -19,7 +19,7 @@ class Watcher:
 
     def expect(self, pattern, about=b""):
         line = self.wire.line()
-        # What happens to others, such as the connection by which it was seen that the server has started, is not what is looked for.
+        # Events of other connections, such as the one that waited for the server's start, are ignored.
         while line and about not in line:
             line = self.wire.line()
         assert re.fullmatch(STAMP + pattern + b"\n", line), (pattern, line)
@@ -33,7 +33,7 @@ class Watcher:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_fetchers_and_mutations(ours, mode):
-    """Requests are shown whichever worker executes them, with the descriptor of their client."""
+    """Requests are reported, whichever worker executes them, with the descriptor of their client."""
     with Server(*MODES[mode]) as server, server.wire() as wire, Watcher(server, b"fetchers", b"mutations") as watcher:
         get = rb"item_get key=a status=%s clsid=\d cfd=\d+ size=%d"
         stored = rb"item_store key=a status=%s cmd=%s ttl=%s clsid=\d cfd=\d+ size=%d"
@@ -72,7 +72,7 @@ def test_counts_and_what_is_too_large(ours):
 
 
 def test_events_are_numbered_without_gaps(ours):
-    """What nobody watches has no number: a gap would look like lost lines."""
+    """Unwatched events have no number: a gap would look like lost lines."""
     with Server("-t", 1) as server, server.wire() as wire, Watcher(server, b"mutations") as watcher:
         for number in range(1, 4):
             wire.exchange(store(b"1"), STORED)
@@ -80,7 +80,7 @@ def test_events_are_numbered_without_gaps(ours):
 
 
 def test_requests_without_uniques(ours):
-    """Whether something was stored is told without CAS uniques, too."""
+    """The result of a store is reported even without CAS uniques."""
     with Server("-t", 1, "-C") as server, server.wire() as wire, Watcher(server, b"mutations") as watcher:
         for request, line in [
             (store(b"ab"), rb"stored cmd=set .* size=2"),
@@ -131,7 +131,7 @@ def test_a_slow_watcher_loses_lines_and_slows_nobody(ours):
             wire.send(b"get " + keys + b"\r\n")
             wire.expect(END)
         assert int(server.stats()["log_watcher_skipped"]) > 0
-        # Its buffers emptied, it hears how much it lost with the next line.
+        # After its buffers are empty, the next line says how much was lost.
         seen = 0
         while True:
             line = watcher.wire.line()

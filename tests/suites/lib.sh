@@ -99,7 +99,7 @@ until_the_end() {
     trap 'kill $ENDED_LAST' EXIT
 }
 
-# Starts another server of the same kind, until the end, at a port that is given or any; it is ANOTHER_PORT.
+# Starts another server of the same kind, at a given port or any, until the end. ANOTHER_PORT is its port.
 another_server() {
     ANOTHER_PORT=${1:-$(free_port)}
     memcached -l 127.0.0.1 -p "$ANOTHER_PORT" &

@@ -1,4 +1,4 @@
-"""Prints a port of 127.0.0.1 that answers no attempt to connect, and keeps it so until it is ended."""
+"""Prints a port of 127.0.0.1 that answers no attempt to connect, until this program ends."""
 
 import signal
 import socket
@@ -6,7 +6,7 @@ import socket
 listener = socket.socket()
 listener.bind(("127.0.0.1", 0))
 listener.listen(0)
-# As no connection is ever accepted, the queue stays full, and the kernel drops what else comes.
+# No connection is ever accepted, so the queue stays full and the kernel drops further attempts.
 waiting = [socket.socket() for _ in range(4)]
 for client in waiting:
     client.setblocking(False)

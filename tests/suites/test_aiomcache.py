@@ -8,7 +8,7 @@ import pytest
 
 
 def on_empty_server(test):
-    """Makes a test of a coroutine that is given a client."""
+    """Turns a coroutine with a client argument into a test."""
 
     def run():
         async def main():

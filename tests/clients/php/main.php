@@ -159,7 +159,7 @@ $checks = [
             $writer->set("key-$i", (string) $i);
         }
         equal($writer->flushBuffers(), true);
-        // The read goes over the same connection, behind the writes.
+        // The read goes over the same connection, after the writes.
         equal($writer->get('key-999'), '999');
         $keys = array_map(fn ($i) => "key-$i", range(0, 999));
         equal(count($client->getMulti($keys)), 1000);

@@ -1,4 +1,4 @@
-"""The package leaves its own conftest.py out. This one starts the servers that its tests ask for."""
+"""The package does not include its own conftest.py. This one starts the servers for its tests."""
 
 import os
 import socket
@@ -59,7 +59,7 @@ def memcached_socket():
 
 @pytest.fixture
 def memcached_sasl(tmp_path):
-    """memcached asks the machine's SASL library for users, which is left as it is."""
+    """memcached takes its users from the machine's SASL library, which is not changed."""
     users = tmp_path / "users"
     users.write_text(f"{USER}:{PASSWORD}\n")
     port = free_port("127.0.0.1", socket.AF_INET)
