@@ -3,7 +3,7 @@
 //! | | reads by other cores | writes by other cores | what it costs |
 //! | --- | --- | --- | --- |
 //! | [`Erew`] | no | no | nothing: no version moves, no fence, no lock |
-//! | [`Crew`] | optimistic | no | a writer moves the bucket's version and publishes the log's head behind fences |
+//! | [`Crew`] | optimistic | no | a writer moves versions and the log's head, with fences |
 //! | [`Crcw`] | optimistic | one at a time | as CREW, and a lock per partition around every write |
 //!
 //! The rules are kept by ownership: a partition's writing side is a [`Gate`] around its writer's

@@ -4,9 +4,9 @@
 //! An optimistic reader notes a read in the index after it has validated what it copied
 //! ([`ChainedIndex::count_read`], [`Line::mark_read`]). By then the memory of that index entry may
 //! have left the index: a bucket was merged into another one, or a flush has given up a segment. If
-//! items lay there already, the reader would change an item. So an index gives such memory away only
-//! after a *grace period*, as in read-copy-update (McKenney and Slingwine 1998). The cost is one
-//! fence for each batch, and nothing for each request.
+//! items lay there already, the reader would change an item. So an index gives such memory away
+//! only after a *grace period*, as in read-copy-update (McKenney and Slingwine 1998). The cost is
+//! one fence for each batch, and nothing for each request.
 //!
 //! Each worker counts the batches that it begins and ends, so its count is odd during a batch. A
 //! [`GracePeriod`] notes the counts that are odd, and is over once each of them has changed.
@@ -14,8 +14,8 @@
 //! # Why no worker still writes to the memory
 //!
 //! A worker stores the odd count, runs a `SeqCst` fence, and then reads the index. A writer takes
-//! memory out of the index, runs a `SeqCst` fence, and then reads the counts. The two fences have an
-//! order.
+//! memory out of the index, runs a `SeqCst` fence, and then reads the counts. The two fences have
+//! an order.
 //!
 //! - *The writer's fence is first.* The worker's reads of the index see that the memory has gone,
 //!   so it never comes to it.
@@ -25,9 +25,10 @@
 //!   The count that the writer sees may be that by which the next batch begins, so that store needs
 //!   release too.
 //!
-//! A writer need not wait for its own batch, which it names when it asks. It executes one request at
-//! a time, and what it reads after it has passed the table's gate shows that the memory has gone.
-//! Where several writers share a table, its gate hands the end of the grace period on to the others.
+//! A writer need not wait for its own batch, which it names when it asks. It executes one request
+//! at a time, and what it reads after it has passed the table's gate shows that the memory has
+//! gone. Where several writers share a table, its gate hands the end of the grace period on to the
+//! others.
 //!
 //! Memory to which readers do not write needs no grace period. They only copy from items, and
 //! discard the copy if a version, the head of a log or the number of flushes has changed.
@@ -77,7 +78,7 @@ impl Seat {
         }
     }
 
-    /// Of a handle to a table that nobody reads beside its writer.
+    /// Of a handle to a table that no other core reads.
     pub fn alone() -> Seat {
         Seat {
             batches: Batches::new(0).0,
@@ -155,7 +156,8 @@ impl Drop for Batch<'_> {
 /// The time until every worker has finished the batch that it was in.
 #[derive(Debug)]
 pub struct GracePeriod {
-    /// Workers that were in a batch, and their counts then. Those that have finished it are removed.
+    /// Workers that were in a batch, and their counts then. Those that have finished it are
+    /// removed.
     running: Vec<(usize, u64)>,
 }
 

@@ -1,15 +1,16 @@
 //! How many flushes a table has carried out.
 //!
-//! A caller says with each request how many flushes are due, and every answer is as if the table had
-//! carried them out. The writer catches up when it [enters](crate::table::Table::enter). A reader cannot,
-//! so it compares numbers:
+//! A caller says with each request how many flushes are due, and every answer is as if the table
+//! had carried them out. The writer catches up when it [enters](crate::table::Table::enter). A
+//! reader cannot, so it compares numbers:
 //!
-//! - *Nothing flushed is read.* The writer announces a number, with release, after all that makes the
-//!   items disappear. A reader loads the number with acquire. If that is the number that is due, the
-//!   reader sees no item from before the flush. If it is another one, the reader asks the writer.
+//! - *Nothing flushed is read.* The writer announces a number, with release, after all that makes
+//!   the items disappear. A reader loads the number with acquire. If that is the number that is
+//!   due, the reader sees no item from before the flush. If the numbers differ, the reader asks the
+//!   writer.
 //! - *A flush during a read is noticed*, if the table has no word of its own for that: between the
-//!   announcement and the first store to the memory that the flush gave up lies a release fence. The
-//!   reader runs an acquire fence after its copy and looks at the number again.
+//!   announcement and the first store to the memory that the flush gave up lies a release fence.
+//!   The reader runs an acquire fence after its copy and looks at the number again.
 
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
@@ -44,7 +45,8 @@ impl FlushCount {
         weakened("flushes_check") || self.seen() == flushes
     }
 
-    /// Whether the number is still this one. To be asked after an acquire fence that follows the copy.
+    /// Whether the number is still this one. To be asked after an acquire fence that follows the
+    /// copy.
     #[inline(always)]
     pub fn is_still(&self, flushes: u64) -> bool {
         weakened("flushes_recheck") || self.0.load(Relaxed) == flushes

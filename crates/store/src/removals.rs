@@ -44,8 +44,8 @@ impl Removal<'_> {
     }
 }
 
-/// Learns of everything that leaves a table though no request names it. All calls are made while the
-/// gate of the item's partition is held, and before readers can no longer find the item.
+/// Learns of everything that leaves a table though no request names it. All calls are made while
+/// the gate of the item's partition is held, and before readers can no longer find the item.
 pub trait RemovalObserver: Send + Sync + 'static {
     /// An item leaves.
     fn removed(&self, removal: &Removal<'_>);

@@ -1,4 +1,5 @@
-//! What cache mode makes of its memory while the index follows the items, beside an index whose size was right from the start.
+//! What cache mode makes of its memory while the index follows the items, beside an index whose
+//! size was right from the start.
 
 #![cfg(not(loom))]
 
@@ -44,7 +45,7 @@ fn put(owner: &mut Owner<Crew>, number: u32, value_bytes: usize) {
     put_after(0, owner, number, value_bytes);
 }
 
-/// Stores an item after so many flushes.
+/// Stores an item after this many flushes.
 fn put_after(flushes: u64, owner: &mut Owner<Crew>, number: u32, value_bytes: usize) {
     let (key, value) = (format!("{number:016}"), vec![7; value_bytes]);
     let item = NewItem {
@@ -93,8 +94,8 @@ fn s3fifo_keeps_as_many_items() {
     keeps_as_many_items_as_an_index_of_the_right_size(S3_FIFO);
 }
 
-/// A flush far from the log's beginning leaves free memory on both sides of the items that come next; the index grows with these as it did with
-/// the first.
+/// A flush far from the log's beginning leaves free memory on both sides of the items that come
+/// next; the index grows with these as it did with the first.
 #[test]
 fn an_index_grows_after_a_flush_as_from_the_start() {
     let mut owner = table(16, FIFO);
@@ -109,7 +110,8 @@ fn an_index_grows_after_a_flush_as_from_the_start() {
     assert!(counts.items * 1_000 > u64::from(stored) * 999, "{counts:?}");
 }
 
-/// The same memory serves items a tenth and two thousand times as large, one after the other, and the bytes of items say so.
+/// The same memory serves items a tenth and two thousand times as large, one after the other, and
+/// the bytes of items say so.
 #[test]
 fn one_setting_serves_tiny_and_huge_items_in_turn() {
     let mut owner = table(16, FIFO);

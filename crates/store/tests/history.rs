@@ -1,4 +1,5 @@
-//! What the meta commands leave on an item: it survives every change of everything else, whatever fields the item has.
+//! What the meta commands leave on an item: it survives every change of everything else, whatever
+//! fields the item has.
 
 use glimmer_base::{Expiry, Moment, Seed};
 use glimmer_store::access::{Access, Crcw, Erew};
@@ -121,7 +122,8 @@ fn run<A: Access>(seed: u64) {
                 history: found.history(),
             }
         });
-        // An item that was touched, and had to be written anew for it or since, says itself that it was fetched.
+        // An item that was touched, and had to be written again for it or since, says itself that
+        // it was fetched.
         if let (Some(found), Some(item), true) = (&found, &mut known[index], fetched[index]) {
             let mark = found.history.marks.only(Marks::FETCHED);
             item.history.marks = item.history.marks.with(mark);

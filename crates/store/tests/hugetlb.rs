@@ -46,7 +46,7 @@ impl Drop for Reserved {
     }
 }
 
-/// Pages of this size that are reserved and that nobody has.
+/// Pages of this size that are reserved and not in use.
 fn free_pages() -> usize {
     let meminfo = fs::read_to_string("/proc/meminfo").unwrap();
     let free = meminfo

@@ -1,5 +1,5 @@
-//! Loom explores the shipped cuckoo index by itself: what a reader finds in an item's buckets while the item is moved from one to the other,
-//! and back.
+//! Loom explores the shipped cuckoo index by itself: what a reader finds in an item's buckets while
+//! the item is moved from one to the other, and back.
 #![cfg(loom)]
 
 use glimmer_base::sync::Ordering::Acquire;

@@ -1,5 +1,5 @@
-//! Loom explores the shipped chained index by itself: what a reader finds while buckets are split and merged, and while the memory that a
-//! merged one leaves is put to other use.
+//! Loom explores the shipped chained index by itself: what a reader finds while buckets are split
+//! and merged, and while the memory that a merged one leaves is put to other use.
 #![cfg(loom)]
 
 use glimmer_base::Keyhash;
@@ -49,7 +49,8 @@ fn index() -> (Arc<ChainedIndex>, ZeroedSlice<AtomicU64>) {
     (Arc::new(index), memory)
 }
 
-/// A reader that looks for the entry with a tag, in a thread of its own: it finds that, or that it was disturbed.
+/// A reader that looks for the entry with a tag, in a thread of its own: it finds that, or that it
+/// was disturbed.
 fn reader(index: &Arc<ChainedIndex>, tag: u16) -> thread::JoinHandle<()> {
     let index = index.clone();
     thread::spawn(move || {
@@ -75,8 +76,9 @@ fn entries_are_found_while_their_bucket_is_split() {
     }
 }
 
-/// A bucket is merged into another one. Its memory becomes an item of which every word looks like the
-/// entry that the reader has found. The reader finds the right entry, and notes its read in no item.
+/// A bucket is merged into another one. Its memory becomes an item of which every word looks like
+/// the entry that the reader has found. The reader finds the right entry, and notes its read in no
+/// item.
 #[test]
 fn entries_are_found_while_their_bucket_is_merged_and_overwritten() {
     for tag in [STAYS, GOES] {
@@ -112,9 +114,9 @@ fn entries_are_found_while_their_bucket_is_merged_and_overwritten() {
     }
 }
 
-/// A bucket is merged into another one, and at once that is split again. Memory that the index takes
-/// again waits for no reader: one that knows of the bucket from before finds its entry, or learns
-/// that the shape has changed.
+/// A bucket is merged into another one, and at once that is split again. Memory that the index
+/// takes again waits for no reader: one that knows of the bucket from before finds its entry, or
+/// learns that the shape has changed.
 #[test]
 fn entries_are_found_while_their_bucket_is_merged_and_split_again() {
     for tag in [STAYS, GOES] {
@@ -167,8 +169,8 @@ fn link_spare(index: &ChainedIndex, spares: &mut FreeList, home: usize, entry: E
 }
 
 /// A main bucket leaves the index, and with it a spare bucket that a third chain uses, which gets
-/// another one. The memory of both becomes an item of which every word looks like the entry that the
-/// reader has found. The reader finds the right entry, and notes its read in no item.
+/// another one. The memory of both becomes an item of which every word looks like the entry that
+/// the reader has found. The reader finds the right entry, and notes its read in no item.
 #[test]
 fn entries_are_found_while_their_spare_bucket_leaves_the_index() {
     explore_within(1, || {

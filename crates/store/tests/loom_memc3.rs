@@ -2,8 +2,9 @@
 //! on preemptions) and every value that a relaxed load may return. `RUSTFLAGS="--cfg loom" cargo
 //! test -p glimmer-store --release --test loom_memc3`.
 //!
-//! Pages have two lines here, so a segment has six buckets of four slots. Readers have threads of their own: with the writer there and
-//! the reader in the main thread loom tries a fraction of the orders.
+//! Pages have two lines here, so a segment has six buckets of four slots. Readers have threads of
+//! their own: with the writer there and the reader in the main thread loom tries a fraction of the
+//! orders.
 #![cfg(loom)]
 
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
@@ -189,7 +190,7 @@ fn acknowledged_writes_are_seen() {
     });
 }
 
-/// A deleted key stays deleted for whoever knows of it, and its chunk may be another's.
+/// A deleted key stays deleted for every reader that knows of it, and its chunk may be another's.
 #[test]
 fn deletes_are_seen() {
     explore_within(1, || {
@@ -355,8 +356,8 @@ fn items_of_a_slab_that_moves_are_not_torn() {
         for filler in &fillers {
             assert!(owner.enter(0).remove(hash(*filler), filler, NOW));
         }
-        // An item that was read is not marked again. Loom has no total order of a plain store and an
-        // exchange that races with it, so the writer would meet marks that it has overwritten.
+        // An item that was read is not marked again. Loom has no total order of a plain store and
+        // an exchange that races with it, so the writer would meet marks that it has overwritten.
         assert!(get(&mut reader, looked_for).unwrap().is_some());
         let reading = thread::spawn(move || {
             if let Ok(found) = get(&mut reader, looked_for) {
@@ -371,8 +372,8 @@ fn items_of_a_slab_that_moves_are_not_torn() {
     });
 }
 
-/// A flush gives the memory of items away whose segment it does not touch: the reader sees the whole
-/// item or none.
+/// A flush gives the memory of items away whose segment it does not touch: the reader sees the
+/// whole item or none.
 #[test]
 fn items_that_are_flushed_are_not_torn() {
     let n = keys_before_split() + 1;
@@ -399,8 +400,8 @@ fn items_that_are_flushed_are_not_torn() {
     });
 }
 
-/// Between two looks at an item comes a flush, and the same keys are stored again, so that page, lines
-/// and versions become what they were. Only the number of flushes tells the reader.
+/// Between two looks at an item comes a flush, and the same keys are stored again, so that page,
+/// lines and versions become what they were. Only the number of flushes tells the reader.
 #[test]
 fn items_that_are_flushed_and_stored_again_are_not_torn() {
     let n = keys_before_split() + 1;
@@ -428,9 +429,9 @@ fn items_that_are_flushed_and_stored_again_are_not_torn() {
     });
 }
 
-/// A flush leaves a page of the index, and an item takes it. A reader that has found its item in the
-/// page before the flush may note its read there. Each half of a word of the new item looks like the
-/// slot that the reader has found, and none is changed.
+/// A flush leaves a page of the index, and an item takes it. A reader that has found its item in
+/// the page before the flush may note its read there. Each half of a word of the new item looks
+/// like the slot that the reader has found, and none is changed.
 #[test]
 fn a_page_that_a_flush_leaves_is_not_marked_as_an_item() {
     let n = keys_before_split() + 1;
@@ -449,7 +450,8 @@ fn a_page_that_a_flush_leaves_is_not_marked_as_an_item() {
         let reading = thread::spawn(move || {
             let _ = get(&mut reader, first);
         });
-        // Of seven pages two items take three each. The last item needs one page more than there is.
+        // Of seven pages two items take three each. The last item needs one page more than there
+        // is.
         let in_three_pages = [1; 2 * PAGE_BYTES + 8];
         put_value(&mut owner, 1, key(n), &in_three_pages);
         put_value(&mut owner, 1, key(n + 1), &in_three_pages);
@@ -516,7 +518,7 @@ fn two_keys_on_different_lines() -> [Key; 2] {
 }
 
 /// A reader that knows of a flush never sees an item from before it: it asks the writer until the
-/// table has carried the flush out, and then there is none.
+/// table has carried the flush out, and then there is no item.
 #[test]
 fn what_was_flushed_is_not_read() {
     explore(|| {

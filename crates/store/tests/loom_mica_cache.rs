@@ -4,8 +4,8 @@
 //!
 //! That these tests would notice a missing fence is itself checked: `cargo xtask loom --weakened`
 //! runs them once for each line of `weakenings.txt`, with one ordering weakened or one recheck
-//! taken out, and wants a failure each time. Readers have threads of their own: with the writer there and the reader in the main thread
-//! loom tries a fraction of the orders.
+//! taken out, and wants a failure each time. Readers have threads of their own: with the writer
+//! there and the reader in the main thread loom tries a fraction of the orders.
 #![cfg(loom)]
 
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
@@ -275,8 +275,8 @@ fn what_a_flush_gives_up_is_not_torn() {
     });
 }
 
-/// A full bucket is split while a reader looks for an item in it: whether the item stays or goes, it
-/// is never absent. The index gives up the oldest item for the new one.
+/// A full bucket is split while a reader looks for an item in it: whether the item stays or goes,
+/// it is never absent. The index gives up the oldest item for the new one.
 #[test]
 fn items_are_found_while_their_bucket_is_split() {
     for goes in [false, true] {
@@ -331,7 +331,7 @@ fn items_where_the_index_grows_are_not_torn() {
     });
 }
 
-/// A deleted key stays deleted for whoever knows of it.
+/// A deleted key stays deleted for every reader that knows of it.
 #[test]
 fn deletes_are_seen() {
     explore(|| {
@@ -398,7 +398,7 @@ fn a_place_given_up_by_one_writer_and_taken_by_another_is_not_torn() {
 }
 
 /// A reader that knows of a flush never sees an item from before it: it asks the writer until the
-/// table has carried the flush out, and then there is none.
+/// table has carried the flush out, and then there is no item.
 #[test]
 fn what_was_flushed_is_not_read() {
     explore(|| {

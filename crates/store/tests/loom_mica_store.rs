@@ -246,7 +246,7 @@ fn an_item_that_is_slid_is_not_torn() {
 }
 
 /// A reader that knows of a flush never sees an item from before it: it asks the writer until the
-/// table has carried the flush out, and then there is none.
+/// table has carried the flush out, and then there is no item.
 #[test]
 fn what_was_flushed_is_not_read() {
     explore(|| {

@@ -170,7 +170,8 @@ fn a_flush_empties_the_table_and_the_index_starts_small_again() {
     );
 }
 
-/// Large items fill the memory, and most of them go: what stays lies at its end, where the index grows.
+/// Large items fill the memory, and most of them go: what stays lies at its end, where the index
+/// grows.
 fn with_free_pages_before_the_last(
     stay: impl Fn(u32, u32) -> bool,
 ) -> (Owner<Crew>, Vec<u32>, u64) {

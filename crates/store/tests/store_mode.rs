@@ -256,7 +256,7 @@ fn tries_to_put<A: Access>(run: &mut Run<A>, n: u32, len: usize, tries_max: usiz
     panic!("refused {tries_max} times: {:?}", run.counts());
 }
 
-/// Fills a partition of so many bytes with items of 12 bytes.
+/// Fills a partition of this many bytes with items of 12 bytes.
 fn filled_with_tiny_items<A: Access>(bytes: usize, expiry: Expiry) -> (Run<A>, u32) {
     let mut run = Run::<A>::new(bytes, None, 1 << 20);
     let mut n = 0;
@@ -284,7 +284,7 @@ fn room_among_tiny_items<A: Access>() {
     run.audit();
 }
 
-/// The same where the tiny items have all expired, but nobody has asked for them.
+/// The same where the tiny items have all expired, but no request has asked for them.
 fn room_among_expired_items<A: Access>() {
     const TRIES_MAX: usize = 24;
     let (mut run, held) = filled_with_tiny_items::<A>(4 << 20, Expiry::at_ms(10_000));
@@ -389,7 +389,7 @@ fn an_item_grows_where_it_lies_if_nowhere_else() {
     run.audit();
 }
 
-/// Expired items give their memory back although nobody asks for them.
+/// Expired items give their memory back although no request asks for them.
 #[test]
 fn expired_items_make_room() {
     let mut run = Run::<Erew>::new(1 << 20, None, 16 << 10);

@@ -1,5 +1,6 @@
-//! No request allocates memory for an item: what is kept, moved, touched, amended or extended is copied from where it lies to where it is
-//! to lie. A test program of its own, because it counts what the whole process allocates.
+//! No request allocates memory for an item: what is kept, moved, touched, amended or extended is
+//! copied from where it lies to where it is to lie. A test program of its own, because it counts
+//! what the whole process allocates.
 
 #![cfg(not(loom))]
 
@@ -104,7 +105,7 @@ impl<T: Table> Check<T> {
     }
 }
 
-/// Under a load that begins with storing so many items, or as many as there is room for.
+/// Under a load that begins with storing this many items, or as many as there is room for.
 fn allocates_nothing_for_items<T: Table>(owner: T, items: u32) {
     let value = (0..VALUE_BYTES + 1_000)
         .map(|at| (at % 251) as u8)

@@ -3,8 +3,8 @@
 //!
 //! Only the partition's writer can put an item back. A read by another core (CREW, CRCW) leaves a
 //! mark instead, which counts once, when the item reaches the head. The paper lets such reads count
-//! for nothing and has its clients spread reads over the cores. Connections of memcached clients stay
-//! on one core, so a key whose readers all sit on the wrong core would never count as used.
+//! for nothing and has its clients spread reads over the cores. Connections of memcached clients
+//! stay on one core, so a key whose readers all sit on the wrong core would never count as used.
 //!
 //! The default threshold keeps as much as strict LRU does and more. A lower one fills the log with
 //! dead copies of what is read often (`glimmer bench hit-ratio`).

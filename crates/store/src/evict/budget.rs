@@ -1,8 +1,9 @@
 //! What one request may spend on items that an eviction rule would rather keep.
 //!
-//! A rule of the CLOCK kind goes past every item that was used. If all were, it would go through the whole memory for one store. So
-//! every request has one budget, whichever rule and table it meets and however many logs it makes room in; once that is spent, live
-//! items leave even if the rule would keep them. Items that are dead cost nothing: each gives back the memory that it took.
+//! A rule of the CLOCK kind goes past every item that was used. If all were used, it would go
+//! through the whole memory for one store. So every request has one budget, whichever rule and table it
+//! meets and however many logs it makes room in; once that is spent, live items leave even if the
+//! rule would keep them. Items that are dead cost nothing: each gives back the memory that it took.
 
 use glimmer_base::limits::{
     BYTES_PER_SPARED_ITEM, SPARED_BYTES_MAX, SPARED_BYTES_PER_BYTE, SPARED_ITEMS_MAX,
@@ -18,7 +19,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// The budget of a request that wants so many words.
+    /// The budget of a request that wants this many words.
     #[inline]
     pub fn for_words(words: u64) -> Budget {
         Budget {
@@ -28,7 +29,8 @@ impl Budget {
         }
     }
 
-    /// Pays for an item that is spared, which copies `words` words; false if there is too little left, and the item has to leave.
+    /// Pays for an item that is spared, which copies `words` words; false if there is too little
+    /// left, and the item has to leave.
     #[inline(always)]
     pub fn spare_item(&mut self, words: u64) -> bool {
         let is_enough = self.items > 0 && words <= self.words;
@@ -39,7 +41,8 @@ impl Budget {
         is_enough
     }
 
-    /// Pays for a slab that is spared; false if there is nothing left, and the slab has to be taken.
+    /// Pays for a slab that is spared; false if there is nothing left, and the slab has to be
+    /// taken.
     pub fn spare_slab(&mut self) -> bool {
         let is_enough = self.slabs > 0;
         self.slabs = self.slabs.saturating_sub(1);

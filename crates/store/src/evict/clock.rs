@@ -1,10 +1,10 @@
 //! CLOCK: least recently used, approximately, with one bit per item.
 //!
 //! A use of an item sets its bit. The hand that looks for room clears the bit of an item that was
-//! used, and evicts the first item that was not. In a circular log the hand is the head, and an item
-//! that stays is put at the tail: FIFO with reinsertion, or *second chance*. In the MemC3 table
-//! (MemC3 §4.2) each slab class has a hand that goes round the slabs of the class, and an item that
-//! stays lies where it lay.
+//! used, and evicts the first item that was not. In a circular log the hand is the head, and an
+//! item that stays is put at the tail: FIFO with reinsertion, or *second chance*. In the MemC3
+//! table (MemC3 §4.2) each slab class has a hand that goes round the slabs of the class, and an
+//! item that stays lies where it lay.
 
 use super::{AtHead, Rule};
 

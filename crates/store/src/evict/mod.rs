@@ -82,8 +82,8 @@ pub struct Rule {
     pub reinsertion_threshold: Option<f64>,
     /// The fate of a live item at the head of a log.
     pub at_head: fn(Arrival<'_>) -> AtHead,
-    /// The log for a new item. The argument says whether the item was evicted from the small log not
-    /// long ago. Only asked of rules with a small log.
+    /// The log for a new item. The argument says whether the item was evicted from the small log
+    /// not long ago. Only asked of rules with a small log.
     pub admit: fn(bool) -> LogId,
 }
 

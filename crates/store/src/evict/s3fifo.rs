@@ -3,12 +3,13 @@
 //!
 //! New items go to a small log. At its head an item that was read moves on to the main log. The
 //! others, among them all that are asked for only once, leave after having taken a tenth of the
-//! memory for a short while. At the head of the main log an item that was read goes round once more.
-//! A read only raises the count in the index entry, at most three times.
+//! memory for a short while. At the head of the main log an item that was read goes round once
+//! more. A read only raises the count in the index entry, at most three times.
 //!
 //! The paper keeps a queue of *ghosts*, keys that left the small queue unread, so that one which
-//! comes back is known. Here the index does that at no cost: the entry of an evicted item is left to
-//! dangle, and until it is overwritten or scanned away it says that this tag was here not long ago.
+//! comes back is known. Here the index does that at no cost: the entry of an evicted item is left
+//! to dangle, and until it is overwritten or scanned away it says that this tag was here not long
+//! ago.
 //!
 //! One rule is added: as long as the main log has room, or dead items at its head, the small log's
 //! items move on unread. A cache that is filled and never read thus keeps all it can hold.

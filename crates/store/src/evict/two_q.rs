@@ -1,11 +1,11 @@
 //! 2Q as two circular logs (Johnson, Shasha: 2Q: a low overhead high performance buffer management
 //! replacement algorithm, VLDB 1994).
 //!
-//! New items go to a small log of a quarter of the memory, and leave it at its head whether they were
-//! read or not: uses in quick succession say little about later ones. An item that is stored again
-//! while the index remembers it has proved itself, and goes to the main log. The paper remembers as
-//! many keys as half of the memory holds, which are two laps of the small log. Its main queue is
-//! LRU; here it is CLOCK, so that a read moves nothing.
+//! New items go to a small log of a quarter of the memory, and leave it at its head whether they
+//! were read or not: uses in quick succession say little about later ones. An item that is stored
+//! again while the index remembers it has proved itself, and goes to the main log. The paper
+//! remembers as many keys as half of the memory holds, which are two laps of the small log. Its
+//! main queue is LRU; here it is CLOCK, so that a read moves nothing.
 //!
 //! As long as the main log has room, the small log's items move on to it, as they do under S3-FIFO.
 

@@ -1,4 +1,5 @@
-//! Bytes at any offset in words that racing readers may be looking at. Reading and writing are relaxed, and for the writer only.
+//! Bytes at any offset in words that racing readers may be looking at. Reading and writing are
+//! relaxed, and for the writer only.
 
 use crate::memory::Words;
 use glimmer_base::sync::Ordering::Relaxed;

@@ -2,8 +2,9 @@
 
 use super::CAS_MAX;
 
-/// Draws CAS uniques: every so many-th number. Sequences of one step that begin at different numbers up to it never draw the same, so that no two
-/// items of a server have one in common, whichever partitions they are in. After [`CAS_MAX`] it begins again.
+/// Draws CAS uniques: numbers that are `step` apart. Sequences of one step that begin at different
+/// numbers up to it never draw the same, so that no two items of a server have one in common,
+/// whichever partitions they are in. After [`CAS_MAX`] it begins again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CasSequence {
     first: u64,

@@ -1,5 +1,6 @@
-//! The circular log (MICA §4.3.1): append at the tail, evict at the head. The paper maps the log's memory a second time behind its
-//! end, so that an item may cross it. Here no item does: where one does not fit before the end, the lap ends there.
+//! The circular log (MICA §4.3.1): append at the tail, evict at the head. The paper maps the log's
+//! memory a second time after its end, so that an item may cross it. Here no item does: where one
+//! does not fit before the end, the lap ends there.
 //!
 //! The log itself only knows memory and the head. The head is the one word by which writer and
 //! optimistic readers meet:
@@ -10,7 +11,7 @@
 //!   still live, no byte of it had been overwritten when it was read: had the reader seen even one
 //!   newer byte, the two fences would synchronise and it would see the newer head too.
 //!
-//! Everything behind the head is gone, so publishing the tail as the new head empties the log: that
+//! Everything before the head is gone, so publishing the tail as the new head empties the log: that
 //! is a flush.
 
 use super::{Geometry, Offset};
@@ -20,7 +21,7 @@ use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::sync::{AtomicU64, Ordering, fence, weakened};
 use std::ops::Range;
 
-/// An item is read from a place of at least so many words.
+/// An item is read from a place of at least this many words.
 const PLACE_WORDS_MIN: usize = 2;
 
 /// One log: its memory, the arithmetic of its offsets, and the published head.
@@ -33,8 +34,8 @@ pub struct CircularLog {
 }
 
 impl CircularLog {
-    /// A log at the beginning of `words`, for items of at most `item_words_max` words; `offset_bits`
-    /// as in [`Geometry::new`]. How far the log goes is the writer's affair.
+    /// A log at the beginning of `words`, for items of at most `item_words_max` words;
+    /// `offset_bits` as in [`Geometry::new`]. How far the log goes is the writer's affair.
     pub fn new(
         words: ZeroedSlice<AtomicU64>,
         item_words_max: usize,
@@ -59,7 +60,8 @@ impl CircularLog {
         self.words.len() as u64
     }
 
-    /// The furthest that the log may go, if the memory is all its own: every [`place`](Self::place) before that is a place.
+    /// The furthest that the log may go, if the memory is all its own: every [`place`](Self::place)
+    /// before that is a place.
     pub fn limit_max(&self) -> u64 {
         (self.words.len() - PLACE_WORDS_MIN + 1) as u64
     }
@@ -92,8 +94,8 @@ impl CircularLog {
         }
     }
 
-    /// The place of the entry at a position: as long as the largest item or the memory. Any position
-    /// will do: a racing reader may take one from what is no entry any more.
+    /// The place of the entry at a position: as long as the largest item or the memory. Any
+    /// position will do: a racing reader may take one from memory that no longer is an entry.
     #[inline(always)]
     pub fn place(&self, at: usize) -> Words<'_> {
         let at = at.min(self.words.len() - PLACE_WORDS_MIN);
@@ -101,8 +103,8 @@ impl CircularLog {
         Words::of(&self.words[at..end])
     }
 
-    /// Copies `count` words to a position of this log or another whose space is reserved for them. The two places may overlap if the
-    /// new one begins before the old one.
+    /// Copies `count` words to a position of this log or another whose space is reserved for them.
+    /// The two places may overlap if the new one begins before the old one.
     pub fn copy(&self, at: usize, count: usize, (to_log, to): (&CircularLog, usize)) {
         let (old, new) = (&self.words[at..at + count], &to_log.words[to..to + count]);
         for (old, new) in old.iter().zip(new) {

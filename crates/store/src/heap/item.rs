@@ -7,13 +7,16 @@
 //!           | 40 bits    | low 8 bits  | length  |         |
 //!           +------------+-------------+---------+---------+
 //! word 1    the value's full length, only with the mark WIDE (values of 256 bytes and more)
-//! then      key, value, client flags (4 bytes, only with the mark FLAGS), expiry (5 bytes, only with EXPIRY), the CAS unique's upper
-//!           24 bits and the second of the last access (3 and 4 bytes, only with EXTRA), up to the next word
+//! then      key, value,
+//!           client flags (4 bytes, only with the mark FLAGS),
+//!           expiry (5 bytes, only with EXPIRY),
+//!           the CAS unique's upper 24 bits and the second of the last access (3 and 4 bytes,
+//!           only with EXTRA), up to the next word
 //! ```
 //!
 //! A field that an item does not use costs nothing: a 16-byte key with a 32-byte value takes 56
 //! bytes, 8 of them the header. The key begins on a word, so that it is compared eight bytes at a
-//! time. The keyhash is not kept (the paper does); it is computed anew in the one place that wants
+//! time. The keyhash is not kept (the paper does); it is computed again in the one place that wants
 //! it, the head of the log. A key length of zero marks a *filler*: unused space, whose length in
 //! words stands where the CAS unique does.
 //!
@@ -41,7 +44,8 @@ pub(super) const EXPIRY_BYTES: usize = Expiry::BITS as usize / 8;
 
 /// Bits of the CAS unique that every item has room for.
 pub(super) const CAS_BITS: u32 = 40;
-/// Largest CAS unique that a table makes; the one after it is 1. A client may give an item any of 64 bits.
+/// Largest CAS unique that a table makes; the one after it is 1. A client may give an item any of
+/// 64 bits.
 pub const CAS_MAX: u64 = (1 << CAS_BITS) - 1;
 
 /// What the meta commands leave on an item: bits of its header.
@@ -51,9 +55,9 @@ pub struct Marks(u8);
 impl Marks {
     /// Nothing.
     pub const NONE: Marks = Marks(0);
-    /// The value is out of date; whoever reads it is told so.
+    /// The value is out of date; clients that read it are told so.
     pub const STALE: Marks = Marks(1 << 3);
-    /// A client has been told that it is the one to make the value anew.
+    /// A client has been told that it is the one to compute the value again.
     pub const WON: Marks = Marks(1 << 4);
     /// The item has been read since it was stored.
     pub const FETCHED: Marks = Marks(1 << 5);
@@ -94,11 +98,11 @@ impl Marks {
 /// What an item carries that neither its value nor its expiry says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct History {
-    /// The CAS unique; the table makes a new one if there is none.
+    /// The CAS unique; without one the table draws a new one.
     pub cas: Option<u64>,
     /// What the meta commands have left on it.
     pub marks: Marks,
-    /// The second of the last access, counted from the server's epoch; zero if none is to be noted.
+    /// The second of the last access, counted from the server's epoch; zero to note none.
     pub accessed_s: u32,
 }
 
@@ -173,8 +177,8 @@ impl Layout {
         words_of(self.extra_at() + if self.extra { EXTRA_BYTES } else { 0 })
     }
 
-    /// Words that the item takes if it gets every optional field. The limit of an item's size counts them always, so that a
-    /// touch never makes an item too large.
+    /// Words that the item takes if it gets every optional field. The limit of an item's size
+    /// counts them always, so that a touch never makes an item too large.
     #[inline(always)]
     pub fn words_with_all(self) -> usize {
         words_of(self.flags_at() + FLAGS_BYTES + EXPIRY_BYTES + EXTRA_BYTES)
@@ -265,7 +269,8 @@ impl<'a> Item<'a> {
         is_item.then(|| Item::with(place, header)).flatten()
     }
 
-    /// The item at the beginning of `place` as [`read`](Self::read) gives it, if its key is this one, of 1 to 250 bytes.
+    /// The item at the beginning of `place` as [`read`](Self::read) gives it, if its key is this
+    /// one, of 1 to 250 bytes.
     #[inline(always)]
     pub(crate) fn of_key(place: Words<'a>, key: &[u8]) -> Option<Item<'a>> {
         debug_assert!((1..=KEY_BYTES_MAX).contains(&key.len()));
@@ -469,8 +474,9 @@ impl<'a> Value<'a> {
         unsafe { out.set_len(start + self.len) };
     }
 
-    /// The words that the value is in, of which there is one at least, and how many bytes of the first are the key's: whoever
-    /// shifts that one and puts each other one eight bytes behind the one before has the value.
+    /// The words that the value is in, of which there is one at least, and how many bytes of the
+    /// first are the key's. To get the value, shift that word and put each other word eight bytes
+    /// after the one before.
     #[inline(always)]
     fn words(&self) -> (usize, &'a AtomicU64, &'a [AtomicU64]) {
         let skip = self.first_byte % 8;

@@ -10,10 +10,10 @@
 //! +------------------------+----------------+
 //! ```
 //!
-//! The place in memory is thus a mask away, and offsets compare by subtraction: an entry is *live* if
-//! it lies less than a lap's worth of numbers ahead of the head. When the laps run out the numbers
-//! start again; an entry that has fallen nearly as many laps behind as there are would look live
-//! again, which is why the index is scanned for stale entries more often than that.
+//! The place in memory is thus a mask away, and offsets compare by subtraction: an entry is *live*
+//! if it lies less than a lap's worth of numbers ahead of the head. When the laps run out the
+//! numbers start again; an entry that has fallen back nearly as many laps as there are would look
+//! live again, which is why the index is scanned for stale entries more often than that.
 //!
 //! A lap need not be as long as the one before it: it ends where the tail did not go on. What lies
 //! between head and tail crosses at most one such end, so the writer only has to know that one.
@@ -36,8 +36,8 @@ impl Offset {
     }
 }
 
-/// The arithmetic of one log's offsets. Where they lie and whether they are live is the same for all
-/// time; how far one is from another depends on where the lap before the tail's has ended.
+/// The arithmetic of one log's offsets. Where they lie and whether they are live is the same for
+/// all time; how far one is from another depends on where the lap before the tail's has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Geometry {
     /// Where the head's lap ended, if the tail is in the next; else beyond all positions.
@@ -48,14 +48,14 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// Widest offset: an index entry has 44 bits for it, which count words, so 47 bits of bytes. The
-    /// paper has 48.
+    /// Widest offset: an index entry has 44 bits for it, which count words, so 47 bits of bytes.
+    /// The paper has 48.
     pub const OFFSET_BITS_MAX: u32 = 44;
     /// Fewest laps that keep a live, a dangling and a not yet scanned offset apart.
     pub const LAPS_MIN: u64 = 4;
 
-    /// For a log of at most `words_max` words with offsets of `offset_bits` bits, of which head and tail are in the
-    /// same lap.
+    /// For a log of at most `words_max` words with offsets of `offset_bits` bits, of which head and
+    /// tail are in the same lap.
     ///
     /// # Panics
     ///
@@ -108,8 +108,8 @@ impl Geometry {
         (offset.0 & self.position_mask) as usize
     }
 
-    /// The offset `words` further on, which is no further than where the lap ends; there the next one
-    /// begins.
+    /// The offset `words` further on, which is no further than where the lap ends; there the next
+    /// one begins.
     #[inline(always)]
     pub fn advance(self, offset: Offset, words: u64) -> Offset {
         let position = self.position(offset) as u64 + words;
@@ -149,7 +149,7 @@ impl Geometry {
         laps * self.end + self.position(offset) as u64 - self.position(head) as u64
     }
 
-    /// How many laps an offset that is not live lies behind the head, rounded down.
+    /// How many laps an offset that is not live lies before the head, rounded down.
     #[inline]
     pub fn laps_behind(self, offset: Offset, head: Offset) -> u64 {
         (head.0.wrapping_sub(offset.0) & self.mask) >> self.position_bits
@@ -159,7 +159,7 @@ impl Geometry {
     /// is the log's present head.
     #[inline]
     pub fn age_rank(self, offset: Offset, head: Offset) -> u64 {
-        // Dangling entries lie behind the head, which in wrapped arithmetic is the upper part of
+        // Dangling entries lie before the head, which in wrapped arithmetic is the upper part of
         // the space: turn it so that they come first.
         let half = (self.mask >> 1) + 1;
         offset.0.wrapping_sub(head.0).wrapping_add(half) & self.mask

@@ -1,5 +1,5 @@
-//! Writing items into a heap, as [`item`](super::item) lays them out: whole words with relaxed stores,
-//! so that an optimistic reader may be looking.
+//! Writing items into a heap, as [`item`](super::item) lays them out: whole words with relaxed
+//! stores, so that an optimistic reader may be looking.
 
 use super::bytes;
 use super::item::{
@@ -27,7 +27,8 @@ pub struct NewItem<'a> {
     pub history: History,
 }
 
-/// An item about to be written, and what it takes of its heap: reckoned once, since several who store it ask.
+/// An item about to be written, and what it takes of its heap: reckoned once, since several who
+/// store it ask.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured<'a> {
     /// The item.
@@ -36,9 +37,11 @@ pub struct Measured<'a> {
     pub words: usize,
     /// Words with every optional field, as [`Layout::words_with_all`].
     pub words_with_all: usize,
-    /// Whether the item is a header, a key and a value in one part of less than 256 bytes, as most are.
+    /// Whether the item is a header, a key and a value in one part of less than 256 bytes, as most
+    /// are.
     is_plain: bool,
-    /// Bytes of the value that the key has now, if that stays, with the parts of the item's on either side of it.
+    /// Bytes of the value that the key has now, if that stays, with the parts of the item's on
+    /// either side of it.
     kept: Option<usize>,
 }
 
@@ -82,7 +85,8 @@ impl NewItem<'_> {
         }
     }
 
-    /// The item with what it takes if its value is put around the `kept` bytes of the one that its key has now.
+    /// The item with what it takes if its value is put around the `kept` bytes of the one that its
+    /// key has now.
     pub(crate) fn measured_around(&self, kept: usize) -> Measured<'_> {
         let layout = self.layout_around(kept);
         Measured {
@@ -115,7 +119,8 @@ impl NewItem<'_> {
     }
 }
 
-/// Writes an item at the beginning of a place that is reserved for it. `cas` is the one of its history, if that has one.
+/// Writes an item at the beginning of a place that is reserved for it. `cas` is the one of its
+/// history, if that has one.
 #[inline(always)]
 pub(crate) fn write_item(place: Words<'_>, new: Measured<'_>, cas: u64) {
     let item = new.item;
@@ -136,7 +141,8 @@ pub(crate) fn write_item(place: Words<'_>, new: Measured<'_>, cas: u64) {
     sink.finish();
 }
 
-/// [`write_item`] where the key has an item now, whose value the new one may keep. The place may be the old item's own, or overlap it.
+/// [`write_item`] where the key has an item now, whose value the new one may keep. The place may be
+/// the old item's own, or overlap it.
 #[inline(always)]
 pub(crate) fn write_over(place: Words<'_>, new: Measured<'_>, cas: u64, old: &Item<'_>) {
     match new.kept {
@@ -222,7 +228,8 @@ fn header_of(layout: Layout, marks: u64, cas: u64) -> u64 {
         | (fields + marks)
 }
 
-/// Whether [`write_amended`] can give the item this expiry and this history: whether it has the room for them, no less and no more.
+/// Whether [`write_amended`] can give the item this expiry and this history: whether it has the
+/// room for them, no less and no more.
 pub(crate) fn can_amend(item: &Item<'_>, expiry: Expiry, history: &History) -> bool {
     item.layout.expiry == (expiry != Expiry::NEVER) && item.layout.extra == history.is_extra()
 }

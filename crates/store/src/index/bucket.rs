@@ -3,8 +3,8 @@
 //! # How an optimistic reader knows that nothing changed under it
 //!
 //! The version of the *main* bucket covers the whole chain and, for updates in place, the items
-//! that it names. One writer at a time (the owner, or under CRCW whoever holds the partition's
-//! lock):
+//! that it names. One writer at a time (the owner, or under CRCW the thread that holds the
+//! partition's lock):
 //!
 //! 1. makes the version odd, then a release fence ([`write_begin`](Bucket::write_begin));
 //! 2. changes entries, links, or an item in place, all with relaxed stores;
@@ -33,8 +33,8 @@ use crate::memory::ZeroAtomics;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
 use glimmer_base::sync::{AtomicU64, fence, weakened};
 
-/// Entries of a bucket: as many as two cache lines hold, and fewer under loom, which would otherwise
-/// have to try every order in which a reader may see that many.
+/// Entries of a bucket: as many as two cache lines hold, and fewer under loom, which would
+/// otherwise have to try every order in which a reader may see that many.
 pub const BUCKET_ENTRIES: usize = if cfg!(loom) { 5 } else { 15 };
 
 /// The part of a bucket's first word that is the version.
@@ -105,8 +105,8 @@ impl Bucket {
         Entry::from_raw(self.entries[at].load(Relaxed))
     }
 
-    /// The chain that a spare bucket is in, as the number of its main bucket; none if it is in none. A spare bucket has no use
-    /// for its version.
+    /// The chain that a spare bucket is in, as the number of its main bucket; none if it is in
+    /// none. A spare bucket has no use for its version.
     pub fn owner(&self) -> Option<usize> {
         (self.head.load(Relaxed) as u32 as usize).checked_sub(1)
     }
@@ -130,8 +130,9 @@ impl Bucket {
         self.entries[at].store(entry.raw(), Relaxed);
     }
 
-    /// Changes an entry if that is `wanted`, as [`set_entry`](Bucket::set_entry). Where some entries have been read and others
-    /// not, no branch could be foreseen: what is not wanted is stored where nobody looks.
+    /// Changes an entry if that is `wanted`, as [`set_entry`](Bucket::set_entry). Where some
+    /// entries have been read and others not, no branch could be foreseen: what is not wanted is
+    /// stored where no thread looks.
     #[inline(always)]
     pub fn set_entry_if(&self, wanted: bool, at: usize, entry: Entry) {
         super::store_if(wanted, &self.entries[at], entry.raw());
@@ -157,7 +158,7 @@ impl Bucket {
         ((self.head.load(Relaxed) >> 32) as usize).checked_sub(1)
     }
 
-    /// Links another bucket behind this one, or none; under the same rule as
+    /// Links another bucket after this one, or none, under the same rule as
     /// [`set_entry`](Bucket::set_entry).
     pub fn set_next(&self, next: Option<usize>) {
         let next = next.map_or(0, |number| number as u64 + 1);
@@ -208,7 +209,7 @@ impl Bucket {
     }
 
     /// Whether everything read since [`read_begin`](Bucket::read_begin) belongs to that version.
-    /// Also orders the caller's later loads of a log's head behind what it has copied.
+    /// Also orders the caller's later loads of a log's head after its copy.
     #[inline(always)]
     pub fn read_unchanged(&self, version: u32) -> bool {
         if !weakened("reader_acquire_fence") {

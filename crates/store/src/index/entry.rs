@@ -7,10 +7,10 @@
 //! +------------+-----------------------+---------+-----+-------+
 //! ```
 //!
-//! Items lie on 8-byte boundaries, so a 47-bit byte offset (the paper has 48) leaves four bits. One says
-//! whether a client has fetched the item since it was stored, one which log it lies in, and two count
-//! uses, so that an eviction rule learns at the head of the log who was used. A read dirties at most
-//! the bucket, at most three times. Zero is the empty entry: no tag is zero.
+//! Items lie on 8-byte boundaries, so a 47-bit byte offset (the paper has 48) leaves four bits. One
+//! says whether a client has fetched the item since it was stored, one which log it lies in, and
+//! two count uses, so that an eviction rule learns at the head of the log who was used. A read
+//! dirties at most the bucket, at most three times. Zero is the empty entry: no tag is zero.
 
 use crate::heap::Offset;
 
@@ -100,13 +100,15 @@ impl Entry {
         Entry(self.0 & !Self::FETCHED | fetched)
     }
 
-    /// The entry after one more read, of which up to `most` are counted; the same if that changes nothing.
+    /// The entry after one more read, of which up to `most` are counted; the same if that changes
+    /// nothing.
     #[inline(always)]
     pub fn read_again(self, most: u8) -> Entry {
         Entry(self.used_again(most).0 | Self::FETCHED)
     }
 
-    /// The entry after the item was written over, which is a use of it as a read is, though nobody has fetched what is there now.
+    /// The entry after the item was written over, which is a use of it as a read is, although no
+    /// client has fetched the new value.
     #[inline(always)]
     pub fn written_over(self, most: u8) -> Entry {
         Entry(self.used_again(most).0 & !Self::FETCHED)

@@ -1,5 +1,5 @@
-//! Finding items: buckets of 15 entries in two cache lines (MICA §4.3.2), chained and growing, for MICA's two modes, and a cuckoo
-//! table for MemC3.
+//! Finding items: buckets of 15 entries in two cache lines (MICA §4.3.2), chained and growing, for
+//! MICA's two modes, and a cuckoo table for MemC3.
 
 mod bucket;
 pub mod chained;
@@ -26,13 +26,14 @@ pub struct Slot {
     pub entry: usize,
 }
 
-/// Stores a word if that is `wanted`, without a branch. The line of a word that is left alone stays clean.
+/// Stores a word if that is `wanted`, without a branch. The line of a word that is left alone stays
+/// clean.
 #[inline(always)]
 fn store_if(wanted: bool, cell: &AtomicU64, word: u64) {
     #[cfg(not(loom))]
     {
         let nowhere = AtomicU64::new(0);
-        // A store that nobody can see would be left out, by a branch.
+        // The compiler would replace a store without effect by a branch.
         let nowhere = core::hint::black_box(&nowhere);
         core::hint::select_unpredictable(wanted, cell, nowhere).store(word, Relaxed);
     }

@@ -55,8 +55,8 @@ fn sse2(bucket: &Bucket, tag: u16) -> u32 {
     #[inline(always)]
     fn load<const PART: usize>(head: *const __m128i) -> __m128 {
         let value: __m128;
-        // SAFETY: the parts are the eight aligned 16-byte ones of a bucket; the asm only reads it. The distance is a part of the
-        // instruction, so that it takes no other.
+        // SAFETY: the parts are the eight aligned 16-byte ones of a bucket; the asm only reads it.
+        // The distance is a part of the instruction, so that it takes no other.
         unsafe {
             core::arch::asm!(
                 "movaps {value}, [{head} + {distance}]",

@@ -23,7 +23,7 @@ pub struct Memc3Config {
     pub pages: PagePolicy,
     /// The NUMA node whose memory is to be used.
     pub numa_node: Option<u32>,
-    /// Seed of the keyhash; the hand of CLOCK hashes keys anew.
+    /// Seed of the keyhash; the hand of CLOCK hashes keys again.
     pub seed: Seed,
 }
 
@@ -76,7 +76,8 @@ impl Memc3Config {
         }
         let segments_max = (pages / Self::INDEX_SHARE_MAX).clamp(1, pages - item_pages_min);
         let slots = buckets_in(page_words) as usize * BUCKET_SLOTS;
-        // Four times as many as the smallest items would fill: keys lie up to half as densely again as on average, and a segment may be half full.
+        // Four times as many as the smallest items would fill: keys lie up to half as densely again
+        // as on average, and a segment may be half full.
         let wanted = 4 * (pages * page_words / ITEM_WORDS_MIN) / slots;
         let depth = wanted.next_power_of_two().trailing_zeros();
         let pool = Pool::new(pages, page_words, self.pages, self.numa_node)

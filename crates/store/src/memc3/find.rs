@@ -93,10 +93,11 @@ impl table::Shared for Shared {
         }
     }
 
-    /// MemC3 §3.2.1 and §4.2. The argument why what it returns is neither torn nor stale nor another
-    /// item's stands at [`line`](crate::index::cuckoo::line); why a segment that was split or given
-    /// up is noticed, at [`Directory::unchanged`](crate::index::cuckoo::Directory::unchanged) and in
-    /// the writer's `flush`.
+    /// MemC3 §3.2.1 and §4.2. The argument why what it returns is neither torn nor stale nor
+    /// another item's stands at [`line`](crate::index::cuckoo::line); why a segment that was split
+    /// or given up is noticed, at
+    /// [`Directory::unchanged`](crate::index::cuckoo::Directory::unchanged) and in the writer's
+    /// `flush`.
     #[inline(always)]
     fn try_read<T>(
         &self,

@@ -42,7 +42,8 @@ impl<A: Access> Writer<'_, A> {
             if made.is_some() {
                 return;
             }
-            // One segment at least may be split. Where keys collide further splits could be as much in vain as the first.
+            // One segment at least may be split. Where keys collide further splits could be as much
+            // in vain as the first.
             let slots = shared.directory.slots_per_segment();
             let may_split = slots_split == 0 || slots_split + slots <= SPLIT_SLOTS_MAX;
             if !may_split || !self.split(&home, now) {
@@ -84,8 +85,8 @@ impl<A: Access> Writer<'_, A> {
     /// Splits a segment in two, by the next bit of the keyhash; false if the index may not grow. An
     /// item keeps its place, on one page or on the other, so nothing has to be searched for.
     ///
-    /// Readers go on all the while: the new segment is filled, then the directory names it, and only
-    /// then is the old one thinned out, under its lines' versions.
+    /// Readers go on all the while: the new segment is filled, then the directory names it, and
+    /// only then is the old one thinned out, under its lines' versions.
     #[cold]
     fn split(&mut self, home: &Home, now: Moment) -> bool {
         let shared = self.shared;

@@ -1,8 +1,8 @@
 //! What every table does with an index, done with the segments of this one.
 //!
-//! Walks count lines prefix by prefix of the directory: a segment that serves several prefixes stands
-//! for all of them, so a walk goes on after its last. A segment that is split while a walk is under
-//! way gives items to prefixes that come later, and no item is left out.
+//! Walks count lines prefix by prefix of the directory: a segment that serves several prefixes
+//! stands for all of them, so a walk goes on after its last. A segment that is split while a walk
+//! is under way gives items to prefixes that come later, and no item is left out.
 
 use super::Shared;
 use super::grow::places;
@@ -33,8 +33,8 @@ impl Index for Shared {
     /// The default home, which is no key's, has tag zero.
     #[inline(always)]
     fn place_again(&self, home: Home, keyhash: Keyhash) -> Home {
-        // All else follows from the keyhash alone; only the segment may have been split since, or been
-        // flushed.
+        // All else follows from the keyhash alone; only the segment may have been split since, or
+        // been flushed.
         if home.tag != 0 && (weakened("home_recheck") || self.directory.unchanged(&home)) {
             return home;
         }

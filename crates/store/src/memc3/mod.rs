@@ -1,19 +1,26 @@
 //! The table of MemC3 (NSDI'13): an optimistic cuckoo index over slab classes, with CLOCK for who
 //! stays and one writer at a time beside any number of readers.
 //!
-//! `index` and `find` say where a key is looked for and where items lie, and `put` stores an item; the
-//! other verbs are those of every [`table`]. `room` makes room for an item (CLOCK, and
-//! slabs that move between classes), and `grow` for its entry in the index.
+//! `index` and `find` say where a key is looked for and where items lie, and `put` stores an item;
+//! the other verbs are those of every [`table`]. `room` makes room for an item (CLOCK, and slabs
+//! that move between classes), and `grow` for its entry in the index.
 //!
-//! | the paper | here |
-//! | --- | --- |
-//! | one table, writers take one lock | partitions, each a table of its own with one writer at a time, as the access mode has it |
-//! | an index of fixed size; a full one stops the server | segments that split while the index grows, out of the memory that items have; an index that must not grow evicts |
-//! | alternate bucket by exclusive or, a power of two of buckets | by subtraction, any even number |
-//! | 8192 version counters by keyhash, apart from the buckets | one for each line of three buckets, in the line |
-//! | a lookup validates its own key's version | it validates the lines of both buckets: another key's eviction can hand the memory that is being read to a third key |
-//! | slots of a 1-byte tag and an 8-byte pointer | of a 1-byte tag, a 30-bit offset, the CLOCK bit, and one that says whether the item was fetched |
-//! | slabs of 1 MiB that stay with their class | pages of 64 KiB that go to the class that needs them |
+//! It departs from the paper in these points:
+//!
+//! - The paper has one table, whose writers take one lock. Here each partition is a table of its
+//!   own with one writer at a time, as the access mode has it.
+//! - The paper's index has a fixed size, and a full one stops the server. Here segments split while
+//!   the index grows, out of the memory that items have. An index that must not grow evicts.
+//! - The alternate bucket is found by subtraction instead of exclusive or, so the number of buckets
+//!   may be any even number instead of a power of two.
+//! - Instead of 8192 version counters by keyhash, apart from the buckets, each line of three
+//!   buckets has one.
+//! - A lookup validates the lines of both buckets instead of its own key's version: another key's
+//!   eviction can hand the memory that is being read to a third key.
+//! - A slot has a 1-byte tag and a 30-bit offset instead of an 8-byte pointer, the CLOCK bit, and a
+//!   bit that says whether the item was fetched.
+//! - Instead of slabs of 1 MiB that stay with their class, pages of 64 KiB go to the class that
+//!   needs them.
 
 mod config;
 mod find;
@@ -111,9 +118,9 @@ impl<A: Access> Design for Memc3<A> {
         writer.state.segments = 1;
         // A reader that begins with this number sees the directory as well.
         shared.common.flushes.announce(flushes);
-        // Only now is the memory of items given to others. The grace period begins with a fence, so a
-        // reader that meets a byte of what comes next sees the number too. The memory of segments is
-        // given away when it is over.
+        // Only now is the memory of items given to others. The grace period begins with a fence, so
+        // a reader that meets a byte of what comes next sees the number too. The memory of segments
+        // is given away when it is over.
         writer.state.unused = Some(writer.seat.grace_period());
         writer.state.slabs.clear();
         shared.common.emptied();

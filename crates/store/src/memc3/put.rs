@@ -10,8 +10,8 @@ use glimmer_base::{Keyhash, Moment};
 
 impl<A: Access> Writer<'_, A> {
     /// Stores an item that is within the limit with a given CAS unique, which is its history's if
-    /// that has one. Says whether it was stored: an item whose value was to stay may have left to make
-    /// room.
+    /// that has one. Says whether it was stored: an item whose value was to stay may have left to
+    /// make room.
     #[inline]
     pub(super) fn put_as(
         &mut self,
@@ -70,7 +70,8 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// Writes an item to a chunk of another class than its old one's, which it replaces unless
-    /// making room has just evicted it. Says whether that was done: an item whose value was to stay is gone then.
+    /// making room has just evicted it. Says whether that was done: an item whose value was to stay
+    /// is gone then.
     fn replace(&mut self, keyhash: Keyhash, new: Measured<'_>, cas: u64, at: usize) -> bool {
         let shared = self.shared;
         let home = shared.directory.home(keyhash);

@@ -3,8 +3,8 @@
 //!
 //! The items of a slab class stand in a circle, and a hand goes round it. Their bits lie in the
 //! index slots, whose line a use has just looked at. Memory moves between classes by the same idea:
-//! every slab knows when the hand of its class last passed it, so the class whose hand has been away
-//! from its next slab for longest holds the oldest items.
+//! every slab knows when the hand of its class last passed it, so the class whose hand has been
+//! away from its next slab for longest holds the oldest items.
 
 use super::Writer;
 use crate::access::Access;
@@ -76,11 +76,13 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
-    /// Gives the pages that the index had before a flush and has not taken again to the items; says whether there were any.
+    /// Gives the pages that the index had before a flush and has not taken again to the items; says
+    /// whether there were any.
     ///
-    /// Readers that still look at them learn of the flush before they believe what they read. But one
-    /// that has read already may be about to mark the slot that it has seen. So this waits until
-    /// every worker has finished the batch in which it may do so: see [`batches`](crate::batches).
+    /// Readers that still look at them learn of the flush before they believe what they read. But
+    /// one that has read already may be about to mark the slot that it has seen. So this waits
+    /// until every worker has finished the batch in which it may do so: see
+    /// [`batches`](crate::batches).
     #[cold]
     pub(super) fn take_unused_index_pages(&mut self) -> bool {
         let shared = self.shared;
@@ -172,7 +174,8 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
-    /// Notes what is in a slab and which slots name it, where it lay on `named` when they were written; says whether most of it was used.
+    /// Notes what is in a slab and which slots name it, where it lay on `named` when they were
+    /// written; says whether most of it was used.
     fn collect(&mut self, slab: usize, named: usize) -> bool {
         let (shared, state) = (self.shared, &mut *self.state);
         let (first, named) = (shared.pool.first_word(slab), shared.pool.first_word(named));
@@ -215,8 +218,8 @@ impl<A: Access> Writer<'_, A> {
         self.state.slabs.release(slab);
     }
 
-    /// Makes a page free by moving the slab on it. If the slab is too large for that, or there are no free pages for it, its items
-    /// leave.
+    /// Makes a page free by moving the slab on it. If the slab is too large for that, or there are
+    /// no free pages for it, its items leave.
     pub(super) fn vacate(&mut self, page: usize, now: Moment) {
         let Some(slab) = self.state.slabs.slab_on(page) else {
             return;
@@ -232,8 +235,8 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
-    /// Makes the index name the items of a slab where they lie now. Readers may meet the old ones until then: nobody has
-    /// written over those.
+    /// Makes the index name the items of a slab where they lie now. Readers may meet the old
+    /// ones until then: no writer has written over those yet.
     fn name_anew(&mut self, from: usize, to: usize) {
         let shared = self.shared;
         let (old, new) = (shared.pool.first_word(from), shared.pool.first_word(to));

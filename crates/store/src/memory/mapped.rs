@@ -64,7 +64,7 @@ impl Reservation {
         } else {
             MapFlags::empty()
         };
-        // SAFETY: replaces a part of our own reservation (R) that nobody has a reference into yet.
+        // SAFETY: replaces a part of our own reservation (R) into which there is no reference yet.
         let mapped = unsafe {
             mmap_anonymous(
                 place,
@@ -176,7 +176,7 @@ fn read_write() -> ProtFlags {
 /// A slice of zeroed atomics on pages of the kind that is asked for. A clone is the same memory.
 pub struct ZeroedSlice<T> {
     memory: Arc<Reservation>,
-    /// Where the memory begins, so that nobody goes through the `Arc` for it.
+    /// Where the memory begins, so that no access goes through the `Arc` for it.
     first: *const T,
     len: usize,
 }
@@ -200,8 +200,8 @@ impl<T: ZeroAtomics> ZeroedSlice<T> {
         Self::map(len, bytes, kind, node)
     }
 
-    /// As many zero values as whole pages of the kind that is used hold, and `len` at most. Reserved
-    /// huge pages are taken at once, others when they are touched.
+    /// As many zero values as whole pages of the kind that is used hold, and `len` at most.
+    /// Reserved huge pages are taken at once, others when they are touched.
     pub fn within(len: usize, policy: PagePolicy, node: Option<u32>) -> io::Result<Self> {
         let kind = kind_of(policy);
         let unit = kind.page_bytes();
@@ -284,7 +284,7 @@ mod tests {
         }
         drop(memory);
         assert!(take_hole().is_err(), "the other's memory was unmapped");
-        // SAFETY: mapped above, and referred to by nobody.
+        // SAFETY: mapped above, and there is no reference to it.
         unsafe { munmap(place, PAGE) }.unwrap();
     }
 

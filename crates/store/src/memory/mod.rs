@@ -57,7 +57,11 @@ pub(crate) fn prefetch_line<T>(at: *const T) {
     #[cfg(all(target_arch = "aarch64", not(any(loom, miri))))]
     // SAFETY: `prfm` is a hint; it never faults, whatever the address.
     unsafe {
-        core::arch::asm!("prfm pldl1keep, [{}]", in(reg) at, options(nostack, readonly, preserves_flags));
+        core::arch::asm!(
+            "prfm pldl1keep, [{}]",
+            in(reg) at,
+            options(nostack, readonly, preserves_flags)
+        );
     }
     #[cfg(any(loom, miri, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     let _ = at;

@@ -57,8 +57,8 @@ impl Pool {
         at >> self.page_shift
     }
 
-    /// The words from `at` on, `most` at most; fewer before the pool's end. Any place will do: a racing reader may take one
-    /// from what is no index any more.
+    /// The words from `at` on, `most` at most; fewer before the pool's end. Any place will do: a
+    /// racing reader may take one from memory that no longer is an index.
     #[inline(always)]
     pub fn place(&self, at: usize, most: usize) -> Words<'_> {
         let at = at.min(self.words.len() - LINE_WORDS);

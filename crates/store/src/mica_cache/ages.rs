@@ -1,4 +1,5 @@
-//! How old the items of a partition are, for statistics. The writer finds it out at most once a second.
+//! How old the items of a partition are, for statistics. The writer finds it out at most once a
+//! second.
 
 use super::Writer;
 use crate::access::Access;
@@ -7,7 +8,8 @@ use crate::table::Ages;
 use glimmer_base::Moment;
 use glimmer_base::counter::Counter;
 
-/// [`Ages`] as the writer shows them to other threads. Each figure is one more than it says; 0 means none.
+/// [`Ages`] as the writer shows them to other threads. Each figure is one more than it says; 0
+/// means none.
 #[derive(Default)]
 pub(super) struct SharedAges {
     oldest_s: Counter,

@@ -1,12 +1,12 @@
-//! When items were put where they lie. No item keeps its time: a few notes of where the tail of a log was at the beginning of a second tell
-//! it, the more exactly the younger the item.
+//! When items were put where they lie. No item keeps its time: a few notes of where the tail of a
+//! log was at the beginning of a second tell it, the more exactly the younger the item.
 
 use crate::heap::{Geometry, Offset};
 use glimmer_base::Moment;
 
-/// Notes of one log at most. Beyond them every other one of the older is forgotten.
+/// Most notes of one log. When there are more, every other one of the older notes is forgotten.
 const NOTES_MAX: usize = 64;
-/// Of these the newest, none is.
+/// The newest notes, none of which is forgotten.
 const NOTES_NEW: usize = 16;
 
 /// The notes of one log, the oldest first.
@@ -48,8 +48,8 @@ impl Calendar {
         self.notes.push(Note { second, tail });
     }
 
-    /// The second, counted from the server's epoch, in which the item at `offset` was put there, or an earlier one; `head` is the log's. None if
-    /// nothing has been put there.
+    /// The second, counted from the server's epoch, in which the item at `offset` was put there, or
+    /// an earlier one; `head` is the log's. None if nothing has been put there.
     pub fn second_of(&self, offset: Offset, head: Offset, geometry: Geometry) -> Option<u32> {
         let distance = geometry.distance(head, offset);
         let is_behind = |note: &Note| {

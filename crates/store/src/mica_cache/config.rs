@@ -18,10 +18,11 @@ pub struct PartitionConfig {
     pub log_bytes: usize,
     /// Main buckets of the index at the start, of 15 entries and 128 bytes each.
     pub main_buckets: usize,
-    /// Spare buckets of the index at the start, at most as many. Their number follows that of the main ones.
+    /// Spare buckets of the index at the start, at most as many. Their number follows that of the
+    /// main ones.
     pub spare_buckets: usize,
-    /// Whether the index grows at the log's expense when its spare buckets run out, up to 256 times its size at the start and half of the
-    /// memory, and shrinks again.
+    /// Whether the index grows at the log's expense when its spare buckets run out, up to 256 times
+    /// its size at the start and half of the memory, and shrinks again.
     pub index_follows: bool,
     /// Largest item in bytes: key, value and up to 32 bytes of header together.
     pub item_bytes_max: usize,
@@ -32,7 +33,7 @@ pub struct PartitionConfig {
     pub pages: PagePolicy,
     /// The NUMA node whose memory is to be used.
     pub numa_node: Option<u32>,
-    /// Seed of the keyhash; the head of the log hashes keys anew.
+    /// Seed of the keyhash; the head of the log hashes keys again.
     pub seed: Seed,
 }
 
@@ -41,8 +42,8 @@ const LOG_UNIT_WORDS: usize = if cfg!(any(loom, miri)) { 1 } else { 512 };
 /// A log that holds nothing: a page, or as many words as an item has at least.
 const UNUSED_LOG_WORDS: usize = if cfg!(any(loom, miri)) { 2 } else { 512 };
 /// The small log takes only items of which it can hold this many; larger ones go to the main log,
-/// where those that are asked for once push out what is read. With 8, a log of 10 MiB, as partitions
-/// of small stores have them, takes values up to 128 KiB.
+/// where those that are asked for once push out what is read. With 8, a log of 10 MiB, as
+/// partitions of small stores have them, takes values up to 128 KiB.
 const SMALL_LOG_ITEMS_MIN: usize = 8;
 /// Below this many words a small log is not worth having.
 const SMALL_LOG_WORDS_MIN: usize = if cfg!(any(loom, miri)) {

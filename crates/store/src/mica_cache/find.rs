@@ -109,7 +109,8 @@ impl table::Shared for Shared {
         (!taken.as_ref().is_some_and(is_gone)).then_some(taken)
     }
 
-    /// Only what bears the key's tag is looked at, so that a plain miss costs one look at its bucket.
+    /// Only what bears the key's tag is looked at, so that a plain miss costs one look at its
+    /// bucket.
     #[inline(always)]
     fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
         for (_, entry) in self.index.candidates(self.place(keyhash), keyhash.tag()) {

@@ -1,8 +1,8 @@
 //! Where a lap of the main log is to end, so that the index gets the memory that lies after it.
 //!
 //! The items there leave as items do, at the head. So that no single store pays for that, the head
-//! runs ahead of need by a *lead* that grows with every append, from nothing to all that lies between
-//! the goal and the end of the lap before. This is arithmetic on positions alone, in words.
+//! runs ahead of need by a *lead* that grows with every append, from nothing to all that lies
+//! between the goal and the end of the lap before. This is arithmetic on positions alone, in words.
 
 use crate::index::chained::BUCKET_WORDS;
 
@@ -25,9 +25,9 @@ pub(super) struct Goal {
 }
 
 impl Goal {
-    /// The goal of a lap in which the index wants `wanted` words. The tail is at `tail`, the lap before
-    /// ends at `end`, and the log keeps `kept` words. None if the one before, if there is one, stays: a
-    /// goal gives at least twice what the one before gives.
+    /// The goal of a lap in which the index wants `wanted` words. The tail is at `tail`, the lap
+    /// before ends at `end`, and the log keeps `kept` words. None if the one before, if there is
+    /// one, stays: a goal gives at least twice what the one before gives.
     pub fn new(
         before: Option<Goal>,
         (tail, end): (u64, u64),

@@ -1,19 +1,20 @@
 //! The index follows the items: it grows at the main log's expense, and gives back what it does not
 //! need.
 //!
-//! How many items a gibibyte holds, and so how many buckets they need, depends on how large they are.
-//! Log and index share one piece of memory: the log has its beginning, the index its end, and the
-//! *border* between them moves, a bucket at a time.
+//! How many items a gibibyte holds, and so how many buckets they need, depends on how large they
+//! are. Log and index share one piece of memory: the log has its beginning, the index its end, and
+//! the *border* between them moves, a bucket at a time.
 //!
-//! *Growing.* Whenever stores use up spare buckets faster than they should be needed, main buckets are
-//! split ([`index::chained`](crate::index::chained)). While the log fills for the first time, or after
-//! a flush, nothing lies between its tail and the border, and the memory is there. Later the log's
-//! items lie there. Then the lap gets a [`Goal`] before the end of the lap before it. When the tail
-//! comes to the goal nothing lives after it, and the index may have that memory.
+//! *Growing.* Whenever stores use up spare buckets faster than they should be needed, main buckets
+//! are split ([`index::chained`](crate::index::chained)). While the log fills for the first time,
+//! or after a flush, nothing lies between its tail and the border, and the memory is there. Later
+//! the log's items lie there. Then the lap gets a [`Goal`] before the end of the lap before it.
+//! When the tail comes to the goal nothing lives after it, and the index may have that memory.
 //!
-//! *Shrinking.* When the buckets have become nearly empty (items are larger, or gone) the scan merges
-//! them, and the log's next lap goes as far as the border then lies. Until no reader may write to the
-//! buckets any more, it goes no further than before ([`Border`](crate::index::chained::Border)).
+//! *Shrinking.* When the buckets have become nearly empty (items are larger, or gone) the scan
+//! merges them, and the log's next lap goes as far as the border then lies. Until no reader may
+//! write to the buckets any more, it goes no further than before
+//! ([`Border`](crate::index::chained::Border)).
 
 use super::goal::Goal;
 use super::{Shared, Writer};
@@ -21,8 +22,8 @@ use crate::access::Access;
 use crate::index::LogId;
 use glimmer_base::limits::BUCKETS_ADDED_PER_STORE_MAX;
 
-/// Share of its spare buckets, in percent, that an index uses before it grows. At the load that the default sizes are planned for, 82% are
-/// used.
+/// Share of its spare buckets, in percent, that an index uses before it grows. At the load that the
+/// default sizes are planned for, 82% are used.
 const SPARES_USED_PERCENT: usize = 84;
 /// The log gives up at least this part of the index's size in a lap, if it gives up anything.
 const LEAST_PART: u64 = 64;
@@ -33,7 +34,8 @@ const LOG_PART_MIN: u64 = 2;
 
 /// After a flush the log goes on at its beginning if it has come at least this part of its way,
 const RESTART_PART: u64 = 16;
-/// and its offsets hold so many laps: several times as many as may pass before the scan has been round once.
+/// and if its offsets hold this many laps: several times as many as may pass before the scan has
+/// been round once.
 const RESTART_LAPS_MIN: u64 = 8 * RESTART_PART;
 
 /// What the writer knows of the index's growth.
@@ -43,7 +45,8 @@ pub(super) struct Growth {
     /// A store had to take a spare bucket, or found none.
     pub is_wanted: bool,
     goal: Option<Goal>,
-    /// Whether buckets were idle when the lap began: what is so for a while only, after many items were removed, say, is no reason to shrink.
+    /// Whether buckets were idle when the lap began: what is so for a while only, after many items
+    /// were removed, say, is no reason to shrink.
     was_idle: bool,
     /// Items that the index had lost for want of buckets when the lap began.
     lost_before: u64,
@@ -79,7 +82,8 @@ impl Shared {
 }
 
 impl<A: Access> Writer<'_, A> {
-    /// By how many words the head of a log has to be ahead of the tail, beyond what an append needs.
+    /// By how many words the head of a log has to be ahead of the tail, beyond what an append
+    /// needs.
     pub(super) fn gap(&self, id: LogId) -> u64 {
         match self.state.growth.goal {
             Some(goal) if id == LogId::Main && self.geometry(id).lap_end().is_some() => {
@@ -98,9 +102,10 @@ impl<A: Access> Writer<'_, A> {
         self.border_moved();
     }
 
-    /// Has the main log, which is empty, go on at its beginning: all that is free then lies before the index, which may grow into it. Else what
-    /// comes to lie at the beginning would come without buckets for it. A lap that has hardly begun goes on, so that laps are paid for
-    /// by appends, and with them the scan for stale entries.
+    /// Has the main log, which is empty, go on at its beginning: all that is free then lies before
+    /// the index, which may grow into it. Else what comes to lie at the beginning would come
+    /// without buckets for it. A lap that has hardly begun goes on, so that laps are paid for by
+    /// appends, and with them the scan for stale entries.
     pub(super) fn restart_lap(&mut self) {
         let id = LogId::Main;
         let (tail, geometry) = (self.tail(id), self.geometry(id));
@@ -123,7 +128,8 @@ impl<A: Access> Writer<'_, A> {
         self.state.limits[LogId::Main as usize] = border.min(goal);
     }
 
-    /// Splits buckets until spare ones are used as they should be, or asks the log for memory to do so.
+    /// Splits buckets until spare ones are used as they should be, or asks the log for memory to do
+    /// so.
     #[cold]
     pub(super) fn grow(&mut self) {
         self.state.growth.is_wanted = false;

@@ -10,7 +10,7 @@ use glimmer_base::Keyhash;
 const AHEAD: usize = 8;
 
 /// A walk that runs a few items ahead of the head. It only ever stops at items, never at fillers:
-/// an item and the fillers behind it may be joined by an update in place, so that a filler's place
+/// an item and the fillers after it may be joined by an update in place, so that a filler's place
 /// is no boundary for good.
 #[derive(Clone, Copy)]
 pub(super) struct Lookahead {
@@ -46,7 +46,8 @@ impl Lookahead {
         tail: Offset,
     ) {
         if self.count == 0 {
-            // Left at a filler it would stay behind when the head goes on, and then lie in the midst of what comes next.
+            // Left at a filler, the walk would lag when the head goes on, and then stand in the
+            // middle of the next item.
             self.next = skip_fillers((log, geometry), self.next, tail);
         }
         while self.count < AHEAD && self.next != tail {

@@ -22,8 +22,8 @@ use glimmer_base::{Keyhash, Moment};
 /// stores.
 const AHEAD_WORDS: u64 = 16;
 
-/// See [`AHEAD_WORDS`]; small logs are not emptied by it. For an item that is larger it would save next
-/// to nothing, and some stores would evict two such items and the next none.
+/// See [`AHEAD_WORDS`]; small logs are not emptied by it. For an item that is larger it would save
+/// next to nothing, and some stores would evict two such items and the next none.
 fn ahead(log_words: u64, item_words: u64) -> u64 {
     match item_words > AHEAD_WORDS {
         true => 0,
@@ -106,7 +106,8 @@ impl<A: Access> Writer<'_, A> {
         }
     }
 
-    /// Passes items until the head is `lead_wanted` words before the tail, or all of the lap before the tail's is gone.
+    /// Passes items until the head is `lead_wanted` words before the tail, or all of the lap before
+    /// the tail's is gone.
     fn pass_items(&mut self, id: LogId, lead_wanted: u64, budget: &mut Budget, now: Moment) {
         let shared = self.shared;
         let log = shared.log(id);
@@ -187,7 +188,8 @@ impl<A: Access> Writer<'_, A> {
         None
     }
 
-    /// Puts the item between `head` and `after` of log `id` at the tail of log `to`, which has room for it.
+    /// Puts the item between `head` and `after` of log `id` at the tail of log `to`, which has room
+    /// for it.
     fn keep(
         &mut self,
         keyhash: Keyhash,
@@ -198,8 +200,9 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         let (from_log, to_log) = (shared.log(id), shared.log(to));
         let words = self.geometry(id).distance(head, after);
-        // The space at the tail may be the item's own: in one log the tail lies before the head, so that the words are copied in their
-        // order. The head is published first, and the chain stays locked while the item is in neither place.
+        // The space at the tail may be the item's own: in one log the tail lies before the head, so
+        // that the words are copied in their order. The head is published first, and the chain
+        // stays locked while the item is in neither place.
         let home = shared.index.bucket(self.shared.place(keyhash));
         let is_shared = A::SHARED_READS && !weakened("keep_version");
         home.write_begin(is_shared);
@@ -281,7 +284,7 @@ impl<A: Access> Writer<'_, A> {
         let tail = self.claim(id, words as u64, now);
         let still_there = shared.index.get(slot).same_item(entry) && log.is_live(entry.offset());
         if still_there {
-            // The head has not come to it, so what was claimed is another place.
+            // The head has not come to it, so the claimed place does not overlap the item.
             log.copy(at, words, (log, log.geometry().position(tail)));
             let home = shared.index.bucket(self.shared.place(keyhash));
             home.write_begin(A::SHARED_READS);

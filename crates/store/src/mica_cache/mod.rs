@@ -1,5 +1,5 @@
-//! Cache mode (MICA §4.3.1–4.3.2): a lossy index over one or two circular logs, with one writer at a
-//! time.
+//! Cache mode (MICA §4.3.1–4.3.2): a lossy index over one or two circular logs, with one writer at
+//! a time.
 //!
 //! `find` says which entries are live and where their items lie, `put` stores an item, and `read`
 //! tells the eviction rule of a read; the other verbs are those of every [`table`]. To
@@ -173,7 +173,8 @@ impl<A: Access> Design for MicaCache<A> {
 }
 
 impl<A: Access> Writer<'_, A> {
-    /// Gives up what lies before `head`. If that is all of the lap before the tail's, there is one lap now.
+    /// Gives up what lies before `head`. If that is all of the lap before the tail's, there is one
+    /// lap now.
     #[inline(always)]
     fn set_head(&mut self, id: LogId, head: Offset) {
         self.shared.log(id).publish_head(head, A::SHARED_READS);

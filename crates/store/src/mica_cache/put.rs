@@ -12,13 +12,14 @@ use glimmer_base::{Keyhash, Moment};
 #[cfg(all(test, not(loom)))]
 mod tests;
 
-/// An item this near to being evicted, as a part of its log, is not updated in place but stored
-/// anew.
+/// An item this near to being evicted, as a part of its log, is stored again instead of being
+/// updated in place.
 const NEAR_HEAD_PART: u64 = 16;
 
 impl<A: Access> Writer<'_, A> {
-    /// Stores an item that is within the limit with a given CAS unique, which is its history's if that has one. Says whether it was stored:
-    /// an item whose value was to stay may have left to make room.
+    /// Stores an item that is within the limit with a given CAS unique, which is its history's if
+    /// that has one. Says whether it was stored: an item whose value was to stay may have left to
+    /// make room.
     #[inline]
     pub(super) fn put_as(
         &mut self,
@@ -86,9 +87,9 @@ impl<A: Access> Writer<'_, A> {
         true
     }
 
-    /// The words that an update in place uses, if it is to be one: the item's own and, unless the new item takes as many, those of
-    /// the filler that earlier updates left behind it. The update leaves one filler again, so that no more than one ever lies behind
-    /// an item.
+    /// The words that an update in place uses, if it is to be one: the item's own and, unless the
+    /// new item takes as many, those of the filler that earlier updates left after the item. The
+    /// update leaves one filler again, so that no more than one ever lies after an item.
     #[inline(always)]
     fn extent_for_update(&self, found: &Found<'_>, words: u64) -> Option<u64> {
         let (id, offset) = (found.entry.log(), found.entry.offset());
@@ -118,7 +119,7 @@ impl<A: Access> Writer<'_, A> {
         (lap + self.position(id, offset)).saturating_sub(self.position(id, tail))
     }
 
-    /// Words of the filler behind an item, in its own lap; zero if there is none.
+    /// Words of the filler after an item, in the lap of the item. Zero without a filler.
     pub(super) fn filler_behind(&self, id: LogId, offset: Offset, own: u64) -> u64 {
         let (log, geometry, tail) = (self.log(id), self.geometry(id), self.tail(id));
         let at = geometry.advance(offset, own);
@@ -190,7 +191,7 @@ impl<A: Access> Writer<'_, A> {
             return LogId::Main;
         }
         match old {
-            // A write is a use: what was used before it is stored anew has proved itself.
+            // A write is a use: an item that was used before it is stored again has proved itself.
             Some(found) => {
                 if found.entry.reads() > 0 {
                     LogId::Main

@@ -15,7 +15,7 @@ use glimmer_base::Moment;
 
 /// Chains that are scanned at most to find a spare bucket for one that needs it,
 const SCANNED_FOR_A_SPARE: usize = 16;
-/// unless so many stores in a row have scanned as many in vain: then it is one.
+/// unless this many stores in a row have scanned in vain: then one chain is scanned.
 const SCANNED_IN_VAIN_MAX: u32 = 64;
 
 impl<A: Access> Writer<'_, A> {
@@ -118,8 +118,8 @@ impl<A: Access> Writer<'_, A> {
         spare
     }
 
-    /// Gives back the spare buckets that a chain's live entries do not need. Dangling ones give way: a spare bucket is
-    /// worth more than a memory of who left. The chain is not locked yet.
+    /// Gives back the spare buckets that a chain's live entries do not need. Dangling ones give
+    /// way: a spare bucket is worth more than a memory of who left. The chain is not locked yet.
     pub(super) fn shorten_chain(&mut self, home: usize) {
         let shared = self.shared;
         let is_live = |entry| shared.is_live(entry);

@@ -12,9 +12,9 @@ impl<A: Access> Writer<'_, A> {
     /// # Panics
     ///
     /// As [`SegregatedFits::audit`](crate::heap::segregated_fits::SegregatedFits::audit); if a
-    /// bucket is in two chains, or in a chain and free, or lost; if an item of the heap is not named
-    /// by exactly one entry, in the chain that its key belongs to; if heap and index overlap; or if
-    /// the figures are not true.
+    /// bucket is in two chains, or in a chain and free, or lost; if an item of the heap is not
+    /// named by exactly one entry, in the chain that its key belongs to; if heap and index overlap;
+    /// or if the figures are not true.
     pub fn audit(&mut self) -> Usage {
         let shared = self.shared;
         let (index, shape) = (&shared.index, shared.index.shape());

@@ -26,7 +26,7 @@ pub struct StoreConfig {
     pub pages: PagePolicy,
     /// The NUMA node whose memory is to be used.
     pub numa_node: Option<u32>,
-    /// Seed of the keyhash; an item that is moved is hashed anew.
+    /// Seed of the keyhash; an item that is moved is hashed again.
     pub seed: Seed,
 }
 

@@ -1,16 +1,17 @@
-//! Store mode (MICA §4.3.3): a partition that loses nothing. Items lie in a heap of
-//! [segregated fits](crate::heap::segregated_fits) under a [lossless index](crate::index::chained);
-//! an item goes when a client says so or when it expires, and a store that finds no room is refused.
+//! Store mode (MICA §4.3.3): a partition that loses nothing. Items lie in a heap of [segregated
+//! fits](crate::heap::segregated_fits) under a [lossless index](crate::index::chained); an item
+//! goes when a client says so or when it expires, and a store that finds no room is refused.
 //!
-//! `find` says which entries are live and where their items lie, and `put` stores an item; the other
-//! verbs are those of every [`table`]. `room` is what is done before a store is refused,
-//! and `relocate` brings free space together. `scan` looks for expired items and for entries that a
+//! `find` says which entries are live and where their items lie, and `put` stores an item; the
+//! other verbs are those of every [`table`]. `room` is what is done before a store is refused, and
+//! `relocate` brings free space together. `scan` looks for expired items and for entries that a
 //! flush has left, and `name` says how an index entry names an item here.
 //!
 //! # Memory
 //!
 //! Heap and index share one piece of memory. The heap grows from its beginning, the index from its
-//! end, and the one that needs more takes of what lies between. No one has to guess the size of either.
+//! end, and the one that needs more takes of what lies between. No one has to guess the size of
+//! either.
 //!
 //! # Optimistic readers
 //!
@@ -18,11 +19,11 @@
 //! are written in place. Three things lie outside of a version:
 //!
 //! - *An item's place is given to another.* Its entry was removed first, under the version, and the
-//!   release fence of that change lies between it and whatever is written there later; a reader that
-//!   has seen any of it sees the version too. Under CRCW the later writer may be another thread,
-//!   which runs a fence of its own when it [enters](crate::table::Table::enter).
+//!   release fence of that change lies between it and whatever is written there later; a reader
+//!   that has seen any of it sees the version too. Under CRCW the later writer may be another
+//!   thread, which runs a fence of its own when it [enters](crate::table::Table::enter).
 //! - *A flush* touches no chain: it makes every entry stale by raising the generation that entries
-//!   are compared with, behind which goes a release fence. A reader looks at it again at the end.
+//!   are compared with, and then runs a release fence. A reader looks at it again at the end.
 //! - *The index changes its shape.* See [`index::chained`](crate::index::chained).
 
 mod audit;

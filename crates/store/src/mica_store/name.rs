@@ -7,8 +7,9 @@
 //! +------------+--------------+-------------------+---------+---------+
 //! ```
 //!
-//! Tag and the mark of a fetched item lie where they do in cache mode, so that they are looked for by the same code. The last
-//! part says whether the item has an expiry, so that the scan reads no others.
+//! Tag and the mark of a fetched item lie where they do in cache mode, so that they are looked for
+//! by the same code. The last part says whether the item has an expiry, so that the scan reads no
+//! others.
 
 use crate::heap::Offset;
 use crate::heap::segregated_fits::HEAP_WORDS_MAX;

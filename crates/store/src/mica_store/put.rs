@@ -182,7 +182,7 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// A slot of the chain for a new entry: one that names nothing, else one in a spare bucket,
-    /// which is then to be linked behind the bucket that is given too.
+    /// which is then to be linked after the bucket that is returned with it.
     #[inline(always)]
     fn free_slot(&mut self, home: usize) -> Result<(Slot, Option<usize>), Wanting> {
         // An empty entry's tag is zero, and no item's is.

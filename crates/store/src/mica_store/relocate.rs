@@ -126,7 +126,7 @@ impl<A: Access> Writer<'_, A> {
         true
     }
 
-    /// Slides the items behind a gathering until it has what it wants, or the effort is spent. Items
+    /// Slides the items after a gathering until it has what it wants, or the effort is spent. Items
     /// that have expired go. Says whether it has come to the end of the heap.
     fn slide_all(&mut self, mut gathering: Gathering, effort: &mut Effort, now: Moment) -> bool {
         let space = &self.shared.space;

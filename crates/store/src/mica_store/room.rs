@@ -2,9 +2,9 @@
 //! index takes memory that the heap does not need, or gives back what it does not need itself, and
 //! free space that is in pieces is brought together.
 //!
-//! All of this has one budget, as the gate is held meanwhile. What a store cannot finish the next one
-//! goes on with: the search for expired items and the gathering of free space both have a cursor, so
-//! that a store which there is memory for is refused a bounded number of times.
+//! All of this has one budget, as the gate is held meanwhile. What a store cannot finish the next
+//! one goes on with: the search for expired items and the gathering of free space both have a
+//! cursor, so that a store which there is memory for is refused a bounded number of times.
 
 use super::Writer;
 use super::relocate::Pending;
@@ -74,8 +74,9 @@ impl<A: Access> Writer<'_, A> {
         true
     }
 
-    /// Says whether anything was done for a slot in a chain that is full. The index grows only where that parts keys: for keys that
-    /// collide in every bit it would grow with each store that is refused, and none of them would be stored.
+    /// Says whether anything was done for a slot in a chain that is full. The index grows only
+    /// where that parts keys: for keys that collide in every bit it would grow with each store that
+    /// is refused, and none of them would be stored.
     fn make_room_in_chain(
         &mut self,
         keyhash: Keyhash,
@@ -141,7 +142,7 @@ impl<A: Access> Writer<'_, A> {
         *effort != before
     }
 
-    /// Whether the heap has a place for so many words.
+    /// Whether the heap has a place for this many words.
     pub(super) fn has_room(&self, words: usize) -> bool {
         let border = self.state.border.open();
         self.state.fits.has_room(&self.shared.space, words, border)
@@ -152,7 +153,8 @@ impl<A: Access> Writer<'_, A> {
         self.state.fits.free_words(self.state.border.open())
     }
 
-    /// Adds one main bucket, if there is memory between heap and index and the request may still do so.
+    /// Adds one main bucket, if there is memory between heap and index and the request may still do
+    /// so.
     fn grow_index(&mut self, growth_left: &mut usize, effort: &mut Effort) -> bool {
         if *growth_left == 0 {
             return false;
@@ -194,7 +196,8 @@ impl<A: Access> Writer<'_, A> {
         end <= self.state.border.open()
     }
 
-    /// Merges the last main bucket with the one that it was split from, if buckets are idle; says whether that was done.
+    /// Merges the last main bucket with the one that it was split from, if buckets are idle; says
+    /// whether that was done.
     #[inline(always)]
     pub(super) fn shrink_index(&mut self) -> bool {
         self.shared
@@ -218,8 +221,9 @@ impl<A: Access> Writer<'_, A> {
         true
     }
 
-    /// Scans chains until one has given something back or the search has had its part of the effort. Where nothing has expired nothing is
-    /// scanned, so that a store that is refused takes no longer than one that is not.
+    /// Scans chains until one has given something back or the search has had its part of the
+    /// effort. Where nothing has expired nothing is scanned, so that a store that is refused takes
+    /// no longer than one that is not.
     fn reclaim(&mut self, effort: &mut Effort, now: Moment) -> bool {
         while effort.left() > KEPT_BY_SEARCH && self.has_to_scan(now) {
             let freed = self.scan_next(now);
@@ -262,8 +266,8 @@ mod tests {
         matches!(owner.enter(0).put(keyhash, &item, now), Stored::Yes(_))
     }
 
-    /// Keys that collide in all bits that the index goes by fill their chain. A store that is refused for that leaves the index as it is:
-    /// no growth would part them.
+    /// Keys that collide in all bits that the index goes by fill their chain. A store that is
+    /// refused for that leaves the index as it is: no growth would part them.
     #[test]
     fn stores_that_a_full_chain_refuses_do_not_grow_the_index() {
         let mut owner = Owner::<Crew>::new(&StoreConfig {

@@ -1,4 +1,4 @@
-//! The incremental scan: it frees items that have expired and that nobody asks for, and clears
+//! The incremental scan: it frees items that have expired without being asked for, and clears
 //! entries that a flush has left.
 //!
 //! Stores pay for it. After a flush every store scans a chain, so that the chains are clean long
@@ -175,7 +175,7 @@ mod tests {
         }
     }
 
-    /// A full partition in which so many items expire.
+    /// A full partition in which this many items expire.
     fn full(expiring: u32) -> (Owner<Erew>, u32) {
         let config = StoreConfig {
             bytes: 4 << 20,
@@ -237,7 +237,7 @@ mod tests {
             (refused, number) = (now, number + 1);
         }
         assert_eq!(refused, 0, "expired items make room");
-        // All of them are found, and a whole round on nobody looks any more.
+        // All of them are found, and after another whole round the scan stops looking.
         while turns(&mut owner, number..number + 1, EXPIRY_MS).0 {
             number += 1;
             assert!(number < 1_000_000, "the scan never comes to rest");

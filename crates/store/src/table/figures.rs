@@ -17,13 +17,16 @@ glimmer_base::counters! {
         evictions,
         /// Those evictions whose items no client had fetched since they were stored.
         evicted_unfetched,
-        /// Those of them that had an expiry time.
+        /// Those evictions whose items had an expiry time.
         evicted_mortal,
-        /// Items that had expired when the head of a log reached them, or a store wanted their place.
+        /// Items that had expired when the head of a log reached them, or a store wanted their
+        /// place.
         expired_reclaimed,
-        /// Items that nobody had fetched since they were stored, of those and of the expired ones that were removed before.
+        /// Items that no client had fetched since they were stored, among those and among expired
+        /// items that were removed earlier.
         expired_unfetched,
-        /// Those evictions that the index caused: a chain of buckets was full and no spare was left.
+        /// Those evictions that the index caused: a chain of buckets was full and no spare was
+        /// left.
         index_evictions,
         /// Items put back at a tail.
         reinsertions,

@@ -27,8 +27,9 @@ pub trait Design: Sized + 'static {
     /// flushes is announced. Nothing is walked.
     fn flush(writer: &mut Writer<'_, Self>, flushes: u64);
 
-    /// Stores an item that is within the limit with a given CAS unique, which is that of its history
-    /// if the history has one. None if the item's value was to stay, and had to leave to make room.
+    /// Stores an item that is within the limit with a given CAS unique, which is that of its
+    /// history if the history has one. None if the item's value was to stay, and had to leave to
+    /// make room.
     fn store(
         writer: &mut Writer<'_, Self>,
         keyhash: Keyhash,
@@ -123,17 +124,17 @@ impl<D: Design> Table for Owner<D> {
 
     /// # Memory that one writer gives up and another overwrites
     ///
-    /// A reader validates what it has copied by words that the writer changes before it gives memory
-    /// up: a version, a head, a number of flushes. Between that change and the first store to the
-    /// memory lies a release fence. The reader runs an acquire fence between its copy and its last
-    /// look. If it has copied one new byte, the fences synchronise, and its last look sees the
-    /// change.
+    /// A reader validates what it has copied by words that the writer changes before it gives
+    /// memory up: a version, a head, a number of flushes. Between that change and the first store
+    /// to the memory lies a release fence. The reader runs an acquire fence between its copy and
+    /// its last look. If it has copied one new byte, the fences synchronise, and its last look sees
+    /// the change.
     ///
-    /// Where all may write, the thread that overwrites need not be the one that made the change. The
-    /// fence of the first thread orders nothing for the second: the lock makes the change happen
-    /// before the second thread's stores, but a relaxed store carries none of that to a reader that
-    /// sees it. So a writer that enters runs a release fence of its own, once for all that others
-    /// have given up.
+    /// Where all may write, the thread that overwrites need not be the one that made the change.
+    /// The fence of the first thread orders nothing for the second: the lock makes the change
+    /// happen before the second thread's stores, but a relaxed store carries none of that to a
+    /// reader that sees it. So a writer that enters runs a release fence of its own, once for all
+    /// that others have given up.
     #[inline(always)]
     fn enter(&mut self, flushes: u64) -> Writer<'_, D> {
         let (shared, seat) = (&*self.shared, &self.seat);

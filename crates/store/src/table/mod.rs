@@ -1,7 +1,8 @@
 //! What the engine asks of a table, whatever it is made of.
 //!
-//! A *table* is one partition's data behind two handles. The writing side does everything: [`Table::enter`] passes its gate and
-//! gives a [`TableWriter`]. Where the access mode lets other cores read beside the writer, they do so through a [`TableReader`].
+//! A *table* is one partition's data with two handles. The writing side does everything:
+//! [`Table::enter`] passes its gate and gives a [`TableWriter`]. Where the access mode lets other
+//! cores read beside the writer, they do so through a [`TableReader`].
 
 use crate::access::Access;
 use crate::batches::{Batch, Batches};
@@ -26,8 +27,8 @@ pub use figures::{Ages, Counts};
 pub use handles::{Design, Figures, Owner, Reader, Writer};
 pub use shared::{Chain, Fetched, Found, Index, Ledger, Shared, State, Taken};
 
-/// The writing side of one partition. One thread at a time has it; where all may write, each has one of its own and writers exclude
-/// one another.
+/// The writing side of one partition. One thread at a time has it; where all may write, each has
+/// one of its own and writers exclude one another.
 pub trait Table: Send + Sized + 'static {
     /// Who may touch what.
     type Access: Access;
@@ -40,7 +41,8 @@ pub trait Table: Send + Sized + 'static {
     /// The reading side for other cores.
     type Reader: TableReader<Place = Self::Place>;
 
-    /// Begins work on the partition at a time when `flushes` flushes were due: the partition catches up with them first.
+    /// Begins work on the partition at a time when `flushes` flushes were due: the partition
+    /// catches up with them first.
     fn enter(&mut self, flushes: u64) -> Self::Writer<'_>;
 
     /// A handle for reading beside the writer, if the access mode allows that.
@@ -61,13 +63,15 @@ pub trait Table: Send + Sized + 'static {
     /// in these batches only.
     fn join(&mut self, batches: &Arc<Batches>, worker: usize);
 
-    /// Where the key's bucket is now. It may be elsewhere in the next moment: the place is good for fetching, and for nothing else.
+    /// Where the key's bucket is now. It may be elsewhere in the next moment: the place is good for
+    /// fetching, and for nothing else.
     fn place(&self, keyhash: Keyhash) -> Self::Place;
 
     /// Fetches a bucket without waiting for it (the pipeline's first stage).
     fn prefetch_bucket(&self, place: Self::Place);
 
-    /// Fetches the first lines of the items that the key's tag names in its bucket, without waiting for them (the pipeline's second stage).
+    /// Fetches the first lines of the items that the key's tag names in its bucket, without waiting
+    /// for them (the pipeline's second stage).
     fn prefetch_item(&self, keyhash: Keyhash, place: Self::Place);
 
     /// A way to the partition's figures, for any thread.
@@ -117,8 +121,9 @@ pub trait TableWriter {
         take: impl FnOnce(&Item<'_>) -> T,
     ) -> Option<T>;
 
-    /// [`read`](Self::read), with the place that [`Table::place`] gave for the key not long ago, or the default for none. A table for which finding the place
-    /// is a good part of a read uses it, if it is still the key's.
+    /// [`read`](Self::read), with the place that [`Table::place`] gave for the key not long ago, or
+    /// the default for none. A table for which finding the place is a good part of a read uses it,
+    /// if it is still the key's.
     #[inline(always)]
     fn read_at<T>(
         &mut self,
@@ -131,23 +136,26 @@ pub trait TableWriter {
         self.read(keyhash, key, now, take)
     }
 
-    /// Stores an item under its key, in place of the one that is there, with the CAS unique of its history or, if that has none, a new one.
+    /// Stores an item under its key, in place of the one that is there, with the CAS unique of its
+    /// history or, if that has none, a new one.
     fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored;
 
     /// Removes the key's item; says whether there was one.
     fn remove(&mut self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool;
 
-    /// Changes when the key's item expires; says whether that was done: there may be no such item, or no room for its expiry. Counts as a read.
-    /// The CAS unique stays: touching is no mutation.
+    /// Changes when the key's item expires; says whether that was done: there may be no such item,
+    /// or no room for its expiry. Counts as a read. The CAS unique stays: touching is no mutation.
     fn touch(&mut self, keyhash: Keyhash, key: &[u8], expiry: Expiry, now: Moment) -> bool;
 
-    /// Stores an item whose value is the one that its key has now, with the first part of the item's value in front of it and the second
-    /// part after it. The value is copied from where it lies to where it is to lie, and nowhere else. None if there is no such item, or if the
-    /// table had to give it up to make room.
+    /// Stores an item whose value is the one that its key has now, with the first part of the
+    /// item's value in front of it and the second part after it. The value is copied from where it
+    /// lies to where it is to lie, and nowhere else. None if there is no such item, or if the table
+    /// had to give it up to make room.
     fn extend(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Option<Stored>;
 
-    /// Gives the key's item another expiry and another history, of which the CAS unique stays if it names none; value and flags stay.
-    /// Says whether that was done: there may be no such item, or no room for what it has to carry. Does not count as a read.
+    /// Gives the key's item another expiry and another history, of which the CAS unique stays if it
+    /// names none; value and flags stay. Says whether that was done: there may be no such item, or
+    /// no room for what it has to carry. Does not count as a read.
     fn amend(
         &mut self,
         keyhash: Keyhash,
@@ -157,9 +165,11 @@ pub trait TableWriter {
         now: Moment,
     ) -> bool;
 
-    /// Shows `visit` the items of the chain (bucket, set) with this number that have not expired, each with what [`TableWriter::was_read`] says of it. Returns the number of the next; none if there is
-    /// none. A table that cannot be walked shows nothing. The walk begins with 0 and may span any number of visits to the table: items that are there
-    /// throughout are shown once, unless the table moves them.
+    /// Shows `visit` the items of the chain (bucket, set) with this number that have not expired,
+    /// each with what [`TableWriter::was_read`] says of it. Returns the number of the next chain,
+    /// if there is one. A table that cannot be walked shows nothing. The walk begins with 0 and may
+    /// span any number of visits to the table: items that are there throughout are shown once,
+    /// unless the table moves them.
     fn list(
         &self,
         _chain: usize,
@@ -169,8 +179,9 @@ pub trait TableWriter {
         None
     }
 
-    /// Removes the items of the chain with this number that have expired. Returns how many there were, and the number of the next chain, as
-    /// [`TableWriter::list`] does. The table counts those of them that nobody had fetched, but none as reclaimed: no store has taken their place.
+    /// Removes the items of the chain with this number that have expired. Returns how many there
+    /// were, and the number of the next chain, as [`TableWriter::list`] does. The table counts the
+    /// items that no client had fetched, but none as reclaimed: no store has taken their place.
     fn expire(&mut self, _chain: usize, _now: Moment) -> (u64, Option<usize>) {
         (0, None)
     }
@@ -180,13 +191,14 @@ pub trait TableWriter {
         Absence::Other
     }
 
-    /// The second, counted from the server's epoch, in which the key's item was put where it lies, or an earlier one; none if the table does not
-    /// know.
+    /// The second, counted from the server's epoch, in which the key's item was put where it lies,
+    /// or an earlier one; none if the table does not know.
     fn stored_s(&self, _keyhash: Keyhash, _key: &[u8], _now: Moment) -> Option<u32> {
         None
     }
 
-    /// Whether the key's item is known to have been read since it was stored, by reads that left no mark on the item itself.
+    /// Whether the key's item is known to have been read since it was stored, by reads that left no
+    /// mark on the item itself.
     fn was_read(&self, _keyhash: Keyhash, _key: &[u8], _now: Moment) -> bool {
         false
     }
@@ -197,8 +209,9 @@ pub trait TableWriter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;
 
-/// Tries until a try has met no writer, but not for ever: neither too often, nor on after too many bytes have been copied in vain.
-/// `attempt` adds the bytes of the values that it copies to the number that it is given.
+/// Tries until a try has met no writer, but not for ever: neither too often, nor on after too many
+/// bytes have been copied in vain. `attempt` adds the bytes of the values that it copies to the
+/// number that it is given.
 #[inline(always)]
 pub(crate) fn optimistically<T>(
     mut attempt: impl FnMut(&mut usize) -> Option<T>,
@@ -221,12 +234,15 @@ pub trait TableReader: Clone + Send {
     /// See [`Table::Place`].
     type Place: Copy + Default;
 
-    /// Reads an item beside the writer, in a batch of those that the table [waits for](Table::join). `take` may run several times, each time on what may turn out to be nonsense (of sane size):
-    /// it must undo what it did the last time, and the caller must undo the last run unless the answer is an item.
+    /// Reads an item beside the writer, in a batch of those that the table [waits
+    /// for](Table::join). `take` may run several times, each time on what may turn out to be
+    /// nonsense (of sane size): it must undo what it did the last time, and the caller must undo
+    /// the last run unless the answer is an item.
     ///
     /// # Errors
     ///
-    /// [`Busy`] if the read met writers again and again, or at once if `flushes` (see [`Table::enter`]) is news to the partition.
+    /// [`Busy`] if the read met writers again and again, or at once if `flushes` (see
+    /// [`Table::enter`]) is news to the partition.
     fn read<T>(
         &self,
         batch: &Batch<'_>,
@@ -254,7 +270,8 @@ pub trait TableReader: Clone + Send {
 
 /// Reads a partition's figures, from any thread.
 pub trait TableFigures: Send + Sync {
-    /// The figures now. `flushes` as in [`Table::enter`]: a partition that has yet to carry out a flush counts as empty.
+    /// The figures now. `flushes` as in [`Table::enter`]: a partition that has yet to carry out a
+    /// flush counts as empty.
     fn counts(&self, flushes: u64) -> Counts;
 
     /// How old the items are, as far as the table knows.

@@ -102,8 +102,8 @@ pub trait Index {
     /// Clears an entry, in the midst of a change.
     fn clear(&self, slot: Self::Slot);
 
-    /// Notes a read in an entry and counts up to `most`, unless the entry has changed. Any thread may
-    /// do this in the batch in which it has found the entry.
+    /// Notes a read in an entry and counts up to `most`, unless the entry has changed. Any thread
+    /// may do this in the batch in which it has found the entry.
     fn count_read(&self, slot: Self::Slot, entry: Self::Entry, most: u8);
 
     /// The same for a writer beside which no other thread reads.
@@ -191,8 +191,8 @@ pub trait Shared: Send + Sync + Sized + 'static {
         Item::read(self.words(entry)?)
     }
 
-    /// Finds the key's item, expired or not. Safe to run while a writer works; what it finds is then
-    /// to be validated.
+    /// Finds the key's item, expired or not. Safe to run while a writer works; what it finds is
+    /// then to be validated.
     #[inline(always)]
     fn find(&self, place: PlaceIn<Self>, keyhash: Keyhash, key: &[u8]) -> Option<Found<'_, Self>> {
         for (slot, entry) in self.index().candidates(place, keyhash) {

@@ -265,7 +265,8 @@ impl<'a, D: Design> Writer<'a, D> {
         D::free(self, found);
     }
 
-    /// Removes an item that has expired, counts it as one that left unfetched if it did, and reports it.
+    /// Removes an item that has expired, counts it as one that left unfetched if it did, and
+    /// reports it.
     #[inline(never)]
     pub(crate) fn remove_expired(&mut self, found: &Found<'_, D::Shared>, now: Moment) {
         let is_fetched = found.entry.is_fetched();

@@ -1,5 +1,6 @@
-//! How much work one request does, beyond finding its own key. This crate's unit tests count it and hold every table and every
-//! eviction rule to a bound (see `tests`). In any other build these functions are empty.
+//! How much work one request does, beyond finding its own key. This crate's unit tests count it and
+//! hold every table and every eviction rule to a bound (see `tests`). In any other build these
+//! functions are empty.
 
 #[cfg(all(test, not(loom)))]
 mod tests;

@@ -1,5 +1,6 @@
-//! No request does more than a constant amount of work, and a constant amount for each word that it stores, whatever was asked before
-//! and however large the table is. Adversarial sequences, every table and every eviction rule; work is counted, so no clock is read.
+//! No request does more than a constant amount of work, and a constant amount for each word that it
+//! stores, whatever was asked before and however large the table is. Adversarial sequences, every
+//! table and every eviction rule; work is counted, so no clock is read.
 
 use super::{Work, take};
 use crate::access::Crew;
@@ -186,7 +187,8 @@ impl<T: Table> Driver<T> {
         matches!(stored, Some(Stored::Yes(_)))
     }
 
-    /// Every item is read by another core, which leaves marks and moves nothing; says how many there are.
+    /// Every item is read by another core, which leaves marks and moves nothing; says how many
+    /// there are.
     fn read_all(&mut self) -> u32 {
         let (batches, mut participants) = Batches::new(1);
         self.owner.join(&batches, 1);
@@ -265,7 +267,7 @@ fn small_after_large<T: Table>(it: &mut Driver<T>) {
     }
 }
 
-/// Large items shrink a few bytes at a time, and leave as many pieces behind.
+/// Large items shrink a few bytes at a time, and leave as many pieces.
 fn shrinking_in_place<T: Table>(it: &mut Driver<T>) {
     it.fill(ITEM_BYTES_MAX / 4);
     let newest = it.next - 2;
@@ -340,7 +342,7 @@ fn expired_at_once<T: Table>(it: &mut Driver<T>) {
     }
 }
 
-/// Items get an expiry and lose it again, and then grow, so that they are written anew.
+/// Items get an expiry and lose it again, and then grow, so that they are written again.
 fn touched<T: Table>(it: &mut Driver<T>) {
     for value_bytes in [SMALL, 30_000] {
         let first = it.next;
@@ -493,8 +495,8 @@ const MERGES_MAX: usize = 1_000;
 
 /// A store under S3-FIFO passes as many words of the small log as it takes, and at the end of a lap
 /// as many again. Items of three words may all go on to the main log: 43 for 64 words. The main log
-/// spares one item for 16 words besides. Among what is passed may be one large item that goes on, for
-/// which the main log makes room: as many items of three words leave it.
+/// spares one item for 16 words besides. Among what is passed may be one large item that goes on,
+/// for which the main log makes room: as many items of three words leave it.
 const CACHE_MODE: Bound = Bound {
     fixed: Work {
         examined: 1_500 + ITEM_BYTES_MAX / 8 / 3,
@@ -516,7 +518,8 @@ const CACHE_MODE: Bound = Bound {
 fn every_request_of_the_memc3_table_is_bounded() {
     let bound = Bound {
         fixed: Work {
-            // Two slabs that are spared and one that is emptied or moved, a segment that is split, and two searches of it.
+            // Two slabs that are spared and one that is emptied or moved, a segment that is split,
+            // and two searches of it.
             examined: 40_000,
             moved: 4_200,
             words_copied: MOVED_SLAB_BYTES_MAX / 8,

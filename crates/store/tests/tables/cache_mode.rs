@@ -56,7 +56,8 @@ fn a_log_that_wraps() -> Case {
     }
 }
 
-/// An index that is far too small, and stays so: chains, spare buckets and evictions from the index.
+/// An index that is far too small, and stays so: chains, spare buckets and evictions from the
+/// index.
 fn an_index_that_overflows() -> Case {
     Case {
         load: Load::of(3_000, 100),
@@ -91,7 +92,8 @@ fn offsets_that_wrap() -> Case {
     }
 }
 
-/// An index that begins with a handful of buckets for thousands of items, and grows while the log fills.
+/// An index that begins with a handful of buckets for thousands of items, and grows while the log
+/// fills.
 fn an_index_that_grows() -> Case {
     Case {
         load: Load {
@@ -104,8 +106,9 @@ fn an_index_that_grows() -> Case {
         },
         shows: |Outcome { counts, first, .. }, _| {
             assert!(counts.buckets_added > 100, "{counts:?}");
-            // The first 8,000 stores are less than two laps. In the first the index becomes just large enough, which in the second, where chance
-            // fills other chains, a few items find it is not; then it has grown again. The whole run is ten laps, between which an audit
+            // The first 8,000 stores are less than two laps. In the first the index becomes just
+            // large enough, which in the second, where chance fills other chains, a few items find
+            // it is not; then it has grown again. The whole run is ten laps, between which an audit
             // empties the table four times.
             for counts in [first, counts] {
                 let appended = counts.stored + counts.reinsertions;
@@ -118,7 +121,8 @@ fn an_index_that_grows() -> Case {
     }
 }
 
-/// Items that become small when the log has long been full: the index grows while the log goes round.
+/// Items that become small when the log has long been full: the index grows while the log goes
+/// round.
 fn items_that_become_small() -> Case {
     Case {
         load: Load {
@@ -135,8 +139,8 @@ fn items_that_become_small() -> Case {
             let stored = counts.stored - late.stored;
             let lost = counts.index_evictions - late.index_evictions;
             assert!(counts.buckets_added > 100, "{counts:?}");
-            // These are three laps with an audit among them, which empties the table: it is in one of them at most that the index is behind,
-            // and then by a sixteenth or two of its size.
+            // These are three laps with an audit among them, which empties the table: it is in one
+            // of them at most that the index is behind, and then by a sixteenth or two of its size.
             assert!(
                 lost * 20 < stored,
                 "the index has caught up: {lost} of {stored} were lost"
@@ -145,7 +149,8 @@ fn items_that_become_small() -> Case {
     }
 }
 
-/// Items that become large when the index has grown for small ones: the memory goes back to the log.
+/// Items that become large when the index has grown for small ones: the memory goes back to the
+/// log.
 fn items_that_become_large() -> Case {
     Case {
         load: Load {

@@ -11,8 +11,9 @@ const STAYING: u32 = 300;
 const EXPIRING: u32 = 200;
 const FETCHED: u32 = 50;
 
-/// Walks a table that has room for a few hundred small items. What is removed counts as memcached's crawler counts it: not as reclaimed, for no
-/// store has taken its place, but as unfetched where nobody has read it.
+/// Walks a table that has room for a few hundred small items. What is removed counts as memcached's
+/// crawler counts it: not as reclaimed, for no store has taken its place, but as unfetched if it
+/// was not read.
 pub fn removes_and_counts<T: Table>(mut table: T) {
     let mut now = Moment {
         ms: 2_000,

@@ -11,7 +11,8 @@ const NOW: Moment = Moment {
     epoch_unix_ms: 0,
 };
 
-/// A writer that was about to begin when a flush was asked for, and comes to it only after others have stored behind the flush, takes nothing of theirs away.
+/// A writer that was about to begin when a flush was asked for, and comes to it only after others
+/// have stored since the flush, removes none of their items.
 pub fn is_done_once<T: Table>(mut table: T) {
     let keys = |number: u32| number.to_be_bytes();
     let put = |table: &mut T, flushes, number| {

@@ -1,5 +1,6 @@
-//! What every table promises, held against every table in every access mode: random operations beside a plain map ([`oracle`]), and real
-//! threads that race ([`stress`]). A table is one file that makes it and says which loads it is put under.
+//! What every table promises, held against every table in every access mode: random operations
+//! beside a plain map ([`oracle`]), and real threads that race ([`stress`]). A table is one file
+//! that makes it and says which loads it is put under.
 
 #![cfg(not(loom))]
 

@@ -1,5 +1,5 @@
-//! The MemC3 table. Pages are small, so that segments split, slabs change hands and items take several pages within a few thousand
-//! operations.
+//! The MemC3 table. Pages are small, so that segments split, slabs change hands and items take
+//! several pages within a few thousand operations.
 
 use crate::oracle::{self, Load};
 use crate::stress::{self, Race};

@@ -1,9 +1,10 @@
 //! Random operations on a table beside a plain map.
 //!
 //! The map does not know what a cache may have given up. So the comparison is one-sided about
-//! presence, unless the table is to lose nothing, and strict about everything else: what is found must be what was last written, with its
-//! flags, expiry and CAS unique; what was deleted, flushed or has expired must not be found; and
-//! the partition's own count of items must be the number of keys that can be found.
+//! presence, unless the table is to lose nothing, and strict about everything else: what is found
+//! must be what was last written, with its flags, expiry and CAS unique; what was deleted, flushed
+//! or has expired must not be found; and the partition's own count of items must be the number of
+//! keys that can be found.
 
 use glimmer_base::{Expiry, Keyhash, Moment, Seed};
 use glimmer_store::access::Access;
@@ -27,21 +28,22 @@ struct Item {
     cas: u64,
 }
 
-/// What is stored: keys from a range of so many, values of so many bytes at most.
+/// What is stored: the number of keys, and the largest value in bytes.
 #[derive(Clone, Copy)]
 pub struct Load {
     pub keys: u32,
     pub value_max: usize,
-    /// After a third of the steps keys are among so many,
+    /// The same two after a third of the steps.
     pub later_keys: u32,
-    /// and values have at most so many bytes.
+    /// See [`later_keys`](Self::later_keys).
     pub later_value_max: usize,
     /// The table's limit, at least 300 bytes more.
     pub item_bytes_max: usize,
     pub steps: u32,
     /// Of a thousand steps one is a flush with this probability.
     pub flushes: f64,
-    /// Whether the table evicts nothing: it refuses stores instead, and then leaves everything as it is.
+    /// Whether the table evicts nothing: it refuses stores instead, and then leaves everything as
+    /// it is.
     pub loses_nothing: bool,
 }
 
@@ -215,7 +217,8 @@ impl<T: Table> Run<T> {
             1..8 => self.rng.random_range(0..64.min(self.load.value_max + 1)),
             _ => self.rng.random_range(0..=self.load.value_max),
         };
-        // Zeros read as a header are a filler of no length, at which whoever has lost the way stays for ever.
+        // Zeros read as a header are a filler of no length, at which a walk that has lost the way
+        // stays for ever.
         let mut value = vec![0; len];
         if !self.rng.random_bool(0.2) {
             self.rng.fill(&mut value[..]);
@@ -353,8 +356,8 @@ impl<T: Table> Run<T> {
     }
 }
 
-/// Drives a table with random operations beside a map. `walk` is to walk the table, which has carried out so many flushes, and to panic unless
-/// all is as it should be.
+/// Drives a table with random operations beside a map. `walk` is to walk the table, which has
+/// carried out this many flushes, and to panic unless all is as it should be.
 pub fn run<T: Table>(table: T, load: Load, walk: impl Fn(&mut T, u64)) -> Outcome {
     let seed = seed();
     let mut run = Run::new(table, load, seed);

@@ -48,8 +48,8 @@ fn a_growing_index<A: Access>() {
     assert_eq!(counts.refused, 0, "memory was meant to be ample");
 }
 
-/// Items that become large when the memory has long been full of small ones: heap and index meet, and the index has to give back
-/// what it has taken.
+/// Items that become large when the memory has long been full of small ones: heap and index meet,
+/// and the index has to give back what it has taken.
 fn a_heap_that_wants_the_indexs_memory<A: Access>() {
     let load = Load {
         steps: 150_000,
@@ -65,7 +65,8 @@ fn a_heap_that_wants_the_indexs_memory<A: Access>() {
     );
 }
 
-/// Writers that overwrite, grow and delete items in a heap for half of them, which slides what stays.
+/// Writers that overwrite, grow and delete items in a heap for half of them, which slides what
+/// stays.
 fn racing<A: Access>() {
     let race = Race {
         kept: 60,

@@ -21,8 +21,8 @@ impl SegregatedFits {
     /// # Panics
     ///
     /// If a word is not exactly one of item and free block, if free blocks lie side by side or
-    /// below the top's edge, if the cursor is inside of one, if a boundary tag is wrong, or if the lists do not hold every free
-    /// block once and in its class.
+    /// below the top's edge, if the cursor is inside of one, if a boundary tag is wrong, or if the
+    /// lists do not hold every free block once and in its class.
     pub fn audit(&self, space: &Space) -> Usage {
         let mut usage = Usage::default();
         let (mut at, mut after_free, mut cursor_is_met) = (0, false, self.cursor == self.top);

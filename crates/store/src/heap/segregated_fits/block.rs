@@ -6,15 +6,15 @@
 //! first word  | next of class   |       0        |    a block of one word: 1 in the low half
 //! second word | previous        | words          |
 //!             ...
-//! last word   |                 | words          |    the same word as the second, if there are two
+//! last word   |                 | words          |    as the second, if there are two
 //!             +-----------------+----------------+
 //! ```
 //!
 //! The second byte of the first word is zero, where an item has the length of its key: so the first
-//! word tells a free block from an item. The last word is the *boundary tag*: whoever is freed
-//! behind the block finds its beginning there. Links and sizes lie in space that nobody uses, and an
-//! item in use has no tag at all; that a free block ends before it is said by a bitmap of the heap's
-//! words ([`FreeEnds`]).
+//! word tells a free block from an item. The last word is the *boundary tag*: an item freed after
+//! the block finds the beginning of the block there. Links and sizes lie in unused space, and an
+//! item in use has no tag at all; that a free block ends before it is said by a bitmap of the
+//! heap's words ([`FreeEnds`]).
 
 use super::Space;
 use glimmer_base::sync::Ordering::Relaxed;

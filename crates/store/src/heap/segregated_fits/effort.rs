@@ -36,7 +36,7 @@ pub const PASSING: usize = 1;
 /// Freeing an item that has expired, where it is come by.
 pub const DROPPING: usize = 12;
 
-/// Sliding an item of so many words: its entry is looked up, and the words are copied.
+/// Sliding an item of this many words: its entry is looked up, and the words are copied.
 pub fn sliding(words: usize) -> usize {
     8 + words / 8
 }

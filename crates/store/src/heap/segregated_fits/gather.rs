@@ -1,12 +1,12 @@
 //! Gathering free space that is there, but in pieces: the items between free blocks are slid to the
-//! left, so that the free space comes together behind them. The paper's heap only ever joins free
+//! left, so that the free space comes together after them. The paper's heap only ever joins free
 //! neighbours; filled to nine tenths with items of many sizes it comes to refuse the largest of
 //! them, although there is room for hundreds.
 //!
 //! Where one request can afford it, a gathering begins where it costs least. Where none can, many
 //! requests share one that goes through the whole heap: each begins at the *cursor*, where the last
-//! one left its free block, and slides what lies behind. A round from the bottom to the top brings
-//! all free space together, so that their number is bounded.
+//! one left its free block, and slides the items that follow. A round from the bottom to the top
+//! brings all free space together, so that their number is bounded.
 //!
 //! Between two requests everything is as it always is: what has been gathered is an ordinary free
 //! block, which others may take of, and the cursor is only a place where a block or an item begins.
@@ -29,7 +29,7 @@ pub struct Gathering {
     wanted: usize,
 }
 
-/// What lies behind a gathering.
+/// What follows a gathering.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Behind {
     /// An item, to be slid from its position to another, which is further left or the same.
@@ -50,7 +50,8 @@ impl SegregatedFits {
     }
 
     /// Begins to gather `wanted` words where the least has to be done for it, if that is less than
-    /// what `most` allows; `limit` as in [`allocate`](Self::allocate). Looking for it is paid for of `search`.
+    /// what `most` allows; `limit` as in [`allocate`](Self::allocate). Looking for it is paid for
+    /// of `search`.
     pub fn gather(
         &mut self,
         space: &Space,
@@ -72,8 +73,8 @@ impl SegregatedFits {
         Some(Gathering::at(start?, wanted))
     }
 
-    /// What it costs to slide the items among which `wanted` free words lie from a free block on, if
-    /// that is less than `least`.
+    /// What it costs to slide the items among which `wanted` free words lie from a free block on,
+    /// if that is less than `least`.
     fn cost(
         &self,
         space: &Space,
@@ -114,8 +115,8 @@ impl SegregatedFits {
         Gathering::at(self.cursor, wanted)
     }
 
-    /// Passes the block at the cursor, and says where the item lies that it is, if it is one. None at
-    /// the top; the cursor then goes back to the bottom.
+    /// Passes the block at the cursor, and says where the item lies that it is, if it is one. None
+    /// at the top; the cursor then goes back to the bottom.
     pub fn pass(&mut self, space: &Space) -> Option<Option<usize>> {
         let at = self.cursor;
         if at == self.top {
@@ -127,7 +128,7 @@ impl SegregatedFits {
         Some(free.is_none().then_some(at))
     }
 
-    /// Takes up the free space behind the stretch, and says what comes then.
+    /// Takes up the free space after the stretch, and says what comes then.
     pub fn behind(&mut self, space: &Space, gathering: &mut Gathering) -> Behind {
         while gathering.end - gathering.start < gathering.wanted && gathering.end < self.top {
             match self.claim(space, gathering.end) {
@@ -161,7 +162,7 @@ impl SegregatedFits {
         items.map(|(at, _)| at)
     }
 
-    /// The item behind the stretch lies at its beginning now.
+    /// The item after the stretch lies at its beginning now.
     pub fn slid(&mut self, gathering: &mut Gathering, words: usize) {
         gathering.start += words;
         gathering.end += words;

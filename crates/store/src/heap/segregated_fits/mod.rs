@@ -54,8 +54,8 @@ impl Space {
         self.item_words_max
     }
 
-    /// The place of an item at a position: as long as the largest item or the heap. Any position will
-    /// do: a racing reader may take one from what is no entry any more.
+    /// The place of an item at a position: as long as the largest item or the heap. Any position
+    /// will do: a racing reader may take one from memory that no longer is an entry.
     #[inline(always)]
     pub fn place(&self, at: usize) -> Words<'_> {
         let at = at.min(self.words.len() - LISTED_WORDS_MIN);
@@ -117,7 +117,7 @@ impl SegregatedFits {
         self.top
     }
 
-    /// A place for `words` words, or none if there is none that ends before `limit`.
+    /// A place for `words` words that ends before `limit`, if the heap has one.
     ///
     /// Who writes there overwrites what racing readers may be reading: a release fence has to lie
     /// between the removal of the last item from its index and this call.
@@ -209,8 +209,9 @@ impl SegregatedFits {
         self.free(space, at + kept, words - kept);
     }
 
-    /// Takes what is free on either side of a place in use, and says from where to where nothing else is in use now. Nothing is written:
-    /// what lies there may be moved within. [`settle`](Self::settle) has to follow.
+    /// Takes what is free on either side of a place in use, and says from where to where nothing
+    /// else is in use now. Nothing is written: what lies there may be moved within.
+    /// [`settle`](Self::settle) has to follow.
     pub fn absorb(&mut self, space: &Space, (at, words): (usize, usize)) -> Range<usize> {
         let (start, end) = self.joined(space, at, words);
         if start < at {
@@ -226,8 +227,9 @@ impl SegregatedFits {
         start..end
     }
 
-    /// Ends what [`absorb`](Self::absorb) has begun: the first `words` words are in use, the others are free. Only the last of the heap may
-    /// take more than was absorbed, as far as [`would_hold`](Self::would_hold) has said.
+    /// Ends what [`absorb`](Self::absorb) has begun: the first `words` words are in use, the others
+    /// are free. Only the last of the heap may take more than was absorbed, as far as
+    /// [`would_hold`](Self::would_hold) has said.
     pub fn settle(&mut self, space: &Space, joined: Range<usize>, words: usize) {
         let end = joined.start + words;
         self.free_ends.clear(end);

@@ -46,7 +46,7 @@ struct Page {
     used: u32,
     /// Chunks from this one on were never in use.
     fresh: u32,
-    /// First of the free chunks that were; [`NONE`] if there is none.
+    /// First of the free chunks that were in use before, or [`NONE`].
     free: u32,
     /// Its place in its class's list.
     position: u32,
@@ -61,7 +61,7 @@ enum Owner {
     Free,
     /// The slab's first page, and its class.
     Slab(ClassId),
-    /// A later page of a slab that begins so many pages before.
+    /// A later page of a slab that begins this many pages before.
     Rest(u32),
 }
 
@@ -125,10 +125,11 @@ impl Slabs {
         }
     }
 
-    /// Bytes of this bookkeeping for each page of a pool: the page itself, its places in the two lists of its class, and its bit.
+    /// Bytes of this bookkeeping for each page of a pool: the page itself, its places in the two
+    /// lists of its class, and its bit.
     pub const BYTES_PER_PAGE: usize = size_of::<Page>() + 2 * size_of::<u32>() + 1;
 
-    /// The class for items of so many words.
+    /// The class for items of this many words.
     #[inline(always)]
     pub fn class_of(&self, words: usize) -> ClassId {
         match self.by_words.get(words) {
@@ -281,10 +282,12 @@ impl Slabs {
         }
     }
 
-    /// Moves a slab, whatever is in it, to free pages further to the left, and copies it; gives back its new first page. Its
-    /// old pages are free, but hold what they held. None if there are no such pages in a row.
+    /// Moves a slab, whatever is in it, to free pages further to the left, and copies it; gives
+    /// back its new first page. Its old pages are free, but hold what they held. None if there are
+    /// no such pages in a row.
     ///
-    /// The items are the caller's to name anew: each lies as far from the slab's beginning as before.
+    /// The caller makes the index name the items again: each lies as far from the slab's beginning
+    /// as before.
     pub fn relocate(&mut self, pool: &Pool, slab: usize) -> Option<usize> {
         let Owner::Slab(id) = self.pages[slab].owner else {
             unreachable!("only a slab is moved")
@@ -349,7 +352,7 @@ impl Slabs {
         Some((Chunk { slab, at }, class.hand.chunk == 0))
     }
 
-    /// The word at which the chunk so many places ahead of the hand begins, in the same slab.
+    /// The word at which the chunk this many places ahead of the hand begins, in the same slab.
     #[inline(always)]
     pub fn ahead_of_hand(&self, pool: &Pool, id: ClassId, ahead: usize) -> Option<usize> {
         let class = &self.classes[id as usize];

@@ -106,8 +106,8 @@ fn the_index_takes_pages_from_the_end() {
     assert_eq!(slabs.free_pages.count(), 6);
 }
 
-/// Low pages come back again and again while all others are in use: what is done to give and to take a slab does not grow with the
-/// number of slabs.
+/// Low pages come back again and again while all others are in use: what is done to give and to
+/// take a slab does not grow with the number of slabs.
 #[test]
 fn giving_and_taking_slabs_costs_the_same_whatever_their_number() {
     let steps = [64, 64 << 8].map(|pages| {

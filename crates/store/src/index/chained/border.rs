@@ -15,7 +15,7 @@ pub struct Border {
 }
 
 impl Border {
-    /// Of an index that nobody has read yet.
+    /// Of an index that no reader has seen yet.
     pub fn of(index: &ChainedIndex) -> Border {
         Border {
             open: index.border(),

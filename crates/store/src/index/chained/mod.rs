@@ -1,29 +1,29 @@
 //! The index by bulk chaining (MICA §4.3.3, Figure 9), which also grows and shrinks.
 //!
-//! *Bulk chaining:* a main bucket that is full gets a spare bucket chained to it. There is one spare
-//! bucket to every so many main ones, and they serve whoever needs them.
+//! *Bulk chaining:* a main bucket that is full gets a spare bucket chained to it. There is one
+//! spare bucket to every few main ones, and any chain may take one.
 //!
 //! *Linear hashing* (Litwin 1980): main buckets are added one at a time. The first [`roots`] main
 //! buckets are found by the keyhash's bucket bits as in the lossy index; each added one takes over
 //! the half of one earlier bucket's entries whose next tag bit is set, so that a step touches two
-//! chains and no item. With `roots << level` buckets and more, a key belongs to
-//! `root + roots * (the tag's lowest level + 1 bits)`, or, where that bucket has yet to be added, to
-//! the one that it will be split from. The paper fixes the number of buckets at start.
+//! chains and no item. With `roots << level` buckets and more, a key belongs to `root + roots *
+//! (the tag's lowest level + 1 bits)`, or, where that bucket has yet to be added, to the one that
+//! it will be split from. The paper fixes the number of buckets at start.
 //!
 //! The buckets lie in the partition's memory beside the heap or the log, numbered from its end
 //! downwards: the index takes what it needs, and the heap has the rest.
 //!
-//! Whether the index is lossless is its writer's affair: where a chain is full and no spare bucket is
-//! left, store mode refuses the item, and cache mode gives up the chain's oldest (§4.3.2).
+//! Whether the index is lossless is its writer's affair: where a chain is full and no spare bucket
+//! is left, store mode refuses the item, and cache mode gives up the chain's oldest (§4.3.2).
 //!
 //! A reader finds its bucket by the [`Shape`], one word that says how many buckets there are. It
-//! loads the word before the bucket's version and once more after everything else. A bucket that was
-//! split or merged while the reader was in it has another version. One that was split or merged
-//! before the reader loaded its version has the new one, but then the load synchronises with the end
-//! of that change, and the last look at the shape sees the new shape. Items get memory that the index
-//! has left when no reader can be in it any more: see [`Border`]. The index itself may take it again at
-//! once. Between publishing the shape without that memory and writing to it lies a release fence, so a
-//! reader that meets what was written there sees the shape at its last look.
+//! loads the word before the bucket's version and once more after everything else. A bucket that
+//! was split or merged while the reader was in it has another version. One that was split or merged
+//! before the reader loaded its version has the new one, but then the load synchronises with the
+//! end of that change, and the last look at the shape sees the new shape. Items get memory that the
+//! index has left when no reader can be in it any more: see [`Border`]. The index itself may take
+//! it again at once. Between publishing the shape without that memory and writing to it lies a
+//! release fence, so a reader that meets what was written there sees the shape at its last look.
 //!
 //! [`roots`]: ChainedIndex::new
 
@@ -100,8 +100,8 @@ pub struct ChainedIndex {
 }
 
 impl ChainedIndex {
-    /// An empty index of `roots` main buckets at the end of `memory`, with spare buckets in the ratio
-    /// that `(spares, mains)` has, at most one to one.
+    /// An empty index of `roots` main buckets at the end of `memory`, with spare buckets in the
+    /// ratio that `(spares, mains)` has, at most one to one.
     ///
     /// # Panics
     ///
@@ -148,8 +148,8 @@ impl ChainedIndex {
         self.shape.store(shape.0, order);
     }
 
-    /// One optimistic try to read something in a key's chain, whose number `read` gets: none if the chain, or where it is, has changed
-    /// meanwhile; then `read` may have met nonsense.
+    /// One optimistic try to read something in a key's chain, whose number `read` gets: none if the
+    /// chain, or where it is, has changed meanwhile; then `read` may have met nonsense.
     #[inline(always)]
     pub fn try_read<T>(&self, keyhash: Keyhash, read: impl FnOnce(usize) -> T) -> Option<T> {
         let shape = self.shape();
@@ -245,7 +245,7 @@ impl ChainedIndex {
         unsafe { Bucket::of(&buckets[self.capacity - 1 - number]) }
     }
 
-    /// The bucket behind another in a chain; none also for nonsense that a racing reader meets.
+    /// The next bucket of a chain. None also for nonsense that a racing reader meets.
     #[inline(always)]
     pub fn behind(&self, number: usize) -> Option<usize> {
         let next = self.bucket(number).next();
@@ -291,15 +291,15 @@ impl ChainedIndex {
         }
     }
 
-    /// Notes a read as [`count_read`](Self::count_read) does, for the writer where nobody else
-    /// does.
+    /// Notes a read as [`count_read`](Self::count_read) does, for a writer beside which no other
+    /// thread reads.
     #[inline(always)]
     pub fn count_read_alone(&self, slot: Slot, seen: Entry, most: u8) {
         self.change(slot, seen, seen.read_again(most));
     }
 
-    /// The entries of a main bucket whose items are to be fetched for a key with this tag. If there
-    /// is none, the item may be in a spare bucket, which is fetched instead.
+    /// The entries of a main bucket whose items are to be fetched for a key with this tag. Without
+    /// such an entry the item may be in a spare bucket, which is fetched instead.
     #[inline(always)]
     pub fn entries_to_fetch(&self, home: usize, tag: u16) -> impl Iterator<Item = Entry> + '_ {
         let bucket = self.bucket(home);
@@ -312,7 +312,8 @@ impl ChainedIndex {
         places.map(|place| bucket.entry(place))
     }
 
-    /// Changes the entry in a slot from `old`, if the new one is another; under the same rule as [`set`](Self::set).
+    /// Changes the entry in a slot from `old`, if the new one differs, under the same rule as
+    /// [`set`](Self::set).
     #[inline(always)]
     pub fn change(&self, slot: Slot, old: Entry, new: Entry) {
         self.bucket(slot.bucket)

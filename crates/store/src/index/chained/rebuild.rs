@@ -1,4 +1,4 @@
-//! Chains made anew: to split one, and to give up spare buckets that are no longer needed.
+//! Chains made again: to split one, and to give up spare buckets that are no longer needed.
 
 use super::{ChainedIndex, FreeList, LEVELS_MAX, Shape};
 use crate::index::{BUCKET_ENTRIES, CHAIN_BUCKETS_MAX, Entry};
@@ -133,7 +133,8 @@ impl ChainedIndex {
         count
     }
 
-    /// Whether a key with this tag would come to another chain than some entry of its chain, if the index grew far enough.
+    /// Whether a key with this tag would come to another chain than some entry of its chain, if the
+    /// index grew far enough.
     pub fn may_part(&self, home: usize, tag: u16) -> bool {
         const LEVEL_BITS: u16 = (1 << LEVELS_MAX) - 1;
         let mut slots = self.slots(home);
@@ -154,8 +155,9 @@ impl ChainedIndex {
         (level < LEVELS_MAX && self.number_of(added + 1) <= self.capacity).then_some(level)
     }
 
-    /// Adds one main bucket, if that leaves the memory below `kept` alone, and moves to it what belongs there
-    /// now. Says how many spare buckets became free by that, or none if the index cannot grow.
+    /// Adds one main bucket, if that leaves the memory below `kept` alone, and moves to it what
+    /// belongs there now. Says how many spare buckets became free by that, or none if the index
+    /// cannot grow.
     ///
     /// Like [`allocate`](crate::heap::segregated_fits::SegregatedFits::allocate), this overwrites
     /// what racing readers may be reading.

@@ -7,22 +7,25 @@ use crate::work;
 use glimmer_base::sync::Ordering::Release;
 use glimmer_base::sync::{fence, weakened};
 
-/// A merged chain has at most so many buckets, whatever chains may have: one that is longer would be split again at once.
+/// A merged chain has at most this many buckets, fewer than a chain may have: a longer one would be
+/// split again at once.
 const MERGED_BUCKETS_MAX: usize = 2;
 
-/// Buckets are worth merging while the items would fill less than so many percent of the main ones. Stores make an index grow when it
-/// is more than twice as full, so that it does not do both in turn.
+/// Buckets are worth merging while the items would fill less than this percentage of the main ones.
+/// Stores make an index grow when it is more than twice as full, so that it does not do both in
+/// turn.
 const IDLE_PERCENT: u64 = 20;
 
 impl ChainedIndex {
-    /// Whether so many items could do with far fewer main buckets.
+    /// Whether this many items need far fewer main buckets than there are.
     #[inline(always)]
     pub fn is_idle(&self, items: u64) -> bool {
         items * 100 < (self.mains() * BUCKET_ENTRIES) as u64 * IDLE_PERCENT
     }
 
-    /// Removes the last main bucket and the spare one that came with it, if one did. Says how many fewer spare buckets are in use; none, and
-    /// no entry has moved to another chain, if the index has no more than it began with, or if the entries would not fit.
+    /// Removes the last main bucket and the spare one that came with it, if one did. Says how many
+    /// fewer spare buckets are in use; none, and no entry has moved to another chain, if the index
+    /// has no more than it began with, or if the entries would not fit.
     ///
     /// The memory between the old border and the new is the caller's to overwrite once
     /// [`Border`](super::Border) says so.
@@ -77,7 +80,8 @@ impl ChainedIndex {
             self.add_parts(home, &is_live, leaving, &mut parts);
         }
         let (main, last) = (self.bucket(parent), self.bucket(child));
-        // Spare buckets of both chains are written; the last bucket's version stays odd for ever, so that nobody finishes there.
+        // Spare buckets of both chains are written; the last bucket's version stays odd for ever,
+        // so that no reader finishes there.
         last.write_begin(shared);
         let is_shared = shared && !weakened("merge_version");
         main.write_begin(is_shared);
@@ -97,7 +101,8 @@ impl ChainedIndex {
         Some(freed + self.give_back(parts, spares))
     }
 
-    /// Takes a certain spare bucket out of the chain that begins at `home` and puts another in its place, if there is one. Says how many fewer are in use.
+    /// Takes a certain spare bucket out of the chain that begins at `home` and puts another in its
+    /// place, if there is one. Says how many fewer are in use.
     fn replace(
         &self,
         home: usize,

@@ -13,8 +13,8 @@ pub struct FreeList {
 }
 
 impl FreeList {
-    /// Takes a spare bucket, empty and without a link, for the chain that begins at `home`, if there is
-    /// one.
+    /// Takes a spare bucket, empty and without a link, for the chain that begins at `home`, if
+    /// there is one.
     pub fn take(&mut self, index: &ChainedIndex, home: usize) -> Option<usize> {
         let number = self.take_any(index)?;
         index.bucket(number).set_owner(Some(home));
@@ -55,14 +55,16 @@ impl FreeList {
         listed.chain(fresh.filter_map(|main| index.spare_of(main)))
     }
 
-    /// Takes out the spare bucket that came with the last of the main ones and is in no chain: both are to leave the index.
+    /// Takes out the spare bucket that came with the last of the main ones and is in no chain: both
+    /// are to leave the index.
     pub fn remove_last(&mut self, index: &ChainedIndex, number: usize) {
         if self.looked_at == index.mains() {
             self.unlink(index, number);
         }
     }
 
-    /// The last of the main buckets is to leave the index, and the spare one that came with it is in no list.
+    /// The last of the main buckets is to leave the index, and the spare one that came with it is
+    /// in no list.
     pub fn forget_last(&mut self, index: &ChainedIndex) {
         self.looked_at = self.looked_at.min(index.mains() - 1);
     }

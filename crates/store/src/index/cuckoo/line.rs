@@ -2,9 +2,9 @@
 //! them.
 //!
 //! ```text
-//! word 0   | tags of bucket 1 | tags of bucket 0 |      four tags of a byte each; zero: the slot is empty
+//! word 0   | tags of bucket 1 | tags of bucket 0 |      four tags of a byte each; zero: empty
 //! word 1   |     version      | tags of bucket 2 |
-//! word 2   |  bucket 0 slot 1 |  bucket 0 slot 0 |      a slot: bits for CLOCK and FETCHED, 30 bits of offset in words
+//! word 2   |  bucket 0 slot 1 |  bucket 0 slot 0 |      a slot: CLOCK, FETCHED, offset (30 bits)
 //! word 3   |  bucket 0 slot 3 |  bucket 0 slot 2 |
 //!   ...
 //! word 7   |  bucket 2 slot 3 |  bucket 2 slot 2 |
@@ -25,8 +25,10 @@
 //! 2. changes slots, or the item, with relaxed stores;
 //! 3. makes the version even again with a release store ([`write_end`](Line::write_end)).
 //!
-//! Where an item moves to its other bucket the version of the line that it leaves stands for both. The memory of an item is written anew only after the slot that named it was changed in this way,
-//! and a new item is written before a slot names it. A reader, which looks for a key in two buckets,
+//! Where an item moves to its other bucket the version of the line that it leaves stands for both.
+//! The memory of an item is written again only after the slot that named it was changed in this
+//! way, and a new item is written before a slot names it. A reader, which looks for a key in two
+//! buckets,
 //!
 //! 1. loads the versions of both lines with acquire ([`read_begin`](Line::read_begin)); odd means
 //!    start over;
@@ -37,20 +39,20 @@
 //! *Not torn, not foreign:* if a load of step 2 saw a slot that was changed, or a word of an item
 //! that was changed or whose memory was given away, then the writer's release fence before that
 //! store and the reader's acquire fence synchronise, and the store that made the version of the
-//! slot's line odd is visible to the last load. The slot that an item moved to is covered by the line
-//! that it left: bucket and tag together determine the other bucket, so whoever finds the tag there
-//! validates that line as well. *Never missed:* if a load of step 2 saw that an item had left one of
-//! its buckets, the same fences show the odd version of that line to the last load, so the first one
-//! can only have read the even version behind it, or a later one, and synchronises with the writer's
-//! last step: the item is seen in its other bucket, unless a later move took it away from there, of
-//! which the same holds; and one of the moves seen is the last. *Not stale:* the first loads, if they read
-//! even versions, synchronise with the writer's last step, so everything acknowledged before the
-//! read began is seen.
+//! slot's line odd is visible to the last load. The slot that an item moved to is covered by the
+//! line that it left: bucket and tag together determine the other bucket, so a reader that finds
+//! the tag there validates that line as well. *Never missed:* if a load of step 2 saw that an item
+//! had left one of its buckets, the same fences show the odd version of that line to the last load,
+//! so the first one can only have read the even version after it, or a later one, and synchronises
+//! with the writer's last step: the item is seen in its other bucket, unless a later move took it
+//! away from there, of which the same holds; and one of the moves seen is the last. *Not stale:*
+//! the first loads, if they read even versions, synchronise with the writer's last step, so
+//! everything acknowledged before the read began is seen.
 //!
-//! Noting a read in a slot, with its bits for CLOCK and FETCHED, is no change. Any thread may do it with
-//! [`mark_read`](Line::mark_read) at any time in the batch in which it has found the slot, and the writer
-//! may lose such bits when it stores a word. A line that leaves the index is not written by others
-//! before that batch is over: see [`batches`](crate::batches).
+//! Noting a read in a slot, with its bits for CLOCK and FETCHED, is no change. Any thread may do it
+//! with [`mark_read`](Line::mark_read) at any time in the batch in which it has found the slot, and
+//! the writer may lose such bits when it stores a word. A line that leaves the index is not written
+//! by others before that batch is over: see [`batches`](crate::batches).
 
 use crate::index::store_if;
 use crate::memory::LINE_WORDS;
@@ -172,7 +174,8 @@ impl Line<'_> {
         self.mark(bucket, place, Slot::RECENT, Slot::FETCHED);
     }
 
-    /// Notes a read in a slot, as [`mark_read`](Line::mark_read) does, where nobody else does; for the writer.
+    /// Notes a read in a slot, as [`mark_read`](Line::mark_read) does, for a writer beside which no
+    /// other thread reads.
     #[inline(always)]
     pub fn set_read(self, bucket: usize, place: usize) {
         self.mark(bucket, place, Slot::READ, 0);
@@ -202,7 +205,7 @@ impl Line<'_> {
         }
     }
 
-    /// Empties the whole line of memory that had another use; nobody else looks at it yet.
+    /// Empties the whole line of memory that had another use; no other thread looks at it yet.
     pub fn format(self) {
         self.0.iter().for_each(|word| word.store(0, Relaxed));
     }
@@ -246,7 +249,7 @@ impl Line<'_> {
         version.is_multiple_of(2).then_some(version)
     }
 
-    /// Whether the line still has this version; behind an acquire fence.
+    /// Whether the line still has this version. To be asked after an acquire fence.
     #[inline(always)]
     pub fn read_unchanged(self, version: u32) -> bool {
         self.version(Relaxed) == version

@@ -6,17 +6,18 @@
 //! walked backwards.
 //!
 //! The paper has one table of fixed size. Here the index is made of *segments*, tables of one page
-//! each, behind a directory of keyhash bits (extendible hashing): a segment in which an item finds
+//! each, under a directory of keyhash bits (extendible hashing): a segment in which an item finds
 //! no place is split in two, one page and a fraction of a millisecond at a time. The index thus
 //! follows the number of items, whatever their size, and its pages come out of the same pool as the
 //! items'. Both buckets of an item lie in one segment, so a path search stays within a page.
 //!
 //! *Segments that fill one after another.* Keyhashes are spread evenly. If prefixes were, too, all
-//! segments would be full at about the same time, and an index that takes 5.6 bytes for a key would take 11.2 a
-//! few thousand keys later. So a prefix consists of the first bits not of the keyhash but of the key's
-//! [`point`] on a curve, along which keys lie twice as densely at the one end as at the other, as in
-//! spiral storage (Martin 1979). At any time segments of all loads between half and full are there,
-//! and the index takes about 8 bytes for a key (7.7 to 8.6); with three to twelve segments, up to 9.8.
+//! segments would be full at about the same time, and an index that takes 5.6 bytes for a key would
+//! take 11.2 a few thousand keys later. So a prefix consists of the first bits not of the keyhash
+//! but of the key's [`point`] on a curve, along which keys lie twice as densely at the one end as
+//! at the other, as in spiral storage (Martin 1979). At any time segments of all loads between half
+//! and full are there, and the index takes about 8 bytes for a key (7.7 to 8.6); with three to
+//! twelve segments, up to 9.8.
 
 pub mod line;
 pub mod search;
@@ -102,9 +103,9 @@ impl Directory {
         }
     }
 
-    /// Whether the key still belongs to that segment; behind an acquire fence. A reader that met
-    /// the old half of a segment after it was split learns it here: the version of the line that it
-    /// loaded first was made even after the directory was changed.
+    /// Whether the key still belongs to that segment. To be asked after an acquire fence. A reader
+    /// that met the old half of a segment after it was split learns it here: the version of the
+    /// line that it loaded first was made even after the directory was changed.
     #[inline(always)]
     pub fn unchanged(&self, home: &Home) -> bool {
         weakened("cuckoo_directory_recheck") || self.segments[home.entry].load(Relaxed) == home.page
@@ -126,14 +127,15 @@ impl Directory {
         self.segments.len()
     }
 
-    /// The page of the segment that serves a prefix, if there is such a prefix, and all prefixes that it serves.
+    /// The page of the segment that serves a prefix, if there is such a prefix, and all prefixes
+    /// that it serves.
     pub fn segment_of(&self, prefix: usize) -> Option<(u32, Range<usize>)> {
         let page = self.segments.get(prefix)?.load(Relaxed);
         Some((page, self.run(prefix, page)))
     }
 
-    /// All prefixes that the segment on a page serves, which serves this one: a run whose length and beginning are
-    /// multiples of one power of two.
+    /// All prefixes that the segment on a page serves, which serves this one: a run whose length
+    /// and beginning are multiples of one power of two.
     pub fn run(&self, prefix: usize, page: u32) -> Range<usize> {
         let is_mine = |entry: usize| self.segments[entry].load(Relaxed) == page;
         let runs = (0..=self.depth).map(|bits| {
@@ -166,8 +168,8 @@ impl Directory {
     }
 }
 
-/// A key's point on the curve, below 2^32. For `u` of the keyhash's bits, taken as a fraction, it is `u + u (1 - u) / 3`, whose slope falls from
-/// 4/3 to 2/3: so many keys more lie near the end.
+/// A key's point on the curve, below 2^32. For `u` of the keyhash's bits, taken as a fraction, it
+/// is `u + u (1 - u) / 3`, whose slope falls from 4/3 to 2/3, because more keys lie near the end.
 #[inline(always)]
 pub fn point(keyhash: Keyhash) -> u64 {
     const ONE: u64 = 1 << 32;

@@ -5,7 +5,8 @@
 use super::line::{BUCKET_SLOTS, first_empty};
 use glimmer_base::limits::CUCKOO_HOPS_MAX;
 
-/// An item to be moved, or, at the end of a path, the empty slot: bucket by number, and place in it.
+/// An item to be moved, or, at the end of a path, the empty slot: bucket by number, and place in
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The bucket's number in its segment.

@@ -26,13 +26,13 @@ pub struct SlotAt {
     pub place: usize,
 }
 
-/// How many buckets so many words have.
+/// How many buckets fit this many words.
 pub fn buckets_in(words: usize) -> u32 {
     u32::try_from(words / LINE_WORDS * LINE_BUCKETS).expect("a segment is far smaller")
 }
 
-/// The other bucket of an item that lies in `bucket` (§3.1). The paper takes the exclusive or with a
-/// hash of the tag; this is an involution as well, and does without a power of two. As the number
+/// The other bucket of an item that lies in `bucket` (§3.1). The paper takes the exclusive or with
+/// a hash of the tag; this is an involution as well, and does without a power of two. As the number
 /// of buckets is even and the hash odd, the two buckets always differ.
 #[inline(always)]
 pub fn alternate(bucket: u32, tag: u8, buckets: u32) -> u32 {
@@ -124,8 +124,8 @@ impl<'a> Segment<'a> {
         path.first().map(|&step| self.slot_at(step))
     }
 
-    /// Moves an item to an empty slot of its other bucket. The version of the line that it leaves covers
-    /// both: see [`line`](super::line).
+    /// Moves an item to an empty slot of its other bucket. The version of the line that it leaves
+    /// covers both: see [`line`](super::line).
     #[inline(always)]
     pub fn relocate(self, from: SlotAt, to: SlotAt, shared: bool) {
         let (old, new) = (line_at(self.pool, from.line), line_at(self.pool, to.line));

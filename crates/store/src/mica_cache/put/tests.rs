@@ -1,4 +1,4 @@
-//! Updates in place beside what lies behind them.
+//! Updates in place, and what lies after them.
 
 use crate::access::Erew;
 use crate::evict::FIFO;
@@ -30,8 +30,9 @@ fn item<'a>(key: &'a [u8; 8], value: &'a [u8]) -> NewItem<'a> {
     }
 }
 
-/// What updates leave behind an item reaches as far as the item once did. If it reached further, as it would where the space of two items
-/// became one, the largest item would have it all the same: the filler behind that one lies outside the place that an item is read from.
+/// The filler that updates leave after an item reaches as far as the item once did. If it reached
+/// further, as it would where the space of two items became one, the largest item would have a
+/// filler all the same. That filler lies outside the place that an item is read from.
 #[test]
 fn an_update_to_the_largest_size_marks_what_is_left_behind_it() {
     let config = PartitionConfig {
