@@ -1,29 +1,29 @@
-//! One worker's memory for buffers: what there is, and whether it is short.
+//! The memory for buffers of one worker, and whether it is short.
 
 use super::pool::{Budget, Pool};
 use crate::admin::stats::Tally;
 
-/// One worker's memory for buffers.
+/// The memory for buffers of one worker.
 pub(crate) struct Memory {
     pub pool: Pool,
     pub budget: Budget,
-    /// Bytes of memory behind forwarded batches.
+    /// Bytes of memory of forwarded batches.
     pub forwarded_bytes: usize,
-    /// Bytes of the largest replies of late, on average over a batch: a guess at the next ones.
+    /// Estimated length of the next reply, from the largest recent replies, averaged over a batch.
     pub reply_bytes_guess: usize,
-    /// A connection or a forwarded batch waits for memory.
+    /// Whether a connection or a forwarded batch waits for memory.
     pub is_short: bool,
-    /// When the worker last looked for connections that hold memory without headway, in
+    /// When the worker last searched for connections that hold memory without progress, in
     /// milliseconds since the epoch.
     pub searched_ms: u64,
-    /// When a search for connections to close because too much was held was last in vain.
+    /// When the last search for connections to close, because too much was held, was in vain.
     pub shed_ms: u64,
-    /// Bytes held beyond the bound that this search left.
+    /// Bytes held beyond the limit after that search.
     pub unshed_excess: usize,
 }
 
 impl Memory {
-    /// Memory of `bytes`, of which at least `turn_bytes` are for the turn.
+    /// Memory of `bytes`, of which at least `turn_bytes` are reserved for the turn.
     pub fn new(bytes: usize, turn_bytes: usize, now_ms: u64) -> Memory {
         Memory {
             pool: Pool::new(bytes / 4),
@@ -49,14 +49,14 @@ impl Memory {
         self.budget.room()
     }
 
-    /// Notes how large the replies of a batch were, each. The guess follows large replies at once
-    /// and forgets them slowly.
+    /// Updates the estimate with the reply length of a batch. It follows large replies at once and
+    /// forgets them slowly.
     #[inline]
     pub fn note_reply_bytes(&mut self, each: usize) {
         self.reply_bytes_guess = each.max(self.reply_bytes_guess - self.reply_bytes_guess / 64);
     }
 
-    /// Brings the figures of memory up to date.
+    /// Updates the statistics of memory.
     pub fn count(&self, tally: &mut Tally) {
         tally.buffer_bytes = self.budget.used(self.unheld_bytes()) as u64;
         tally.buffer_bytes_free = self.pool.bytes() as u64;

@@ -1,5 +1,5 @@
-//! Memory for buffers: what it costs, and what there is of it. Which connection gives memory up
-//! when it is short is decided in `stream::relief`.
+//! Memory for buffers: how much there is, and how much is used. `stream::relief` decides which
+//! connection gives up memory when it is short.
 
 pub(crate) mod memory;
 pub(crate) mod pool;

@@ -1,12 +1,12 @@
-//! Buffers that connections borrow while they have something in them, and the budget that all of a
-//! worker's buffers share.
+//! Buffers that connections borrow while there is data in them, and the budget for all buffers of a
+//! worker.
 
 use glimmer_base::limits::{BUFFER_BYTES, BUFFER_BYTES_KEPT_MAX, FREED_BYTES_HIGH};
 
-/// The turn has at least this part of the budget.
+/// The turn has at least this fraction (1 / n) of the budget.
 const TURN_SHARE: usize = 2;
 
-/// Empty buffers. The one given back last is the next to be taken: it is still in the core's cache.
+/// Empty buffers. The one returned last is reused first, because it is still in the core's cache.
 pub(crate) struct Pool {
     buffers: Vec<Vec<u8>>,
     bytes: usize,
@@ -48,7 +48,8 @@ impl Pool {
         }
     }
 
-    /// Takes a buffer back. One that grew for a large value, or that finds the pool full, is freed.
+    /// Returns a buffer to the pool. A buffer that grew for a large value is freed, and so is one
+    /// that finds the pool full.
     #[inline]
     pub fn give(&mut self, mut buffer: Vec<u8>) {
         let capacity = buffer.capacity();
@@ -62,12 +63,12 @@ impl Pool {
         }
     }
 
-    /// Whether enough was freed to be worth giving back to the kernel.
+    /// Whether enough memory was freed to return it to the kernel.
     pub fn has_freed(&self) -> bool {
         self.freed_bytes >= FREED_BYTES_HIGH
     }
 
-    /// The same, counting from now on.
+    /// Whether enough memory was freed; restarts the count.
     pub fn take_freed(&mut self) -> bool {
         let has_freed = self.has_freed();
         if has_freed {
@@ -84,23 +85,23 @@ impl Pool {
     }
 }
 
-/// Bytes that a worker's buffers take, against what they may.
+/// The bytes that a worker's buffers take, and their limit.
 ///
-/// A part of the limit is kept for the turn: the buffers of one burst, and one reply of the largest
-/// item. Only the rest can be *held*, that is, stay with a connection from one turn to another
-/// because its client has yet to send or to take something. So however much is held, a client that
-/// sends a request at once and takes its reply at once is served at once.
+/// A part of the limit is reserved for the turn: the buffers of one burst, and one reply with the
+/// largest item. Only the rest can be *held*, that is, stay with a connection between turns because
+/// its client has yet to send or read something. However much is held, a client that sends a whole
+/// request and reads its reply at once is therefore served at once.
 pub(crate) struct Budget {
     limit: usize,
-    /// What may be held.
+    /// Bytes that may be held.
     held_max: usize,
     /// Bytes that connections hold.
     held: usize,
-    /// These, and what is kept of native clients.
+    /// Bytes of connections, including those held, and of native clients.
     connections: Charge,
 }
 
-/// What a connection takes, or what is kept of native clients, or all of it.
+/// The bytes of a connection, of native clients, or of all of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Charge {
     pub bytes: usize,
@@ -109,7 +110,7 @@ pub(crate) struct Charge {
 }
 
 impl Budget {
-    /// A budget of `limit` bytes, of which at least `turn_bytes` are for the turn.
+    /// A budget of `limit` bytes, of which at least `turn_bytes` are reserved for the turn.
     pub fn new(limit: usize, turn_bytes: usize) -> Budget {
         Budget {
             limit,
@@ -119,7 +120,7 @@ impl Budget {
         }
     }
 
-    /// Brings the total up to date with a connection that held `before` and holds `after` now.
+    /// Updates the total for a connection that held `before` and now holds `after`.
     #[inline]
     pub fn recharge_held(&mut self, before: Charge, after: Charge) {
         self.held = self.held + after.bytes - before.bytes;
@@ -142,13 +143,14 @@ impl Budget {
         self.held_max.saturating_sub(self.held)
     }
 
-    /// Bytes that are held beyond what may be.
+    /// Bytes held beyond the limit.
     #[inline]
     pub fn excess(&self) -> usize {
         self.held.saturating_sub(self.held_max)
     }
 
-    /// Brings the total up to date with one of them that took `before` and takes `after` now.
+    /// Updates the total for a connection or native client that took `before` and now takes
+    /// `after`.
     #[inline]
     pub fn recharge(&mut self, before: Charge, after: Charge) {
         let all = &mut self.connections;

@@ -1,4 +1,4 @@
-//! One worker's end of the rings.
+//! The rings of one worker.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,57 +20,57 @@ use crate::admin::stats::Tally;
 use crate::budget::memory::Memory;
 use crate::stream::key::ConnectionKey;
 
-/// Batches of both workers fit into one ring.
+/// The batches of both workers fit into one ring.
 const RING_CAPACITY: usize =
     (2 * (FORWARD_BATCHES_PER_PEER + FORWARD_DATAGRAM_BATCHES_PER_PEER)).next_power_of_two();
 
-/// What crosses.
+/// The contents of a ring.
 enum Cargo {
-    /// Requests of connections, and replies to them.
+    /// Requests of connections, or the replies to them.
     Requests(Box<ForwardedBatch>),
-    /// Native datagrams, or an empty batch on its way home.
+    /// Native datagrams, or an empty batch that returns to its owner.
     Datagrams(Box<ForwardedDatagrams>),
 }
 
-/// The way to and from one other worker.
+/// The connection to one other worker.
 struct Peer {
     outgoing: Producer<Cargo>,
     incoming: Consumer<Cargo>,
     doorbell: Arc<Doorbell<EventBell>>,
-    /// Batches for this peer that are at home and empty.
+    /// Empty batches for this peer.
     free: Vec<Box<ForwardedBatch>>,
-    /// Batches that have been made, at most [`FORWARD_BATCHES_PER_PEER`].
+    /// Number of batches created so far, at most [`FORWARD_BATCHES_PER_PEER`].
     made: usize,
-    /// Batches being filled; all but the last are full.
+    /// Batches being filled; all except the last are full.
     filling: VecDeque<Box<ForwardedBatch>>,
-    /// Forwarded batches of the peer that came while it has yet to send an unfinished one again:
-    /// requests of one worker are executed in order.
+    /// The peer's batches that arrived while an unfinished one is outstanding: requests of one
+    /// worker are executed in order.
     held: VecDeque<Box<ForwardedBatch>>,
-    /// An unfinished batch of the peer went back; it comes again.
+    /// Whether an unfinished batch of the peer was returned and will be sent again.
     awaits_resumed: bool,
-    /// Something was pushed since the peer was last woken.
+    /// Whether something was pushed since the peer was last woken.
     pushed: bool,
 }
 
-/// One worker's end of the rings: a way to every other worker.
+/// The rings of one worker to every other worker.
 pub(crate) struct Port {
     me: usize,
     peers: Vec<Option<Peer>>,
-    /// Own batches that came home unfinished and wait for reply space: (peer, batch).
+    /// Own batches that returned unfinished and wait for reply space: (peer, batch).
     unfinished: VecDeque<(usize, Box<ForwardedBatch>)>,
-    /// Batches of native datagrams that have been taken out of the rings: (peer, batch).
+    /// Received batches of native datagrams: (peer, batch).
     datagrams: VecDeque<(usize, Box<ForwardedDatagrams>)>,
-    /// The peer whose ring is looked at first in the next turn.
+    /// The peer whose ring is read first in the next turn.
     first: usize,
-    /// A batch became free since somebody last asked.
+    /// Whether a batch became free since the last call of [`Port::take_freed`].
     has_freed: bool,
-    /// Bytes of memory behind this worker's batches, as of when they were last here.
+    /// Bytes of memory of this worker's batches, as of their last return.
     bytes: usize,
     batches_sent: u64,
     batches_run: u64,
 }
 
-/// Connects every worker with every other.
+/// Connects all workers with each other.
 pub(crate) fn connect(doorbells: &[Arc<Doorbell<EventBell>>]) -> Vec<Port> {
     let workers = doorbells.len();
     let port = |me| Port {
@@ -148,8 +148,8 @@ impl Port {
         true
     }
 
-    /// Puts a request for `owner` into a batch, after [`Port::has_credit`]. It leaves with the next
-    /// [`Port::ship`].
+    /// Adds a request for `owner` to a batch. Requires [`Port::has_credit`]. The next
+    /// [`Port::ship`] sends it.
     pub fn put(
         &mut self,
         owner: usize,
@@ -163,7 +163,7 @@ impl Port {
             .push(tag, keyhash, request);
     }
 
-    /// Takes a connection's requests from slot `from` on out of the batches that have not left.
+    /// Removes a connection's requests, from slot `from` on, from unsent batches.
     pub fn retract(&mut self, connection: ConnectionKey, from: u16) {
         for peer in self.peers.iter_mut().flatten() {
             for batch in &mut peer.filling {
@@ -172,12 +172,12 @@ impl Port {
         }
     }
 
-    /// Sends the batches that are full, in order: nothing in them will be taken back.
+    /// Sends the full batches in order. Their requests can no longer be retracted.
     pub fn ship_full(&mut self) {
         self.ship_while(ForwardedBatch::is_full);
     }
 
-    /// Sends every batch, at the end of a turn: the requests of all its connections travel
+    /// Sends every batch, at the end of a turn, so that the requests of all connections travel
     /// together.
     pub fn ship(&mut self) {
         self.ship_while(|_| true);
@@ -187,7 +187,7 @@ impl Port {
         for peer in self.peers.iter_mut().flatten() {
             while let Some(mut batch) = peer.filling.pop_front_if(|batch| ready(batch)) {
                 if batch.is_empty() {
-                    // All that was in it was taken back.
+                    // All of its requests were retracted.
                     peer.free.push(batch);
                     self.has_freed = true;
                     continue;
@@ -199,18 +199,17 @@ impl Port {
         }
     }
 
-    /// Sends a batch of native datagrams, or sends it home.
+    /// Sends a batch of native datagrams, or returns it to its owner.
     pub fn send_datagrams(&mut self, worker: usize, batch: Box<ForwardedDatagrams>) {
         self.peer(worker).send(Cargo::Datagrams(batch));
     }
 
-    /// The next batch of native datagrams that [`Port::drain`] has taken out, and the worker that
-    /// it came from.
+    /// The next received batch of native datagrams and its sender.
     pub fn next_datagrams(&mut self) -> Option<(usize, Box<ForwardedDatagrams>)> {
         self.datagrams.pop_front()
     }
 
-    /// Wakes every peer that was sent something since it was last woken.
+    /// Wakes every peer to which something was sent since it was last woken.
     pub fn wake_peers(&mut self) {
         for peer in self.peers.iter_mut().flatten() {
             if std::mem::take(&mut peer.pushed) {
@@ -219,7 +218,7 @@ impl Port {
         }
     }
 
-    /// Whether a ring has something to take.
+    /// Whether a ring is not empty.
     pub fn has_incoming(&self) -> bool {
         self.peers
             .iter()
@@ -227,13 +226,13 @@ impl Port {
             .any(|peer| !peer.incoming.is_empty())
     }
 
-    /// Takes batches out of the rings, one from each peer in rotation, until the rings are empty or
-    /// [`FORWARD_BATCHES_PER_TURN_MAX`] have been taken. What is left comes first in the next turn,
-    /// after this worker's own connections.
+    /// Receives batches from the rings, one from each peer in rotation, until the rings are empty
+    /// or [`FORWARD_BATCHES_PER_TURN_MAX`] have been received. The rest comes first in the next
+    /// turn, after this worker's own connections.
     ///
-    /// Forwarded batches of other workers are executed, as [`ForwardedBatch::run`] does, and go
-    /// back. Own batches are handed to `unpack`, and are free again, unless something
-    /// in them has yet to be answered. Native datagrams wait for [`Port::next_datagrams`].
+    /// Batches of other workers are executed by [`ForwardedBatch::run`] and returned. Own batches
+    /// are passed to `unpack` and are free again, unless some request in them has no reply yet.
+    /// Native datagrams wait for [`Port::next_datagrams`].
     pub fn drain(
         &mut self,
         engine: &mut dyn Engine,
@@ -252,7 +251,7 @@ impl Port {
                 continue;
             };
             empty = 0;
-            // Executing one batch may release some that were held back: they count as well.
+            // Executing one batch may release held ones; they count as well.
             let taken = match cargo {
                 Cargo::Datagrams(batch) => {
                     self.datagrams.push_back((worker, batch));
@@ -272,7 +271,7 @@ impl Port {
         }
     }
 
-    /// Hands an own batch that came back to `unpack`.
+    /// Passes an own batch that returned to `unpack`.
     fn take_home(
         &mut self,
         worker: usize,
@@ -292,7 +291,7 @@ impl Port {
         }
     }
 
-    /// Takes the datagrams out of the rings.
+    /// Receives native datagrams from the rings.
     #[cfg(test)]
     pub fn take_cargo(&mut self) {
         for (worker, peer) in self.peers.iter_mut().enumerate() {
@@ -307,14 +306,14 @@ impl Port {
         }
     }
 
-    /// Brings the figures of memory and of batches up to date.
+    /// Updates the statistics of memory and batches.
     pub fn account(&self, memory: &mut Memory, tally: &mut Tally) {
         memory.forwarded_bytes = self.bytes;
         tally.forwarded_batches_sent = self.batches_sent;
         tally.forwarded_batches_run = self.batches_run;
     }
 
-    /// Whether a batch became free since this was last asked.
+    /// Whether a batch became free since the last call.
     pub fn take_freed(&mut self) -> bool {
         std::mem::take(&mut self.has_freed)
     }
@@ -324,8 +323,8 @@ impl Port {
         !self.unfinished.is_empty()
     }
 
-    /// Sends again the oldest unfinished batch whose next reply `may` be made. Of one peer there is
-    /// never more than one: order is kept.
+    /// Sends the oldest unfinished batch again whose next reply is allowed by `may`. There is at
+    /// most one per peer, which preserves order.
     pub fn resume_one(&mut self, may: impl Fn(CompletionTag) -> bool) {
         let may =
             |(_, batch): &(usize, Box<ForwardedBatch>)| batch.first_unanswered().is_some_and(&may);
@@ -338,8 +337,7 @@ impl Port {
 }
 
 impl Peer {
-    /// Executes a batch of the peer and what was held behind it. Returns how many batches were
-    /// executed.
+    /// Executes a batch of the peer and the batches held after it. Returns their number.
     fn serve(
         &mut self,
         batch: Box<ForwardedBatch>,

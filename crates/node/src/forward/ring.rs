@@ -34,30 +34,30 @@ struct Shared<T> {
 // SAFETY: a slot is reached by one thread at a time (the invariant of `Shared`), and its value
 // moves from one to the other.
 unsafe impl<T: Send> Sync for Shared<T> {}
-// SAFETY: whoever drops the last reference is alone with the values that are left.
+// SAFETY: the thread that drops the last reference has exclusive access to the remaining values.
 unsafe impl<T: Send> Send for Shared<T> {}
 
-/// The end that values go into.
+/// The end for adding values.
 pub struct Producer<T> {
     shared: Arc<Shared<T>>,
     tail: usize,
     head_seen: usize,
 }
 
-/// The end that values come out of.
+/// The end for removing values.
 pub struct Consumer<T> {
     shared: Arc<Shared<T>>,
     head: usize,
     tail_seen: usize,
 }
 
-/// The ordering that a hand-over needs, unless the one of this name is weakened.
+/// The ordering for a hand-over, unless the one with this name is weakened.
 #[inline(always)]
 fn ordering(name: &str, needed: Ordering) -> Ordering {
     if weakened(name) { Relaxed } else { needed }
 }
 
-/// Makes a ring that holds up to `capacity` values, a power of two.
+/// Creates a ring for up to `capacity` values, a power of two.
 pub fn ring<T>(capacity: usize) -> (Producer<T>, Consumer<T>) {
     assert!(capacity.is_power_of_two());
     let shared = Arc::new(Shared {
@@ -108,7 +108,7 @@ impl<T> Shared<T> {
 }
 
 impl<T> Producer<T> {
-    /// Adds a value behind the others, or gives it back if the ring is full.
+    /// Adds a value, or returns it if the ring is full.
     pub fn push(&mut self, value: T) -> Result<(), T> {
         if self.tail.wrapping_sub(self.head_seen) == self.shared.slots.len() {
             self.head_seen = self.shared.head();
@@ -128,7 +128,7 @@ impl<T> Producer<T> {
 }
 
 impl<T> Consumer<T> {
-    /// Takes the oldest value.
+    /// Removes the oldest value.
     pub fn pop(&mut self) -> Option<T> {
         if self.head == self.tail_seen {
             self.tail_seen = self.shared.tail();
@@ -137,8 +137,8 @@ impl<T> Consumer<T> {
             }
         }
         let value = self.shared.slot(self.head).with(|slot| {
-            // SAFETY: the slot lies in `head..tail`, so it is the consumer's and holds a value;
-            // stepping `head` past it below makes sure that it is read once.
+            // SAFETY: the slot lies in `head..tail`, so it is the consumer's and holds a value.
+            // Incrementing `head` below ensures that it is read once.
             unsafe { (*slot).assume_init_read() }
         });
         self.head = self.head.wrapping_add(1);
@@ -146,7 +146,7 @@ impl<T> Consumer<T> {
         Some(value)
     }
 
-    /// Whether there is nothing to take.
+    /// Whether the ring is empty.
     pub fn is_empty(&self) -> bool {
         self.head == self.shared.tail()
     }

@@ -131,7 +131,7 @@ impl Packets {
     /// Takes no more datagrams; the devices stay open for what is yet to be answered.
     pub fn forget(&mut self, poller: &Poller) {
         for source in &mut self.sources {
-            source.watch_by(Watch::Nobody, poller);
+            source.watch_by(Watch::Off, poller);
         }
     }
 

@@ -1,4 +1,4 @@
-//! One packet device of a worker, and how the worker learns that datagrams have come.
+//! One packet device of a worker, and how the worker learns about arriving datagrams.
 
 use std::io;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use crate::admin::alarm::Failure;
 use crate::core::Core;
 use crate::stream::registry::SocketEntry;
 
-/// Who looks whether datagrams have come.
+/// Who watches for arriving datagrams.
 ///
-/// The kernel reports every datagram that arrives, and every one that has been sent, to a poller
-/// that watches the socket. Where they come in full bursts that takes more of both ends' time than
-/// anything the server does with them, and tells it nothing: so then it is the worker that looks,
-/// in every turn, until a look finds nothing. A device that wakes nobody is always looked at.
+/// The kernel reports every datagram that arrives or was sent to a poller that watches the socket.
+/// With full bursts, these reports cost both ends more time than the server's own work, and they
+/// are not needed. The worker then polls the device itself in every turn, until a poll finds
+/// nothing. A device without wake-ups is always polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Watch {
     Poller,
     Worker,
-    /// No more requests are taken.
-    Nobody,
+    /// No more requests are accepted.
+    Off,
 }
 
-/// What is served at a packet device.
+/// The service at a packet device.
 pub(crate) enum Service {
     /// memcached's UDP protocol.
     Memcached,
@@ -32,17 +32,17 @@ pub(crate) enum Service {
     Native {
         /// The ports of all workers at this address.
         ports: Arc<[u16]>,
-        /// By worker: sends from that worker's device. Empty while clients direct their requests.
+        /// Senders from each worker's device, by worker. Empty while clients direct their requests.
         senders: Vec<Box<dyn PacketSender>>,
     },
 }
 
-/// A packet device at which requests come in.
+/// A packet device that receives requests.
 pub(crate) struct PacketSource {
     pub(super) device: Box<dyn PacketDevice>,
     pub(super) service: Service,
     watched_by: Watch,
-    /// The device's count of datagrams that it dropped, as last told.
+    /// The device's last reported count of dropped datagrams.
     drops: u32,
     /// Its token in the poller.
     token: u64,
@@ -53,13 +53,13 @@ impl PacketSource {
         PacketSource {
             device,
             service,
-            watched_by: Watch::Nobody,
+            watched_by: Watch::Off,
             drops: 0,
             token: 0,
         }
     }
 
-    /// The same, which the poller will watch under this token.
+    /// The same source, with its token in the poller.
     pub fn with_token(self, token: u64) -> PacketSource {
         PacketSource { token, ..self }
     }
@@ -76,14 +76,14 @@ impl PacketSource {
         Ok(())
     }
 
-    /// Whether the worker itself has to look.
+    /// Whether the worker must poll the device itself.
     #[inline]
     pub fn is_looked_at(&self) -> bool {
         self.watched_by == Watch::Worker
     }
 
-    /// Leaves it to another to watch the device. If the kernel refuses, all stays as it is until
-    /// the next time.
+    /// Changes who watches the device. If the kernel refuses, nothing changes until the next
+    /// attempt.
     #[inline]
     pub(super) fn watch_by(&mut self, who: Watch, poller: &Poller) {
         if self.watched_by != who {
@@ -96,17 +96,17 @@ impl PacketSource {
         let changed = match (who, self.device.wakeup()) {
             (Watch::Poller, Wakeup::Poll) => return,
             (Watch::Poller, wakeup) => poller.watch_level(wakeup, self.token),
-            (Watch::Worker | Watch::Nobody, wakeup) if self.watched_by == Watch::Poller => {
+            (Watch::Worker | Watch::Off, wakeup) if self.watched_by == Watch::Poller => {
                 poller.forget(wakeup)
             }
-            (Watch::Worker | Watch::Nobody, _) => Ok(()),
+            (Watch::Worker | Watch::Off, _) => Ok(()),
         };
         if changed.is_ok() {
             self.watched_by = who;
         }
     }
 
-    /// Enters the device into the connection registry.
+    /// Adds the device to the connection registry.
     pub fn register(&self, core: &Core) {
         let registry = &core.shared.registry;
         let number = registry.number(self.device.wakeup());
@@ -115,7 +115,7 @@ impl PacketSource {
         registry.add(Arc::new(entry));
     }
 
-    /// Receives one burst, and counts it. Returns the number of segment batches.
+    /// Receives and counts one burst. Returns the number of segment batches.
     #[inline]
     pub(super) fn receive(&mut self, batch: &mut RxBatch, core: &mut Core) -> usize {
         let received = self.device.receive(batch);
@@ -145,7 +145,7 @@ impl PacketSource {
     }
 }
 
-/// Counts what was sent, and what was not.
+/// Counts sent and lost datagrams.
 #[inline]
 pub(super) fn count_sent(sent: Transmitted, core: &mut Core) {
     core.tally.datagrams_sent += sent.datagrams;

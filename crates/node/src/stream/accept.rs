@@ -1,4 +1,4 @@
-//! New connections: listeners, which worker gets a connection, and its first moments.
+//! New connections: listeners, assignment to workers, and the start of a connection.
 
 use std::io;
 use std::sync::Arc;
@@ -17,23 +17,23 @@ use crate::admin::alarm::Failure;
 use crate::core::Core;
 use crate::shared::Accepted;
 
-/// What a client reads that is one too many, as memcached says it.
+/// The reply to a connection beyond the maximum, as in memcached.
 const TOO_MANY: &[u8] = lines::TOO_MANY_CONNECTIONS.as_bytes();
 
-/// A listener, and which protocols the connections may speak that come in by it.
+/// A listener, and the protocols that its connections may speak.
 pub(crate) struct StreamSource {
     pub listener: Box<dyn StreamListener>,
     pub accepts: Accepts,
 }
 
-/// One worker's listeners.
+/// The listeners of one worker.
 pub(crate) struct Acceptor {
-    /// Each with its token in the poller.
+    /// Each listener with its token in the poller.
     sources: Vec<(u64, StreamSource)>,
-    /// Listeners are not watched: descriptors ran out, or there are as many connections as there
-    /// may be.
+    /// Whether the listeners are unwatched, because descriptors ran out or the maximum number of
+    /// connections is reached.
     is_deaf: bool,
-    /// Since when there have been so many, in milliseconds since the epoch.
+    /// When the maximum number of connections was reached, in milliseconds since the epoch.
     full_since_ms: Option<u64>,
     /// The server stops, and no connection waits in a backlog any more.
     has_closed: bool,
@@ -49,7 +49,7 @@ impl Acceptor {
         }
     }
 
-    /// Has the poller watch the listeners.
+    /// Registers the listeners with the poller.
     pub fn watch(&self, poller: &Poller) -> io::Result<()> {
         for (token, source) in &self.sources {
             poller.watch_level(source.listener.wakeup(), *token)?;
@@ -72,7 +72,7 @@ impl Acceptor {
         self.is_deaf
     }
 
-    /// Whether connections may still wait in the backlogs of a worker that is leaving.
+    /// Whether connections may still wait in the backlogs of a stopping worker.
     pub fn has_more(&self, core: &Core) -> bool {
         core.is_draining && !self.has_closed
     }
@@ -87,8 +87,8 @@ impl Acceptor {
     ) {
         for _ in 0..ACCEPTS_PER_TURN_MAX {
             if is_full(core) {
-                // Those that wait are taken when a connection is closed here, or with the next tick
-                // if it is closed elsewhere.
+                // Waiting connections are accepted when a connection of this worker is closed, or
+                // at the next tick if another worker closes one.
                 if self.full_since_ms.is_none() {
                     core.tally.listen_disabled += 1;
                     self.full_since_ms = Some(core.now.ms);
@@ -104,8 +104,8 @@ impl Acceptor {
                 Ok(None) => return,
                 Err(error) => {
                     core.note_failure(Failure::Accept, 1, error.raw_os_error());
-                    // Descriptors or kernel memory ran out. The listeners would be reported for
-                    // ever; a closed connection, or the next tick, has them watched again.
+                    // Descriptors or kernel memory ran out, and the listeners would be reported for
+                    // ever. A closed connection or the next tick watches them again.
                     self.stop_listening(poller);
                     return;
                 }
@@ -113,15 +113,15 @@ impl Acceptor {
         }
     }
 
-    /// The server stops: accepts connections that wait, and closes the listeners where none waits
-    /// any more.
+    /// The server stops: accepts waiting connections, and closes listeners at which none waits any
+    /// more.
     pub fn accept_waiting(&mut self, core: &mut Core, streams: &mut Streams, poller: &Poller) {
         if self.has_closed {
             return;
         }
         let mut left = ACCEPTS_PER_TURN_MAX;
         while let Some((_, source)) = self.sources.last_mut() {
-            // With `-o no_maxconns_fast` they wait until others have been closed.
+            // With `-o no_maxconns_fast`, they wait until others have been closed.
             self.is_deaf = is_full(core);
             if left == 0 || self.is_deaf {
                 return;
@@ -134,7 +134,7 @@ impl Acceptor {
                 Ok(None) => {
                     self.sources.pop();
                 }
-                // Descriptors ran out: connections that are closed give theirs back.
+                // Descriptors ran out: closed connections return theirs.
                 Err(error) => {
                     core.note_failure(Failure::Accept, 1, error.raw_os_error());
                     self.is_deaf = true;
@@ -148,13 +148,13 @@ impl Acceptor {
 
     pub fn stop_listening(&mut self, poller: &Poller) {
         for (_, source) in &self.sources {
-            // A listener that is not watched need not be forgotten.
+            // An unwatched listener need not be removed from the poller.
             let _ = poller.forget(source.listener.wakeup());
         }
         self.is_deaf = true;
     }
 
-    /// Has the listeners watched again, if they are not.
+    /// Watches the listeners again if they are unwatched.
     pub fn listen_again(&mut self, core: &mut Core, poller: &Poller) {
         if self.is_deaf && !core.is_draining && !is_full(core) {
             self.is_deaf = self.watch(poller).is_err();
@@ -171,7 +171,7 @@ fn is_full(core: &Core) -> bool {
 }
 
 impl Streams {
-    /// Gives a connection to the worker that is to serve it.
+    /// Passes a connection to the worker that is to serve it.
     fn place_accepted(&mut self, accepted: Accepted, core: &mut Core, poller: &Poller) {
         match core.shared.balancer.assign(core.me) {
             Some(worker) if worker == core.me => self.open(accepted, core, poller),
@@ -179,21 +179,21 @@ impl Streams {
             None => {
                 core.tally.rejected_connections += 1;
                 core.show_figures();
-                // Whether it arrives is the client's concern.
+                // Whether the reply arrives is the client's concern.
                 let (mut stream, _) = accepted;
                 let _ = stream.send(TOO_MANY);
             }
         }
     }
 
-    /// Takes the connections that other workers accepted for this one.
+    /// Takes over the connections that other workers accepted for this one.
     pub fn take_accepted(&mut self, core: &mut Core, poller: &Poller) {
         while let Some(accepted) = core.shared.next_accepted(core.me) {
             self.open(accepted, core, poller);
         }
     }
 
-    /// Begins to serve a connection that may speak these protocols.
+    /// Starts to serve a connection that may speak these protocols.
     fn open(&mut self, accepted: Accepted, core: &mut Core, poller: &Poller) {
         let (stream, accepts) = accepted;
         let parser = Parser::accepting(accepts, core.shared.config.limits);
@@ -217,7 +217,7 @@ impl Streams {
         core.tally.total_connections += 1;
         core.show_figures();
         if core.is_draining {
-            // It gets one look at what has already arrived, as those that were open got.
+            // Data that has already arrived is read once, as for the connections that were open.
             self.connections[key].readable = true;
             self.settle(key, core);
         }

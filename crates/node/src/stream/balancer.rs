@@ -1,10 +1,11 @@
-//! Which worker serves which connection.
+//! Assigns connections to workers.
 
 use glimmer_base::sync::{Mutex, lock};
 
-/// Counts every worker's connections. Whoever accepts a connection asks here whose it is to be; the
-/// answer is the worker with the fewest, so that no worker has twice another's however unevenly the
-/// kernel spreads them. Taken once per connection, so a lock will do.
+/// Counts every worker's connections. The worker that accepts a connection asks here which worker
+/// is to serve it. The answer is the worker with the fewest connections, so that the load stays
+/// balanced however unevenly the kernel distributes connections. It is asked once per connection,
+/// so a lock is fast enough.
 pub(crate) struct AcceptBalancer {
     connections_max: usize,
     counts: Mutex<Vec<usize>>,
@@ -18,8 +19,8 @@ impl AcceptBalancer {
         }
     }
 
-    /// The worker that is to serve a new connection, which `me` accepted; none if there are too
-    /// many.
+    /// The worker for a new connection that `me` accepted; `None` if there are too many
+    /// connections.
     pub fn assign(&self, me: usize) -> Option<usize> {
         let mut counts = lock(&self.counts);
         if counts.iter().sum::<usize>() >= self.connections_max {
@@ -38,12 +39,12 @@ impl AcceptBalancer {
         Some(worker)
     }
 
-    /// Whether there are as many connections as there may be.
+    /// Whether the maximum number of connections is reached.
     pub fn is_full(&self) -> bool {
         lock(&self.counts).iter().sum::<usize>() >= self.connections_max
     }
 
-    /// A worker's connection is closed.
+    /// A connection of a worker was closed.
     pub fn release(&self, worker: usize) {
         lock(&self.counts)[worker] -= 1;
     }

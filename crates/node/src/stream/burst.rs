@@ -263,7 +263,7 @@ impl Burst {
                                 Ok(slot) => {
                                     forwarded.push(Forwarded {
                                         member: index as u8,
-                                        behind: member.last_job,
+                                        after: member.last_job,
                                         slot,
                                         step: member.steps,
                                     });
@@ -361,13 +361,13 @@ impl Burst {
     /// Says where the slots of this batch are, now that the replies before them are written.
     fn place_slots(&mut self, done: &[Done]) {
         for forwarded in self.forwarded.drain(..) {
-            let Some(behind) = forwarded.behind else {
+            let Some(after) = forwarded.after else {
                 continue;
             };
             let reorder = self.members[usize::from(forwarded.member)].reorder.as_mut();
             let reorder = reorder.expect("what was forwarded left a slot");
             if usize::from(forwarded.slot) < reorder.len() {
-                reorder.place(forwarded.slot, done[usize::from(behind)].end);
+                reorder.place(forwarded.slot, done[usize::from(after)].end);
             }
         }
     }

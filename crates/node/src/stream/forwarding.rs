@@ -1,4 +1,4 @@
-//! Where a request executes, and how it leaves for another worker.
+//! Decides where a request executes, and forwards it to another worker.
 
 use glimmer_base::Keyhash;
 use glimmer_base::limits::REORDER_SLOTS_MAX;
@@ -15,8 +15,8 @@ use crate::forward::port::Port;
 /// A request that was forwarded during a batch.
 pub(super) struct Forwarded {
     pub member: u8,
-    /// The member's last job before it, whose reply its own follows.
-    pub behind: Option<u8>,
+    /// The member's last job before this request. Its own reply follows that job's reply.
+    pub after: Option<u8>,
     pub slot: u16,
     pub step: u16,
 }
@@ -28,7 +28,7 @@ pub(super) struct Outbound<'a> {
     pub request: Request<'a>,
 }
 
-/// Where a member's request is executed.
+/// The worker that executes a member's request.
 #[inline]
 pub(super) fn destination(
     member: &Member,
@@ -48,7 +48,7 @@ pub(super) fn destination(
         && ask == Ask::Read
         && let Some(reorder) = &member.reorder
     {
-        // A read that may run anywhere follows an unanswered write of its key to the owner.
+        // A read that any worker could execute follows an unanswered write of its key to the owner.
         let home = core.plan.layout().home(core.me, keyhash);
         if home != core.me && reorder.written.contains(home) {
             return Decision::HandTo(home);
@@ -57,7 +57,7 @@ pub(super) fn destination(
     decision
 }
 
-/// What the plan is asked for a verb.
+/// The question to the plan for a verb.
 #[inline]
 fn ask(verb: &Verb<'_>) -> Ask {
     match verb {
@@ -69,8 +69,8 @@ fn ask(verb: &Verb<'_>) -> Ask {
     }
 }
 
-/// Where a read executes whose value is too large to be copied before the plan has been asked.
-/// `Ok`: to this worker.
+/// Decides where to execute a read whose value is too large to be copied before the plan was asked.
+/// `Ok` means this worker.
 #[cold]
 pub(super) fn elsewhere(member: &mut Member, bytes: u32, core: &Core) -> Stop {
     match core.plan.on_sized(core.me, bytes) {
@@ -82,8 +82,9 @@ pub(super) fn elsewhere(member: &mut Member, bytes: u32, core: &Core) -> Stop {
 }
 
 impl Member {
-    /// Forwards a request and reserves a slot for its reply at offset `at` of the local ones (with
-    /// jobs before it, the right offset is known when they are done), or says why that has to wait.
+    /// Forwards a request and reserves a slot for its reply at offset `at` of the local replies.
+    /// (If jobs precede it, the offset is corrected when they are done.) Otherwise returns why it
+    /// must wait.
     pub(super) fn forward(
         &mut self,
         outbound: &Outbound<'_>,

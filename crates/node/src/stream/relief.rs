@@ -1,11 +1,11 @@
-//! What a worker does when memory for buffers is short: it takes memory from connections that hold
-//! some and make no progress, and gives it to connections that wait.
+//! Takes memory for buffers from connections that make no progress and gives it to connections that
+//! wait, when a worker is short of it.
 //!
-//! A connection holds memory while its client has yet to send the rest of a request or to take
-//! replies. [`Streams::bound_held`] keeps what all of them hold within the budget, whatever that
-//! takes: the rest of the budget serves all others. Within it, a connection that needs more
-//! than an ordinary buffer *claims* it, and waits if those who hold it have not been stalled for
-//! long enough to be closed.
+//! A connection holds memory while its client has yet to send the rest of a request or to read
+//! replies. [`Streams::bound_held`] keeps the total of held memory within the budget by any means;
+//! the rest of the budget serves all other connections. Within it, a connection that needs more
+//! than an ordinary buffer *claims* memory, and waits if the holders have not been stalled for long
+//! enough to be closed.
 
 use glimmer_base::limits::{REPLY_BYTES_HIGH, SHORT_TICK_MS, STALLED_MS_MAX, STALLED_MS_MIN};
 
@@ -16,16 +16,16 @@ use crate::core::Core;
 use crate::forward::batch::CompletionTag;
 use crate::forward::port::Port;
 
-/// What is held beyond the budget is brought down to this part below it, so that stalled
-/// connections are not looked for again with the next byte.
+/// When too much is held, the total is reduced to this fraction (1 / n) below the budget, so that
+/// the next byte does not cause another search for stalled connections.
 const SLACK_SHARE: usize = 8;
 
-/// After a search for stalled connections in vain, the next follows after this many milliseconds,
-/// or when as much more is held as the slack.
+/// Milliseconds between two searches for stalled connections, if the first found none. The next one
+/// also follows when the held memory has grown by the slack.
 const SHED_MS: u64 = 5;
 
 impl Streams {
-    /// Brings what connections hold down to what they may.
+    /// Reduces the memory that connections hold to their budget.
     #[inline]
     pub fn bound_held(&mut self, core: &mut Core) {
         let excess = core.memory.budget.excess();
@@ -42,7 +42,7 @@ impl Streams {
         core.memory.pool.clear();
         let holders = self.connections.values();
         let holders = holders.filter(|connection| connection.counted.bytes > 0);
-        // One alone takes nothing from anybody: the turn has memory of its own.
+        // A single connection takes nothing from others: the turn has its own memory.
         if self.starved.is_empty() && holders.take(2).count() < 2 {
             return;
         }
@@ -53,35 +53,36 @@ impl Streams {
             self.take_from_stalled(excess - coming, 0, |_| true, core);
         }
         if core.memory.budget.excess() > 0 {
-            // Those who hold the rest are about to be served.
+            // The remaining holders are about to be served.
             core.memory.shed_ms = core.now.ms;
         }
         core.memory.unshed_excess = core.memory.budget.excess();
     }
 
-    /// Makes room for so many bytes that a connection needs in one piece. Returns whether there is.
+    /// Makes room for `bytes` in one piece that a connection needs. Returns whether there is room.
     #[cold]
     pub fn claim(&mut self, key: ConnectionKey, bytes: usize, core: &mut Core) -> bool {
         let room = core.memory.room();
         if room < bytes && core.memory.searched_ms != core.now.ms {
             let patience_ms = self.patience_ms();
             if !self.take_from_stalled(bytes - room, patience_ms, |other| other != key, core) {
-                // There is nobody to take it from until time has passed.
+                // No holder can be closed before some time has passed.
                 core.memory.searched_ms = core.now.ms;
             }
         }
         core.memory.room() >= bytes
     }
 
-    /// How long a connection that holds memory may be stalled before it is closed for another.
+    /// How long a connection that holds memory may be stalled before it is closed in favour of
+    /// another.
     fn patience_ms(&self) -> u64 {
         let waiting = self.starved.len() as u64;
         (STALLED_MS_MAX / (1 + waiting)).max(STALLED_MS_MIN)
     }
 
-    /// Has stalled connections hold no more than what is in their buffers. If that does not yield
-    /// as many bytes, closes those that have been stalled for at least `stalled_ms` and that `may`
-    /// be closed, the longest-stalled first. Returns whether that was enough.
+    /// Reduces the buffers of stalled connections to their contents. If that does not free enough
+    /// bytes, closes connections that have been stalled for at least `stalled_ms` and for which
+    /// `may` returns true, the longest-stalled first. Returns whether that was enough.
     fn take_from_stalled(
         &mut self,
         bytes: usize,
@@ -101,12 +102,12 @@ impl Streams {
                 }
             }
         }
-        // What is held beyond the budget is no room yet.
+        // Bytes held beyond the budget do not count as room.
         let wanted = (room + bytes).saturating_sub(excess);
         let is_enough =
             |core: &Core| core.memory.budget.excess() == 0 && core.memory.room() >= wanted;
-        // Of those that have been stalled for as long as each other, the newest goes first: it has
-        // got least far.
+        // Of connections stalled for the same time, the newest is closed first, because it has made
+        // the least progress.
         stalled.sort_unstable_by(|a, b| b.cmp(a));
         for (_, _, key) in stalled {
             if is_enough(core) {
@@ -119,13 +120,13 @@ impl Streams {
         is_enough(core)
     }
 
-    /// Memory is short: takes it from the stalled, and gives what there is to those who wait.
+    /// Memory is short: takes it from stalled connections and gives it to waiting ones.
     #[cold]
     pub fn relieve(&mut self, core: &mut Core, port: &mut Port) {
         let is_due = core.now.ms - core.memory.searched_ms >= self.patience_ms().min(SHORT_TICK_MS);
         let (wanted, room) = (self.bytes_wanted(core, port), core.memory.room());
-        // Replies to forwarded requests need memory of the turn, which batches and what is held
-        // share.
+        // Replies to forwarded requests need memory of the turn, which forwarded batches and held
+        // memory share.
         let room = match port.has_unfinished() {
             true => room.min(core.memory.bytes_free()),
             false => room,
@@ -142,10 +143,10 @@ impl Streams {
             }
         }
         if port.has_unfinished() {
-            // One at a time, because what it brings home is counted only then. Without memory,
-            // still the reply that a client waits for which has taken all before it: later replies
-            // of its reorder buffer may be what takes the memory, and they can leave only after
-            // this one.
+            // One at a time, because the memory of its replies is counted only after it has
+            // returned. Even without memory, the reply is resumed for a client that has read all
+            // earlier replies: later replies in its reorder buffer may occupy the memory, and they
+            // can be sent only after this one.
             let has_memory = core.memory.bytes_free() >= REPLY_BYTES_HIGH;
             let connections = &self.connections;
             let is_awaited = |tag: CompletionTag| {
@@ -155,7 +156,7 @@ impl Streams {
             port.resume_one(|tag| has_memory || is_awaited(tag));
             port.wake_peers();
         }
-        // Those who want little need not wait behind those who want much.
+        // Connections that need little do not wait for those that need much.
         let (mut room, now_ms) = (core.memory.room(), core.now.ms);
         let (ready, connections) = (&mut self.ready, &self.connections);
         self.starved.retain(|&(key, bytes)| {
@@ -172,8 +173,8 @@ impl Streams {
         core.memory.is_short = !self.starved.is_empty() || port.has_unfinished();
     }
 
-    /// If the one who has waited for longest could not go on even after everybody who does not wait
-    /// had freed what they hold, refuses the values of others who wait, the newest first.
+    /// If the connection that has waited longest could not continue even after all others had freed
+    /// what they hold, refuses values of other waiting connections, the newest first.
     fn refuse_newest(&mut self, core: &mut Core) {
         let Some(&(_, wanted)) = self.starved.front() else {
             return;
@@ -187,8 +188,8 @@ impl Streams {
         self.refuse_values(wanted.saturating_sub(core.memory.room() + by_others), core);
     }
 
-    /// Refuses values of those who wait for memory, the newest first and never the oldest one's,
-    /// until as many bytes are about to become free. Returns how many are.
+    /// Refuses values of waiting connections, the newest first and never the oldest one's, until
+    /// `bytes` are about to become free. Returns the number of bytes.
     fn refuse_values(&mut self, bytes: usize, core: &mut Core) -> usize {
         let mut coming = 0;
         for index in (1..self.starved.len()).rev() {
@@ -212,14 +213,14 @@ impl Streams {
         coming
     }
 
-    /// Whether there is memory for the connection that has waited for longest.
+    /// Whether there is memory for the connection that has waited longest.
     #[inline]
     pub fn can_relieve(&self, core: &Core) -> bool {
         let room = core.memory.room();
         (self.starved.front()).is_some_and(|&(_, bytes)| bytes <= room)
     }
 
-    /// Bytes of memory that those who wait want, as many as they may hold together.
+    /// Bytes that waiting connections need, limited by what they may hold together.
     fn bytes_wanted(&self, core: &Core, port: &Port) -> usize {
         let starved: usize = self.starved.iter().map(|&(_, bytes)| bytes).sum();
         let batches = match port.has_unfinished() {
@@ -229,16 +230,16 @@ impl Streams {
         starved.max(batches).min(core.memory.budget.held_max())
     }
 
-    /// Closes stalled connections for batches that wait for memory. A client that is alone in
-    /// waiting for them waits for nobody but itself: it gets its replies when it takes those it
-    /// has.
+    /// Closes stalled connections in favour of waiting forwarded batches. A client that is the only
+    /// one waiting for them gets its replies when it reads those it has.
     fn take_for_forwarded(&mut self, bytes: usize, patience_ms: u64, core: &mut Core) -> bool {
         let with_window: Vec<ConnectionKey> = (self.connections.iter())
             .filter(|(_, connection)| connection.reorder.is_some())
             .map(|(key, _)| key)
             .take(2)
             .collect();
-        // What crossed behind an unfinished batch waits with it, whoever sent it.
+        // Requests forwarded after an unfinished batch wait with it, whichever connection sent
+        // them.
         let others_wait = |key| with_window.iter().any(|&other| other != key);
         self.take_from_stalled(bytes, patience_ms, others_wait, core)
     }

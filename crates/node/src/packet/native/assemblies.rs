@@ -1,6 +1,6 @@
-//! Requests that are arriving in fragments. Only clients that own their address have any, few at a
-//! time, within a bound for all of them; what makes no headway is given up. Where there is no room,
-//! whoever has the most gives way to whoever would still have less.
+//! Fragmented requests under reassembly. Only clients with a validated address may have them, a few
+//! each, within a limit for all of them. Requests without progress are given up. When there is no
+//! room, the network with the most gives way to a network that would still have less.
 
 use glimmer_base::limits::{
     KEY_BYTES_MAX, NATIVE_ASSEMBLIES_MAX, NATIVE_ASSEMBLIES_PER_CLIENT_MAX, NATIVE_ASSEMBLY_IDLE_MS,
@@ -9,9 +9,9 @@ use glimmer_proto::native::Fragment;
 use glimmer_proto::native::fragment::{Assembly, DATA_BYTES, Joined, WINDOW};
 use glimmer_proto::native::request::{EXTRAS_BYTES_MAX, RECORD_BYTES};
 
-/// What a fragment came to.
+/// The effect of a fragment.
 pub enum Taken {
-    /// The request lacks everything from this byte on.
+    /// The first missing byte of the request.
     Lacks(u32),
     /// The request is complete.
     Complete(Vec<u8>),
@@ -29,22 +29,22 @@ struct Held {
     assembly: Assembly,
 }
 
-/// The requests that are arriving at one worker.
+/// The requests under reassembly at one worker.
 pub struct Assemblies {
     held: Vec<Held>,
-    /// Bytes of a request at most.
+    /// Maximum length of a request in bytes.
     request_bytes_max: usize,
-    /// Bytes of all requests together at most.
+    /// Maximum length of all requests together in bytes.
     bytes_max: usize,
 }
 
-/// Bytes of the longest request, where items have at most so many.
+/// Length of the longest request for this item limit.
 pub fn request_bytes_max(item_bytes_max: usize) -> usize {
     RECORD_BYTES + EXTRAS_BYTES_MAX + KEY_BYTES_MAX + item_bytes_max
 }
 
 impl Assemblies {
-    /// For items of so many bytes, with room for so many bytes in all.
+    /// Space for requests with this item limit, `bytes_max` in total.
     pub fn new(item_bytes_max: usize, bytes_max: usize) -> Assemblies {
         Assemblies {
             held: Vec::new(),
@@ -53,7 +53,7 @@ impl Assemblies {
         }
     }
 
-    /// Bytes that are promised to requests.
+    /// Bytes reserved for requests.
     pub fn bytes(&self) -> usize {
         self.held
             .iter()
@@ -61,7 +61,7 @@ impl Assemblies {
             .sum()
     }
 
-    /// Takes a fragment of a client's request in, which comes from a network (see
+    /// Adds a fragment of a client's request from a network (see
     /// [`network`](glimmer_transport::address::network)).
     pub fn take(
         &mut self,
@@ -90,7 +90,7 @@ impl Assemblies {
                 Taken::Lacks(held.assembly.next())
             }
             Joined::OutOfOrder => Taken::Lacks(held.assembly.next()),
-            // One sequence number is one request at a time: whoever gives it to another begins
+            // A sequence number identifies one request at a time. A client that reuses it starts
             // again.
             Joined::Foreign | Joined::Corrupt => {
                 self.held.swap_remove(at);
@@ -99,7 +99,7 @@ impl Assemblies {
         }
     }
 
-    /// Gives up what has made no headway for too long.
+    /// Gives up requests without progress.
     pub fn expire(&mut self, now_ms: u64) {
         self.held
             .retain(|held| now_ms.saturating_sub(held.heard_ms) < NATIVE_ASSEMBLY_IDLE_MS);
@@ -115,8 +115,8 @@ impl Assemblies {
         self.expire(now_ms);
         let held = self.held.iter().enumerate();
         let of_client = held.filter(|(_, held)| held.client == client);
-        // Late repetitions of a request that is complete begin it anew, and never end it. They are
-        // the client's own, and give way.
+        // Late duplicates of a complete request start it again and never complete it. They belong
+        // to the same client and give way.
         if of_client.clone().count() >= NATIVE_ASSEMBLIES_PER_CLIENT_MAX
             && let Some((oldest, _)) = of_client.min_by_key(|(_, held)| held.heard_ms)
         {
@@ -136,9 +136,9 @@ impl Assemblies {
         Some(self.held.len() - 1)
     }
 
-    /// Has the network that has the most give up the request that was last heard of longest ago;
-    /// none, if it would not have more than `network` then has with another request of so many
-    /// bytes.
+    /// Gives up the request that has been idle longest in the network that has the most. `None` if
+    /// that network would not have more than `network` would have with another request of this
+    /// length.
     fn make_way(&mut self, network: u64, bytes: usize) -> Option<()> {
         let networks = self.held.iter().map(|held| held.network);
         let most = networks.max_by_key(|&other| self.share(other, 0, 0))?;
@@ -152,8 +152,8 @@ impl Assemblies {
         Some(())
     }
 
-    /// What a network has, and some more, of what all may have: the greater part of the places or
-    /// of the bytes, counted in places.
+    /// The share of a network, including additional requests: the larger of its share of slots and
+    /// its share of bytes, measured in slots.
     fn share(&self, network: u64, more_places: usize, more_bytes: usize) -> usize {
         let its_own = self.held.iter().filter(|held| held.network == network);
         let (mut places, mut bytes) = (more_places, more_bytes);

@@ -1,9 +1,9 @@
-//! Replies on their way out.
+//! Outgoing replies.
 //!
-//! A reply that is no longer than the datagram that asked for it is written over it: the segment
-//! batch that was received is sent back with the replies, and nothing is longer than what it
-//! answers. Longer ones go beside, in one segment batch for each peer and each 64 bytes of length,
-//! padded to the same length; their clients have shown that they own their addresses.
+//! A reply that is no longer than its request's datagram is written over it. The received segment
+//! batch is then sent back with the replies, so nothing is longer than the request that it answers.
+//! Longer replies are sent separately, in one segment batch per peer and per 64 bytes of length,
+//! padded to equal length. Their clients have validated their addresses.
 
 use super::context::RequestContext;
 use glimmer_base::limits::PACKET_BATCH_MAX;
@@ -15,13 +15,13 @@ use glimmer_transport::packet::{
 };
 use std::net::SocketAddr;
 
-/// Replies beside their requests go with others that differ from them by less.
+/// Separate replies are sent together if their lengths differ by less than this.
 const CLASS_BYTES: usize = 64;
 const CLASSES: usize = DATAGRAM_BYTES_MAX.div_ceil(CLASS_BYTES);
-/// Replies beside their requests leave once there are so many bytes of them.
+/// Bytes of separate replies after which they are sent.
 const BESIDE_BYTES_HIGH: usize = 512 << 10;
 
-/// By which replies leave, and what became of those that have.
+/// The senders of replies, and the results so far.
 pub struct Sending<'s> {
     sender: &'s mut dyn PacketSender,
     pub transmitted: Transmitted,
@@ -36,16 +36,16 @@ impl<'s> Sending<'s> {
     }
 }
 
-/// What has been written over a segment batch.
+/// The replies written over a segment batch.
 #[derive(Clone, Copy, Default)]
 struct Written {
-    /// Where the last reply ends.
+    /// The end of the last reply.
     end: usize,
-    /// Where the next one begins.
+    /// The start of the next reply.
     next: usize,
 }
 
-/// Replies to one segment batch that go beside it.
+/// Replies to one segment batch that are sent separately.
 struct Run {
     segment_batch: usize,
     class: usize,
@@ -59,7 +59,7 @@ pub struct Piece<'a> {
     pub message_bytes: u32,
     /// Its digest.
     pub digest: u64,
-    /// Where in it the window begins: where a fragment does.
+    /// The position of the window in the message, at the start of a fragment.
     pub first: usize,
     /// The window.
     pub bytes: &'a [u8],
@@ -68,16 +68,16 @@ pub struct Piece<'a> {
 /// The replies to one burst.
 pub struct Outbox {
     written: [Written; PACKET_BATCH_MAX],
-    /// By class: replies, each padded to the longest of its class.
+    /// Replies by class, each padded to the longest of its class.
     beside: [Vec<u8>; CLASSES],
     runs: Vec<Run>,
     /// The last run of each class.
     open: [Option<usize>; CLASSES],
     beside_bytes: usize,
     fragments: Vec<u8>,
-    /// Replies over their requests, since the start.
+    /// Replies written over their requests, since the start.
     pub in_place: u64,
-    /// Replies beside them.
+    /// Replies sent separately, since the start.
     pub aside: u64,
 }
 
@@ -95,8 +95,8 @@ impl Outbox {
         }
     }
 
-    /// Puts a reply of at most [`DATAGRAM_BYTES_MAX`] bytes, its header among them, on its way.
-    /// False: it is longer than its request, and the client has not shown that it owns its address.
+    /// Queues a reply of at most [`DATAGRAM_BYTES_MAX`] bytes, including its header. Returns false
+    /// if it is longer than its request and the client has not validated its address.
     #[inline(always)]
     pub fn put(
         &mut self,
@@ -112,8 +112,8 @@ impl Outbox {
         );
         debug_assert!(bytes <= DATAGRAM_BYTES_MAX, "{bytes} bytes of a reply");
         if bytes <= context.bytes as usize {
-            // Never behind the datagrams that have been read: each of those before this one has
-            // left at most one reply.
+            // Never beyond the datagrams that have been read: each earlier one has at most one
+            // reply.
             let written = &mut self.written[index];
             let start = written.next;
             let end = start + bytes;
@@ -198,7 +198,8 @@ impl Outbox {
         (sending.transmitted).add(sending.sender.send(&[message]));
     }
 
-    /// Sends everything. What was received has been sent back then, and cannot be read any more.
+    /// Sends everything. The received datagrams are overwritten and sent back, and cannot be read
+    /// any more.
     pub fn leave(&mut self, received: &mut RxBatch, sending: &mut Sending<'_>) {
         for (index, written) in self.written[..received.count()].iter_mut().enumerate() {
             received.truncate(index, written.end);

@@ -1,6 +1,6 @@
-//! Tokens: what shows that a client owns its address. Without one, a reply is never longer than its
-//! request, so that nobody can have a third party flooded (amplification), and nothing is kept in
-//! memory for the client.
+//! Address validation tokens, as in QUIC. Without one, a reply is never longer than its request, so
+//! that an attacker cannot make the server flood a third party (amplification), and the server
+//! keeps no memory for the client.
 
 use glimmer_base::limits::NATIVE_TOKEN_S;
 use glimmer_transport::address::ip_octets;
@@ -9,7 +9,7 @@ use std::fmt;
 use std::hash::Hasher;
 use std::net::SocketAddr;
 
-/// The key that a server makes tokens with. Nothing that lacks it can make one.
+/// The server's key for tokens. Tokens cannot be made without it.
 #[derive(Clone, Copy)]
 pub struct TokenKey(pub [u64; 2]);
 
@@ -20,14 +20,14 @@ impl fmt::Debug for TokenKey {
 }
 
 impl TokenKey {
-    /// The token of an address at a time. A token is a keyed hash of the address and of the hour,
-    /// so that the server keeps none. The port is left out: on its way to another port of the
-    /// server a client may get another one (NAT).
+    /// The token of an address at a given time: a keyed hash of the address and the hour, so that
+    /// the server need not store it. The port is not included, because a NAT may change it between
+    /// two ports of the server.
     pub fn token(&self, peer: &SocketAddr, now_ms: u64) -> u64 {
         self.of_period(peer, period(now_ms))
     }
 
-    /// Whether the token is the address's, and was given in this period or in the one before.
+    /// Whether the token belongs to the address and was issued in this period or the previous one.
     pub fn admits(&self, peer: &SocketAddr, token: u64, now_ms: u64) -> bool {
         let now = period(now_ms);
         token == self.of_period(peer, now) || token == self.of_period(peer, now.wrapping_sub(1))
