@@ -1,9 +1,10 @@
 //! What one request may spend on items that an eviction rule would rather keep.
 //!
 //! A rule of the CLOCK kind goes past every item that was used. If all were used, it would go
-//! through the whole memory for one store. So every request has one budget, whichever rule and table it
-//! meets and however many logs it makes room in; once that is spent, live items leave even if the
-//! rule would keep them. Items that are dead cost nothing: each gives back the memory that it took.
+//! through the whole memory for one store. So every request has one budget, whichever rule and
+//! table it meets and however many logs it makes room in; once that is spent, live items leave even
+//! if the rule would keep them. Items that are dead cost nothing: each gives back the memory that
+//! it took.
 
 use glimmer_base::limits::{
     BYTES_PER_SPARED_ITEM, SPARED_BYTES_MAX, SPARED_BYTES_PER_BYTE, SPARED_ITEMS_MAX,

@@ -75,8 +75,8 @@ impl NativeServer {
         self.counted = charge;
     }
 
-    /// Answers what was received at a device: the number of the source, the device, and the ports of
-    /// all workers at its address.
+    /// Answers what was received at a device: the number of the source, the device, and the ports
+    /// of all workers at its address.
     pub fn answer(
         &mut self,
         received: &mut RxBatch,
@@ -90,8 +90,8 @@ impl NativeServer {
         self.execute(received, ports, device, core);
     }
 
-    /// Answers what other workers have handed over, each batch by the device at which it came in, and
-    /// takes home its own batches. All workers have the same sources in the same order. Returns
+    /// Answers what other workers have handed over, each batch by the device at which it came in,
+    /// and takes home its own batches. All workers have the same sources in the same order. Returns
     /// whether there was anything to answer.
     pub fn take_handed_over(
         &mut self,
