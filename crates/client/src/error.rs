@@ -63,11 +63,11 @@ macro_rules! operation {
             Overloaded(SocketAddr),
             /// The server has no room to remember another client's changes. It has not executed the
             /// change.
-            #[error("{0} has no room to remember another writing client")]
+            #[error("{0} has no room to remember another client's changes")]
             TooManyWriters(SocketAddr),
             /// The server did not understand the request, or the client did not understand the
             /// answer.
-            #[error("the server and this client do not understand one another")]
+            #[error("the server and this client do not understand each other")]
             Protocol,
             /// The socket failed, or it ended with the client's runtime. A change may have been
             /// executed.
