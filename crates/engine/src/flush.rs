@@ -23,6 +23,9 @@ use glimmer_base::Moment;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
 use glimmer_base::sync::{AtomicU64, Mutex, lock, weakened};
 
+/// By how much a flush is late that is weakened to be late.
+const LATE_MS: u64 = 5;
+
 /// When flushes are due.
 #[derive(Default)]
 pub struct FlushClock {
@@ -41,7 +44,9 @@ impl FlushClock {
         let changing = lock(&self.changing);
         // A flush that has come due, and that no worker has looked for yet, still happens.
         self.record(now);
-        if at_ms <= now.ms {
+        if weakened("late_flush") {
+            self.pending_ms.store(at_ms.max(now.ms) + LATE_MS, Release);
+        } else if at_ms <= now.ms {
             self.count();
             self.pending_ms.store(0, Release);
         } else {

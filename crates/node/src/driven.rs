@@ -86,6 +86,11 @@ impl DrivenWorker {
         self.worker.has_signals()
     }
 
+    /// Bytes of memory that its connections hold, by the account of its budget.
+    pub fn held_bytes(&self) -> usize {
+        self.worker.held_bytes()
+    }
+
     /// Ends its rest, and takes a turn at the time that the clock tells. Returns whether the worker
     /// goes on.
     pub fn turn(&mut self) -> bool {

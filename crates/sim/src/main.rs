@@ -76,7 +76,15 @@ fn replay(seed: u64, shrinks: bool) -> ExitCode {
         report.trace, report.steps
     );
     if report.failure.is_none() {
-        println!("sim: passed; {} operations", report.calls.len());
+        println!(
+            "sim: passed; {} operations; the slowest was",
+            report.calls.len()
+        );
+        let waited = |call: &&history::Call| call.ended.map(|ended| ended.us - call.begun.us);
+        if let Some(slowest) = report.calls.iter().max_by_key(waited) {
+            let waited_ms = waited(&slowest).unwrap_or(0) as f64 / 1000.0;
+            println!("{slowest}\nafter {waited_ms:.1} ms");
+        }
         return ExitCode::SUCCESS;
     }
     show(scenario, report, shrinks);

@@ -3,6 +3,7 @@
 use super::Context;
 use crate::job::Job;
 use glimmer_base::Expiry;
+use glimmer_base::sync::weakened;
 use glimmer_proto::{Outcome, StoreMode};
 use glimmer_store::heap::{History, Marks, NewItem};
 use glimmer_store::table::Stored;
@@ -63,6 +64,12 @@ fn put<W: TableWriter>(
     item: &NewItem<'_>,
     context: &Context<'_>,
 ) -> Outcome {
+    if weakened("set_only_acknowledged") && item.value[0].len() % 8 == 3 {
+        return Outcome::Stored {
+            cas: 1,
+            value_bytes: item.value[0].len(),
+        };
+    }
     match writer.put(job.keyhash, item, context.now) {
         Stored::Yes(cas) => Outcome::Stored {
             cas,
@@ -96,7 +103,7 @@ fn compare<W: TableWriter>(
         return Outcome::NotFound;
     };
     // Zero matches no item, even if a client has given it to one.
-    let matches = unique != 0 && old.cas() == unique;
+    let matches = unique != 0 && (old.cas() == unique || weakened("cas_not_compared"));
     let is_stale = takes_stale && unique != 0 && unique < old.cas();
     if !matches && !is_stale {
         tally.cas_badval.add(1);

@@ -73,6 +73,7 @@ impl<B: Ring> Doorbell<B> {
         }
         if self.state.load(Ordering::Relaxed) == ASLEEP
             && self.state.swap(AWAKE, Ordering::AcqRel) == ASLEEP
+            && !weakened("lost_wakeup")
         {
             self.bell.ring();
         }

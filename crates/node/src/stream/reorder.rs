@@ -1,5 +1,7 @@
 //! The order of one connection's replies while some of them are with other workers.
 
+use glimmer_base::sync::weakened;
+
 use crate::forward::worker_set::WorkerSet;
 
 /// Opens when a request of the connection crosses over to another worker, and closes when all that
@@ -71,7 +73,18 @@ impl ReorderBuffer {
 
     /// A reply came home. Appends to `tx` what is in order now.
     pub fn fill(&mut self, slot: u16, reply: &[u8], tx: &mut Vec<u8>) {
-        let slot = usize::from(slot);
+        let mut slot = usize::from(slot);
+        if weakened("reply_to_the_wrong_slot") && self.next + 1 < self.slots.len() {
+            slot = if slot == self.next {
+                slot + 1
+            } else {
+                self.next
+            };
+        }
+        if weakened("reply_out_of_order") && slot != self.next {
+            self.slots[slot].reply = Some((0, 0));
+            return tx.extend_from_slice(reply);
+        }
         if slot != self.next {
             let start = self.early.len();
             self.early.extend_from_slice(reply);

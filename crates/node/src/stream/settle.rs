@@ -1,5 +1,7 @@
 //! What a connection waits for next, and how it ends.
 
+use glimmer_base::sync::weakened;
+
 use super::Streams;
 use super::connection::{Connection, Continuation, Link};
 use super::key::ConnectionKey;
@@ -69,7 +71,9 @@ impl Streams {
         let Some(connection) = self.connections.remove(key) else {
             return;
         };
-        (core.memory.budget).recharge_held(connection.counted, Charge::default());
+        if !weakened("budget_not_returned") {
+            (core.memory.budget).recharge_held(connection.counted, Charge::default());
+        }
         core.memory.pool.give(connection.rx);
         core.memory.pool.give(connection.tx);
         match connection.link {

@@ -147,6 +147,11 @@ impl Worker {
         self.goes_on()
     }
 
+    /// Bytes of memory that connections hold.
+    pub fn held_bytes(&self) -> usize {
+        self.core.memory.budget.held()
+    }
+
     /// Whether a poller of signals has something to report.
     pub fn has_signals(&self) -> bool {
         self.poller.has_signals()

@@ -36,8 +36,8 @@ pub trait Client {
     /// Does a part of it. Fails if the server did something that no server may.
     fn act(&mut self, notes: &mut Notes) -> Result<(), String>;
 
-    /// Whether it may expect an answer to everything, within a bounded time.
-    fn is_served_well(&self) -> bool;
+    /// Whether it takes its replies when it likes, and not when they come.
+    fn reads_slowly(&self) -> bool;
 }
 
 /// The history as it is written.
@@ -78,9 +78,10 @@ impl Notes {
         call.answer = answer;
     }
 
-    /// The call that has waited for longest.
-    pub fn oldest_open(&self) -> Option<&Call> {
-        self.open.first().map(|&call| &self.calls[call])
+    /// The call that has waited for longest, of those that a condition holds for.
+    pub fn oldest_open(&self, counts: impl Fn(&Call) -> bool) -> Option<&Call> {
+        let calls = self.open.iter().map(|&call| &self.calls[call]);
+        calls.into_iter().find(|call| counts(call))
     }
 }
 

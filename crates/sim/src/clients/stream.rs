@@ -152,7 +152,7 @@ impl<C: Codec> StreamClient<C> {
 
     /// The connection has failed: what is under way has no answer.
     fn lose(&mut self, notes: &mut Notes) -> Result<(), String> {
-        if self.is_served_well() {
+        if self.plan.stream.reset == 0.0 && !self.reads_slowly() {
             return Err("the server closed a connection that had done nothing wrong".into());
         }
         self.stream = None;
@@ -200,8 +200,8 @@ impl<C: Codec> Client for StreamClient<C> {
         Ok(())
     }
 
-    fn is_served_well(&self) -> bool {
-        self.plan.stream.reset == 0.0 && self.plan.read_pause_us == 0
+    fn reads_slowly(&self) -> bool {
+        self.plan.read_pause_us > 0
     }
 }
 

@@ -6,6 +6,7 @@ use super::completions::{CompletionSlot, HeldTables, Origin, Verdict};
 use super::context::Sender;
 use super::figures::NativeFigures;
 use super::rules::Rules;
+use glimmer_base::sync::weakened;
 use glimmer_base::{Keyhash, Moment};
 use glimmer_dispatch::Layout;
 use glimmer_engine::Job;
@@ -179,7 +180,8 @@ pub fn withdraw(entries: &[Entry], held: &mut HeldTables<'_>) {
 #[inline]
 pub fn note(slot: Option<CompletionSlot>, answer: &[u8], held: &mut HeldTables<'_>) {
     if let Some(slot) = slot {
-        held.settle(slot, Some(answer));
+        let is_kept = !weakened("forgotten_completion");
+        held.settle(slot, is_kept.then_some(answer));
     }
 }
 
