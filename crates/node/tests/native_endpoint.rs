@@ -227,7 +227,10 @@ fn the_directory_is_told_to_whom_asks_at_length() {
     assert_eq!(directory.ports, server.ports);
     assert_eq!(directory.token, token(&server));
     assert_eq!((directory.access, directory.seed), (Access::Crew, SEED));
-    assert_eq!(usize::from(directory.partitions), server.rules.partitions);
+    assert_eq!(
+        usize::from(directory.partitions),
+        server.rules.layout.map.partitions()
+    );
 }
 
 #[test]

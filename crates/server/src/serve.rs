@@ -1,13 +1,14 @@
 //! Starts a server from a configuration, and stops it.
 
 use crate::auth::{AuthError, AuthFile};
-use crate::config::{AccessMode, Config, ConfigError, Direction, HugepagePolicy, Mode};
+use crate::config::{Config, ConfigError, Direction, HugepagePolicy, Mode};
 use crate::log::Log;
 use crate::memory_plan::{MemoryPlan, Needs, PlanError};
 use crate::process::{self, PidFile, ProcessError};
 use crate::stats::ServerAdmin;
 use crate::{assembly, cores, log};
 use glimmer_base::Seed;
+use glimmer_dispatch::{Layout, PartitionMap};
 use glimmer_engine::{Engine, Removals, Tap};
 use glimmer_node::native::{NativeConfig, Rules, TokenKey};
 use glimmer_node::{Address, Bound, Clock, Node, NodeConfig, PassedOver, SystemClock};
@@ -265,8 +266,10 @@ fn native(
             checks_reads: config.native_checks_reads,
             token_key: TokenKey([random(), random()]),
             directory_version: (random() as u32).max(1),
-            partitions: plan.partitions,
-            workers: config.workers,
+            layout: Layout {
+                map: PartitionMap::new(plan.partitions, config.workers),
+                access: config.access,
+            },
             item_bytes_max: plan.item_bytes_max,
             mode: match config.mode {
                 Mode::Cache => directory::Mode::Cache,
@@ -275,11 +278,6 @@ fn native(
             direction: match config.native_direction {
                 Direction::Client => directory::Direction::Client,
                 Direction::Server => directory::Direction::Server,
-            },
-            access: match config.access {
-                AccessMode::Erew => directory::Access::Erew,
-                AccessMode::Crew => directory::Access::Crew,
-                AccessMode::Crcw => directory::Access::Crcw,
             },
         },
     })

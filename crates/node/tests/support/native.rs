@@ -44,13 +44,13 @@ impl Server {
 
     pub fn directed(by: Direction, access: Told, workers: usize) -> Server {
         match access {
-            Told::Erew => Server::of::<Erew>(access, by, workers),
-            Told::Crew => Server::of::<Crew>(access, by, workers),
-            Told::Crcw => Server::of::<Crcw>(access, by, workers),
+            Told::Erew => Server::of::<Erew>(by, workers),
+            Told::Crew => Server::of::<Crew>(by, workers),
+            Told::Crcw => Server::of::<Crcw>(by, workers),
         }
     }
 
-    fn of<A: Access>(access: Told, direction: Direction, workers: usize) -> Server {
+    fn of<A: Access>(direction: Direction, workers: usize) -> Server {
         let spread = Spread {
             partitions: 2 * workers,
             workers,
@@ -72,11 +72,9 @@ impl Server {
             checks_reads: false,
             token_key: TokenKey([5, 6]),
             directory_version: VERSION,
-            partitions: spread.partitions,
-            workers,
+            layout: engines[0].layout(),
             item_bytes_max: ITEM_BYTES_MAX,
             mode: Mode::Cache,
-            access,
             direction,
         };
         Server {
@@ -98,10 +96,10 @@ impl Server {
         segment_batches: &[Sent],
         now_ms: u64,
     ) -> Vec<Sent> {
-        if self.rules.direction == Direction::Client || self.rules.access == Told::Crcw {
+        if self.rules.direction == Direction::Client || self.rules.access() == Told::Crcw {
             return self.answer_here(worker, from, segment_batches, now_ms);
         }
-        let mut of_workers = vec![Vec::new(); self.rules.workers];
+        let mut of_workers = vec![Vec::new(); self.rules.workers()];
         for segment_batch in segment_batches {
             for datagram in segment_batch.bytes.chunks(segment_batch.segment_bytes) {
                 let owner = self.rules.destination(worker, datagram);

@@ -8,7 +8,6 @@ use super::figures::NativeFigures;
 use super::rules::Rules;
 use glimmer_base::sync::weakened;
 use glimmer_base::{Keyhash, Moment};
-use glimmer_dispatch::Layout;
 use glimmer_engine::Job;
 use glimmer_proto::native::directory::Direction;
 use glimmer_proto::native::request::Action;
@@ -19,7 +18,6 @@ use glimmer_transport::address::network;
 /// What a worker admits requests by.
 pub struct Admission {
     pub rules: Rules,
-    layout: Layout,
     /// The worker.
     me: usize,
 }
@@ -34,11 +32,7 @@ pub struct Judging<'t, 'c> {
 
 impl Admission {
     pub fn new(rules: Rules, me: usize) -> Admission {
-        Admission {
-            layout: rules.layout(),
-            rules,
-            me,
-        }
+        Admission { rules, me }
     }
 
     /// Enters what becomes of a request, and its job if the engine executes it; or nothing, if that
@@ -63,7 +57,7 @@ impl Admission {
             }
         };
         let keyhash = record.keyhash;
-        let is_here = self.layout.may_run(self.me, keyhash, true)
+        let is_here = self.rules.layout.may_run(self.me, keyhash, true)
             && (!self.rules.checks_reads || self.rules.seed.keyhash(record.key) == keyhash);
         if !is_here {
             return turn_away(self.refusal(sender, keyhash), batch, tools);
@@ -107,7 +101,7 @@ impl Admission {
             return batch.settle(Status::Malformed);
         };
         let keyhash = record.keyhash;
-        let is_here = self.layout.may_run(self.me, keyhash, false)
+        let is_here = self.rules.layout.may_run(self.me, keyhash, false)
             && self.rules.seed.keyhash(record.key) == keyhash;
         if !is_here {
             return turn_away(self.refusal(sender, keyhash), batch, tools);
@@ -155,7 +149,7 @@ impl Admission {
     /// the requests of its datagram belong to several workers.
     #[cold]
     fn refusal(&self, sender: Sender<'_>, keyhash: Keyhash) -> Status {
-        let is_ours = self.layout.map.owner(keyhash) == self.me;
+        let is_ours = self.rules.layout.map.owner(keyhash) == self.me;
         match (self.rules.direction, sender.requests) {
             (Direction::Server, 1) if !is_ours => Status::Overloaded,
             (Direction::Server, 2..) if !is_ours => Status::AskAlone,

@@ -76,7 +76,7 @@ impl NativeEndpoint {
     pub(crate) fn completions(rules: &Rules, bytes_max: usize) -> Arc<CompletionTables> {
         let bytes_max = bytes_max.saturating_sub(assembly_bytes_max(rules, bytes_max));
         let TokenKey(hash_key) = rules.token_key;
-        let tables = CompletionTables::new(rules.layout().map, bytes_max, hash_key);
+        let tables = CompletionTables::new(rules.layout.map, bytes_max, hash_key);
         Arc::new(tables)
     }
 
@@ -84,7 +84,7 @@ impl NativeEndpoint {
     /// send over time.
     pub fn of_workers(rules: Rules, bytes_max: usize) -> Vec<NativeEndpoint> {
         let tables = NativeEndpoint::completions(&rules, bytes_max);
-        (0..rules.workers)
+        (0..rules.workers())
             .map(|me| NativeEndpoint::new(rules, me, bytes_max, tables.clone()))
             .collect()
     }
@@ -560,9 +560,9 @@ impl NativeEndpoint {
             token_s: NATIVE_TOKEN_S,
             seed: rules.seed,
             item_bytes_max: rules.item_bytes_max as u32,
-            partitions: rules.partitions as u16,
+            partitions: rules.layout.map.partitions() as u16,
             mode: rules.mode,
-            access: rules.access,
+            access: rules.access(),
             direction: rules.direction,
             mutation_window: NATIVE_MUTATIONS_KEPT,
             ports: tools.ports.to_vec(),

@@ -12,7 +12,7 @@ use super::rules::Rules;
 use crate::forward::datagrams::{FORWARDED_DATAGRAMS_BYTES, ForwardedDatagrams};
 use crate::forward::port::Port;
 use glimmer_base::limits::FORWARD_DATAGRAM_BATCHES_PER_PEER;
-use glimmer_proto::native::directory::Access;
+use glimmer_dispatch::AccessMode;
 use glimmer_proto::native::request::Action;
 use glimmer_proto::native::{DATAGRAM_BYTES_MAX, Kind, Record, RequestHeader};
 use glimmer_transport::packet::RxBatch;
@@ -37,7 +37,7 @@ impl Rules {
             rest = &rest[bytes..];
             let needs_owner = match record.action {
                 Action::Noop => false,
-                Action::Get | Action::Read { .. } => self.access == Access::Erew,
+                Action::Get | Action::Read { .. } => self.layout.access == AccessMode::Erew,
                 Action::Mutate { .. } => true,
             };
             if needs_owner {
@@ -86,13 +86,15 @@ impl Handover {
     /// For worker `me`, whose batches may take `bytes_max` bytes, or what [`BATCHES_MIN`] for every
     /// other worker take.
     pub fn new(rules: Rules, me: usize, bytes_max: usize) -> Handover {
-        let peers = rules.workers.saturating_sub(1).max(1);
+        let peers = rules.workers().saturating_sub(1).max(1);
         Handover {
             batches_max: (bytes_max / FORWARDED_DATAGRAMS_BYTES / peers)
                 .clamp(BATCHES_MIN, FORWARD_DATAGRAM_BATCHES_PER_PEER),
             rules,
             me,
-            to_peer: (0..rules.workers).map(|_| PeerBatches::default()).collect(),
+            to_peer: (0..rules.workers())
+                .map(|_| PeerBatches::default())
+                .collect(),
             bytes: 0,
             datagrams: 0,
             batches: 0,
@@ -193,6 +195,7 @@ mod tests {
     use crate::forward::port::connect;
     use crate::packet::native::TokenKey;
     use glimmer_base::{Keyhash, Seed};
+    use glimmer_dispatch::{Layout, PartitionMap};
     use glimmer_proto::native::directory::{Direction, Mode};
     use glimmer_transport::Bell;
     use std::sync::Arc;
@@ -202,11 +205,12 @@ mod tests {
         checks_reads: false,
         token_key: TokenKey([1, 2]),
         directory_version: 9,
-        partitions: 2,
-        workers: 2,
+        layout: Layout {
+            map: PartitionMap::new(2, 2),
+            access: AccessMode::Erew,
+        },
         item_bytes_max: 1 << 20,
         mode: Mode::Cache,
-        access: Access::Erew,
         direction: Direction::Server,
     };
 
@@ -299,7 +303,10 @@ mod tests {
         old[4] ^= 1;
         assert_eq!(RULES.destination(0, &old), None, "another directory");
         let reads_anywhere = Rules {
-            access: Access::Crew,
+            layout: Layout {
+                access: AccessMode::Crew,
+                ..RULES.layout
+            },
             ..RULES
         };
         assert_eq!(reads_anywhere.destination(0, &datagram(&[1])), None);

@@ -1,7 +1,7 @@
 //! What the workers of a node go by when they serve native clients.
 
 use glimmer_base::{Keyhash, Seed};
-use glimmer_dispatch::{AccessMode, Layout, PartitionMap};
+use glimmer_dispatch::{AccessMode, Layout};
 use glimmer_proto::native::directory::{Access, Direction, Mode};
 use std::net::SocketAddr;
 
@@ -35,37 +35,35 @@ pub struct Rules {
     /// What clients compare with the version that they know; not zero, and another after every
     /// start.
     pub directory_version: u32,
-    /// Number of partitions.
-    pub partitions: usize,
-    /// Number of workers.
-    pub workers: usize,
+    /// How the store is spread over the workers, and who may touch a partition.
+    pub layout: Layout,
     /// Largest item in bytes.
     pub item_bytes_max: usize,
     /// What happens when the memory is full.
     pub mode: Mode,
-    /// Who may touch a partition.
-    pub access: Access,
     /// Who directs requests to the workers that own their keys.
     pub direction: Direction,
 }
 
 impl Rules {
-    /// How the store is spread.
-    pub fn layout(&self) -> Layout {
-        Layout {
-            map: PartitionMap::new(self.partitions, self.workers),
-            access: match self.access {
-                Access::Erew => AccessMode::Erew,
-                Access::Crew => AccessMode::Crew,
-                Access::Crcw => AccessMode::Crcw,
-            },
+    /// Number of workers.
+    pub fn workers(&self) -> usize {
+        self.layout.map.cores()
+    }
+
+    /// Who may touch a partition, as the directory says it.
+    pub fn access(&self) -> Access {
+        match self.layout.access {
+            AccessMode::Erew => Access::Erew,
+            AccessMode::Crew => Access::Crew,
+            AccessMode::Crcw => Access::Crcw,
         }
     }
 
     /// Bytes that batches for other workers may take of what a worker may keep for native clients,
     /// where the server directs requests and there is another worker to direct them to.
     pub(crate) fn handover_bytes_max(&self, bytes_max: usize) -> usize {
-        match self.direction == Direction::Server && self.workers > 1 {
+        match self.direction == Direction::Server && self.workers() > 1 {
             true => bytes_max / HANDOVER_SHARE,
             false => 0,
         }
@@ -74,6 +72,6 @@ impl Rules {
     /// The worker that owns a key's partition.
     #[inline]
     pub fn owner(&self, keyhash: Keyhash) -> usize {
-        self.layout().map.owner(keyhash)
+        self.layout.map.owner(keyhash)
     }
 }
