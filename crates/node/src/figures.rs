@@ -1,4 +1,4 @@
-//! The workers' figures, for the rest of the process.
+//! The workers' statistics, for the rest of the process.
 
 use std::os::fd::RawFd;
 use std::sync::{Arc, Weak};
@@ -10,24 +10,24 @@ use crate::admin::stats::Tally;
 use crate::shared::Shared;
 use crate::stream::registry::SocketView;
 
-/// A way to the workers' figures that does not keep the node alive: whoever answers `stats` is
-/// itself a part of the node.
+/// Access to the workers' statistics that does not keep the node alive, because the handler that
+/// answers `stats` is itself a part of the node.
 #[derive(Clone)]
 pub struct NodeFigures(Weak<Shared>);
 
 impl NodeFigures {
-    /// The figures of the workers that share this.
+    /// The statistics of the workers that share this.
     pub(crate) fn of(shared: &Arc<Shared>) -> NodeFigures {
         NodeFigures(Arc::downgrade(shared))
     }
 
-    /// At most `most` sockets in the order of their descriptors, from descriptor `from` on.
+    /// At most `most` sockets in the order of their descriptors, starting with descriptor `from`.
     pub fn sockets(&self, from: RawFd, most: usize) -> Vec<SocketView> {
         let shared = self.0.upgrade();
         shared.map_or_else(Vec::new, |shared| shared.registry.view(from, most))
     }
 
-    /// What became of what watchers were shown.
+    /// Counters of events reported to watchers.
     pub fn watch(&self) -> WatchFigures {
         let shared = self.0.upgrade();
         shared.map_or_else(WatchFigures::default, |shared| shared.observers.figures())
@@ -39,20 +39,20 @@ impl NodeFigures {
         shared.is_some_and(|shared| shared.observers.has_detail())
     }
 
-    /// Forgets the counts by key prefix.
+    /// Resets the counts by key prefix.
     pub fn clear_detail(&self) {
         if let Some(shared) = self.0.upgrade() {
             shared.observers.clear_prefixes();
         }
     }
 
-    /// Whether all items may be listed, as clients have it.
+    /// Whether clients may list all items.
     pub fn has_crawler(&self) -> bool {
         let shared = self.0.upgrade();
         shared.is_some_and(|shared| shared.switches.has_crawler())
     }
 
-    /// Whether all items are being listed for somebody, and how often that was begun.
+    /// Whether a listing of all items is in progress, and how many were started.
     pub fn dumps(&self) -> (bool, u64) {
         let shared = self.0.upgrade();
         shared.map_or((false, 0), |shared| {
@@ -68,7 +68,7 @@ impl NodeFigures {
         shared.map_or(0, |shared| shared.switches.flush_ms())
     }
 
-    /// Each worker's figures as of its last turn; none when the node is gone.
+    /// Each worker's counters as of its last turn; empty when the node is gone.
     pub fn tallies(&self) -> Vec<Tally> {
         let shared = self.0.upgrade();
         shared

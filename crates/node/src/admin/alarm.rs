@@ -1,10 +1,10 @@
-//! Failures that no client is told of. Workers count them, and the admin handler hears of each kind
-//! at most once in [`ALARM_MS`], however often it happens.
+//! Failures that are reported to no client. Workers count them, and the admin handler is told of
+//! each kind at most once per [`ALARM_MS`], however often it occurs.
 
 use glimmer_base::limits::ALARM_MS;
 use glimmer_base::sync::{AtomicU32, AtomicU64, Ordering};
 
-/// What went wrong.
+/// A kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// A connection could not be accepted: descriptors or kernel memory ran out.
@@ -31,7 +31,7 @@ pub struct Alarm {
     pub failure: Failure,
     /// How often.
     pub count: u64,
-    /// The kernel's error number, as of the last one; 0 if there is none.
+    /// The kernel's error number of the last one; 0 if there is none.
     pub errno: u32,
 }
 
@@ -45,9 +45,10 @@ pub(crate) struct Alarms {
 #[derive(Debug, Default)]
 struct Kind {
     count: AtomicU64,
-    /// Of these, failures that the admin handler has heard of. Only who moved `due_ms` changes it.
+    /// Failures of which the admin handler has been told. Only the thread that moved `due_ms`
+    /// changes it.
     told: AtomicU64,
-    /// When it may hear of more, in milliseconds since the epoch.
+    /// When the next alarm may be reported, in milliseconds since the epoch.
     due_ms: AtomicU64,
     errno: AtomicU32,
 }
@@ -57,7 +58,7 @@ impl Kind {
         self.count.load(Ordering::Relaxed) == self.told.load(Ordering::Relaxed)
     }
 
-    /// The failures that are to be told now.
+    /// The failures to report now.
     fn take(&self, now_ms: u64) -> Option<u64> {
         let due_ms = self.due_ms.load(Ordering::Relaxed);
         if self.is_told() || now_ms < due_ms {
@@ -81,7 +82,7 @@ impl Alarms {
         kind.count.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// Hands what is due to `tell`. Returns whether something is left that is not due yet.
+    /// Passes due alarms to `tell`. Returns whether some are not due yet.
     pub fn tell(&self, now_ms: u64, mut tell: impl FnMut(Alarm)) -> bool {
         for (kind, failure) in self.kinds.iter().zip(FAILURES) {
             if let Some(count) = kind.take(now_ms) {

@@ -1,4 +1,4 @@
-//! The search for expired items that clients ask for (`lru_crawler crawl`).
+//! The search for expired items that clients request (`lru_crawler crawl`).
 
 use glimmer_base::limits::DUMP_CHAINS_PER_TURN;
 use glimmer_engine::{ListCursor, ListScope};
@@ -8,24 +8,24 @@ use crate::core::Core;
 /// One worker's search for expired items.
 #[derive(Default)]
 pub(crate) struct Crawler {
-    /// Where the search stands, if there is one.
+    /// The position of the search, if one is in progress.
     cursor: Option<ListCursor>,
-    /// Searches begun.
+    /// Searches started.
     begun: u64,
 }
 
 impl Crawler {
-    /// Whether a search is under way.
+    /// Whether a search is in progress.
     pub fn is_busy(&self) -> bool {
         self.cursor.is_some()
     }
 
-    /// Whether a search was asked for that has not begun here.
+    /// Whether a search was requested that has not started on this worker.
     pub fn is_asked(&self, core: &Core) -> bool {
         self.begun != core.shared.switches.crawls()
     }
 
-    /// Goes on with the search, or begins it, if it was asked for.
+    /// Continues the search, or starts it if it was requested.
     pub fn go_on(&mut self, core: &mut Core) {
         let asked = core.shared.switches.crawls();
         if self.begun != asked {
@@ -42,7 +42,7 @@ impl Crawler {
             }
             None => {
                 self.cursor = None;
-                // The search has looked at everything that is left.
+                // The search has examined all remaining items.
                 let figures = core.engine.figures().table();
                 core.tally.crawler_items_checked += figures.store.items;
                 core.shared.switches.end_crawl();

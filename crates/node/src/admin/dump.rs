@@ -1,9 +1,9 @@
-//! Listing all items for one client (`lru_crawler metadump`, `mgdump`) while everybody else is
+//! Lists all items for one client (`lru_crawler metadump`, `mgdump`) while other clients are
 //! served.
 //!
-//! The items of a partition are walked by its owner, some chains of the index at a time. So the
-//! walk is a dump: it is with the client's own worker, or with the worker whose partitions it is
-//! at, and comes home with what it has found. It goes on only when the client has taken that, so
+//! The owner of a partition walks its items, some chains of the index at a time. The cursor
+//! therefore travels: it is at the client's own worker or at the owner of the current partition,
+//! and returns with the items it has found. It continues only when the client has read them, so
 //! that it holds no more than [`DUMP_BYTES_HIGH`] and the items of one chain.
 
 use std::sync::Arc;
@@ -20,22 +20,22 @@ use crate::stream::key::ConnectionKey;
 /// One client's walk over all items.
 pub(crate) struct DumpCursor {
     kind: Dump,
-    /// The worker whose client waits, and its connection.
+    /// The worker and connection of the waiting client.
     pub home: usize,
     pub connection: ConnectionKey,
-    /// The worker whose partitions are walked.
+    /// The worker whose partitions are being walked.
     pub at: usize,
     cursor: ListCursor,
-    /// What was found away from home.
+    /// Lines found at other workers.
     pub found: Vec<u8>,
     _guard: DumpGuard,
 }
 
-/// The right to list all items, which one client has at a time, as in memcached.
+/// The right to list all items. One client has it at a time, as in memcached.
 pub(crate) struct DumpGuard(Arc<AtomicBool>);
 
 impl DumpGuard {
-    /// Takes the right, unless somebody has it.
+    /// Takes the right, unless it is taken.
     pub fn take(is_taken: &Arc<AtomicBool>) -> Option<DumpGuard> {
         let was_taken = is_taken.swap(true, Ordering::Relaxed);
         (!was_taken).then(|| DumpGuard(is_taken.clone()))
@@ -61,7 +61,7 @@ impl DumpCursor {
         }
     }
 
-    /// Walks on at the worker that it is at.
+    /// Continues the walk at the current worker.
     pub fn walk(&mut self, engine: &mut dyn Engine, now: Moment, out: &mut Vec<u8>) {
         let write = match self.kind {
             Dump::Meta => dump::metadump,

@@ -1,17 +1,17 @@
-//! Clients that have yet to authenticate: what they send in the text protocol.
+//! Clients that have yet to authenticate in the text protocol.
 
 use glimmer_proto::text::lines;
 use glimmer_proto::text::login::{self, Login};
 
 use crate::core::Core;
 
-/// What a client that has yet to authenticate has sent.
+/// The input of a client that has yet to authenticate.
 pub(crate) enum Attempt {
-    /// Nothing complete: this many unfinished bytes are needed.
+    /// Incomplete: this many unfinished bytes are needed.
     Incomplete(usize),
-    /// Something that ends the connection.
+    /// Input that ends the connection.
     Broken,
-    /// `used` bytes, which are answered with a line.
+    /// `used` bytes, answered with a line.
     Answered {
         used: usize,
         line: &'static str,
@@ -19,18 +19,18 @@ pub(crate) enum Attempt {
     },
 }
 
-/// Whether a client may go on.
+/// Whether a client may continue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// It has authenticated.
     Admitted,
-    /// User or password are wrong.
+    /// The user or the password is wrong.
     Wrong,
-    /// It was no login.
+    /// The input was not a login.
     Refused,
 }
 
-/// Reads what is to authenticate a client, and asks the admin handler.
+/// Parses a login and asks the admin handler.
 #[cold]
 pub(crate) fn attempt(input: &[u8], core: &mut Core) -> Attempt {
     let (used, line, verdict) = match login::read(input) {

@@ -1,18 +1,18 @@
-//! What serves no item: commands without a key, listings of all items, `watch`, statistics, login
-//! and failures.
+//! Everything that serves no item: commands without a key, listings of all items, `watch`,
+//! statistics, login and failures.
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | `handler` | what a worker asks of the server around it |
-//! | `commands` | commands that name no key |
-//! | `dump` | listing all items |
+//! | `handler` | the interface between a worker and the server around it |
+//! | `commands` | commands without a key |
+//! | `dump` | listings of all items |
 //! | `crawl` | the search for expired items |
-//! | `report` | replies that are made piece by piece |
+//! | `report` | replies that are produced in parts |
 //! | `login` | clients that have yet to authenticate |
-//! | `observe` | what is shown to watchers |
-//! | `stats` | what a worker counts |
-//! | `switches` | what clients can change while the server runs |
-//! | `alarm` | failures that no client is told of |
+//! | `observe` | reports of events to watchers |
+//! | `stats` | a worker's counters |
+//! | `switches` | settings that clients can change while the server runs |
+//! | `alarm` | failures that are reported to no client |
 
 pub(crate) mod alarm;
 pub(crate) mod commands;

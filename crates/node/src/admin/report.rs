@@ -1,5 +1,5 @@
-//! Replies that are made piece by piece, each when the client has taken the one before:
-//! `stats cachedump`, and `stats conns` of many connections.
+//! Replies that are produced in parts, each after the client has read the previous one:
+//! `stats cachedump`, and `stats conns` for many connections.
 
 use glimmer_base::Moment;
 use glimmer_base::limits::{
@@ -12,11 +12,11 @@ use glimmer_proto::text::{dump, lines};
 use super::dump::listing;
 use super::handler::AdminHandler;
 
-/// What is left to be said of a long reply.
+/// The rest of a long reply.
 pub(crate) enum Report {
     /// `stats cachedump`.
     Items(ItemsReport),
-    /// The answer to `stats` with an argument.
+    /// The reply to `stats` with an argument.
     Figures(StatsReport),
 }
 
@@ -25,21 +25,21 @@ pub(crate) struct ItemsReport {
     cursor: ListCursor,
     items_left: u32,
     bytes_left: usize,
-    /// Chains of the index that may still be looked at.
+    /// Chains of the index that may still be examined.
     chains_left: usize,
 }
 
-/// Figures that the admin handler answers with.
+/// Statistics of the admin handler.
 pub(crate) struct StatsReport {
     argument: Box<[u8]>,
-    /// Where the admin handler goes on.
+    /// Where the admin handler continues.
     from: u64,
-    /// The words of the protocol that the request came by; the text protocol has lines.
+    /// The words of the request's protocol; `None` for the text protocol.
     words: Option<Words>,
 }
 
 impl Report {
-    /// As many items as asked for (0: as many as may be), within bounds.
+    /// Up to this many items (0 means no limit), within bounds.
     pub fn cachedump(items_max: u32) -> Report {
         Report::Items(ItemsReport {
             cursor: ListCursor::new(ListScope::Writable),
@@ -49,7 +49,7 @@ impl Report {
         })
     }
 
-    /// What the admin handler answers to `stats` with an argument.
+    /// The admin handler's reply to `stats` with an argument.
     pub fn stats(argument: &[u8], words: Option<Words>) -> Report {
         Report::Figures(StatsReport {
             argument: argument.into(),
@@ -58,8 +58,8 @@ impl Report {
         })
     }
 
-    /// Appends the next piece: at most [`REPORT_BYTES_HIGH`] bytes and a line. Returns whether
-    /// more is to follow.
+    /// Appends the next part: at most [`REPORT_BYTES_HIGH`] bytes and a line. Returns whether more
+    /// follows.
     pub fn advance(
         &mut self,
         engine: &mut dyn Engine,

@@ -1,5 +1,5 @@
-//! What a worker counts. It counts in plain integers and shows them once per turn, so that counting
-//! costs no atomics.
+//! A worker's counters. It counts in plain integers and publishes them once per turn, so that
+//! counting needs no atomics.
 
 use crossbeam_utils::CachePadded;
 use glimmer_base::sync::{AtomicU64, Ordering};
@@ -8,8 +8,8 @@ use super::alarm::Failure;
 
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Figures of one worker, or of all of them summed, cumulative since start unless they are
-        /// states.
+        /// Counters of one worker, or the sum over all of them. They are cumulative since the
+        /// start, except those marked as states.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct Tally {
             $($(#[$doc])* pub $name: u64,)*
@@ -39,23 +39,23 @@ macro_rules! counters {
 }
 
 counters! {
-    /// State: connections that are open.
+    /// State: open connections.
     curr_connections,
     /// Connections accepted and served.
     total_connections,
-    /// Connections turned away because there were too many.
+    /// Connections refused because there were too many.
     rejected_connections,
-    /// Times that listening stopped because there were as many connections as there may be.
+    /// How often accepting stopped because the maximum number of connections was reached.
     listen_disabled,
-    /// Milliseconds for which listening stopped for that reason.
+    /// Milliseconds for which accepting stopped for that reason.
     listen_disabled_ms,
     /// Connections closed because they were idle for too long.
     idle_kicks,
-    /// Connections closed because they held memory without headway while others starved.
+    /// Connections closed because they held memory without progress while others needed it.
     stalled_kicks,
     /// Values refused for lack of buffer memory.
     values_refused,
-    /// Times that a connection could not be accepted.
+    /// How often a connection could not be accepted.
     accept_failures,
     /// Datagrams received.
     datagrams_received,
@@ -65,63 +65,62 @@ counters! {
     datagrams_unsent,
     /// Datagrams that the kernel dropped before they were received.
     datagrams_overflowed,
-    /// Datagrams that were no request, and had no answer.
+    /// Datagrams that were not requests and got no reply.
     datagrams_dropped,
-    /// Datagrams received from native clients; [`Tally::datagrams_received`] has them, too.
+    /// Datagrams received from native clients; included in [`Tally::datagrams_received`].
     native_datagrams,
-    /// System calls that brought them.
+    /// System calls that received them.
     native_receives,
-    /// Datagrams of native clients handed over to the worker that owns their keys.
+    /// Datagrams of native clients forwarded to the owner of their keys.
     native_handed_over,
-    /// Batches in which they were.
+    /// Batches of such datagrams.
     native_handover_batches,
-    /// Requests of native clients executed; [`Tally::requests`] has them, too.
+    /// Requests of native clients executed; included in [`Tally::requests`].
     native_requests,
-    /// Requests of native clients refused because their directory is another, or because another
+    /// Requests of native clients refused because their directory is outdated, or because another
     /// worker owns the key.
     native_misdirected,
-    /// Mutations of native clients refused because the client has not shown that it owns its
-    /// address.
+    /// Mutations of native clients refused because the client's address is not validated.
     native_unproven,
     /// Mutations of native clients that had been executed before.
     native_repeated,
-    /// Mutations of native clients that came after a newer one of their key.
+    /// Mutations of native clients that arrived after a newer one of their key.
     native_superseded,
     /// Replies to native clients that were written over their requests.
     native_in_place,
-    /// Expired items that were removed because a client asked for a crawl.
+    /// Expired items that crawls removed.
     crawler_reclaimed,
-    /// Items that crawls looked at.
+    /// Items that crawls examined.
     crawler_items_checked,
     /// Bytes received from clients.
     bytes_read,
     /// Bytes sent to clients.
     bytes_written,
-    /// Times a connection had to let others go first.
+    /// How often a connection had to let others go first.
     conn_yields,
-    /// Times that a client tried to authenticate.
+    /// Attempts to authenticate.
     auth_cmds,
-    /// Times that it could not.
+    /// Failed attempts to authenticate.
     auth_errors,
     /// `flush_all` commands.
     cmd_flush,
     /// Requests executed on the worker that received them.
     requests,
-    /// Batches in which they were executed.
+    /// Batches of such requests.
     batches,
-    /// Requests that crossed over to the worker that owns their key.
+    /// Requests forwarded to the worker that owns their key.
     requests_crossed,
-    /// Forwarded batches in which they crossed.
+    /// Forwarded batches sent.
     forwarded_batches_sent,
-    /// Forwarded batches of other workers that were executed here.
+    /// Forwarded batches of other workers executed here.
     forwarded_batches_run,
     /// Turns of the worker's loop.
     turns,
-    /// State: buffers of connections, and those that nobody uses.
+    /// State: buffers of connections, including unused ones.
     buffers,
-    /// State: bytes of buffers, batches included.
+    /// State: bytes of buffers, including batches.
     buffer_bytes,
-    /// State: bytes of those buffers that nobody uses.
+    /// State: bytes of unused buffers.
     buffer_bytes_free,
 }
 
@@ -137,18 +136,18 @@ impl Tally {
     }
 }
 
-/// One worker's figures as other threads see them.
+/// The counters of one worker as other threads see them.
 #[derive(Debug, Default)]
 pub struct WorkerStats(CachePadded<Shown>);
 
 impl WorkerStats {
-    /// The figures as of the worker's last turn. Each is right by itself; together they are not of
-    /// one instant.
+    /// The counters as of the worker's last turn. Each is exact; together they are not a consistent
+    /// snapshot.
     pub fn snapshot(&self) -> Tally {
         self.0.load()
     }
 
-    /// Shows new figures.
+    /// Publishes new counters.
     pub(crate) fn publish(&self, tally: &Tally) {
         self.0.store(tally);
     }

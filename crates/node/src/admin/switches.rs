@@ -1,22 +1,22 @@
-//! What clients can switch while the server runs.
+//! Settings that clients can change while the server runs.
 
 use std::sync::Arc;
 
 use glimmer_base::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// What clients can switch while the server runs, for all workers.
+/// Settings that clients can change while the server runs, for all workers.
 #[derive(Debug)]
 pub struct Switches {
     crawler: AtomicBool,
-    /// Whether all items are being listed for somebody.
+    /// Whether a listing of all items is in progress.
     pub(crate) is_dumping: Arc<AtomicBool>,
-    /// Times that this began, or a crawl.
+    /// Listings and crawls started.
     pub(crate) dumps: AtomicU64,
-    /// Crawls for expired items that were asked for.
+    /// Crawls requested.
     crawls: AtomicU64,
-    /// Workers that have yet to finish the last.
+    /// Workers that have yet to finish the last crawl.
     crawling: AtomicUsize,
-    /// Milliseconds by which clients have put the clock forward.
+    /// Milliseconds by which clients have advanced the clock.
     ahead_ms: AtomicU64,
     /// When the most recent `flush_all` takes effect, in milliseconds since the epoch; 0 if there
     /// was none.
@@ -25,7 +25,7 @@ pub struct Switches {
 }
 
 impl Switches {
-    /// As they are at the start.
+    /// The settings at the start.
     pub(crate) fn new(crawler: bool, workers: usize) -> Switches {
         Switches {
             crawler: AtomicBool::new(crawler),
@@ -49,12 +49,12 @@ impl Switches {
         self.crawler.store(is_on, Ordering::Relaxed);
     }
 
-    /// Whether all items are being listed for somebody, or looked through for what has expired.
+    /// Whether a listing or a crawl is in progress.
     pub fn is_walking(&self) -> bool {
         self.is_dumping.load(Ordering::Relaxed) || self.crawling.load(Ordering::Relaxed) > 0
     }
 
-    /// Begins to look for what has expired. Returns whether nobody does so already.
+    /// Starts a crawl. Returns false if one is in progress.
     pub(crate) fn begin_to_crawl(&self) -> bool {
         let begins = (self.crawling)
             .compare_exchange(0, self.workers, Ordering::Relaxed, Ordering::Relaxed)
@@ -66,18 +66,18 @@ impl Switches {
         begins
     }
 
-    /// How often that was begun.
+    /// Number of crawls started.
     #[inline]
     pub(crate) fn crawls(&self) -> u64 {
         self.crawls.load(Ordering::Relaxed)
     }
 
-    /// A worker has looked through all that it owns.
+    /// A worker has examined all items that it owns.
     pub(crate) fn end_crawl(&self) {
         self.crawling.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// A client flushes all items as of a moment, which may be in the future.
+    /// A client flushes all items as of a time, which may be in the future.
     pub(crate) fn note_flush(&self, at_ms: u64) {
         self.flush_ms.store(at_ms, Ordering::Relaxed);
     }
@@ -88,13 +88,13 @@ impl Switches {
         self.flush_ms.load(Ordering::Relaxed)
     }
 
-    /// Puts the clock forward.
+    /// Advances the clock.
     pub(crate) fn advance_clock(&self, seconds: u32) {
         let ms = 1000 * u64::from(seconds);
         self.ahead_ms.fetch_add(ms, Ordering::Relaxed);
     }
 
-    /// Milliseconds by which the clock was put forward.
+    /// Milliseconds by which the clock was advanced.
     #[inline]
     pub(crate) fn ahead_ms(&self) -> u64 {
         self.ahead_ms.load(Ordering::Relaxed)

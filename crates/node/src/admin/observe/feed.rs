@@ -1,9 +1,9 @@
-//! What one watcher has yet to be sent.
+//! The unsent lines of one watcher.
 
 use glimmer_base::limits::WATCH_BYTES_MAX;
 use glimmer_base::sync::{Mutex, lock};
 
-/// One watcher's lines, bounded.
+/// The lines of one watcher, up to a limit.
 pub(crate) struct Feed {
     worker: usize,
     interests: u32,
@@ -13,20 +13,20 @@ pub(crate) struct Feed {
 #[derive(Default)]
 struct State {
     lines: Vec<u8>,
-    /// Lines lost since the last that was kept.
+    /// Lines dropped since the last one that was kept.
     skipped: u64,
 }
 
-/// What became of what was shown.
+/// Counters of reported events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WatchFigures {
     /// State: watchers.
     pub watchers: u64,
-    /// Events that somebody may have wanted to know.
+    /// Events that a watcher may have been interested in.
     pub written: u64,
-    /// Lines given to watchers.
+    /// Lines sent to watchers.
     pub sent: u64,
-    /// Lines that watchers were too slow for.
+    /// Lines dropped because watchers were too slow.
     pub skipped: u64,
 }
 
@@ -39,22 +39,22 @@ impl Feed {
         }
     }
 
-    /// The worker that has the watcher's connection.
+    /// The worker with the watcher's connection.
     pub fn worker(&self) -> usize {
         self.worker
     }
 
-    /// What the watcher wants to know.
+    /// The watcher's interests.
     pub fn interests(&self) -> u32 {
         self.interests
     }
 
-    /// Adds lines as far as there is room. Returns how many were added, and how many not.
+    /// Adds lines as long as there is room. Returns how many were added and how many were dropped.
     pub fn put<'a>(&self, lines: impl Iterator<Item = &'a [u8]>) -> (u64, u64) {
         let (mut added, mut lost) = (0, 0);
         let mut state = lock(&self.state);
         for line in lines {
-            // Room for the line that says how many were lost.
+            // Room for the line that reports dropped lines.
             const NOTE_BYTES: usize = 32;
             if state.lines.len() + line.len() + NOTE_BYTES > WATCH_BYTES_MAX {
                 state.skipped += 1;

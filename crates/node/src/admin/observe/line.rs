@@ -1,4 +1,4 @@
-//! How memcached writes what happens: one line per event (protocol.txt, "Watchers").
+//! The log lines of events in memcached's format: one line per event (protocol.txt, "Watchers").
 
 use std::fmt::Write;
 
@@ -9,7 +9,7 @@ use super::interest;
 use super::sight::{Asked, Sight};
 use crate::stream::registry::SocketEntry;
 
-/// When an event was, and its number.
+/// The time of an event and its number.
 pub(super) struct Stamp {
     unix_us: u128,
     gid: u64,
@@ -20,7 +20,7 @@ pub(super) struct Stamp {
 pub(crate) enum CloseReason {
     /// The client broke the protocol.
     Error,
-    /// The client wanted it, or is gone.
+    /// The client closed it or is gone.
     #[default]
     Normal,
     /// It was idle for too long.
@@ -30,7 +30,7 @@ pub(crate) enum CloseReason {
 }
 
 impl Stamp {
-    /// The stamp of the event with this number, which happens now.
+    /// The stamp of an event with this number that happens now.
     pub fn new(unix_us: u128, gid: u64) -> Stamp {
         Stamp { unix_us, gid }
     }
@@ -41,8 +41,8 @@ impl Stamp {
     }
 }
 
-/// Adds the lines that a request is worth to those who have these interests, each with the interest
-/// that it answers. As in memcached a store, a delete or a calculation begins with a fetch.
+/// Adds the lines for a request that match the interests, each with its interest. As in memcached,
+/// a store, a delete or a calculation starts with a fetch.
 pub(super) fn of_sight(
     sight: &Sight,
     interests: u32,
@@ -78,7 +78,7 @@ pub(super) fn of_sight(
             (Some(after), "stored") => store(command, "stored", after.value_bytes),
             (_, status) => store(command, status, sight.value_bytes),
         },
-        // By which command is not known any more.
+        // The command is not known any more.
         Asked::Refused(status) => store("set", status, 0),
         Asked::Count => {
             if let (None, Some(made)) = (before, after) {
@@ -98,7 +98,7 @@ pub(super) fn of_sight(
     }
 }
 
-/// What became of a store, in memcached's words.
+/// The result of a store, in memcached's words.
 fn status(sight: &Sight, command: &str) -> &'static str {
     let (before, after) = (sight.before, sight.after);
     let is_stored = after.is_some_and(|after| before.is_none_or(|it| it.cas != after.cas))
@@ -112,7 +112,7 @@ fn status(sight: &Sight, command: &str) -> &'static str {
     }
 }
 
-/// Whether a store succeeded where all CAS uniques are zero, and tell nothing.
+/// Whether a store succeeded, where all CAS uniques are zero and say nothing.
 fn is_stored_without_uniques(sight: &Sight, command: &str) -> bool {
     match (sight.before, sight.after) {
         (Some(before), Some(after)) => {
@@ -122,8 +122,7 @@ fn is_stored_without_uniques(sight: &Sight, command: &str) -> bool {
     }
 }
 
-/// The line of an item that left to make room. How long ago it was accessed is -1 if that was not
-/// noted.
+/// The line of an evicted item. The time since its last access is -1 if that was not stored.
 pub(super) fn of_removed(item: &Removed, stamp: &Stamp) -> String {
     let mut line = begin_with(stamp, "eviction", &item.key);
     let fetched = if item.was_read { "yes" } else { "no" };
@@ -144,7 +143,7 @@ pub(super) fn of_removed(item: &Removed, stamp: &Stamp) -> String {
     line
 }
 
-/// All items are of class 1; what is not there has none.
+/// All items are in class 1; a missing item has no class.
 fn class(value_bytes: usize) -> u32 {
     u32::from(value_bytes > 0)
 }

@@ -1,14 +1,14 @@
-//! Showing clients what happens (`watch`), and counting it by key prefix (`stats detail`).
+//! Reports events to clients (`watch`), and counts requests by key prefix (`stats detail`).
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | `sight` | what happened to an item, seen from before and after a batch |
-//! | `line` | how memcached writes it |
-//! | `feed` | what one watcher has yet to be sent, bounded |
+//! | `sight` | what a request did to an item, seen from before and after it |
+//! | `line` | memcached's format of events |
+//! | `feed` | the unsent lines of one watcher, up to a limit |
 //! | `prefixes` | counts by key prefix |
 //!
-//! While nobody watches, all of this costs one relaxed load per batch; while somebody does,
-//! requests are executed one by one. A watcher that is slow loses lines and is told how many.
+//! Without watchers, all of this costs one relaxed load per batch. With watchers, requests are
+//! executed one at a time. A slow watcher loses lines and is told how many.
 
 mod feed;
 mod line;
@@ -34,24 +34,24 @@ use line::Stamp;
 use prefixes::Prefixes;
 pub(crate) use sight::{Sight, run};
 
-/// What can be watched, one bit each.
+/// The events that can be watched, one bit each.
 pub(crate) mod interest {
     pub use glimmer_proto::text::watch::{CONNEVENTS, DELETIONS, EVICTIONS, FETCHERS, MUTATIONS};
 
-    /// Counting by prefix, which is no watcher's.
+    /// Counting by prefix, which is not a watcher's interest.
     pub const DETAIL: u32 = 1 << 31;
-    /// What concerns requests for items.
+    /// Interests in requests for items.
     pub const REQUESTS: u32 = FETCHERS | MUTATIONS | DELETIONS | DETAIL;
 }
 
-/// Everybody who wants to know, for all workers.
+/// All watchers, for all workers.
 pub(crate) struct Observers {
     /// The interests of all watchers together, and [`interest::DETAIL`].
     interests: AtomicU32,
     feeds: Mutex<Vec<Arc<Feed>>>,
-    /// For each worker, whether one of its watchers has something to be sent.
+    /// For each worker, whether one of its watchers has unsent lines.
     pending: Vec<AtomicBool>,
-    /// Numbers events.
+    /// The number of the next event.
     gid: AtomicU64,
     written: AtomicU64,
     sent: AtomicU64,
@@ -78,13 +78,13 @@ impl Observers {
         }
     }
 
-    /// What somebody wants to know.
+    /// The interests of all watchers together.
     #[inline]
     pub fn interests(&self) -> u32 {
         self.interests.load(Ordering::Relaxed)
     }
 
-    /// Adds a watcher, whose connection is a worker's; none if there are too many.
+    /// Adds a watcher with a connection of this worker; `None` if there are too many.
     pub fn add(&self, worker: usize, interests: u32) -> Option<Arc<Feed>> {
         let mut feeds = lock(&self.feeds);
         if feeds.len() >= WATCHERS_MAX {
@@ -96,7 +96,7 @@ impl Observers {
         Some(feed)
     }
 
-    /// Takes a watcher off.
+    /// Removes a watcher.
     pub fn remove(&self, feed: &Arc<Feed>) {
         let mut feeds = lock(&self.feeds);
         feeds.retain(|other| !Arc::ptr_eq(other, feed));
@@ -110,7 +110,7 @@ impl Observers {
         self.removals.watch(watched & interest::EVICTIONS != 0);
     }
 
-    /// Turns counting by prefix on or off.
+    /// Enables or disables counting by prefix.
     pub fn set_detail(&self, is_on: bool) {
         if is_on {
             self.interests.fetch_or(interest::DETAIL, Ordering::Relaxed);
@@ -129,24 +129,23 @@ impl Observers {
         lock(&self.prefixes).dump(out);
     }
 
-    /// Forgets the counts by prefix.
+    /// Resets the counts by prefix.
     pub fn clear_prefixes(&self) {
         lock(&self.prefixes).clear();
     }
 
-    /// Whether a watcher of this worker has something to be sent; not any more, as far as this
-    /// call's caller goes.
+    /// Whether a watcher of this worker has unsent lines. Resets the flag.
     pub fn take_pending(&self, worker: usize) -> bool {
         self.has_pending(worker) && self.pending[worker].swap(false, Ordering::Relaxed)
     }
 
-    /// Whether a watcher of this worker has something to be sent.
+    /// Whether a watcher of this worker has unsent lines.
     #[inline]
     pub fn has_pending(&self, worker: usize) -> bool {
         self.pending[worker].load(Ordering::Relaxed)
     }
 
-    /// Shows what the requests of a batch did.
+    /// Reports what the requests of a batch did.
     pub fn show(&self, sights: &[Sight], doorbells: &[Arc<Doorbell<EventBell>>]) {
         if self.has_detail() {
             let mut prefixes = lock(&self.prefixes);
@@ -161,7 +160,7 @@ impl Observers {
         self.publish(&lines, doorbells);
     }
 
-    /// Shows what left the store to make room.
+    /// Reports evicted items.
     pub fn show_removals(&self, doorbells: &[Arc<Doorbell<EventBell>>]) {
         if self.interests() & interest::EVICTIONS != 0 {
             let removed = self.removals.observer().take();
@@ -171,7 +170,7 @@ impl Observers {
         }
     }
 
-    /// Shows that a connection was opened or, with the reason, closed.
+    /// Reports that a connection was opened or, with the reason, closed.
     pub fn show_connection(
         &self,
         entry: &SocketEntry,
@@ -208,7 +207,7 @@ impl Observers {
         }
     }
 
-    /// What became of what was shown.
+    /// Counters of reported events.
     pub fn figures(&self) -> WatchFigures {
         WatchFigures {
             watchers: lock(&self.feeds).len() as u64,

@@ -7,12 +7,12 @@ use glimmer_base::limits::PREFIXES_BYTES_MAX;
 
 use super::sight::{Asked, Sight};
 
-/// Counts of requests for keys with a prefix: what stands before the delimiter. Keys without one
-/// are not counted, and of further prefixes beyond the most none is.
+/// Counts of requests for keys with a prefix, which is the part before the delimiter. Keys without
+/// one are not counted, and neither are prefixes beyond the limit.
 pub(super) struct Prefixes {
     delimiter: u8,
     most: usize,
-    /// Bytes that further prefixes may have.
+    /// Bytes left for further prefixes.
     bytes_left: usize,
     counts: BTreeMap<Box<[u8]>, Counts>,
 }
