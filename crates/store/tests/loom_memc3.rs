@@ -15,7 +15,7 @@ use glimmer_store::heap::{History, Item, NewItem};
 use glimmer_store::index::cuckoo::{point, spread};
 use glimmer_store::memc3::{Memc3Config, Owner, Reader};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::table::{Table, TableFigures, TableReader, TableWriter};
+use glimmer_store::table::{Table, TableReader, TableWriter};
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
 use std::sync::Arc;

@@ -96,10 +96,10 @@ impl Cache for Ours {
 mod tests {
     use super::*;
     use crate::hit_ratio::{
-        reference::{Fifo, Lru, Sieve},
+        reference::{Clock, Fifo, Lru, Sieve},
         trace::{Trace, Workload},
     };
-    use glimmer_store::evict::{FIFO, S3_FIFO};
+    use glimmer_store::evict::{CLOCK, FIFO, S3_FIFO, TWO_Q};
 
     const KEYS: u32 = 60_000;
     const CAPACITY: usize = 6_000;
@@ -126,6 +126,26 @@ mod tests {
         let difference =
             ours(FIFO, &trace) - reference(Fifo::new(CAPACITY, trace.key_bound), &trace);
         assert!(difference.abs() < 0.01, "{difference}");
+    }
+
+    #[test]
+    fn our_clock_is_one_of_one_bit() {
+        let trace = Trace::generate(Workload::Zipf, KEYS, 400_000, 3);
+        let simulated = reference(Clock::new(CAPACITY, trace.key_bound, 1), &trace);
+        let difference = ours(CLOCK, &trace) - simulated;
+        assert!(difference.abs() < 0.01, "{difference}");
+    }
+
+    #[test]
+    fn two_logs_with_ghosts_keep_more_than_lru() {
+        for workload in [Workload::Zipf, Workload::Scan] {
+            let trace = Trace::generate(workload, KEYS, 400_000, 3);
+            let two_q = ours(TWO_Q, &trace);
+            let lru = reference(Lru::new(CAPACITY, trace.key_bound), &trace);
+            let name = workload.name();
+            println!("{name}: 2Q {two_q}, LRU {lru}");
+            assert!(two_q > lru, "{name}: ours {two_q}, LRU {lru}");
+        }
     }
 
     #[test]
