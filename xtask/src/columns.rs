@@ -12,10 +12,6 @@ const FOLDERS: &[&str] = &["crates", "examples", "fuzz", "tests", "xtask"];
 
 /// Files whose comments are yet to be wrapped. The list may only shrink.
 const EXCEPTIONS: &[&str] = &[
-    "crates/node/src/packet/native/admission.rs",
-    "crates/node/src/packet/native/endpoint.rs",
-    "crates/node/src/packet/native/handover.rs",
-    "crates/node/src/packet/native/rules.rs",
     "crates/proto/src/fuzzing.rs",
     "crates/proto/src/lib.rs",
     "crates/proto/src/parser.rs",

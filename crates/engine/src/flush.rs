@@ -1,21 +1,23 @@
-//! `flush_all`: one clock that every worker looks at before each batch.
+//! `flush_all`: one clock that every worker reads before each batch.
 //!
-//! A flush is not carried to the partitions. It raises a number. A worker that enters a partition
-//! which has seen fewer flushes has it catch up first
-//! ([`Table::enter`](glimmer_store::table::Table::enter)). A reader on another core that finds
-//! the same asks the owner. So a flush costs nothing until a partition is used, and no request that
-//! arrives after the flush was acknowledged sees an older item: the number was raised before.
+//! A flush is not sent to the partitions. It increments a number. A worker that enters a partition
+//! which has seen fewer flushes makes it catch up first
+//! ([`Owner::enter`](glimmer_store::mica_cache::Owner::enter)). A reader on another core in the
+//! same situation asks the owner. A flush therefore costs nothing until a partition is used. No
+//! request that arrives after the flush was acknowledged sees an older item, because the number was
+//! incremented before.
 //!
-//! # A delayed flush is counted by every worker that looks after it is due
+//! # Every worker that looks after a delayed flush is due counts it
 //!
-//! Otherwise a worker could store an item, acknowledge it, and have the flush take it away. A flush
-//! that comes due moves from one word to the other: it stops being pending, and it is counted. All
-//! changes are made under one lock, and a flush is counted before it stops being pending, with a
-//! release store. A worker loads the pending flush first, with acquire:
+//! Otherwise a worker could store an item, acknowledge it, and lose it to the flush. A flush that
+//! comes due moves from one word to another: it stops being pending, and it is counted. All changes
+//! are made under one lock. A flush is counted before it stops being pending, with a release store.
+//! A worker loads the pending flush first, with acquire:
 //!
-//! - If the flush is there and due, the worker takes the lock and records it, if nobody else has.
-//! - If the flush is gone, the load synchronises with the store that took it away, and the worker's
-//!   load of the number sees the flush counted.
+//! - If the flush is there and due, the worker takes the lock and counts it, unless another worker
+//!   has.
+//! - If the flush is gone, the load synchronises with the store that removed it, and the worker's
+//!   load of the number includes the flush.
 //!
 //! A worker takes the lock only when a flush is due. `tests/loom_flush.rs` checks this.
 
@@ -29,20 +31,20 @@ const LATE_MS: u64 = 5;
 /// When flushes are due.
 #[derive(Default)]
 pub struct FlushClock {
-    /// Flushes that have come due.
+    /// The number of flushes that have come due.
     done: AtomicU64,
-    /// When the next one is due, in milliseconds since the epoch; zero for never. A new one
+    /// When the pending flush is due, in milliseconds since the epoch; zero for none. A new one
     /// replaces it, as in memcached.
     pending_ms: AtomicU64,
-    /// Held by the one thread that changes these words.
+    /// Held by the thread that changes these words.
     changing: Mutex<()>,
 }
 
 impl FlushClock {
-    /// Makes a flush due at a time; at once if that is not in the future.
+    /// Schedules a flush; it takes effect at once if the time is not in the future.
     pub fn set(&self, now: Moment, at_ms: u64) {
         let changing = lock(&self.changing);
-        // A flush that has come due, and that no worker has looked for yet, still happens.
+        // A flush that has come due, but that no worker has counted yet, still happens.
         self.record(now);
         if weakened("late_flush") {
             self.pending_ms.store(at_ms.max(now.ms) + LATE_MS, Release);
@@ -55,7 +57,7 @@ impl FlushClock {
         drop(changing);
     }
 
-    /// How many flushes are due by now.
+    /// The number of flushes that are due.
     #[inline]
     pub fn due(&self, now: Moment) -> u64 {
         let weak = weakened("flush_acquire_load");
@@ -73,7 +75,7 @@ impl FlushClock {
         drop(changing);
     }
 
-    /// Counts the pending flush if it is due. The caller has the lock.
+    /// Counts the pending flush if it is due. The caller holds the lock.
     fn record(&self, now: Moment) {
         if !is_due(self.pending_ms.load(Relaxed), now) {
             return;
@@ -89,12 +91,12 @@ impl FlushClock {
         }
     }
 
-    /// Counts a flush. The caller has the lock.
+    /// Counts a flush. The caller holds the lock.
     fn count(&self) {
         self.done.store(self.done.load(Relaxed) + 1, Relaxed);
     }
 
-    /// How many flushes have been carried out or begun; for figures, which have no time.
+    /// The number of flushes so far; for statistics, which have no time.
     pub fn done(&self) -> u64 {
         self.done.load(Relaxed)
     }

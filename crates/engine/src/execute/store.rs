@@ -15,15 +15,15 @@ pub struct Write<'a> {
     pub flags: u32,
     pub expiry: Expiry,
     pub value: &'a [u8],
-    /// What the new item carries.
+    /// The new item's history.
     pub history: History,
-    /// A CAS unique lower than the item's is good enough; the new item is stale then.
+    /// Whether a CAS unique lower than the item's is accepted. The new item is then stale.
     pub takes_stale: bool,
-    /// `append` and `prepend` make the item where there is none, with this expiry.
+    /// Whether `append` and `prepend` create the item with this expiry if there is none.
     pub create: Option<Expiry>,
 }
 
-/// Stores a value if the mode's condition holds.
+/// Stores a value if the mode's condition is met.
 #[inline(always)]
 pub fn store<W: TableWriter>(
     writer: &mut W,
@@ -54,9 +54,9 @@ pub fn store<W: TableWriter>(
     }
 }
 
-/// Stores an item. One that is too large takes the old one with it, so that no stale value survives
-/// the client's wish to replace it; memcached does so too. One for which a table that evicts
-/// nothing has no room leaves the old one, unlike in memcached: such a table loses nothing.
+/// Stores an item. As in memcached, an item that is too large also deletes the old one, so that no
+/// stale value remains. If a table that does not evict has no room, the old item stays, unlike in
+/// memcached: such a table loses nothing.
 #[inline(always)]
 fn put<W: TableWriter>(
     writer: &mut W,
@@ -87,8 +87,8 @@ fn put<W: TableWriter>(
     }
 }
 
-/// Stores an item in place of one with this CAS unique. Where a stale one is taken, the item keeps
-/// its expiry, and the client that has won the right to make the value again keeps it.
+/// Replaces an item with this CAS unique. If a stale unique is accepted, the item keeps its expiry,
+/// and the client that won the right to recache it keeps that right.
 fn compare<W: TableWriter>(
     writer: &mut W,
     context: &Context<'_>,
@@ -102,7 +102,7 @@ fn compare<W: TableWriter>(
         tally.cas_misses.add(1);
         return Outcome::NotFound;
     };
-    // Zero matches no item, even if a client has given it to one.
+    // Zero matches no item, even if a client has assigned it to one.
     let matches = unique != 0 && (old.cas() == unique || weakened("cas_not_compared"));
     let is_stale = takes_stale && unique != 0 && unique < old.cas();
     if !matches && !is_stale {
@@ -125,8 +125,8 @@ fn compare<W: TableWriter>(
     put(writer, job, &stale, context)
 }
 
-/// Puts a value after (`append`) or before the one that is there, if that has the CAS unique or
-/// `unique` is zero. Flags and expiry stay; a result that is too large leaves the item as it was.
+/// Appends or prepends a value, if the item has the CAS unique or `unique` is zero. Flags and
+/// expiry stay. If the result is too large, the item does not change.
 fn join<W: TableWriter>(
     writer: &mut W,
     context: &mut Context<'_>,
@@ -180,7 +180,7 @@ fn join<W: TableWriter>(
             context.tally.store_no_memory.add(1);
             Outcome::OutOfMemory
         }
-        // It was evicted to make room for what it was to become.
+        // The item was evicted to make room for its new version.
         None => Outcome::NotStored,
     }
 }

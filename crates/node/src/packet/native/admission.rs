@@ -1,5 +1,5 @@
-//! Which requests the engine executes, and what the others are answered: misdirected requests, those
-//! of an old directory, and mutations that have been executed before.
+//! Which requests the engine executes, and what the others are answered: misdirected requests,
+//! those of an old directory, and mutations that have been executed before.
 
 use super::batch::{Batch, Entry, Jobs, Wait};
 use super::completions::{CompletionSlot, HeldTables, Origin, Verdict};
@@ -80,8 +80,8 @@ impl Admission {
         Ok(())
     }
 
-    /// As [`Admission::judge`], by a directory that holds; a mutation is executed once, for a client
-    /// that owns its address.
+    /// As [`Admission::judge`], by a directory that holds; a mutation is executed once, for a
+    /// client that owns its address.
     #[inline(never)]
     fn judge_mutation<'a>(
         &mut self,

@@ -80,8 +80,8 @@ impl NativeEndpoint {
         Arc::new(tables)
     }
 
-    /// The native endpoints of all workers, each of which may keep `bytes_max` bytes of what clients
-    /// send over time.
+    /// The native endpoints of all workers, each of which may keep `bytes_max` bytes of what
+    /// clients send over time.
     pub fn of_workers(rules: Rules, bytes_max: usize) -> Vec<NativeEndpoint> {
         let tables = NativeEndpoint::completions(&rules, bytes_max);
         (0..rules.workers())

@@ -2,11 +2,11 @@
 //! handed over to that one (MICA §5.5, where clients that direct their requests themselves are
 //! compared with this).
 //!
-//! Whole datagrams are handed over, in batches over the mesh by which requests of connections cross,
-//! before anything is judged: the owner treats them as if they had come to its own port, so that
-//! tokens, directory, the completion table of mutations and the order within a datagram are the
-//! owner's alone. A worker has so many batches for each other; what finds none is refused. Nothing of
-//! this is there while clients direct their requests.
+//! Whole datagrams are handed over, in batches over the mesh by which requests of connections
+//! cross, before anything is judged: the owner treats them as if they had come to its own port, so
+//! that tokens, directory, the completion table of mutations and the order within a datagram are
+//! the owner's alone. A worker has so many batches for each other; what finds none is refused.
+//! Nothing of this is there while clients direct their requests.
 
 use super::rules::Rules;
 use crate::forward::datagrams::{FORWARDED_DATAGRAMS_BYTES, ForwardedDatagrams};
@@ -312,8 +312,8 @@ mod tests {
         assert_eq!(reads_anywhere.destination(0, &datagram(&[1])), None);
     }
 
-    /// However much comes, no more than the batches hold is under way; when they come home, more may
-    /// follow.
+    /// However much comes, no more than the batches hold is under way; when they come home, more
+    /// may follow.
     #[test]
     fn what_finds_no_box_stays() {
         let mut mesh = Mesh::new();

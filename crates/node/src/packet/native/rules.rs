@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 
 use super::token::TokenKey;
 
-/// Share of what a worker may keep for native clients that the batches for other workers have, where
-/// the server directs requests.
+/// Share of what a worker may keep for native clients that the batches for other workers have,
+/// where the server directs requests.
 const HANDOVER_SHARE: usize = 4;
 
 /// How the native protocol is served.
