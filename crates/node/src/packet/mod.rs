@@ -1,8 +1,8 @@
-//! Requests that arrive in datagrams: memcached's own framing, and the native protocol.
+//! Requests that arrive in datagrams: memcached's UDP protocol and the native protocol.
 //!
 //! | file | idea |
 //! | --- | --- |
-//! | `source` | one packet device of a worker, and who looks at it |
+//! | `source` | one packet device of a worker, and who watches it |
 //! | `memcached`, `answer` | memcached's UDP protocol |
 //! | [`native`] | the native protocol |
 
@@ -25,17 +25,17 @@ use memcached::Memcached;
 use native::NativeServer;
 use source::{PacketSource, Service, Watch};
 
-/// One worker's packet devices, and what is served there.
+/// The packet devices of one worker and their services.
 pub(crate) struct Packets {
     sources: Vec<PacketSource>,
     memcached: Memcached,
     native: Option<Box<NativeServer>>,
-    /// What one call to a device brought.
+    /// The packets of the last receive call.
     batch: RxBatch,
 }
 
 impl Packets {
-    /// `native` serves those of the sources that are for native clients.
+    /// `native` serves the sources for native clients.
     pub fn new(sources: Vec<PacketSource>, native: Option<Box<NativeServer>>) -> Packets {
         Packets {
             sources,
@@ -45,7 +45,7 @@ impl Packets {
         }
     }
 
-    /// Begins to watch the devices, and enters them into the connection registry.
+    /// Starts to watch the devices, and adds them to the connection registry.
     pub fn watch(&mut self, core: &Core, poller: &Poller) -> io::Result<()> {
         for source in &mut self.sources {
             source.watch(poller)?;
@@ -59,20 +59,20 @@ impl Packets {
         self.sources.len()
     }
 
-    /// Whether the worker itself has to look at this device.
+    /// Whether the worker must poll this device itself.
     #[inline]
     pub fn is_looked_at(&self, index: usize) -> bool {
         self.sources[index].is_looked_at()
     }
 
-    /// Whether there are devices at which the worker itself has to look.
+    /// Whether the worker must poll any device itself.
     #[inline]
     pub fn is_busy(&self) -> bool {
         self.sources.iter().any(PacketSource::is_looked_at)
     }
 
-    /// Answers the datagrams that wait at one device. Returns whether the device is for
-    /// native clients, whose next datagrams soon follow.
+    /// Answers the datagrams that wait at one device. Returns whether the device is for native
+    /// clients, whose next datagrams soon follow.
     pub fn serve(
         &mut self,
         index: usize,
@@ -128,14 +128,14 @@ impl Packets {
         }
     }
 
-    /// Takes no more datagrams; the devices stay open for what is yet to be answered.
+    /// Accepts no more datagrams. The devices stay open for outstanding replies.
     pub fn forget(&mut self, poller: &Poller) {
         for source in &mut self.sources {
             source.watch_by(Watch::Off, poller);
         }
     }
 
-    /// Sends replies to datagrams that were connections.
+    /// Sends replies to datagrams that became connections.
     pub fn send_answers(&mut self, answers: impl Iterator<Item = Answer>, core: &mut Core) {
         for answer in answers {
             memcached::send_answer(&answer, &mut *self.sources[answer.source].device, core);

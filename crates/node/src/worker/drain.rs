@@ -1,9 +1,9 @@
-//! How a worker leaves when the server is told to stop.
+//! Stops a worker when the server is told to stop.
 //!
-//! First every worker accepts the connections that wait in its backlogs, and closes its listeners
-//! once none waits: the kernel would reset those that are left. A worker may hand a connection over
-//! to another one as long as it listens, so no worker says that it has no connections left before
-//! all have closed their listeners. When all have said so, they leave.
+//! First, every worker accepts the connections that wait in its backlogs, and closes its listeners
+//! once none waits, because the kernel would reset the remaining ones. A worker may pass a
+//! connection to another worker as long as it listens. No worker therefore reports that it has no
+//! connections left before all have closed their listeners. When all have reported that, they stop.
 
 use glimmer_base::limits::DRAIN_MS_MAX;
 use glimmer_base::sync::Ordering;
@@ -11,12 +11,12 @@ use glimmer_base::sync::Ordering;
 use super::Worker;
 use crate::admin::observe::CloseReason;
 
-/// How far a worker has come with leaving.
+/// The progress of stopping.
 #[derive(Default)]
 pub(super) struct Drain {
     /// When to stop waiting for clients, in milliseconds since the epoch.
     until_ms: u64,
-    /// This worker has said that it has no connections left.
+    /// Whether this worker has reported that it has no connections left.
     has_drained: bool,
 }
 
@@ -26,7 +26,7 @@ impl Worker {
         !self.core.is_draining && self.core.shared.stopping.load(Ordering::Relaxed)
     }
 
-    /// Begins to leave if the server is to stop, and goes on with that. Returns whether the worker
+    /// Starts to stop if the server is to stop, and continues with it. Returns whether the worker
     /// has anything left to do.
     pub(super) fn goes_on(&mut self) -> bool {
         if self.is_told_to_stop() {
@@ -35,8 +35,8 @@ impl Worker {
         !self.core.is_draining || !self.may_leave()
     }
 
-    /// Begins to stop: answers the datagrams that wait, and has one more look at each connection
-    /// for what has already arrived.
+    /// Starts to stop: answers waiting datagrams, and reads once more what has arrived on each
+    /// connection.
     fn begin_to_drain(&mut self) {
         for index in 0..self.packets.count() {
             self.serve_packets(index);
@@ -49,9 +49,8 @@ impl Worker {
         streams.begin_to_drain(core);
     }
 
-    /// Closes what has nothing left to be done, and says whether the worker can go: when no worker
-    /// has a connection any more, because until then others may send requests across, or when
-    /// clients have had time enough.
+    /// Closes idle connections, and returns whether the worker can stop: when no worker has a
+    /// connection any more, because until then others may forward requests, or when the time is up.
     fn may_leave(&mut self) -> bool {
         let (core, streams) = (&mut self.core, &mut self.streams);
         streams.close_settled(core);
@@ -68,7 +67,7 @@ impl Worker {
         is_late || (self.drain.has_drained && self.core.shared.all_drained())
     }
 
-    /// Whether this worker has no connections left and will get none, and has not said so yet.
+    /// Whether this worker has no connections left, will get none, and has not reported it yet.
     fn has_just_drained(&self) -> bool {
         let core = &self.core;
         core.is_draining
@@ -78,7 +77,7 @@ impl Worker {
             && !core.shared.has_accepted(core.me)
     }
 
-    /// Whether there is something new to be done about leaving.
+    /// Whether there is something new to do about stopping.
     pub(super) fn has_news_of_drain(&self) -> bool {
         self.has_just_drained() || (self.drain.has_drained && self.core.shared.all_drained())
     }

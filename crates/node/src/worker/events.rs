@@ -1,4 +1,4 @@
-//! What the poller reports.
+//! Handles the poller's events.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use super::Worker;
 use super::sources::Source;
 
 impl Worker {
-    /// Has the poller watch every source, and enters all but the doorbell into the connection
+    /// Registers every source with the poller, and adds all but the doorbell to the connection
     /// registry.
     pub(super) fn watch_sources(&mut self) -> io::Result<()> {
         let core = &self.core;
@@ -21,7 +21,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Acts on what the poller reported, and looks at the packet devices that it does not watch.
+    /// Handles the poller's events, and polls the packet devices that the poller does not watch.
     pub(super) fn take_events(&mut self) {
         for index in 0..self.poller.ready_count() {
             let ready = self.poller.ready(index);

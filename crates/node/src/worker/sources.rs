@@ -1,30 +1,30 @@
-//! What a worker waits for beside its connections.
+//! The sources that a worker waits for in addition to its connections.
 
-/// One of them. The numbers are those that the owners of the sources have given to them.
+/// A source. Its number was assigned by its owner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// Other threads wake the worker by its doorbell.
+    /// The doorbell with which other threads wake the worker.
     Doorbell,
-    /// Connections come in by a listener.
+    /// A listener for connections.
     Listener(usize),
-    /// Datagrams come in by a packet device.
+    /// A packet device.
     Packets(usize),
 }
 
-/// The sources of one worker. The place of a source in this list is its token in the poller. The
-/// tokens of connections are greater than any place: their upper 32 bits are a generation, which
-/// counts from one.
+/// The sources of one worker. The index of a source in this list is its token in the poller. Tokens
+/// of connections are greater than any index: their upper 32 bits are a generation, which counts
+/// from one.
 #[derive(Default)]
 pub(super) struct SourceList(Vec<Source>);
 
 impl SourceList {
-    /// Adds a source, and returns the token under which the poller is to report it.
+    /// Adds a source. Returns its token in the poller.
     pub fn add(&mut self, source: Source) -> u64 {
         self.0.push(source);
         self.0.len() as u64 - 1
     }
 
-    /// The source with this token; none if the token belongs to a connection.
+    /// The source with this token; `None` if the token belongs to a connection.
     #[inline]
     pub fn get(&self, token: u64) -> Option<Source> {
         let place = usize::try_from(token).ok()?;

@@ -1,4 +1,4 @@
-//! How long the worker may sleep.
+//! Decides how long the worker may sleep.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use super::{TICK, Worker};
 
 const SHORT_TICK: Duration = Duration::from_millis(SHORT_TICK_MS);
 
-/// What a worker may do between two turns.
+/// What a worker does between two turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// Nothing but look for events: there is something to do.
+    /// It only polls for events, because there is something to do.
     Busy,
-    /// Sleep until an event or its bell, for so long at most; `None`: for as long as it takes.
+    /// It sleeps until an event or its bell, up to this time; `None` means without a time limit.
     Asleep(Option<Duration>),
 }
 
@@ -27,7 +27,7 @@ impl Worker {
         self.poll(timeout);
     }
 
-    /// Decides whether the worker may sleep. If it may, its bell rings for what others bring from
+    /// Decides whether the worker may sleep. If so, the bell rings for everything that arrives from
     /// here on.
     pub fn rest(&mut self) -> Rest {
         let busy_poll = self.core.shared.config.busy_poll;
@@ -43,7 +43,7 @@ impl Worker {
         }
     }
 
-    /// Ends the rest, after so long at most, and takes down what has become ready.
+    /// Waits for events up to this time, and records which sources are ready.
     pub fn poll(&mut self, timeout: Option<Duration>) {
         self.poller.wait(timeout).expect("the poller is sound");
         if std::mem::take(&mut self.is_resting) {
@@ -51,7 +51,7 @@ impl Worker {
         }
     }
 
-    /// Whether connections wait to be served, or datagrams may.
+    /// Whether connections, or possibly datagrams, wait to be served.
     fn is_busy(&self) -> bool {
         let core = &self.core;
         self.streams.is_busy()
@@ -61,7 +61,7 @@ impl Worker {
             || self.streams.can_relieve(core)
     }
 
-    /// Whether another thread has put something where this one looks.
+    /// Whether another thread has left something for this worker.
     fn has_mail(&self) -> bool {
         let core = &self.core;
         self.port.has_incoming()
@@ -71,7 +71,7 @@ impl Worker {
             || self.has_news_of_drain()
     }
 
-    /// How long the worker may sleep although no other thread wakes it; `None`: for ever.
+    /// How long the worker may sleep if no other thread wakes it; `None` means without a limit.
     fn timer(&self) -> Option<Duration> {
         let core = &self.core;
         let watches_idlers = core.shared.config.idle_timeout.is_some() && !self.streams.is_empty();
@@ -86,7 +86,7 @@ impl Worker {
             has_tick.then_some(TICK)
         };
         let answer = self.streams.withheld_until_ms().map(|until_ms| {
-            // Not at all would be a turn for nothing.
+            // Sleeping for zero milliseconds would cost an empty turn.
             Duration::from_millis(until_ms.saturating_sub(core.now.ms).max(1))
         });
         tick.into_iter().chain(answer).min()

@@ -1,5 +1,5 @@
-//! Which requests the engine executes, and what the others are answered: misdirected requests,
-//! those of an old directory, and mutations that have been executed before.
+//! Decides which requests the engine executes, and answers the others: misdirected requests,
+//! requests with an outdated directory, and mutations that have been executed before.
 
 use super::batch::{Batch, Entry, Jobs, Wait};
 use super::completions::{CompletionSlot, HeldTables, Origin, Verdict};
@@ -15,14 +15,14 @@ use glimmer_proto::native::{self, Record, Status};
 use glimmer_proto::{Form, Request, Verb};
 use glimmer_transport::address::network;
 
-/// What a worker admits requests by.
+/// The state of admission.
 pub struct Admission {
     pub rules: Rules,
-    /// The worker.
+    /// This worker.
     me: usize,
 }
 
-/// What requests are judged by, beside what the admission keeps.
+/// The context of admission.
 pub struct Judging<'t, 'c> {
     pub now: Moment,
     pub figures: &'t mut NativeFigures,
@@ -35,8 +35,8 @@ impl Admission {
         Admission { rules, me }
     }
 
-    /// Enters what becomes of a request, and its job if the engine executes it; or nothing, if that
-    /// has to wait for the batch.
+    /// Adds the entry of a request to the batch, and its job if the engine is to execute it.
+    /// Returns an error if the request must wait for the batch.
     #[inline(always)]
     pub fn judge<'a>(
         &mut self,
@@ -80,8 +80,8 @@ impl Admission {
         Ok(())
     }
 
-    /// As [`Admission::judge`], by a directory that holds; a mutation is executed once, for a
-    /// client that owns its address.
+    /// Like [`Admission::judge`] for a request with a valid directory. A mutation is executed once,
+    /// and only for a client with a validated address.
     #[inline(never)]
     fn judge_mutation<'a>(
         &mut self,
@@ -144,9 +144,9 @@ impl Admission {
         Ok(())
     }
 
-    /// What is answered to a request that this worker may not execute. Where the server directs
-    /// requests, what is here has not been handed over to its owner: the mesh could not take it, or
-    /// the requests of its datagram belong to several workers.
+    /// The answer to a request that this worker may not execute. If the server directs requests,
+    /// such a request was not handed over to its owner because the mesh was full, or because the
+    /// requests of its datagram belong to several workers.
     #[cold]
     fn refusal(&self, sender: Sender<'_>, keyhash: Keyhash) -> Status {
         let is_ours = self.rules.layout.map.owner(keyhash) == self.me;
@@ -158,7 +158,7 @@ impl Admission {
     }
 }
 
-/// Takes back what the completion tables were told is about to be executed.
+/// Removes mutations from the completion tables that were announced but will not be executed.
 pub fn withdraw(entries: &[Entry], held: &mut HeldTables<'_>) {
     for entry in entries {
         if let Entry::Job {
@@ -170,7 +170,7 @@ pub fn withdraw(entries: &[Entry], held: &mut HeldTables<'_>) {
     }
 }
 
-/// Notes what a mutation was answered.
+/// Records the answer to a mutation.
 #[inline]
 pub fn note(slot: Option<CompletionSlot>, answer: &[u8], held: &mut HeldTables<'_>) {
     if let Some(slot) = slot {
@@ -179,7 +179,7 @@ pub fn note(slot: Option<CompletionSlot>, answer: &[u8], held: &mut HeldTables<'
     }
 }
 
-/// Answers a request that was sent to the wrong place, or by a directory that no longer holds.
+/// Answers a request that was misdirected or has an outdated directory.
 #[cold]
 fn turn_away(status: Status, batch: &mut Batch, tools: &mut Judging<'_, '_>) -> Result<(), Wait> {
     tools.figures.misdirected += 1;

@@ -1,4 +1,4 @@
-//! From datagrams to requests: every request is read where it lies, and goes through the admission.
+//! Parses datagrams in place, and passes each request through admission.
 
 use super::admission::{Admission, Judging, withdraw};
 use super::assemblies::{Assemblies, Taken};
@@ -15,12 +15,12 @@ use glimmer_transport::address::network;
 use glimmer_transport::packet::RxBatch;
 use std::net::SocketAddr;
 
-/// Datagrams that are answered together at most.
+/// Maximum number of datagrams in a batch.
 const CONTEXTS_MAX: usize = 64;
-/// Requests that are answered together at most; some need no engine.
+/// Maximum number of requests in a batch; some need no engine.
 const ENTRIES_MAX: usize = CONTEXTS_MAX + REQUESTS_MAX;
 
-/// A datagram as it is read.
+/// A parsed datagram.
 #[derive(Clone, Copy)]
 struct Opened {
     header: RequestHeader,
@@ -63,7 +63,7 @@ impl Opened {
     }
 }
 
-/// A request that was complete with its last fragment.
+/// A fragmented request completed by its last fragment.
 pub struct Whole {
     pub context: RequestContext,
     pub client: u64,
@@ -72,7 +72,7 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// By whom it was sent, from where its last fragment came.
+    /// The sender, as of the last fragment.
     pub fn sender<'p>(&self, peer: &'p SocketAddr) -> Sender<'p> {
         Sender {
             peer,
@@ -85,26 +85,26 @@ impl Whole {
     }
 }
 
-/// Reads datagrams: what they ask for, and by whom they were sent.
+/// Parses datagrams: their requests and senders.
 pub struct Decoder {
     token_key: TokenKey,
     pub assemblies: Assemblies,
     pub whole: Option<Whole>,
-    /// The token that was checked last, for a segment batch whose datagrams all show the same.
+    /// The last validated token, for segment batches whose datagrams all carry the same one.
     checked: Option<(usize, u64, bool)>,
 }
 
-/// What datagrams are read with.
+/// The context of parsing.
 pub struct Reading<'t, 'c> {
     pub admission: &'t mut Admission,
     pub judging: Judging<'t, 'c>,
 }
 
-/// Why reading stops.
+/// Why parsing stops.
 enum Stop {
     /// The datagram has to wait for the next batch.
     Before,
-    /// The batch is to be answered first.
+    /// The batch must be answered first.
     After,
 }
 
@@ -118,12 +118,12 @@ impl Decoder {
         }
     }
 
-    /// Another burst has come: what was noted of the last one means nothing.
+    /// Starts a new burst, and forgets the state of the previous one.
     pub fn begin(&mut self) {
         self.checked = None;
     }
 
-    /// Reads datagrams from `at` on, as many as make a batch, and moves `at` behind them.
+    /// Parses datagrams from `at` on, as many as fit into a batch, and moves `at` after them.
     pub fn read<'a>(
         &mut self,
         received: &'a RxBatch,
@@ -249,7 +249,7 @@ impl Decoder {
                 continue;
             };
             if batch.contexts.is_empty() {
-                // What it waits for is in the same datagram.
+                // The request waits for another one in the same datagram.
                 batch.entries.push(Entry::Settled(match wait {
                     Wait::Pending => Status::Malformed,
                     Wait::Busy => Status::AskAlone,

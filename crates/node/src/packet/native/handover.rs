@@ -1,12 +1,12 @@
-//! Software request direction: what comes to one worker's port and is another's to execute is
-//! handed over to that one (MICA §5.5, where clients that direct their requests themselves are
-//! compared with this).
+//! Software request direction: a request at the port of a worker that does not own its key is
+//! handed over to the owner (MICA §5.5, which compares this with clients that direct their requests
+//! themselves).
 //!
-//! Whole datagrams are handed over, in batches over the mesh by which requests of connections
-//! cross, before anything is judged: the owner treats them as if they had come to its own port, so
-//! that tokens, directory, the completion table of mutations and the order within a datagram are
-//! the owner's alone. A worker has so many batches for each other; what finds none is refused.
-//! Nothing of this is there while clients direct their requests.
+//! Whole datagrams are handed over before admission, in batches over the mesh that also forwards
+//! requests of connections. The owner treats them like datagrams at its own port, so that tokens,
+//! directory, the completion table and the order within a datagram concern only the owner. A worker
+//! has a fixed number of batches for each other worker; a datagram that finds none is refused. None
+//! of this exists while clients direct their requests.
 
 use super::rules::Rules;
 use crate::forward::datagrams::{FORWARDED_DATAGRAMS_BYTES, ForwardedDatagrams};
@@ -19,9 +19,9 @@ use glimmer_transport::packet::RxBatch;
 use std::net::SocketAddr;
 
 impl Rules {
-    /// The other worker that has to execute all that a datagram asks of worker `me`. None if there
-    /// is no such worker, its requests belong to several, or there is something else to be said
-    /// first.
+    /// The other worker that must execute all requests in a datagram received by worker `me`.
+    /// `None` if there is no such worker, if the requests belong to several workers, or if the
+    /// datagram needs a different answer first.
     pub fn destination(&self, me: usize, datagram: &[u8]) -> Option<usize> {
         let header = RequestHeader::read(datagram)?;
         let is_request = header.kind == Kind::Requests
@@ -52,29 +52,30 @@ impl Rules {
     }
 }
 
-/// Batches for each other worker however short memory is: one comes home while the other is filled.
+/// Minimum number of batches per other worker, however short memory is: one returns while the other
+/// is filled.
 const BATCHES_MIN: usize = 2;
 
-/// Batches for one other worker.
+/// The batches for one other worker.
 #[derive(Default)]
 struct PeerBatches {
-    /// At home and empty.
+    /// Empty batches.
     #[expect(clippy::vec_box, reason = "the box itself moves through the rings")]
     free: Vec<Box<ForwardedDatagrams>>,
-    /// Being filled.
+    /// The batch being filled.
     filling: Option<Box<ForwardedDatagrams>>,
     made: usize,
 }
 
-/// One worker's way to hand datagrams over.
+/// The state of one worker for handing over datagrams.
 pub(crate) struct Handover {
     rules: Rules,
     me: usize,
     /// By worker.
     to_peer: Vec<PeerBatches>,
-    /// Batches for each of them, at most.
+    /// Maximum number of batches per other worker.
     batches_max: usize,
-    /// Bytes of memory behind the batches.
+    /// Bytes of memory of the batches.
     pub bytes: usize,
     /// Datagrams handed over, since the start.
     pub datagrams: u64,
@@ -83,8 +84,8 @@ pub(crate) struct Handover {
 }
 
 impl Handover {
-    /// For worker `me`, whose batches may take `bytes_max` bytes, or what [`BATCHES_MIN`] for every
-    /// other worker take.
+    /// For worker `me`. Its batches may take `bytes_max` bytes, or the bytes of [`BATCHES_MIN`] for
+    /// every other worker if that is more.
     pub fn new(rules: Rules, me: usize, bytes_max: usize) -> Handover {
         let peers = rules.workers().saturating_sub(1).max(1);
         Handover {
@@ -101,8 +102,8 @@ impl Handover {
         }
     }
 
-    /// Takes the datagrams out of a burst that other workers have to execute, as far as there are
-    /// batches, and sends them. `source` is the number of the packet source at which they came in.
+    /// Removes datagrams that other workers must execute from a burst, as far as there are batches,
+    /// and sends them. `source` is the index of the packet source at which they arrived.
     pub fn direct(&mut self, received: &mut RxBatch, source: usize, mesh: &mut Port) {
         for index in 0..received.count() {
             let (size, end) = (received.segment_bytes(index), received.bytes(index).len());
@@ -132,13 +133,13 @@ impl Handover {
         }
     }
 
-    /// The batch of this worker's is home again, and empty.
+    /// Takes back an own batch that is empty.
     pub fn welcome(&mut self, from: usize, batch: Box<ForwardedDatagrams>) {
         self.to_peer[from].free.push(batch);
     }
 
-    /// Puts a datagram (segment batch, peer, bytes, segment bytes) into a batch. False: there is
-    /// none.
+    /// Adds a datagram (segment batch, peer, bytes, segment bytes) to a batch. Returns false if
+    /// there is no batch.
     fn put(
         &mut self,
         owner: usize,
@@ -237,7 +238,7 @@ mod tests {
         bytes
     }
 
-    /// The packet source at which everything comes in.
+    /// The packet source at which everything arrives.
     const SOURCE: usize = 3;
 
     struct Mesh {
@@ -256,7 +257,7 @@ mod tests {
             }
         }
 
-        /// A burst with one segment batch; returns what stays of it.
+        /// Directs a burst with one segment batch. Returns the bytes that remain.
         fn direct(&mut self, datagrams: &[Vec<u8>]) -> Vec<u8> {
             let peer = SocketAddr::from(([127, 0, 0, 1], 9000));
             let Mesh {
@@ -312,8 +313,8 @@ mod tests {
         assert_eq!(reads_anywhere.destination(0, &datagram(&[1])), None);
     }
 
-    /// However much comes, no more than the batches hold is under way; when they come home, more
-    /// may follow.
+    /// However many datagrams arrive, at most the contents of all batches are in flight. When
+    /// batches return, more may follow.
     #[test]
     fn what_finds_no_box_stays() {
         let mut mesh = Mesh::new();
@@ -341,7 +342,7 @@ mod tests {
             assert_eq!(mesh.direct(std::slice::from_ref(&theirs)), []);
         }
         assert_eq!(mesh.direct(std::slice::from_ref(&theirs)), theirs);
-        // More than one batch holds goes in several.
+        // More datagrams than fit into one batch use several.
         let mut mesh = Mesh::new();
         let many = vec![theirs.clone(); 1000];
         assert_eq!(mesh.direct(&many), []);

@@ -1,4 +1,4 @@
-//! What the workers of a node go by when they serve native clients.
+//! The configuration that the workers of a node share for serving native clients.
 
 use glimmer_base::{Keyhash, Seed};
 use glimmer_dispatch::{AccessMode, Layout};
@@ -7,39 +7,38 @@ use std::net::SocketAddr;
 
 use super::token::TokenKey;
 
-/// Share of what a worker may keep for native clients that the batches for other workers have,
-/// where the server directs requests.
+/// With request direction by the server: the fraction (1 / n) of a worker's memory for native
+/// clients that its batches for other workers may take.
 const HANDOVER_SHARE: usize = 4;
 
-/// How the native protocol is served.
+/// The configuration of the native protocol.
 #[derive(Clone, Debug)]
 pub struct NativeConfig {
-    /// The first worker's addresses; the others' ports follow, one each, or are free ones if this
-    /// port is 0.
+    /// The first worker's addresses. The ports of the other workers follow, one each, or are free
+    /// ports if this port is 0.
     pub listen: Vec<SocketAddr>,
-    /// What the workers have in common.
+    /// The rules that all workers share.
     pub rules: Rules,
 }
 
-/// What all workers go by.
+/// The rules that all workers share.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// The keyhash's seed.
     pub seed: Seed,
-    /// Whether the keyhash of a read is computed anew, too. That of a mutation always is: the store
-    /// finds an item's entry by its key when the item has to move, and one under a wrong hash would
-    /// not be found.
+    /// Whether the keyhash of reads is recomputed as well. That of mutations always is: when the
+    /// store moves an item, it finds the item's entry by its key, and an entry under a wrong hash
+    /// would not be found.
     pub checks_reads: bool,
-    /// By which tokens are made; the same for all workers.
+    /// The key for tokens, the same for all workers.
     pub token_key: TokenKey,
-    /// What clients compare with the version that they know; not zero, and another after every
-    /// start.
+    /// The version that clients compare with theirs; not zero, and different after every start.
     pub directory_version: u32,
-    /// How the store is spread over the workers, and who may touch a partition.
+    /// The partitions, their owners, and the access mode.
     pub layout: Layout,
     /// Largest item in bytes.
     pub item_bytes_max: usize,
-    /// What happens when the memory is full.
+    /// What happens when memory is full.
     pub mode: Mode,
     /// Who directs requests to the workers that own their keys.
     pub direction: Direction,
@@ -51,7 +50,7 @@ impl Rules {
         self.layout.map.cores()
     }
 
-    /// Who may touch a partition, as the directory says it.
+    /// The access mode for the directory.
     pub fn access(&self) -> Access {
         match self.layout.access {
             AccessMode::Erew => Access::Erew,
@@ -60,8 +59,8 @@ impl Rules {
         }
     }
 
-    /// Bytes that batches for other workers may take of what a worker may keep for native clients,
-    /// where the server directs requests and there is another worker to direct them to.
+    /// Bytes of a worker's memory for native clients that its batches for other workers may take,
+    /// if the server directs requests and there is another worker.
     pub(crate) fn handover_bytes_max(&self, bytes_max: usize) -> usize {
         match self.direction == Direction::Server && self.workers() > 1 {
             true => bytes_max / HANDOVER_SHARE,

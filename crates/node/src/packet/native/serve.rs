@@ -1,4 +1,4 @@
-//! What a worker serves native clients with, over its packet devices.
+//! Serves native clients over a worker's packet devices.
 
 use std::sync::Arc;
 
@@ -15,20 +15,19 @@ use crate::core::Core;
 use crate::forward::port::Port;
 use crate::packet::source::{PacketSource, Service, count_sent};
 
-/// What a worker serves native clients with.
+/// A worker's state for serving native clients.
 pub(crate) struct NativeServer {
     endpoint: NativeEndpoint,
-    /// Where the server directs requests, and there is another worker to direct them to.
+    /// Present if the server directs requests and there is another worker.
     handover: Option<Handover>,
-    /// What the native endpoint had counted when it was last asked.
+    /// The endpoint's counters at the last publication.
     figures: NativeFigures,
-    /// What the worker's budget has been charged for what the native endpoint keeps.
+    /// Bytes of the native endpoint that are charged to the worker's budget.
     counted: Charge,
 }
 
 impl NativeServer {
-    /// The server of worker `me`, which may keep `bytes_max` bytes of what clients send over
-    /// time.
+    /// The state of worker `me`, which may keep `bytes_max` bytes for clients.
     pub fn new(
         rules: Rules,
         me: usize,
@@ -46,7 +45,7 @@ impl NativeServer {
         }
     }
 
-    /// Shows what was counted since this was last called.
+    /// Publishes the counts since the last call.
     fn publish(&mut self, tally: &mut Tally) {
         let figures = self.endpoint.figures();
         let before = std::mem::replace(&mut self.figures, figures);
@@ -75,8 +74,8 @@ impl NativeServer {
         self.counted = charge;
     }
 
-    /// Answers what was received at a device: the number of the source, the device, and the ports
-    /// of all workers at its address.
+    /// Answers the segment batches received at a device: the index of the source, the device, and
+    /// the ports of all workers at its address.
     pub fn answer(
         &mut self,
         received: &mut RxBatch,
@@ -90,9 +89,9 @@ impl NativeServer {
         self.execute(received, ports, device, core);
     }
 
-    /// Answers what other workers have handed over, each batch by the device at which it came in,
-    /// and takes home its own batches. All workers have the same sources in the same order. Returns
-    /// whether there was anything to answer.
+    /// Answers requests that other workers have handed over, each batch through the device at which
+    /// it arrived, and takes back own batches. All workers have the same sources in the same order.
+    /// Returns whether there was anything to answer.
     pub fn take_handed_over(
         &mut self,
         sources: &mut [PacketSource],
@@ -123,19 +122,19 @@ impl NativeServer {
         any
     }
 
-    /// Gives up what native clients have stopped sending.
+    /// Gives up requests that native clients have stopped sending.
     pub fn expire(&mut self, core: &mut Core) {
         self.endpoint.expire(core.now);
         self.charge(&mut core.memory.budget);
     }
 
-    /// Shows what was counted, and what was lost.
+    /// Publishes counters, including losses.
     pub fn settle(&mut self, core: &mut Core) {
         self.publish(&mut core.tally);
         self.charge(&mut core.memory.budget);
     }
 
-    /// Executes requests, and sends the replies by the device at which the requests came in.
+    /// Executes requests, and sends the replies through the device at which the requests arrived.
     fn execute(
         &mut self,
         received: &mut RxBatch,
