@@ -21,6 +21,8 @@ pub enum Stage {
     Miri,
     /// Whole servers and clients in virtual time, other seeds each time
     Sim,
+    /// The simulator with one bug planted at a time: it must find each
+    Planted,
     /// The fuzz targets, a few seconds each
     Fuzz,
     /// Real memcached clients against the running server
@@ -28,12 +30,13 @@ pub enum Stage {
 }
 
 impl Stage {
-    const ALL: [Stage; 7] = [
+    const ALL: [Stage; 8] = [
         Stage::Crates,
         Stage::Loom,
         Stage::Weakened,
         Stage::Miri,
         Stage::Sim,
+        Stage::Planted,
         Stage::Fuzz,
         Stage::Clients,
     ];
@@ -49,6 +52,7 @@ impl Stage {
             Stage::Weakened => loom::check_weakened(None),
             Stage::Miri => miri::check(&miri::Seeds::default()),
             Stage::Sim => sim::check(),
+            Stage::Planted => sim::check_planted(None),
             Stage::Fuzz => fuzz::check(FUZZ_SECONDS, &[]),
             Stage::Clients => clients::check(),
         }

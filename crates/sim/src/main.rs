@@ -96,7 +96,7 @@ fn show(scenario: Scenario, report: Report, shrinks: bool) {
     let seed = scenario.seed;
     let operations = scenario.operations();
     let (scenario, report) = match shrinks {
-        true => shrink::shrink(scenario, report, SHRINK_RUNS),
+        true => shrink::shrink(scenario, report, SHRINK_RUNS, run),
         false => (scenario, report),
     };
     let Some(failure) = &report.failure else {
