@@ -2,7 +2,7 @@
 //!
 //! A flush is not sent to the partitions. It increments a number. A worker that enters a partition
 //! which has seen fewer flushes makes it catch up first
-//! ([`Owner::enter`](glimmer_store::mica_cache::Owner::enter)). A reader on another core in the
+//! ([`Table::enter`](glimmer_store::table::Table::enter)). A reader on another core in the
 //! same situation asks the owner. A flush therefore costs nothing until a partition is used. No
 //! request that arrives after the flush was acknowledged sees an older item, because the number was
 //! incremented before.
