@@ -124,17 +124,14 @@ pub trait TableWriter {
     /// [`read`](Self::read), with the place that [`Table::place`] gave for the key not long ago, or
     /// the default for none. A table for which finding the place is a good part of a read uses it,
     /// if it is still the key's.
-    #[inline(always)]
     fn read_at<T>(
         &mut self,
-        _place: Self::Place,
+        place: Self::Place,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
         take: impl FnOnce(&Item<'_>) -> T,
-    ) -> Option<T> {
-        self.read(keyhash, key, now, take)
-    }
+    ) -> Option<T>;
 
     /// Stores an item under its key, in place of the one that is there, with the CAS unique of its
     /// history or, if that has none, a new one.
@@ -167,41 +164,30 @@ pub trait TableWriter {
 
     /// Shows `visit` the items of the chain (bucket, set) with this number that have not expired,
     /// each with what [`TableWriter::was_read`] says of it. Returns the number of the next chain,
-    /// if there is one. A table that cannot be walked shows nothing. The walk begins with 0 and may
-    /// span any number of visits to the table: items that are there throughout are shown once,
-    /// unless the table moves them.
+    /// if there is one. The walk begins with 0 and may span any number of visits to the table.
+    /// Items that are there throughout are shown once, unless the table moves them.
     fn list(
         &self,
-        _chain: usize,
-        _now: Moment,
-        _visit: &mut dyn FnMut(&Item<'_>, bool),
-    ) -> Option<usize> {
-        None
-    }
+        chain: usize,
+        now: Moment,
+        visit: &mut dyn FnMut(&Item<'_>, bool),
+    ) -> Option<usize>;
 
     /// Removes the items of the chain with this number that have expired. Returns how many there
     /// were, and the number of the next chain, as [`TableWriter::list`] does. The table counts the
     /// items that no client had fetched, but none as reclaimed: no store has taken their place.
-    fn expire(&mut self, _chain: usize, _now: Moment) -> (u64, Option<usize>) {
-        (0, None)
-    }
+    fn expire(&mut self, chain: usize, now: Moment) -> (u64, Option<usize>);
 
     /// Why a read has just found nothing, for figures: what the table still remembers.
-    fn absence(&self, _keyhash: Keyhash, _key: &[u8]) -> Absence {
-        Absence::Other
-    }
+    fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence;
 
     /// The second, counted from the server's epoch, in which the key's item was put where it lies,
     /// or an earlier one; none if the table does not know.
-    fn stored_s(&self, _keyhash: Keyhash, _key: &[u8], _now: Moment) -> Option<u32> {
-        None
-    }
+    fn stored_s(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> Option<u32>;
 
     /// Whether the key's item is known to have been read since it was stored, by reads that left no
     /// mark on the item itself.
-    fn was_read(&self, _keyhash: Keyhash, _key: &[u8], _now: Moment) -> bool {
-        false
-    }
+    fn was_read(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool;
 }
 
 /// An optimistic read that did not come to an end: it met a writer every time, or a flush that the
@@ -254,9 +240,7 @@ pub trait TableReader: Clone + Send {
     ) -> Result<Option<T>, Busy>;
 
     /// See [`TableWriter::absence`]. Beside a writer the answer may be wrong.
-    fn absence(&self, _keyhash: Keyhash, _key: &[u8]) -> Absence {
-        Absence::Other
-    }
+    fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence;
 
     /// See [`Table::place`].
     fn place(&self, keyhash: Keyhash) -> Self::Place;
@@ -275,9 +259,7 @@ pub trait TableFigures: Send + Sync {
     fn counts(&self, flushes: u64) -> Counts;
 
     /// How old the items are, as far as the table knows.
-    fn ages(&self) -> Ages {
-        Ages::default()
-    }
+    fn ages(&self) -> Ages;
 
     /// Bytes that items can lie in.
     fn heap_bytes(&self) -> u64;
