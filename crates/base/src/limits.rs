@@ -355,8 +355,8 @@ const _: () = assert!(
      reply buffers as jobs"
 );
 const _: () = assert!(
-    BATCH_MAX <= u8::MAX as usize,
-    "a batch notes its jobs in bytes"
+    BATCH_MAX <= u64::BITS as usize,
+    "a batch notes its jobs in bytes, and some of them in the bits of a word"
 );
 const _: () = assert!(
     REORDER_SLOTS_MAX <= u16::MAX as usize && TURN_REQUESTS_MAX <= u16::MAX as u32,

@@ -151,11 +151,7 @@ fn run(engine: &mut dyn Engine, batch: &[String], outs: &mut [Vec<u8>; 1]) {
             other => panic!("{said:?}: {other:?}"),
         })
         .collect();
-    let skipped = Done {
-        status: Status::Skipped,
-        end: 0,
-    };
-    let mut done = vec![skipped; jobs.len()];
+    let mut done = vec![Done::SKIPPED; jobs.len()];
     outs[0].clear();
     engine.run(NOW, &jobs, outs, &mut done);
     assert!(done.iter().all(|done| done.status == Status::Done));

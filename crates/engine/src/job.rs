@@ -3,6 +3,7 @@
 use glimmer_base::{Expiry, Keyhash, Moment};
 use glimmer_dispatch::Layout;
 use glimmer_proto::Request;
+use glimmer_proto::outcome::Kind;
 pub use glimmer_store::memory::PageReport;
 pub use glimmer_store::table::{Ages, Counts};
 use std::sync::Arc;
@@ -57,8 +58,19 @@ pub enum Status {
 pub struct Done {
     /// What became of the job.
     pub status: Status,
+    /// Which outcome it had, if it was executed.
+    pub kind: Option<Kind>,
     /// Length of the job's reply buffer after the job.
     pub end: usize,
+}
+
+impl Done {
+    /// Not executed.
+    pub const SKIPPED: Done = Done {
+        status: Status::Skipped,
+        kind: None,
+        end: 0,
+    };
 }
 
 /// What tells whether an item has changed.

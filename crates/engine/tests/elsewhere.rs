@@ -18,10 +18,7 @@ const NOW: Moment = Moment {
     epoch_unix_ms: 1_700_000_000_000,
 };
 const BYTES: u32 = 100;
-const SKIPPED: Done = Done {
-    status: Status::Skipped,
-    end: 0,
-};
+const SKIPPED: Done = Done::SKIPPED;
 
 fn request(said: &[u8]) -> Request<'_> {
     match Parser::new(Limits::default()).next(said) {

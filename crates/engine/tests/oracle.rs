@@ -143,7 +143,12 @@ impl Model {
                 self.items.remove(&key);
                 reason.line()
             }
-            Verb::DeleteIf { .. } | Verb::Count { .. } | Verb::Meta { .. } => {
+            Verb::DeleteIf { .. }
+            | Verb::Count { .. }
+            | Verb::Meta { .. }
+            | Verb::Write(_)
+            | Verb::Expire { .. }
+            | Verb::Add { .. } => {
                 unreachable!("the classic commands have none of these")
             }
         };
@@ -348,13 +353,7 @@ fn run<T: Table>(mut make: impl FnMut(Option<u32>) -> T) {
             .filter(|job| layout.may_run(worker, job.keyhash, job.request.verb.is_read()))
             .collect();
         let mut outs = vec![Vec::new(); 3];
-        let mut done = vec![
-            Done {
-                status: Status::Skipped,
-                end: 0
-            };
-            jobs.len()
-        ];
+        let mut done = vec![Done::SKIPPED; jobs.len()];
         engines[worker].run(now, &jobs, &mut outs, &mut done);
         let mut ends = [0; 3];
         // Under CREW a reader that has yet to hear of a flush sends its request, and those behind

@@ -1,6 +1,8 @@
 //! Commands without a key that several protocols have. The server carries them out, and the
 //! protocol that they came by says what became of them.
 
+use crate::Sum;
+
 /// A command without a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control<'a> {
@@ -15,6 +17,10 @@ pub enum Control<'a> {
     Stats(&'a [u8]),
     /// Send what is waiting, then close.
     Quit,
+    /// Say what the parts of the command come to that were executed as requests.
+    Sum,
+    /// Say a number that no other open connection has.
+    ConnectionId,
     /// Say by which mechanism clients authenticate.
     Mechanisms,
     /// Authenticate the client, if these are a user and the password.
@@ -41,6 +47,10 @@ pub enum Answer<'a> {
     NoLogin,
     /// It names figures that there are not.
     NoSuchFigures,
+    /// What the parts of the command come to.
+    Sum(Sum),
+    /// The connection's number.
+    ConnectionId(u64),
     /// Figures of this name, of which there is one.
     Figure(&'static str, &'a [u8]),
 }

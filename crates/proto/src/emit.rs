@@ -18,6 +18,15 @@ macro_rules! dispatch {
                 }
             }
 
+            /// See [`Emit::is_part`].
+            #[inline(always)]
+            pub fn is_part(&self) -> bool {
+                match self.form {
+                    $(Form::$name(form) => form.is_part(),)*
+                    Form::$borrowed(form) => form.is_part(),
+                }
+            }
+
             /// See [`Emit::emit_read`].
             #[inline(always)]
             pub fn emit_read<I: ItemView>(&self, found: Found<I>, out: &mut Vec<u8>) -> bool {

@@ -11,7 +11,7 @@
 //! (`last` in the text protocol). Where a protocol answers such a command with one sum, each part
 //! contributes its [`Kind`].
 
-use crate::Request;
+use crate::{Request, Sum};
 use glimmer_base::{Expiry, Moment};
 
 /// An item as replies show it.
@@ -126,6 +126,8 @@ pub enum Outcome<I = NoItem> {
     Counted(Counted),
     /// The value to be incremented or decremented is not a number.
     NotANumber,
+    /// The sum needs more than 64 bits.
+    Overflow,
     /// The item is larger than the limit.
     TooLarge,
     /// The server has no memory for the item.
@@ -135,7 +137,7 @@ pub enum Outcome<I = NoItem> {
 /// The new number in an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counted {
-    /// The number.
+    /// The number; of a signed one, its 64 bits.
     pub number: u64,
     /// The item's CAS unique.
     pub cas: u64,
@@ -170,6 +172,8 @@ pub enum Kind {
     Counted,
     /// See [`Outcome::NotANumber`].
     NotANumber,
+    /// See [`Outcome::Overflow`].
+    Overflow,
     /// See [`Outcome::TooLarge`].
     TooLarge,
     /// See [`Outcome::OutOfMemory`].
@@ -191,8 +195,20 @@ impl<I> Outcome<I> {
             Outcome::Touched { .. } => Kind::Touched,
             Outcome::Counted(_) => Kind::Counted,
             Outcome::NotANumber => Kind::NotANumber,
+            Outcome::Overflow => Kind::Overflow,
             Outcome::TooLarge => Kind::TooLarge,
             Outcome::OutOfMemory => Kind::OutOfMemory,
+        }
+    }
+}
+
+impl Sum {
+    /// Adds a part.
+    pub fn add(&mut self, kind: Kind) {
+        match kind {
+            Kind::Value | Kind::Stored | Kind::Deleted | Kind::Touched => self.done += 1,
+            Kind::OutOfMemory | Kind::TooLarge => self.failed += 1,
+            _ => {}
         }
     }
 }
@@ -202,6 +218,13 @@ impl<I> Outcome<I> {
 pub trait Emit {
     /// Appends the reply to one request. Appends nothing if the client wants no reply.
     fn emit<I: ItemView>(&self, request: &Request<'_>, outcome: Outcome<I>, out: &mut Vec<u8>);
+
+    /// Whether the request is a part of a command that is answered with one [`Sum`], and has no
+    /// reply of its own. [`Control::Sum`](crate::Control::Sum) follows the last part.
+    #[inline(always)]
+    fn is_part(&self) -> bool {
+        false
+    }
 
     /// Appends the item of a read and returns true, unless the read must change the item first.
     /// Only meta commands change items when they read.

@@ -1,10 +1,13 @@
 //! One request for one key, independent of the protocol.
 
 mod detach;
+mod lifetime;
 
 use crate::Form;
 use crate::meta::{self, base64};
 use crate::text::lines;
+
+pub use lifetime::Lifetime;
 
 /// A valid request for one key. A command with several keys becomes several requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +109,18 @@ pub enum Verb<'a> {
         /// The initial number if there is no item.
         create: Option<Create>,
     },
+    /// Write the value on a condition. What is refused leaves the item as it was.
+    Write(Write<'a>),
+    /// Give the item another lifetime.
+    Expire {
+        /// The lifetime.
+        lifetime: Lifetime,
+    },
+    /// Add to a signed decimal value, where a missing item holds zero. An overflow is an error.
+    Add {
+        /// What to add.
+        delta: i64,
+    },
     /// A store whose value the parser refused. As in memcached, the item under the key is deleted,
     /// so that no stale value survives, and the reply states the reason.
     Refused {
@@ -119,6 +134,30 @@ pub enum Verb<'a> {
         /// The value to be stored; empty except for [`meta::Command::Store`].
         value: &'a [u8],
     },
+}
+
+/// A value to be written. The item's client flags are zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write<'a> {
+    /// 0 bytes to the item limit.
+    pub value: &'a [u8],
+    /// Whether it is written.
+    pub condition: Condition,
+    /// How long the item stays.
+    pub lifetime: Lifetime,
+    /// The reply shows the item that was there before, whether or not the value is written.
+    pub shows_old: bool,
+}
+
+/// The condition of a [`Write`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// Always.
+    Always,
+    /// If the key has no item.
+    Absent,
+    /// If the key has an item.
+    Present,
 }
 
 /// An initial number.

@@ -8,6 +8,7 @@
 //! | `list` | all items, some at a time |
 //! | `change` | `delete`, `touch`, `gat` |
 //! | `count` | `incr`, `decr` |
+//! | `write` | stores, lifetimes and numbers of other protocols than memcached's |
 //! | `meta` | the meta commands, but for an `mg` that only reads |
 //! | `absence` | reads that find nothing, counted by why |
 //! | `mutate` | the one place where requests change items |
@@ -22,6 +23,7 @@ mod mutate;
 mod read;
 mod store;
 mod view;
+mod write;
 
 use crate::flush::FlushClock;
 use crate::job::{Done, Engine, Figures, Glimpse, Job, ListCursor, Listed, Status};
@@ -128,18 +130,18 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
                 if halt.is_none() && out.len() >= REPLY_BYTES_HIGH {
                     *halt = Some(Status::NoRoom);
                 }
-                let status = match *halt {
-                    Some(status) => status,
-                    None => match decoded(partitions, place, &self.tap, &mut context, job, out) {
-                        Ok(()) => Status::Done,
-                        Err(status) => {
-                            *halt = Some(Status::Skipped);
-                            status
-                        }
-                    },
+                let executed = match *halt {
+                    Some(status) => Err(status),
+                    None => decoded(partitions, place, &self.tap, &mut context, job, out)
+                        .inspect_err(|_| *halt = Some(Status::Skipped)),
+                };
+                let (status, kind) = match executed {
+                    Ok(kind) => (Status::Done, Some(kind)),
+                    Err(status) => (status, None),
                 };
                 done[at] = Done {
                     status,
+                    kind,
                     end: out.len(),
                 };
             },
@@ -193,7 +195,7 @@ fn decoded<T: Table, O: ChangeObserver>(
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
-) -> Result<(), Status> {
+) -> Result<Kind, Status> {
     if !job.request.has_base64_key() {
         return execute(partitions, place, tap, context, job, out);
     }
@@ -216,7 +218,7 @@ fn execute_apart<T: Table, O: ChangeObserver>(
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
-) -> Result<(), Status> {
+) -> Result<Kind, Status> {
     execute(partitions, place, tap, context, job, out)
 }
 
@@ -228,7 +230,7 @@ fn execute<T: Table, O: ChangeObserver>(
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
-) -> Result<(), Status> {
+) -> Result<Kind, Status> {
     if matches!(job.request.verb, Verb::Get) {
         return read::get(
             partitions.handle(job.keyhash),
@@ -247,13 +249,14 @@ fn execute<T: Table, O: ChangeObserver>(
     let mutation = mutate::begin(tap, job);
     let kind = carry_out(&mut writer, context, job, out);
     mutation.end(&writer, context, kind);
-    Ok(())
+    Ok(kind)
 }
 
 /// Whether a verb that is executed on the writer copies the item's value into the reply.
 fn shows_value(verb: &Verb<'_>) -> bool {
     let command = match verb {
         Verb::GetAndTouch { .. } => return true,
+        Verb::Write(write) => return write.shows_old,
         Verb::Meta { command, .. } => *command,
         _ => return false,
     };
@@ -325,6 +328,9 @@ fn carry_out<W: TableWriter>(
             });
             count::count(writer, context, job, &calculation, first)
         }
+        Verb::Write(value) => return write::write(writer, context, job, &value, out),
+        Verb::Expire { lifetime } => write::expire(writer, context, job, lifetime),
+        Verb::Add { delta } => write::add(writer, context, job, delta),
         Verb::Touch { exptime } => change::touch(writer, context, job, exptime),
         Verb::Refused { reason } => {
             writer.remove(job.keyhash, job.request.key, context.now);

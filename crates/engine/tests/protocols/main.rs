@@ -106,10 +106,7 @@ impl Server {
             false => owner,
         };
         loop {
-            let mut done = [Done {
-                status: Status::Skipped,
-                end: 0,
-            }];
+            let mut done = [Done::SKIPPED];
             let outs = std::slice::from_mut(out);
             self.engines[worker].run(self.now, &[job], outs, &mut done);
             match done[0].status {

@@ -11,7 +11,7 @@ use crate::core::Core;
 
 mod control;
 
-pub(crate) use control::administer as administer_control;
+pub(crate) use control::{Client as ControlClient, administer as administer_control};
 
 /// What a command that names no key comes to.
 pub(crate) enum Outcome {

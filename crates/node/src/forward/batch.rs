@@ -7,6 +7,7 @@ use arrayvec::ArrayVec;
 use glimmer_base::limits::{BATCH_MAX, FORWARD_BATCH_BYTES_HIGH};
 use glimmer_base::{Keyhash, Moment};
 use glimmer_engine::{Done, Engine, Job, Status};
+use glimmer_proto::outcome::Kind;
 use glimmer_proto::{Form, Request, Verb};
 
 use crate::admin::observe::{self, Sight};
@@ -34,6 +35,8 @@ struct ForwardedRequest {
     verb: Verb<'static>,
     /// What it borrows is left out here; it is `text`.
     form: Form<'static>,
+    /// See [`glimmer_proto::outcome::Emit::is_part`].
+    is_part: bool,
 }
 
 /// Requests on the way out, replies on the way back. It makes as many trips as its replies need.
@@ -49,6 +52,8 @@ pub(crate) struct ForwardedBatch {
     /// The replies of this trip, and where each ends.
     replies: Vec<u8>,
     ends: [usize; BATCH_MAX],
+    /// Which outcome each request had.
+    kinds: [Option<Kind>; BATCH_MAX],
     /// What the requests of this trip did, if somebody watches, in their order. Who their clients
     /// are is known at home.
     sights: Vec<Sight>,
@@ -68,6 +73,7 @@ impl ForwardedBatch {
             answered_before: 0,
             replies: Vec::new(),
             ends: [0; BATCH_MAX],
+            kinds: [None; BATCH_MAX],
             sights: Vec::new(),
             trips: 0,
             counted: 0,
@@ -110,6 +116,7 @@ impl ForwardedBatch {
             text,
             verb,
             form,
+            is_part: request.is_part(),
         });
     }
 
@@ -139,10 +146,7 @@ impl ForwardedBatch {
             .iter()
             .map(|request| request.job(bytes))
             .collect();
-        let mut done = [Done {
-            status: Status::Skipped,
-            end: 0,
-        }; BATCH_MAX];
+        let mut done = [Done::SKIPPED; BATCH_MAX];
         let done = &mut done[..jobs.len()];
         replies.clear();
         let outs = std::slice::from_mut(replies);
@@ -154,6 +158,7 @@ impl ForwardedBatch {
         self.answered_before = self.answered;
         for done in done.iter().take_while(|done| done.status == Status::Done) {
             self.ends[self.answered] = done.end;
+            self.kinds[self.answered] = done.kind;
             self.answered += 1;
         }
         self.trips += 1;
@@ -182,6 +187,16 @@ impl ForwardedBatch {
             let reply = &self.replies[start..self.ends[index]];
             start = self.ends[index];
             (self.requests[index].tag, reply)
+        })
+    }
+
+    /// The parts of commands that are answered with one sum among the requests of this trip, and
+    /// which outcome each had.
+    pub fn parts(&self) -> impl Iterator<Item = (CompletionTag, Kind)> {
+        (self.answered_before..self.answered).filter_map(|index| {
+            let request = &self.requests[index];
+            let kind = self.kinds[index].filter(|_| request.is_part);
+            kind.map(|kind| (request.tag, kind))
         })
     }
 

@@ -169,6 +169,7 @@ fn promote(
     connection.rx = rest.to_vec();
     connection.ended = true;
     connection.hand_to = member.hand_to;
+    connection.sum = member.sum;
     made.clear();
     streams.adopt(connection, core);
 }

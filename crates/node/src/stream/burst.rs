@@ -50,6 +50,8 @@ struct Batch<'a> {
     jobs: ArrayVec<Job<'a>, BATCH_MAX>,
     /// The step of its connection's parser that each job came from.
     steps: [u16; BATCH_MAX],
+    /// One bit for each job that is a part of a command that is answered with one sum.
+    parts: u64,
 }
 
 impl<'a> Batch<'a> {
@@ -58,6 +60,7 @@ impl<'a> Batch<'a> {
     fn push(&mut self, member: &mut Member, job: Job<'a>) {
         member.last_job = Some(self.jobs.len() as u8);
         self.steps[self.jobs.len()] = member.steps;
+        self.parts |= u64::from(job.request.is_part()) << self.jobs.len();
         self.jobs.push(job);
     }
 }
@@ -125,6 +128,7 @@ impl Burst {
         let mut batch = Batch {
             jobs: ArrayVec::new(),
             steps: [0; BATCH_MAX],
+            parts: 0,
         };
         for index in 0..self.members.len() {
             if self.members[index].stop == Stop::Live {
@@ -135,11 +139,8 @@ impl Burst {
                 }
             }
         }
-        let Batch { jobs, steps } = batch;
-        let mut done = [Done {
-            status: Status::Skipped,
-            end: 0,
-        }; BATCH_MAX];
+        let Batch { jobs, steps, parts } = batch;
+        let mut done = [Done::SKIPPED; BATCH_MAX];
         let done = &mut done[..jobs.len()];
         if !jobs.is_empty() {
             let core = &mut *tools.core;
@@ -153,6 +154,9 @@ impl Burst {
                 observers.show(&sights, &core.shared.doorbells);
             }
         }
+        if parts != 0 {
+            self.add_parts(parts, &jobs, done);
+        }
         let executed = done
             .iter()
             .filter(|done| done.status == Status::Done)
@@ -163,6 +167,16 @@ impl Burst {
         self.place_slots(done);
         tools.port.ship_full();
         executed
+    }
+
+    /// Adds what the parts of commands came to that are answered with one sum.
+    #[cold]
+    fn add_parts(&mut self, parts: u64, jobs: &[Job<'_>], done: &[Done]) {
+        for (index, (job, done)) in jobs.iter().zip(done).enumerate() {
+            if let Some(kind) = done.kind.filter(|_| parts >> index & 1 != 0) {
+                self.members[job.out as usize].sum.add(kind);
+            }
+        }
     }
 
     /// Bytes that a reply of the members that have more to be parsed is guessed to take at most;

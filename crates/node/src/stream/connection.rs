@@ -7,7 +7,7 @@ use glimmer_base::limits::{
     REPLY_BYTES_HIGH,
 };
 use glimmer_base::sync::weakened;
-use glimmer_proto::Parser;
+use glimmer_proto::{Parser, Sum};
 use glimmer_transport::stream::ByteStream;
 use glimmer_transport::{Received, Sent};
 
@@ -40,6 +40,8 @@ pub(crate) struct Connection {
     pub reorder: Option<Box<ReorderBuffer>>,
     /// The client has yet to authenticate.
     pub locked: bool,
+    /// What the parts of its command come to so far that is answered with one sum.
+    pub sum: Sum,
     /// Wrong logins so far.
     pub login_failures: u32,
     /// The answer to a wrong login, until it may be sent; nothing is received or parsed meanwhile.
@@ -127,6 +129,7 @@ impl Connection {
             feed: None,
             reason: CloseReason::Normal,
             locked: false,
+            sum: Sum::default(),
             // Bytes may have come before the poller watched; then it reports them at once. Looking
             // first costs a system call.
             readable: false,

@@ -27,6 +27,11 @@ impl Streams {
             if !sights.is_empty() {
                 shared.observers.show(&sights, &shared.doorbells);
             }
+            for (tag, kind) in batch.parts() {
+                if let Some(connection) = connections.get_mut(tag.connection) {
+                    connection.sum.add(kind);
+                }
+            }
             for (tag, reply) in batch.replies() {
                 let Some(connection) = connections.get_mut(tag.connection) else {
                     continue;

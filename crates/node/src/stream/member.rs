@@ -3,12 +3,14 @@
 use glimmer_base::limits::{LARGE_REPLY_BYTES, REPLY_BYTES_HIGH, REPORT_DATAGRAM_BYTES_MAX};
 use glimmer_engine::Job;
 use glimmer_proto::text::Dump;
-use glimmer_proto::{Admin, After, Control, Parser, Step, control};
+use glimmer_proto::{Admin, After, Control, Parser, Step, Sum, control};
 
 use super::connection::Connection;
 use super::key::ConnectionKey;
 use super::reorder::ReorderBuffer;
-use crate::admin::commands::{Outcome, administer, administer_control, begin_dump, begin_watch};
+use crate::admin::commands::{
+    ControlClient, Outcome, administer, administer_control, begin_dump, begin_watch,
+};
 use crate::admin::dump::DumpGuard;
 use crate::admin::login::{Attempt, Verdict, attempt};
 use crate::admin::report::Report;
@@ -72,6 +74,8 @@ pub(crate) struct Member {
     pub hand_to: Option<u16>,
     /// It has yet to authenticate.
     pub locked: bool,
+    /// What the parts of its command come to so far that is answered with one sum.
+    pub sum: Sum,
     /// Bytes that its replies are guessed to take, each; none if there is nothing to guess by.
     pub reply_bytes_guess: Option<usize>,
     /// A value of more bytes is not copied in this burst.
@@ -100,6 +104,7 @@ impl Member {
             reply_bytes_guess: connection.reply_bytes_guess,
             hand_to: connection.hand_to,
             locked: connection.locked,
+            sum: connection.sum,
             ..Member::at(
                 Input::Connection(key),
                 connection.rx_start,
@@ -134,6 +139,7 @@ impl Member {
             dump_guard: None,
             hand_to: None,
             locked: false,
+            sum: Sum::default(),
             requests: 0,
             batch_parser: parser,
             batch_at: 0,
@@ -241,7 +247,17 @@ impl Member {
                     false => Stop::Live,
                 },
                 Admin::Control(control, words) => {
-                    let outcome = administer_control(control, words, &mut self.locked, out, core);
+                    let client = ControlClient {
+                        locked: &mut self.locked,
+                        sum: &mut self.sum,
+                        id: match self.input {
+                            Input::Connection(key) => {
+                                key.number() * core.shared.workers() as u64 + core.me as u64
+                            }
+                            Input::Datagram(_) => 0,
+                        },
+                    };
+                    let outcome = administer_control(control, words, client, out, core);
                     self.conclude(outcome, out, room, core)
                 }
                 admin => {

@@ -189,6 +189,7 @@ impl Streams {
         connection.rx_start = member.at;
         connection.hand_to = member.hand_to;
         connection.locked = member.locked;
+        connection.sum = member.sum;
         connection.need = if let Stop::Hungry(need) = stop {
             need
         } else {

@@ -111,6 +111,7 @@ impl Engine for MapEngine {
             }
             *done = Done {
                 status,
+                kind: None,
                 end: out.len(),
             };
         }

@@ -34,7 +34,7 @@ impl Converse for Words {
     fn emit(&self, control: &Control<'_>, answer: Answer<'_>, out: &mut Vec<u8>) {
         let header = self.header;
         let status = match answer {
-            Answer::Done => self.status,
+            Answer::Done | Answer::Sum(_) | Answer::ConnectionId(_) => self.status,
             Answer::Denied => Status::AuthError,
             // Where no client needs to authenticate, memcached has none of these commands.
             Answer::NoLogin => Status::UnknownCommand,

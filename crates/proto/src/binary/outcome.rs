@@ -33,7 +33,7 @@ impl Emit for Header {
             Outcome::NotStored => not_stored(header),
             Outcome::Exists => Status::KeyExists,
             Outcome::NotFound => Status::KeyNotFound,
-            Outcome::NotANumber => Status::NonNumeric,
+            Outcome::NotANumber | Outcome::Overflow => Status::NonNumeric,
             Outcome::TooLarge => Status::TooLarge,
             Outcome::OutOfMemory => Status::OutOfMemory,
         };

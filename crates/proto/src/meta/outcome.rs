@@ -71,7 +71,9 @@ fn without_item<I: ItemView>(
             return stored(out, (key, flags), "HD", cas, value_bytes);
         }
         (Outcome::Counted(counted), _) => return number(out, key, flags, &counted),
-        (Outcome::NotANumber, _) => return text::emit::line(out, lines::NON_NUMERIC),
+        (Outcome::NotANumber | Outcome::Overflow, _) => {
+            return text::emit::line(out, lines::NON_NUMERIC);
+        }
         (Outcome::TooLarge, _) => return text::emit::line(out, lines::TOO_LARGE),
         (Outcome::OutOfMemory, _) => {
             return text::emit::line(out, text::no_memory(request));

@@ -22,7 +22,7 @@ impl Emit for Form {
             Outcome::Miss | Outcome::NotFound => Status::NotFound,
             Outcome::Deleted => Status::Deleted,
             Outcome::Touched { .. } => Status::Touched,
-            Outcome::NotANumber => Status::NotANumber,
+            Outcome::NotANumber | Outcome::Overflow => Status::NotANumber,
             Outcome::TooLarge => Status::TooLarge,
             Outcome::OutOfMemory => Status::OutOfMemory,
         };

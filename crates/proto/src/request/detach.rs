@@ -1,6 +1,6 @@
 //! A request without the bytes that it borrows, for when it crosses over to another worker.
 
-use super::Verb;
+use super::{Verb, Write};
 
 impl<'a> Verb<'a> {
     /// The verb without the value that it carries, and the value.
@@ -30,6 +30,15 @@ impl<'a> Verb<'a> {
                     value,
                 );
             }
+            Verb::Write(write) => {
+                let verb = Verb::Write(Write {
+                    value: &[],
+                    ..write
+                });
+                return (verb, write.value);
+            }
+            Verb::Expire { lifetime } => Verb::Expire { lifetime },
+            Verb::Add { delta } => Verb::Add { delta },
             Verb::Get => Verb::Get,
             Verb::GetAndTouch { exptime } => Verb::GetAndTouch { exptime },
             Verb::Delete => Verb::Delete,
@@ -60,7 +69,10 @@ impl<'a> Verb<'a> {
         'a: 'b,
     {
         let mut verb: Verb<'b> = self;
-        if let Verb::Store { value, .. } | Verb::Meta { value, .. } = &mut verb {
+        if let Verb::Store { value, .. }
+        | Verb::Write(Write { value, .. })
+        | Verb::Meta { value, .. } = &mut verb
+        {
             *value = bytes;
         }
         verb

@@ -27,7 +27,7 @@ impl Emit for Reply {
             Outcome::Exists => lines::EXISTS,
             Outcome::NotFound => lines::NOT_FOUND,
             Outcome::Touched { .. } => lines::TOUCHED,
-            Outcome::NotANumber => lines::NON_NUMERIC,
+            Outcome::NotANumber | Outcome::Overflow => lines::NON_NUMERIC,
             Outcome::TooLarge => lines::TOO_LARGE,
             Outcome::OutOfMemory => no_memory(request),
         };

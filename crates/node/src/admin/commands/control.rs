@@ -1,19 +1,29 @@
 //! Commands that name no key, that several protocols have, and that each answers in words of its
 //! own.
 
-use glimmer_proto::Words;
 use glimmer_proto::control::{Answer, Control, Credentials};
+use glimmer_proto::{Sum, Words};
 
 use super::{Outcome, flush_ms};
 use crate::admin::report::Report;
 use crate::core::Core;
 
-/// Executes a command that names no key. `locked` says that the client has yet to authenticate.
+/// What such a command may look at, or change, of its client.
+pub(crate) struct Client<'c> {
+    /// It has yet to authenticate.
+    pub locked: &'c mut bool,
+    /// What the parts of the command come to.
+    pub sum: &'c mut Sum,
+    /// A number that no other open connection has.
+    pub id: u64,
+}
+
+/// Executes a command of this client that names no key.
 #[cold]
 pub(crate) fn administer(
     control: Control<'_>,
     words: Words,
-    locked: &mut bool,
+    client: Client<'_>,
     out: &mut Vec<u8>,
     core: &mut Core,
 ) -> Outcome {
@@ -32,13 +42,15 @@ pub(crate) fn administer(
             outcome = Outcome::Close;
             Answer::Done
         }
+        Control::Sum => Answer::Sum(std::mem::take(client.sum)),
+        Control::ConnectionId => Answer::ConnectionId(client.id),
         Control::Mechanisms | Control::Login(_) if !core.shared.config.locked => Answer::NoLogin,
         Control::Mechanisms => Answer::Done,
         Control::Login(credentials) => {
             core.tally.auth_cmds += 1;
             let admits = |it: Credentials<'_>| core.admin.admits(it.user, it.password);
-            *locked = !credentials.is_some_and(admits);
-            if *locked {
+            *client.locked = !credentials.is_some_and(admits);
+            if *client.locked {
                 outcome = Outcome::Withheld;
                 Answer::Denied
             } else {

@@ -5,6 +5,7 @@
 use glimmer_base::{Expiry, Moment};
 use glimmer_engine::{Done, Engine, Glimpse, Job, Status};
 use glimmer_proto::meta::{Command, Options};
+use glimmer_proto::request::Condition;
 use glimmer_proto::{Form, Refusal, Request, StoreMode, Verb};
 
 /// What was asked, as far as watchers are told.
@@ -57,6 +58,7 @@ pub(crate) fn run(
         if (0..index).any(is_halted) {
             done[index] = Done {
                 status: Status::Skipped,
+                kind: None,
                 end: outs[job.out as usize].len(),
             };
             continue;
@@ -75,6 +77,9 @@ pub(crate) fn run(
                 ttl_s: match (asked, after) {
                     // What is joined to an item stays for as long as that.
                     (Asked::Store("append" | "prepend"), Some(after)) => ttl_s(after.expiry, now),
+                    (_, Some(after)) if matches!(job.request.verb, Verb::Write(_)) => {
+                        ttl_s(after.expiry, now)
+                    }
                     _ => ttl_s(expiry(&job.request, now), now),
                 },
                 value_bytes: value_bytes(&job.request),
@@ -104,7 +109,14 @@ fn asked(request: &Request<'_>) -> Asked {
             Command::Arithmetic => Asked::Count,
             Command::Debug => Asked::Other,
         },
-        Verb::Increment { .. } | Verb::Decrement { .. } | Verb::Count { .. } => Asked::Count,
+        Verb::Write(write) => Asked::Store(match write.condition {
+            Condition::Always => "set",
+            Condition::Absent => "add",
+            Condition::Present => "replace",
+        }),
+        Verb::Increment { .. } | Verb::Decrement { .. } | Verb::Count { .. } | Verb::Add { .. } => {
+            Asked::Count
+        }
         Verb::Refused { reason } => Asked::Refused(match reason {
             Refusal::TooLarge => "too_large",
             Refusal::NoMemory => "no_memory",
@@ -135,6 +147,7 @@ fn options(request: &Request<'_>) -> Options {
 fn value_bytes(request: &Request<'_>) -> usize {
     match &request.verb {
         Verb::Store { value, .. } | Verb::Meta { value, .. } => value.len(),
+        Verb::Write(write) => write.value.len(),
         _ => 0,
     }
 }

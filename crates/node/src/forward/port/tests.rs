@@ -41,6 +41,7 @@ impl Engine for Busy {
             outs[0].push(b'x');
             *done = Done {
                 status: Status::Done,
+                kind: None,
                 end: outs[0].len(),
             };
         }

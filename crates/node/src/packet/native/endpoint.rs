@@ -522,7 +522,7 @@ impl NativeEndpoint {
         }
         let mut done = [SKIPPED];
         self.run(&jobs, &mut done[..jobs.len()], tools);
-        let [Done { status, end }] = done;
+        let [Done { status, end, .. }] = done;
         match batch.entries[0] {
             Entry::Job { slot, offset } if status == Executed::Done => {
                 let message = Some(&message[..]);
@@ -580,7 +580,4 @@ fn is_done(done: &Done) -> bool {
     done.status == Executed::Done
 }
 
-const SKIPPED: Done = Done {
-    status: Executed::Skipped,
-    end: 0,
-};
+const SKIPPED: Done = Done::SKIPPED;
