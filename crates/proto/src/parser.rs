@@ -104,6 +104,15 @@ macro_rules! make_parser {
                 }
             }
 
+            /// See [`Speak::take_back`].
+            pub fn take_back(&mut self, before: &Parser) {
+                match (self, before) {
+                    (Parser::$rest(parser), Parser::$rest(before)) => parser.take_back(before),
+                    $((Parser::$name(parser), Parser::$name(before)) => parser.take_back(before),)*
+                    _ => {}
+                }
+            }
+
             /// See [`Speak::locked_out`].
             pub fn locked_out<'a>(&self, step: Step<'a>) -> Step<'a> {
                 match self {

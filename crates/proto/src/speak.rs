@@ -24,6 +24,12 @@ pub trait Speak: Copy {
     /// [`crate::text::Parser::refuse_value`].
     fn refuse_value(&mut self);
 
+    /// The server has refused the command of the last step: what the command would have changed for
+    /// later steps is as it was `before`.
+    fn take_back(&mut self, before: &Self) {
+        let _ = before;
+    }
+
     /// What becomes of a step of a client that has yet to authenticate.
     fn locked_out(step: Step<'_>) -> Step<'_> {
         step

@@ -298,7 +298,10 @@ impl Burst {
                 Step::Refuse { used, .. }
                 | Step::Answer { used, .. }
                 | Step::Admin { used, .. } => match member.may_answer(&step, out, tools.room) {
-                    Ok(()) => (used, member.answer(step, out, tools.room, tools.core)),
+                    Ok(()) => {
+                        let then = member.answer(step, &before, out, tools.room, tools.core);
+                        (used, then)
+                    }
                     Err(Some(stop)) => (0, stop),
                     Err(None) => {
                         member.parser = before;

@@ -177,11 +177,30 @@ impl Member {
             }
             self.log_in(input, out, core)?;
         }
+        if self.locked {
+            return self.next_locked(&input[self.at..]);
+        }
         match self.parser.next(&input[self.at..]) {
             Step::Need { need } => Err(Stop::Hungry(need)),
-            step if self.locked => Ok(self.parser.locked_out(step)),
             step => Ok(step),
         }
+    }
+
+    /// What its next request is while it has yet to authenticate by commands of its protocol.
+    #[cold]
+    fn next_locked<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, Stop> {
+        // Nothing of it is in the batch, so that no step has to be taken again.
+        self.begin_batch();
+        let before = self.parser;
+        let step = self.parser.next(input);
+        if let Step::Need { need } = step {
+            return Err(Stop::Hungry(need));
+        }
+        let allowed = self.parser.locked_out(step);
+        if allowed != step {
+            self.parser.take_back(&before);
+        }
+        Ok(allowed)
     }
 
     /// Moves past a step of this many bytes.
@@ -207,11 +226,12 @@ impl Member {
         Ok(())
     }
 
-    /// Answers a step that no engine executes.
+    /// Answers a step that no engine executes; the parser was as it is `before` the step.
     #[cold]
     pub fn answer(
         &mut self,
         step: Step<'_>,
+        before: &Parser,
         out: &mut Vec<u8>,
         room: usize,
         core: &mut Core,
@@ -258,6 +278,9 @@ impl Member {
                         },
                     };
                     let outcome = administer_control(control, words, client, out, core);
+                    if matches!(outcome, Outcome::Withheld) {
+                        self.parser.take_back(before);
+                    }
                     self.conclude(outcome, out, room, core)
                 }
                 admin => {
