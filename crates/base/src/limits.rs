@@ -22,6 +22,22 @@ pub const BATCH_MAX: usize = 64;
 /// long. A connection that sends a longer line is closed.
 pub const LINE_BYTES_MAX: usize = 256 << 10;
 
+/// Arguments of a RESP command that are at hand together. A command with several keys may have any
+/// number. Another command with more is refused.
+pub const RESP_ARGUMENTS_KEPT_MAX: usize = 16;
+
+/// Most arguments of a RESP command. A connection that announces more is closed.
+pub const RESP_ARGUMENTS_MAX: usize = 1 << 20;
+
+/// Longest argument of a RESP command in bytes, as in Redis. A connection that announces a longer
+/// one is closed. A command that is longer than a largest item and [`LINE_BYTES_MAX`] together is
+/// refused.
+pub const RESP_BULK_BYTES_MAX: usize = 512 << 20;
+
+/// Longest inline RESP command in bytes, as in Redis. A connection that sends a longer one is
+/// closed.
+pub const RESP_INLINE_BYTES_MAX: usize = 64 << 10;
+
 /// Longest command line other than `get`, `gets`, `gat` and `gats`, in bytes. A connection that
 /// sends a longer one is closed, as in memcached.
 pub const COMMAND_LINE_BYTES_MAX: usize = 2 << 10;

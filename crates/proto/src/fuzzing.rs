@@ -111,6 +111,11 @@ pub fn binary(data: &[u8]) {
     parser(data, Accepts::Binary);
 }
 
+/// As [`text_parser`], for RESP.
+pub fn resp(data: &[u8]) {
+    parser(data, Accepts::Resp);
+}
+
 /// Any datagram: what is in a frame is parsed as it would be for a client, and what is framed can be put together again.
 pub fn udp(data: &[u8]) {
     if let Some((id, request)) = udp::request(data) {
@@ -311,7 +316,7 @@ fn check_request(limits: &Limits, used: &[u8], request: Request<'_>) {
     assert!((1..=KEY_BYTES_MAX).contains(&key.len()));
     assert!(lies_in(key, used));
     request.with_key(|key| assert!((1..=KEY_BYTES_MAX).contains(&key.len())));
-    let is_text = !matches!(request.form, Form::Binary(_));
+    let is_text = matches!(request.form, Form::Text(_) | Form::Meta(_));
     assert!(!is_text || !key.iter().any(|byte| matches!(byte, b' ' | b'\n')));
     match request.form {
         Form::Text(text::Reply { cas, last, quiet }) => {
@@ -323,6 +328,7 @@ fn check_request(limits: &Limits, used: &[u8], request: Request<'_>) {
             assert_eq!(used[..2], [binary::MAGIC_REQUEST, header.opcode]);
             assert_eq!(used[12..16], header.opaque);
         }
+        Form::Resp(_) => {}
         Form::Native(_) => unreachable!("streams do not speak the native protocol"),
     }
     match verb {
@@ -337,6 +343,10 @@ fn check_request(limits: &Limits, used: &[u8], request: Request<'_>) {
             } else {
                 assert!(used.ends_with(value));
             }
+        }
+        Verb::Write(write) => {
+            assert!(write.value.len() <= limits.value_bytes_max(key.len(), 0));
+            assert!(lies_in(write.value, used));
         }
         Verb::Meta { command, value } => {
             assert!(value.len() <= limits.value_bytes_max(key.len(), 0));

@@ -17,6 +17,7 @@ pub mod native;
 pub mod outcome;
 mod parser;
 pub mod request;
+pub mod resp;
 mod speak;
 mod sum;
 pub mod text;

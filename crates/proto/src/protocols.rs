@@ -11,7 +11,9 @@ macro_rules! connections {
     ($make:ident) => {
         $make! {
             /// The binary protocol.
-            Binary(crate::binary::Parser);
+            Binary(crate::binary::Parser),
+            /// RESP, the protocol of Redis.
+            Resp(crate::resp::Parser);
             /// The text protocol, the meta commands included.
             Text(crate::text::Parser)
         }
@@ -30,6 +32,8 @@ macro_rules! forms {
             Binary(crate::binary::Header),
             /// The native protocol.
             Native(crate::native::Form),
+            /// RESP, the protocol of Redis.
+            Resp(crate::resp::Form),
         }
     };
 }
@@ -40,6 +44,8 @@ macro_rules! dialects {
         $make! {
             /// The binary protocol.
             Binary(crate::binary::Words),
+            /// RESP, the protocol of Redis.
+            Resp(crate::resp::Words),
         }
     };
 }

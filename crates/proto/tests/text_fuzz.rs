@@ -1,7 +1,7 @@
 //! Runs the fuzz targets for a bounded number of inputs: the committed corpus, then mutations of it
 //! from a printed seed. GLIMMER_SEED replays a run, GLIMMER_FUZZ_RUNS lengthens it.
 
-use glimmer_proto::fuzzing::{binary, login, meta, native, text_parser, udp};
+use glimmer_proto::fuzzing::{binary, login, meta, native, resp, text_parser, udp};
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -135,6 +135,11 @@ fn datagrams() {
 #[test]
 fn logins() {
     the_corpus_and_its_mutations("login", login);
+}
+
+#[test]
+fn resp_commands() {
+    the_corpus_and_its_mutations("resp", resp);
 }
 
 #[test]

@@ -14,6 +14,16 @@ pub const TOOLS: &[Tool] = &[
         without: "comparisons with memcached, reply by reply",
     },
     Tool {
+        probe: &["redis-server"],
+        packages: &["redis-server"],
+        without: "comparisons with Redis, reply by reply",
+    },
+    Tool {
+        probe: &["redis-cli"],
+        packages: &["redis-tools"],
+        without: "redis-cli",
+    },
+    Tool {
         probe: &["python3", "-c", "import ensurepip"],
         packages: &["python3", "python3-venv"],
         without: "every client test",

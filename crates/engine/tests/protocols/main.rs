@@ -1,16 +1,17 @@
-//! Bytes in, bytes out: the meta commands and the binary protocol, from the parser through an
+//! Bytes in, bytes out: the meta commands, the binary protocol and RESP, from the parser through an
 //! engine. Each row names what of memcached's protocol documents it shows. The classic commands
 //! have their table beside the parser, and their oracle beside this.
 
 mod binary;
 mod meta;
 mod meta_model;
+mod resp;
 
 use glimmer_base::{Moment, Seed};
 use glimmer_engine::{Done, Engine, Job, Spread, Status, Uniques, build};
 use glimmer_proto::control::{Answer, Control};
 use glimmer_proto::text::lines;
-use glimmer_proto::{Admin, Limits, Parser, Request, Step};
+use glimmer_proto::{Admin, Limits, Parser, Request, Step, Sum};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::{FIFO, Rule, S3_FIFO};
 use glimmer_store::memory::PagePolicy;
@@ -23,6 +24,7 @@ const SEED: Seed = Seed(5);
 struct Server {
     engines: Vec<Box<dyn Engine>>,
     parser: Parser,
+    sum: Sum,
     now: Moment,
 }
 
@@ -46,6 +48,7 @@ impl Server {
         Server {
             engines,
             parser: Parser::new(Limits::default()),
+            sum: Sum::default(),
             now: Moment {
                 ms: 10_000,
                 epoch_unix_ms: 1_700_000_000_000,
@@ -81,6 +84,10 @@ impl Server {
                 Step::Admin { used, admin } => {
                     match admin {
                         Admin::MetaNoop => out.extend_from_slice(lines::META_NOOP.as_bytes()),
+                        Admin::Control(Control::Sum, words) => {
+                            let sum = Answer::Sum(std::mem::take(&mut self.sum));
+                            words.emit(&Control::Sum, sum, &mut out);
+                        }
                         other => panic!("{other:?} is for the node"),
                     }
                     used
@@ -110,7 +117,12 @@ impl Server {
             let outs = std::slice::from_mut(out);
             self.engines[worker].run(self.now, &[job], outs, &mut done);
             match done[0].status {
-                Status::Done => return,
+                Status::Done => {
+                    if let Some(kind) = done[0].kind.filter(|_| request.is_part()) {
+                        self.sum.add(kind);
+                    }
+                    return;
+                }
                 Status::AskOwner if worker != owner => worker = owner,
                 other => panic!("{other:?}: {request:?}"),
             }

@@ -179,7 +179,7 @@ pub struct Arguments {
     )]
     pub(super) max_reqs_per_event: u32,
 
-    /// Protocol that clients speak: ascii, binary, or auto to detect it from the first byte
+    /// Protocol that clients speak: ascii, binary, resp, or auto to detect it from the first byte
     #[arg(short = 'B', long, value_name = "NAME", help_heading = CLIENTS)]
     pub(super) protocol: Option<String>,
 

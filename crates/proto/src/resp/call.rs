@@ -1,0 +1,123 @@
+//! A complete command, and the steps that it may come to.
+
+use super::form::{Form, Shows, Version};
+use super::frame::Arguments;
+use super::lines;
+use super::scale::{BadLifetime, Scale};
+use super::words::Words;
+use crate::control::Control;
+use crate::text::{Admin, After, Limits, Step};
+use crate::{Request, Verb, integer};
+use glimmer_base::limits::KEY_BYTES_MAX;
+
+/// A complete command.
+pub(super) struct Call<'c, 'a> {
+    pub limits: Limits,
+    /// The bytes of the command.
+    pub whole: &'a [u8],
+    /// The first of its arguments, its name among them.
+    pub arguments: &'c Arguments<'a>,
+    /// How many it has.
+    pub count: u32,
+    pub version: Version,
+}
+
+/// A word in capitals; empty if it is longer than the buffer.
+#[inline]
+pub(super) fn upper<'b>(word: &[u8], buffer: &'b mut [u8]) -> &'b [u8] {
+    let Some(buffer) = buffer.get_mut(..word.len()) else {
+        return &[];
+    };
+    for (upper, byte) in buffer.iter_mut().zip(word) {
+        *upper = byte.to_ascii_uppercase();
+    }
+    buffer
+}
+
+/// Whether a key may be an item's.
+#[inline]
+pub(super) fn is_key(key: &[u8]) -> bool {
+    (1..=KEY_BYTES_MAX).contains(&key.len())
+}
+
+impl<'a> Call<'_, 'a> {
+    /// A request for the key, which is the first argument after the name.
+    #[inline]
+    pub fn request(&self, verb: Verb<'a>, shows: Shows) -> Step<'a> {
+        let key = self.arguments[1];
+        if !is_key(key) {
+            return self.refuse(lines::BAD_KEY);
+        }
+        let form = Form {
+            version: self.version,
+            shows,
+        };
+        let form = crate::Form::Resp(form);
+        Step::Request {
+            used: self.whole.len(),
+            request: Request { key, verb, form },
+        }
+    }
+
+    /// Answers with a line.
+    pub fn refuse(&self, line: &'static str) -> Step<'a> {
+        Step::Refuse {
+            used: self.whole.len(),
+            line,
+            then: After::Continue,
+        }
+    }
+
+    /// Answers with words that may repeat `text`.
+    pub fn answer(&self, words: Words, text: &'a [u8]) -> Step<'a> {
+        Step::Answer {
+            used: self.whole.len(),
+            words: words.into(),
+            text,
+            then: After::Continue,
+        }
+    }
+
+    /// Leaves the command to the server.
+    pub fn control(&self, control: Control<'a>, words: Words) -> Step<'a> {
+        Step::Admin {
+            used: self.whole.len(),
+            admin: Admin::Control(control, words.into()),
+        }
+    }
+
+    /// Whether a value is not too large for an item.
+    pub fn fits(&self, key: &[u8], value: &[u8]) -> bool {
+        value.len() <= self.limits.value_bytes_max(key.len(), 0)
+    }
+
+    /// Adds to the key's number.
+    pub fn add(&self, delta: i64) -> Step<'a> {
+        self.request(Verb::Add { delta }, Shows::Number)
+    }
+
+    /// Adds what `delta` makes of the argument.
+    pub fn add_argument(&self, delta: impl FnOnce(i64) -> Option<i64>) -> Step<'a> {
+        let Some(number) = integer::signed_64(self.arguments[2]) else {
+            return self.refuse(lines::NOT_AN_INTEGER);
+        };
+        match delta(number) {
+            Some(delta) => self.add(delta),
+            None => self.refuse(lines::DECREMENT_OVERFLOW),
+        }
+    }
+
+    /// Gives the key's item the lifetime of the argument.
+    pub fn expire(&self, name: &'static str, unit_ms: i64, is_absolute: bool) -> Step<'a> {
+        let scale = Scale {
+            unit_ms,
+            is_absolute,
+        };
+        match scale.lifetime(self.arguments[2]) {
+            _ if self.count > 3 => self.refuse(lines::EXPIRE_OPTION),
+            Ok(lifetime) => self.request(Verb::Expire { lifetime }, Shows::Flag),
+            Err(BadLifetime::NotAnInteger) => self.refuse(lines::NOT_AN_INTEGER),
+            Err(BadLifetime::OutOfRange) => self.answer(Words::BadLifetime(name), &[]),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What a request says about its reply, and outcomes in the words of RESP.
+
+use super::lines;
+use crate::Request;
+use crate::outcome::{Emit, Found, ItemView, Outcome};
+use glimmer_base::{Expiry, Moment};
+
+/// Versions of RESP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Version {
+    /// The one that every connection begins with.
+    Two,
+    /// The one that `HELLO 3` asks for.
+    Three,
+}
+
+impl Version {
+    /// No value.
+    pub(super) fn null(self) -> &'static str {
+        match self {
+            Version::Two => lines::NULL_2,
+            Version::Three => lines::NULL_3,
+        }
+    }
+}
+
+/// How a request is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// In which version.
+    pub version: Version,
+    /// With what.
+    pub shows: Shows,
+}
+
+/// What a reply shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shows {
+    /// The value, or that there is none.
+    Value,
+    /// The same, as an element of an array; before the first, the array begins.
+    Element {
+        /// Elements of the array that begins here.
+        array: Option<u32>,
+    },
+    /// `OK`, or no value if the condition did not hold.
+    Status,
+    /// 1 or 0.
+    Flag,
+    /// The number that the item holds.
+    Number,
+    /// Seconds until the item expires.
+    Seconds,
+    /// Milliseconds until the item expires.
+    Milliseconds,
+    /// Bytes of the value.
+    Length,
+    /// The type of the value; there is one.
+    Type,
+    /// Nothing: it is a part of a sum.
+    Part,
+}
+
+impl Form {
+    /// Whether its command has another reply.
+    pub(super) fn follows_another(&self) -> bool {
+        matches!(self.shows, Shows::Element { array: None } | Shows::Part)
+    }
+}
+
+impl Emit for Form {
+    #[inline(always)]
+    fn emit<I: ItemView>(&self, _: &Request<'_>, outcome: Outcome<I>, out: &mut Vec<u8>) {
+        if let Shows::Element { array: Some(count) } = self.shows {
+            head(out, b'*', count.into());
+        }
+        let line = match (outcome, self.shows) {
+            (_, Shows::Part) => return,
+            (Outcome::Value(found), shows) => return self.found(found, shows, out),
+            (Outcome::Counted(counted), _) => return head(out, b':', counted.number as i64),
+            (Outcome::Stored { .. }, Shows::Status) => lines::OK,
+            (Outcome::Stored { .. } | Outcome::Deleted | Outcome::Touched { .. }, _) => ":1\r\n",
+            (Outcome::Miss, Shows::Seconds | Shows::Milliseconds) => ":-2\r\n",
+            (Outcome::Miss, Shows::Type) => "+none\r\n",
+            (Outcome::Miss, Shows::Flag | Shows::Length) => ":0\r\n",
+            (Outcome::NotStored | Outcome::NotFound | Outcome::Exists, Shows::Flag) => ":0\r\n",
+            (Outcome::Miss | Outcome::NotStored | Outcome::NotFound | Outcome::Exists, _) => {
+                self.version.null()
+            }
+            (Outcome::NotANumber, _) => lines::NOT_AN_INTEGER,
+            (Outcome::Overflow, _) => lines::OVERFLOW,
+            (Outcome::TooLarge, _) => lines::TOO_LARGE,
+            (Outcome::OutOfMemory, _) => lines::OUT_OF_MEMORY,
+        };
+        out.extend_from_slice(line.as_bytes());
+    }
+
+    #[inline(always)]
+    fn is_part(&self) -> bool {
+        self.shows == Shows::Part
+    }
+}
+
+impl Form {
+    #[inline(always)]
+    fn found<I: ItemView>(&self, found: Found<I>, shows: Shows, out: &mut Vec<u8>) {
+        let item = found.item;
+        match shows {
+            Shows::Value | Shows::Element { .. } | Shows::Status => {
+                head(out, b'$', item.value_bytes() as i64);
+                item.append_value(out);
+                out.extend_from_slice(b"\r\n");
+            }
+            Shows::Seconds => head(out, b':', left(item.expiry(), found.now, 1000)),
+            Shows::Milliseconds => head(out, b':', left(item.expiry(), found.now, 1)),
+            Shows::Length | Shows::Number => head(out, b':', item.value_bytes() as i64),
+            Shows::Type => out.extend_from_slice(b"+string\r\n"),
+            Shows::Flag | Shows::Part => out.extend_from_slice(b":1\r\n"),
+        }
+    }
+}
+
+/// How long an item stays, in units of `unit` milliseconds, rounded; -1 for ever.
+fn left(expiry: Expiry, now: Moment, unit: u64) -> i64 {
+    match expiry {
+        Expiry::NEVER => -1,
+        expiry => ((expiry.ms().saturating_sub(now.ms) + unit / 2) / unit) as i64,
+    }
+}
+
+/// Appends a line with a mark and a number.
+#[inline(always)]
+pub(super) fn head(out: &mut Vec<u8>, mark: u8, number: i64) {
+    out.push(mark);
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends a string.
+pub(super) fn bulk(out: &mut Vec<u8>, bytes: &[u8]) {
+    head(out, b'$', bytes.len() as i64);
+    out.extend_from_slice(bytes);
+    out.extend_from_slice(b"\r\n");
+}

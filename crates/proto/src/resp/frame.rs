@@ -1,0 +1,113 @@
+//! Where the arguments of a command are.
+
+use super::lines;
+use arrayvec::ArrayVec;
+use glimmer_base::limits::RESP_ARGUMENTS_KEPT_MAX;
+
+/// The first arguments of a command.
+pub(super) type Arguments<'a> = ArrayVec<&'a [u8], RESP_ARGUMENTS_KEPT_MAX>;
+
+/// How a command writes its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// As an array of bulk strings.
+    Array,
+    /// As words of a line.
+    Inline,
+}
+
+/// Why nothing can be read where something should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It is not complete; this many bytes, counted from where it begins, are needed at least.
+    Short(usize),
+    /// It is not a bulk string.
+    NotBulk,
+    /// It breaks the protocol.
+    Broken(&'static str),
+}
+
+/// Digits of a length at most.
+const DIGITS_MAX: usize = 20;
+
+/// A line `<mark><number>\r\n`: the number, and the bytes of the line.
+#[inline]
+pub(super) fn length(
+    input: &[u8],
+    too_long: &'static str,
+    bad: &'static str,
+) -> Result<(i64, usize), Fault> {
+    // The common case: one or two digits.
+    match *input {
+        [_, a @ b'0'..=b'9', b'\r', b'\n', ..] => return Ok((i64::from(a - b'0'), 4)),
+        [_, a @ b'0'..=b'9', b @ b'0'..=b'9', b'\r', b'\n', ..] => {
+            return Ok((i64::from(a - b'0') * 10 + i64::from(b - b'0'), 5));
+        }
+        _ => {}
+    }
+    let line = &input[..input.len().min(DIGITS_MAX + 3)];
+    let Some(newline) = memchr::memchr(b'\n', line) else {
+        return Err(match input.len() > DIGITS_MAX + 2 {
+            true => Fault::Broken(too_long),
+            false => Fault::Short(input.len() + 1),
+        });
+    };
+    let digits = line[1..newline]
+        .strip_suffix(b"\r")
+        .ok_or(Fault::Broken(bad))?;
+    let number = crate::integer::signed_64(digits).ok_or(Fault::Broken(bad))?;
+    Ok((number, newline + 1))
+}
+
+/// The head of a bulk string: the bytes of the string, and those of the head.
+#[inline]
+pub(super) fn bulk_head(input: &[u8], bytes_max: usize) -> Result<(usize, usize), Fault> {
+    match input.first() {
+        None => return Err(Fault::Short(1)),
+        Some(b'$') => {}
+        Some(_) => return Err(Fault::NotBulk),
+    }
+    let (bytes, head) = length(input, lines::LONG_BULK, lines::BAD_BULK)?;
+    match usize::try_from(bytes) {
+        Ok(bytes) if bytes <= bytes_max => Ok((bytes, head)),
+        _ => Err(Fault::Broken(lines::BAD_BULK)),
+    }
+}
+
+/// The next argument of a command of which everything is there, and the bytes up to the one after
+/// it. None at the end of an inline command.
+#[inline]
+pub(super) fn next_argument(input: &[u8], style: Style) -> Option<(&[u8], usize)> {
+    match style {
+        Style::Array => {
+            let (bytes, head) = bulk_head(input, usize::MAX).ok()?;
+            Some((input.get(head..head + bytes)?, head + bytes + 2))
+        }
+        Style::Inline => word(input).ok().flatten(),
+    }
+}
+
+/// The next word of a line, in quotes or without; none at its end. Words in quotes are what stands
+/// between them.
+pub(super) fn word(line: &[u8]) -> Result<Option<(&[u8], usize)>, &'static str> {
+    let Some(start) = line.iter().position(|byte| !byte.is_ascii_whitespace()) else {
+        return Ok(None);
+    };
+    let text = &line[start..];
+    if let [quote @ (b'"' | b'\''), rest @ ..] = text {
+        let end = memchr::memchr(*quote, rest).ok_or(lines::UNBALANCED)?;
+        if memchr::memchr(b'\\', &rest[..end]).is_some() {
+            return Err(lines::INLINE_ESCAPE);
+        }
+        return match rest.get(end + 1) {
+            Some(byte) if !byte.is_ascii_whitespace() => Err(lines::UNBALANCED),
+            _ => Ok(Some((&rest[..end], start + end + 2))),
+        };
+    }
+    let end = text.iter().position(u8::is_ascii_whitespace);
+    let word = &text[..end.unwrap_or(text.len())];
+    match memchr::memchr2(b'"', b'\'', word) {
+        Some(_) => Err(lines::UNBALANCED),
+        None => Ok(Some((word, start + word.len()))),
+    }
+}

@@ -1,0 +1,59 @@
+//! Every fixed reply of RESP.
+
+/// Done.
+pub const OK: &str = "+OK\r\n";
+/// `PING`.
+pub const PONG: &str = "+PONG\r\n";
+/// No value, in version 2.
+pub const NULL_2: &str = "$-1\r\n";
+/// No value, in version 3.
+pub const NULL_3: &str = "_\r\n";
+/// The options of a command contradict one another, or there is no such option.
+pub const SYNTAX: &str = "-ERR syntax error\r\n";
+/// Not a number of 64 bits.
+pub const NOT_AN_INTEGER: &str = "-ERR value is not an integer or out of range\r\n";
+/// The sum has more than 64 bits.
+pub const OVERFLOW: &str = "-ERR increment or decrement would overflow\r\n";
+/// The negative of the number has more than 64 bits.
+pub const DECREMENT_OVERFLOW: &str = "-ERR decrement would overflow\r\n";
+/// A key is empty or longer than [`glimmer_base::limits::KEY_BYTES_MAX`]; Redis takes it.
+pub const BAD_KEY: &str = "-ERR keys have 1 to 250 bytes\r\n";
+/// The command is larger than the item limit allows.
+pub const TOO_LARGE: &str = "-ERR string exceeds maximum allowed size (see -I)\r\n";
+/// There is no memory for the value.
+pub const OUT_OF_MEMORY: &str = "-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+/// The client has yet to authenticate.
+pub const NO_AUTH: &str = "-NOAUTH Authentication required.\r\n";
+/// User or password are wrong.
+pub const WRONG_PASS: &str = "-WRONGPASS invalid username-password pair or user is disabled.\r\n";
+/// No client needs to authenticate.
+pub const NO_PASSWORD: &str = "-ERR AUTH <password> called without any password configured for \
+    the default user. Are you sure your configuration is correct?\r\n";
+/// `HELLO` with another version.
+pub const NO_PROTO: &str = "-NOPROTO unsupported protocol version\r\n";
+/// `HELLO` with something that is no number.
+pub const BAD_PROTO: &str = "-ERR Protocol version is not an integer or out of range\r\n";
+/// `SELECT` of another database than the only one.
+pub const BAD_INDEX: &str = "-ERR DB index is out of range\r\n";
+/// `flush_all` is forbidden (`-F`).
+pub const FLUSH_NOT_ALLOWED: &str = "-ERR flush_all not allowed\r\n";
+/// The reply does not fit into the protocol that it came by.
+pub const NO_FIGURES: &str = "-ERR no such section\r\n";
+/// An option of `EXPIRE` that Redis has.
+pub const EXPIRE_OPTION: &str = "-ERR options of EXPIRE are not supported\r\n";
+/// More arguments than a command has here.
+pub const TOO_MANY_ARGUMENTS: &str = "-ERR too many arguments\r\n";
+/// An inline argument has an escape sequence.
+pub const INLINE_ESCAPE: &str = "-ERR escape sequences in inline commands are not supported\r\n";
+/// An array has a length that it may not have; the connection is closed.
+pub const BAD_ARRAY: &str = "-ERR Protocol error: invalid multibulk length\r\n";
+/// A string has a length that it may not have; the connection is closed.
+pub const BAD_BULK: &str = "-ERR Protocol error: invalid bulk length\r\n";
+/// A quote that does not end; the connection is closed.
+pub const UNBALANCED: &str = "-ERR Protocol error: unbalanced quotes in request\r\n";
+/// A line without an end; the connection is closed.
+pub const LONG_INLINE: &str = "-ERR Protocol error: too big inline request\r\n";
+/// A length without an end; the connection is closed.
+pub const LONG_ARRAY: &str = "-ERR Protocol error: too big mbulk count string\r\n";
+/// See [`LONG_ARRAY`].
+pub const LONG_BULK: &str = "-ERR Protocol error: too big bulk count string\r\n";

@@ -1,0 +1,33 @@
+//! RESP, the protocol of Redis, in versions 2 and 3: bytes to requests, and replies to bytes.
+//!
+//! | file | idea |
+//! | --- | --- |
+//! | `frame` | where the arguments of a command are: arrays of bulk strings, and inline commands |
+//! | `state` | where the parser stands |
+//! | `parser` | from one command to the next: what is complete, what is refused, what is skipped |
+//! | `call` | a complete command, and the steps that it may come to |
+//! | `command` | what each command makes of its arguments |
+//! | `set` | `SET`, its options and its relatives |
+//! | `scale` | numbers that say how long an item stays |
+//! | `session` | commands that the parser answers by itself, and those of the connection |
+//! | `form` | what a request says about its reply, and outcomes in the words of RESP |
+//! | `words` | answers to commands without a key |
+//! | `lines` | every fixed reply |
+//!
+//! Replies are those of Redis 7. docs/resp.md lists the commands, and what differs from Redis.
+
+mod call;
+mod command;
+mod form;
+mod frame;
+pub mod lines;
+mod parser;
+mod scale;
+mod session;
+mod set;
+mod state;
+mod words;
+
+pub use form::{Form, Shows, Version};
+pub use state::Parser;
+pub use words::Words;

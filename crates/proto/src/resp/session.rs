@@ -1,0 +1,93 @@
+//! Commands of the connection, most of which the parser answers by itself.
+
+use super::call::{Call, upper};
+use super::form::Version;
+use super::lines;
+use super::words::{DEFAULT_USER, Words};
+use crate::control::{Control, Credentials};
+use crate::integer;
+use crate::text::Step;
+
+/// `PING [text]`.
+pub(super) fn ping<'a>(call: &Call<'_, 'a>) -> Step<'a> {
+    match call.arguments.get(1) {
+        Some(text) => call.answer(Words::Text, text),
+        None => call.refuse(lines::PONG),
+    }
+}
+
+/// `AUTH [user] password`.
+pub(super) fn auth<'a>(call: &Call<'_, 'a>) -> Step<'a> {
+    let (user, password, words) = match call.arguments[1..] {
+        [password] => (DEFAULT_USER, password, Words::Status),
+        [user, password] => (user, password, Words::Login),
+        _ => return call.refuse(lines::SYNTAX),
+    };
+    call.control(Control::Login(Some(Credentials { user, password })), words)
+}
+
+/// `HELLO [version [AUTH user password] [SETNAME name]]`. Also returns the version from here on.
+pub(super) fn hello<'a>(call: &Call<'_, 'a>, before: Version) -> (Step<'a>, Version) {
+    let same = |step| (step, before);
+    let version = match call.arguments.get(1).map(|text| integer::signed_64(text)) {
+        None => before,
+        Some(Some(2)) => Version::Two,
+        Some(Some(3)) => Version::Three,
+        Some(Some(_)) => return same(call.refuse(lines::NO_PROTO)),
+        Some(None) => return same(call.refuse(lines::BAD_PROTO)),
+    };
+    let mut credentials = None;
+    let mut options = call.arguments.get(2..).unwrap_or_default();
+    while let [option, rest @ ..] = options {
+        let mut buffer = [0; 8];
+        options = match (upper(option, &mut buffer), rest) {
+            (b"AUTH", &[user, password, ref rest @ ..]) => {
+                credentials = Some(Credentials { user, password });
+                rest
+            }
+            (b"SETNAME", [_, rest @ ..]) => rest,
+            _ => return same(call.answer(Words::BadHelloOption, option)),
+        };
+    }
+    let words = Words::Hello(version);
+    let control = match credentials {
+        Some(_) => Control::Login(credentials),
+        None => Control::ConnectionId,
+    };
+    (call.control(control, words), version)
+}
+
+/// `SELECT index`: there is one database.
+pub(super) fn select<'a>(call: &Call<'_, 'a>) -> Step<'a> {
+    call.refuse(match integer::signed_64(call.arguments[1]) {
+        Some(0) => lines::OK,
+        Some(_) => lines::BAD_INDEX,
+        None => lines::NOT_AN_INTEGER,
+    })
+}
+
+/// `CLIENT subcommand ...`: names are taken and forgotten.
+pub(super) fn client<'a>(call: &Call<'_, 'a>) -> Step<'a> {
+    let mut buffer = [0; 8];
+    match (upper(call.arguments[1], &mut buffer), call.count) {
+        (b"SETINFO", 4) | (b"SETNAME", 3) => call.refuse(lines::OK),
+        (b"GETNAME", 2) => call.refuse(call.version.null()),
+        (b"ID", 2) => call.control(Control::ConnectionId, Words::ConnectionId),
+        (b"SETINFO", _) => call.answer(Words::WrongArity("client|setinfo"), &[]),
+        (b"SETNAME", _) => call.answer(Words::WrongArity("client|setname"), &[]),
+        _ => call.answer(Words::UnknownSubcommand("CLIENT"), call.arguments[1]),
+    }
+}
+
+/// `COMMAND` and `CONFIG`: clients ask and can do without the answer.
+pub(super) fn describe<'a>(call: &Call<'_, 'a>, command: &'static str) -> Step<'a> {
+    let mut buffer = [0; 8];
+    let subcommand = call.arguments.get(1).copied().unwrap_or_default();
+    match (command, upper(subcommand, &mut buffer)) {
+        ("COMMAND", b"" | b"INFO" | b"LIST") => call.answer(Words::EmptyArray, &[]),
+        ("COMMAND", b"DOCS") | ("CONFIG", b"GET") => {
+            call.answer(Words::EmptyMap(call.version), &[])
+        }
+        _ => call.answer(Words::UnknownSubcommand(command), subcommand),
+    }
+}

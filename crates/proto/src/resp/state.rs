@@ -1,0 +1,66 @@
+//! Where the parser stands.
+
+use super::form::Version;
+use super::frame::Style;
+use crate::text::Limits;
+
+/// Reads one connection's bytes as RESP. Small and `Copy`, as [`crate::text::Parser`] is and for
+/// the same reason.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parser {
+    pub(super) limits: Limits,
+    pub(super) state: State,
+    pub(super) version: Version,
+    /// The value that the last step asked room for will not be received.
+    pub(super) no_memory: bool,
+}
+
+/// Where in the stream the parser stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Between two commands.
+    Start,
+    /// In an array of `count` arguments, of which `seen` have been found good. The next begins `at`
+    /// bytes after the beginning of the array.
+    Array { count: u32, seen: u32, at: u32 },
+    /// At a key of a command with several keys, all of which have been found good.
+    Keys(Keys),
+    /// In a command that was refused: these bytes of an argument, and this many arguments more.
+    Skip { bytes: u32, arguments: u32 },
+}
+
+/// What is left of a command with several keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Keys {
+    /// Bytes up to the next command.
+    pub rest: u32,
+    /// Arguments that have yet to be handed out.
+    pub left: u32,
+    pub style: Style,
+    pub each: Each,
+}
+
+/// What is done with each key of a command with several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Each {
+    /// It is read; the first reply begins an array of this many elements.
+    Get { array: Option<u32> },
+    /// It is removed, and counted.
+    Delete,
+    /// It is looked at, and counted.
+    Look,
+    /// Its value follows, and is stored.
+    Set,
+}
+
+impl Parser {
+    /// A parser at the start of a connection.
+    pub fn new(limits: Limits) -> Parser {
+        Parser {
+            limits,
+            state: State::Start,
+            version: Version::Two,
+            no_memory: false,
+        }
+    }
+}

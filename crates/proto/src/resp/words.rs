@@ -1,0 +1,241 @@
+//! Answers to commands without a key, and errors that repeat what was sent.
+
+use super::form::{Version, bulk, head};
+use super::frame::{self, Style};
+use super::lines;
+use crate::control::{Answer, Control, Converse};
+
+/// The version of Redis that clients are told: what they may expect of commands that are here.
+const REDIS_VERSION: &str = "7.0.0";
+
+/// The user that a client is which names none.
+pub(super) const DEFAULT_USER: &[u8] = b"default";
+
+/// Bytes of a command that an error repeats at most, as in Redis.
+const REPEATED_BYTES_MAX: usize = 128;
+
+/// How a command without a key is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Words {
+    /// With `OK`, if it has been carried out.
+    Status,
+    /// With `OK`, if it has been carried out: an `AUTH` that names a user.
+    Login,
+    /// With a string that the command has sent.
+    Text,
+    /// With no elements.
+    EmptyArray,
+    /// With no entries.
+    EmptyMap(Version),
+    /// With how many of its keys were met.
+    Count,
+    /// With the connection's number.
+    ConnectionId,
+    /// With what the server is.
+    Hello(Version),
+    /// With figures.
+    Info,
+    /// There is no such command: the answer repeats the command.
+    UnknownCommand,
+    /// There is no such subcommand of this command.
+    UnknownSubcommand(&'static str),
+    /// The command has another number of arguments.
+    WrongArity(&'static str),
+    /// An item cannot have this lifetime.
+    BadLifetime(&'static str),
+    /// `HELLO` has no such option, or not with these arguments.
+    BadHelloOption,
+    /// Something else begins where a bulk string should; the connection is closed.
+    ExpectedBulk,
+}
+
+impl From<Words> for crate::Words {
+    fn from(words: Words) -> crate::Words {
+        crate::Words::Resp(words)
+    }
+}
+
+impl Words {
+    /// Whether the parser has found the command wrong.
+    pub(super) fn is_error(self) -> bool {
+        matches!(
+            self,
+            Words::UnknownCommand
+                | Words::UnknownSubcommand(_)
+                | Words::WrongArity(_)
+                | Words::BadLifetime(_)
+                | Words::BadHelloOption
+                | Words::ExpectedBulk
+        )
+    }
+
+    /// Whether a client may ask for it before it has authenticated.
+    pub(super) fn is_open_to_all(self, control: &Control<'_>) -> bool {
+        matches!(control, Control::Login(_) | Control::Quit)
+    }
+
+    fn done(self, id: u64, text: &[u8], out: &mut Vec<u8>) {
+        match self {
+            Words::Status | Words::Login | Words::Info | Words::Count | Words::ConnectionId => {
+                out.extend_from_slice(lines::OK.as_bytes());
+            }
+            Words::Text => bulk(out, text),
+            Words::EmptyArray | Words::EmptyMap(Version::Two) => head(out, b'*', 0),
+            Words::EmptyMap(Version::Three) => head(out, b'%', 0),
+            Words::Hello(version) => hello(version, id, out),
+            Words::UnknownCommand => unknown(text, out),
+            Words::UnknownSubcommand(command) => {
+                out.extend_from_slice(b"-ERR unknown subcommand '");
+                printable(&text[..text.len().min(REPEATED_BYTES_MAX)], out);
+                out.extend_from_slice(b"'. Try ");
+                out.extend_from_slice(command.as_bytes());
+                out.extend_from_slice(b" HELP.\r\n");
+            }
+            Words::WrongArity(command) => {
+                out.extend_from_slice(b"-ERR wrong number of arguments for '");
+                out.extend_from_slice(command.as_bytes());
+                out.extend_from_slice(b"' command\r\n");
+            }
+            Words::BadHelloOption => {
+                out.extend_from_slice(b"-ERR Syntax error in HELLO option '");
+                printable(&text[..text.len().min(REPEATED_BYTES_MAX)], out);
+                out.extend_from_slice(b"'\r\n");
+            }
+            Words::ExpectedBulk => {
+                out.extend_from_slice(b"-ERR Protocol error: expected '$', got '");
+                printable(text, out);
+                out.extend_from_slice(b"'\r\n");
+            }
+            Words::BadLifetime(command) => {
+                out.extend_from_slice(b"-ERR invalid expire time in '");
+                out.extend_from_slice(command.as_bytes());
+                out.extend_from_slice(b"' command\r\n");
+            }
+        }
+    }
+}
+
+impl Converse for Words {
+    fn emit(&self, control: &Control<'_>, answer: Answer<'_>, out: &mut Vec<u8>) {
+        let is_default = matches!(
+            control,
+            Control::Login(Some(credentials)) if credentials.user == DEFAULT_USER
+        );
+        let line = match answer {
+            Answer::Done => {
+                let text = match control {
+                    Control::Answered(text) => text,
+                    _ => &[][..],
+                };
+                return self.done(0, text, out);
+            }
+            Answer::ConnectionId(id) if *self == Words::ConnectionId => {
+                return head(out, b':', id as i64);
+            }
+            Answer::ConnectionId(id) => return self.done(id, &[], out),
+            Answer::Sum(sum) if sum.failed > 0 => lines::OUT_OF_MEMORY,
+            Answer::Sum(sum) if *self == Words::Count => {
+                return head(out, b':', sum.done.into());
+            }
+            Answer::Sum(_) => lines::OK,
+            // As in Redis, the default user without a password may name any.
+            Answer::NoLogin if is_default && *self != Words::Status => {
+                return self.done(0, &[], out);
+            }
+            Answer::NoLogin if *self == Words::Status => lines::NO_PASSWORD,
+            Answer::NoLogin => lines::WRONG_PASS,
+            Answer::Denied if matches!(control, Control::Login(_)) => lines::WRONG_PASS,
+            Answer::Denied => lines::FLUSH_NOT_ALLOWED,
+            Answer::NoSuchFigures | Answer::Figure(..) => lines::NO_FIGURES,
+        };
+        out.extend_from_slice(line.as_bytes());
+    }
+
+    /// One string of all figures, which are few enough to come in one piece.
+    fn emit_figures(&self, lines: &[u8], _more: bool, out: &mut Vec<u8>) {
+        let mut info = format!("# Server\r\nredis_version:{REDIS_VERSION}\r\n").into_bytes();
+        info.extend_from_slice(b"redis_mode:standalone\r\nrole:master\r\n\r\n# Glimmer\r\n");
+        for line in lines.split(|&byte| byte == b'\n') {
+            let Some(figure) = line.strip_prefix(b"STAT ") else {
+                continue;
+            };
+            let mut parts = figure.splitn(2, |&byte| byte == b' ');
+            info.extend_from_slice(parts.next().unwrap_or_default());
+            info.push(b':');
+            info.extend_from_slice(parts.next().unwrap_or_default());
+            info.push(b'\n');
+        }
+        bulk(out, &info);
+    }
+}
+
+/// What the server is, as `HELLO` says it.
+fn hello(version: Version, id: u64, out: &mut Vec<u8>) {
+    const ENTRIES: i64 = 7;
+    let number = match version {
+        Version::Two => {
+            head(out, b'*', 2 * ENTRIES);
+            2
+        }
+        Version::Three => {
+            head(out, b'%', ENTRIES);
+            3
+        }
+    };
+    bulk(out, b"server");
+    bulk(out, b"redis");
+    bulk(out, b"version");
+    bulk(out, REDIS_VERSION.as_bytes());
+    bulk(out, b"proto");
+    head(out, b':', number);
+    bulk(out, b"id");
+    head(out, b':', id as i64);
+    bulk(out, b"mode");
+    bulk(out, b"standalone");
+    bulk(out, b"role");
+    bulk(out, b"master");
+    bulk(out, b"modules");
+    head(out, b'*', 0);
+}
+
+/// There is no such command: its name and its first arguments, as Redis shows them.
+fn unknown(command: &[u8], out: &mut Vec<u8>) {
+    let style = match command.first() {
+        Some(b'*') => Style::Array,
+        _ => Style::Inline,
+    };
+    let mut rest = match style {
+        Style::Array => match memchr::memchr(b'\n', command) {
+            Some(newline) => &command[newline + 1..],
+            None => &[],
+        },
+        Style::Inline => command,
+    };
+    let mut next = || {
+        let (argument, used) = frame::next_argument(rest, style)?;
+        rest = &rest[used.min(rest.len())..];
+        Some(argument)
+    };
+    let name = next().unwrap_or_default();
+    out.extend_from_slice(b"-ERR unknown command '");
+    printable(&name[..name.len().min(REPEATED_BYTES_MAX)], out);
+    out.extend_from_slice(b"', with args beginning with: ");
+    let begin = out.len();
+    while out.len() - begin < REPEATED_BYTES_MAX
+        && let Some(argument) = next()
+    {
+        let room = REPEATED_BYTES_MAX - (out.len() - begin);
+        out.push(b'\'');
+        printable(&argument[..argument.len().min(room)], out);
+        out.extend_from_slice(b"' ");
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends text of which nothing ends a line, as Redis does.
+fn printable(text: &[u8], out: &mut Vec<u8>) {
+    out.extend(text.iter().map(|&byte| match byte {
+        b'\r' | b'\n' => b' ',
+        byte => byte,
+    }));
+}

@@ -1,0 +1,270 @@
+"""RESP: what Redis clients send, compared with a real Redis reply by reply where there is one."""
+
+import os
+import random
+import subprocess
+
+import pytest
+import redis as redis_py
+import resp
+from harness import Server
+from resp import say
+from test_auth import users  # noqa: F401, a fixture
+
+pytestmark = pytest.mark.usefixtures("ours")
+
+LONG_KEY = "k" * 250
+
+# Conversations, each with an empty server. Both servers have to say the same bytes.
+CONVERSATIONS = {
+    "strings": [
+        ("GET", "a"), ("SET", "a", "1"), ("GET", "a"), ("get", "a"), ("SET", "a", ""), ("GET", "a"), ("STRLEN", "a"),
+        ("SET", "a", b"\0\r\n\xff" * 9), ("GET", "a"), ("STRLEN", "a"), ("STRLEN", "none"), ("TYPE", "a"), ("TYPE", "none"),
+        ("GETSET", "a", "2"), ("GETSET", "b", "3"), ("GET", "b"), ("SETNX", "a", "x"), ("SETNX", "c", "x"), ("GET", "c"),
+        ("SET", LONG_KEY, "long"), ("GET", LONG_KEY), ("SET", "with space", "v"), ("GET", "with space"),
+    ],
+    "conditions": [
+        ("SET", "a", "1", "XX"), ("SET", "a", "1", "NX"), ("SET", "a", "2", "NX"), ("GET", "a"), ("SET", "a", "3", "xx"), ("GET", "a"),
+        ("SET", "a", "4", "GET"), ("SET", "n", "4", "GET"), ("SET", "a", "5", "NX", "GET"), ("GET", "a"), ("SET", "m", "5", "XX", "GET"),
+        ("EXISTS", "m"), ("SET", "a", "1", "NX", "XX"), ("SET", "a", "1", "XX", "NX"), ("SET", "a", "1", "GARBAGE"), ("SET", "a", "1", "NX", "NX"),
+        ("SET", "p", "1", "NX", "GET"), ("GET", "p"),
+    ],
+    "lifetimes": [
+        ("TTL", "a"), ("PTTL", "a"), ("SET", "a", "1"), ("TTL", "a"), ("PTTL", "a"), ("EXPIRE", "a", "100"), ("TTL", "a"),
+        ("PERSIST", "a"), ("PERSIST", "a"), ("PERSIST", "none"), ("TTL", "a"), ("EXPIRE", "none", "100"), ("PEXPIRE", "a", "100000"), ("TTL", "a"),
+        ("SET", "a", "2"), ("TTL", "a"), ("SET", "a", "3", "EX", "50"), ("TTL", "a"), ("SET", "a", "4", "KEEPTTL"), ("TTL", "a"), ("GET", "a"),
+        ("SET", "a", "5", "PX", "70000"), ("TTL", "a"), ("INCR", "a"), ("TTL", "a"), ("GETSET", "a", "1"), ("TTL", "a"),
+        ("EXPIRE", "a", "0"), ("GET", "a"), ("SET", "a", "1"), ("EXPIRE", "a", "-5"), ("EXISTS", "a"), ("SETEX", "a", "30", "v"), ("TTL", "a"),
+        ("PSETEX", "a", "40000", "w"), ("TTL", "a"), ("GET", "a"), ("EXPIREAT", "a", "1"), ("GET", "a"), ("SET", "a", "1", "EXAT", "1"), ("GET", "a"),
+        ("SET", "a", "1", "PXAT", "99999999999"), ("EXISTS", "a"), ("SET", "b", "1"), ("PEXPIREAT", "b", "1000"), ("EXISTS", "b"),
+    ],
+    "bad lifetimes": [
+        ("SET", "a", "1", "EX", "0"), ("SET", "a", "1", "EX", "-1"), ("SET", "a", "1", "PX", "0"), ("SET", "a", "1", "EX", "x"), ("SET", "a", "1", "EX"),
+        ("SET", "a", "1", "EX", "1", "PX", "1"), ("SET", "a", "1", "EX", "1", "KEEPTTL"), ("SET", "a", "1", "KEEPTTL", "EX", "1"),
+        ("SET", "a", "1", "EX", "9223372036854775807"), ("SETEX", "a", "0", "1"), ("PSETEX", "a", "-1", "1"), ("SETEX", "a", "x", "1"),
+        ("EXPIRE", "a", "x"), ("EXPIRE", "a", "9223372036854775807"), ("PEXPIRE", "a", "9223372036854775807"), ("GET", "a"),
+    ],
+    "numbers": [
+        ("INCR", "n"), ("INCR", "n"), ("DECR", "n"), ("GET", "n"), ("INCRBY", "n", "10"), ("DECRBY", "n", "21"), ("GET", "n"), ("INCRBY", "n", "-4"),
+        ("SET", "n", "9223372036854775806"), ("INCR", "n"), ("INCR", "n"), ("GET", "n"), ("SET", "n", "-9223372036854775808"), ("DECR", "n"),
+        ("INCRBY", "n", "-1"), ("DECRBY", "n", "-9223372036854775808"), ("INCRBY", "n", "x"), ("INCRBY", "n", "1.5"), ("INCRBY", "n", "01"),
+        ("SET", "n", "x"), ("INCR", "n"), ("SET", "n", " 1"), ("INCR", "n"), ("SET", "n", "1 "), ("INCR", "n"), ("SET", "n", ""), ("INCR", "n"),
+        ("SET", "n", "01"), ("INCR", "n"), ("SET", "n", "-0"), ("INCR", "n"), ("SET", "n", "9" * 40), ("INCR", "n"), ("DECRBY", "fresh", "3"),
+    ],
+    "several keys": [
+        ("MSET", "a", "1", "b", "2", "c", "3"), ("MGET", "a", "none", "c"), ("MGET", "none"), ("EXISTS", "a", "b", "none", "a"), ("EXISTS", "none"),
+        ("DEL", "a", "none", "b"), ("DEL", "a"), ("DEL", "c"), ("DEL", "x", "y"), ("MGET", "a", "b", "c"), ("MSET", "a"), ("MSET", "a", "1", "b"),
+        ("MSET", "a", "1", "a", "2"), ("GET", "a"), ("UNLINK", "a", "b"), ("UNLINK", "a"), ("MSET", *[f"k{i // 2}" for i in range(400)]),
+        ("MGET", *[f"k{i}" for i in range(200)]), ("EXISTS", *[f"k{i}" for i in range(300)]), ("DEL", *[f"k{i}" for i in range(300)]),
+    ],
+    "connection": [
+        ("PING",), ("PING", "hello"), ("PING", "a", "b"), ("ECHO", "text"), ("ECHO",), ("SELECT", "0"), ("SELECT", "x"),
+        ("CLIENT", "SETNAME", "me"), ("CLIENT", "NOPE"), ("AUTH", "password"), ("AUTH", "default", "password"), ("AUTH", "no", "password"),
+        ("AUTH", "a", "b", "c"), ("HELLO", "9"), ("HELLO", "x"), ("HELLO", "3", "AUTH", "a"), ("HELLO", "2", "NOPE"), ("CLIENT",), ("COMMAND", "NOPE"),
+    ],
+    "errors": [
+        ("NOPE",), ("NOPE", "a", "b"), ("NOPE", "x" * 200, "y"), ("NOPE", "with\r\nline"), ("GET",), ("GET", "a", "b"), ("SET", "a"), ("DEL",), ("MGET",),
+        ("INCR",), ("INCRBY", "a"), ("EXPIRE", "a"), ("TTL",), ("STRLEN",), ("SETEX", "a", "1"), ("SETNX", "a"), ("GETSET", "a"), ("EXISTS",), ("MSET",),
+        ("PERSIST", "a", "b"), ("TYPE",),
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def redis():
+    with resp.Redis() as redis:
+        yield redis
+
+
+@pytest.fixture(params=[2, 3])
+def version(request):
+    return request.param
+
+
+def wires(server, redis, version):
+    """A connection to each, both servers empty, both in this version of RESP."""
+    ours, theirs = server.wire(), redis.wire()
+    for wire in (ours, theirs):
+        assert say(wire, "FLUSHALL") == b"+OK\r\n"
+        assert say(wire, "HELLO", version)[:1] in (b"*", b"%")
+    return ours, theirs
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_replies_are_those_of_redis(server, redis, version, name):
+    ours, theirs = wires(server, redis, version)
+    with ours, theirs:
+        for arguments in CONVERSATIONS[name]:
+            assert say(ours, *arguments) == say(theirs, *arguments), arguments
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_pipelined_commands_are_answered_in_order(server, redis, version, name):
+    """The whole conversation at once, so that parts of several commands are under way together."""
+    ours, theirs = wires(server, redis, version)
+    with ours, theirs:
+        for wire in (ours, theirs):
+            wire.send(b"".join(resp.command(*arguments) for arguments in CONVERSATIONS[name]))
+        for arguments in CONVERSATIONS[name]:
+            assert resp.reply(ours) == resp.reply(theirs), arguments
+
+
+def random_command(rng):
+    keys = [f"key{i}" for i in range(12)]
+    key = rng.choice(keys)
+    number = rng.choice(["1", "-1", "7", "x", "", "9223372036854775807", "-9223372036854775808", str(rng.randrange(-1000, 1000))])
+    value = rng.choice([number, number, "text", b"\0\n\r", "v" * rng.randrange(3000)])
+    several = [rng.choice(keys) for _ in range(rng.randrange(1, 20))]
+    options = rng.sample(["NX", "XX", "GET", "KEEPTTL", "EX", "PX", "1000", "100000", "0", "nope"], rng.randrange(4))
+    return rng.choice(
+        [
+            ("GET", key), ("GET", key), ("SET", key, value), ("SET", key, value, *options), ("DEL", *several), ("EXISTS", *several), ("MGET", *several),
+            ("MSET", *[word for key in several for word in (key, value)]), ("INCR", key), ("DECR", key), ("INCRBY", key, number),
+            ("DECRBY", key, number), ("TTL", key), ("EXPIRE", key, rng.choice(["1000", "0", "-1", number])), ("PERSIST", key), ("STRLEN", key),
+            ("SETNX", key, value), ("GETSET", key, value), ("SETEX", key, rng.choice(["1000", "0", number]), value), ("TYPE", key), ("PING",), ("NOPE", key),
+            ("GET",), ("UNLINK", key),
+        ]
+    )
+
+
+def test_random_commands_are_answered_as_by_redis(server, redis, version):
+    seed = int(os.environ.get("GLIMMER_SEED", random.randrange(1 << 32)))
+    print(f"GLIMMER_SEED={seed}")
+    rng = random.Random(seed)
+    ours, theirs = wires(server, redis, version)
+    with ours, theirs:
+        for _ in range(40):
+            commands = [random_command(rng) for _ in range(rng.randrange(1, 60))]
+            pipelined = b"".join(resp.command(*arguments) for arguments in commands)
+            cut = rng.randrange(len(pipelined))
+            for wire in (ours, theirs):
+                wire.send(pipelined[:cut])
+                wire.send(pipelined[cut:])
+            for arguments in commands:
+                expected = resp.reply(theirs)
+                # Seconds may pass between the two servers.
+                if arguments[0] == "TTL" and expected not in (b":-1\r\n", b":-2\r\n"):
+                    assert abs(int(resp.reply(ours)[1:]) - int(expected[1:])) <= 2, arguments
+                else:
+                    assert resp.reply(ours) == expected, (seed, arguments)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"PING\r\n", b"ping\n", b"  PING  \r\n", b"\r\nPING\r\n", b'SET "a b" \'c d\'\r\n', b"GET nothing\r\n", b"MGET a b c\r\n", b"DEL a b\r\n",
+        b'ECHO ""\r\n', b"NOPE a b\r\n", b"*0\r\n*-1\r\nPING\r\n", b'GET "a\r\n', b'GET "a"b\r\n', b"*x\r\n", b"*1\r\n:1\r\n", b"*1\r\n$-1\r\n",
+        b"*1\r\n$9999999999\r\n", b"*3000000000\r\n", b"*1\r\n$1x\r\n",
+    ],
+)  # fmt: skip
+def test_inline_commands_and_faults_are_answered_as_by_redis(server, redis, line):
+    for connection in (server, redis):
+        with connection.wire() as wire:
+            say(wire, "FLUSHALL")
+    replies = []
+    for connection in (server, redis):
+        with connection.wire() as wire:
+            say(wire, "PING")
+            wire.send(line)
+            replies.append(resp.reply(wire))
+            if b"Protocol error" in replies[-1]:
+                wire.expect_closed()
+            else:
+                assert say(wire, "ECHO", "next") == b"$4\r\nnext\r\n"
+    assert replies[0] == replies[1]
+
+
+def test_memcached_clients_share_the_port_and_the_items(server):
+    with server.wire() as text, server.wire() as wire:
+        text.exchange(b"set shared 7 0 5\r\nhello\r\n", b"STORED\r\n")
+        assert say(wire, "GET", "shared") == b"$5\r\nhello\r\n"
+        assert say(wire, "SET", "number", "5") == b"+OK\r\n"
+        text.exchange(b"incr number 3\r\nget number\r\n", b"8\r\nVALUE number 0 1\r\n8\r\nEND\r\n")
+        assert say(wire, "INCRBY", "number", "-9") == b":-1\r\n"
+
+
+def test_what_is_too_large_is_refused_and_the_connection_goes_on(server):
+    with server.wire() as wire:
+        assert say(wire, "SET", "a", "kept") == b"+OK\r\n"
+        for value_bytes in ((1 << 20) + 1, 4 << 20):
+            assert say(wire, "SET", "a", b"v" * value_bytes).startswith(b"-ERR string exceeds maximum allowed size")
+        assert say(wire, "GET", "a") == b"$4\r\nkept\r\n"
+        for key in ("", "k" * 251):
+            assert say(wire, "GET", key) == b"-ERR keys have 1 to 250 bytes\r\n"
+            assert say(wire, "MGET", "a", key) == b"-ERR keys have 1 to 250 bytes\r\n"
+        largest = b"v" * ((1 << 20) - 100)
+        assert say(wire, "SET", "a", largest) == b"+OK\r\n"
+        assert say(wire, "GET", "a") == b"$%d\r\n%s\r\n" % (len(largest), largest)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_redis_py(server, version):
+    with redis_py.Redis(port=server.port, protocol=version, client_name="tests") as client:
+        assert client.ping() and client.set("a", "1", ex=100) and client.ttl("a") in (99, 100)
+        assert client.get("a") == b"1" and client.get("none") is None
+        assert client.incr("n") == 1 and client.decrby("n", 5) == -4
+        assert client.mset({"x": "1", "y": "2"}) and client.mget("x", "y", "z") == [b"1", b"2", None]
+        assert client.set("x", "3", nx=True) is None and client.set("x", "3", xx=True, get=True) == b"1"
+        assert client.delete("x", "y", "z") == 2 and client.exists("a", "n", "z") == 2
+        assert client.expire("a", 50) and client.pttl("a") > 40_000 and client.persist("a") and client.ttl("a") == -1
+        with client.pipeline(transaction=False) as pipeline:
+            for i in range(500):
+                pipeline.set(f"p{i}", i).get(f"p{i}")
+            assert pipeline.execute() == [it for i in range(500) for it in (True, str(i).encode())]
+        assert client.info()["redis_version"] and int(client.info()["curr_items"]) >= 500
+        assert client.client_id() > 0 and client.echo("x") == b"x"
+        with pytest.raises(redis_py.ResponseError, match="unknown command"):
+            client.lpush("list", "x")
+        assert client.flushall() and client.get("a") is None
+
+
+def redis_cli(server, *arguments, said=None):
+    line = [resp.tool("redis-cli"), "-p", str(server.port), *arguments]
+    return subprocess.run(line, input=said, capture_output=True, text=True, timeout=20, check=True).stdout
+
+
+def test_redis_cli(server):
+    assert redis_cli(server, "SET", "a", "1") == "OK\n"
+    assert redis_cli(server, "-3", "GET", "a") == "1\n"
+    assert redis_cli(server, "--no-raw", "MGET", "a", "b") == '1) "1"\n2) (nil)\n'
+    said = "SET n 5\nINCRBY n 3\nDEL a n\nTTL n\nNOPE\nQUIT\n"
+    assert redis_cli(server, said=said).split("\n")[:5] == [
+        "OK", "8", "2", "-2", "ERR unknown command 'NOPE', with args beginning with: ",
+    ]  # fmt: skip
+
+
+def test_clients_authenticate(users):  # noqa: F811
+    with Server("-B", "resp", "-Y", users, "-t", 2) as server:
+        with server.wire() as wire:
+            for arguments in (("GET", "a"), ("PING",), ("DEL", "a", "b"), ("MGET", "a", "b"), ("HELLO", "3"), ("FLUSHALL",)):
+                assert say(wire, *arguments) == b"-NOAUTH Authentication required.\r\n", arguments
+            assert say(wire, "AUTH", "foo", "wrong").startswith(b"-WRONGPASS")
+            assert say(wire, "AUTH", "bar").startswith(b"-WRONGPASS")
+            assert say(wire, "AUTH", "foo", "bar") == b"+OK\r\n"
+            assert say(wire, "GET", "a") == b"$-1\r\n"
+        with redis_py.Redis(port=server.port, username="foo", password="bar", protocol=3) as client:
+            assert client.set("a", "1") and client.get("a") == b"1"
+        assert redis_cli(server, "--user", "foo", "--pass", "bar", "--no-auth-warning", "GET", "a") == "1\n"
+
+
+def test_a_port_for_redis_clients_alone(users):  # noqa: F811
+    """There inline commands work from the first byte on, as somebody at a terminal types them."""
+    with Server("-B", "resp", "-t", 1) as server, server.wire() as wire:
+        wire.send(b"set a 1\r\nget a\r\nquit\r\n")
+        wire.expect(b"+OK\r\n$1\r\n1\r\n+OK\r\n")
+        wire.expect_closed()
+
+
+def test_watchers_and_figures_show_requests(ours):
+    with Server("-t", 1) as server, server.wire() as watcher, server.wire() as wire:
+        watcher.send(b"watch mutations fetchers\r\n")
+        watcher.expect(b"OK\r\n")
+        assert say(wire, "SET", "a", "1", "EX", "100") == b"+OK\r\n"
+        assert b"type=item_get key=a status=not_found" in watcher.line()
+        line = watcher.line()
+        assert b"key=a status=stored cmd=set ttl=" in line and b"size=1" in line, line
+        assert say(wire, "INCR", "a") == b":2\r\n"
+        assert say(wire, "DEL", "a", "b") == b":1\r\n"
+        stats = server.stats()
+        figures = {name: stats[name] for name in ("cmd_set", "incr_hits", "delete_hits", "delete_misses")}
+        assert figures == {"cmd_set": "1", "incr_hits": "1", "delete_hits": "1", "delete_misses": "1"}
