@@ -10,15 +10,6 @@ pub const COLUMNS_MAX: usize = 100;
 /// The folders with Rust files, in the repository.
 const FOLDERS: &[&str] = &["crates", "examples", "fuzz", "tests", "xtask"];
 
-/// Files whose comments are yet to be wrapped. The list may only shrink.
-const EXCEPTIONS: &[&str] = &[
-    "crates/proto/src/fuzzing.rs",
-    "crates/proto/src/lib.rs",
-    "crates/proto/src/parser.rs",
-    "crates/proto/src/protocols.rs",
-    "crates/proto/src/speak.rs",
-];
-
 /// Fails with the place of each longer line. Returns the number of lines.
 pub fn check() -> anyhow::Result<usize> {
     let repository = process::repository();
@@ -28,13 +19,8 @@ pub fn check() -> anyhow::Result<usize> {
             read(&folder, &mut |file, text| {
                 let file = file.strip_prefix(&repository).unwrap_or(file);
                 lines += text.lines().count();
-                if !EXCEPTIONS
-                    .iter()
-                    .any(|excepted| file == Path::new(excepted))
-                {
-                    let numbers = too_long(text);
-                    faults.extend(numbers.map(|number| format!("{}:{number}", file.display())));
-                }
+                let numbers = too_long(text);
+                faults.extend(numbers.map(|number| format!("{}:{number}", file.display())));
             })?;
         }
     }

@@ -1,4 +1,5 @@
-//! Bodies of the fuzz targets, shared by `fuzz/` (coverage-guided, nightly compiler) and the bounded runs of the test suite.
+//! Bodies of the fuzz targets, shared by `fuzz/` (coverage-guided, nightly compiler) and the
+//! bounded runs of the test suite.
 
 use crate::text::login::{self, Login};
 use crate::text::{self, After, Limits, Step};
@@ -7,8 +8,9 @@ use crate::{
 };
 use glimmer_base::limits::{ITEM_BYTES_MIN, KEY_BYTES_MAX};
 
-/// A parser's way through a stream: each step with its `used` set to zero, and where in the stream it ended.
-/// Neighbouring [`Step::Swallowed`] are one, since how a refused value is cut up depends on how it arrives.
+/// A parser's way through a stream: each step with its `used` set to zero, and where in the stream
+/// it ended. Neighbouring [`Step::Swallowed`] are one, since how a refused value is cut up depends
+/// on how it arrives.
 pub type Trace<'a> = Vec<(usize, Step<'a>)>;
 
 /// Feeds a stream to a parser of the text protocol; see [`trace_from`].
@@ -19,8 +21,8 @@ pub fn trace<'a>(limits: Limits, stream: &'a [u8], pieces: &[usize], patient: bo
 
 /// Feeds a stream to a parser and checks every step on its own.
 ///
-/// The bytes arrive in the given pieces (taken over and over); a patient worker calls again only when it has as many as it was
-/// told to wait for.
+/// The bytes arrive in the given pieces (taken over and over); a patient worker calls again only
+/// when it has as many as it was told to wait for.
 pub fn trace_from<'a>(
     mut parser: Parser,
     limits: Limits,
@@ -86,7 +88,8 @@ pub fn trace_from<'a>(
     trace
 }
 
-/// Any bytes: no panic, every step sound, and the same steps however the bytes arrive. What the input means is told in `fuzz/README.md`.
+/// Any bytes: no panic, every step sound, and the same steps however the bytes arrive. What the
+/// input means is told in `fuzz/README.md`.
 pub fn text_parser(data: &[u8]) {
     parser(data, Accepts::Text);
 }
@@ -116,7 +119,8 @@ pub fn resp(data: &[u8]) {
     parser(data, Accepts::Resp);
 }
 
-/// Any datagram: what is in a frame is parsed as it would be for a client, and what is framed can be put together again.
+/// Any datagram: what is in a frame is parsed as it would be for a client, and what is framed can
+/// be put together again.
 pub fn udp(data: &[u8]) {
     if let Some((id, request)) = udp::request(data) {
         assert_eq!(id.to_be_bytes(), data[..2]);
@@ -136,8 +140,8 @@ pub fn udp(data: &[u8]) {
     assert_eq!(joined, data);
 }
 
-/// Any bytes from a client that has yet to say who it is, or in a file of users. The first byte says which of the two, and in how large pieces the
-/// client's bytes arrive.
+/// Any bytes from a client that has yet to say who it is, or in a file of users. The first byte
+/// says which of the two, and in how large pieces the client's bytes arrive.
 pub fn login(data: &[u8]) {
     let Some((control, rest)) = data.split_first() else {
         return;
@@ -196,7 +200,8 @@ fn text_login(input: &[u8], piece: usize) {
     }
 }
 
-/// Any datagram, as a server and as a client would read it: no panic, everything borrowed from it, and written again byte for byte.
+/// Any datagram, as a server and as a client would read it: no panic, everything borrowed from it,
+/// and written again byte for byte.
 pub fn native(data: &[u8]) {
     native_requests(data);
     native_replies(data);

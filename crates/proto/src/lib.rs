@@ -1,5 +1,6 @@
-//! Floor 1: protocols as sans-IO codecs. Bytes are parsed once into a borrowed, valid [`Request`]; replies are appended to
-//! a buffer that came with the request. Nothing here touches a socket, a clock or a thread, and nothing allocates per request.
+//! Floor 1: protocols as sans-IO codecs. Bytes are parsed once into a borrowed, valid [`Request`];
+//! replies are appended to a buffer that came with the request. This crate touches no socket, clock
+//! or thread, and allocates nothing per request.
 
 #[macro_use]
 mod protocols;

@@ -20,7 +20,8 @@ macro_rules! connections {
     };
 }
 
-/// How requests say that they want to be answered: what borrows from the request, and what does not.
+/// How requests say that they want to be answered: what borrows from the request, and what does
+/// not.
 macro_rules! forms {
     ($make:ident) => {
         $make! {

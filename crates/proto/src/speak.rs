@@ -2,7 +2,8 @@
 
 use crate::text::{Limits, Step};
 
-/// The parser of one protocol that connections speak. Small and `Copy`; see [`crate::text::Parser`].
+/// The parser of one protocol that connections speak. Small and `Copy`; see
+/// [`crate::text::Parser`].
 pub trait Speak: Copy {
     /// The protocol's name on the command line and in `stats settings`.
     const NAME: &'static str;
