@@ -42,6 +42,7 @@ fn main() -> ExitCode {
     let begun = Instant::now();
     let limit = Duration::from_secs_f64(seconds);
     let (mut seeds, mut steps, mut calls, mut undecided) = (0u64, 0u64, 0usize, 0usize);
+    let (mut evicting, mut unanswered, mut unstored) = (0, 0, 0);
     while begun.elapsed() < limit {
         let scenario = Scenario::from_seed(first.wrapping_add(seeds));
         let report = run(&scenario);
@@ -49,6 +50,16 @@ fn main() -> ExitCode {
         steps += report.steps;
         calls += report.calls.len();
         undecided += report.undecided;
+        evicting += usize::from(report.evicted > 0);
+        let answered = |answer| {
+            report
+                .calls
+                .iter()
+                .filter(|call| call.answer == answer)
+                .count()
+        };
+        unanswered += answered(history::Answer::Unknown);
+        unstored += answered(history::Answer::NoMemory);
         if report.failure.is_some() {
             println!(
                 "sim: seed {} fails after {:.1} s",
@@ -64,6 +75,10 @@ fn main() -> ExitCode {
         "sim: {seeds} seeds passed, {:.1} a second; {calls} operations, {steps} steps, \
          {undecided} keys undecided",
         seeds as f64 / took_s
+    );
+    println!(
+        "sim: {evicting} seeds evicted items, {unstored} stores found no memory, \
+         {unanswered} answers were lost"
     );
     ExitCode::SUCCESS
 }

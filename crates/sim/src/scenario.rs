@@ -38,7 +38,7 @@ pub struct ServerPlan {
     pub access: AccessMode,
     /// Which items leave.
     pub evict: Rule,
-    /// Memory in MiB.
+    /// Memory in MiB; more if the server does not start with so little.
     pub memory_mib: usize,
     /// Largest item in bytes.
     pub item_bytes_max: usize,
@@ -118,6 +118,10 @@ pub enum Operation {
 
 /// Keys from this number on are counters.
 pub const COUNTERS: u8 = 100;
+/// Memory of a server whose tables are to be full: as little as it starts with.
+const TIGHT_MIB: usize = 1;
+/// Keys from this number on, up to the counters, fill tables that are to be full.
+const FILLERS: u8 = 20;
 /// Operations that name one key, on average: histories stay short enough to be checked.
 const CALLS_PER_KEY: usize = 18;
 
@@ -135,7 +139,10 @@ impl Scenario {
         let mut rng = SmallRng::seed_from_u64(seed);
         let server = server(&mut rng);
         let clients = rng.random_range(2..=5);
-        let each = rng.random_range(8..=50);
+        let each = match server.memory_mib {
+            TIGHT_MIB => rng.random_range(40..=90),
+            _ => rng.random_range(8..=50),
+        };
         let tastes = Tastes::draw(&mut rng, server, clients * each);
         let clients = (0..clients).map(|_| client(&mut rng, server, &tastes, each));
         let clients = clients.collect();
@@ -213,7 +220,7 @@ fn server(rng: &mut SmallRng) -> ServerPlan {
         table,
         access: *accesses.choose(rng).expect("not empty"),
         evict: *RULES.choose(rng).expect("not empty"),
-        memory_mib: if is_tight { 2 } else { 16 },
+        memory_mib: if is_tight { TIGHT_MIB } else { 16 },
         item_bytes_max: if is_tight { 64 << 10 } else { 16 << 10 },
         turn_requests: if rng.random_bool(0.3) { 2 } else { 20 },
         directs_native: rng.random_bool(0.3),
@@ -225,6 +232,7 @@ struct Tastes {
     keys: u8,
     counters: u8,
     value_bytes_max: usize,
+    fills: bool,
     flushes: bool,
     expires: bool,
     /// Time between operations, at most, in microseconds.
@@ -247,6 +255,7 @@ impl Tastes {
             } else {
                 100
             },
+            fills: server.memory_mib == TIGHT_MIB,
             flushes: rng.random_bool(0.2),
             expires,
             pause_us: match (expires, rng.random_bool(0.5)) {
@@ -285,6 +294,13 @@ impl Tastes {
                 2..=6 => Operation::Increment(key, rng.random_range(1..=3)),
                 7 if rng.random_bool(0.3) => Operation::Delete(key),
                 _ => Operation::Get(vec![key]),
+            };
+        }
+        if self.fills && rng.random_bool(0.35) {
+            let key = rng.random_range(FILLERS..COUNTERS);
+            return match rng.random_bool(0.8) {
+                true => Operation::Set(key, rng.random_range(20_000..32_000), 0),
+                false => Operation::Get(vec![key]),
             };
         }
         let key = self.key(rng);

@@ -7,7 +7,8 @@ use glimmer_base::limits::ITEM_BYTES_MIN;
 use glimmer_node::{AdminHandler, Devices};
 use glimmer_proto::Accepts;
 use glimmer_proto::text::Shutdown;
-use glimmer_server::{Config, Direction, DrivenServer, HugepagePolicy, ServeError};
+use glimmer_server::memory_plan::Needs;
+use glimmer_server::{Config, Direction, DrivenServer, HugepagePolicy, MemoryPlan, ServeError};
 use glimmer_transport::packet::{PacketDevice, Switch};
 use glimmer_transport::stream::LocalListener;
 use rand::rngs::SmallRng;
@@ -86,7 +87,7 @@ pub fn assemble(scenario: &Scenario, clock: &SimClock) -> Result<Served, ServeEr
 }
 
 fn configure(plan: ServerPlan) -> Config {
-    Config {
+    let mut config = Config {
         tcp: Vec::new(),
         tcp_protocols: Vec::new(),
         native: vec![native_address(0)],
@@ -104,5 +105,9 @@ fn configure(plan: ServerPlan) -> Config {
         evict: plan.evict,
         hugepages: HugepagePolicy::Off,
         ..Config::default()
+    };
+    while MemoryPlan::make(Needs::of(&config)).is_err() {
+        config.memory_bytes += 1 << 20;
     }
+    config
 }

@@ -111,6 +111,7 @@ mod tests {
             steps: 0,
             calls: Vec::new(),
             undecided: 0,
+            evicted: 0,
         }
     }
 

@@ -28,6 +28,8 @@ const STEPS_MAX: u64 = 3_000_000;
 const ANSWER_US_MAX: u64 = 10_000_000;
 /// Within this time a server that is told to stop has stopped.
 const STOP_US_MAX: u64 = 30_000_000;
+/// How often memory is looked at, in steps.
+const MEMORY_STEPS: u64 = 64;
 /// What a turn of a worker takes at most.
 const TURN_US_MAX: u64 = 40;
 /// What a client takes at most for what it does at once.
@@ -46,6 +48,8 @@ pub struct Report {
     pub calls: Vec<Call>,
     /// Keys with a history that was too long to be checked.
     pub undecided: usize,
+    /// Items that were evicted.
+    pub evicted: u64,
 }
 
 /// What went wrong.
@@ -160,6 +164,9 @@ impl World<'_> {
         while !self.are_done() {
             self.step()?;
             self.check_answers()?;
+            if self.notes.now.step.is_multiple_of(MEMORY_STEPS) {
+                self.check_memory()?;
+            }
         }
         Ok(())
     }
@@ -328,10 +335,10 @@ impl World<'_> {
     fn report(self, result: Result<(), String>) -> Report {
         let calls = self.notes.calls;
         let mut undecided = 0;
+        let tables = self.served.server.tables.iter();
+        let evicted: u64 = (tables.map(|figures| figures.table().store.evictions)).sum();
         let mut failure = result.err().map(|what| Failure { what, key: None });
         if failure.is_none() {
-            let tables = self.served.server.tables.iter();
-            let evicted: u64 = tables.map(|figures| figures.table().store.evictions).sum();
             let rules = Rules {
                 may_evict: self.scenario.server.mode == Mode::Cache && evicted > 0,
             };
@@ -357,6 +364,7 @@ impl World<'_> {
             steps: self.notes.now.step,
             calls,
             undecided,
+            evicted,
         }
     }
 }
