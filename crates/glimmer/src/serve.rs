@@ -176,6 +176,7 @@ impl Arguments {
             mode,
             access: self.access,
             dispatch: self.dispatch,
+            packets: self.packet_transport,
             table: self.table,
             evict: self.evict.unwrap_or(evict::DEFAULT),
             lru_threshold: self.lru_threshold,

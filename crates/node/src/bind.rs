@@ -52,7 +52,9 @@ impl Bound {
         let mut sources: Vec<Sources> = (0..workers).map(|_| Sources::default()).collect();
         let mut passed_over = Vec::new();
 
-        let bind = |index: usize| packets::listen_memcached(config.udp[index], &mut sources);
+        let transport = config.packets;
+        let bind =
+            |index: usize| packets::listen_memcached(transport, config.udp[index], &mut sources);
         let bound = bind_names(config.udp.len(), &config.udp_names, bind);
         let (udp, in_use) = bound.map_err(|(index, source)| Error::Udp {
             address: config.udp[index],
@@ -68,7 +70,7 @@ impl Bound {
             for &address in &native.listen {
                 let fail = |(address, source)| Error::Udp { address, source };
                 let direction = native.rules.direction;
-                let ports = packets::listen_native(address, direction, &mut sources);
+                let ports = packets::listen_native(transport, address, direction, &mut sources);
                 native_ports.push((address.ip(), ports.map_err(fail)?));
             }
         }

@@ -13,6 +13,7 @@ use glimmer_dispatch::Policy;
 use glimmer_engine::{Removals, Tap};
 use glimmer_proto::{Accepts, Limits};
 use glimmer_transport::tcp::Liveness;
+use glimmer_transport::transports::PacketTransport;
 
 use crate::clock::Clock;
 use crate::packet::native::NativeConfig;
@@ -57,6 +58,8 @@ pub struct NodeConfig {
     pub udp_names: Vec<usize>,
     /// The native protocol, if it is served.
     pub native: Option<NativeConfig>,
+    /// What carries the datagrams of `udp` and `native`.
+    pub packets: &'static dyn PacketTransport,
     /// How requests are spread over the workers.
     pub dispatch: &'static dyn Policy,
     /// Workers never sleep.

@@ -7,6 +7,7 @@ use glimmer_node::Permits;
 use glimmer_proto::Accepts;
 use glimmer_store::evict::{CLOCK, LRU, Rule};
 use glimmer_transport::tcp::Liveness;
+use glimmer_transport::transports::{PacketTransport, TRANSPORTS};
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -83,6 +84,8 @@ pub struct Config {
     pub mode: Mode,
     /// Which workers may access a partition.
     pub access: AccessMode,
+    /// What carries datagrams (`--packet-transport`).
+    pub packets: &'static dyn PacketTransport,
     /// How requests are spread over the workers (`--dispatch`).
     pub dispatch: &'static dyn Policy,
     /// The table of each partition.
@@ -226,6 +229,7 @@ impl Default for Config {
             mode: Mode::Cache,
             access: AccessMode::Crcw,
             dispatch: POLICIES[0],
+            packets: TRANSPORTS[0],
             table: TableKind::Mica,
             evict: glimmer_store::evict::DEFAULT,
             lru_threshold: LRU_THRESHOLD_DEFAULT,

@@ -237,6 +237,7 @@ pub(crate) fn node_config(
         seed,
         cores: store.cores.clone(),
         dispatch: config.dispatch,
+        packets: config.packets,
         clock,
     }
 }

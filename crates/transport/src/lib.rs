@@ -1,7 +1,8 @@
 //! Floor 1: bytes into and out of the machine.
 //!
 //! [`packet`] defines devices for datagrams and [`stream`] defines connections; [`udp`], [`tcp`]
-//! and [`unix`] are the kernel's sockets. There are also readiness of many sources ([`Poller`]), a
+//! and [`unix`] are the kernel's sockets. [`transports`] lists what a server can be told to receive
+//! datagrams by. There are also readiness of many sources ([`Poller`]), a
 //! bell that wakes a sleeping thread, pinning of threads to cores, and returning freed memory to
 //! the kernel. This crate knows no protocol and no store, and nothing blocks except
 //! [`Poller::wait`].
@@ -19,6 +20,7 @@ mod signal;
 pub mod stream;
 mod sys;
 pub mod tcp;
+pub mod transports;
 pub mod udp;
 pub mod unix;
 mod wakeup;

@@ -10,6 +10,7 @@ use glimmer_server::config::{
 };
 use glimmer_server::evict::{self, RULES, Rule};
 use glimmer_server::{AccessMode, Direction, HugepagePolicy, Mode, TableKind};
+use glimmer_transport::transports::{PacketTransport, TRANSPORTS};
 use std::path::PathBuf;
 
 /// Serve memcached clients until SIGTERM or SIGINT
@@ -178,6 +179,20 @@ pub struct Arguments {
         help_heading = NETWORK,
     )]
     pub(super) max_reqs_per_event: u32,
+
+    /// What carries datagrams: udp
+    ///
+    /// This is for -U and --native-port. udp: sockets with segmentation offload, so that the kernel
+    /// passes several datagrams of one client at once.
+    #[arg(
+        long,
+        value_name = "TRANSPORT",
+        default_value = TRANSPORTS[0].name(),
+        value_parser = glimmer_transport::transports::named,
+        hide_short_help = true,
+        help_heading = NETWORK,
+    )]
+    pub(super) packet_transport: &'static dyn PacketTransport,
 
     /// Protocol that clients speak: ascii, binary, resp, or auto to detect it from the first byte
     #[arg(short = 'B', long, value_name = "NAME", help_heading = CLIENTS)]

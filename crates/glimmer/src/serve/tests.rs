@@ -154,10 +154,11 @@ fn the_last_of_a_repeated_flag_counts() {
 fn our_own_flags() {
     let config = parse(
         "--access erew --dispatch keyhash --evict lru --lru-threshold 0.3 --hugepages off --pin \
-         --item-size-hint 500 --native-direction server",
+         --item-size-hint 500 --native-direction server --packet-transport udp",
     )
     .unwrap();
     assert_eq!(config.native_direction, Direction::Server);
+    assert_eq!(config.packets.name(), "udp");
     assert_eq!(config.access, AccessMode::Erew);
     assert_eq!(config.evict.name, "lru");
     assert_eq!(config.lru_threshold, 0.3);
@@ -252,6 +253,7 @@ fn what_is_wrong_is_named() {
         ("-o nonsense", "nonsense"),
         ("--access mine", "erew, crew, crcw"),
         ("--dispatch random", "keyhash"),
+        ("--packet-transport pigeon", "udp"),
         ("--native-direction both", "client, server"),
         ("--evict random", "fifo, lru, s3fifo, clock"),
         ("--lru-threshold 2", "--lru-threshold 2"),

@@ -6,41 +6,19 @@ use std::sync::Arc;
 
 use glimmer_proto::native::directory::Direction;
 use glimmer_transport::packet::PacketDevice;
-use glimmer_transport::udp::UdpDevice;
+use glimmer_transport::transports::PacketTransport;
 
 use super::Sources;
 use crate::packet::source::{PacketSource, Service};
 
-/// Who uses an address.
-#[derive(Clone, Copy)]
-enum Sharing {
-    /// This many workers: the transport spreads the peers among their devices.
-    Workers(usize),
-    /// One worker.
-    Alone,
-}
-
-/// Opens a packet device for each worker that uses an address. The port that is chosen if it is 0
-/// is part of [`PacketDevice::address`]. No other place names a transport for datagrams.
-fn open(address: SocketAddr, sharing: Sharing) -> io::Result<Vec<Box<dyn PacketDevice>>> {
-    Ok(boxed(match sharing {
-        Sharing::Workers(workers) => UdpDevice::bind_group(address, workers)?,
-        Sharing::Alone => vec![UdpDevice::bind(address)?],
-    }))
-}
-
-fn boxed<D: PacketDevice + 'static>(devices: Vec<D>) -> Vec<Box<dyn PacketDevice>> {
-    let boxed = |device| -> Box<dyn PacketDevice> { Box::new(device) };
-    devices.into_iter().map(boxed).collect()
-}
-
 /// Gives every worker a device for memcached's UDP protocol at one address, and returns the address
 /// with its port.
 pub(super) fn listen_memcached(
+    transport: &dyn PacketTransport,
     address: SocketAddr,
     sources: &mut [Sources],
 ) -> io::Result<SocketAddr> {
-    let devices = open(address, Sharing::Workers(sources.len()))?;
+    let devices = transport.open_group(address, sources.len())?;
     let chosen = devices[0].address()?;
     for (sources, device) in sources.iter_mut().zip(devices) {
         let source = PacketSource::new(device, Service::Memcached);
@@ -52,6 +30,7 @@ pub(super) fn listen_memcached(
 /// Gives every worker a device of its own for native clients: at the port of this address and those
 /// that follow, or at any that are free if it is 0. Returns the ports.
 pub(super) fn listen_native(
+    transport: &dyn PacketTransport,
     address: SocketAddr,
     direction: Direction,
     sources: &mut [Sources],
@@ -67,11 +46,9 @@ pub(super) fn listen_native(
         let none = || io::Error::other("there are fewer ports after it than workers");
         let port = port.ok_or_else(|| (address, none()))?;
         let address = SocketAddr::new(address.ip(), port);
-        let opened = open(address, Sharing::Alone).and_then(|opened| {
-            for device in opened {
-                ports.push(device.address()?.port());
-                devices.push(device);
-            }
+        let opened = transport.open(address).and_then(|device| {
+            ports.push(device.address()?.port());
+            devices.push(device);
             Ok(())
         });
         opened.map_err(|error| (address, error))?;

@@ -16,6 +16,7 @@ use glimmer_node::{Address, AdminHandler, Node, NodeConfig, Permits, SystemClock
 use glimmer_proto::text::{Limits, Reply, Shutdown, emit, lines};
 use glimmer_proto::{Accepts, Form, Request, StoreMode, Verb};
 use glimmer_transport::tcp::Liveness;
+use glimmer_transport::transports::TRANSPORTS;
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
 type Table = HashMap<Vec<u8>, (u32, Vec<u8>)>;
@@ -225,6 +226,7 @@ impl AdminHandler for Admin {
 pub fn config() -> NodeConfig {
     NodeConfig {
         dispatch: POLICIES[0],
+        packets: TRANSPORTS[0],
         listen: vec![Address::Tcp("127.0.0.1:0".parse().unwrap())],
         listen_names: Vec::new(),
         udp: Vec::new(),

@@ -2,5 +2,7 @@
 
 mod burst;
 mod device;
+mod transport;
 
 pub use device::UdpDevice;
+pub use transport::Udp;

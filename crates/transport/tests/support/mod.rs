@@ -1,6 +1,7 @@
 //! Devices and streams for the test suites.
 
 use glimmer_transport::packet::{FaultInjector, Faults, Microseconds, PacketDevice, Switch};
+use glimmer_transport::transports::{PacketTransport, TRANSPORTS};
 use glimmer_transport::udp::UdpDevice;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -15,18 +16,24 @@ pub struct Pair {
 }
 
 /// The name of a kind of device, and how to create two of them.
-pub type Kind = (&'static str, fn() -> Pair);
+pub type Kind = (String, Box<dyn Fn() -> Pair>);
 
-/// Every kind of device with its name. Add new ones here.
-pub fn devices() -> [Kind; 6] {
-    [
-        ("UDP", udp),
-        ("UDP without segmentation offload", udp_plain),
-        ("UDP over IPv6", udp_v6),
-        ("a switch", switch),
-        ("a switch that splits segment batches", splitting_switch),
-        ("faults that do not occur", without_faults),
-    ]
+/// Every kind of device with its name: those of each transport, and those that only programs open.
+pub fn devices() -> Vec<Kind> {
+    let kind = |transport: &'static dyn PacketTransport| -> Kind {
+        let name = format!("transport {}", transport.name());
+        (name, Box::new(move || of_transport(transport)))
+    };
+    let other = |name: &str, open: fn() -> Pair| -> Kind { (name.to_owned(), Box::new(open)) };
+    let others = [
+        other("UDP without segmentation offload", udp_plain),
+        other("UDP over IPv6", udp_v6),
+        other("a switch", switch),
+        other("a switch that splits segment batches", splitting_switch),
+        other("faults that do not occur", without_faults),
+    ];
+    let transports = TRANSPORTS.iter().copied().map(kind);
+    transports.chain(others).collect()
 }
 
 fn pair(one: impl PacketDevice + 'static, other: impl PacketDevice + 'static) -> Pair {
@@ -36,9 +43,12 @@ fn pair(one: impl PacketDevice + 'static, other: impl PacketDevice + 'static) ->
     }
 }
 
-fn udp() -> Pair {
-    let bind = || UdpDevice::bind(([127, 0, 0, 1], 0).into()).unwrap();
-    pair(bind(), bind())
+fn of_transport(transport: &dyn PacketTransport) -> Pair {
+    let open = || transport.open(([127, 0, 0, 1], 0).into()).unwrap();
+    Pair {
+        one: open(),
+        other: open(),
+    }
 }
 
 fn udp_plain() -> Pair {
@@ -51,7 +61,7 @@ fn udp_v6() -> Pair {
         Ok(one) => pair(one, UdpDevice::bind("[::1]:0".parse().unwrap()).unwrap()),
         Err(error) => {
             println!("SKIPPED ::1: {error}");
-            udp()
+            of_transport(TRANSPORTS[0])
         }
     }
 }

@@ -1,0 +1,31 @@
+//! UDP sockets with segmentation offload as a packet transport.
+
+use std::io;
+use std::net::SocketAddr;
+
+use super::UdpDevice;
+use crate::packet::PacketDevice;
+use crate::transports::PacketTransport;
+
+/// UDP sockets with segmentation offload.
+#[derive(Clone, Copy, Debug)]
+pub struct Udp;
+
+impl PacketTransport for Udp {
+    fn name(&self) -> &'static str {
+        "udp"
+    }
+
+    fn open(&self, address: SocketAddr) -> io::Result<Box<dyn PacketDevice>> {
+        Ok(Box::new(UdpDevice::bind(address)?))
+    }
+
+    fn open_group(
+        &self,
+        address: SocketAddr,
+        workers: usize,
+    ) -> io::Result<Vec<Box<dyn PacketDevice>>> {
+        let devices = UdpDevice::bind_group(address, workers)?.into_iter();
+        Ok(devices.map(|device| Box::new(device) as _).collect())
+    }
+}
