@@ -50,9 +50,12 @@ class Udp:
         self.socket.close()
 
 
-@pytest.fixture(scope="module", params=MODES)
+SERVERS = MODES | {"t4-udp-plain": (*MODES["t4-crcw"], "--packet-transport", "udp-plain")}
+
+
+@pytest.fixture(scope="module", params=SERVERS)
 def udp_server(request):
-    with served_over_udp(MODES[request.param]) as server:
+    with served_over_udp(SERVERS[request.param]) as server:
         yield server
 
 

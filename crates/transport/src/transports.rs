@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use crate::packet::PacketDevice;
-use crate::udp::Udp;
+use crate::udp::{PlainUdp, Udp};
 
 /// A packet transport that a server can be told to use.
 pub trait PacketTransport: Debug + Sync {
@@ -34,7 +34,7 @@ pub trait PacketTransport: Debug + Sync {
 }
 
 /// Every packet transport. The first is the default.
-pub const TRANSPORTS: &[&dyn PacketTransport] = &[&Udp];
+pub const TRANSPORTS: &[&dyn PacketTransport] = &[&Udp, &PlainUdp];
 
 /// The packet transport of this name.
 ///

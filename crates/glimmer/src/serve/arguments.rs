@@ -180,10 +180,10 @@ pub struct Arguments {
     )]
     pub(super) max_reqs_per_event: u32,
 
-    /// What carries datagrams: udp
+    /// What carries datagrams: udp or udp-plain
     ///
     /// This is for -U and --native-port. udp: sockets with segmentation offload, so that the kernel
-    /// passes several datagrams of one client at once.
+    /// passes several datagrams of one client at once. udp-plain: one system call for each datagram.
     #[arg(
         long,
         value_name = "TRANSPORT",

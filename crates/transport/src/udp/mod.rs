@@ -2,7 +2,9 @@
 
 mod burst;
 mod device;
+mod plain;
 mod transport;
 
 pub use device::UdpDevice;
+pub use plain::PlainUdp;
 pub use transport::Udp;

@@ -1,0 +1,121 @@
+//! UDP sockets without segmentation offload: one system call and one copy for each datagram.
+//!
+//! They work where the kernel or a sandbox has neither `recvmmsg` nor `UDP_SEGMENT`. Beside the
+//! default transport they show what batches of datagrams are worth.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+
+use rustix::net::{self, RecvFlags, SendFlags};
+
+use super::UdpDevice;
+use super::burst::send_all;
+use crate::packet::{
+    Message, PACKET_BATCH_MAX, PacketDevice, PacketSender, RxBatch, Transmitted, Wakeup,
+};
+use crate::transports::PacketTransport;
+
+/// The longest datagram, and a byte more.
+const RECEIVE_BYTES: usize = 64 << 10;
+
+/// UDP sockets without segmentation offload.
+#[derive(Clone, Copy, Debug)]
+pub struct PlainUdp;
+
+impl PacketTransport for PlainUdp {
+    fn name(&self) -> &'static str {
+        "udp-plain"
+    }
+
+    fn open(&self, address: SocketAddr) -> io::Result<Box<dyn PacketDevice>> {
+        let devices = UdpDevice::bind_group(address, 1)?;
+        let device = devices.into_iter().next();
+        let device = device.expect("a group of one has a device");
+        Ok(Box::new(PlainDevice::new(device)))
+    }
+
+    fn open_group(
+        &self,
+        address: SocketAddr,
+        workers: usize,
+    ) -> io::Result<Vec<Box<dyn PacketDevice>>> {
+        let devices = UdpDevice::bind_group(address, workers)?.into_iter();
+        let device = |device| Box::new(PlainDevice::new(device)) as _;
+        Ok(devices.map(device).collect())
+    }
+}
+
+/// A socket, and room for the datagram that is being received.
+struct PlainDevice {
+    socket: UdpDevice,
+    received: Vec<u8>,
+    /// The datagram that is being sent, if it has a header.
+    framed: Vec<u8>,
+}
+
+impl PlainDevice {
+    fn new(socket: UdpDevice) -> PlainDevice {
+        PlainDevice {
+            socket,
+            received: vec![0; RECEIVE_BYTES],
+            framed: Vec::new(),
+        }
+    }
+
+    /// Sends one message, as one datagram or several.
+    fn send_one(&mut self, message: &Message<'_>) -> io::Result<()> {
+        for datagram in message.apart() {
+            let bytes = match datagram.header() {
+                [] => datagram.payload,
+                header => {
+                    self.framed.clear();
+                    self.framed.extend_from_slice(header);
+                    self.framed.extend_from_slice(datagram.payload);
+                    &self.framed
+                }
+            };
+            net::sendto(self.socket.as_fd(), bytes, SendFlags::empty(), &datagram.to)?;
+        }
+        Ok(())
+    }
+}
+
+impl PacketSender for PlainDevice {
+    fn send(&mut self, messages: &[Message<'_>]) -> Transmitted {
+        send_all(messages, |messages| self.send_one(&messages[0]).map(|()| 1))
+    }
+}
+
+impl PacketDevice for PlainDevice {
+    fn receive(&mut self, batch: &mut RxBatch) -> usize {
+        batch.clear();
+        for _ in 0..PACKET_BATCH_MAX {
+            let socket = self.socket.as_fd();
+            let received = net::recvfrom(socket, &mut self.received[..], RecvFlags::empty());
+            match received {
+                Ok((bytes, _, Some(peer))) => {
+                    if let Ok(peer) = SocketAddr::try_from(peer) {
+                        batch.push(peer, &self.received[..bytes], bytes.max(1));
+                    }
+                }
+                // An earlier datagram met an error on its way out. It concerns nothing that waits.
+                Err(error) if error != rustix::io::Errno::AGAIN => {}
+                _ => break,
+            }
+        }
+        batch.count()
+    }
+
+    fn wakeup(&self) -> Wakeup<'_> {
+        Wakeup::Descriptor(self.socket.as_fd())
+    }
+
+    fn address(&self) -> io::Result<SocketAddr> {
+        self.socket.address()
+    }
+
+    fn handle(&self) -> Box<dyn PacketSender> {
+        Box::new(PlainDevice::new(self.socket.clone()))
+    }
+}
