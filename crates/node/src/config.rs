@@ -12,8 +12,8 @@ use glimmer_base::limits::{BUFFER_BYTES, BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH
 use glimmer_dispatch::Policy;
 use glimmer_engine::{Removals, Tap};
 use glimmer_proto::{Accepts, Limits};
+use glimmer_transport::packet::PacketTransport;
 use glimmer_transport::tcp::Liveness;
-use glimmer_transport::transports::PacketTransport;
 
 use crate::clock::Clock;
 use crate::packet::native::NativeConfig;

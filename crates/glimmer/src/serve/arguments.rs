@@ -10,7 +10,8 @@ use glimmer_server::config::{
 };
 use glimmer_server::evict::{self, RULES, Rule};
 use glimmer_server::{AccessMode, Direction, HugepagePolicy, Mode, TableKind};
-use glimmer_transport::transports::{PacketTransport, TRANSPORTS};
+use glimmer_transport::packet::PacketTransport;
+use glimmer_transport::transports::TRANSPORTS;
 use std::path::PathBuf;
 
 /// Serve memcached clients until SIGTERM or SIGINT
@@ -183,7 +184,8 @@ pub struct Arguments {
     /// What carries datagrams: udp or udp-plain
     ///
     /// This is for -U and --native-port. udp: sockets with segmentation offload, so that the kernel
-    /// passes several datagrams of one client at once. udp-plain: one system call for each datagram.
+    /// passes several datagrams of one client at once. udp-plain: one system call for each
+    /// datagram.
     #[arg(
         long,
         value_name = "TRANSPORT",

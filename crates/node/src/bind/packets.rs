@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use glimmer_proto::native::directory::Direction;
 use glimmer_transport::packet::PacketDevice;
-use glimmer_transport::transports::PacketTransport;
+use glimmer_transport::packet::PacketTransport;
 
 use super::Sources;
 use crate::packet::source::{PacketSource, Service};

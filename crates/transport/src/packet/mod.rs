@@ -40,6 +40,7 @@ use std::net::SocketAddr;
 mod faults;
 mod rx;
 mod switch;
+mod transport;
 mod tx;
 
 pub use glimmer_base::limits::PACKET_BATCH_MAX;
@@ -48,6 +49,7 @@ pub use crate::wakeup::Wakeup;
 pub use faults::{FaultInjector, Faults, Microseconds};
 pub use rx::RxBatch;
 pub use switch::{Switch, SwitchPort};
+pub use transport::PacketTransport;
 pub use tx::{Message, SEGMENTED_BYTES_MAX, SEGMENTS_MAX, TxBatch};
 
 /// What became of messages that were to be sent.

@@ -12,9 +12,9 @@ use rustix::net::{self, RecvFlags, SendFlags};
 use super::UdpDevice;
 use super::burst::send_all;
 use crate::packet::{
-    Message, PACKET_BATCH_MAX, PacketDevice, PacketSender, RxBatch, Transmitted, Wakeup,
+    Message, PACKET_BATCH_MAX, PacketDevice, PacketSender, PacketTransport, RxBatch, Transmitted,
+    Wakeup,
 };
-use crate::transports::PacketTransport;
 
 /// The longest datagram, and a byte more.
 const RECEIVE_BYTES: usize = 64 << 10;

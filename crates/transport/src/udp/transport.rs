@@ -4,8 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use super::UdpDevice;
-use crate::packet::PacketDevice;
-use crate::transports::PacketTransport;
+use crate::packet::{PacketDevice, PacketTransport};
 
 /// UDP sockets with segmentation offload.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,8 @@
 //! Devices and streams for the test suites.
 
+use glimmer_transport::packet::PacketTransport;
 use glimmer_transport::packet::{FaultInjector, Faults, Microseconds, PacketDevice, Switch};
-use glimmer_transport::transports::{PacketTransport, TRANSPORTS};
+use glimmer_transport::transports::TRANSPORTS;
 use glimmer_transport::udp::UdpDevice;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU16, Ordering};

@@ -1,0 +1,33 @@
+//! What turns an address into packet devices.
+
+use std::fmt::Debug;
+use std::io;
+use std::net::SocketAddr;
+
+use super::PacketDevice;
+
+/// A packet transport that a server can be told to use.
+pub trait PacketTransport: Debug + Sync {
+    /// Its name on the command line.
+    fn name(&self) -> &'static str;
+
+    /// Opens the device of the only worker that uses an address. A port of 0 is replaced by a free
+    /// one.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be used, or belongs to another device.
+    fn open(&self, address: SocketAddr) -> io::Result<Box<dyn PacketDevice>>;
+
+    /// Opens a device for each of several workers that share an address. The transport spreads the
+    /// peers among them. A port of 0 is replaced by a free one, the same for all.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be used, or belongs to a device outside this group.
+    fn open_group(
+        &self,
+        address: SocketAddr,
+        workers: usize,
+    ) -> io::Result<Vec<Box<dyn PacketDevice>>>;
+}
