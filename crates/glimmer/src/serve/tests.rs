@@ -232,7 +232,7 @@ fn what_is_wrong_is_named() {
         ("-I 1025m", "-I"),
         ("-I 1q", "1q"),
         ("-I 33m", "1/2 of memory"),
-        ("-B http", "auto, binary, or ascii"),
+        ("-B http", "auto, binary, resp, or ascii"),
         ("--mode none", "cache, store"),
         ("-M --mode cache", "-M means --mode store"),
         ("-s /tmp/s --native-port 9", "--native-port"),
