@@ -88,7 +88,7 @@ def test_a_port_in_use(ours):
         (["-R", "0"], 1, "Number of requests per event must be greater than 0"),
         (["-I", "100"], 64, "-I 100"),
         (["-I", "2000m"], 64, "-I"),
-        (["-B", "http"], 64, "auto, binary, or ascii"),
+        (["-B", "http"], 64, "auto, binary, resp, or ascii"),
         (["-Z"], 64, "TLS"),
         (["-o", "nonsense"], 1, 'Illegal suboption "nonsense"'),
         (["-o", "hashpower=9"], 1, "hashpower=9"),

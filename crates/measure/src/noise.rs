@@ -162,7 +162,7 @@ mod tests {
             spread: Some(0.5),
         };
         let text = loud.to_string();
-        for words in ["spreads by 50%", "20.0% of the CPU", "2.0 threads"] {
+        for words in ["spread by 50%", "20.0% of the CPU", "2.0 threads"] {
             assert!(text.contains(words), "{text}");
         }
     }
