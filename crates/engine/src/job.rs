@@ -171,7 +171,7 @@ pub trait Engine: Send {
     fn run(&mut self, now: Moment, jobs: &[Job<'_>], outs: &mut [Vec<u8>], done: &mut [Done]);
 
     /// Invalidates everything stored before `at_ms` (milliseconds since the epoch; now or earlier:
-    /// at once). Takes effect on every partition of the store, whoever owns it, before any
+    /// at once). Takes effect on every partition of the store, of any owner, before any
     /// request is executed that arrives after this call returns.
     fn flush(&mut self, now: Moment, at_ms: u64);
 

@@ -173,7 +173,7 @@ fn bind_names<T>(
     names: &[usize],
     mut bind: impl FnMut(usize) -> io::Result<T>,
 ) -> Result<BoundNames<T>, (usize, io::Error)> {
-    // Names are numbered from 0, so that these are nobody's.
+    // Names are numbered from 0, so that no address has these.
     let name_of = |index: usize| names.get(index).copied().unwrap_or(usize::MAX - index);
     let mut bound = Vec::new();
     let mut names_bound = Vec::new();

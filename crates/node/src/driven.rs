@@ -1,4 +1,4 @@
-//! Workers without threads and sockets, driven by whoever holds them: what a simulator runs.
+//! Workers without threads and sockets, driven by their holder: what a simulator runs.
 
 use std::sync::Arc;
 

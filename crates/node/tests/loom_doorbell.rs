@@ -15,7 +15,8 @@ struct Remembered {
 
 struct State {
     is_rung: bool,
-    /// Senders that may yet ring. Somebody who waits when there is none has missed what they sent.
+    /// Senders that may yet ring. A worker that waits when no sender is left has missed what they
+    /// sent.
     senders: usize,
 }
 

@@ -162,7 +162,7 @@ pub(crate) struct Surroundings<'a> {
     /// The keyhash's seed.
     pub seed: Seed,
     pub clock: Arc<dyn Clock>,
-    /// Numbers that nobody can guess.
+    /// Unpredictable numbers.
     pub random: &'a mut dyn FnMut() -> u64,
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// A value. Every value that is stored is another one, so that a read shows which write it saw.
+/// A value. Each write stores a different value, so that a read shows which write it saw.
 pub type Value = Arc<[u8]>;
 
 /// A point of a run: the number of the step, and virtual time in microseconds.

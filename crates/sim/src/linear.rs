@@ -33,7 +33,7 @@ pub struct Rules {
 pub enum Verdict {
     /// There is such an order.
     Linearizable,
-    /// There is none.
+    /// The key has no item.
     Impossible,
     /// The search was given up.
     Unknown,

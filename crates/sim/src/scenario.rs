@@ -102,7 +102,7 @@ pub enum Operation {
     Replace(u8, usize, u32),
     /// Append this many bytes.
     Append(u8, usize),
-    /// Store it if nobody has since this client last read it.
+    /// Store it if no client has since this client last read it.
     Cas(u8, usize),
     /// Remove.
     Delete(u8),

@@ -84,7 +84,7 @@ struct World<'a> {
     rng: SmallRng,
     /// Pauses of the machine that are yet to come.
     clock_steps: Vec<(u64, u64)>,
-    /// Time in which nobody was to expect anything: stalls, and pauses of the machine.
+    /// Time in which no client could expect a reply: stalls, and pauses of the machine.
     excused_us: u64,
 }
 

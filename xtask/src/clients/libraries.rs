@@ -109,7 +109,7 @@ fn node() -> anyhow::Result<()> {
     })
 }
 
-/// Makes the folder's content anew unless it was made from these very pins.
+/// Makes the folder's content again, unless it was made from these pins.
 fn unless_made(
     folder: &Path,
     pins: &Path,

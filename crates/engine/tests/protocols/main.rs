@@ -155,7 +155,7 @@ fn check(rows: &[(&[u8], &[u8])]) {
     }
 }
 
-/// Without CAS uniques (memcached's `-C`) every item's is 0, which nobody can compare with.
+/// Without CAS uniques (memcached's `-C`) every item's is 0, which no client can compare with.
 #[test]
 fn without_uniques() {
     let mut server = Server::new::<Crcw>(S3_FIFO, Uniques::Zero);

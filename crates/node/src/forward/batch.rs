@@ -201,7 +201,7 @@ impl ForwardedBatch {
     }
 
     /// What the requests of this trip did, with each client's descriptor as `fd_of` knows it;
-    /// nothing if nobody watched.
+    /// nothing if no client watched.
     pub fn take_sights(&mut self, fd_of: impl Fn(CompletionTag) -> Option<i32>) -> Vec<Sight> {
         let mut sights = std::mem::take(&mut self.sights);
         let trip = &self.requests[self.answered_before..self.answered];

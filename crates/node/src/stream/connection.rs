@@ -107,7 +107,7 @@ pub(crate) enum Continuation {
 pub(crate) enum Room {
     /// There is room to receive.
     Made,
-    /// So many bytes of memory are missing.
+    /// This many bytes of memory are missing.
     Missing(usize),
 }
 
@@ -395,7 +395,7 @@ impl Connection {
         }
     }
 
-    /// Notes that replies took so many bytes each. The guess follows large replies at once and
+    /// Notes that replies took this many bytes each. The guess follows large replies at once and
     /// forgets them slowly.
     #[inline]
     pub fn note_reply_bytes(&mut self, each: usize) {

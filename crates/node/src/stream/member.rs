@@ -21,7 +21,7 @@ use crate::core::Core;
 pub(crate) enum Stop {
     /// They are.
     Live,
-    /// Nothing is complete: so many unfinished bytes are needed.
+    /// Nothing is complete: the parser needs this many bytes.
     Hungry(usize),
     /// It had its share of the turn.
     Spent,
@@ -156,7 +156,7 @@ impl Member {
         self.last_job = None;
     }
 
-    /// What its next request is, or why there is none.
+    /// Its next request, or the reason why it has none.
     #[inline(always)]
     pub fn next_step<'a>(
         &mut self,

@@ -128,7 +128,7 @@ impl ReorderBuffer {
         std::mem::take(&mut self.local)
     }
 
-    /// Gives up the local replies: nobody will take them.
+    /// Gives up the local replies: no client will take them.
     pub fn take_local(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.local)
     }

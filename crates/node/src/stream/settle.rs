@@ -55,7 +55,7 @@ impl Streams {
         connection.note_held(core.now.ms);
     }
 
-    /// Sets a connection aside until so many bytes of memory are free.
+    /// Sets a connection aside until this many bytes of memory are free.
     pub fn starve(&mut self, key: ConnectionKey, bytes: usize, core: &mut Core) {
         core.memory.pool.clear();
         core.memory.is_short = true;

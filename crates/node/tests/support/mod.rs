@@ -27,9 +27,9 @@ pub struct MapEngine {
     me: usize,
     access: Access,
     tables: Arc<Vec<Mutex<Table>>>,
-    /// A reply buffer with so many bytes takes no further reply.
+    /// A reply buffer with this many bytes takes no further reply.
     room: usize,
-    /// Reads of others' partitions send one request in so many to the owner.
+    /// Reads of others' partitions send one request in this many to the owner.
     asks_one_in: Option<u32>,
     rng: SmallRng,
 }
@@ -255,18 +255,18 @@ pub fn config() -> NodeConfig {
     }
 }
 
-/// Starts a node of so many workers.
+/// Starts a node with this many workers.
 pub fn start(workers: usize, habits: Habits) -> Node {
     start_with(config(), workers, habits)
 }
 
-/// Starts a node of so many workers with a configuration.
+/// Starts a node with this many workers and a configuration.
 pub fn start_with(mut config: NodeConfig, workers: usize, habits: Habits) -> Node {
     config.dispatch = habits.dispatch;
     Node::start(config, engines(workers, habits), Arc::new(Admin)).unwrap()
 }
 
-/// Engines of so many workers over one store.
+/// Engines of this many workers over one store.
 pub fn engines(workers: usize, habits: Habits) -> Vec<Box<dyn Engine>> {
     let tables: Arc<Vec<_>> = Arc::new((0..workers).map(|_| Mutex::default()).collect());
     let engine = |me: usize| -> Box<dyn Engine> {
@@ -314,7 +314,7 @@ impl Client {
         line
     }
 
-    /// Reads so many bytes.
+    /// Reads this many bytes.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         let mut bytes = vec![0; count];
         self.reader.read_exact(&mut bytes).unwrap();

@@ -36,7 +36,7 @@ pub struct Form {
 /// What a reply shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shows {
-    /// The value, or that there is none.
+    /// The value, or null.
     Value,
     /// The same, as an element of an array; before the first, the array begins.
     Element {

@@ -38,7 +38,7 @@ const SEARCH_SHARE: usize = 4;
 const FETCHED_AHEAD: usize = 16;
 
 impl Pending {
-    /// So many words together, and what others wait for.
+    /// This many words together, and what others wait for.
     pub fn for_words(words: usize, others: Option<Pending>) -> Pending {
         Pending {
             words: words.max(others.map_or(0, |others| others.words)),

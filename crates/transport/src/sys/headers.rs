@@ -1,6 +1,6 @@
 //! The headers of one call of `recvmmsg` or `sendmmsg`.
 //!
-//! They are made anew for each call, from borrows that outlive it, and dropped with it; no pointer
+//! They are made for each call, from borrows that outlive it, and dropped with it; no pointer
 //! is kept. What they point at must therefore stay where it is from when they are made until the
 //! call is over.
 #![allow(unsafe_code, reason = "the kernel is given pointers")]

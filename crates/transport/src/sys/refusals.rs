@@ -26,11 +26,11 @@ pub struct Report {
     pub peer: SocketAddr,
     /// The beginning of the datagram, as far as the network returned it.
     pub bytes: usize,
-    /// Whether nobody listens at the port.
+    /// Whether no socket listens at the port.
     pub is_refusal: bool,
 }
 
-/// Takes the oldest entry out of the error queue; none if there is none.
+/// Takes the oldest entry out of the error queue; `None` if it is empty.
 pub fn take(socket: BorrowedFd<'_>, quoted: &mut [u8]) -> Option<Report> {
     let mut name = MaybeUninit::<Name>::uninit();
     let mut parts = [headers::part_to_fill(quoted)];
@@ -53,7 +53,7 @@ pub fn take(socket: BorrowedFd<'_>, quoted: &mut [u8]) -> Option<Report> {
     })
 }
 
-/// Whether an entry says that nobody listens at the port.
+/// Whether an entry says that no socket listens at the port.
 ///
 /// # Safety
 ///

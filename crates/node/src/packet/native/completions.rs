@@ -50,7 +50,7 @@ const CLIENT_BYTES: usize = 160;
 /// Bytes that a client takes at most.
 const CLIENT_BYTES_MAX: usize =
     CLIENT_BYTES + NETWORK_BYTES + NATIVE_MUTATIONS_KEPT as usize * ENTRY_BYTES;
-/// One part in so many of the memory is for notes on displaced clients.
+/// The share of the memory for notes on displaced clients: one part in this many.
 const DISPLACED_SHARE: usize = 3;
 /// Clients that are looked at to find one that may be forgotten or displaced.
 const LOOKS: usize = 16;

@@ -9,7 +9,7 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// So many units.
+    /// This many units.
     pub fn new(units: usize) -> Effort {
         Effort { left: units }
     }

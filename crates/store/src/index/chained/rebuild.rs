@@ -47,7 +47,7 @@ impl Parts {
 }
 
 impl ChainedIndex {
-    /// What is in a chain, without what is not live.
+    /// The live entries of a chain.
     fn parts(&self, home: usize, is_live: impl Fn(Entry) -> bool) -> Parts {
         let mut parts = Parts::NONE;
         self.add_parts(home, is_live, None, &mut parts);

@@ -139,7 +139,7 @@ impl Walks {
     /// Displacements of all paths together before the segment counts as full (§5.2).
     pub const DISPLACEMENTS_MAX: usize = 500;
 
-    /// So many paths at once.
+    /// This many paths at once.
     pub fn new(paths: usize) -> Walks {
         Walks {
             paths: vec![Vec::new(); paths],

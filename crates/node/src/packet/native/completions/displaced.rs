@@ -14,9 +14,9 @@ use glimmer_base::limits::NATIVE_CLIENT_IDLE_MS;
 
 /// Bytes that a note takes.
 pub const NOTE_BYTES: usize = 48;
-/// One part in so many of the notes is not for turns.
+/// The share of the notes that is not for turns: one in this many.
 const RESERVE: usize = 8;
-/// A network may have so many times as many notes of turns as are left to the others.
+/// The notes of turns that a network may have, as a multiple of those left to the others.
 const TURNS_TO_LEFT: usize = 7;
 
 /// Why a client was displaced.

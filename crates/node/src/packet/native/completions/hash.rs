@@ -1,4 +1,4 @@
-//! How clients and networks are hashed: by a key that only the server knows, so that nobody can
+//! How clients and networks are hashed: by a key that only the server knows, so that no client can
 //! prepare clients that collide, and that the configuration gives, so that a run can be repeated.
 
 use siphasher::sip::SipHasher13;

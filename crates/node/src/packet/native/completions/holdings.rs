@@ -36,7 +36,7 @@ pub struct Holdings {
 }
 
 impl Holdings {
-    /// Nobody has anything yet.
+    /// No client holds anything yet.
     pub fn new(keyed: Keyed) -> Holdings {
         Holdings {
             of: Map::with_hasher(keyed),

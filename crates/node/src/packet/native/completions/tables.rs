@@ -34,7 +34,7 @@ pub struct CompletionTables {
 }
 
 impl CompletionTables {
-    /// Tables of at most `bytes_max` bytes each. Nobody who does not know `hash_key` can choose
+    /// Tables of at most `bytes_max` bytes each. Without `hash_key`, no client can choose
     /// clients that collide.
     pub fn new(map: PartitionMap, bytes_max: usize, hash_key: [u64; 2]) -> CompletionTables {
         let table = |_| Mutex::new(CompletionTable::new(bytes_max, hash_key));

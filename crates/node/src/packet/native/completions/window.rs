@@ -28,7 +28,7 @@ pub const ENTRY_BYTES: usize = size_of::<Entry>();
 pub struct CompletionWindow {
     /// The highest number seen.
     newest: u32,
-    /// Of so many numbers, the newest and those before it, it is known what became of them.
+    /// The outcomes of this many numbers are known: the newest, and those before it.
     known: u32,
     /// By number, modulo how many there are; a power of two.
     entries: Box<[Entry]>,
@@ -41,7 +41,7 @@ impl CompletionWindow {
         reach.mutations().clamp(*range.start(), *range.end()) as usize
     }
 
-    /// A window with so many entries, before a client's first mutation: nothing before that has
+    /// A window with this many entries, before a client's first mutation: nothing before that has
     /// been executed.
     pub fn before(mutation: u32, entries: usize) -> CompletionWindow {
         CompletionWindow {
@@ -51,8 +51,8 @@ impl CompletionWindow {
         }
     }
 
-    /// A window with so many entries, behind a mutation of a client that has been here before: what
-    /// became of that and of those before it is not known.
+    /// A window with this many entries, for a client that has been here before. The outcomes of
+    /// its mutation `newest` and of those before it are not known.
     pub fn behind(newest: u32, entries: usize) -> CompletionWindow {
         CompletionWindow {
             newest,
@@ -66,7 +66,7 @@ impl CompletionWindow {
         self.newest
     }
 
-    /// A window of nobody.
+    /// A window of no client.
     pub fn none() -> CompletionWindow {
         CompletionWindow::before(0, 0)
     }
