@@ -65,7 +65,6 @@ impl<D: Design> TableWriter for Writer<'_, D> {
             return false;
         };
         if expired(&found.item, now) {
-            shared.common().counters.expired_reclaimed.add(1);
             self.remove_expired(&found, now);
             return false;
         }
