@@ -29,6 +29,7 @@ impl PacketTransport for PlainUdp {
     }
 
     fn open(&self, address: SocketAddr) -> io::Result<Box<dyn PacketDevice>> {
+        // Unlike a socket that is alone, one of a group receives every datagram by itself.
         let devices = UdpDevice::bind_group(address, 1)?;
         let device = devices.into_iter().next();
         let device = device.expect("a group of one has a device");
@@ -46,19 +47,33 @@ impl PacketTransport for PlainUdp {
     }
 }
 
-/// A socket, and room for the datagram that is being received.
+/// A socket that receives.
 struct PlainDevice {
-    socket: UdpDevice,
+    sender: PlainSender,
+    /// Room for the datagram that is being received.
     received: Vec<u8>,
-    /// The datagram that is being sent, if it has a header.
-    framed: Vec<u8>,
 }
 
 impl PlainDevice {
     fn new(socket: UdpDevice) -> PlainDevice {
         PlainDevice {
-            socket,
+            sender: PlainSender::new(socket),
             received: vec![0; RECEIVE_BYTES],
+        }
+    }
+}
+
+/// A socket that only sends.
+struct PlainSender {
+    socket: UdpDevice,
+    /// The datagram that is being sent, if it has a header.
+    framed: Vec<u8>,
+}
+
+impl PlainSender {
+    fn new(socket: UdpDevice) -> PlainSender {
+        PlainSender {
+            socket,
             framed: Vec::new(),
         }
     }
@@ -81,9 +96,15 @@ impl PlainDevice {
     }
 }
 
-impl PacketSender for PlainDevice {
+impl PacketSender for PlainSender {
     fn send(&mut self, messages: &[Message<'_>]) -> Transmitted {
         send_all(messages, |messages| self.send_one(&messages[0]).map(|()| 1))
+    }
+}
+
+impl PacketSender for PlainDevice {
+    fn send(&mut self, messages: &[Message<'_>]) -> Transmitted {
+        self.sender.send(messages)
     }
 }
 
@@ -91,7 +112,7 @@ impl PacketDevice for PlainDevice {
     fn receive(&mut self, batch: &mut RxBatch) -> usize {
         batch.clear();
         for _ in 0..PACKET_BATCH_MAX {
-            let socket = self.socket.as_fd();
+            let socket = self.sender.socket.as_fd();
             let received = net::recvfrom(socket, &mut self.received[..], RecvFlags::empty());
             match received {
                 Ok((bytes, _, Some(peer))) => {
@@ -108,14 +129,14 @@ impl PacketDevice for PlainDevice {
     }
 
     fn wakeup(&self) -> Wakeup<'_> {
-        Wakeup::Descriptor(self.socket.as_fd())
+        Wakeup::Descriptor(self.sender.socket.as_fd())
     }
 
     fn address(&self) -> io::Result<SocketAddr> {
-        self.socket.address()
+        self.sender.socket.address()
     }
 
     fn handle(&self) -> Box<dyn PacketSender> {
-        Box::new(PlainDevice::new(self.socket.clone()))
+        Box::new(PlainSender::new(self.sender.socket.clone()))
     }
 }
