@@ -175,8 +175,8 @@ pub trait Engine: Send {
     /// request is executed that arrives after this call returns.
     fn flush(&mut self, now: Moment, at_ms: u64);
 
-    /// Looks at the item that a job is for, without executing it; none if there is none, or if it
-    /// cannot be looked at here and now.
+    /// Looks at the item that a job is for, without executing the job. `None` if the key has no
+    /// item, or if this worker cannot look at it now.
     fn glimpse(&mut self, now: Moment, job: &Job<'_>) -> Option<Glimpse>;
 
     /// Shows `visit` the items of up to `chains` chains of the index, from where `cursor` stands

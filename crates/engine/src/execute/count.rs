@@ -27,7 +27,7 @@ pub struct Calculation {
     pub expiry: Option<Expiry>,
 }
 
-/// The item to create if there is none.
+/// The item to create if the key has no item.
 #[derive(Clone, Copy)]
 pub struct First {
     /// Its number.

@@ -19,7 +19,7 @@ pub struct Write<'a> {
     pub history: History,
     /// Whether a CAS unique lower than the item's is accepted. The new item is then stale.
     pub takes_stale: bool,
-    /// Whether `append` and `prepend` create the item with this expiry if there is none.
+    /// With this expiry, `append` and `prepend` create the item if the key has no item.
     pub create: Option<Expiry>,
 }
 

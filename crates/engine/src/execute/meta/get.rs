@@ -163,7 +163,8 @@ fn is_due_for_recache(expiry: Expiry, options: &Options, now: Moment) -> bool {
     expiry != Expiry::NEVER && expiry < Expiry::from_memcached(recache.into(), now)
 }
 
-/// Creates an empty item if there is none, and tells the client to fill it. Returns whether it did.
+/// Creates an empty item if the key has no item, and tells the client to fill it. Returns whether
+/// it did.
 fn create<W: TableWriter>(
     writer: &mut W,
     context: &Context<'_>,

@@ -61,7 +61,7 @@ struct Columns {
 }
 
 impl Columns {
-    /// From the header line, or the default positions if there is none.
+    /// From the header line, or the default positions if the file has no header line.
     fn of(first: &csv::ByteRecord) -> Option<Columns> {
         let place = |names: &[&str]| {
             first.iter().position(|field| {
