@@ -35,6 +35,8 @@ pub struct Role {
 /// What the cores go by until the policy makes another plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
+    /// The partitions, and on which cores a request may execute: an access mode that allows no more
+    /// than that of the store does.
     layout: Layout,
     /// Values of fewer bytes execute where their requests arrive.
     large_from: u32,
@@ -50,6 +52,15 @@ impl Plan {
             large_from: u32::MAX,
             roles: Vec::new(),
         }
+    }
+
+    /// A plan that hands every request to the owner of its partition, also where other cores could
+    /// execute it. It routes like EREW, whatever the store's access mode is.
+    pub fn by_owner(layout: Layout) -> Plan {
+        Plan::by_keyhash(Layout {
+            access: AccessMode::Erew,
+            ..layout
+        })
     }
 
     /// A plan that hands requests for values of `large_from` bytes and more to the core whose role
@@ -72,7 +83,8 @@ impl Plan {
         }
     }
 
-    /// How the store is spread.
+    /// The partitions, and on which cores the plan lets a request execute. The access mode can be
+    /// stricter than the store's.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }

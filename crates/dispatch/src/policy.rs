@@ -8,6 +8,10 @@ pub trait Policy: Debug + Sync {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
 
+    /// Where requests execute, in one sentence for people who choose a policy. It starts in lower
+    /// case and has no full stop.
+    fn summary(&self) -> &'static str;
+
     /// Whether it works with an access mode.
     ///
     /// # Errors

@@ -6,8 +6,9 @@ use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::thread;
 
+use glimmer_base::Seed;
 use glimmer_base::limits::REPLY_BYTES_HIGH;
-use glimmer_dispatch::{Layout, Plan, Policy, Role};
+use glimmer_dispatch::{Ask, Decision, Layout, POLICIES, PartitionMap, Plan, Policy, Role};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 use support::{Access, Client, Habits, start};
 
@@ -148,10 +149,21 @@ fn random_pipelines(workers: usize, habits: Habits, seed: u64) {
         .iter()
         .map(|tally| tally.requests_crossed)
         .sum();
+    let layout = Layout {
+        map: PartitionMap::new(workers, workers),
+        access: habits.access,
+    };
+    let plan = habits.dispatch.plan(layout);
+    let travels = |key: u32| {
+        let keyhash = Seed(7).keyhash(&key.to_le_bytes());
+        let is_elsewhere =
+            |bytes| plan.on_arrival(0, keyhash, Ask::Write { bytes }) != Decision::Run;
+        is_elsewhere(100) || is_elsewhere(10_000)
+    };
     assert_eq!(
         crossed > 0,
-        workers > 1,
-        "requests cross if there is somewhere to go"
+        (0..100).any(travels),
+        "requests cross if the plan sends them to another worker"
     );
     node.stop();
     node.join();
@@ -187,6 +199,10 @@ impl Policy for BySize {
         "by-size"
     }
 
+    fn summary(&self) -> &'static str {
+        "one of the last workers, for large values"
+    }
+
     fn plan(&self, layout: Layout) -> Plan {
         let mut roles = vec![Role { sizes: 0..0 }; layout.map.cores()];
         if let [.., large, largest] = &mut roles[..] {
@@ -208,6 +224,24 @@ fn requests_are_handed_over_by_the_size_of_their_values() {
                 dispatch: &BySize,
             };
             random_pipelines(workers, habits, 50 + seed as u64);
+        }
+    }
+}
+
+/// Every policy that a server can be told to use.
+#[test]
+fn every_policy_in_every_access_mode_it_works_with() {
+    for (seed, &dispatch) in POLICIES.iter().enumerate() {
+        for &access in Access::ALL {
+            if dispatch.check(access).is_ok() {
+                let habits = Habits {
+                    access,
+                    asks_one_in: (access != Access::Erew).then_some(4),
+                    dispatch,
+                    ..Habits::EREW
+                };
+                random_pipelines(3, habits, 60 + seed as u64);
+            }
         }
     }
 }

@@ -260,6 +260,10 @@ fn native(
     seed: Seed,
     random: &mut dyn FnMut() -> u64,
 ) -> Option<NativeConfig> {
+    let layout = Layout {
+        map: PartitionMap::new(plan.partitions, config.workers),
+        access: config.access,
+    };
     (!config.native.is_empty()).then(|| NativeConfig {
         listen: config.native.clone(),
         rules: Rules {
@@ -267,10 +271,7 @@ fn native(
             checks_reads: config.native_checks_reads,
             token_key: TokenKey([random(), random()]),
             directory_version: (random() as u32).max(1),
-            layout: Layout {
-                map: PartitionMap::new(plan.partitions, config.workers),
-                access: config.access,
-            },
+            layout: *config.dispatch.plan(layout).layout(),
             item_bytes_max: plan.item_bytes_max,
             mode: match config.mode {
                 Mode::Cache => directory::Mode::Cache,

@@ -415,16 +415,14 @@ pub struct Arguments {
     #[arg(long, value_name = "MODE", default_value_t = AccessMode::Crcw, help_heading = WORKERS)]
     pub(super) access: AccessMode,
 
-    /// Policy that decides which worker executes a request: keyhash
-    ///
-    /// keyhash: the worker that received the request, or the owner of its key if --access demands
-    /// it.
     #[arg(
         long,
         value_name = "POLICY",
         default_value = POLICIES[0].name(),
         value_parser = glimmer_dispatch::named,
         help_heading = WORKERS,
+        help = dispatch_help(),
+        long_help = dispatch_long_help(),
     )]
     pub(super) dispatch: &'static dyn Policy,
 
@@ -494,6 +492,21 @@ Examples:
 /// A number of seconds that the kernel accepts as a TCP timeout.
 fn seconds() -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(0..=limits::TCP_TIMEOUT_S_MAX)
+}
+
+/// The short help of `--dispatch`.
+fn dispatch_help() -> String {
+    let names = glimmer_dispatch::names();
+    format!("Which worker executes a request: {names}")
+}
+
+/// The long help of `--dispatch`: a sentence per policy.
+fn dispatch_long_help() -> String {
+    let mut help = dispatch_help() + "\n\n";
+    for policy in POLICIES {
+        help.push_str(&format!("{}: {}. ", policy.name(), policy.summary()));
+    }
+    help
 }
 
 /// The short help of `--evict`.

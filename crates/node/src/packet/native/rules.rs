@@ -34,7 +34,7 @@ pub struct Rules {
     pub token_key: TokenKey,
     /// The version that clients compare with theirs; not zero, and different after every start.
     pub directory_version: u32,
-    /// The partitions, their owners, and the access mode.
+    /// The partitions, their owners, and the access mode by which the dispatch policy routes.
     pub layout: Layout,
     /// Largest item in bytes.
     pub item_bytes_max: usize,

@@ -12,6 +12,10 @@ impl Policy for ByKeyhash {
         "keyhash"
     }
 
+    fn summary(&self) -> &'static str {
+        "the worker that received the request, or the owner of its key if --access demands it"
+    }
+
     fn plan(&self, layout: Layout) -> Plan {
         Plan::by_keyhash(layout)
     }

@@ -1,0 +1,39 @@
+//! Every dispatch policy.
+//!
+//! A policy is one file here and one line in the list below. The name and the help of `--dispatch`,
+//! and the tests of plans, of the order of replies and of whole servers follow from [`POLICIES`].
+
+use crate::Policy;
+
+/// Declares the modules of the policies, and the list of them.
+macro_rules! policies {
+    ($($module:ident::$policy:ident,)+) => {
+        $(
+            mod $module;
+            pub use $module::$policy;
+        )+
+
+        /// Every policy. The first is the default.
+        pub const POLICIES: &[&dyn Policy] = &[$(&$policy),+];
+    };
+}
+
+policies! {
+    keyhash::ByKeyhash,
+}
+
+/// The policy of this name.
+///
+/// # Errors
+///
+/// The names that there are.
+pub fn named(name: &str) -> Result<&'static dyn Policy, String> {
+    let known = POLICIES.iter().find(|policy| policy.name() == name);
+    known.copied().ok_or_else(|| format!("one of {}", names()))
+}
+
+/// The names of all policies, separated by commas.
+pub fn names() -> String {
+    let names: Vec<_> = POLICIES.iter().map(|policy| policy.name()).collect();
+    names.join(", ")
+}
