@@ -20,6 +20,7 @@ macro_rules! policies {
 
 policies! {
     keyhash::ByKeyhash,
+    owner::ByOwner,
 }
 
 /// The policy of this name.
