@@ -61,3 +61,21 @@ def test_replies_are_in_order(ours, access):
             assert int(server.stats()["curr_items"]) == sum(map(len, items))
             for wire in wires:
                 wire.close()
+
+
+@pytest.mark.parametrize("access", ACCESS)
+def test_the_owner_of_a_key_executes_every_request_for_it(ours, access):
+    """Whichever worker has the connection: only one executes requests that it received itself."""
+    with Server("-t", 4, "--access", access, "--dispatch", "owner") as server:
+        wires = [server.wire() for _ in range(16)]
+        for _ in range(5):
+            for wire in wires:
+                wire.exchange(store(b"1", b"never-stored"), STORED + value(b"never-stored", b"1"))
+        workers = server.stats("workers")
+        for wire in wires:
+            wire.close()
+    requests = [int(workers[f"worker:{worker}:requests"]) for worker in range(4)]
+    crossed = [int(workers[f"worker:{worker}:requests_crossed"]) for worker in range(4)]
+    assert sum(requests) + sum(crossed) == 16 * 5 * 2
+    assert sum(count > 0 for count in requests) <= 1, requests
+    assert all(request == 0 or crossing == 0 for request, crossing in zip(requests, crossed)), (requests, crossed)
