@@ -84,10 +84,10 @@ pub fn staged<T: Prefetch, J>(
             table.item(keyhash(job), places[at % BUCKET_AHEAD]);
         }
     };
-    for at in 0..BUCKET_AHEAD {
+    for at in 0..BUCKET_AHEAD.min(jobs.len()) {
         fetch_bucket(table, &mut places, at);
     }
-    for at in 0..ITEM_AHEAD {
+    for at in 0..ITEM_AHEAD.min(jobs.len()) {
         fetch_item(table, &places, at);
     }
     for (at, job) in jobs.iter().enumerate() {

@@ -38,6 +38,15 @@ pub fn trace_from<'a>(
             let input = &stream[front..arrived];
             let before = parser;
             let step = parser.next(input);
+            let mut plain = before;
+            match plain.next_plain(input) {
+                Some((used, request)) => assert_eq!(
+                    (Step::Request { used, request }, plain),
+                    (step, parser),
+                    "both ways to a request agree"
+                ),
+                None => assert_eq!(plain, before, "the parser is as before"),
+            }
             let mut again = before;
             assert_eq!(
                 (again.next(input), again),

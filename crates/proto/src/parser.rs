@@ -1,7 +1,7 @@
 //! One connection's protocol.
 
-use crate::Speak;
 use crate::text::{Limits, Step};
+use crate::{Request, Speak};
 use std::fmt;
 use std::str::FromStr;
 
@@ -70,7 +70,6 @@ macro_rules! make_parser {
             }
 
             /// Takes the next request from the front of `input`; see [`crate::text::Parser::next`].
-            #[inline]
             pub fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
                 match self {
                     Parser::$rest(parser) => Speak::next(parser, input),
@@ -82,6 +81,16 @@ macro_rules! make_parser {
                         *self = Parser::accepting(Accepts::of_first_byte(first), *limits);
                         self.next(input)
                     }
+                }
+            }
+
+            /// See [`Speak::next_plain`].
+            #[inline(always)]
+            pub fn next_plain<'a>(&mut self, input: &'a [u8]) -> Option<(usize, Request<'a>)> {
+                match self {
+                    Parser::$rest(parser) => Speak::next_plain(parser, input),
+                    $(Parser::$name(parser) => Speak::next_plain(parser, input),)*
+                    Parser::Undecided(_) => None,
                 }
             }
 

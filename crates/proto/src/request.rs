@@ -4,7 +4,9 @@ mod detach;
 mod lifetime;
 
 use crate::Form;
-use crate::meta::{self, base64};
+use crate::meta::base64;
+use crate::meta::command::Command;
+use crate::meta::flags::Flags;
 use crate::text::lines;
 
 pub use lifetime::Lifetime;
@@ -24,10 +26,10 @@ pub struct Request<'a> {
 impl<'a> Request<'a> {
     /// The flags of a meta command; empty for other commands.
     #[inline(always)]
-    pub fn meta_flags(&self) -> meta::Flags<'a> {
+    pub fn meta_flags(&self) -> Flags<'a> {
         match self.form {
             Form::Meta(flags) => flags,
-            _ => meta::Flags::NONE,
+            _ => Flags::NONE,
         }
     }
 
@@ -130,8 +132,8 @@ pub enum Verb<'a> {
     /// A meta command that does more than read. Its flags are in [`Form::Meta`].
     Meta {
         /// The command.
-        command: meta::Command,
-        /// The value to be stored; empty except for [`meta::Command::Store`].
+        command: Command,
+        /// The value to be stored; empty except for [`Command::Store`].
         value: &'a [u8],
     },
 }

@@ -1,5 +1,6 @@
 //! What the parser of a protocol does.
 
+use crate::Request;
 use crate::text::{Limits, Step};
 
 /// The parser of one protocol that connections speak. Small and `Copy`; see
@@ -20,6 +21,15 @@ pub trait Speak: Copy {
 
     /// Takes the next request from the front of `input`; see [`crate::text::Parser::next`].
     fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a>;
+
+    /// The request at the front of `input` and the bytes it uses, if the parser has a short way to
+    /// it that is worth compiling into the caller. Otherwise the parser is as before.
+    /// [`Speak::next`] returns the same request.
+    #[inline(always)]
+    fn next_plain<'a>(&mut self, input: &'a [u8]) -> Option<(usize, Request<'a>)> {
+        let _ = input;
+        None
+    }
 
     /// Gives up on receiving the value that the last [`Step::Need`] asked room for; see
     /// [`crate::text::Parser::refuse_value`].

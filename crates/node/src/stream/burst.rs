@@ -6,11 +6,13 @@
 //! where they were received and borrow from there. Nothing that a batch has parsed is forgotten
 //! before the batch is settled, so a request that could not be executed is simply parsed again.
 
+use std::ops::ControlFlow::{self, Break, Continue};
+
 use arrayvec::ArrayVec;
 use glimmer_base::limits::{BATCH_MAX, BURST_CONNECTIONS_MAX, REORDER_BUFFERS_KEPT_MAX};
 use glimmer_dispatch::Decision;
 use glimmer_engine::{Done, Job, Status};
-use glimmer_proto::Step;
+use glimmer_proto::{Request, Step};
 
 use super::forwarding::{Forwarded, Outbound, destination, elsewhere};
 use super::member::{Input, Member, Stop};
@@ -62,6 +64,131 @@ impl<'a> Batch<'a> {
         self.steps[self.jobs.len()] = member.steps;
         self.parts |= u64::from(job.request.is_part()) << self.jobs.len();
         self.jobs.push(job);
+    }
+}
+
+/// One member while its requests enter a batch.
+struct Intake<'i, 'a> {
+    index: usize,
+    member: &'i mut Member,
+    out: &'i mut Vec<u8>,
+    forwarded: &'i mut Vec<Forwarded>,
+    #[expect(clippy::vec_box, reason = "the box itself moves into a connection")]
+    reorder_buffers: &'i mut Vec<Box<ReorderBuffer>>,
+    batch: &'i mut Batch<'a>,
+}
+
+impl<'a> Intake<'_, 'a> {
+    /// Takes the member's next request: what is it, where does it belong, and may it enter now? If
+    /// not, the member stops; [`Stop::Live`] means until the next batch.
+    #[inline(always)]
+    fn take_next(&mut self, input: &'a [u8], tools: &mut Tools<'_>) -> ControlFlow<Stop> {
+        let member = &mut *self.member;
+        if member.requests >= tools.turn_requests {
+            return Break(Stop::Spent);
+        }
+        if !member.locked
+            && let Some((used, request)) = member.parser.next_plain(&input[member.at..])
+        {
+            return self.enter(used, request, input, tools);
+        }
+        self.take_step(input, tools)
+    }
+
+    /// [`take_next`](Self::take_next) for everything but the most frequent requests.
+    #[inline(never)]
+    fn take_step(&mut self, input: &'a [u8], tools: &mut Tools<'_>) -> ControlFlow<Stop> {
+        let step = match self.member.next_step(input, self.out, tools.core) {
+            Ok(step) => step,
+            Err(stop) => return Break(stop),
+        };
+        let (used, then) = match step {
+            Step::Request { used, request } => return self.enter(used, request, input, tools),
+            Step::Need { need } => return Break(Stop::Hungry(need)),
+            Step::Swallowed { used } => (used, Stop::Live),
+            Step::Refuse { used, .. } | Step::Answer { used, .. } | Step::Admin { used, .. } => {
+                if let Err(stop) = self.member.may_answer(&step, self.out, tools.room) {
+                    self.member.rewind(input, self.member.steps);
+                    return Break(stop);
+                }
+                let (member, before) = (&mut *self.member, self.out.len());
+                let then = member.answer(step, input, self.out, tools.room, tools.core);
+                tools.room = tools.room.saturating_sub(self.out.len() - before);
+                (used, then)
+            }
+        };
+        self.member.pass(used);
+        match then {
+            Stop::Live => Continue(()),
+            stop => Break(stop),
+        }
+    }
+
+    /// Enters a request into the batch, or forwards it.
+    #[inline(always)]
+    fn enter(
+        &mut self,
+        used: usize,
+        request: Request<'a>,
+        input: &[u8],
+        tools: &mut Tools<'_>,
+    ) -> ControlFlow<Stop> {
+        let keyhash = request.with_key(|key| tools.core.seed.keyhash(key));
+        match destination(self.member, keyhash, &request, tools.core) {
+            Decision::Run => {
+                let job = Job {
+                    keyhash,
+                    request,
+                    out: self.index as u32,
+                    copy_max: self.member.copy_max,
+                };
+                self.batch.push(self.member, job);
+                self.member.pass(used);
+                Continue(())
+            }
+            Decision::HandTo(to) => {
+                let outbound = Outbound {
+                    to,
+                    keyhash,
+                    request,
+                };
+                self.forward(&outbound, used, input, tools)
+            }
+        }
+    }
+
+    /// Forwards a request to the worker that executes it.
+    #[inline(never)]
+    fn forward(
+        &mut self,
+        outbound: &Outbound<'_>,
+        used: usize,
+        input: &[u8],
+        tools: &mut Tools<'_>,
+    ) -> ControlFlow<Stop> {
+        let open = || self.reorder_buffers.pop().unwrap_or_default();
+        let slot = match self
+            .member
+            .forward(outbound, self.out.len(), open, tools.port)
+        {
+            Ok(slot) => slot,
+            Err(stop) => {
+                self.member.rewind(input, self.member.steps);
+                return Break(stop);
+            }
+        };
+        self.forwarded.push(Forwarded {
+            member: self.index as u8,
+            after: self.member.last_job,
+            slot,
+            step: self.member.steps,
+        });
+        tools.core.tally.requests_crossed += 1;
+        self.member.pass(used);
+        match tools.core.plan.keeps_order() {
+            true => Continue(()),
+            false => Break(Stop::Reorder),
+        }
     }
 }
 
@@ -139,30 +266,30 @@ impl Burst {
                 }
             }
         }
-        let Batch { jobs, steps, parts } = batch;
-        let mut done = [Done::SKIPPED; BATCH_MAX];
-        let done = &mut done[..jobs.len()];
+        let Batch { jobs, steps, parts } = &batch;
+        let mut done: ArrayVec<Done, BATCH_MAX> = jobs.iter().map(|_| Done::SKIPPED).collect();
+        let done = &mut done[..];
         if !jobs.is_empty() {
             let core = &mut *tools.core;
             let observers = &core.shared.observers;
             if observers.interests() & interest::REQUESTS == 0 {
-                (core.engine).run(core.now, &jobs, &mut self.outs, done);
+                (core.engine).run(core.now, jobs, &mut self.outs, done);
             } else {
                 let fd_of = |job: &Job<'_>| fd_of(self.members[job.out as usize].input);
                 let (engine, outs) = (&mut *core.engine, &mut self.outs);
-                let sights = observe::run(engine, core.now, &jobs, outs, done, fd_of);
+                let sights = observe::run(engine, core.now, jobs, outs, done, fd_of);
                 observers.show(&sights, &core.shared.doorbells);
             }
         }
-        if parts != 0 {
-            self.add_parts(parts, &jobs, done);
+        if *parts != 0 {
+            self.add_parts(*parts, jobs, done);
         }
         let executed = done
             .iter()
             .filter(|done| done.status == Status::Done)
             .count();
         if executed < jobs.len() {
-            self.rewind_unexecuted(&jobs, &steps, done, input_of, tools);
+            self.rewind_unexecuted(jobs, steps, done, input_of, tools);
         }
         self.place_slots(done);
         tools.port.ship_full();
@@ -218,8 +345,7 @@ impl Burst {
         self.outs.iter().map(Vec::len).sum()
     }
 
-    /// Parses one member's requests into the batch. For each: what is it, where does it belong, and
-    /// may it enter now?
+    /// Parses one member's requests into the batch, until the batch is full or the member stops.
     fn fill<'a>(
         &mut self,
         index: usize,
@@ -227,100 +353,24 @@ impl Burst {
         batch: &mut Batch<'a>,
         tools: &mut Tools<'_>,
     ) {
-        let Burst {
-            members,
-            outs,
-            forwarded,
-            reorder_buffers,
-        } = self;
-        let (member, out) = (&mut members[index], &mut outs[index]);
-        member.begin_batch();
-        loop {
-            let before = member.parser;
-            let step = match member.next_step(input, out, tools.turn_requests, tools.core) {
-                Ok(step) => step,
-                Err(stop) => {
-                    member.stop = stop;
-                    return;
-                }
-            };
-            let out_before = out.len();
-            let (used, then) = match step {
-                Step::Request { used, request } => {
-                    let keyhash = request.with_key(|key| tools.core.seed.keyhash(key));
-                    match destination(member, keyhash, &request, tools.core) {
-                        Decision::Run => {
-                            let (out, copy_max) = (index as u32, member.copy_max);
-                            batch.push(
-                                member,
-                                Job {
-                                    keyhash,
-                                    request,
-                                    out,
-                                    copy_max,
-                                },
-                            );
-                            member.pass(used);
-                            if batch.jobs.len() >= tools.batch_max {
-                                return;
-                            }
-                            continue;
-                        }
-                        Decision::HandTo(to) => {
-                            let outbound = Outbound {
-                                to,
-                                keyhash,
-                                request,
-                            };
-                            let open = || reorder_buffers.pop().unwrap_or_default();
-                            match member.forward(&outbound, out.len(), open, tools.port) {
-                                Ok(slot) => {
-                                    forwarded.push(Forwarded {
-                                        member: index as u8,
-                                        after: member.last_job,
-                                        slot,
-                                        step: member.steps,
-                                    });
-                                    tools.core.tally.requests_crossed += 1;
-                                    let then = match tools.core.plan.keeps_order() {
-                                        true => Stop::Live,
-                                        false => Stop::Reorder,
-                                    };
-                                    (used, then)
-                                }
-                                Err(stop) => (0, stop),
-                            }
-                        }
-                    }
-                }
-                Step::Need { .. } => unreachable!("it is no step"),
-                Step::Swallowed { used } => (used, Stop::Live),
-                Step::Refuse { used, .. }
-                | Step::Answer { used, .. }
-                | Step::Admin { used, .. } => match member.may_answer(&step, out, tools.room) {
-                    Ok(()) => {
-                        let then = member.answer(step, &before, out, tools.room, tools.core);
-                        (used, then)
-                    }
-                    Err(Some(stop)) => (0, stop),
-                    Err(None) => {
-                        member.parser = before;
-                        return;
-                    }
-                },
-            };
-            tools.room = tools.room.saturating_sub(out.len() - out_before);
-            if used == 0 {
-                member.parser = before;
-            }
-            member.pass(used);
-            if then != Stop::Live {
-                if then == Stop::Full && matches!(member.input, Input::Datagram(_)) {
+        let (member, out) = (&mut self.members[index], &mut self.outs[index]);
+        let mut intake = Intake {
+            index,
+            member,
+            out,
+            forwarded: &mut self.forwarded,
+            reorder_buffers: &mut self.reorder_buffers,
+            batch,
+        };
+        intake.member.begin_batch();
+        while intake.batch.jobs.len() < tools.batch_max {
+            if let Break(stop) = intake.take_next(input, tools) {
+                intake.member.stop = stop;
+                if stop == Stop::Full && matches!(intake.member.input, Input::Datagram(_)) {
                     // A datagram's reply is sent as a whole or not at all.
-                    tools.room += out.len();
-                    *out = Vec::new();
+                    tools.room += intake.out.len();
+                    *intake.out = Vec::new();
                 }
-                member.stop = then;
                 return;
             }
         }

@@ -156,51 +156,39 @@ impl Member {
         self.last_job = None;
     }
 
-    /// Its next request, or the reason why it has none.
-    #[inline(always)]
+    /// Its next step, or the reason why it has none: [`Stop::Live`] after a login, which is not a
+    /// step.
     pub fn next_step<'a>(
         &mut self,
         input: &'a [u8],
         out: &mut Vec<u8>,
-        turn_requests: u32,
         core: &mut Core,
     ) -> Result<Step<'a>, Stop> {
-        loop {
-            if self.requests >= turn_requests {
-                return Err(Stop::Spent);
-            }
-            if self.at == input.len() {
-                return Err(Stop::Hungry(1));
-            }
-            if !self.locked || self.parser.has_login() {
-                break;
-            }
+        if self.at == input.len() {
+            return Err(Stop::Hungry(1));
+        }
+        if !self.locked {
+            return Ok(self.parser.next(&input[self.at..]));
+        }
+        if !self.parser.has_login() {
             self.log_in(input, out, core)?;
+            return Err(Stop::Live);
         }
-        if self.locked {
-            return self.next_locked(&input[self.at..]);
-        }
-        match self.parser.next(&input[self.at..]) {
-            Step::Need { need } => Err(Stop::Hungry(need)),
-            step => Ok(step),
-        }
+        Ok(self.next_locked(&input[self.at..]))
     }
 
-    /// What its next request is while it has yet to authenticate by commands of its protocol.
+    /// Its next step while it has yet to authenticate by commands of its protocol.
     #[cold]
-    fn next_locked<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, Stop> {
+    fn next_locked<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
         // Nothing of it is in the batch, so that no step has to be taken again.
         self.begin_batch();
         let before = self.parser;
         let step = self.parser.next(input);
-        if let Step::Need { need } = step {
-            return Err(Stop::Hungry(need));
-        }
         let allowed = self.parser.locked_out(step);
         if allowed != step {
             self.parser.take_back(&before);
         }
-        Ok(allowed)
+        allowed
     }
 
     /// Moves past a step of this many bytes.
@@ -212,26 +200,26 @@ impl Member {
     }
 
     /// Whether a step that no engine executes may be answered now. `Err`: it has to wait, for the
-    /// replies to the jobs before it if no other reason is given.
-    pub fn may_answer(&self, step: &Step<'_>, out: &[u8], room: usize) -> Result<(), Option<Stop>> {
+    /// replies to the jobs before it with [`Stop::Live`].
+    pub fn may_answer(&self, step: &Step<'_>, out: &[u8], room: usize) -> Result<(), Stop> {
         if self.last_job.is_some() {
-            return Err(None);
+            return Err(Stop::Live);
         }
         if out.len() >= REPLY_BYTES_HIGH || room == 0 {
-            return Err(Some(Stop::Full));
+            return Err(Stop::Full);
         }
         if matches!(step, Step::Admin { .. }) && self.reorder.is_some() {
-            return Err(Some(Stop::Reorder));
+            return Err(Stop::Reorder);
         }
         Ok(())
     }
 
-    /// Answers a step that no engine executes; the parser was as it is `before` the step.
+    /// Answers a step that no engine executes, of these bytes.
     #[cold]
     pub fn answer(
         &mut self,
         step: Step<'_>,
-        before: &Parser,
+        input: &[u8],
         out: &mut Vec<u8>,
         room: usize,
         core: &mut Core,
@@ -279,7 +267,8 @@ impl Member {
                     };
                     let outcome = administer_control(control, words, client, out, core);
                     if matches!(outcome, Outcome::Withheld) {
-                        self.parser.take_back(before);
+                        let (before, _) = self.parser_at(input, self.steps);
+                        self.parser.take_back(&before);
                     }
                     self.conclude(outcome, out, room, core)
                 }
@@ -345,20 +334,26 @@ impl Member {
         }
     }
 
-    /// Parses again from where the batch began, up to the step with this number.
-    pub fn rewind(&mut self, input: &[u8], step: u16) {
-        self.parser = self.batch_parser;
-        self.at = self.batch_at;
+    /// The parser and the position before the step with this number: parses again from where the
+    /// batch began.
+    fn parser_at(&self, input: &[u8], step: u16) -> (Parser, usize) {
+        let (mut parser, mut at) = (self.batch_parser, self.batch_at);
         for _ in 0..step {
-            match self.parser.next(&input[self.at..]) {
+            match parser.next(&input[at..]) {
                 Step::Request { used, .. }
                 | Step::Admin { used, .. }
                 | Step::Refuse { used, .. }
                 | Step::Answer { used, .. }
-                | Step::Swallowed { used } => self.at += used,
+                | Step::Swallowed { used } => at += used,
                 Step::Need { .. } => unreachable!("the step was taken before"),
             }
         }
+        (parser, at)
+    }
+
+    /// Goes back to before the step with this number.
+    pub fn rewind(&mut self, input: &[u8], step: u16) {
+        (self.parser, self.at) = self.parser_at(input, step);
         self.requests = self.requests.saturating_sub(u32::from(self.steps - step));
         self.steps = step;
     }

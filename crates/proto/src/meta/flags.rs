@@ -1,6 +1,7 @@
 //! The words after a meta command's key.
 
 use super::base64;
+use super::command::WORDS_MAX;
 use crate::text::lines;
 use crate::text::number;
 
@@ -188,7 +189,7 @@ pub(super) fn read<'a>(
         base64_key: false,
     };
     words += flags.iter().count();
-    if words > super::WORDS_MAX {
+    if words > WORDS_MAX {
         return Err(lines::TOO_MANY_FLAGS);
     }
     let (mut options, mut fault) = (Options::default(), None);

@@ -3,7 +3,9 @@
 //!
 //! | file | idea |
 //! | --- | --- |
+//! | `command` | the commands, and their limits |
 //! | [`flags`] | the words after the key: checked when a line is read, parsed where needed |
+//! | `plain` | the most frequent form of `mg`, inlined into the caller |
 //! | `read` | parses a line, and the value of `ms`, into a request |
 //! | [`base64`] | keys with bytes that a line cannot contain |
 //! | [`emit`] | the parts of a reply |
@@ -20,31 +22,13 @@
 //! under a base64 key is marked as having one.
 
 pub mod base64;
+pub(crate) mod command;
 pub mod emit;
 pub mod flags;
 mod outcome;
+pub(crate) mod plain;
 mod read;
 
+pub use command::{Command, OPAQUE_BYTES_MAX, WORDS_MAX};
 pub use flags::{Flags, Options};
-pub(crate) use read::{plain_get, read};
-
-/// A meta command that does more than read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Command {
-    /// `mg` with a flag that changes the item or asks for something that only the owner knows.
-    Get,
-    /// `ms`.
-    Store,
-    /// `md`.
-    Delete,
-    /// `ma`.
-    Arithmetic,
-    /// `me`.
-    Debug,
-}
-
-/// Longest opaque in bytes, including the `O`.
-pub const OPAQUE_BYTES_MAX: usize = 32;
-
-/// Maximum number of words of a meta command, including its name.
-pub const WORDS_MAX: usize = 20;
+pub(crate) use read::read;

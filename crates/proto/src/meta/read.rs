@@ -1,59 +1,17 @@
 //! Parses a line, and the value of `ms`, into a request.
 
+use super::command::{Command, OPAQUE_BYTES_MAX};
 use super::flags::{self, Flags, Options, Set};
-use super::{Command, OPAQUE_BYTES_MAX};
-use crate::text::parser::{Line, Parser, State};
+use crate::text::line::Line;
+use crate::text::parser::{Parser, State};
 use crate::text::step::{After, Step};
-use crate::text::{lines, number, tokens};
+use crate::text::tokens::{self, LINE_END};
+use crate::text::{lines, number};
 use crate::{Form, Refusal, Request, Verb};
 use glimmer_base::limits::KEY_BYTES_MAX;
 
-const LINE_END: &[u8] = b"\r\n";
-
 /// Flags of `mg` that report what any reader can see, or nothing.
 const READ_ONLY: Set = Set::of(b"bcCEfFIJkLMOPqstvxD");
-
-/// Parses the common case: `mg `, a key, and flags that change nothing and have no tokens except
-/// the opaque. `rest` is the text after `mg `. `None` for any other line.
-#[inline]
-pub(crate) fn plain_get(rest: &[u8]) -> Option<Step<'_>> {
-    // A line with only these flags is valid without parsing a number.
-    const PLAIN: Set = Set::of(b"cfkOqstv");
-    let key_bytes = tokens::plain_len(&rest[..rest.len().min(KEY_BYTES_MAX + 1)]);
-    if key_bytes == 0 || key_bytes > KEY_BYTES_MAX {
-        return None;
-    }
-    let (key, line) = rest.split_at(key_bytes);
-    let (mut at, mut seen) = (0, Set::default());
-    while !line[at..].starts_with(LINE_END) {
-        let [b' ', flag, tail @ ..] = &line[at..] else {
-            return None;
-        };
-        if !flag.is_ascii_alphabetic() || !PLAIN.has(*flag) || !seen.insert(*flag) {
-            return None;
-        }
-        let token_bytes = match flag {
-            b'O' => tokens::plain_len(&tail[..tail.len().min(OPAQUE_BYTES_MAX)]),
-            _ => 0,
-        };
-        if token_bytes == OPAQUE_BYTES_MAX {
-            return None;
-        }
-        at += 2 + token_bytes;
-    }
-    let flags = Flags {
-        text: line[..at].strip_prefix(b" ").unwrap_or_default(),
-        base64_key: false,
-    };
-    Some(Step::Request {
-        used: "mg ".len() + key_bytes + at + LINE_END.len(),
-        request: Request {
-            key,
-            verb: Verb::Get,
-            form: Form::Meta(flags),
-        },
-    })
-}
 
 /// Parses the line of a meta command; `rest` is the text after its name.
 pub(crate) fn read<'a>(

@@ -1,6 +1,6 @@
 //! Parses commands without a key, and rejects everything that is not a command.
 
-use super::parser::Line;
+use super::line::Line;
 use super::step::{Admin, After, Detail, Dump, Shutdown, Step};
 use super::tokens::{Words, without_leading_spaces};
 use super::{lines, number, watch};

@@ -1,7 +1,7 @@
 //! `delete`, `incr`, `decr`, `touch`: a line with a key and no value.
 
 use super::Reply;
-use super::parser::Line;
+use super::line::Line;
 use super::step::Step;
 use super::tokens::Words;
 use super::{lines, number};

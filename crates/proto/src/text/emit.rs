@@ -12,7 +12,7 @@ pub fn line(out: &mut Vec<u8>, line: &'static str) {
 
 /// Appends `VALUE <key> <flags> <len>[ <cas>]`. The value of `len` bytes and [`value_tail`] must
 /// follow. Reserves space for them as well, so that a reply costs at most one allocation.
-#[inline]
+#[inline(always)]
 pub fn value_head(out: &mut Vec<u8>, key: &[u8], flags: u32, len: usize, cas: Option<u64>) {
     /// `VALUE `, the three longest numbers, spaces and line ends, and `END`.
     const FIXED_BYTES: usize = 6 + (1 + 10) + (1 + 20) + (1 + 20) + 2 + 2 + lines::END.len();
@@ -22,6 +22,12 @@ pub fn value_head(out: &mut Vec<u8>, key: &[u8], flags: u32, len: usize, cas: Op
     if flags == 0 && len < SHORT_VALUE_BYTES && cas.is_none() {
         return short_length(out, b" 0 ", len);
     }
+    numbers(out, flags, len, cas);
+}
+
+/// The rest of [`value_head`] after the key.
+#[inline(never)]
+fn numbers(out: &mut Vec<u8>, flags: u32, len: usize, cas: Option<u64>) {
     if flags == 0 {
         out.extend_from_slice(b" 0 ");
     } else {

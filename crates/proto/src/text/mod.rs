@@ -4,6 +4,8 @@
 //! | --- | --- |
 //! | `step` | the parser's output |
 //! | `parser` | the state between two commands: finds the end of a line, swallows refused values |
+//! | `line` | a complete line, and the limits of values |
+//! | `plain` | the most frequent requests, inlined into the caller |
 //! | `retrieval` | `get`, `gets`, `gat`, `gats`: one key per step |
 //! | `storage` | `set`, `add`, `replace`, `append`, `prepend`, `cas`: a line and a value |
 //! | `change` | `delete`, `incr`, `decr`, `touch`: a line with a key |
@@ -30,11 +32,13 @@ mod admin;
 mod change;
 pub mod dump;
 pub mod emit;
+pub(crate) mod line;
 pub mod lines;
 pub mod login;
 pub mod number;
 mod outcome;
 pub(crate) mod parser;
+mod plain;
 mod reply;
 mod retrieval;
 mod speak;
@@ -43,7 +47,8 @@ mod storage;
 pub(crate) mod tokens;
 pub mod watch;
 
+pub use line::Limits;
 pub(crate) use outcome::no_memory;
-pub use parser::{Limits, Parser};
+pub use parser::Parser;
 pub use reply::Reply;
 pub use step::{Admin, After, Detail, Dump, Shutdown, Step};

@@ -1,44 +1,14 @@
 //! The state between two commands.
 
+use super::line::{Limits, Line};
 use super::retrieval::Keys;
 use super::tokens::{self, Words};
-use super::{After, Step, admin, change, lines, retrieval, storage};
-use crate::{StoreMode, meta};
-use glimmer_base::limits::{COMMAND_LINE_BYTES_MAX, ITEM_BYTES_DEFAULT, LINE_BYTES_MAX};
+use super::{After, Step, admin, change, lines, plain, retrieval, storage};
+use crate::{Request, StoreMode, meta};
+use glimmer_base::limits::{COMMAND_LINE_BYTES_MAX, LINE_BYTES_MAX};
 
 /// Length of the shortest command, including its line end. A shorter line is not a command.
 const COMMAND_LINE_BYTES_MIN: usize = 4;
-
-/// The limits of a parser.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Largest item in bytes, as memcached counts it; see [`Limits::value_bytes_max`].
-    pub item_bytes_max: usize,
-}
-
-impl Limits {
-    /// What memcached adds to key and value for an item's size: its header (48), a CAS unique (8),
-    /// the byte after the key, and the value's line end (2).
-    const ITEM_OVERHEAD_BYTES: usize = 48 + 8 + 1 + 2;
-    /// Additional bytes for flags other than zero.
-    const FLAGS_BYTES: usize = 4;
-
-    /// Largest value in bytes of an item with this key and these flags. Exactly the same as in
-    /// memcached with the same item limit, so that clients meet the limit at the same length.
-    pub fn value_bytes_max(&self, key_bytes: usize, flags: u32) -> usize {
-        let flags_bytes = if flags == 0 { 0 } else { Self::FLAGS_BYTES };
-        self.item_bytes_max
-            .saturating_sub(Self::ITEM_OVERHEAD_BYTES + flags_bytes + key_bytes)
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Limits {
-            item_bytes_max: ITEM_BYTES_DEFAULT,
-        }
-    }
-}
 
 /// Parses the bytes of one connection as memcached's text protocol.
 ///
@@ -88,32 +58,39 @@ impl Parser {
     /// After [`Step::Need`], the next call must pass the same bytes followed by more. After any
     /// other step, it must pass the bytes that follow the used ones. Used bytes are never needed
     /// again. Every step but `Need` uses at least one byte.
-    #[inline]
     pub fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
         match self.state {
-            State::Line { searched } => {
-                let step = match input {
-                    [b'g', b'e', b't', b' ', rest @ ..] => retrieval::plain_get("get ", rest),
-                    [b'g', b'e', b't', b's', b' ', rest @ ..] => {
-                        retrieval::plain_get("gets ", rest)
-                    }
-                    [b's', b'e', b't', b' ', rest @ ..] => storage::plain_set(&self.limits, rest),
-                    [b'm', b'g', b' ', rest @ ..] => meta::plain_get(rest),
-                    _ => None,
-                };
-                if let Some(step) = step {
-                    self.state = State::START;
-                    self.no_memory = false;
-                    return step;
+            State::Line { searched } => self.next_line(input, searched as usize),
+            State::Keys(keys) => match keys.next(input) {
+                Some((used, request, state)) => {
+                    self.state = state;
+                    Step::Request { used, request }
                 }
-                self.next_line(input, searched as usize)
+                None => Step::Need {
+                    need: keys.line_bytes(),
+                },
+            },
+            State::Swallow { left } => self.swallow(input, left),
+        }
+    }
+
+    /// The request at the front of `input` and the bytes it uses, if the request is of the most
+    /// frequent kinds (see `plain`). Otherwise the parser is as before.
+    #[inline(always)]
+    pub fn next_plain<'a>(&mut self, input: &'a [u8]) -> Option<(usize, Request<'a>)> {
+        match self.state {
+            State::Line { .. } => {
+                let found = plain::request(&self.limits, input)?;
+                self.state = State::START;
+                self.no_memory = false;
+                Some(found)
             }
             State::Keys(keys) => {
-                let (step, state) = keys.next(input);
+                let (used, request, state) = keys.next(input)?;
                 self.state = state;
-                step
+                Some((used, request))
             }
-            State::Swallow { left } => self.swallow(input, left),
+            State::Swallow { .. } => None,
         }
     }
 
@@ -195,27 +172,6 @@ impl Parser {
             }
         };
         storage::read(self, &line, mode, no_memory)
-    }
-}
-
-/// A complete line and its context.
-pub(crate) struct Line<'a> {
-    /// The line without its end.
-    pub text: &'a [u8],
-    /// Its length in bytes, including its line end.
-    pub used: usize,
-    /// The input from the start of the line.
-    pub input: &'a [u8],
-}
-
-impl Line<'_> {
-    /// Refuses the line and continues after it.
-    pub fn refuse(&self, line: &'static str) -> Step<'static> {
-        Step::Refuse {
-            used: self.used,
-            line,
-            then: After::Continue,
-        }
     }
 }
 

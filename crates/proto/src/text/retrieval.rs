@@ -1,7 +1,8 @@
 //! `get`, `gets`, `gat`, `gats`: any number of keys, one per step.
 
 use super::Reply;
-use super::parser::{Line, Parser, State};
+use super::line::Line;
+use super::parser::{Parser, State};
 use super::step::Step;
 use super::{lines, number, tokens};
 use crate::{Form, Request, Verb};
@@ -16,33 +17,6 @@ pub(crate) struct Keys {
     end: u32,
     exptime: Option<i32>,
     cas: bool,
-}
-
-/// Parses the common case: `get ` or `gets `, one key, then the line end. `None` for any other
-/// line.
-#[inline]
-pub(super) fn plain_get<'a>(name: &'static str, rest: &'a [u8]) -> Option<Step<'a>> {
-    // At most one byte more than a key is searched, so that a long line that arrives byte by byte
-    // is not searched again and again.
-    let key_bytes = tokens::plain_len(&rest[..rest.len().min(KEY_BYTES_MAX + 1)]);
-    if !rest[key_bytes..].starts_with(b"\r\n") || key_bytes == 0 || key_bytes > KEY_BYTES_MAX {
-        return None;
-    }
-    let key = &rest[..key_bytes];
-    let form = Form::Text(Reply {
-        cas: name == "gets ",
-        last: true,
-        quiet: false,
-    });
-    let request = Request {
-        key,
-        verb: Verb::Get,
-        form,
-    };
-    Some(Step::Request {
-        used: name.len() + key_bytes + "\r\n".len(),
-        request,
-    })
 }
 
 /// Parses `get` and `gets`; `rest` is the text after the name.
@@ -98,14 +72,11 @@ fn hand_out<'a>(
         exptime,
         cas,
     };
-    let (step, state) = keys.next(&line.input[start..]);
+    let (used, request, state) = (keys.next(&line.input[start..])).expect("the line is complete");
     parser.state = state;
-    match step {
-        Step::Request { used, request } => Step::Request {
-            used: start + used,
-            request,
-        },
-        other => other,
+    Step::Request {
+        used: start + used,
+        request,
     }
 }
 
@@ -121,12 +92,18 @@ fn has_long_key(keys: &[u8]) -> bool {
 }
 
 impl Keys {
-    /// The next key, and the parser's state after it.
-    #[inline]
-    pub fn next(self, input: &[u8]) -> (Step<'_>, State) {
-        let line_bytes = (self.text + self.end) as usize;
+    /// Bytes of the line from the next key on.
+    pub fn line_bytes(&self) -> usize {
+        (self.text + self.end) as usize
+    }
+
+    /// The request for the next key, the bytes it uses, and the parser's state after it. `None` if
+    /// the line is not complete.
+    #[inline(always)]
+    pub fn next(self, input: &[u8]) -> Option<(usize, Request<'_>, State)> {
+        let line_bytes = self.line_bytes();
         if input.len() < line_bytes {
-            return (Step::Need { need: line_bytes }, State::Keys(self));
+            return None;
         }
         let text = &input[..self.text as usize];
         let (key, tail) = text.split_at(tokens::word_len(text));
@@ -152,12 +129,6 @@ impl Keys {
             last,
             quiet: false,
         });
-        (
-            Step::Request {
-                used,
-                request: Request { key, verb, form },
-            },
-            state,
-        )
+        Some((used, Request { key, verb, form }, state))
     }
 }

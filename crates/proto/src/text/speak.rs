@@ -1,7 +1,7 @@
 //! The text protocol among the protocols that connections speak.
 
 use super::{Limits, Parser, Step};
-use crate::Speak;
+use crate::{Request, Speak};
 
 impl Speak for Parser {
     const NAME: &'static str = "ascii";
@@ -19,6 +19,11 @@ impl Speak for Parser {
     #[inline]
     fn next<'a>(&mut self, input: &'a [u8]) -> Step<'a> {
         Parser::next(self, input)
+    }
+
+    #[inline(always)]
+    fn next_plain<'a>(&mut self, input: &'a [u8]) -> Option<(usize, Request<'a>)> {
+        Parser::next_plain(self, input)
     }
 
     fn refuse_value(&mut self) {

@@ -1,14 +1,13 @@
 //! `set`, `add`, `replace`, `append`, `prepend`, `cas`: a line, then a value and its line end.
 
 use super::Reply;
-use super::parser::{Limits, Line, Parser, State};
+use super::line::Line;
+use super::parser::{Parser, State};
 use super::step::{After, Step};
-use super::tokens::{self, Words};
+use super::tokens::{LINE_END, Words};
 use super::{lines, number};
 use crate::{Form, Refusal, Request, StoreMode, Verb};
 use glimmer_base::limits::KEY_BYTES_MAX;
-
-const LINE_END: &[u8] = b"\r\n";
 
 /// The contents of the line.
 struct Header<'a> {
@@ -25,61 +24,6 @@ fn swallowing(value_bytes: usize) -> State {
     State::Swallow {
         left: (value_bytes + LINE_END.len()) as u32,
     }
-}
-
-/// Parses the common case: plain digits, single spaces, at most `noreply` after them, and a value
-/// that fits and has arrived. `rest` is the text after `set `. `None` for any other line.
-#[inline]
-pub(super) fn plain_set<'a>(limits: &Limits, rest: &'a [u8]) -> Option<Step<'a>> {
-    let mut at = tokens::plain_len(&rest[..rest.len().min(KEY_BYTES_MAX + 1)]);
-    let key = &rest[..at];
-    if key.is_empty() || at > KEY_BYTES_MAX {
-        return None;
-    }
-    let flags = u32::try_from(digits_after_space(rest, &mut at)?).ok()?;
-    let exptime = i32::try_from(digits_after_space(rest, &mut at)?).ok()?;
-    let value_bytes = digits_after_space(rest, &mut at)? as usize;
-    let quiet = rest[at..].starts_with(b" noreply\r\n");
-    if quiet {
-        at += " noreply".len();
-    }
-    let tail = rest[at..].strip_prefix(LINE_END)?;
-    if value_bytes > limits.value_bytes_max(key.len(), flags) {
-        return None;
-    }
-    let value = tail.get(..value_bytes)?;
-    if !tail[value_bytes..].starts_with(LINE_END) {
-        return None;
-    }
-    let exptime = exptime.into();
-    let verb = Verb::Store {
-        mode: StoreMode::Set,
-        flags,
-        exptime,
-        value,
-    };
-    let form = Form::Text(Reply::to_one(quiet));
-    let used = "set ".len() + at + value_bytes + 2 * LINE_END.len();
-    Some(Step::Request {
-        used,
-        request: Request { key, verb, form },
-    })
-}
-
-/// Parses one space and one to ten digits; moves `at` to the end of the digits.
-#[inline]
-fn digits_after_space(bytes: &[u8], at: &mut usize) -> Option<u64> {
-    let bytes = bytes.get(*at..)?.strip_prefix(b" ")?;
-    let mut value = 0;
-    for (i, byte) in bytes.iter().take(11).enumerate() {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            *at += 1 + i;
-            return (i > 0).then_some(value);
-        }
-        value = value * 10 + u64::from(digit);
-    }
-    None
 }
 
 /// Parses the line of a storage command and, if it has arrived, the value after it.

@@ -1,6 +1,9 @@
 //! Splits a line into words. Only a space separates words; a tab, a form feed or a lone carriage
 //! return belongs to its word.
 
+/// The end of a line and of a value.
+pub(crate) const LINE_END: &[u8] = b"\r\n";
+
 /// Words of a line that are kept. No command uses more; further words are only counted.
 const KEPT: usize = 8;
 /// Words that memcached considers. Except for the keys of a retrieval, later words are ignored.
