@@ -36,7 +36,7 @@ pub fn engines(
         spread,
         removals,
     };
-    match config.access {
+    match config.table_access() {
         AccessMode::Erew => store.of_kind::<Erew>(),
         AccessMode::Crew => store.of_kind::<Crew>(),
         AccessMode::Crcw => store.of_kind::<Crcw>(),
@@ -122,6 +122,31 @@ impl Store<'_> {
             HugepagePolicy::Auto | HugepagePolicy::Transparent => PagePolicy::Transparent,
             HugepagePolicy::Hugetlb => PagePolicy::Hugetlb,
             HugepagePolicy::Off => PagePolicy::Small,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory_plan::Needs;
+
+    fn access_of(workers: usize, access: AccessMode) -> AccessMode {
+        let config = Config {
+            workers,
+            access,
+            ..Config::default()
+        };
+        let plan = MemoryPlan::make(Needs::of(&config)).unwrap();
+        let engines = engines(&config, &plan, Seed(1), Vec::new(), &Arc::default()).unwrap();
+        engines[0].layout().access
+    }
+
+    #[test]
+    fn one_worker_pays_nothing_for_sharing() {
+        for &access in AccessMode::ALL {
+            assert_eq!(access_of(1, access), AccessMode::Erew, "{access}");
+            assert_eq!(access_of(2, access), access);
         }
     }
 }

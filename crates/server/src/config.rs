@@ -83,7 +83,7 @@ pub struct Config {
     pub item_bytes_hint: usize,
     /// Whether items are evicted when memory is full (`--mode`, `-M`).
     pub mode: Mode,
-    /// Which workers may access a partition.
+    /// Which workers may access a partition; see also [`Config::table_access`].
     pub access: AccessMode,
     /// What carries datagrams (`--packet-transport`).
     pub packets: &'static dyn PacketTransport,
@@ -299,6 +299,15 @@ impl Config {
     /// Whether clients know how to authenticate before their first byte tells their protocol.
     fn has_known_login(&self) -> bool {
         !matches!(self.protocol, Accepts::Any | Accepts::Binary)
+    }
+
+    /// The access mode of the tables. One worker shares its tables with no other worker, so they go
+    /// without the cost of sharing, whatever [`Config::access`] says.
+    pub fn table_access(&self) -> AccessMode {
+        match self.workers {
+            1 => AccessMode::Erew,
+            _ => self.access,
+        }
     }
 
     /// Settings that exclude each other, as in memcached.

@@ -262,7 +262,7 @@ fn native(
 ) -> Option<NativeConfig> {
     let layout = Layout {
         map: PartitionMap::new(plan.partitions, config.workers),
-        access: config.access,
+        access: config.table_access(),
     };
     (!config.native.is_empty()).then(|| NativeConfig {
         listen: config.native.clone(),
@@ -293,7 +293,7 @@ impl Needs {
             workers: config.workers,
             mode: config.mode,
             table: config.table,
-            access: config.access,
+            access: config.table_access(),
             item_bytes_max: config.item_bytes_max,
             item_bytes_hint: config.item_bytes_hint,
         }

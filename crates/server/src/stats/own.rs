@@ -6,7 +6,7 @@ use super::{Snapshot, count};
 pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
     let (admin, now) = (snapshot.admin, &snapshot.now);
     lines.put("mode", admin.config.mode);
-    lines.put("access", admin.config.access);
+    lines.put("access", admin.config.table_access());
     lines.put("table", admin.config.table);
     lines.put("evict", admin.config.eviction());
     lines.put("partitions", admin.plan.partitions);
