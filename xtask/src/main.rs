@@ -72,14 +72,10 @@ enum Chore {
     /// Installs the compiler, the C library and the emulator as root on Debian. Not part of the
     /// test suite.
     Cross,
-    /// Count the engine's instructions per request, with callgrind
+    /// Count the instructions of a request with callgrind, in the engine or in the whole server
     ///
-    /// Installs valgrind as root on Debian. Not part of the test suite.
-    Instructions {
-        /// Compare with this program: target/release/examples/requests of another checkout
-        #[arg(long)]
-        beside: Option<std::path::PathBuf>,
-    },
+    /// Installs valgrind as root on Debian. The test suite runs it with --check.
+    Instructions(instructions::Counting),
     /// Simulate servers and clients in virtual time, each from one seed
     Sim(sim::Simulation),
     /// Check the structural rules: crates depend only on lower floors, files do not import one
@@ -161,7 +157,7 @@ fn run() -> anyhow::Result<()> {
         Chore::Miri { seeds } => miri::check(&seeds),
         Chore::Sim(simulation) => simulation.run(),
         Chore::Cross => cross::check(),
-        Chore::Instructions { beside } => instructions::count(beside.as_deref()),
+        Chore::Instructions(counting) => counting.run(),
         Chore::Floors => floors::check(),
         Chore::Soak {
             rounds,

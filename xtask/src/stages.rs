@@ -1,6 +1,6 @@
 //! The stages of the test suite and of continuous integration, in order, with times and a summary.
 
-use crate::{clients, floors, fuzz, loom, miri, process, sim};
+use crate::{clients, floors, fuzz, instructions, loom, miri, process, sim};
 use anyhow::bail;
 use clap::ValueEnum;
 use std::time::{Duration, Instant};
@@ -23,6 +23,8 @@ pub enum Stage {
     Sim,
     /// The simulator with one bug planted at a time: it must find each
     Planted,
+    /// Instructions per request, which have budgets
+    Instructions,
     /// The fuzz targets, a few seconds each
     Fuzz,
     /// Real memcached clients against the running server
@@ -30,13 +32,14 @@ pub enum Stage {
 }
 
 impl Stage {
-    const ALL: [Stage; 8] = [
+    const ALL: [Stage; 9] = [
         Stage::Crates,
         Stage::Loom,
         Stage::Weakened,
         Stage::Miri,
         Stage::Sim,
         Stage::Planted,
+        Stage::Instructions,
         Stage::Fuzz,
         Stage::Clients,
     ];
@@ -53,6 +56,7 @@ impl Stage {
             Stage::Miri => miri::check(&miri::Seeds::default()),
             Stage::Sim => sim::check(),
             Stage::Planted => sim::check_planted(None),
+            Stage::Instructions => instructions::check(),
             Stage::Fuzz => fuzz::check(FUZZ_SECONDS, &[]),
             Stage::Clients => clients::check(),
         }

@@ -20,18 +20,19 @@ use glimmer_store::table::Table;
 const USAGE: &str = "usage: requests TABLE ACCESS VERB REQUESTS
   TABLE     cache, store or memc3
   ACCESS    erew, crew or crcw
-  VERB      get, set, cycle (a set of a new item and its delete), mg or ms
-  REQUESTS  how many; rounded up to whole batches";
+  VERB      get, set (of an item that is there), new (a set of one that is not), delete, mg or ms
+  REQUESTS  how many: at most 12288, rounded up to whole batches";
 const SEED: Seed = Seed(5);
 const NOW: Moment = Moment {
     ms: 10_000,
     epoch_unix_ms: 1_700_000_000_000,
 };
-const KEYS: usize = 4_096;
+const KEYS: usize = 12_288;
 const BATCH: usize = 32;
-const _: () = assert!(BATCH <= BATCH_MAX && KEYS.is_multiple_of(BATCH));
+const _: () = assert!(BATCH <= BATCH_MAX);
 const VALUE: &str = "0123456789abcdef0123456789abcdef";
-const MEMORY_BYTES: usize = 4 << 20;
+/// Enough that nothing is evicted.
+const MEMORY_BYTES: usize = 32 << 20;
 /// Room for a batch's replies: a server's buffers have it as well.
 const REPLY_BYTES: usize = 16 << 10;
 
@@ -49,16 +50,15 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::FAILURE;
     };
-    let engine = engine.as_mut();
-    send(engine, &requests("set"), KEYS);
-    match words[2] {
-        "cycle" => cycle(engine, count),
-        verb @ ("get" | "set" | "mg" | "ms") => send(engine, &requests(verb), count),
-        _ => {
-            eprintln!("{USAGE}");
-            return ExitCode::FAILURE;
-        }
+    let (engine, verb) = (engine.as_mut(), words[2]);
+    if !["get", "set", "new", "delete", "mg", "ms"].contains(&verb) || count > KEYS {
+        eprintln!("{USAGE}");
+        return ExitCode::FAILURE;
     }
+    if verb != "new" {
+        send(engine, &requests("set"));
+    }
+    send(engine, &requests(verb)[..count]);
     ExitCode::SUCCESS
 }
 
@@ -109,7 +109,7 @@ fn requests(verb: &str) -> Vec<String> {
     let key = |number| format!("key:{number:012}");
     let request = |number| match verb {
         "get" => format!("get {}\r\n", key(number)),
-        "set" => format!("set {} 0 0 {bytes}\r\n{VALUE}\r\n", key(number)),
+        "set" | "new" => format!("set {} 0 0 {bytes}\r\n{VALUE}\r\n", key(number)),
         "delete" => format!("delete {}\r\n", key(number)),
         "mg" => format!("mg {} v\r\n", key(number)),
         _ => format!("ms {} {bytes}\r\n{VALUE}\r\n", key(number)),
@@ -117,23 +117,11 @@ fn requests(verb: &str) -> Vec<String> {
     (0..KEYS).map(request).collect()
 }
 
-/// Sends at least `count` requests, batch by batch.
-fn send(engine: &mut dyn Engine, requests: &[String], count: usize) {
-    let batches = requests.chunks(BATCH).cycle();
+/// Sends requests, batch by batch.
+fn send(engine: &mut dyn Engine, requests: &[String]) {
     let mut outs = [Vec::with_capacity(REPLY_BYTES)];
-    for batch in batches.take(count.div_ceil(BATCH)) {
+    for batch in requests.chunks(BATCH) {
         run(engine, batch, &mut outs);
-    }
-}
-
-/// Deletes items and stores them, batch by batch.
-fn cycle(engine: &mut dyn Engine, count: usize) {
-    let (deletes, sets) = (requests("delete"), requests("set"));
-    let mut outs = [Vec::with_capacity(REPLY_BYTES)];
-    let batches = deletes.chunks(BATCH).zip(sets.chunks(BATCH)).cycle();
-    for (deletes, sets) in batches.take(count.div_ceil(BATCH)) {
-        run(engine, deletes, &mut outs);
-        run(engine, sets, &mut outs);
     }
 }
 

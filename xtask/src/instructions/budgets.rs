@@ -1,0 +1,70 @@
+//! What each case may take: `xtask/instructions.txt`, with the compiler that it was counted with.
+
+use super::Case;
+use crate::process::{program, repository};
+use anyhow::{Context, bail};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What a case may take beyond its budget.
+pub const TOLERANCE: f64 = 0.02;
+
+const HEAD: &str = "\
+# Instructions per request: what `cargo xtask instructions --check` allows, give or take 2%.
+# `cargo xtask instructions --renew` writes this file.
+";
+
+/// The budgets of all cases.
+pub struct Budgets {
+    /// The compiler's version.
+    pub compiler: String,
+    cases: BTreeMap<String, f64>,
+}
+
+impl Budgets {
+    /// Reads the file.
+    pub fn read() -> anyhow::Result<Budgets> {
+        let text = std::fs::read_to_string(path()).context("cannot read the budgets")?;
+        let mut budgets = Budgets {
+            compiler: String::new(),
+            cases: BTreeMap::new(),
+        };
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            match line.split_once('\t') {
+                Some(("compiler", version)) => budgets.compiler = version.to_owned(),
+                Some((case, count)) => {
+                    budgets.cases.insert(case.to_owned(), count.parse()?);
+                }
+                None => bail!("not a line of the budgets: {line:?}"),
+            }
+        }
+        Ok(budgets)
+    }
+
+    /// Writes the file with these counts.
+    pub fn write(counts: &[(Case, f64)]) -> anyhow::Result<()> {
+        let mut text = format!("{HEAD}compiler\t{}\n", compiler()?);
+        for (case, count) in counts {
+            text += &format!("{}\t{count:.0}\n", case.name());
+        }
+        std::fs::write(path(), text).context("cannot write the budgets")
+    }
+
+    /// The budget of a case.
+    pub fn of(&self, case: &Case) -> anyhow::Result<f64> {
+        let budget = self.cases.get(&case.name()).copied();
+        budget.with_context(|| format!("{} has no budget: use --renew", case.name()))
+    }
+}
+
+/// The version of the compiler that is used here.
+pub fn compiler() -> anyhow::Result<String> {
+    let output = program("rustc", &["-V"])
+        .output()
+        .context("cannot start rustc")?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+fn path() -> PathBuf {
+    repository().join("xtask/instructions.txt")
+}

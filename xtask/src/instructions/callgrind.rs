@@ -1,0 +1,54 @@
+//! Runs a program under callgrind.
+
+use crate::process::{cargo, program, run, target_dir};
+use crate::tools::{self, Tool};
+use anyhow::{Context, bail};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const TOOLS: &[Tool] = &[Tool {
+    probe: &["valgrind"],
+    packages: &["valgrind"],
+    without: "counting instructions",
+}];
+
+/// Whether callgrind is installed, now that it was tried.
+pub fn is_here() -> bool {
+    tools::install(TOOLS)
+}
+
+/// Builds a program that valgrind can run: one whose system calls go through the C library.
+pub fn build(what: &[&str], file: &str) -> anyhow::Result<PathBuf> {
+    let folder = target_dir().join("callgrind");
+    run(cargo(&["build", "--release"])
+        .args(what)
+        .env("RUSTFLAGS", "--cfg=rustix_use_libc")
+        .env("CARGO_TARGET_DIR", &folder))?;
+    Ok(folder.join("release").join(file))
+}
+
+/// A command that runs a program under callgrind.
+pub fn command(options: &[&str], counted: &Path) -> Command {
+    let mut command = program("valgrind", &["--tool=callgrind"]);
+    command.arg("--callgrind-out-file=/dev/null");
+    command.args(options).arg(counted);
+    command
+}
+
+/// The instructions that callgrind counted.
+pub fn collected(command: &Command, output: &Output) -> anyhow::Result<u64> {
+    let said = String::from_utf8_lossy(&output.stderr);
+    let collected = said
+        .lines()
+        .find_map(|line| line.split_once("Collected : "));
+    match collected.and_then(|(_, number)| number.trim().parse().ok()) {
+        Some(number) if output.status.success() => Ok(number),
+        _ => bail!("{command:?}: {}\n{said}", output.status),
+    }
+}
+
+/// Runs a command of [`command`] to its end, and returns what it counted.
+pub fn count(mut command: Command) -> anyhow::Result<u64> {
+    let output = command.output().context("cannot start valgrind")?;
+    collected(&command, &output)
+}

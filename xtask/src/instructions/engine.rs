@@ -1,0 +1,47 @@
+//! Instructions of the engine alone.
+
+use super::{Case, callgrind};
+use std::path::{Path, PathBuf};
+
+const TABLES: [&str; 3] = ["cache", "store", "memc3"];
+const MODES: [&str; 3] = ["erew", "crew", "crcw"];
+const VERBS: [&str; 6] = ["get", "set", "new", "delete", "mg", "ms"];
+
+/// Requests of the two runs.
+const REQUESTS: [u64; 2] = [4_096, 12_288];
+
+/// Only instructions in this function count.
+const COUNTED: &str = "--toggle-collect=*::Engine>::run";
+
+/// Every case, in the order of the table.
+pub fn cases() -> Vec<Case> {
+    let tables = TABLES.iter().flat_map(|t| MODES.map(|mode| (*t, mode)));
+    tables
+        .flat_map(|(table, mode)| VERBS.map(|verb| [table, mode, verb]))
+        .map(|[table, mode, verb]| Case {
+            row: format!("{table} {mode}"),
+            column: verb.to_owned(),
+        })
+        .collect()
+}
+
+/// Builds the program that is counted.
+pub fn build() -> anyhow::Result<PathBuf> {
+    let example = ["-p", "glimmer-engine", "--example", "requests"];
+    callgrind::build(&example, "examples/requests")
+}
+
+/// Instructions per request. The difference between two runs with different numbers of requests
+/// excludes the cost of setting up.
+pub fn per_request(requests: &Path, case: &Case) -> anyhow::Result<f64> {
+    let count = |requests_sent: u64| {
+        let mut command = callgrind::command(&[COUNTED], requests);
+        command.args(case.row.split(' ')).arg(&case.column);
+        callgrind::count({
+            command.arg(requests_sent.to_string());
+            command
+        })
+    };
+    let [few, many] = REQUESTS;
+    Ok((count(many)? - count(few)?) as f64 / (many - few) as f64)
+}

@@ -1,0 +1,165 @@
+//! Counts instructions per request with callgrind: of the engine, and of the whole server in user
+//! space. Counts are reproducible where times are not, so that a small loss shows even on a noisy
+//! machine, and a test can forbid it.
+//!
+//! | file | idea |
+//! | --- | --- |
+//! | `engine` | the engine alone, per table and access mode |
+//! | `server` | a server with one worker, over TCP |
+//! | `budgets` | what each case may take |
+//! | `callgrind` | runs a program under callgrind |
+
+mod budgets;
+mod callgrind;
+mod engine;
+mod server;
+
+use anyhow::bail;
+use budgets::{Budgets, TOLERANCE};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// What is counted, and what the counts are compared with.
+#[derive(clap::Args)]
+pub struct Counting {
+    /// Count the server over TCP instead of the engine
+    #[arg(long)]
+    server: bool,
+    /// Compare with this program: target/callgrind/release/examples/requests of another checkout,
+    /// or with --server target/callgrind/release/glimmer
+    #[arg(long)]
+    beside: Option<PathBuf>,
+    /// Fail if a count is more than 2% above its budget in xtask/instructions.txt
+    #[arg(long, conflicts_with_all = ["beside", "server", "renew"])]
+    check: bool,
+    /// Write the budgets
+    #[arg(long, conflicts_with_all = ["beside", "server"])]
+    renew: bool,
+}
+
+/// One kind of request, and what executes it.
+#[derive(Clone, Debug)]
+struct Case {
+    /// What executes it.
+    row: String,
+    /// The kind of request.
+    column: String,
+}
+
+impl Case {
+    /// The name of the case in the file of the budgets.
+    fn name(&self) -> String {
+        format!("{}, {}", self.row, self.column)
+    }
+}
+
+/// One of the two programs that are counted.
+struct Subject {
+    cases: fn() -> Vec<Case>,
+    build: fn() -> anyhow::Result<PathBuf>,
+    per_request: fn(&Path, &Case) -> anyhow::Result<f64>,
+}
+
+const ENGINE: Subject = Subject {
+    cases: engine::cases,
+    build: engine::build,
+    per_request: engine::per_request,
+};
+
+const SERVER: Subject = Subject {
+    cases: server::cases,
+    build: server::build,
+    per_request: server::per_request,
+};
+
+impl Counting {
+    /// Counts, prints and compares.
+    pub fn run(&self) -> anyhow::Result<()> {
+        if !callgrind::is_here() {
+            bail!("valgrind is missing");
+        }
+        if self.check {
+            return check();
+        }
+        if self.renew {
+            let counts = [ENGINE, SERVER].map(|subject| subject.count(None));
+            let [engine, server] = counts;
+            return Budgets::write(&[engine?, server?].concat());
+        }
+        let subject = if self.server { SERVER } else { ENGINE };
+        let ours = subject.count(None)?;
+        let others = match &self.beside {
+            Some(program) => subject.count(Some(program))?,
+            None => Vec::new(),
+        };
+        let ratio = |at: usize| match others.get(at) {
+            Some((_, other)) => format!("{:>9.0}{:>8.3}", other, ours[at].1 / other),
+            None => String::new(),
+        };
+        for (at, (case, count)) in ours.iter().enumerate() {
+            println!("{:<28}{count:>8.0}{}", case.name(), ratio(at));
+        }
+        Ok(())
+    }
+}
+
+/// Fails if a count is above its budget.
+pub fn check() -> anyhow::Result<()> {
+    if !callgrind::is_here() {
+        println!("instructions: SKIPPED, as valgrind is missing");
+        return Ok(());
+    }
+    let budgets = Budgets::read()?;
+    let compiler = budgets::compiler()?;
+    if budgets.compiler != compiler {
+        println!(
+            "instructions: SKIPPED, as the budgets are for {} and this is {compiler}; \
+             `cargo xtask instructions --renew` on a commit that is known to be good renews them",
+            budgets.compiler
+        );
+        return Ok(());
+    }
+    let mut faults = 0;
+    for subject in [ENGINE, SERVER] {
+        for (case, count) in subject.count(None)? {
+            let budget = budgets.of(&case)?;
+            let is_above = count > budget * (1.0 + TOLERANCE);
+            faults += usize::from(is_above);
+            let verdict = if is_above { "  ABOVE ITS BUDGET" } else { "" };
+            println!("{:<28}{count:>8.0} of {budget:>6.0}{verdict}", case.name());
+        }
+    }
+    match faults {
+        0 => Ok(()),
+        _ => bail!("{faults} kinds of requests take more instructions than their budgets"),
+    }
+}
+
+impl Subject {
+    /// Instructions per request in every case, of a given program or of one that is built here.
+    /// Two cases are counted at a time.
+    fn count(&self, program: Option<&Path>) -> anyhow::Result<Vec<(Case, f64)>> {
+        let built = match program {
+            Some(_) => PathBuf::new(),
+            None => (self.build)()?,
+        };
+        let (program, cases) = (program.unwrap_or(&built), (self.cases)());
+        let (next, counts) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let count = (self.per_request)(program, case);
+                        let mut counts = counts.lock().expect("no thread panics");
+                        counts.push((case.clone(), count));
+                    }
+                });
+            }
+        });
+        let mut counts = counts.into_inner().expect("no thread panics");
+        counts.sort_by_key(|(case, _)| cases.iter().position(|of| of.name() == case.name()));
+        let counts = counts.into_iter().map(|(case, count)| Ok((case, count?)));
+        counts.collect()
+    }
+}

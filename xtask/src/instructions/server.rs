@@ -1,0 +1,199 @@
+//! Instructions of the whole server in user space, for requests over TCP.
+
+use super::{Case, callgrind};
+use crate::process::{program, run};
+use anyhow::{Context, bail};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+/// Connections that send at the same time.
+const CONNECTIONS: usize = 8;
+const KEYS: usize = 1_000;
+const VALUE_BYTES: usize = 64;
+/// For how long the server may take to start, and to reply.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What each connection sends at once.
+struct Scenario {
+    name: &'static str,
+    requests: usize,
+    /// Keys of a request.
+    keys: usize,
+    is_set: bool,
+    /// How often each connection sends, in the two runs.
+    rounds: [usize; 2],
+}
+
+const SCENARIOS: [Scenario; 4] = [
+    Scenario {
+        name: "get, 32 at once",
+        requests: 32,
+        keys: 1,
+        is_set: false,
+        rounds: [20, 120],
+    },
+    Scenario {
+        name: "set, 32 at once",
+        requests: 32,
+        keys: 1,
+        is_set: true,
+        rounds: [20, 120],
+    },
+    Scenario {
+        name: "get, one at a time",
+        requests: 1,
+        keys: 1,
+        is_set: false,
+        rounds: [50, 450],
+    },
+    Scenario {
+        name: "a key of 50 in a get",
+        requests: 1,
+        keys: 50,
+        is_set: false,
+        rounds: [20, 120],
+    },
+];
+
+/// Every case, in the order of the table.
+pub fn cases() -> Vec<Case> {
+    let case = |scenario: &Scenario| Case {
+        row: scenario.name.to_owned(),
+        column: "server".to_owned(),
+    };
+    SCENARIOS.iter().map(case).collect()
+}
+
+/// Builds the server.
+pub fn build() -> anyhow::Result<PathBuf> {
+    callgrind::build(&["-p", "glimmer"], "glimmer")
+}
+
+/// Instructions per key. The difference between two runs with different numbers of requests
+/// excludes the cost of starting, storing the items and stopping.
+pub fn per_request(server: &Path, case: &Case) -> anyhow::Result<f64> {
+    let scenario = SCENARIOS.iter().find(|scenario| scenario.name == case.row);
+    let scenario = scenario.context("no such scenario")?;
+    let [few, many] = scenario.rounds;
+    let difference = collected(server, scenario, many)? - collected(server, scenario, few)?;
+    let keys = (many - few) * CONNECTIONS * scenario.requests * scenario.keys;
+    Ok(difference as f64 / keys as f64)
+}
+
+fn collected(server: &Path, scenario: &Scenario, rounds: usize) -> anyhow::Result<u64> {
+    let port = free_port()?;
+    let mut command = callgrind::command(&[], server);
+    command
+        .args(["serve", "-t", "1", "-m", "64", "-l", "127.0.0.1", "-p"])
+        .arg(port.to_string())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().context("cannot start valgrind")?;
+    let sent = send_all(port, scenario, rounds);
+    let stopped = stop(&child);
+    if sent.is_err() || stopped.is_err() {
+        // It may not have understood, and would be waited for.
+        child.kill()?;
+    }
+    let output = child.wait_with_output()?;
+    sent.and(stopped)?;
+    callgrind::collected(&command, &output)
+}
+
+fn free_port() -> anyhow::Result<u16> {
+    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
+        .local_addr()?
+        .port())
+}
+
+fn stop(child: &Child) -> anyhow::Result<()> {
+    run(&mut program("kill", &["-INT", &child.id().to_string()]))
+}
+
+fn connect(port: u16) -> anyhow::Result<TcpStream> {
+    let begun = Instant::now();
+    loop {
+        match TcpStream::connect((Ipv4Addr::LOCALHOST, port)) {
+            Ok(stream) => {
+                stream.set_read_timeout(Some(PATIENCE))?;
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) if begun.elapsed() > PATIENCE => return Err(error.into()),
+            Err(_) => std::thread::sleep(Duration::from_millis(50)),
+        }
+    }
+}
+
+/// Stores the items, then has every connection send that often.
+fn send_all(port: u16, scenario: &Scenario, rounds: usize) -> anyhow::Result<()> {
+    let value = "x".repeat(VALUE_BYTES);
+    let key = |number: usize| format!("key:{:012}", number % KEYS);
+    let set = |number| format!("set {} 0 0 {VALUE_BYTES}\r\n{value}\r\n", key(number));
+    let mut first = connect(port)?;
+    for number in 0..KEYS {
+        exchange(&mut [&mut first], &set(number), "STORED\r\n", 1)?;
+    }
+    let mut streams = vec![first];
+    for _ in 1..CONNECTIONS {
+        streams.push(connect(port)?);
+    }
+    let mut streams: Vec<&mut TcpStream> = streams.iter_mut().collect();
+    for round in 0..rounds {
+        // Every 7th key, so that neighbours in a batch are no neighbours in memory.
+        let numbers = |request: usize| {
+            (0..scenario.keys).map(move |n| 7 * (round * 50 + request * scenario.keys + n))
+        };
+        let request = |request| match scenario.is_set {
+            true => set(numbers(request).next().unwrap_or_default()),
+            false => {
+                let keys: Vec<String> = numbers(request).map(key).collect();
+                format!("get {}\r\n", keys.join(" "))
+            }
+        };
+        let requests: String = (0..scenario.requests).map(request).collect();
+        let end = match scenario.is_set {
+            true => "STORED\r\n",
+            false => "END\r\n",
+        };
+        if scenario.requests == 1 {
+            for stream in &mut streams {
+                exchange(&mut [stream], &requests, end, 1)?;
+            }
+        } else {
+            exchange(&mut streams, &requests, end, scenario.requests)?;
+        }
+    }
+    Ok(())
+}
+
+/// Has connections send the same requests, and reads until each has received `end` that often.
+fn exchange(
+    streams: &mut [&mut TcpStream],
+    requests: &str,
+    end: &str,
+    times: usize,
+) -> anyhow::Result<()> {
+    for stream in streams.iter_mut() {
+        stream.write_all(requests.as_bytes())?;
+    }
+    let mut buffer = vec![0; 64 << 10];
+    for stream in streams.iter_mut() {
+        let mut received = Vec::new();
+        while received
+            .windows(end.len())
+            .filter(|w| *w == end.as_bytes())
+            .count()
+            < times
+        {
+            match stream.read(&mut buffer)? {
+                0 => bail!("the server closed the connection"),
+                count => received.extend_from_slice(&buffer[..count]),
+            }
+        }
+    }
+    Ok(())
+}
