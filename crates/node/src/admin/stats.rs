@@ -30,6 +30,13 @@ macro_rules! counters {
             }
         }
 
+        impl Tally {
+            /// The difference to an earlier tally. That of a state has no meaning.
+            pub fn since(&self, earlier: &Tally) -> Tally {
+                Tally { $($name: self.$name.wrapping_sub(earlier.$name),)* }
+            }
+        }
+
         impl std::ops::AddAssign for Tally {
             fn add_assign(&mut self, other: Tally) {
                 $(self.$name += other.$name;)*

@@ -1,87 +1,166 @@
 //! `stats glimmer`: statistics that memcached does not have.
+//!
+//! A statistic is one row of [`SERVER`] or of [`WORK`]. The rows of `WORK` also appear in `stats
+//! workers`, once for each worker. docs/statistics.md has a row for each statistic; a test prints
+//! the rows that it lacks.
 
 use super::lines::Lines;
 use super::{Snapshot, count};
+use glimmer_node::Tally;
+
+/// A statistic: its name, its meaning for operators, and a function for its value, which hides the
+/// statistic by None.
+type Statistic<Value> = (&'static str, &'static str, Value);
+type OfServer = fn(&Snapshot<'_>) -> Option<String>;
+type OfWork = fn(&Tally) -> Option<String>;
+
+/// Settings and states of the server, and counters of its tables since the last `stats reset`.
+#[rustfmt::skip]
+const SERVER: &[Statistic<OfServer>] = &[
+    ("mode", "`cache`, or `store`, in which nothing is evicted",
+        |now| show(now.admin.config.mode)),
+    ("access", "the access mode of the tables: that of `--access`, or `erew` with one worker",
+        |now| show(now.admin.config.table_access())),
+    ("table", "the data structure of a partition (`--table`)",
+        |now| show(now.admin.config.table)),
+    ("evict", "the eviction rule, `none` in store mode",
+        |now| show(now.admin.config.eviction())),
+    ("partitions", "partitions of the store",
+        |now| show(now.admin.plan.partitions)),
+    ("log_bytes", "memory for items, in bytes",
+        |now| show(now.now.table.log_bytes)),
+    ("buffer_bytes", "memory for requests and replies now, in bytes",
+        |now| show(now.now.node.buffer_bytes)),
+    ("index_evictions", "items evicted because their bucket of the index was full",
+        |now| show(count!(now, table.store.index_evictions))),
+    ("index_spare_buckets_used", "buckets of the index in use as extensions of full ones",
+        |now| show(now.now.table.store.spares_used)),
+    ("stale_entries_removed", "entries of the index removed because their item was overwritten",
+        |now| show(count!(now, table.store.stale_removed))),
+    ("stores_refused", "stores that the table refused",
+        |now| show(count!(now, table.store.refused))),
+    ("items_moved", "items moved to join free memory, in store mode",
+        |now| show(count!(now, table.store.moved))),
+    ("index_buckets_added", "buckets by which the index grew",
+        |now| show(count!(now, table.store.buckets_added))),
+    ("index_buckets_merged", "buckets by which the index shrank",
+        |now| show(count!(now, table.store.buckets_merged))),
+    ("reinsertions", "items that the eviction rule kept",
+        |now| show(count!(now, table.store.reinsertions))),
+    ("in_place_updates", "stores that wrote over the old value",
+        |now| show(count!(now, table.store.in_place_updates))),
+    ("optimistic_retries", "reads that met too many writers and took the writers' way",
+        |now| show(count!(now, table.requests.optimistic_retries))),
+    ("log_lines_lost", "lines of the log lost because stderr accepted no more",
+        |now| show(now.admin.log.lost())),
+];
+
+/// What workers counted: in `stats glimmer` all of them since the last `stats reset`, in `stats
+/// workers` each since the start.
+#[rustfmt::skip]
+const WORK: &[Statistic<OfWork>] = &[
+    ("requests", "requests executed by the worker that received them",
+        |work| show(work.requests)),
+    ("batches", "batches in which they were executed",
+        |work| show(work.batches)),
+    ("batch_mean", "requests per batch",
+        |work| mean(work.requests, work.batches)),
+    ("requests_crossed", "requests sent to another worker, because it owns their key",
+        |work| show(work.requests_crossed)),
+    ("forwarded_batches", "batches in which they were sent",
+        |work| show(work.forwarded_batches_sent)),
+    ("values_refused", "values refused for lack of memory for buffers",
+        |work| show(work.values_refused)),
+    ("stalled_kicks", "connections closed because they held memory for buffers that others needed",
+        |work| show(work.stalled_kicks)),
+    ("turns", "turns of the workers' loops",
+        |work| show(work.turns)),
+    ("datagrams_received", "UDP datagrams received",
+        |work| show(work.datagrams_received)),
+    ("datagrams_sent", "UDP datagrams sent",
+        |work| show(work.datagrams_sent)),
+    ("datagrams_dropped", "UDP datagrams that were no requests",
+        |work| show(work.datagrams_dropped)),
+    ("datagrams_unsent", "UDP datagrams that could not be sent",
+        |work| show(work.datagrams_unsent)),
+    ("datagrams_overflowed", "UDP datagrams that the kernel dropped before they were received",
+        |work| show(work.datagrams_overflowed)),
+    ("accept_failures", "attempts to accept a connection that failed",
+        |work| show(work.accept_failures)),
+];
+
+fn show(value: impl ToString) -> Option<String> {
+    Some(value.to_string())
+}
+
+/// A mean, if there is anything to divide by.
+fn mean(sum: u64, of: u64) -> Option<String> {
+    (of > 0).then(|| format!("{:.2}", sum as f64 / of as f64))
+}
 
 pub(super) fn write(snapshot: &Snapshot<'_>, lines: &mut Lines<'_>) {
-    let (admin, now) = (snapshot.admin, &snapshot.now);
-    lines.put("mode", admin.config.mode);
-    lines.put("access", admin.config.table_access());
-    lines.put("table", admin.config.table);
-    lines.put("evict", admin.config.eviction());
-    lines.put("partitions", admin.plan.partitions);
-    lines.put("log_bytes", now.table.log_bytes);
-    lines.put("buffer_bytes", now.node.buffer_bytes);
-    lines.put(
-        "index_evictions",
-        count!(snapshot, table.store.index_evictions),
-    );
-    lines.put("index_spare_buckets_used", now.table.store.spares_used);
-    lines.put(
-        "stale_entries_removed",
-        count!(snapshot, table.store.stale_removed),
-    );
-    lines.put("stores_refused", count!(snapshot, table.store.refused));
-    lines.put("items_moved", count!(snapshot, table.store.moved));
-    for (name, figure) in [
-        (
-            "index_buckets_added",
-            count!(snapshot, table.store.buckets_added),
-        ),
-        (
-            "index_buckets_merged",
-            count!(snapshot, table.store.buckets_merged),
-        ),
-    ] {
-        lines.put(name, figure);
+    for (name, _, value) in SERVER {
+        if let Some(value) = value(snapshot) {
+            lines.put(name, value);
+        }
     }
-    lines.put("reinsertions", count!(snapshot, table.store.reinsertions));
-    lines.put(
-        "in_place_updates",
-        count!(snapshot, table.store.in_place_updates),
-    );
-    lines.put(
-        "optimistic_retries",
-        count!(snapshot, table.requests.optimistic_retries),
-    );
-    let (requests, batches) = (
-        count!(snapshot, node.requests),
-        count!(snapshot, node.batches),
-    );
-    lines.put("requests", requests);
-    lines.put("batches", batches);
-    if batches > 0 {
-        lines.put(
-            "batch_mean",
-            format!("{:.2}", requests as f64 / batches as f64),
-        );
+    let since_reset = snapshot.now.node.since(&snapshot.at_reset.node);
+    work(&since_reset, |name, value| lines.put(name, value));
+}
+
+/// Hands out the statistics of workers.
+pub(super) fn work(tally: &Tally, mut put: impl FnMut(&str, String)) {
+    for (name, _, value) in WORK {
+        if let Some(value) = value(tally) {
+            put(name, value);
+        }
     }
-    lines.put("requests_crossed", count!(snapshot, node.requests_crossed));
-    lines.put(
-        "forwarded_batches",
-        count!(snapshot, node.forwarded_batches_sent),
-    );
-    lines.put("values_refused", count!(snapshot, node.values_refused));
-    lines.put("stalled_kicks", count!(snapshot, node.stalled_kicks));
-    lines.put("turns", count!(snapshot, node.turns));
-    for (name, figure) in [
-        (
-            "datagrams_received",
-            count!(snapshot, node.datagrams_received),
-        ),
-        ("datagrams_sent", count!(snapshot, node.datagrams_sent)),
-        (
-            "datagrams_dropped",
-            count!(snapshot, node.datagrams_dropped),
-        ),
-        ("datagrams_unsent", count!(snapshot, node.datagrams_unsent)),
-        (
-            "datagrams_overflowed",
-            count!(snapshot, node.datagrams_overflowed),
-        ),
-        ("accept_failures", count!(snapshot, node.accept_failures)),
-        ("log_lines_lost", admin.log.lost()),
-    ] {
-        lines.put(name, figure);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../../docs/statistics.md");
+
+    /// The rows of a table of the page, after a heading.
+    fn rows(heading: &str) -> Vec<&'static str> {
+        let (_, table) = PAGE.split_once(heading).expect(heading);
+        table
+            .lines()
+            .skip_while(|line| !line.starts_with("| ---"))
+            .skip(1)
+            .take_while(|line| line.starts_with('|'))
+            .collect()
+    }
+
+    #[test]
+    fn the_documentation_has_a_row_for_each_statistic_and_no_others() {
+        let row = |name: &str, about: &str| format!("| `{name}` | {about} |");
+        let server: Vec<_> = SERVER
+            .iter()
+            .map(|(name, about, _)| row(name, about))
+            .collect();
+        let work: Vec<_> = WORK
+            .iter()
+            .map(|(name, about, _)| row(name, about))
+            .collect();
+        for (heading, expected) in [("## The server", server), ("## The work", work)] {
+            let found = rows(heading);
+            for row in &expected {
+                let is_there = found.contains(&row.as_str());
+                assert!(
+                    is_there,
+                    "docs/statistics.md, {heading}, lacks the row\n{row}"
+                );
+            }
+            for row in found {
+                let is_known = expected.iter().any(|known| known == row);
+                assert!(
+                    is_known,
+                    "docs/statistics.md, {heading}, has the row\n{row}"
+                );
+            }
+        }
     }
 }

@@ -3,27 +3,26 @@
 
 use std::fs;
 
-use super::ServerAdmin;
 use super::lines::Lines;
+use super::{ServerAdmin, own};
 
 pub(super) fn write(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     let tallies = admin.node.get().map(|node| node.figures.tallies());
     let threads = threads();
     for (worker, tally) in tallies.into_iter().flatten().enumerate() {
-        let mut put = |name, figure| lines.put(&format!("worker:{worker}:{name}"), figure);
-        put("curr_connections", tally.curr_connections);
-        put("requests", tally.requests);
-        put("requests_crossed", tally.requests_crossed);
-        put("batches", tally.batches);
-        put("turns", tally.turns);
-        put("bytes_read", tally.bytes_read);
-        put("bytes_written", tally.bytes_written);
+        let mut put = |name: &str, figure: String| {
+            lines.put(&format!("worker:{worker}:{name}"), figure);
+        };
+        put("curr_connections", tally.curr_connections.to_string());
+        put("bytes_read", tally.bytes_read.to_string());
+        put("bytes_written", tally.bytes_written.to_string());
+        own::work(&tally, &mut put);
         let mut named = threads
             .iter()
             .filter(|thread| thread.name == format!("worker-{worker}"));
         // With several servers in one process, worker names are ambiguous.
         if let (Some(thread), None) = (named.next(), named.next()) {
-            put("cpu_us", thread.cpu_ns / 1000);
+            put("cpu_us", (thread.cpu_ns / 1000).to_string());
         }
     }
 }
