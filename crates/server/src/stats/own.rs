@@ -69,6 +69,8 @@ const WORK: &[Statistic<OfWork>] = &[
         |work| show(work.requests_crossed)),
     ("forwarded_batches", "batches in which they were sent",
         |work| show(work.forwarded_batches_sent)),
+    ("forwarded_batch_mean", "requests per such batch; near 1, the workers mostly wake one another",
+        |work| mean(work.requests_crossed, work.forwarded_batches_sent)),
     ("values_refused", "values refused for lack of memory for buffers",
         |work| show(work.values_refused)),
     ("stalled_kicks", "connections closed because they held memory for buffers that others needed",
