@@ -34,10 +34,14 @@ pub enum Action {
     Delete,
     /// Add to a number.
     Increment(u64),
+    /// Add to a number, or begin with this one.
+    Count(u64),
     /// Give the item another expiry time, in seconds.
     Touch(u32),
-    /// Remove everything.
-    Flush,
+    /// Read, and give the item another expiry time, in seconds.
+    GetAndTouch(u32),
+    /// Remove everything, after this many seconds.
+    Flush(u32),
 }
 
 /// What was answered.
@@ -82,7 +86,7 @@ pub struct Call {
 
 /// The calls that concern a key: those that name it, and those that concern every key.
 pub fn of_key(calls: &[Call], key: &str) -> Vec<Call> {
-    let concerns = |call: &&Call| call.key == key || call.action == Action::Flush;
+    let concerns = |call: &&Call| call.key == key || matches!(call.action, Action::Flush(_));
     calls.iter().filter(concerns).cloned().collect()
 }
 
@@ -128,8 +132,11 @@ impl fmt::Display for Action {
             Action::Cas(seen, value) => write!(f, "cas {} to {}", Shown(seen), Shown(value)),
             Action::Delete => write!(f, "delete"),
             Action::Increment(delta) => write!(f, "increment by {delta}"),
+            Action::Count(delta) => write!(f, "count {delta}"),
             Action::Touch(expiry_s) => write!(f, "touch for {expiry_s} s"),
-            Action::Flush => write!(f, "flush everything"),
+            Action::GetAndTouch(expiry_s) => write!(f, "get and touch for {expiry_s} s"),
+            Action::Flush(0) => write!(f, "flush everything"),
+            Action::Flush(after_s) => write!(f, "flush everything in {after_s} s"),
         }
     }
 }

@@ -10,7 +10,7 @@
 //! | file | idea |
 //! | --- | --- |
 //! | [`scenario`] | a seed becomes a server, clients and faults |
-//! | [`clients`] | clients over text, binary and native protocol |
+//! | [`clients`] | clients of every protocol, and one that watches |
 //! | [`world`] | who acts next, and what has to hold meanwhile |
 //! | [`clock`] | virtual time |
 //! | [`history`] | what was asked and answered, and how it reads |

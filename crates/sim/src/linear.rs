@@ -7,6 +7,7 @@
 //!
 //! An item may be lost where the server may evict. It is never lost before its expiry time, and
 //! never seen after it: between both lies the time that a request and its answer were under way.
+//! The same is true of a flush that was asked for a later time.
 
 use crate::history::{Action, Answer, Call, Value};
 use std::collections::HashSet;
@@ -54,13 +55,20 @@ impl Hash for Item {
     }
 }
 
-type State = Option<Item>;
+/// What the server knows of a key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct State {
+    item: Option<Item>,
+    /// The earliest and the latest time of the next flush. A later flush replaces it.
+    flush_us: Option<(u64, u64)>,
+}
 
-/// Looks for an order. Calls that were refused are left out.
+/// Looks for an order. Calls that were refused are left out, and reads without an answer.
 pub fn check(calls: &[Call], rules: Rules) -> Verdict {
     let mut calls: Vec<&Call> = calls
         .iter()
         .filter(|call| call.answer != Answer::Refused)
+        .filter(|call| call.action != Action::Get || call.answer != Answer::Unknown)
         .collect();
     if calls.len() > CALLS_MAX {
         return Verdict::Unknown;
@@ -70,7 +78,7 @@ pub fn check(calls: &[Call], rules: Rules) -> Verdict {
     let answered = answered.filter(|(_, call)| call.ended.is_some());
     let needed = answered.fold(0u128, |set, (index, _)| set | 1 << index);
     let mut seen: HashSet<(u128, State)> = HashSet::new();
-    let mut open: Vec<(u128, State)> = vec![(0, None)];
+    let mut open: Vec<(u128, State)> = vec![(0, State::default())];
     while let Some((done, state)) = open.pop() {
         if done & needed == needed {
             return Verdict::Linearizable;
@@ -100,45 +108,73 @@ pub fn check(calls: &[Call], rules: Rules) -> Verdict {
 /// The states that a call may lead to; none if its answer is wrong in this state.
 fn after(state: &State, call: &Call, rules: Rules) -> Vec<State> {
     let mut nexts = Vec::new();
-    let mut add = |next: State| {
+    let mut add = |item: Option<Item>, flush_us| {
+        let next = State { item, flush_us };
         if !nexts.contains(&next) {
             nexts.push(next);
         }
     };
     for before in possible(state, call, rules) {
         let told = &call.answer;
-        let carried_out = effect(&before, call);
-        match told {
-            Answer::Unknown => {
-                add(carried_out.0);
-                add(None);
+        let flush_us = before.flush_us;
+        let (item, right) = effect(&before.item, call);
+        match (told, &call.action) {
+            (Answer::Unknown | Answer::Done, Action::Flush(1..)) => {
+                add(before.item, time_after(call, &call.action));
+            }
+            // A flush at once replaces one that is to come.
+            (Answer::Unknown | Answer::Done, Action::Flush(0)) => add(None, None),
+            (Answer::Unknown, _) => {
+                add(item, flush_us);
+                add(None, flush_us);
             }
             // What could not be stored leaves the old item, or nothing.
-            Answer::NoMemory => {
-                add(before.clone());
-                add(None);
+            (Answer::NoMemory, _) => {
+                add(before.item, flush_us);
+                add(None, flush_us);
             }
-            _ if explains(&carried_out.1, told) => add(carried_out.0),
+            _ if explains(&right, told) => add(item, flush_us),
             _ => {}
         }
     }
     nexts
 }
 
-/// The state as the call may have found it: an item may have expired or left.
+/// The states that the call may have found: an item may have expired or left, and a flush may have
+/// happened.
 fn possible(state: &State, call: &Call, rules: Rules) -> Vec<State> {
-    let Some(item) = state else {
-        return vec![None];
-    };
     let ended_us = call.ended.map_or(u64::MAX, |ended| ended.us);
-    let (mut may_be_there, mut may_be_gone) = (true, rules.may_evict);
-    if let Some((first_us, last_us)) = item.expires_us {
-        may_be_there = call.begun.us < last_us;
-        may_be_gone |= ended_us >= first_us;
+    let mut states = Vec::new();
+    let (mut may_wait, mut may_flush) = (true, false);
+    if let Some((first_us, last_us)) = state.flush_us {
+        may_wait = call.begun.us < last_us;
+        may_flush = ended_us >= first_us;
     }
-    let there = may_be_there.then(|| state.clone());
-    let gone = may_be_gone.then_some(None);
-    there.into_iter().chain(gone).collect()
+    if may_flush {
+        states.push(State::default());
+    }
+    if !may_wait {
+        return states;
+    }
+    let (mut may_be_there, mut may_be_gone) = (true, rules.may_evict);
+    if let Some(Item { expires_us, .. }) = &state.item {
+        if let Some((first_us, last_us)) = expires_us {
+            may_be_there = call.begun.us < *last_us;
+            may_be_gone |= ended_us >= *first_us;
+        }
+    } else {
+        may_be_gone = false;
+    }
+    if may_be_there {
+        states.push(state.clone());
+    }
+    if may_be_gone {
+        states.push(State {
+            item: None,
+            flush_us: state.flush_us,
+        });
+    }
+    states
 }
 
 fn explains(right: &Answer, told: &Answer) -> bool {
@@ -147,11 +183,11 @@ fn explains(right: &Answer, told: &Answer) -> bool {
 }
 
 /// What a map does, and answers.
-fn effect(before: &State, call: &Call) -> (State, Answer) {
-    let item = |value: &Value, expiry_s: u32| {
+fn effect(before: &Option<Item>, call: &Call) -> (Option<Item>, Answer) {
+    let item = |value: &Value| {
         Some(Item {
             value: value.clone(),
-            expires_us: expiry(call, expiry_s),
+            expires_us: time_after(call, &call.action),
         })
     };
     let with_value = |old: &Item, value: Value| {
@@ -160,17 +196,17 @@ fn effect(before: &State, call: &Call) -> (State, Answer) {
             expires_us: old.expires_us,
         })
     };
+    let seen = before.as_ref().map(|item| item.value.clone());
     match (&call.action, before) {
-        (Action::Get, _) => {
-            let value = before.as_ref().map(|item| item.value.clone());
-            (before.clone(), Answer::Value(value))
-        }
-        (Action::Set(value, expiry_s), _)
-        | (Action::Add(value, expiry_s), None)
-        | (Action::Replace(value, expiry_s), Some(_)) => (item(value, *expiry_s), Answer::Done),
+        (Action::Get, _) => (before.clone(), Answer::Value(seen)),
+        (Action::GetAndTouch(_), Some(old)) => (item(&old.value), Answer::Value(seen)),
+        (Action::GetAndTouch(_), None) => (None, Answer::Value(None)),
+        (Action::Set(value, _), _)
+        | (Action::Add(value, _), None)
+        | (Action::Replace(value, _), Some(_)) => (item(value), Answer::Done),
         (Action::Add(..), Some(_)) => (before.clone(), Answer::Exists),
         (Action::Cas(seen, value), Some(old)) => match old.value == *seen {
-            true => (item(value, 0), Answer::Done),
+            true => (item(value), Answer::Done),
             false => (before.clone(), Answer::Exists),
         },
         (Action::Append(value), Some(old)) => {
@@ -178,26 +214,32 @@ fn effect(before: &State, call: &Call) -> (State, Answer) {
             (with_value(old, joined.into()), Answer::Done)
         }
         (Action::Delete, Some(_)) => (None, Answer::Done),
-        (Action::Increment(delta), Some(old)) => {
+        (Action::Increment(delta) | Action::Count(delta), Some(old)) => {
             let text = std::str::from_utf8(&old.value).unwrap_or_default();
             let number = text.trim_end().parse::<u64>().unwrap_or(0);
             let number = number.wrapping_add(*delta);
             let value = number.to_string().into_bytes();
             (with_value(old, value.into()), Answer::Number(number))
         }
-        (Action::Touch(expiry_s), Some(old)) => {
-            let touched = item(&old.value, *expiry_s);
-            (touched, Answer::Done)
+        (Action::Count(delta), None) => {
+            let value = delta.to_string().into_bytes();
+            (item(&value.into()), Answer::Number(*delta))
         }
-        (Action::Flush, _) => (None, Answer::Done),
+        (Action::Touch(_), Some(old)) => (item(&old.value), Answer::Done),
+        (Action::Flush(_), _) => (None, Answer::Done),
         (_, None) => (None, Answer::Absent),
     }
 }
 
-/// The earliest and the latest time at which what the call stores expires.
-fn expiry(call: &Call, expiry_s: u32) -> Option<(u64, u64)> {
-    (expiry_s > 0).then(|| {
-        let after_us = u64::from(expiry_s) * 1_000_000;
+/// The earliest and the latest time at which what the call stores expires, or its flush happens.
+fn time_after(call: &Call, action: &Action) -> Option<(u64, u64)> {
+    let after_s = match action {
+        Action::Set(_, after_s) | Action::Add(_, after_s) | Action::Replace(_, after_s) => *after_s,
+        Action::Touch(after_s) | Action::GetAndTouch(after_s) | Action::Flush(after_s) => *after_s,
+        _ => 0,
+    };
+    (after_s > 0).then(|| {
+        let after_us = u64::from(after_s) * 1_000_000;
         let ended_us = call.ended.map_or(u64::MAX / 2, |ended| ended.us);
         let first_us = (call.begun.us + after_us).saturating_sub(CLOCK_SLACK_US);
         (first_us, ended_us + after_us + CLOCK_SLACK_US)

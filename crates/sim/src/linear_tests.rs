@@ -119,3 +119,62 @@ fn a_cas_compares_with_what_was_read() {
     let wrong = [&writes[..], &[cas(Answer::Done)]].concat();
     assert_eq!(check(&wrong, STRICT), Verdict::Impossible);
 }
+
+#[test]
+fn a_flush_for_later_happens_when_it_is_due() {
+    let flush = |after_s, begun| call(Action::Flush(after_s), Answer::Done, begun, begun + 1);
+    let read_at = |ms, text| {
+        let calls = [set("a", 1, 2), flush(1, 10), read(text, ms, ms + 1)];
+        check(&calls, STRICT)
+    };
+    assert_eq!(read_at(900, Some("a")), Verdict::Linearizable);
+    assert_eq!(read_at(900, None), Verdict::Impossible);
+    assert_eq!(read_at(1100, Some("a")), Verdict::Impossible);
+    assert_eq!(read_at(1100, None), Verdict::Linearizable);
+    // What is stored before it is due goes with the rest, and what is stored afterwards stays.
+    for (stored_ms, text) in [(900, None), (1100, Some("b"))] {
+        let stored = set("b", stored_ms, stored_ms + 1);
+        let calls = |text| [flush(1, 10), stored.clone(), read(text, 1200, 1201)];
+        assert_eq!(check(&calls(text), STRICT), Verdict::Linearizable);
+        let other = text.is_none().then_some("b");
+        assert_eq!(check(&calls(other), STRICT), Verdict::Impossible);
+    }
+    // Another flush replaces it.
+    let replaced = [
+        set("a", 1, 2),
+        flush(1, 10),
+        flush(3, 20),
+        read(Some("a"), 1500, 1501),
+    ];
+    assert_eq!(check(&replaced, STRICT), Verdict::Linearizable);
+    let at_once = [
+        flush(1, 10),
+        flush(0, 20),
+        set("a", 30, 31),
+        read(Some("a"), 1500, 1501),
+    ];
+    assert_eq!(check(&at_once, STRICT), Verdict::Linearizable);
+}
+
+#[test]
+fn a_read_that_touches_gives_the_item_more_time() {
+    let stored = call(Action::Set(value("a"), 1), Answer::Done, 1, 2);
+    let told = Answer::Value(Some(value("a")));
+    let touched = call(Action::GetAndTouch(2), told, 500, 501);
+    let calls = |text| [stored.clone(), touched.clone(), read(text, 2000, 2001)];
+    assert_eq!(check(&calls(Some("a")), STRICT), Verdict::Linearizable);
+    assert_eq!(check(&calls(None), STRICT), Verdict::Impossible);
+}
+
+#[test]
+fn a_count_begins_where_there_is_no_number() {
+    let count = |told, begun| call(Action::Count(2), Answer::Number(told), begun, begun + 1);
+    assert_eq!(
+        check(&[count(2, 1), count(4, 3)], STRICT),
+        Verdict::Linearizable
+    );
+    assert_eq!(
+        check(&[count(2, 1), count(2, 3)], STRICT),
+        Verdict::Impossible
+    );
+}

@@ -29,6 +29,15 @@ pub struct Served {
     pub switch: Switch,
 }
 
+/// The first worker's port for memcached's datagrams; the others' follow. Sockets would share one,
+/// and the kernel would choose the worker.
+const MEMCACHED_PORT: u16 = 11211;
+
+/// The address of a worker's port for memcached's datagrams.
+pub fn memcached_address(worker: usize) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, 1], MEMCACHED_PORT + worker as u16))
+}
+
 /// The address of a worker's port for native clients.
 pub fn native_address(worker: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, 1], NATIVE_PORT + worker as u16))
@@ -64,8 +73,9 @@ pub fn assemble(scenario: &Scenario, clock: &SimClock) -> Result<Served, ServeEr
         let listener = LocalListener::new(address);
         listeners.push(listener.clone());
         let native: Box<dyn PacketDevice> = Box::new(switch.attach(native_address(worker)));
+        let memcached: Box<dyn PacketDevice> = Box::new(switch.attach(memcached_address(worker)));
         Devices {
-            memcached: Vec::new(),
+            memcached: vec![memcached],
             native: Some(native),
             listeners: vec![(Box::new(listener), Accepts::Any)],
         }
@@ -101,6 +111,7 @@ fn configure(plan: ServerPlan) -> Config {
         item_bytes_max: plan.item_bytes_max.max(ITEM_BYTES_MIN),
         mode: plan.mode,
         access: plan.access,
+        dispatch: plan.dispatch,
         table: plan.table,
         evict: plan.evict,
         hugepages: HugepagePolicy::Off,

@@ -64,6 +64,12 @@ fn attempts(scenario: &Scenario) -> Vec<Scenario> {
         if client.read_pause_us > 0 {
             attempt(&|smaller| smaller.clients[index].read_pause_us = 0);
         }
+        if client.is_quiet {
+            attempt(&|smaller| smaller.clients[index].is_quiet = false);
+        }
+        if !client.calm.is_empty() {
+            attempt(&|smaller| smaller.clients[index].calm.clear());
+        }
         if client.pipeline > 1 {
             attempt(&|smaller| smaller.clients[index].pipeline = 1);
         }
@@ -99,7 +105,7 @@ mod tests {
             });
             asking.map(|(number, _)| number).collect::<Vec<_>>()
         };
-        let counting = asks(|one| matches!(one, Operation::Increment(..)));
+        let counting = asks(|one| matches!(one, Operation::Increment(..) | Operation::Count(..)));
         let reading = asks(|one| matches!(one, Operation::Get(_)));
         let is_wrong = (counting.iter()).any(|one| reading.iter().any(|other| one != other));
         Report {

@@ -2,16 +2,15 @@
 //!
 //! One thread lets one of the workers or clients act at a time: the seed says which of those that
 //! have something to do. Each takes a little virtual time. Where none has anything to do, time
-//! moves on to when one has. After the clients have ended, another one reads every key,
-//! and the server is told to stop.
+//! moves on to when one has.
+//!
+//! After the clients have ended, nothing fails any more. They go on to ask, another one reads every
+//! key, and each request has to be answered soon. Then the clients leave, and no memory may be held
+//! for them. In the end the server is told to stop.
 
-use crate::clients::binary::Binary;
-use crate::clients::native::NativeClient;
-use crate::clients::stream::StreamClient;
-use crate::clients::text::Text;
-use crate::clients::{Client, Due, Notes};
+use crate::clients::{self, Client, Due, Notes};
 use crate::clock::SimClock;
-use crate::history::{self, Call, Stamp};
+use crate::history::{self, Answer, Call, Stamp};
 use crate::linear::{self, Rules, Verdict};
 use crate::scenario::{ClientPlan, Operation, Protocol, Scenario};
 use crate::server::{self, Served};
@@ -26,6 +25,10 @@ use rand::{Rng, SeedableRng};
 const STEPS_MAX: u64 = 3_000_000;
 /// Within this time a client that does nothing wrong is answered, in microseconds.
 const ANSWER_US_MAX: u64 = 10_000_000;
+/// Within this time every client is answered while nothing fails.
+const CALM_ANSWER_US_MAX: u64 = 2_000_000;
+/// After this time a server whose clients have left holds no memory for them.
+const REST_US: u64 = 3_000_000;
 /// Within this time a server that is told to stop has stopped.
 const STOP_US_MAX: u64 = 30_000_000;
 /// How often memory is looked at, in steps.
@@ -86,6 +89,8 @@ struct World<'a> {
     clock_steps: Vec<(u64, u64)>,
     /// Time in which no client could expect a reply: stalls, and pauses of the machine.
     excused_us: u64,
+    /// The step from which nothing fails.
+    calm_step: Option<u64>,
 }
 
 /// Who may act.
@@ -108,6 +113,7 @@ pub fn run(scenario: &Scenario) -> Report {
         notes: Notes::default(),
         rng: SmallRng::seed_from_u64(scenario.seed),
         clock_steps: scenario.clock_steps.clone(),
+        calm_step: None,
         excused_us: (scenario.stalls.iter().map(|stall| stall.for_us)).sum(),
         scenario,
         clock,
@@ -124,25 +130,44 @@ impl World<'_> {
             self.clients.push(client);
         }
         self.serve()?;
-        let last = self.last_reader();
-        let last = self.client(self.scenario.clients.len(), &last);
-        self.clients = vec![last];
+        self.calm_down();
         self.serve()?;
+        self.check_calm()?;
         self.check_memory()?;
+        self.pass(REST_US)?;
+        for client in &self.clients {
+            client.check(&self.notes.calls)?;
+        }
         self.clients.clear();
+        self.pass(REST_US)?;
+        self.check_floor()?;
         self.stop()
     }
 
+    /// Lets the clients go on without faults, and adds one that reads every key.
+    fn calm_down(&mut self) {
+        let now_us = self.clock.us();
+        self.calm_step = Some(self.notes.now.step);
+        self.excused_us = 0;
+        self.clock_steps.clear();
+        self.clients
+            .iter_mut()
+            .for_each(|client| client.calm(now_us));
+        let last = self.client(self.scenario.clients.len(), &self.last_reader());
+        self.clients.push(last);
+    }
+
     fn client(&self, number: usize, plan: &ClientPlan) -> Box<dyn Client> {
-        let listeners = self.served.listeners.clone();
-        match plan.protocol {
-            Protocol::Text => Box::new(StreamClient::new(Text, number, plan, listeners)),
-            Protocol::Binary => Box::new(StreamClient::new(Binary, number, plan, listeners)),
-            Protocol::Native => {
-                let time = self.clock.microseconds();
-                Box::new(NativeClient::new(number, plan, &self.served.switch, time))
-            }
+        clients::new(number, plan, &self.served, self.clock.microseconds())
+    }
+
+    /// Lets time pass in which clients have nothing to ask.
+    fn pass(&mut self, for_us: u64) -> Result<(), String> {
+        let until_us = self.clock.us() + for_us;
+        while self.clock.us() < until_us {
+            self.step_until(until_us)?;
         }
+        Ok(())
     }
 
     /// A client that reads every key: what was acknowledged must be there.
@@ -152,10 +177,12 @@ impl World<'_> {
             protocol: Protocol::Text,
             seed: self.scenario.seed,
             pipeline: 1,
+            is_quiet: false,
             stream: StreamFaults::default(),
             packets: Faults::default(),
             read_pause_us: 0,
             operations: reads.map(|key| (0, Operation::Get(vec![key]))).collect(),
+            calm: Vec::new(),
         }
     }
 
@@ -186,18 +213,15 @@ impl World<'_> {
                 return Err(format!("the server has not stopped: {:?}", self.phases));
             }
         }
-        let workers = self.served.server.node.workers.iter();
-        let held: Vec<usize> = workers.map(|worker| worker.held_bytes()).collect();
-        match held.iter().all(|held| *held == 0) {
-            true => Ok(()),
-            false => Err(format!(
-                "no connection is left, and {held:?} bytes are held"
-            )),
-        }
+        self.check_floor()
     }
 
-    /// Lets somebody act, or time pass.
     fn step(&mut self) -> Result<(), String> {
+        self.step_until(u64::MAX)
+    }
+
+    /// Lets somebody act, or time pass, but not beyond this time.
+    fn step_until(&mut self, until_us: u64) -> Result<(), String> {
         let now_us = self.clock.us();
         if let Some(at) = (self.clock_steps.iter()).position(|(at_us, _)| *at_us <= now_us) {
             let (_, by_us) = self.clock_steps.swap_remove(at);
@@ -206,6 +230,8 @@ impl World<'_> {
             return Ok(());
         }
         let (ready, next_us) = self.ready(now_us);
+        let until_us = (until_us < u64::MAX).then_some(until_us);
+        let next_us = next_us.into_iter().chain(until_us).min();
         self.notes.now = Stamp {
             step: self.notes.now.step + 1,
             us: now_us,
@@ -262,7 +288,8 @@ impl World<'_> {
 
     fn stalled_until_us(&self, worker: usize, now_us: u64) -> Option<u64> {
         let stalls = self.scenario.stalls.iter();
-        let stalls = stalls.filter(|stall| stall.worker == worker);
+        let is_calm = self.calm_step.is_some();
+        let stalls = stalls.filter(|stall| stall.worker == worker && !is_calm);
         let ends = stalls.map(|stall| (stall.at_us, stall.at_us + stall.for_us));
         ends.filter(|(from_us, until_us)| (*from_us..*until_us).contains(&now_us))
             .map(|(_, until_us)| until_us)
@@ -299,13 +326,41 @@ impl World<'_> {
             return Ok(());
         };
         let waits_us = self.clock.us().saturating_sub(oldest.begun.us);
-        if waits_us > ANSWER_US_MAX + self.excused_us {
+        let us_max = match self.calm_step {
+            Some(_) => CALM_ANSWER_US_MAX,
+            None => ANSWER_US_MAX,
+        };
+        if waits_us > us_max + self.excused_us {
             return Err(format!(
                 "not answered within {} s: {oldest}",
                 waits_us / 1_000_000
             ));
         }
         Ok(())
+    }
+
+    /// Whether each request was answered that was asked while nothing failed.
+    fn check_calm(&self) -> Result<(), String> {
+        let calm_step = self.calm_step.unwrap_or(u64::MAX);
+        let calls = self.notes.calls.iter();
+        let mut calls = calls.filter(|call| call.begun.step > calm_step);
+        let is_lost = |call: &&Call| matches!(call.answer, Answer::Unknown | Answer::Refused);
+        match calls.find(is_lost) {
+            None => Ok(()),
+            Some(call) => Err(format!("nothing failed, and it was not answered: {call}")),
+        }
+    }
+
+    /// Whether the memory for connections that have been closed was given back.
+    fn check_floor(&self) -> Result<(), String> {
+        let workers = self.served.server.node.workers.iter();
+        let held: Vec<usize> = workers.map(|worker| worker.held_bytes()).collect();
+        match held.iter().all(|held| *held == 0) {
+            true => Ok(()),
+            false => Err(format!(
+                "no connection is left, and {held:?} bytes are held"
+            )),
+        }
     }
 
     /// Whether buffers and tables are within the plan.

@@ -3,17 +3,33 @@
 //! | file | idea |
 //! | --- | --- |
 //! | [`stream`] | a client with a connection: sends, receives, connects again |
-//! | [`text`], [`binary`] | how requests are written and replies read |
+//! | [`datagrams`] | a client with memcached's datagrams: sends, receives, tries reads again |
+//! | [`text`], [`meta`], [`binary`], [`resp`] | how requests are written and replies read |
 //! | [`native`] | a session of the client library over a network with faults |
+//! | [`watch`] | a client that watches mutations, and compares them with the history |
 
 pub mod binary;
+pub mod datagrams;
+pub mod meta;
 pub mod native;
+pub mod resp;
 pub mod stream;
 pub mod text;
+pub mod watch;
 
 use crate::history::{Action, Answer, Call, Stamp, Value};
-use crate::scenario::{ClientPlan, Operation, key_name};
+use crate::scenario::{ClientPlan, Operation, Protocol, key_name};
+use crate::server::{Served, memcached_address};
+use binary::Binary;
+use datagrams::DatagramClient;
+use glimmer_transport::packet::Microseconds;
+use meta::Meta;
+use native::NativeClient;
+use resp::Resp;
 use std::collections::{BTreeMap, BTreeSet};
+use stream::StreamClient;
+use text::Text;
+use watch::Watcher;
 
 /// When a client has something to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +54,43 @@ pub trait Client {
 
     /// Whether it takes its replies when it likes, and not when they come.
     fn reads_slowly(&self) -> bool;
+
+    /// From here on nothing fails, and the client takes its replies when they come. It asks what
+    /// its plan has for this time.
+    fn calm(&mut self, now_us: u64);
+
+    /// Compares what it saw with the history of everyone, in the end.
+    fn check(&self, _calls: &[Call]) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// The client of a plan.
+pub fn new(
+    number: usize,
+    plan: &ClientPlan,
+    served: &Served,
+    time: Microseconds,
+) -> Box<dyn Client> {
+    let listeners = served.listeners.clone();
+    let servers = || (0..listeners.len()).map(memcached_address).collect();
+    let switch = &served.switch;
+    match plan.protocol {
+        Protocol::Text => Box::new(StreamClient::new(Text, number, plan, listeners)),
+        Protocol::Meta => Box::new(StreamClient::new(Meta, number, plan, listeners)),
+        Protocol::Binary => Box::new(StreamClient::new(Binary, number, plan, listeners)),
+        Protocol::Resp => Box::new(StreamClient::new(Resp, number, plan, listeners)),
+        Protocol::TextDatagrams => {
+            let network = (switch, servers());
+            Box::new(DatagramClient::new(Text, number, plan, network, time))
+        }
+        Protocol::BinaryDatagrams => {
+            let network = (switch, servers());
+            Box::new(DatagramClient::new(Binary, number, plan, network, time))
+        }
+        Protocol::Native => Box::new(NativeClient::new(number, plan, switch, time)),
+        Protocol::Watch => Box::new(Watcher::new(number, plan, &listeners)),
+    }
 }
 
 /// The history as it is written.
@@ -118,6 +171,19 @@ pub struct Request {
     pub action: Action,
     /// The unique that a compare-and-swap names.
     pub unique: u64,
+    /// It asks not to be answered where the answer is the usual one.
+    pub is_quiet: bool,
+}
+
+impl Request {
+    /// Notes that it is asked: a call for each key, or one for all of them.
+    pub fn begin(&self, client: usize, notes: &mut Notes) -> Vec<usize> {
+        let is_flush = matches!(self.action, Action::Flush(_));
+        let nameless = is_flush.then(String::new);
+        let names = self.keys.iter().cloned().chain(nameless);
+        let calls = names.map(|key| notes.begin(client, key, self.action.clone()));
+        calls.collect()
+    }
 }
 
 /// The plan of a client, as far as it has come.
@@ -129,6 +195,8 @@ pub struct Script {
     client: usize,
     /// By key: what was read last, and its unique.
     seen: BTreeMap<String, (Value, u64)>,
+    /// What is asked while nothing fails.
+    calm: Vec<(u64, Operation)>,
 }
 
 impl Script {
@@ -141,6 +209,15 @@ impl Script {
             next: 0,
             client,
             seen: BTreeMap::new(),
+            calm: plan.calm.clone(),
+        }
+    }
+
+    /// Goes on with what is asked while nothing fails.
+    pub fn calm(&mut self, now_us: u64) {
+        self.operations.append(&mut self.calm);
+        if let Some((pause_us, _)) = self.operations.get(self.next) {
+            self.due_us = now_us + pause_us;
         }
     }
 
@@ -176,8 +253,10 @@ impl Script {
             Operation::Delete(_) => Action::Delete,
             Operation::Begin(_) => Action::Add(b"0"[..].into(), 0),
             Operation::Increment(_, delta) => Action::Increment(*delta),
+            Operation::Count(_, delta) => Action::Count(*delta),
             Operation::Touch(_, expiry_s) => Action::Touch(*expiry_s),
-            Operation::Flush => Action::Flush,
+            Operation::GetAndTouch(_, expiry_s) => Action::GetAndTouch(*expiry_s),
+            Operation::Flush(after_s) => Action::Flush(*after_s),
         };
         self.next += 1;
         if let Some((pause_us, _)) = self.operations.get(self.next) {
@@ -187,6 +266,7 @@ impl Script {
             keys,
             action,
             unique,
+            is_quiet: false,
         })
     }
 

@@ -1,5 +1,6 @@
 //! A session of the client library over a network with faults.
 
+use super::datagrams::calm_faults;
 use super::{Client, Due, Notes, Request, Script};
 use crate::history::{Action, Answer};
 use crate::scenario::ClientPlan;
@@ -200,5 +201,10 @@ impl Client for NativeClient {
 
     fn reads_slowly(&self) -> bool {
         false
+    }
+
+    fn calm(&mut self, now_us: u64) {
+        self.device.set_faults(calm_faults());
+        self.script.calm(now_us);
     }
 }

@@ -3,7 +3,9 @@
 use super::{Client, Due, Notes, Request, Script};
 use crate::history::{Action, Answer, Value};
 use crate::scenario::ClientPlan;
-use glimmer_transport::stream::{ByteStream, LocalListener, LocalStream, Received, Sent};
+use glimmer_transport::stream::{
+    ByteStream, LocalListener, LocalStream, Received, Sent, StreamFaults,
+};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use std::collections::VecDeque;
@@ -15,8 +17,76 @@ pub trait Codec {
     fn write(&self, request: &Request, number: u32, out: &mut Vec<u8>);
 
     /// Reads the reply to a request, if it is complete: how many bytes it has, and what it says of
-    /// each key. Fails if it is no reply to this request.
+    /// each key. Fails if it is no reply to this request. A quiet request whose reply is missing
+    /// has the usual answer and no bytes.
     fn read(&self, request: &Request, number: u32, bytes: &[u8]) -> Result<Option<Reply>, String>;
+
+    /// What is not answered if a request is quiet; `None` if it cannot be quiet.
+    fn usual_answer(&self, _action: &Action) -> Option<Answer> {
+        None
+    }
+
+    /// Appends a request that is answered after all those in front of it.
+    fn write_fence(&self, _number: u32, _out: &mut Vec<u8>) {}
+
+    /// The length of its reply, if that is complete.
+    fn read_fence(&self, _number: u32, _bytes: &[u8]) -> Result<Option<usize>, String> {
+        Ok(None)
+    }
+}
+
+/// A request that has no answer yet.
+pub struct Asked {
+    /// What was asked; `None` for a fence, after quiet requests.
+    pub request: Option<Request>,
+    /// Its number of the connection.
+    pub number: u32,
+    /// The calls of its keys.
+    pub calls: Vec<usize>,
+}
+
+impl Asked {
+    /// A fence.
+    pub fn fence(number: u32) -> Asked {
+        Asked {
+            request: None,
+            number,
+            calls: Vec::new(),
+        }
+    }
+
+    /// Reads the reply, if it is complete.
+    pub fn read(&self, codec: &impl Codec, bytes: &[u8]) -> Result<Option<Reply>, String> {
+        match &self.request {
+            Some(request) => codec.read(request, self.number, bytes),
+            None => {
+                let length = codec.read_fence(self.number, bytes)?;
+                Ok(length.map(|bytes| Reply {
+                    bytes,
+                    answers: Vec::new(),
+                    uniques: Vec::new(),
+                }))
+            }
+        }
+    }
+
+    /// Notes what was answered, and what the client saw.
+    pub fn end(self, reply: Reply, script: &mut Script, notes: &mut Notes) {
+        for (index, (call, answer)) in self.calls.into_iter().zip(reply.answers).enumerate() {
+            if let (Answer::Value(Some(value)), Some(&unique), Some(request)) =
+                (&answer, reply.uniques.get(index), &self.request)
+            {
+                script.see(&request.keys[index], value, unique);
+            }
+            notes.end(call, answer);
+        }
+    }
+
+    /// Notes that there will be no answer.
+    pub fn give_up(self, notes: &mut Notes) {
+        let calls = self.calls.into_iter();
+        calls.for_each(|call| notes.end(call, Answer::Unknown));
+    }
 }
 
 /// A reply.
@@ -39,8 +109,7 @@ pub struct StreamClient<C> {
     stream: Option<LocalStream>,
     out: Vec<u8>,
     incoming: Vec<u8>,
-    /// Requests without an answer: their numbers, and the calls of their keys.
-    under_way: VecDeque<(Request, u32, Vec<usize>)>,
+    under_way: VecDeque<Asked>,
     asked: u32,
     /// When it takes the next bytes, if it takes them slowly.
     reads_us: u64,
@@ -78,17 +147,25 @@ impl<C: Codec> StreamClient<C> {
             let from = SocketAddr::from(([10, 0, 0, 2], port));
             self.stream = Some(listener.connect(from, self.plan.stream, self.rng.random()));
         }
-        let Some(request) = self.script.take(notes.now.us) else {
+        let now_us = notes.now.us;
+        let Some(mut request) = self.script.take(now_us) else {
             return;
         };
-        let is_flush = request.action == Action::Flush;
-        let nameless = is_flush.then(String::new);
-        let names = request.keys.iter().cloned().chain(nameless);
-        let calls = names.map(|key| notes.begin(self.number, key, request.action.clone()));
-        let calls = calls.collect();
+        let may_be_quiet = self.plan.is_quiet && self.codec.usual_answer(&request.action).is_some();
+        request.is_quiet = may_be_quiet && self.rng.random_bool(0.5);
+        let is_quiet = request.is_quiet;
         self.asked = self.asked.wrapping_add(1);
         self.codec.write(&request, self.asked, &mut self.out);
-        self.under_way.push_back((request, self.asked, calls));
+        self.under_way.push_back(Asked {
+            calls: request.begin(self.number, notes),
+            request: Some(request),
+            number: self.asked,
+        });
+        if is_quiet && !self.may_ask(now_us) {
+            self.asked = self.asked.wrapping_add(1);
+            self.codec.write_fence(self.asked, &mut self.out);
+            self.under_way.push_back(Asked::fence(self.asked));
+        }
     }
 
     fn send(&mut self, notes: &mut Notes) -> Result<(), String> {
@@ -128,23 +205,16 @@ impl<C: Codec> StreamClient<C> {
     fn read(&mut self, notes: &mut Notes) -> Result<(), String> {
         let mut at = 0;
         while at < self.incoming.len() {
-            let Some((request, number, _)) = self.under_way.front() else {
+            let Some(asked) = self.under_way.front() else {
                 let rest = self.incoming[at..].escape_ascii();
                 return Err(format!("a reply that nobody asked for: {rest}"));
             };
-            let Some(reply) = self.codec.read(request, *number, &self.incoming[at..])? else {
+            let Some(reply) = asked.read(&self.codec, &self.incoming[at..])? else {
                 break;
             };
-            let (request, _, calls) = self.under_way.pop_front().expect("there is a first");
-            for (index, (call, answer)) in calls.into_iter().zip(reply.answers).enumerate() {
-                if let (Answer::Value(Some(value)), Some(&unique)) =
-                    (&answer, reply.uniques.get(index))
-                {
-                    self.script.see(&request.keys[index], value, unique);
-                }
-                notes.end(call, answer);
-            }
             at += reply.bytes;
+            let asked = self.under_way.pop_front().expect("there is a first");
+            asked.end(reply, &mut self.script, notes);
         }
         self.incoming.drain(..at);
         Ok(())
@@ -158,11 +228,9 @@ impl<C: Codec> StreamClient<C> {
         self.stream = None;
         self.out.clear();
         self.incoming.clear();
-        for (_, _, calls) in self.under_way.drain(..) {
-            calls
-                .into_iter()
-                .for_each(|call| notes.end(call, Answer::Unknown));
-        }
+        self.under_way
+            .drain(..)
+            .for_each(|asked| asked.give_up(notes));
         Ok(())
     }
 }
@@ -202,6 +270,18 @@ impl<C: Codec> Client for StreamClient<C> {
 
     fn reads_slowly(&self) -> bool {
         self.plan.read_pause_us > 0
+    }
+
+    fn calm(&mut self, now_us: u64) {
+        (self.plan.read_pause_us, self.reads_us) = (0, 0);
+        self.plan.stream = StreamFaults {
+            buffer_bytes: self.plan.stream.buffer_bytes,
+            ..StreamFaults::default()
+        };
+        if let Some(stream) = &self.stream {
+            stream.set_faults(self.plan.stream);
+        }
+        self.script.calm(now_us);
     }
 }
 

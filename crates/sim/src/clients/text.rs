@@ -29,7 +29,9 @@ impl Codec for Text {
             Action::Delete => format!("delete {key}\r\n"),
             Action::Increment(delta) => format!("incr {key} {delta}\r\n"),
             Action::Touch(expiry_s) => format!("touch {key} {expiry_s}\r\n"),
-            Action::Flush => "flush_all\r\n".into(),
+            Action::GetAndTouch(expiry_s) => format!("gats {expiry_s} {key}\r\n"),
+            Action::Count(_) => unreachable!("the text protocol has no {}", request.action),
+            Action::Flush(after_s) => flush(*after_s),
         };
         out.extend_from_slice(line.as_bytes());
     }
@@ -38,7 +40,7 @@ impl Codec for Text {
         let Some(line) = line(bytes) else {
             return Ok(None);
         };
-        if request.action == Action::Get {
+        if matches!(request.action, Action::Get | Action::GetAndTouch(_)) {
             return read_values(request, bytes);
         }
         let answer = match (&request.action, line) {
@@ -56,7 +58,16 @@ impl Codec for Text {
     }
 }
 
-fn line(bytes: &[u8]) -> Option<&str> {
+/// Writes `flush_all`.
+pub fn flush(after_s: u32) -> String {
+    match after_s {
+        0 => "flush_all\r\n".into(),
+        _ => format!("flush_all {after_s}\r\n"),
+    }
+}
+
+/// The first line, if it is complete.
+pub fn line(bytes: &[u8]) -> Option<&str> {
     let end = bytes.windows(2).position(|pair| pair == b"\r\n")?;
     Some(std::str::from_utf8(&bytes[..end]).unwrap_or("<no text>"))
 }

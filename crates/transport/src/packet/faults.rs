@@ -212,6 +212,13 @@ impl<D: PacketDevice> FaultInjector<D> {
         self.receiving.next_us().into_iter().chain(sending_us).min()
     }
 
+    /// What happens from here on to datagrams in either direction. Those that are under way arrive
+    /// as they would have.
+    pub fn set_faults(&mut self, faults: Faults) {
+        self.receiving.faults = faults;
+        lock(&self.sending).faults = faults;
+    }
+
     /// The device that is wrapped.
     pub fn device_mut(&mut self) -> &mut D {
         &mut self.device

@@ -101,6 +101,11 @@ impl LocalStream {
         })
     }
 
+    /// What happens from here on to this connection, in both directions.
+    pub fn set_faults(&self, faults: StreamFaults) {
+        self.lock().faults = faults;
+    }
+
     fn lock(&self) -> MutexGuard<'_, Connection> {
         self.connection
             .lock()

@@ -1,0 +1,79 @@
+//! A server from a seed.
+
+use super::{ServerPlan, TIGHT_MIB};
+use glimmer_dispatch::{Layout, POLICIES, Plan, Policy, Role};
+use glimmer_server::evict::RULES;
+use glimmer_server::{AccessMode, Mode, TableKind};
+use rand::Rng;
+use rand::rngs::SmallRng;
+use rand::seq::IndexedRandom;
+
+/// Values of this many bytes and more are handed to the last workers where requests are spread by
+/// size.
+const LARGE_FROM: u32 = 20;
+/// Those of this many bytes go to the last worker, and the others to the one in front of it.
+const LARGEST_FROM: u32 = 600;
+
+/// Spreads requests by the size of their values, in ranges that never change.
+#[derive(Debug)]
+pub struct BySize;
+
+impl Policy for BySize {
+    fn name(&self) -> &'static str {
+        "size"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the workers whose sizes they are execute requests for large values"
+    }
+
+    fn check(&self, access: AccessMode) -> Result<(), &'static str> {
+        match access {
+            AccessMode::Crcw => Ok(()),
+            _ => Err("any worker has to execute any request"),
+        }
+    }
+
+    fn plan(&self, layout: Layout) -> Plan {
+        let cores = layout.map.cores();
+        let mut roles = vec![Role { sizes: 0..0 }; cores];
+        roles[cores.saturating_sub(2)].sizes = LARGE_FROM..LARGEST_FROM;
+        if cores > 1 {
+            roles[cores - 1].sizes = LARGEST_FROM..u32::MAX;
+        }
+        Plan::by_size(layout, LARGE_FROM, roles)
+    }
+}
+
+/// Draws a server.
+pub fn draw(rng: &mut SmallRng) -> ServerPlan {
+    let mode = *[Mode::Cache, Mode::Store].choose(rng).expect("not empty");
+    let table = match mode {
+        Mode::Cache if rng.random_bool(0.3) => TableKind::Memc3,
+        _ => TableKind::Mica,
+    };
+    let accesses = [AccessMode::Erew, AccessMode::Crew, AccessMode::Crcw];
+    let is_tight = rng.random_bool(0.3);
+    let access = *accesses.choose(rng).expect("not empty");
+    ServerPlan {
+        workers: *[1, 2, 3, 4, 4].choose(rng).expect("not empty"),
+        mode,
+        table,
+        access,
+        dispatch: dispatch(rng, access),
+        evict: *RULES.choose(rng).expect("not empty"),
+        memory_mib: if is_tight { TIGHT_MIB } else { 16 },
+        item_bytes_max: if is_tight { 64 << 10 } else { 16 << 10 },
+        turn_requests: if rng.random_bool(0.3) { 2 } else { 20 },
+        directs_native: rng.random_bool(0.3),
+    }
+}
+
+/// A policy that works with the access mode.
+fn dispatch(rng: &mut SmallRng, access: AccessMode) -> &'static dyn Policy {
+    let policies: [&'static dyn Policy; 1] = [&BySize];
+    let policies = policies.iter().chain(POLICIES);
+    let fit = policies.filter(|policy| policy.check(access).is_ok());
+    let fit: Vec<&'static dyn Policy> = fit.copied().collect();
+    *fit.choose(rng).expect("the default works with every mode")
+}
