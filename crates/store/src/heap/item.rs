@@ -25,6 +25,7 @@
 //! item's place, because lengths are read once and clamped, and what it makes of it is thrown away
 //! when validation fails.
 
+use super::wide;
 use crate::memory::Words;
 use glimmer_base::Expiry;
 use glimmer_base::limits::KEY_BYTES_MAX;
@@ -466,9 +467,7 @@ impl<'a> Value<'a> {
         let (skip, first, rest) = self.words();
         space[..8].write_copy_of_slice(&(first.load(Relaxed) >> (8 * skip)).to_le_bytes());
         let (space, _) = space[8 - skip..].as_chunks_mut::<8>();
-        for (space, word) in space.iter_mut().zip(rest) {
-            space.write_copy_of_slice(&word.load(Relaxed).to_le_bytes());
-        }
+        wide::load(rest, &mut space[..rest.len()]);
         // SAFETY: `reserve` made room for len + 8 bytes, and the words written above cover the
         // first `len` of them without a gap.
         unsafe { out.set_len(start + self.len) };

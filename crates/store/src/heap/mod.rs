@@ -8,6 +8,7 @@ mod item;
 mod offset;
 pub mod segregated_fits;
 pub mod slab;
+mod wide;
 mod write;
 
 pub use cas_sequence::CasSequence;

@@ -6,6 +6,7 @@ use super::item::{
     CAS_MAX, EXPIRY, EXPIRY_BYTES, EXTRA, EXTRA_BYTES, FLAGS, FLAGS_BYTES, History, Item, Layout,
     WIDE, partial_word, words_of,
 };
+use super::wide;
 use crate::memory::Words;
 use crate::work;
 use glimmer_base::Expiry;
@@ -303,9 +304,7 @@ impl<'a> WordSink<'a> {
         }
         let (words, rest) = bytes.as_chunks::<8>();
         let (space, behind) = self.words.split_at(words.len());
-        for (space, word) in space.iter().zip(words) {
-            space.store(u64::from_le_bytes(*word), Relaxed);
-        }
+        wide::store(space, words);
         self.words = behind;
         self.partial = partial_word(rest);
         self.filled = rest.len();
