@@ -15,6 +15,12 @@ def resident_mib(server):
     raise RuntimeError("the kernel keeps no account")
 
 
+def page_faults(server):
+    """Page faults of the server so far that took no disk access."""
+    fields = open(f"/proc/{server.pid}/stat").read().rsplit(")", 1)[1].split()
+    return int(fields[7])
+
+
 def assert_serves(server):
     with server.wire() as wire:
         wire.exchange(store(b"1", b"alive"), STORED)
@@ -178,3 +184,28 @@ def test_store_mode_holds_what_its_memory_promises(ours):
             wire.send(b"".join(b"set %016d 0 0 32 noreply\r\n%032d\r\n" % (n, n) for n in numbers))
             wire.exchange(b"mn\r\n", b"MN\r\n")
         assert int(server.stats()["curr_items"]) == items
+
+
+@pytest.mark.parametrize("value_bytes", [100_000, 1_000_000])
+def test_large_values_are_served_from_memory_that_is_there(ours, value_bytes):
+    """The buffers of large values are kept: after a warm-up, neither reads nor writes make the kernel hand out and zero pages again.
+    A value of 1 MB has 244 pages."""
+    rounds = 50
+    with Server("-m", 1024, "-t", 1) as server:
+        wires = [server.wire() for _ in range(4)]
+        exchanges = {
+            "set": (store(bytes(value_bytes), b"large") * 2, STORED * 2),
+            "get": (b"get large\r\n" * 2, (value(b"large", bytes(value_bytes)) + END) * 2),
+        }
+        for verb, (request, reply) in exchanges.items():
+            for turn in range(2 * rounds):
+                if turn == rounds:
+                    before = page_faults(server)
+                for wire in wires:
+                    wire.send(request)
+                for wire in wires:
+                    wire.expect(reply)
+            faults = page_faults(server) - before
+            assert faults < rounds * len(wires), f"{faults} faults in {2 * rounds * len(wires)} times {verb}"
+        for wire in wires:
+            wire.close()

@@ -57,8 +57,19 @@ pub const REPLY_BYTES_HIGH: usize = 256 << 10;
 /// it.
 pub const BUFFER_BYTES: usize = 16 << 10;
 
-/// An empty buffer of more than this many bytes is freed. A smaller one is kept for reuse.
+/// An empty buffer of more than this many bytes is *large*: it is kept for reuse only while it is
+/// used now and then ([`LARGE_BUFFER_IDLE_MS`]). A smaller one is kept for any time.
 pub const BUFFER_BYTES_KEPT_MAX: usize = 64 << 10;
+
+/// The unused buffers that a worker keeps take at most this part (1 / n) of its memory for buffers,
+/// and its unused large buffers take as much once more. A further one is freed; of large ones, the
+/// one that was used least recently. A worker may always keep one large buffer for a reply with the
+/// largest item, because each turn has memory for one.
+pub const BUFFERS_KEPT_PART: usize = 4;
+
+/// Milliseconds after which a large buffer that is not used is freed: between one and two times as
+/// many. All of them are freed at once when memory is short.
+pub const LARGE_BUFFER_IDLE_MS: u64 = 5_000;
 
 /// A worker that has freed this many bytes of buffers makes the allocator return free memory to the
 /// kernel at its next tick, so that the process shrinks again.
@@ -141,6 +152,12 @@ pub const LARGE_REPLY_BYTES: usize = 16 << 10;
 /// Bytes of replies that the connections with large replies may be expected to produce in one turn.
 /// One such connection is always served, whatever the size of its replies.
 pub const TURN_LARGE_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes of requests, or of replies to connections with large replies, after which a burst takes no
+/// further connection. What has been received is then still in the core's second-level cache when
+/// it is stored, and so are replies when they are sent. The next burst uses the same buffers, and
+/// the clients of this one can go on meanwhile.
+pub const BURST_LARGE_BYTES_MAX: usize = 256 << 10;
 
 /// Bytes received at a time from a connection that holds no buffer, while connections hold more
 /// than half of their memory. Received data that cannot be executed in the same burst would have to
@@ -381,6 +398,10 @@ const _: () = assert!(
 const _: () = assert!(
     BUFFER_BYTES > COMMAND_LINE_BYTES_MAX && BUFFER_BYTES <= BUFFER_BYTES_KEPT_MAX,
     "an ordinary buffer holds any line but a long multi-get, and is kept"
+);
+const _: () = assert!(
+    LARGE_REPLY_BYTES <= BURST_LARGE_BYTES_MAX && BURST_LARGE_BYTES_MAX <= TURN_LARGE_BYTES_MAX,
+    "a turn has a burst with large replies, and a burst has one of them"
 );
 const _: () = assert!(
     STALLED_MS_MIN < STALLED_MS_MAX && STALLED_MS_MAX < MEMORY_WAIT_MS_MAX,

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use glimmer_base::Moment;
+use glimmer_base::limits::{BUFFER_BYTES_KEPT_MAX, BUFFERS_KEPT_PART, LARGE_BUFFER_IDLE_MS};
 use glimmer_node::{Clock, Devices, DrivenNode, NodeConfig, Rest};
 use glimmer_proto::Accepts;
 use glimmer_transport::stream::{ByteStream, LocalListener, LocalStream, StreamFaults};
@@ -53,8 +54,9 @@ fn connect(listener: &LocalListener, seed: u64) -> LocalStream {
 /// Sends bytes, and lets workers that are called take turns until none is.
 fn send(node: &mut DrivenNode, stream: &mut LocalStream, mut bytes: &[u8]) -> Vec<u8> {
     use glimmer_transport::{Received, Sent};
-    let mut replies = Vec::with_capacity(4096);
+    let mut replies = Vec::new();
     loop {
+        replies.reserve(4096);
         match stream.send(bytes) {
             Sent::All => bytes = &[],
             Sent::Part(count) => bytes = &bytes[count..],
@@ -109,4 +111,68 @@ fn a_worker_tells_how_long_it_would_sleep() {
     clock.0.store(5_000, Ordering::Relaxed);
     node.workers.iter_mut().for_each(|worker| _ = worker.turn());
     assert!(stream.ready().hung_up);
+}
+
+/// Buffers that grew for large values are kept for the next ones, up to a bound, and are freed when
+/// nothing has used them for a while. The worker sleeps without a limit again then.
+#[test]
+fn large_buffers_are_kept_while_they_are_used() {
+    const VALUE_BYTES: usize = 100 << 10;
+    const CLIENTS: u64 = 100;
+    let clock = Arc::new(TestClock::default());
+    let mut config = config();
+    config.clock = clock.clone();
+    config.buffer_bytes = 8 << 20;
+    let kept_bytes_max = (2 * config.buffer_bytes / BUFFERS_KEPT_PART) as u64;
+    let (mut node, listener) = two_workers(config);
+    let figures = node.figures();
+    let unused = || {
+        let free = |tally: &glimmer_node::Tally| tally.buffer_bytes_free;
+        figures.tallies().iter().map(free).max().unwrap()
+    };
+
+    let value = "v".repeat(VALUE_BYTES);
+    let set = format!("set key 0 0 {VALUE_BYTES}\r\n{value}\r\n");
+    let mut streams: Vec<_> = (0..CLIENTS).map(|seed| connect(&listener, seed)).collect();
+    for stream in &mut streams {
+        assert_eq!(send(&mut node, stream, set.as_bytes()), b"STORED\r\n");
+        assert!(unused() >= VALUE_BYTES as u64, "the receive buffer is kept");
+        let reply = send(&mut node, stream, b"get key\r\n");
+        assert_eq!(
+            reply.len(),
+            VALUE_BYTES + "VALUE key 0 102400\r\n\r\nEND\r\n".len()
+        );
+        assert!(unused() >= VALUE_BYTES as u64, "the reply buffer is kept");
+    }
+    assert!(unused() <= kept_bytes_max);
+
+    // All at once, each with most of a value: together they have more buffers than are kept.
+    for stream in &mut streams[..40] {
+        send(&mut node, stream, &set.as_bytes()[..VALUE_BYTES - 1]);
+    }
+    for stream in &mut streams[..40] {
+        let stored = send(&mut node, stream, &set.as_bytes()[VALUE_BYTES - 1..]);
+        assert_eq!(stored, b"STORED\r\n");
+        assert!(unused() <= kept_bytes_max, "{} bytes", unused());
+    }
+
+    let second = Rest::Asleep(Some(Duration::from_secs(1)));
+    assert!(
+        node.workers
+            .iter_mut()
+            .any(|worker| worker.rest() == second)
+    );
+    let before = unused();
+    // Time passes, second by second.
+    for ms in (1_000..=2 * LARGE_BUFFER_IDLE_MS + 2_000).step_by(1_000) {
+        clock.0.store(ms, Ordering::Relaxed);
+        node.workers.iter_mut().for_each(|worker| _ = worker.turn());
+    }
+    println!("{before} bytes were unused, now {}", unused());
+    assert!(before >= VALUE_BYTES as u64 + unused());
+    assert!(
+        unused() <= BUFFER_BYTES_KEPT_MAX as u64,
+        "one that is not large may be kept"
+    );
+    assert!((node.workers.iter_mut()).all(|worker| worker.rest() == Rest::Asleep(None)));
 }

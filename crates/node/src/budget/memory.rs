@@ -1,5 +1,7 @@
 //! The memory for buffers of one worker, and whether it is short.
 
+use glimmer_base::limits::{BUFFER_BYTES, BUFFERS_KEPT_PART, LARGE_BUFFER_IDLE_MS};
+
 use super::pool::{Budget, Pool};
 use crate::admin::stats::Tally;
 
@@ -20,13 +22,17 @@ pub(crate) struct Memory {
     pub shed_ms: u64,
     /// Bytes held beyond the limit after that search.
     pub unshed_excess: usize,
+    /// When large buffers were last looked at, in milliseconds since the epoch.
+    aged_ms: u64,
 }
 
 impl Memory {
-    /// Memory of `bytes`, of which at least `turn_bytes` are reserved for the turn.
-    pub fn new(bytes: usize, turn_bytes: usize, now_ms: u64) -> Memory {
+    /// Memory of `bytes`, of which at least `turn_bytes` are reserved for the turn, a reply with an
+    /// item of `item_bytes_max` included.
+    pub fn new(bytes: usize, turn_bytes: usize, item_bytes_max: usize, now_ms: u64) -> Memory {
+        let kept_bytes = bytes / BUFFERS_KEPT_PART;
         Memory {
-            pool: Pool::new(bytes / 4),
+            pool: Pool::new(kept_bytes, kept_bytes.max(item_bytes_max + BUFFER_BYTES)),
             budget: Budget::new(bytes, turn_bytes),
             forwarded_bytes: 0,
             reply_bytes_guess: 0,
@@ -34,6 +40,23 @@ impl Memory {
             searched_ms: now_ms,
             shed_ms: now_ms,
             unshed_excess: 0,
+            aged_ms: now_ms,
+        }
+    }
+
+    /// Frees large buffers that nothing uses. Called every now and then.
+    pub fn age(&mut self, now_ms: u64) {
+        if self.pool.has_large() && now_ms - self.aged_ms >= LARGE_BUFFER_IDLE_MS {
+            self.aged_ms = now_ms;
+            self.pool.free_idle();
+        }
+    }
+
+    /// Keeps no large buffers if memory may soon be short.
+    #[inline]
+    pub fn bound_kept(&mut self) {
+        if self.budget.is_scarce() {
+            self.pool.free_large();
         }
     }
 

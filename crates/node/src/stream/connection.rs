@@ -205,7 +205,8 @@ impl Connection {
 
     /// Makes room to receive into. An ordinary buffer is there for every turn; one that grows takes
     /// of the `room` for what connections hold. Bytes that arrive make it grow, not bytes that are
-    /// announced: it doubles when it is full. While memory `is_scarce`, one that holds next to
+    /// announced: it doubles when it is full. Only an unused buffer that is there anyway is taken
+    /// for all the bytes that are announced. While memory `is_scarce`, one that holds next to
     /// nothing and awaits no value receives into [`RECEIVE_BYTES_SCARCE`] bytes.
     #[inline]
     pub fn make_room(&mut self, pool: &mut Pool, room: usize, is_scarce: bool) -> Room {
@@ -227,10 +228,10 @@ impl Connection {
                 return Room::Made;
             }
         }
-        self.make_more_room(pool, room)
+        self.make_more_room(pool, room, is_scarce)
     }
 
-    fn make_more_room(&mut self, pool: &mut Pool, room: usize) -> Room {
+    fn make_more_room(&mut self, pool: &mut Pool, room: usize, is_scarce: bool) -> Room {
         if self.rx.capacity() < BUFFER_BYTES {
             let mut rx = pool.take();
             rx.extend_from_slice(&self.rx[self.rx_start..]);
@@ -245,6 +246,18 @@ impl Connection {
         let capacity = self.rx.capacity();
         if self.rx.len() < capacity {
             return Room::Made;
+        }
+        if self.awaits_value()
+            && !is_scarce
+            && self.need <= capacity.saturating_add(room)
+            && let Some(mut rx) = pool.take_large(self.need)
+        {
+            if rx.capacity() - capacity <= room {
+                rx.extend_from_slice(&self.rx);
+                pool.give(std::mem::replace(&mut self.rx, rx));
+                return Room::Made;
+            }
+            pool.give(rx);
         }
         let doubled = capacity * 2;
         let wanted = if self.awaits_value() {
@@ -361,7 +374,7 @@ impl Connection {
     #[cold]
     pub fn compact(&mut self, pool: &mut Pool) {
         let rest = self.rx.len() - self.rx_start;
-        if rest <= BUFFER_BYTES / 2 && self.rx.capacity() >= BUFFER_BYTES {
+        if rest <= self.rx.capacity() / 2 && self.rx.capacity() >= BUFFER_BYTES {
             let small = self.rx[self.rx_start..].to_vec();
             pool.give(std::mem::replace(&mut self.rx, small));
             self.rx_start = 0;

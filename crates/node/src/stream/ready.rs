@@ -9,8 +9,8 @@ use crate::stream::key::ConnectionKey;
 /// Connections to be served, each class in the order in which its connections became ready.
 ///
 /// A connection that was sent large replies in its last burst waits in a queue of its own, of which
-/// a turn serves one burst. Connections with small replies therefore wait for one burst of large
-/// ones at most, however many clients ask for large values.
+/// a turn serves a bounded number of bytes. Connections with small replies therefore wait for that
+/// many bytes of large ones at most, however many clients ask for large values.
 #[derive(Debug, Default)]
 pub(crate) struct ReadyQueue {
     /// By [`ReplyClass`].

@@ -25,9 +25,11 @@ const SLACK_SHARE: usize = 8;
 const SHED_MS: u64 = 5;
 
 impl Streams {
-    /// Reduces the memory that connections hold to their budget.
+    /// Reduces the memory that connections hold to their budget. While much of it is held, no large
+    /// buffers are kept beside it.
     #[inline]
     pub fn bound_held(&mut self, core: &mut Core) {
+        core.memory.bound_kept();
         let excess = core.memory.budget.excess();
         let slack = core.memory.budget.held_max() / SLACK_SHARE;
         let is_in_vain = core.now.ms - core.memory.shed_ms < SHED_MS
@@ -123,6 +125,7 @@ impl Streams {
     /// Memory is short: takes it from stalled connections and gives it to waiting ones.
     #[cold]
     pub fn relieve(&mut self, core: &mut Core, port: &mut Port) {
+        core.memory.pool.free_large();
         let is_due = core.now.ms - core.memory.searched_ms >= self.patience_ms().min(SHORT_TICK_MS);
         let (wanted, room) = (self.bytes_wanted(core, port), core.memory.room());
         // Replies to forwarded requests need memory of the turn, which forwarded batches and held

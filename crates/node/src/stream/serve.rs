@@ -1,8 +1,8 @@
 //! Serving connections: receive, run the burst, and put back what became of it.
 
 use glimmer_base::limits::{
-    BUFFER_BYTES, BURST_CONNECTIONS_MAX, LARGE_REPLY_BYTES, TURN_LARGE_BYTES_MAX,
-    TURN_REPLY_BYTES_MAX,
+    BUFFER_BYTES, BURST_CONNECTIONS_MAX, BURST_LARGE_BYTES_MAX, LARGE_REPLY_BYTES,
+    TURN_LARGE_BYTES_MAX, TURN_REPLY_BYTES_MAX,
 };
 
 use super::Streams;
@@ -18,7 +18,8 @@ use crate::forward::port::Port;
 
 impl Streams {
     /// Serves the connections that are ready: those with small replies until each has had its turn
-    /// or the turn's share of replies is made, then one burst of those with large replies.
+    /// or the turn's share of replies is made, then those with large replies until their share of
+    /// the turn is made.
     pub fn serve_ready(&mut self, core: &mut Core, port: &mut Port) {
         let mut reply_bytes = 0;
         for _ in 0..(self.ready.len(ReplyClass::Small)).div_ceil(BURST_CONNECTIONS_MAX) {
@@ -27,8 +28,16 @@ impl Streams {
                 break;
             }
         }
-        if self.ready.len(ReplyClass::Large) > 0 {
-            self.serve_burst(ReplyClass::Large, core, port);
+        let mut large_bytes = TURN_LARGE_BYTES_MAX;
+        for nth in 0..self.ready.len(ReplyClass::Large) {
+            let Some(key) = self.ready.first(ReplyClass::Large) else {
+                break;
+            };
+            if nth > 0 && self.guess_of(key, ReplyClass::Large, core) > large_bytes {
+                break;
+            }
+            let made_bytes = self.serve_burst(ReplyClass::Large, core, port);
+            large_bytes = large_bytes.saturating_sub(made_bytes);
         }
     }
 
@@ -38,8 +47,9 @@ impl Streams {
     fn serve_burst(&mut self, class: ReplyClass, core: &mut Core, port: &mut Port) -> usize {
         let mut free = match class {
             ReplyClass::Small => core.memory.bytes_free(),
-            ReplyClass::Large => core.memory.bytes_free().min(TURN_LARGE_BYTES_MAX),
+            ReplyClass::Large => core.memory.bytes_free().min(BURST_LARGE_BYTES_MAX),
         };
+        let mut input_bytes = 0;
         for _ in 0..BURST_CONNECTIONS_MAX {
             let Some(key) = self.ready.first(class) else {
                 break;
@@ -51,7 +61,10 @@ impl Streams {
             }
             free = free.saturating_sub(guess);
             self.ready.remove_first(class);
-            self.join_burst(key, core);
+            input_bytes += self.join_burst(key, core);
+            if input_bytes >= BURST_LARGE_BYTES_MAX {
+                break;
+            }
         }
         let connections = &self.connections;
         let rx_of = |input| match input {
@@ -88,19 +101,20 @@ impl Streams {
     }
 
     /// Receives, if there is nothing to parse, and takes the connection into the burst if there is.
-    fn join_burst(&mut self, key: ConnectionKey, core: &mut Core) {
+    /// Returns the bytes that are to be parsed.
+    fn join_burst(&mut self, key: ConnectionKey, core: &mut Core) -> usize {
         let room = core.memory.room();
         let Some(connection) = self.connections.get_mut(key) else {
-            return;
+            return 0;
         };
         connection.queued = false;
         if connection.has_continuation() {
             self.advance_continuation(key, core);
-            return;
+            return 0;
         }
         if !connection.is_runnable() {
             self.settle(key, core);
-            return;
+            return 0;
         }
         // One whose replies have been large waits until there is room for one more. Others do not
         // wait: a turn has room for a reply of any size.
@@ -108,10 +122,10 @@ impl Streams {
         let is_patient = guess > BUFFER_BYTES && !connection.has_waited_enough(core.now.ms);
         if is_patient && room < guess && !self.claim(key, guess, core) {
             self.starve(key, guess, core);
-            return;
+            return 0;
         }
         if !self.connections[key].has_input() && !self.make_room(key, core) {
-            return;
+            return 0;
         }
         let connection = &mut self.connections[key];
         connection.end_wait();
@@ -124,6 +138,8 @@ impl Streams {
             }
             connection.is_served = true;
             let tx = std::mem::take(&mut connection.tx);
+            let bytes = guess.max(connection.burst_reply_bytes);
+            let input_bytes = connection.rx.len() - connection.rx_start;
             let copy_max = core.plan.copy_max();
             self.burst
                 .members
@@ -131,11 +147,13 @@ impl Streams {
             self.burst.outs.push(if tx.capacity() > 0 {
                 tx
             } else {
-                core.memory.pool.take()
+                core.memory.pool.take_for(bytes)
             });
+            input_bytes
         } else {
             connection.trim(&mut core.memory.pool);
             self.settle(key, core);
+            0
         }
     }
 

@@ -108,7 +108,12 @@ impl Worker {
                 is_alone: shared.is_alone(),
                 seed: config.seed,
                 now,
-                memory: Memory::new(bytes, NodeConfig::turn_bytes(&config.limits), now.ms),
+                memory: Memory::new(
+                    bytes,
+                    NodeConfig::turn_bytes(&config.limits),
+                    config.limits.item_bytes_max,
+                    now.ms,
+                ),
                 tally: Tally::default(),
                 is_alarmed: false,
                 is_draining: false,
@@ -228,6 +233,7 @@ impl Worker {
         if core.now.ms - self.ticked_ms >= TICK.as_millis() as u64 {
             self.ticked_ms = core.now.ms;
             self.packets.expire(core);
+            core.memory.age(core.now.ms);
             if core.memory.pool.take_freed() {
                 glimmer_transport::give_back_freed();
             }
