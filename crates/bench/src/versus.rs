@@ -42,8 +42,8 @@ pub struct Arguments {
     #[arg(long)]
     without_glimmer: bool,
     /// Load: 32 requests in flight on each connection, or one; reads of 50 keys; memcached's three
-    /// protocols; UDP in plain datagrams and in segment batches; latency at a fixed rate; CPU time
-    /// with two server threads
+    /// protocols; UDP in plain datagrams and in segment batches; latency at a fixed rate; values of
+    /// 10 KB to 1 MB; CPU time with two server threads
     #[arg(long, value_delimiter = ',', default_value = "all")]
     scenario: Vec<Load>,
     /// Number of 16-byte keys, stored before the measurement
@@ -108,6 +108,7 @@ enum Load {
     Protocols,
     Udp,
     OpenLoop,
+    Large,
     CpuScaling,
     All,
 }
@@ -185,6 +186,7 @@ impl Arguments {
                 Scenario::Protocols => Load::Protocols,
                 Scenario::Udp => Load::Udp,
                 Scenario::OpenLoop => Load::OpenLoop,
+                Scenario::Large => Load::Large,
                 Scenario::CpuScaling => Load::CpuScaling,
             })
         });

@@ -389,6 +389,9 @@ fn versus_goes_through_every_scenario() {
         "| UDP, plain datagrams of one read",
         "| UDP, the same in segment batches",
         "| open loop",
+        "| GET of 10 KB, 4 connections, pipeline 2",
+        "| GET of 1 MB",
+        "| SET of 1 MB",
         "| glimmer --access erew",
         "| random 64-byte reads",
     ] {

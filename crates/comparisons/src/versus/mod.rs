@@ -2,6 +2,7 @@
 //! loaded with the same keys, and measured in turn, so that a slow spell of the machine affects all
 //! of them.
 
+mod large;
 mod latency;
 mod scaling;
 mod throughput;
@@ -43,19 +44,22 @@ pub enum Scenario {
     /// Poisson arrivals at 70% of memcached's maximum with one request in flight on every
     /// connection.
     OpenLoop,
+    /// Closed loop, two requests in flight on each of four connections, values of 10 KB to 1 MB.
+    Large,
     /// CPU time per operation with two threads compared with one.
     CpuScaling,
 }
 
 impl Scenario {
     /// All scenarios, in the order of execution.
-    pub const ALL: [Scenario; 7] = [
+    pub const ALL: [Scenario; 8] = [
         Scenario::Pipeline32,
         Scenario::Pipeline1,
         Scenario::Multiget50,
         Scenario::Protocols,
         Scenario::Udp,
         Scenario::OpenLoop,
+        Scenario::Large,
         Scenario::CpuScaling,
     ];
 
@@ -68,6 +72,7 @@ impl Scenario {
             Scenario::Protocols => "protocols",
             Scenario::Udp => "udp",
             Scenario::OpenLoop => "open-loop",
+            Scenario::Large => "large",
             Scenario::CpuScaling => "cpu-scaling",
         }
     }
@@ -104,6 +109,7 @@ impl Options {
         let of = |scenario: &Scenario| match scenario {
             Scenario::CpuScaling => scaling::cases(&self.servers),
             Scenario::OpenLoop => self.servers.len(),
+            Scenario::Large => large::cases(&self.servers),
             closed => {
                 let shapes = throughput::Shape::of(*closed).into_iter();
                 shapes.map(|shape| shape.cases(&self.servers)).sum()
@@ -134,6 +140,7 @@ pub struct Report {
     noise: Noise,
     throughput: Vec<throughput::Comparison>,
     latency: Option<latency::Comparison>,
+    large: Option<large::Comparison>,
     scaling: Option<scaling::Comparison>,
 }
 
@@ -153,7 +160,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         random_reads_per_s: Vec::new(),
     };
     progress.expect(options.steps());
-    let on_loaded = |scenario: &Scenario| *scenario != Scenario::CpuScaling;
+    let on_loaded =
+        |scenario: &Scenario| !matches!(scenario, Scenario::Large | Scenario::CpuScaling);
     if options.scenarios.iter().any(on_loaded) {
         bench.load()?;
     }
@@ -168,6 +176,10 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         false => None,
     };
     bench.servers.clear();
+    let large = match options.scenarios.contains(&Scenario::Large) {
+        true => Some(large::compare(&mut bench)?),
+        false => None,
+    };
     let scaling = match options.scenarios.contains(&Scenario::CpuScaling) {
         true => Some(scaling::compare(&mut bench)?),
         false => None,
@@ -184,6 +196,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         random_reads_per_s: bench.random_reads_per_s,
         throughput,
         latency,
+        large,
         scaling,
     })
 }
@@ -281,6 +294,9 @@ impl fmt::Display for Report {
         }
         if let Some(latency) = &self.latency {
             writeln!(out, "{latency}")?;
+        }
+        if let Some(large) = &self.large {
+            writeln!(out, "{large}")?;
         }
         if let Some(scaling) = &self.scaling {
             writeln!(out, "{scaling}")?;

@@ -72,7 +72,7 @@ impl Shape {
                     one(batches, reads, Some(Udp::Segmented)),
                 ];
             }
-            Scenario::OpenLoop | Scenario::CpuScaling => return Vec::new(),
+            Scenario::OpenLoop | Scenario::Large | Scenario::CpuScaling => return Vec::new(),
         };
         vec![one(title, burst, None)]
     }
