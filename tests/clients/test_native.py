@@ -9,6 +9,7 @@ import threading
 
 import pytest
 from harness import PATIENCE_S, Server, is_memcached, server_binary
+from test_watch import Watcher
 
 glimmer = pytest.importorskip("glimmer", reason="the wheel was not built")
 
@@ -53,6 +54,19 @@ def test_every_operation(server):
     large = bytes(range(256)) * 1000
     client.put("large", large)
     assert client.get("large") == large
+
+
+def test_watchers_are_shown_native_requests(server):
+    client = glimmer.Client("127.0.0.1", native_port(server))
+    with Watcher(server, b"mutations", b"deletions", b"fetchers") as watcher:
+        client.put("greeting", b"hello")
+        watcher.expect(rb"item_get key=greeting status=not_found clsid=0 cfd=0 size=0")
+        watcher.expect(rb"item_store key=greeting status=stored cmd=set ttl=0 clsid=1 cfd=0 size=5")
+        assert client.get("greeting") == b"hello"
+        watcher.expect(rb"item_get key=greeting status=found clsid=1 cfd=0 size=5")
+        assert client.delete("greeting")
+        watcher.expect(rb"item_get key=greeting status=found clsid=1 cfd=0 size=5")
+        watcher.expect(rb"deleted key=greeting cmd=delete clsid=1 size=5")
 
 
 def test_failures(server):

@@ -11,6 +11,7 @@ from conftest import MODES
 from harness import PATIENCE_S, Server, Wire, free_port, server_binary
 from clauses_text import END, STORED, store, value
 from test_network import Running
+from test_watch import Watcher
 
 PAYLOAD = 1392
 
@@ -85,6 +86,14 @@ def test_every_kind_of_request(ours, udp_server):
             assert udp.ask(b"delete " + key + b"\r\n") == b"DELETED\r\n"
         assert udp.ask(b"nonsense\r\n") == b"ERROR\r\n"
         assert udp.ask(b"version\r\n").startswith(b"VERSION ")
+
+
+def test_watchers_are_shown_requests(ours, udp_server):
+    """Of all workers, also if another worker executes the request than the one that received it."""
+    with Udp(udp_server.udp_port) as udp, Watcher(udp_server, b"mutations") as watcher:
+        for n in range(16):
+            assert udp.ask(store(b"1", b"watched-%d" % n)) == STORED
+            watcher.expect(rb"item_store key=watched-%d status=stored cmd=set ttl=0 clsid=1 cfd=0 size=1" % n)
 
 
 def test_many_keys_and_many_datagrams(ours, udp_server):

@@ -131,9 +131,6 @@ pub const WATCHERS_MAX: usize = 20;
 /// many.
 pub const WATCH_BYTES_MAX: usize = 256 << 10;
 
-/// Evictions that no worker has reported to a watcher yet. Further ones are not reported.
-pub const REMOVALS_MAX: usize = 1 << 12;
-
 /// Key prefixes that `stats detail` counts. Further ones are not counted.
 pub const PREFIXES_MAX: usize = 1 << 12;
 

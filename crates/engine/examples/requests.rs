@@ -135,6 +135,7 @@ fn run(engine: &mut dyn Engine, batch: &[String], outs: &mut [Vec<u8>; 1]) {
                 request,
                 out: 0,
                 copy_max: Job::ANY_SIZE,
+                client: 0,
             },
             other => panic!("{said:?}: {other:?}"),
         })

@@ -21,6 +21,8 @@ pub struct Job<'a> {
     pub out: u32,
     /// A read does not copy a value of more bytes, and reports [`Status::Elsewhere`].
     pub copy_max: u32,
+    /// The client's number, which observers are told: its descriptor, or 0 if it has none.
+    pub client: i32,
 }
 
 impl Job<'_> {
@@ -71,17 +73,6 @@ impl Done {
         kind: None,
         end: 0,
     };
-}
-
-/// What tells whether an item has changed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Glimpse {
-    /// Bytes of its value.
-    pub value_bytes: usize,
-    /// Its CAS unique.
-    pub cas: u64,
-    /// When it expires.
-    pub expiry: Expiry,
 }
 
 /// Where a walk over the items stands.
@@ -174,10 +165,6 @@ pub trait Engine: Send {
     /// at once). Takes effect on every partition of the store, of any owner, before any
     /// request is executed that arrives after this call returns.
     fn flush(&mut self, now: Moment, at_ms: u64);
-
-    /// Looks at the item that a job is for, without executing the job. `None` if the key has no
-    /// item, or if this worker cannot look at it now.
-    fn glimpse(&mut self, now: Moment, job: &Job<'_>) -> Option<Glimpse>;
 
     /// Shows `visit` the items of up to `chains` chains of the index, from where `cursor` stands
     /// on, of the partitions in its scope. Returns whether there are more; a chain holds 120 items

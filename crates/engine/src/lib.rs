@@ -25,9 +25,10 @@ mod tally;
 pub use build::{Spread, build, build_observed, partitions};
 pub use execute::Uniques;
 pub use flush::FlushClock;
-pub use glimmer_store::removals::{Reason, Removal, RemovalObserver, Removals, Removed, Tap};
+pub use glimmer_store::heap::Item;
+pub use glimmer_store::removals::{Reason, Removal, RemovalObserver, Tap};
 pub use job::{
-    Counts, Done, Engine, Figures, Glimpse, Job, ListCursor, ListScope, Listed, PageReport, Status,
+    Counts, Done, Engine, Figures, Job, ListCursor, ListScope, Listed, PageReport, Status,
     TableStats, Tally,
 };
 pub use observer::{ChangeObserver, Unobserved};

@@ -1,29 +1,55 @@
-//! Reports every change of an item to an observer.
+//! Reports what requests do to items to an observer.
 //!
 //! A request that may change an item passes one function of the engine, which calls the observer
 //! before and after. Items that leave a table without a request are reported to the same observer
 //! by the table: see [`removals`](glimmer_store::removals).
 //!
-//! All calls are made while the gate of the item's partition is held. Between `before` and `after`,
-//! nothing else happens to the item, except that it may be evicted to make room for itself.
+//! All of these calls are made while the gate of the item's partition is held. Between `before` and
+//! `after`, nothing else happens to the item, except that it may be evicted to make room for
+//! itself.
+//!
+//! Reads are reported too, but without the gate, which most reads do not take.
 
-use glimmer_base::{Keyhash, Moment};
+use crate::job::Job;
+use glimmer_base::Moment;
 use glimmer_proto::outcome::Kind;
 use glimmer_store::heap::Item;
-use glimmer_store::removals::{Removal, RemovalObserver, Removals};
+use glimmer_store::removals::{Removal, RemovalObserver};
 
-/// Is told of every change.
+/// Is told of every change, and of reads. The keys of the jobs that it is told of are decoded.
 pub trait ChangeObserver: RemovalObserver {
-    /// Whether `before` and `after` are called. If not, they cost nothing. If so, a closed
-    /// [`Tap`](glimmer_store::removals::Tap) costs one load and one predictable branch per request.
+    /// Whether requests are reported. If not, reports cost nothing. If so, a closed
+    /// [`Tap`](glimmer_store::removals::Tap) costs one load and one predictable branch per change,
+    /// and as much per batch.
     const SEES_REQUESTS: bool;
 
-    /// A request that may change the key's item is about to be executed.
-    fn before(&self, keyhash: Keyhash, key: &[u8]);
+    /// What the observer keeps from before a change until after it.
+    type Before;
 
-    /// The request has been executed. Its reply has not been sent. `item` is the key's current
-    /// item.
-    fn after(&self, keyhash: Keyhash, key: &[u8], outcome: Kind, item: Option<&Item<'_>>);
+    /// A request that may change the key's item is about to be executed. `find` looks up the key's
+    /// current item.
+    fn before<'i>(
+        &self,
+        now: Moment,
+        job: &Job<'_>,
+        find: impl FnOnce() -> Option<Item<'i>>,
+    ) -> Self::Before;
+
+    /// The request has been executed. Its reply has not been sent. `find` looks up the key's
+    /// current item.
+    fn after<'i>(
+        &self,
+        now: Moment,
+        job: &Job<'_>,
+        before: Self::Before,
+        outcome: Kind,
+        find: impl FnOnce() -> Option<Item<'i>>,
+    );
+
+    /// A [`Verb::Get`](glimmer_proto::Verb::Get) has been executed. The item had a value of this
+    /// many bytes; `None` if there was no item. If the read changed the item (the first `mg` after
+    /// `md I` does), that is reported as a change as well.
+    fn read(&self, _job: &Job<'_>, _value_bytes: Option<usize>) {}
 
     /// A flush is about to be scheduled for `at_ms`, in milliseconds since the epoch.
     fn before_flush(&self, _now: Moment, _at_ms: u64) {}
@@ -46,15 +72,17 @@ impl RemovalObserver for Unobserved {
 impl ChangeObserver for Unobserved {
     const SEES_REQUESTS: bool = false;
 
-    fn before(&self, _keyhash: Keyhash, _key: &[u8]) {}
+    type Before = ();
 
-    fn after(&self, _keyhash: Keyhash, _key: &[u8], _outcome: Kind, _item: Option<&Item<'_>>) {}
-}
+    fn before<'i>(&self, _: Moment, _: &Job<'_>, _: impl FnOnce() -> Option<Item<'i>>) {}
 
-impl ChangeObserver for Removals {
-    const SEES_REQUESTS: bool = false;
-
-    fn before(&self, _keyhash: Keyhash, _key: &[u8]) {}
-
-    fn after(&self, _keyhash: Keyhash, _key: &[u8], _outcome: Kind, _item: Option<&Item<'_>>) {}
+    fn after<'i>(
+        &self,
+        _: Moment,
+        _: &Job<'_>,
+        (): (),
+        _: Kind,
+        _: impl FnOnce() -> Option<Item<'i>>,
+    ) {
+    }
 }

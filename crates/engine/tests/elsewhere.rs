@@ -34,6 +34,7 @@ fn job<'a>(said: &'a [u8], out: u32, copy_max: u32) -> Job<'a> {
         request,
         out,
         copy_max,
+        client: 0,
     }
 }
 

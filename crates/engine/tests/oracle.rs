@@ -349,6 +349,7 @@ fn run<T: Table>(mut make: impl FnMut(Option<u32>) -> T) {
                 request: draw(&mut rng, &model, key, value),
                 out: rng.random_range(0..3),
                 copy_max: Job::ANY_SIZE,
+                client: 0,
             })
             .filter(|job| layout.may_run(worker, job.keyhash, job.request.verb.is_read()))
             .collect();

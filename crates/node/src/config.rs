@@ -10,11 +10,11 @@ use std::time::Duration;
 use glimmer_base::Seed;
 use glimmer_base::limits::{BUFFER_BYTES, BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH};
 use glimmer_dispatch::Policy;
-use glimmer_engine::{Removals, Tap};
 use glimmer_proto::{Accepts, Limits};
 use glimmer_transport::packet::PacketTransport;
 use glimmer_transport::tcp::Liveness;
 
+use crate::admin::observe::Observers;
 use crate::clock::Clock;
 use crate::packet::native::NativeConfig;
 
@@ -90,12 +90,8 @@ pub struct NodeConfig {
     pub limits: Limits,
     /// Which commands clients may use.
     pub permits: Permits,
-    /// What the store has evicted, for watchers.
-    pub removals: Arc<Tap<Removals>>,
-    /// What divides a key's prefix from the rest, for `stats detail`.
-    pub prefix_delimiter: u8,
-    /// Whether requests are counted by prefix from the start.
-    pub detail: bool,
+    /// Those who are shown what happens; the engines report to them.
+    pub observers: Observers,
     /// Whether all items may be listed from the start, without `lru_crawler enable`.
     pub crawler: bool,
     /// Whether clients have to authenticate.

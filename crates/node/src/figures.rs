@@ -30,19 +30,19 @@ impl NodeFigures {
     /// Counters of events reported to watchers.
     pub fn watch(&self) -> WatchFigures {
         let shared = self.0.upgrade();
-        shared.map_or_else(WatchFigures::default, |shared| shared.observers.figures())
+        shared.map_or_else(WatchFigures::default, |shared| shared.observers().figures())
     }
 
     /// Whether requests are counted by key prefix.
     pub fn has_detail(&self) -> bool {
         let shared = self.0.upgrade();
-        shared.is_some_and(|shared| shared.observers.has_detail())
+        shared.is_some_and(|shared| shared.observers().has_detail())
     }
 
     /// Resets the counts by key prefix.
     pub fn clear_detail(&self) {
         if let Some(shared) = self.0.upgrade() {
-            shared.observers.clear_prefixes();
+            shared.observers().clear_prefixes();
         }
     }
 

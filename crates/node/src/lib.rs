@@ -52,7 +52,7 @@ mod worker;
 pub use {
     admin::alarm::{Alarm, Failure},
     admin::handler::AdminHandler,
-    admin::observe::WatchFigures,
+    admin::observe::{Observers, WatchFigures},
     admin::stats::{Tally, WorkerStats},
     bind::{Bound, PassedOver},
     clock::{Clock, SystemClock},

@@ -31,7 +31,6 @@ pub(crate) struct Shared {
     pub stats: Vec<WorkerStats>,
     pub doorbells: Vec<Arc<Doorbell<EventBell>>>,
     pub switches: Switches,
-    pub observers: Observers,
     pub alarms: Alarms,
     /// Which native mutations have been executed, by the owner of their partitions.
     pub completions: Option<Arc<CompletionTables>>,
@@ -50,9 +49,9 @@ pub(crate) struct Shared {
 impl Shared {
     pub fn new(config: NodeConfig, doorbells: Vec<Arc<Doorbell<EventBell>>>) -> Shared {
         let workers = doorbells.len();
+        config.observers.attach(&doorbells);
         Shared {
             balancer: AcceptBalancer::new(workers, config.connections_max),
-            observers: Observers::new(workers, &config),
             registry: ConnectionRegistry::default(),
             switches: Switches::new(config.crawler, workers),
             alarms: Alarms::default(),
@@ -82,6 +81,11 @@ impl Shared {
         self.doorbells.len() == 1
     }
 
+    /// Those who are shown what happens.
+    pub fn observers(&self) -> &Observers {
+        &self.config.observers
+    }
+
     /// Gives a connection to a worker.
     pub fn hand_over(&self, worker: usize, accepted: Accepted) {
         self.accepted[worker].put(accepted);
@@ -103,7 +107,7 @@ impl Shared {
     pub fn has_mail(&self, worker: usize) -> bool {
         !self.accepted[worker].is_empty()
             || !self.dumps[worker].is_empty()
-            || self.observers.has_pending(worker)
+            || self.observers().has_pending(worker)
     }
 
     /// The next connection that was given to a worker.

@@ -3,26 +3,25 @@
 use crate::config::{AccessMode, Config, HugepagePolicy, Mode, TableKind};
 use crate::memory_plan::MemoryPlan;
 use glimmer_base::Seed;
-use glimmer_engine::{Engine, Removals, Spread, Tap, Uniques, build_observed};
+use glimmer_engine::{Engine, Spread, Uniques, build_observed};
+use glimmer_node::Observers;
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::memc3;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
 use glimmer_store::mica_store::{self, StoreConfig};
 use glimmer_store::table::ConfigError;
-use std::sync::Arc;
 
 /// The engine of each worker.
 type Engines = Result<Vec<Box<dyn Engine>>, ConfigError>;
 
-/// Builds the planned store and an engine for each worker. While a client watches evictions, they
-/// are recorded in `removals`.
+/// Builds the planned store and an engine for each worker, which report to `observers`.
 pub fn engines(
     config: &Config,
     plan: &MemoryPlan,
     seed: Seed,
     numa_nodes: Vec<u32>,
-    removals: &Arc<Tap<Removals>>,
+    observers: &Observers,
 ) -> Engines {
     let spread = Spread {
         partitions: plan.partitions,
@@ -34,7 +33,7 @@ pub fn engines(
         plan,
         seed,
         spread,
-        removals,
+        observers,
     };
     match config.table_access() {
         AccessMode::Erew => store.of_kind::<Erew>(),
@@ -48,7 +47,7 @@ struct Store<'a> {
     plan: &'a MemoryPlan,
     seed: Seed,
     spread: Spread,
-    removals: &'a Arc<Tap<Removals>>,
+    observers: &'a Observers,
 }
 
 impl Store<'_> {
@@ -64,50 +63,65 @@ impl Store<'_> {
 
     fn mica<A: Access>(&self) -> Engines {
         let rule = (self.config.evict).with_threshold(self.config.lru_threshold);
-        build_observed(&self.spread, self.uniques(), self.removals, |numa_node| {
-            let first = self.plan.first_sizes();
-            let partition = PartitionConfig {
-                log_bytes: first.log_bytes,
-                main_buckets: first.main_buckets,
-                spare_buckets: first.spare_buckets,
-                index_follows: true,
-                item_bytes_max: self.plan.item_bytes_max,
-                pages: self.pages(),
-                seed: self.seed,
-                numa_node,
-                ..PartitionConfig::default()
-            };
-            Owner::<A>::new(&partition, rule)
-        })
+        build_observed(
+            &self.spread,
+            self.uniques(),
+            self.observers.tap(),
+            |numa_node| {
+                let first = self.plan.first_sizes();
+                let partition = PartitionConfig {
+                    log_bytes: first.log_bytes,
+                    main_buckets: first.main_buckets,
+                    spare_buckets: first.spare_buckets,
+                    index_follows: true,
+                    item_bytes_max: self.plan.item_bytes_max,
+                    pages: self.pages(),
+                    seed: self.seed,
+                    numa_node,
+                    ..PartitionConfig::default()
+                };
+                Owner::<A>::new(&partition, rule)
+            },
+        )
     }
 
     fn store_mode<A: Access>(&self) -> Engines {
-        build_observed(&self.spread, self.uniques(), self.removals, |numa_node| {
-            let partition = StoreConfig {
-                bytes: self.plan.log_bytes,
-                item_bytes_max: self.plan.item_bytes_max,
-                pages: self.pages(),
-                seed: self.seed,
-                numa_node,
-                ..StoreConfig::default()
-            };
-            mica_store::Owner::<A>::new(&partition)
-        })
+        build_observed(
+            &self.spread,
+            self.uniques(),
+            self.observers.tap(),
+            |numa_node| {
+                let partition = StoreConfig {
+                    bytes: self.plan.log_bytes,
+                    item_bytes_max: self.plan.item_bytes_max,
+                    pages: self.pages(),
+                    seed: self.seed,
+                    numa_node,
+                    ..StoreConfig::default()
+                };
+                mica_store::Owner::<A>::new(&partition)
+            },
+        )
     }
 
     fn memc3<A: Access>(&self) -> Engines {
-        build_observed(&self.spread, self.uniques(), self.removals, |numa_node| {
-            let memory_bytes = self.plan.partition_bytes();
-            let table = memc3::Memc3Config {
-                memory_bytes,
-                page_bytes: memc3::Memc3Config::page_bytes_for(memory_bytes),
-                item_bytes_max: self.plan.item_bytes_max,
-                pages: self.pages(),
-                seed: self.seed,
-                numa_node,
-            };
-            memc3::Owner::<A>::new(&table)
-        })
+        build_observed(
+            &self.spread,
+            self.uniques(),
+            self.observers.tap(),
+            |numa_node| {
+                let memory_bytes = self.plan.partition_bytes();
+                let table = memc3::Memc3Config {
+                    memory_bytes,
+                    page_bytes: memc3::Memc3Config::page_bytes_for(memory_bytes),
+                    item_bytes_max: self.plan.item_bytes_max,
+                    pages: self.pages(),
+                    seed: self.seed,
+                    numa_node,
+                };
+                memc3::Owner::<A>::new(&table)
+            },
+        )
     }
 
     fn uniques(&self) -> Uniques {
@@ -130,6 +144,8 @@ impl Store<'_> {
 mod tests {
     use super::*;
     use crate::memory_plan::Needs;
+    use glimmer_node::SystemClock;
+    use std::sync::Arc;
 
     fn access_of(workers: usize, access: AccessMode) -> AccessMode {
         let config = Config {
@@ -138,7 +154,8 @@ mod tests {
             ..Config::default()
         };
         let plan = MemoryPlan::make(Needs::of(&config)).unwrap();
-        let engines = engines(&config, &plan, Seed(1), Vec::new(), &Arc::default()).unwrap();
+        let observers = Observers::new(Arc::new(SystemClock::start()), b':', false);
+        let engines = engines(&config, &plan, Seed(1), Vec::new(), &observers).unwrap();
         engines[0].layout().access
     }
 

@@ -43,14 +43,14 @@ impl DrivenServer {
         config.check()?;
         let plan = MemoryPlan::make(Needs::of(config))?;
         let seed = Seed(random());
-        let store = build(config, &plan, seed)?;
-        let tables = store.engines.iter().map(|engine| engine.figures());
-        let tables = tables.collect();
         let surroundings = Surroundings {
             seed,
             clock,
             random,
         };
+        let store = build(config, &plan, &surroundings)?;
+        let tables = store.engines.iter().map(|engine| engine.figures());
+        let tables = tables.collect();
         let node = node_config(config, &plan, &store, surroundings);
         Ok(DrivenServer {
             node: DrivenNode::new(node, devices, store.engines, admin)?,

@@ -9,9 +9,9 @@ use crate::stats::ServerAdmin;
 use crate::{assembly, cores, log};
 use glimmer_base::Seed;
 use glimmer_dispatch::{Layout, PartitionMap};
-use glimmer_engine::{Engine, Removals, Tap};
+use glimmer_engine::Engine;
 use glimmer_node::native::{NativeConfig, Rules, TokenKey};
-use glimmer_node::{Address, Bound, Clock, Node, NodeConfig, PassedOver, SystemClock};
+use glimmer_node::{Address, Bound, Clock, Node, NodeConfig, Observers, PassedOver, SystemClock};
 use glimmer_proto::Limits;
 use glimmer_proto::native::directory;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
@@ -105,12 +105,12 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
     // Slow steps, and steps that may fail for lack of memory, come first: clients start to connect
     // when the first address is bound. By then the process has given up root for good.
     let seed = Seed(random());
-    let store = build(&config, &plan, seed)?;
     let surroundings = Surroundings {
         seed,
         clock: Arc::new(SystemClock::start()),
         random: &mut random,
     };
+    let store = build(&config, &plan, &surroundings)?;
     let node = node_config(&config, &plan, &store, surroundings);
     let bound = Bound::bind(node, config.workers)?;
     if config.unix.is_none() {
@@ -152,7 +152,7 @@ pub fn serve(config: Config) -> Result<(), ServeError> {
 /// The store, and what its workers need.
 pub(crate) struct Store {
     pub engines: Vec<Box<dyn Engine>>,
-    removals: Arc<Tap<Removals>>,
+    observers: Observers,
     /// The core of each worker; empty if workers are not pinned.
     cores: Vec<usize>,
 }
@@ -166,23 +166,27 @@ pub(crate) struct Surroundings<'a> {
     pub random: &'a mut dyn FnMut() -> u64,
 }
 
-pub(crate) fn build(config: &Config, plan: &MemoryPlan, seed: Seed) -> Result<Store, ServeError> {
+pub(crate) fn build(
+    config: &Config,
+    plan: &MemoryPlan,
+    surroundings: &Surroundings<'_>,
+) -> Result<Store, ServeError> {
     let cores = if config.pin {
         cores::for_workers(config.workers)?
     } else {
         Vec::new()
     };
     let numa_nodes = cores::numa_nodes(&cores);
-    let removals = Arc::<Tap<Removals>>::default();
-    let engines = assembly::engines(config, plan, seed, numa_nodes, &removals).map_err(
-        |error| match config.hugepages {
+    let clock = surroundings.clock.clone();
+    let observers = Observers::new(clock, config.prefix_delimiter, config.detail);
+    let engines = assembly::engines(config, plan, surroundings.seed, numa_nodes, &observers)
+        .map_err(|error| match config.hugepages {
             HugepagePolicy::Hugetlb => ServeError::Hugetlb(error),
             _ => error.into(),
-        },
-    )?;
+        })?;
     Ok(Store {
         engines,
-        removals,
+        observers,
         cores,
     })
 }
@@ -229,9 +233,7 @@ pub(crate) fn node_config(
             item_bytes_max: plan.item_bytes_max,
         },
         permits: config.permits,
-        removals: store.removals.clone(),
-        prefix_delimiter: config.prefix_delimiter,
-        detail: config.detail,
+        observers: store.observers.clone(),
         crawler: config.crawler,
         locked: config.auth_file.is_some(),
         seed,

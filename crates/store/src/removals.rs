@@ -6,10 +6,10 @@
 //! While no observer looks, a report costs one load and one predictable branch.
 
 use crate::heap::Item;
-use glimmer_base::limits::{KEY_BYTES_MAX, REMOVALS_MAX};
+use glimmer_base::limits::KEY_BYTES_MAX;
+use glimmer_base::sync::AtomicBool;
 use glimmer_base::sync::Ordering::Relaxed;
-use glimmer_base::sync::{AtomicBool, Mutex, lock};
-use glimmer_base::{Expiry, Keyhash, Moment, Seed};
+use glimmer_base::{Keyhash, Moment, Seed};
 use std::sync::Arc;
 
 /// Why an item leaves.
@@ -141,62 +141,4 @@ impl Exit {
 #[cold]
 fn report(tap: &Tap<dyn RemovalObserver>, removal: &Removal<'_>) {
     tap.observer.removed(removal);
-}
-
-/// Keeps what was evicted for watchers: the first [`REMOVALS_MAX`] items that they have not taken.
-#[derive(Debug, Default)]
-pub struct Removals(Mutex<Vec<Removed>>);
-
-/// An item that was evicted.
-#[derive(Clone, Debug)]
-pub struct Removed {
-    /// Its key.
-    pub key: Box<[u8]>,
-    /// Bytes of its value.
-    pub value_bytes: usize,
-    /// When it would have expired.
-    pub expiry: Expiry,
-    /// Whether it is known to have been read.
-    pub was_read: bool,
-    /// When it was last accessed, in seconds since the server's epoch; 0 if that was not noted.
-    pub accessed_s: u32,
-    /// When it left.
-    pub now: Moment,
-}
-
-impl Removals {
-    /// Takes what was kept.
-    pub fn take(&self) -> Vec<Removed> {
-        std::mem::take(&mut *lock(&self.0))
-    }
-}
-
-impl RemovalObserver for Removals {
-    fn removed(&self, removal: &Removal<'_>) {
-        let mut removals = lock(&self.0);
-        let is_evicted = matches!(removal.reason, Reason::Evicted | Reason::IndexFull);
-        if is_evicted && removals.len() < REMOVALS_MAX {
-            let item = removal.item;
-            removals.push(Removed {
-                key: item.key(&mut [0; KEY_BYTES_MAX + 6]).into(),
-                value_bytes: item.layout().value_len,
-                expiry: item.expiry(),
-                was_read: removal.was_read,
-                accessed_s: item.accessed_s(),
-                now: removal.now,
-            });
-        }
-    }
-
-    fn flushed(&self, _items: u64) {}
-}
-
-impl Tap<Removals> {
-    /// Begins to keep evictions, or stops and forgets them.
-    pub fn watch(&self, is_watched: bool) {
-        self.open(is_watched);
-        if !is_watched {
-            self.observer.take();
-        }
-    }
 }

@@ -1,42 +1,11 @@
-//! Reads items without a request: a single item, or all items in portions.
+//! Reads and expires all items, in portions.
 
 use crate::Partitions;
-use crate::job::{Glimpse, Job, ListCursor, ListScope, Listed};
-use crate::partitions_of::Handle;
+use crate::job::{ListCursor, ListScope, Listed};
 use glimmer_base::Moment;
 use glimmer_base::limits::KEY_BYTES_MAX;
-use glimmer_store::batches::Batch;
 use glimmer_store::heap::{Item, Marks};
-use glimmer_store::table::{Table, TableReader, TableWriter};
-
-/// See [`Engine::glimpse`](crate::Engine::glimpse).
-pub fn glimpse<T: Table>(
-    handle: &mut Handle<T>,
-    batch: &Batch<'_>,
-    now: Moment,
-    flushes: u64,
-    job: &Job<'_>,
-) -> Option<Glimpse> {
-    let look = |item: &Item<'_>| Glimpse {
-        value_bytes: item.layout().value_len,
-        cas: item.cas(),
-        expiry: item.expiry(),
-    };
-    let keyhash = job.keyhash;
-    job.request
-        .with_key(|key| match (&mut handle.owner, &handle.reader) {
-            (Some(owner), _) => owner
-                .enter(flushes)
-                .find(keyhash, key, now)
-                .as_ref()
-                .map(look),
-            (None, Some(reader)) => reader
-                .read(batch, keyhash, key, now, flushes, look)
-                .ok()
-                .flatten(),
-            (None, None) => None,
-        })
-}
+use glimmer_store::table::{Table, TableWriter};
 
 /// See [`Engine::list`](crate::Engine::list).
 pub fn list<T: Table>(

@@ -26,7 +26,7 @@ mod view;
 mod write;
 
 use crate::flush::FlushClock;
-use crate::job::{Done, Engine, Figures, Glimpse, Job, ListCursor, Listed, Status};
+use crate::job::{Done, Engine, Figures, Job, ListCursor, Listed, Status};
 use crate::observer::{ChangeObserver, Unobserved};
 use crate::pipeline::{Stages, staged};
 use crate::tally::LiveTally;
@@ -120,6 +120,15 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         };
         // Which buffers have come to a halt, and why.
         let mut halted: [Option<Status>; BATCH_MAX] = [None; BATCH_MAX];
+        if O::SEES_REQUESTS && self.tap.is_open() {
+            for (job, done) in jobs.iter().zip(done) {
+                let (out, halt) = (&mut outs[job.out as usize], &mut halted[job.out as usize]);
+                *done = unless_halted(halt, out, |out| {
+                    execute_seen(&mut self.partitions, &self.tap, &mut context, job, out)
+                });
+            }
+            return;
+        }
         staged(
             &mut self.partitions,
             jobs,
@@ -127,23 +136,21 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
             |job| job.keyhash,
             |partitions, at, place, job| {
                 let (out, halt) = (&mut outs[job.out as usize], &mut halted[job.out as usize]);
-                if halt.is_none() && out.len() >= REPLY_BYTES_HIGH {
-                    *halt = Some(Status::NoRoom);
-                }
-                let executed = match *halt {
-                    Some(status) => Err(status),
-                    None => decoded(partitions, place, &self.tap, &mut context, job, out)
-                        .inspect_err(|_| *halt = Some(Status::Skipped)),
-                };
-                let (status, kind) = match executed {
-                    Ok(kind) => (Status::Done, Some(kind)),
-                    Err(status) => (status, None),
-                };
-                done[at] = Done {
-                    status,
-                    kind,
-                    end: out.len(),
-                };
+                done[at] = unless_halted(halt, out, |out| {
+                    if job.request.has_base64_key() {
+                        let mut buffer = [0; base64::DECODED_BYTES_MAX];
+                        let job = decoded(job, &mut buffer);
+                        return execute_apart(
+                            partitions,
+                            place,
+                            &self.tap,
+                            &mut context,
+                            &job,
+                            out,
+                        );
+                    }
+                    execute(partitions, place, &self.tap, &mut context, job, out)
+                });
             },
         );
     }
@@ -157,12 +164,6 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         if is_seen {
             self.tap.observer().after_flush(now, at_ms);
         }
-    }
-
-    fn glimpse(&mut self, now: Moment, job: &Job<'_>) -> Option<Glimpse> {
-        let flushes = self.flushes.due(now);
-        let handle = self.partitions.handle(job.keyhash);
-        list::glimpse(handle, &self.participant.begin(), now, flushes, job)
     }
 
     fn list(
@@ -186,27 +187,64 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
     }
 }
 
-/// Executes a job whose key may have to be decoded first.
+/// Executes a job, unless its buffer has come to a halt.
 #[inline(always)]
-fn decoded<T: Table, O: ChangeObserver>(
+fn unless_halted(
+    halt: &mut Option<Status>,
+    out: &mut Vec<u8>,
+    execute: impl FnOnce(&mut Vec<u8>) -> Result<Kind, Status>,
+) -> Done {
+    if halt.is_none() && out.len() >= REPLY_BYTES_HIGH {
+        *halt = Some(Status::NoRoom);
+    }
+    let executed = match *halt {
+        Some(status) => Err(status),
+        None => execute(out).inspect_err(|_| *halt = Some(Status::Skipped)),
+    };
+    let (status, kind) = match executed {
+        Ok(kind) => (Status::Done, Some(kind)),
+        Err(status) => (status, None),
+    };
+    Done {
+        status,
+        kind,
+        end: out.len(),
+    }
+}
+
+/// The job with its key as the table knows it.
+fn decoded<'a>(job: &Job<'a>, buffer: &'a mut [u8; base64::DECODED_BYTES_MAX]) -> Job<'a> {
+    let key = match job.request.has_base64_key() {
+        true => base64::decode(job.request.key, buffer).expect("the parser has decoded it once"),
+        false => job.request.key,
+    };
+    Job {
+        request: Request { key, ..job.request },
+        ..*job
+    }
+}
+
+/// Executes a job while an observer looks. Reads are reported here; [`mutate`] reports changes.
+#[cold]
+#[inline(never)]
+fn execute_seen<T: Table, O: ChangeObserver>(
     partitions: &mut Partitions<T>,
-    place: T::Place,
     tap: &Tap<O>,
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
 ) -> Result<Kind, Status> {
-    if !job.request.has_base64_key() {
-        return execute(partitions, place, tap, context, job, out);
-    }
     let mut buffer = [0; base64::DECODED_BYTES_MAX];
-    let key = base64::decode(job.request.key, &mut buffer);
-    let key = key.expect("the parser has decoded it once");
-    let job = Job {
-        request: Request { key, ..job.request },
-        ..*job
-    };
-    execute_apart(partitions, place, tap, context, &job, out)
+    let job = &decoded(job, &mut buffer);
+    let is_read = matches!(job.request.verb, Verb::Get);
+    let handle = partitions.handle(job.keyhash);
+    let value_bytes = is_read.then(|| read::value_bytes(handle, context, job));
+    let place = partitions.prefetch_bucket(job.keyhash, false);
+    let kind = execute_apart(partitions, place, tap, context, job, out)?;
+    if let Some(value_bytes) = value_bytes {
+        tap.observer().read(job, value_bytes);
+    }
+    Ok(kind)
 }
 
 /// [`execute`] out of the way of the requests that are many.
@@ -246,9 +284,9 @@ fn execute<T: Table, O: ChangeObserver>(
     if job.copy_max != Job::ANY_SIZE && shows_value(&job.request.verb) {
         read::check_item(&writer, context, job)?;
     }
-    let mutation = mutate::begin(tap, job);
+    let mutation = mutate::begin(tap, &writer, context, job);
     let kind = carry_out(&mut writer, context, job, out);
-    mutation.end(&writer, context, kind);
+    mutation.end(&writer, context, job, kind);
     Ok(kind)
 }
 

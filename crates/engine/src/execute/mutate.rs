@@ -1,5 +1,5 @@
-//! The one place where requests change items. Every verb runs between [`begin`] and
-//! [`Mutation::end`], which call the observer.
+//! The one place where requests change items. Every verb that may change its key's item is carried
+//! out between [`begin`] and [`Mutation::end`], which call the observer.
 
 use super::Context;
 use crate::job::Job;
@@ -12,33 +12,61 @@ use glimmer_store::table::TableWriter;
 
 /// A request that may change the item of its key, on the partition's writer.
 #[must_use = "the observer has to learn of the end"]
-pub struct Mutation<'a, O> {
-    job: &'a Job<'a>,
-    /// The observer, if it is told of this request.
-    observer: Option<&'a O>,
+pub struct Mutation<'a, O: ChangeObserver> {
+    /// The observer, if it is told of this request, and what it keeps until the end.
+    seen: Option<(&'a O, O::Before)>,
 }
 
 /// Begins a request. Call this after taking the partition's gate and before touching the item.
 #[inline(always)]
-pub fn begin<'a, O: ChangeObserver>(tap: &'a Tap<O>, job: &'a Job<'a>) -> Mutation<'a, O> {
+pub fn begin<'a, W: TableWriter, O: ChangeObserver>(
+    tap: &'a Tap<O>,
+    writer: &W,
+    context: &Context<'_>,
+    job: &Job<'_>,
+) -> Mutation<'a, O> {
     let is_seen = O::SEES_REQUESTS && tap.is_open() && may_change(&job.request.verb);
-    let observer = is_seen.then(|| tap.observer());
-    if let Some(observer) = observer {
-        observer.before(job.keyhash, job.request.key);
+    Mutation {
+        seen: is_seen.then(|| {
+            let observer = tap.observer();
+            (observer, tell_before(observer, writer, context, job))
+        }),
     }
-    Mutation { job, observer }
 }
 
 impl<O: ChangeObserver> Mutation<'_, O> {
     /// Ends the request with this kind of outcome. Its reply has not been sent.
     #[inline(always)]
-    pub fn end<W: TableWriter>(self, writer: &W, context: &Context<'_>, kind: Kind) {
-        if let Some(observer) = self.observer {
-            let (keyhash, key) = (self.job.keyhash, self.job.request.key);
-            let item = writer.find(keyhash, key, context.now);
-            observer.after(keyhash, key, kind, item.as_ref());
+    pub fn end<W: TableWriter>(self, writer: &W, context: &Context<'_>, job: &Job<'_>, kind: Kind) {
+        if let Some((observer, before)) = self.seen {
+            tell_after(observer, writer, context, job, (before, kind));
         }
     }
+}
+
+#[cold]
+fn tell_before<W: TableWriter, O: ChangeObserver>(
+    observer: &O,
+    writer: &W,
+    context: &Context<'_>,
+    job: &Job<'_>,
+) -> O::Before {
+    observer.before(context.now, job, || {
+        writer.find(job.keyhash, job.request.key, context.now)
+    })
+}
+
+#[cold]
+fn tell_after<W: TableWriter, O: ChangeObserver>(
+    observer: &O,
+    writer: &W,
+    context: &Context<'_>,
+    job: &Job<'_>,
+    (before, kind): (O::Before, Kind),
+) {
+    observer.after(context.now, job, before, kind, || {
+        writer.find(job.keyhash, job.request.key, context.now)
+    });
 }
 
 /// Whether a verb that runs on the writer may change its item; `me` only reads.

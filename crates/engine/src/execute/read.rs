@@ -88,9 +88,9 @@ pub fn get<T: Table, O: ChangeObserver>(
         }
         Some(Look::Elsewhere(status)) => Err(status),
         Some(Look::ForWriter) => {
-            let mutation = mutate::begin(tap, job);
+            let mutation = mutate::begin(tap, &writer, context, job);
             let kind = meta::get(&mut writer, context, job, out);
-            mutation.end(&writer, context, kind);
+            mutation.end(&writer, context, job, kind);
             Ok(kind)
         }
         None => {
@@ -111,6 +111,31 @@ fn look(item: &Item<'_>, job: &Job<'_>, now: Moment, out: &mut Vec<u8>) -> Look 
     match job.request.emit_read(found, out) {
         true => Look::Shown,
         false => Look::ForWriter,
+    }
+}
+
+/// Bytes of the value that a job is about to read, for an observer. `None` if the key has no item,
+/// or if this worker cannot look at it now.
+#[cold]
+pub fn value_bytes<T: Table>(
+    handle: &mut Handle<T>,
+    context: &Context<'_>,
+    job: &Job<'_>,
+) -> Option<usize> {
+    let (keyhash, key) = (job.keyhash, job.request.key);
+    let (now, flushes) = (context.now, context.flushes);
+    let look = |item: &Item<'_>| item.layout().value_len;
+    match (&mut handle.owner, &handle.reader, &context.batch) {
+        (Some(owner), ..) => owner
+            .enter(flushes)
+            .find(keyhash, key, now)
+            .as_ref()
+            .map(look),
+        (None, Some(reader), Some(batch)) => reader
+            .read(batch, keyhash, key, now, flushes, look)
+            .ok()
+            .flatten(),
+        _ => None,
     }
 }
 

@@ -105,6 +105,7 @@ impl Server {
             request,
             out: 0,
             copy_max: Job::ANY_SIZE,
+            client: 0,
         };
         let layout = self.engines[0].layout();
         let owner = layout.home(0, keyhash);

@@ -92,10 +92,10 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
         Admin::Detail(_) if !core.shared.config.permits.dump => {
             say(lines::STATS_DETAIL_NOT_ALLOWED)
         }
-        Admin::Detail(Detail::Dump) => core.shared.observers.dump_prefixes(out),
+        Admin::Detail(Detail::Dump) => core.shared.observers().dump_prefixes(out),
         Admin::Detail(Detail::Unknown) => say(lines::STATS_DETAIL_USAGE),
         Admin::Detail(detail) => {
-            core.shared.observers.set_detail(detail == Detail::On);
+            core.shared.observers().set_detail(detail == Detail::On);
             say(lines::OK);
         }
         Admin::Dump(_) | Admin::Watch(_) => unreachable!("they take the burst's own hand"),

@@ -10,11 +10,7 @@ use glimmer_engine::{Done, Engine, Job, Status};
 use glimmer_proto::outcome::Kind;
 use glimmer_proto::{Form, Request, Verb};
 
-use crate::admin::observe::{self, Sight};
 use crate::stream::key::ConnectionKey;
-
-/// Instead of the descriptor of a client that is gone.
-const NO_DESCRIPTOR: i32 = -1;
 
 /// Who waits for a reply: a connection (by slot and generation, so that a later connection in the
 /// slot is not mistaken for it) and the slot in its reorder buffer.
@@ -22,6 +18,8 @@ const NO_DESCRIPTOR: i32 = -1;
 pub(crate) struct CompletionTag {
     pub connection: ConnectionKey,
     pub slot: u16,
+    /// See [`Job::client`].
+    pub client: i32,
 }
 
 /// A request whose bytes lie in the batch.
@@ -54,9 +52,6 @@ pub(crate) struct ForwardedBatch {
     ends: [usize; BATCH_MAX],
     /// Which outcome each request had.
     kinds: [Option<Kind>; BATCH_MAX],
-    /// What the requests of this trip did, if somebody watches, in their order. Who their clients
-    /// are is known at home.
-    sights: Vec<Sight>,
     /// How often the owner has had it.
     trips: u32,
     /// Bytes of memory behind the batch that its home worker has counted.
@@ -74,7 +69,6 @@ impl ForwardedBatch {
             replies: Vec::new(),
             ends: [0; BATCH_MAX],
             kinds: [None; BATCH_MAX],
-            sights: Vec::new(),
             trips: 0,
             counted: 0,
         }
@@ -132,14 +126,12 @@ impl ForwardedBatch {
         self.requests.retain(|request| keeps(request.tag));
     }
 
-    /// Executes what has not been answered yet, on the worker that the batch was sent to, and notes
-    /// what that did if it is `watched`.
-    pub fn run(&mut self, engine: &mut dyn Engine, now: Moment, watched: bool) {
+    /// Executes what has not been answered yet, on the worker that the batch was sent to.
+    pub fn run(&mut self, engine: &mut dyn Engine, now: Moment) {
         let ForwardedBatch {
             bytes,
             requests,
             replies,
-            sights,
             ..
         } = self;
         let jobs: ArrayVec<Job<'_>, BATCH_MAX> = requests[self.answered..]
@@ -150,11 +142,7 @@ impl ForwardedBatch {
         let done = &mut done[..jobs.len()];
         replies.clear();
         let outs = std::slice::from_mut(replies);
-        if watched {
-            *sights = observe::run(engine, now, &jobs, outs, done, |_| NO_DESCRIPTOR);
-        } else {
-            engine.run(now, &jobs, outs, done);
-        }
+        engine.run(now, &jobs, outs, done);
         self.answered_before = self.answered;
         for done in done.iter().take_while(|done| done.status == Status::Done) {
             self.ends[self.answered] = done.end;
@@ -200,17 +188,6 @@ impl ForwardedBatch {
         })
     }
 
-    /// What the requests of this trip did, with each client's descriptor as `fd_of` knows it;
-    /// nothing if no client watched.
-    pub fn take_sights(&mut self, fd_of: impl Fn(CompletionTag) -> Option<i32>) -> Vec<Sight> {
-        let mut sights = std::mem::take(&mut self.sights);
-        let trip = &self.requests[self.answered_before..self.answered];
-        for (sight, request) in sights.iter_mut().zip(trip) {
-            sight.fd = fd_of(request.tag).unwrap_or(NO_DESCRIPTOR);
-        }
-        sights
-    }
-
     /// Frees the memory of this trip's replies, which have been unpacked.
     pub fn free_replies(&mut self) {
         self.replies = Vec::new();
@@ -242,6 +219,7 @@ impl ForwardedRequest {
             request,
             out: 0,
             copy_max: Job::ANY_SIZE,
+            client: self.tag.client,
         }
     }
 }

@@ -237,7 +237,6 @@ impl Port {
         &mut self,
         engine: &mut dyn Engine,
         now: Moment,
-        watched: bool,
         mut unpack: impl FnMut(&mut ForwardedBatch),
     ) {
         let peers = self.peers.len();
@@ -262,7 +261,7 @@ impl Port {
                     1
                 }
                 Cargo::Requests(batch) => {
-                    let executed = self.peer(worker).serve(batch, engine, now, watched);
+                    let executed = self.peer(worker).serve(batch, engine, now);
                     self.batches_run += executed;
                     executed.max(1) as usize
                 }
@@ -338,13 +337,7 @@ impl Port {
 
 impl Peer {
     /// Executes a batch of the peer and the batches held after it. Returns their number.
-    fn serve(
-        &mut self,
-        batch: Box<ForwardedBatch>,
-        engine: &mut dyn Engine,
-        now: Moment,
-        watched: bool,
-    ) -> u64 {
+    fn serve(&mut self, batch: Box<ForwardedBatch>, engine: &mut dyn Engine, now: Moment) -> u64 {
         if self.awaits_resumed && !batch.is_resumed() {
             self.held.push_back(batch);
             return 0;
@@ -352,7 +345,7 @@ impl Peer {
         let mut executed = 0;
         let mut next = Some(batch);
         while let Some(mut batch) = next {
-            batch.run(engine, now, watched);
+            batch.run(engine, now);
             executed += 1;
             self.awaits_resumed = !batch.is_answered();
             self.send(Cargo::Requests(batch));

@@ -100,9 +100,9 @@ impl Memcached {
             Input::Connection(_) => &[],
         };
         // A datagram holds 64 KiB at most, so that its requests need not take turns with others.
-        burst.run_batches(input_of, |_| 0, core, port);
+        burst.run_batches(input_of, core, port);
         while burst.revive_spent() {
-            burst.run_batches(input_of, |_| 0, core, port);
+            burst.run_batches(input_of, core, port);
         }
         for (number, datagram) in datagrams.iter().enumerate() {
             match burst.members[number].stop {

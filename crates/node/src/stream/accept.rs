@@ -222,8 +222,7 @@ impl Streams {
             self.settle(key, core);
         }
         if let Some(entry) = self.connections.get(key).and_then(Connection::entry) {
-            let shared = &core.shared;
-            (shared.observers).show_connection(entry, None, &shared.doorbells);
+            core.shared.observers().show_connection(entry, None);
         }
     }
 }

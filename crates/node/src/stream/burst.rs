@@ -17,7 +17,6 @@ use glimmer_proto::{Request, Step};
 use super::forwarding::{Forwarded, Outbound, destination, elsewhere};
 use super::member::{Input, Member, Stop};
 use super::reorder::ReorderBuffer;
-use crate::admin::observe::{self, interest};
 use crate::core::Core;
 use crate::forward::port::Port;
 
@@ -141,6 +140,7 @@ impl<'a> Intake<'_, 'a> {
                     request,
                     out: self.index as u32,
                     copy_max: self.member.copy_max,
+                    client: self.member.client,
                 };
                 self.batch.push(self.member, job);
                 self.member.pass(used);
@@ -211,11 +211,10 @@ impl Burst {
     }
 
     /// Executes what the members have, until none is live any more. `input_of` knows where a
-    /// member's bytes are, and `fd_of` its descriptor. Returns the bytes of replies.
+    /// member's bytes are. Returns the bytes of replies.
     pub fn run_batches<'c>(
         &mut self,
         input_of: impl Fn(Input) -> &'c [u8],
-        fd_of: impl Fn(Input) -> i32,
         core: &mut Core,
         port: &mut Port,
     ) -> usize {
@@ -233,7 +232,7 @@ impl Burst {
                 core: &mut *core,
                 port: &mut *port,
             };
-            let executed = self.run_batch(&input_of, &fd_of, &mut tools);
+            let executed = self.run_batch(&input_of, &mut tools);
             port.account(&mut core.memory, &mut core.tally);
             core.tally.batches += u64::from(executed > 0);
             core.tally.requests += executed as u64;
@@ -249,7 +248,6 @@ impl Burst {
     fn run_batch<'c>(
         &mut self,
         input_of: &impl Fn(Input) -> &'c [u8],
-        fd_of: &impl Fn(Input) -> i32,
         tools: &mut Tools<'_>,
     ) -> usize {
         let mut batch = Batch {
@@ -271,15 +269,7 @@ impl Burst {
         let done = &mut done[..];
         if !jobs.is_empty() {
             let core = &mut *tools.core;
-            let observers = &core.shared.observers;
-            if observers.interests() & interest::REQUESTS == 0 {
-                (core.engine).run(core.now, jobs, &mut self.outs, done);
-            } else {
-                let fd_of = |job: &Job<'_>| fd_of(self.members[job.out as usize].input);
-                let (engine, outs) = (&mut *core.engine, &mut self.outs);
-                let sights = observe::run(engine, core.now, jobs, outs, done, fd_of);
-                observers.show(&sights, &core.shared.doorbells);
-            }
+            (core.engine).run(core.now, jobs, &mut self.outs, done);
         }
         if *parts != 0 {
             self.add_parts(*parts, jobs, done);

@@ -107,7 +107,12 @@ impl Member {
             reorder.written.insert(outbound.to);
         }
         let slot = reorder.reserve(at);
-        let tag = CompletionTag { connection, slot };
+        let client = self.client;
+        let tag = CompletionTag {
+            connection,
+            slot,
+            client,
+        };
         port.put(outbound.to, tag, outbound.keyhash, &outbound.request);
         self.hand_to = None;
         Ok(slot)

@@ -5,7 +5,6 @@ use glimmer_base::limits::REPLY_BYTES_HIGH;
 use super::Streams;
 use super::key::ConnectionKey;
 use super::ready::ReplyClass;
-use crate::admin::observe::interest;
 use crate::core::Core;
 use crate::forward::port::Port;
 
@@ -17,16 +16,8 @@ impl Streams {
             return;
         }
         let (connections, moved) = (&mut self.connections, &mut self.moved);
-        let (shared, memory) = (&core.shared, &mut core.memory);
-        let watched = shared.observers.interests() & interest::REQUESTS != 0;
-        port.drain(&mut *core.engine, core.now, watched, |batch| {
-            let sights = batch.take_sights(|tag| {
-                let entry = connections.get(tag.connection)?.entry();
-                entry.map(|entry| entry.fd)
-            });
-            if !sights.is_empty() {
-                shared.observers.show(&sights, &shared.doorbells);
-            }
+        let memory = &mut core.memory;
+        port.drain(&mut *core.engine, core.now, |batch| {
             for (tag, kind) in batch.parts() {
                 if let Some(connection) = connections.get_mut(tag.connection) {
                     connection.sum.add(kind);

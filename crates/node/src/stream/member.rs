@@ -80,6 +80,8 @@ pub(crate) struct Member {
     pub reply_bytes_guess: Option<usize>,
     /// A value of more bytes is not copied in this burst.
     pub copy_max: u32,
+    /// The client's number for observers: its descriptor, or 0 if it has none.
+    pub client: i32,
     /// Steps taken in this burst.
     pub requests: u32,
     /// Parser and position when the batch began, and steps taken since.
@@ -101,6 +103,7 @@ impl Member {
         };
         Member {
             copy_max,
+            client: connection.entry().map_or(0, |entry| entry.fd),
             reply_bytes_guess: connection.reply_bytes_guess,
             hand_to: connection.hand_to,
             locked: connection.locked,
@@ -130,6 +133,7 @@ impl Member {
         Member {
             reply_bytes_guess: None,
             copy_max: Job::ANY_SIZE,
+            client: 0,
             input,
             parser,
             at,

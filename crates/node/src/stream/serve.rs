@@ -71,11 +71,7 @@ impl Streams {
             Input::Connection(key) => &connections[key].rx[..],
             Input::Datagram(_) => &[],
         };
-        let fd_of = |input| match input {
-            Input::Connection(key) => connections[key].entry().map_or(0, |entry| entry.fd),
-            Input::Datagram(_) => 0,
-        };
-        let reply_bytes = self.burst.run_batches(rx_of, fd_of, core, port);
+        let reply_bytes = self.burst.run_batches(rx_of, core, port);
         for index in 0..self.burst.members.len() {
             self.leave_burst(index, core);
         }

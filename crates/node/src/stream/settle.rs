@@ -81,13 +81,9 @@ impl Streams {
                 let shared = &core.shared;
                 shared.registry.remove(entry.fd);
                 if let Some(feed) = &connection.feed {
-                    shared.observers.remove(feed);
+                    shared.observers().remove(feed);
                 }
-                (shared.observers).show_connection(
-                    &entry,
-                    Some(connection.reason),
-                    &shared.doorbells,
-                );
+                (shared.observers()).show_connection(&entry, Some(connection.reason));
                 core.shared.balancer.release(core.me);
                 core.tally.curr_connections -= 1;
                 // The client must not see the end of its connection before it is counted: it may

@@ -11,7 +11,7 @@ use crate::core::Core;
 impl Streams {
     /// Makes a watcher of a connection that asked for it, or tells it that there are too many.
     pub fn begin_to_watch(&mut self, key: ConnectionKey, interests: u32, core: &mut Core) {
-        let feed = core.shared.observers.add(core.me, interests);
+        let feed = core.shared.observers().add(core.me, interests);
         let connection = &mut self.connections[key];
         let line = match feed {
             Some(_) => lines::OK,
@@ -30,7 +30,7 @@ impl Streams {
     /// Sends what happened to the watchers of this worker that have taken what they were sent
     /// before.
     pub fn serve_watchers(&mut self, core: &mut Core) {
-        if !core.shared.observers.take_pending(core.me) {
+        if !core.shared.observers().take_pending(core.me) {
             return;
         }
         for index in 0..self.watchers.len() {

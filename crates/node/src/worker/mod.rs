@@ -252,8 +252,6 @@ impl Worker {
     /// Shows watchers what happened, and others what was counted.
     fn show(&mut self) {
         let core = &mut self.core;
-        let shared = &core.shared;
-        (shared.observers).show_removals(&shared.doorbells);
         self.streams.serve_watchers(core);
         self.packets.send_answers(self.streams.take_answers(), core);
         if self.streams.take_closed() {

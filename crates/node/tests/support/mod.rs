@@ -11,8 +11,8 @@ use glimmer_base::limits::{REPLY_BYTES_HIGH, REPORT_BYTES_HIGH, TURN_REQUESTS_MA
 use glimmer_base::{Moment, Seed};
 pub use glimmer_dispatch::AccessMode as Access;
 use glimmer_dispatch::{Layout, POLICIES, PartitionMap, Policy};
-use glimmer_engine::{Done, Engine, Figures, Glimpse, Job, ListCursor, Listed, Status};
-use glimmer_node::{Address, AdminHandler, Node, NodeConfig, Permits, SystemClock};
+use glimmer_engine::{Done, Engine, Figures, Job, ListCursor, Listed, Status};
+use glimmer_node::{Address, AdminHandler, Node, NodeConfig, Observers, Permits, SystemClock};
 use glimmer_proto::text::{Limits, Reply, Shutdown, emit, lines};
 use glimmer_proto::{Accepts, Form, Request, StoreMode, Verb};
 use glimmer_transport::tcp::Liveness;
@@ -122,10 +122,6 @@ impl Engine for MapEngine {
         for table in self.tables.iter() {
             table.lock().unwrap().clear();
         }
-    }
-
-    fn glimpse(&mut self, _: Moment, _: &Job<'_>) -> Option<Glimpse> {
-        None
     }
 
     fn list(
@@ -238,9 +234,7 @@ pub fn config() -> NodeConfig {
         turn_requests: TURN_REQUESTS_MAX,
         permits: Permits::ALL,
         crawler: true,
-        removals: Arc::default(),
-        prefix_delimiter: b':',
-        detail: false,
+        observers: Observers::new(Arc::new(SystemClock::start()), b':', false),
         locked: false,
         backlog: 128,
         connections_max: 1024,

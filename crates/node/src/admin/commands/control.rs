@@ -77,10 +77,10 @@ fn flush(exptime: i64, core: &mut Core) -> Answer<'static> {
 fn detail<'c>(name: &[u8], counts: &'c mut Vec<u8>, core: &mut Core) -> Answer<'c> {
     match name {
         _ if !core.shared.config.permits.dump => return Answer::NoSuchFigures,
-        b"detail on" => core.shared.observers.set_detail(true),
-        b"detail off" => core.shared.observers.set_detail(false),
+        b"detail on" => core.shared.observers().set_detail(true),
+        b"detail off" => core.shared.observers().set_detail(false),
         b"detail dump" => {
-            core.shared.observers.dump_prefixes(counts);
+            core.shared.observers().dump_prefixes(counts);
             return Answer::Figure("detailed", counts);
         }
         _ => return Answer::NoSuchFigures,

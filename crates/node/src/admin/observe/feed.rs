@@ -49,27 +49,22 @@ impl Feed {
         self.interests
     }
 
-    /// Adds lines as long as there is room. Returns how many were added and how many were dropped.
-    pub fn put<'a>(&self, lines: impl Iterator<Item = &'a [u8]>) -> (u64, u64) {
-        let (mut added, mut lost) = (0, 0);
+    /// Adds a line. Returns false if there is no room: the line is dropped.
+    pub fn put(&self, line: &[u8]) -> bool {
+        // Room for the line that reports dropped lines.
+        const NOTE_BYTES: usize = 32;
         let mut state = lock(&self.state);
-        for line in lines {
-            // Room for the line that reports dropped lines.
-            const NOTE_BYTES: usize = 32;
-            if state.lines.len() + line.len() + NOTE_BYTES > WATCH_BYTES_MAX {
-                state.skipped += 1;
-                lost += 1;
-                continue;
-            }
-            let skipped = std::mem::take(&mut state.skipped);
-            if skipped > 0 {
-                let note = format!("skipped={skipped}\n");
-                state.lines.extend_from_slice(note.as_bytes());
-            }
-            state.lines.extend_from_slice(line);
-            added += 1;
+        if state.lines.len() + line.len() + NOTE_BYTES > WATCH_BYTES_MAX {
+            state.skipped += 1;
+            return false;
         }
-        (added, lost)
+        let skipped = std::mem::take(&mut state.skipped);
+        if skipped > 0 {
+            let note = format!("skipped={skipped}\n");
+            state.lines.extend_from_slice(note.as_bytes());
+        }
+        state.lines.extend_from_slice(line);
+        true
     }
 
     /// Moves all lines to the end of `out`.
@@ -89,12 +84,12 @@ mod tests {
         let feed = Feed::new(0, 1);
         let line = [b'x'; 1000];
         let fits = (WATCH_BYTES_MAX - 32) as u64 / 1000;
-        let put = |count| feed.put(std::iter::repeat_n(&line[..], count));
-        assert_eq!(put(fits as usize + 3), (fits, 3));
+        let put = |count| (0..count).filter(|_| feed.put(&line)).count() as u64;
+        assert_eq!(put(fits + 3), fits);
         let mut out = Vec::new();
         feed.take(&mut out);
         assert_eq!(out.len() as u64, 1000 * fits);
-        assert_eq!(put(2), (2, 0));
+        assert_eq!(put(2), 2);
         out.clear();
         feed.take(&mut out);
         assert!(out.starts_with(b"skipped=3\nxx"));

@@ -2,11 +2,9 @@
 
 use std::fmt::Write;
 
-use glimmer_engine::Removed;
+use glimmer_engine::Removal;
 use glimmer_proto::text::dump::escape;
 
-use super::interest;
-use super::sight::{Asked, Sight};
 use crate::stream::registry::SocketEntry;
 
 /// The time of an event and its number.
@@ -39,108 +37,86 @@ impl Stamp {
         let (s, us) = (self.unix_us / 1_000_000, self.unix_us % 1_000_000);
         format!("ts={s}.{us} gid={} type={kind}", self.gid)
     }
-}
 
-/// Adds the lines for a request that match the interests, each with its interest. As in memcached,
-/// a store, a delete or a calculation starts with a fetch.
-pub(super) fn of_sight(
-    sight: &Sight,
-    interests: u32,
-    lines: &mut Vec<(u32, String)>,
-    stamp: &mut impl FnMut() -> Stamp,
-) {
-    let is_wanted = |interest: u32| interests & interest != 0;
-    let (before, after) = (sight.before, sight.after);
-    let end = |line: &mut String, size: usize| {
-        let _ = writeln!(line, " clsid={} cfd={} size={size}", class(size), sight.fd);
-    };
-    if sight.asked != Asked::Other && is_wanted(interest::FETCHERS) {
-        let mut line = begin(&stamp(), "item_get", sight);
-        line.push_str(match before {
-            Some(_) => " status=found",
-            None => " status=not_found",
-        });
-        end(&mut line, before.map_or(0, |item| item.value_bytes));
-        lines.push((interest::FETCHERS, line));
-    }
-    let mut store = |command: &str, status: &str, size: usize| {
-        if is_wanted(interest::MUTATIONS) {
-            let mut line = begin(&stamp(), "item_store", sight);
-            let ttl = sight.ttl_s;
-            let _ = write!(line, " status={status} cmd={command} ttl={ttl}");
-            end(&mut line, size);
-            lines.push((interest::MUTATIONS, line));
-        }
-    };
-    match sight.asked {
-        Asked::Fetch | Asked::Other => {}
-        Asked::Store(command) => match (after, status(sight, command)) {
-            (Some(after), "stored") => store(command, "stored", after.value_bytes),
-            (_, status) => store(command, status, sight.value_bytes),
-        },
-        // The command is not known any more.
-        Asked::Refused(status) => store("set", status, 0),
-        Asked::Count => {
-            if let (None, Some(made)) = (before, after) {
-                store("add", "stored", made.value_bytes);
-            }
-        }
-        Asked::Delete(command) => {
-            if let (Some(item), None) = (before, after)
-                && is_wanted(interest::DELETIONS)
-            {
-                let mut line = begin(&stamp(), "deleted", sight);
-                let size = item.value_bytes;
-                let _ = writeln!(line, " cmd={command} clsid={} size={size}", class(size));
-                lines.push((interest::DELETIONS, line));
-            }
-        }
+    fn begin_with(&self, kind: &str, key: &[u8]) -> String {
+        let mut line = self.begin(kind);
+        let mut escaped = Vec::new();
+        escape(&mut escaped, key);
+        line.push_str(" key=");
+        line.push_str(&String::from_utf8_lossy(&escaped));
+        line
     }
 }
 
-/// The result of a store, in memcached's words.
-fn status(sight: &Sight, command: &str) -> &'static str {
-    let (before, after) = (sight.before, sight.after);
-    let is_stored = after.is_some_and(|after| before.is_none_or(|it| it.cas != after.cas))
-        || is_stored_without_uniques(sight, command);
-    match (command, before) {
-        _ if is_stored => "stored",
-        ("cas", None) => "not_found",
-        ("cas", Some(_)) if after.is_some() => "exists",
-        ("add" | "replace" | "append" | "prepend", _) => "not_stored",
-        _ => "too_large",
-    }
+/// The line of a look at an item, which had a value of this many bytes if it was there.
+pub(super) fn of_fetch(
+    stamp: Stamp,
+    key: &[u8],
+    value_bytes: Option<usize>,
+    client: i32,
+) -> String {
+    let mut line = stamp.begin_with("item_get", key);
+    line.push_str(match value_bytes {
+        Some(_) => " status=found",
+        None => " status=not_found",
+    });
+    end(&mut line, value_bytes.unwrap_or(0), client);
+    line
 }
 
-/// Whether a store succeeded, where all CAS uniques are zero and say nothing.
-fn is_stored_without_uniques(sight: &Sight, command: &str) -> bool {
-    match (sight.before, sight.after) {
-        (Some(before), Some(after)) => {
-            (before.cas, after.cas) == (0, 0) && !matches!(command, "add" | "cas")
-        }
-        _ => false,
-    }
+/// A store, or an attempt.
+pub(super) struct Store {
+    pub status: &'static str,
+    pub command: &'static str,
+    pub ttl_s: u64,
+    pub size: usize,
+}
+
+/// The line of a store.
+pub(super) fn of_store(stamp: Stamp, key: &[u8], store: &Store, client: i32) -> String {
+    let Store {
+        status,
+        command,
+        ttl_s,
+        size,
+    } = *store;
+    let mut line = stamp.begin_with("item_store", key);
+    let _ = write!(line, " status={status} cmd={command} ttl={ttl_s}");
+    end(&mut line, size, client);
+    line
+}
+
+/// The line of an item that was deleted.
+pub(super) fn of_delete(stamp: Stamp, key: &[u8], command: &str, size: usize) -> String {
+    let mut line = stamp.begin_with("deleted", key);
+    let _ = writeln!(line, " cmd={command} clsid={} size={size}", class(size));
+    line
 }
 
 /// The line of an evicted item. The time since its last access is -1 if that was not stored.
-pub(super) fn of_removed(item: &Removed, stamp: &Stamp) -> String {
-    let mut line = begin_with(stamp, "eviction", &item.key);
-    let fetched = if item.was_read { "yes" } else { "no" };
-    let ttl = match item.expiry.ms() {
+pub(super) fn of_removal(stamp: Stamp, key: &[u8], removal: &Removal<'_>) -> String {
+    let mut line = stamp.begin_with("eviction", key);
+    let (item, now) = (removal.item, removal.now);
+    let fetched = if removal.was_read { "yes" } else { "no" };
+    let ttl = match item.expiry().ms() {
         0 => -1,
-        ms => (ms.saturating_sub(item.now.ms) / 1000) as i64,
+        ms => (ms.saturating_sub(now.ms) / 1000) as i64,
     };
-    let accessed = match item.accessed_s {
+    let accessed = match item.accessed_s() {
         0 => -1,
-        accessed_s => (item.now.ms / 1000).saturating_sub(accessed_s.into()) as i64,
+        accessed_s => (now.ms / 1000).saturating_sub(accessed_s.into()) as i64,
     };
-    let size = item.value_bytes;
+    let size = item.layout().value_len;
+    let class = class(size);
     let _ = writeln!(
         line,
-        " fetch={fetched} ttl={ttl} la={accessed} clsid={} size={size}",
-        class(size)
+        " fetch={fetched} ttl={ttl} la={accessed} clsid={class} size={size}"
     );
     line
+}
+
+fn end(line: &mut String, size: usize, client: i32) {
+    let _ = writeln!(line, " clsid={} cfd={client} size={size}", class(size));
 }
 
 /// All items are in class 1; a missing item has no class.
@@ -148,24 +124,11 @@ fn class(value_bytes: usize) -> u32 {
     u32::from(value_bytes > 0)
 }
 
-fn begin(stamp: &Stamp, kind: &str, sight: &Sight) -> String {
-    begin_with(stamp, kind, &sight.key)
-}
-
-fn begin_with(stamp: &Stamp, kind: &str, key: &[u8]) -> String {
-    let mut line = stamp.begin(kind);
-    let mut escaped = Vec::new();
-    escape(&mut escaped, key);
-    line.push_str(" key=");
-    line.push_str(&String::from_utf8_lossy(&escaped));
-    line
-}
-
 /// The line of a connection that was opened or, with the reason, closed.
 pub(super) fn of_connection(
+    stamp: Stamp,
     entry: &SocketEntry,
     closed: Option<CloseReason>,
-    stamp: &Stamp,
 ) -> String {
     let kind = if closed.is_some() {
         "conn_close"

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use glimmer_base::limits::PREFIXES_BYTES_MAX;
 
-use super::sight::{Asked, Sight};
+use super::change::Asked;
 
 /// Counts of requests for keys with a prefix, which is the part before the delimiter. Keys without
 /// one are not counted, and neither are prefixes beyond the limit.
@@ -35,11 +35,12 @@ impl Prefixes {
         }
     }
 
-    pub fn count(&mut self, sight: &Sight) {
-        let Some(end) = memchr::memchr(self.delimiter, &sight.key) else {
+    /// Counts a request for a key. `was_there` says whether the key had an item.
+    pub fn count(&mut self, key: &[u8], asked: Asked, was_there: bool) {
+        let Some(end) = memchr::memchr(self.delimiter, key) else {
             return;
         };
-        let prefix = &sight.key[..end];
+        let prefix = &key[..end];
         if !self.counts.contains_key(prefix) {
             if self.counts.len() >= self.most || prefix.len() > self.bytes_left {
                 return;
@@ -50,14 +51,14 @@ impl Prefixes {
         let Some(counts) = self.counts.get_mut(prefix) else {
             return;
         };
-        match sight.asked {
+        match asked {
             Asked::Fetch => {
                 counts.gets += 1;
-                counts.hits += u64::from(sight.before.is_some());
+                counts.hits += u64::from(was_there);
             }
             Asked::Store(_) => counts.sets += 1,
             Asked::Delete(_) => counts.deletes += 1,
-            Asked::Count | Asked::Refused(_) | Asked::Other => {}
+            Asked::Count | Asked::Other => {}
         }
     }
 
@@ -86,34 +87,16 @@ impl Prefixes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use glimmer_engine::Glimpse;
-
-    fn sight(key: &str, asked: Asked, is_there: bool) -> Sight {
-        let glimpse = Glimpse {
-            value_bytes: 1,
-            cas: 1,
-            expiry: glimmer_base::Expiry::NEVER,
-        };
-        Sight {
-            key: key.as_bytes().into(),
-            asked,
-            before: is_there.then_some(glimpse),
-            after: None,
-            ttl_s: 0,
-            value_bytes: 1,
-            fd: 0,
-        }
-    }
 
     #[test]
     fn prefixes_are_counted_within_bounds() {
         let mut prefixes = Prefixes::new(b':', 2);
-        prefixes.count(&sight("a:1", Asked::Fetch, true));
-        prefixes.count(&sight("a:2", Asked::Fetch, false));
-        prefixes.count(&sight("b:", Asked::Store("set"), false));
-        prefixes.count(&sight("c:", Asked::Store("set"), false));
-        prefixes.count(&sight("none", Asked::Delete("delete"), false));
-        prefixes.count(&sight("b:x:y", Asked::Delete("delete"), true));
+        prefixes.count(b"a:1", Asked::Fetch, true);
+        prefixes.count(b"a:2", Asked::Fetch, false);
+        prefixes.count(b"b:", Asked::Store("set"), false);
+        prefixes.count(b"c:", Asked::Store("set"), false);
+        prefixes.count(b"none", Asked::Delete("delete"), false);
+        prefixes.count(b"b:x:y", Asked::Delete("delete"), true);
         let mut out = Vec::new();
         prefixes.dump(&mut out);
         let expected =
@@ -127,7 +110,7 @@ mod tests {
         let count_all = |prefixes: &mut Prefixes| {
             for number in 0..PREFIXES_BYTES_MAX / 100 {
                 let key = format!("{number:0200}:x");
-                prefixes.count(&sight(&key, Asked::Fetch, true));
+                prefixes.count(key.as_bytes(), Asked::Fetch, true);
             }
             prefixes
                 .counts

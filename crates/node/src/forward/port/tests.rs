@@ -3,7 +3,7 @@
 use super::*;
 use crate::forward::bell::EventBell;
 use glimmer_dispatch::Layout;
-use glimmer_engine::{Done, Figures, Glimpse, Job, ListCursor, Listed, Status};
+use glimmer_engine::{Done, Figures, Job, ListCursor, Listed, Status};
 use glimmer_proto::text::Reply;
 use glimmer_proto::{Form, Verb};
 use glimmer_transport::Bell;
@@ -48,7 +48,7 @@ impl Engine for Busy {
         assert!(self.ran.len() < ENDLESS, "the turn does not end");
         for port in &self.busy {
             let mut port = port.lock().unwrap();
-            port.drain(&mut Busy::new(Vec::new()), NOW, false, |_| {});
+            port.drain(&mut Busy::new(Vec::new()), NOW, |_| {});
             send_all(&mut port);
         }
     }
@@ -58,10 +58,6 @@ impl Engine for Busy {
     }
 
     fn flush(&mut self, _: Moment, _: u64) {}
-
-    fn glimpse(&mut self, _: Moment, _: &Job<'_>) -> Option<Glimpse> {
-        None
-    }
 
     fn list(
         &mut self,
@@ -88,6 +84,7 @@ fn send(port: &mut Port) {
     let tag = CompletionTag {
         connection: ConnectionKey::default(),
         slot: 0,
+        client: 0,
     };
     let request = Request {
         key: &key,
@@ -128,7 +125,7 @@ fn one_busy(workers: usize) -> (Port, Busy) {
 fn a_turn_ends_although_a_peer_sends_without_a_pause() {
     let (mut first, mut engine) = one_busy(2);
     for turn in 1..5 {
-        first.drain(&mut engine, NOW, false, |_| {});
+        first.drain(&mut engine, NOW, |_| {});
         assert_eq!(engine.ran.len(), turn * FORWARD_BATCHES_PER_TURN_MAX);
         // The worker does not sleep before it has taken the rest.
         assert!(first.has_incoming());
@@ -138,7 +135,7 @@ fn a_turn_ends_although_a_peer_sends_without_a_pause() {
 #[test]
 fn a_busy_peer_does_not_starve_a_quiet_one() {
     let (mut first, mut engine) = one_busy(4);
-    first.drain(&mut engine, NOW, false, |_| {});
+    first.drain(&mut engine, NOW, |_| {});
     assert_eq!(engine.ran[..4], [1, 2, 3, 1]);
 }
 
@@ -153,7 +150,7 @@ fn more_busy_peers_than_a_turn_takes_boxes_have_their_turns() {
     });
     let mut engine = Busy::new(busy.collect());
     for _ in 0..6 {
-        first.drain(&mut engine, NOW, false, |_| {});
+        first.drain(&mut engine, NOW, |_| {});
     }
     let of = |worker| engine.ran.iter().filter(|&&ran| ran == worker).count();
     for worker in 1..workers {

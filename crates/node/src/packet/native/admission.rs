@@ -76,6 +76,7 @@ impl Admission {
             },
             out: 0,
             copy_max: Job::ANY_SIZE,
+            client: 0,
         });
         Ok(())
     }
@@ -140,6 +141,7 @@ impl Admission {
             request,
             out: 0,
             copy_max: Job::ANY_SIZE,
+            client: 0,
         });
         Ok(())
     }

@@ -408,6 +408,7 @@ impl NativeEndpoint {
             },
             out: 0,
             copy_max: Job::ANY_SIZE,
+            client: 0,
         };
         let outs = std::slice::from_mut(&mut whole);
         tools.engine.run(tools.now, &[job], outs, &mut done);

@@ -1,0 +1,118 @@
+//! What a request asks of its item and what it did, in memcached's words. The protocol of the
+//! request makes no difference.
+
+use glimmer_base::{Expiry, Moment};
+use glimmer_engine::Job;
+use glimmer_proto::meta::{Command, Options};
+use glimmer_proto::outcome::Kind;
+use glimmer_proto::request::Condition;
+use glimmer_proto::{Request, StoreMode, Verb};
+
+/// What a request asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// To read a value.
+    Fetch,
+    /// To store a value, by this command.
+    Store(&'static str),
+    /// To delete an item, by this command.
+    Delete(&'static str),
+    /// To add to a number, or to subtract from it.
+    Count,
+    /// Something that watchers are not told of.
+    Other,
+}
+
+impl Asked {
+    /// What a request asks. The command of a value that was refused is not known any more.
+    pub fn of(request: &Request<'_>) -> Asked {
+        match &request.verb {
+            Verb::Get | Verb::GetAndTouch { .. } => Asked::Fetch,
+            Verb::Refused { .. } => Asked::Store("set"),
+            Verb::Store { mode, .. } => Asked::Store(match mode {
+                StoreMode::Set => "set",
+                StoreMode::Add => "add",
+                StoreMode::Replace => "replace",
+                StoreMode::Append | StoreMode::AppendIf(_) => "append",
+                StoreMode::Prepend | StoreMode::PrependIf(_) => "prepend",
+                StoreMode::Cas(_) => "cas",
+            }),
+            Verb::Write(write) => Asked::Store(match write.condition {
+                Condition::Always => "set",
+                Condition::Absent => "add",
+                Condition::Present => "replace",
+            }),
+            Verb::Delete | Verb::DeleteIf { .. } => Asked::Delete("delete"),
+            Verb::Increment { .. }
+            | Verb::Decrement { .. }
+            | Verb::Count { .. }
+            | Verb::Add { .. } => Asked::Count,
+            Verb::Meta { command, .. } => match command {
+                Command::Get => Asked::Fetch,
+                Command::Store => Asked::Store(stored_by(&request.meta_flags().options())),
+                Command::Delete => Asked::Delete("md"),
+                Command::Arithmetic => Asked::Count,
+                Command::Debug => Asked::Other,
+            },
+            Verb::Touch { .. } | Verb::Expire { .. } => Asked::Other,
+        }
+    }
+}
+
+/// The classic command that does what this `ms` does.
+fn stored_by(options: &Options) -> &'static str {
+    match (options.mode, options.compare) {
+        (Some(b'E'), _) => "add",
+        (Some(b'A'), _) => "append",
+        (Some(b'P'), _) => "prepend",
+        (_, Some(_)) => "cas",
+        (Some(b'R'), None) => "replace",
+        _ => "set",
+    }
+}
+
+/// The result of a store, in memcached's words. `was_there` says whether the key had an item.
+pub(super) fn status(job: &Job<'_>, was_there: bool, outcome: Kind) -> &'static str {
+    match (outcome, &job.request.verb) {
+        (Kind::Stored, _) => STORED,
+        (Kind::Exists, _) => "exists",
+        (Kind::NotFound, _) => "not_found",
+        (Kind::TooLarge, _) => "too_large",
+        (Kind::OutOfMemory, _) => "no_memory",
+        // The reply shows the old item, or that there was none.
+        (Kind::Value | Kind::Miss, Verb::Write(write)) => match write.condition {
+            Condition::Absent if was_there => "not_stored",
+            Condition::Present if !was_there => "not_stored",
+            _ => STORED,
+        },
+        _ => "not_stored",
+    }
+}
+
+/// The status of a value that was stored.
+pub(super) const STORED: &str = "stored";
+
+/// Bytes of the value that a request brings.
+pub(super) fn value_bytes(job: &Job<'_>) -> usize {
+    match &job.request.verb {
+        Verb::Store { value, .. } | Verb::Meta { value, .. } => value.len(),
+        Verb::Write(write) => write.value.len(),
+        _ => 0,
+    }
+}
+
+/// For how long the item is to stay that a request would store, in seconds; 0 for ever.
+pub(super) fn ttl_asked_s(job: &Job<'_>, now: Moment) -> u64 {
+    let exptime = match &job.request.verb {
+        Verb::Store { exptime, .. } => *exptime,
+        Verb::Write(write) => return ttl_s(write.lifetime.expiry(now, Expiry::NEVER), now),
+        Verb::Meta { .. } => (job.request.meta_flags().options().exptime.unwrap_or(0)).into(),
+        _ => 0,
+    };
+    ttl_s(Expiry::from_memcached(exptime, now), now)
+}
+
+/// Seconds until an item expires; 0 if it never does.
+pub(super) fn ttl_s(expiry: Expiry, now: Moment) -> u64 {
+    expiry.ms().saturating_sub(now.ms) / 1000
+}

@@ -1,0 +1,188 @@
+//! The observer of all engines: it makes lines of what it is told of, and gives them to watchers.
+
+use std::sync::{Arc, OnceLock};
+
+use glimmer_base::Moment;
+use glimmer_base::limits::{KEY_BYTES_MAX, PREFIXES_MAX};
+use glimmer_base::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, lock};
+use glimmer_engine::{ChangeObserver, Item, Job, Reason, Removal, RemovalObserver};
+use glimmer_proto::outcome::Kind;
+
+use super::change::{Asked, STORED, status, ttl_asked_s, ttl_s, value_bytes};
+use super::feed::Feed;
+use super::interest;
+use super::line::{self, Stamp};
+use super::prefixes::Prefixes;
+use crate::clock::Clock;
+use crate::forward::bell::EventBell;
+use crate::forward::doorbell::Doorbell;
+
+/// All watchers, and counts by prefix.
+pub(super) struct Watch {
+    /// The interests of all watchers together, and [`interest::DETAIL`].
+    pub interests: AtomicU32,
+    pub feeds: Mutex<Vec<Arc<Feed>>>,
+    /// Each worker as watchers know it.
+    pub workers: OnceLock<Vec<WatchersWorker>>,
+    /// The number of the next event.
+    gid: AtomicU64,
+    pub written: AtomicU64,
+    pub sent: AtomicU64,
+    pub skipped: AtomicU64,
+    pub prefixes: Mutex<Prefixes>,
+    clock: Arc<dyn Clock>,
+}
+
+/// A worker that may have watchers.
+pub(super) struct WatchersWorker {
+    /// Whether one of its watchers has unsent lines.
+    pub is_pending: AtomicBool,
+    pub doorbell: Arc<Doorbell<EventBell>>,
+}
+
+impl Watch {
+    pub fn new(clock: Arc<dyn Clock>, prefix_delimiter: u8) -> Watch {
+        Watch {
+            interests: AtomicU32::new(0),
+            feeds: Mutex::default(),
+            workers: OnceLock::new(),
+            gid: AtomicU64::new(0),
+            written: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            skipped: AtomicU64::new(0),
+            prefixes: Mutex::new(Prefixes::new(prefix_delimiter, PREFIXES_MAX)),
+            clock,
+        }
+    }
+
+    /// Whether somebody is interested.
+    #[inline]
+    pub fn wants(&self, interest: u32) -> bool {
+        self.interests.load(Ordering::Relaxed) & interest != 0
+    }
+
+    /// Gives the watchers with an interest a line, if there are any.
+    pub fn publish(&self, interest: u32, line: impl FnOnce(Stamp) -> String) {
+        if !self.wants(interest) {
+            return;
+        }
+        let gid = self.gid.fetch_add(1, Ordering::Relaxed) + 1;
+        let line = line(Stamp::new(self.clock.unix_us(), gid));
+        self.written.fetch_add(1, Ordering::Relaxed);
+        for feed in lock(&self.feeds).iter() {
+            if feed.interests() & interest == 0 {
+                continue;
+            }
+            if !feed.put(line.as_bytes()) {
+                self.skipped.fetch_add(1, Ordering::Relaxed);
+                continue;
+            }
+            self.sent.fetch_add(1, Ordering::Relaxed);
+            if let Some(workers) = self.workers.get() {
+                let worker = &workers[feed.worker()];
+                worker.is_pending.store(true, Ordering::Relaxed);
+                worker.doorbell.wake();
+            }
+        }
+    }
+
+    /// Reports that a request was executed, and how many bytes the item had before. As in
+    /// memcached, a store, a delete or a calculation begins with a fetch.
+    fn note_request(&self, job: &Job<'_>, asked: Asked, before: Option<usize>) {
+        let key = job.request.key;
+        if self.wants(interest::DETAIL) {
+            lock(&self.prefixes).count(key, asked, before.is_some());
+        }
+        if asked != Asked::Other {
+            self.publish(interest::FETCHERS, |stamp| {
+                line::of_fetch(stamp, key, before, job.client)
+            });
+        }
+    }
+
+    /// Reports what a request did to the item.
+    fn note_change(
+        &self,
+        now: Moment,
+        job: &Job<'_>,
+        (before, after): (Option<usize>, Option<&Item<'_>>),
+        outcome: Kind,
+    ) {
+        let (key, asked) = (job.request.key, Asked::of(&job.request));
+        self.note_request(job, asked, before);
+        let store = |command, status, made: Option<&Item<'_>>| {
+            let size = made.map_or_else(|| value_bytes(job), |item| item.layout().value_len);
+            let ttl_s = made.map_or_else(|| ttl_asked_s(job, now), |it| ttl_s(it.expiry(), now));
+            let store = line::Store {
+                status,
+                command,
+                ttl_s,
+                size,
+            };
+            self.publish(interest::MUTATIONS, |stamp| {
+                line::of_store(stamp, key, &store, job.client)
+            });
+        };
+        match (asked, before, after) {
+            (Asked::Store(command), ..) => {
+                let status = status(job, before.is_some(), outcome);
+                store(command, status, after.filter(|_| status == STORED));
+            }
+            (Asked::Count, None, Some(made)) => store("add", STORED, Some(made)),
+            (Asked::Delete(command), Some(size), None) => {
+                self.publish(interest::DELETIONS, |stamp| {
+                    line::of_delete(stamp, key, command, size)
+                });
+            }
+            _ => {}
+        }
+    }
+}
+
+impl ChangeObserver for Watch {
+    const SEES_REQUESTS: bool = true;
+
+    /// Bytes of the item's value.
+    type Before = Option<usize>;
+
+    fn before<'i>(
+        &self,
+        _now: Moment,
+        _job: &Job<'_>,
+        find: impl FnOnce() -> Option<Item<'i>>,
+    ) -> Option<usize> {
+        find().map(|item| item.layout().value_len)
+    }
+
+    fn after<'i>(
+        &self,
+        now: Moment,
+        job: &Job<'_>,
+        before: Option<usize>,
+        outcome: Kind,
+        find: impl FnOnce() -> Option<Item<'i>>,
+    ) {
+        // A read that changed the item is reported as a read.
+        if Asked::of(&job.request) != Asked::Fetch || !job.request.verb.is_read() {
+            self.note_change(now, job, (before, find().as_ref()), outcome);
+        }
+    }
+
+    fn read(&self, job: &Job<'_>, value_bytes: Option<usize>) {
+        self.note_request(job, Asked::Fetch, value_bytes);
+    }
+}
+
+impl RemovalObserver for Watch {
+    fn removed(&self, removal: &Removal<'_>) {
+        if matches!(removal.reason, Reason::Evicted | Reason::IndexFull) {
+            let mut key = [0; KEY_BYTES_MAX + 6];
+            let key = removal.item.key(&mut key);
+            self.publish(interest::EVICTIONS, |stamp| {
+                line::of_removal(stamp, key, removal)
+            });
+        }
+    }
+
+    fn flushed(&self, _items: u64) {}
+}
