@@ -173,11 +173,7 @@ impl Scenario {
         let tastes = Tastes::draw(&mut rng, server, clients * each);
         let clients = (0..clients).map(|_| clients::draw(&mut rng, server, &tastes, each));
         let mut clients: Vec<ClientPlan> = clients.collect();
-        if rng.random_bool(WATCHES)
-            && clients
-                .iter()
-                .all(|client| client.protocol != Protocol::Native)
-        {
+        if rng.random_bool(WATCHES) {
             clients.push(clients::watcher(&mut rng));
         }
         let stalls = match rng.random_bool(0.3) {
