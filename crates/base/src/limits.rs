@@ -94,6 +94,10 @@ pub const STREAM_BUFFER_BYTES: usize = 64 << 10;
 /// returns up to 32 datagrams.
 pub const DATAGRAM_BURSTS_PER_TURN_MAX: usize = 8;
 
+/// Datagrams over memcached's UDP protocol that may wait for other workers, which execute requests
+/// of theirs. A worker that has this many drops further datagrams and counts them.
+pub const PENDING_DATAGRAMS_MAX: usize = 1 << 12;
+
 /// Datagrams of one reply over UDP: enough for the largest item with `-I 1m`. A longer reply is
 /// replaced by an error line.
 pub const REPLY_DATAGRAMS_MAX: usize = 1 << 10;

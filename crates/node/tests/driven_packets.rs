@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use glimmer_base::limits::BURST_CONNECTIONS_MAX;
+use glimmer_base::limits::{BURST_CONNECTIONS_MAX, PENDING_DATAGRAMS_MAX, REORDER_SLOTS_MAX};
 use glimmer_node::{Devices, DrivenNode, Rest};
 use glimmer_transport::packet::{
     FaultInjector, Faults, Message, Microseconds, PacketDevice, PacketSender, RxBatch, Switch,
@@ -50,10 +50,43 @@ fn node(workers: usize, device: Box<dyn PacketDevice>) -> DrivenNode {
 
 /// A request with its frame.
 fn request(id: u16) -> Vec<u8> {
+    framed(id, &format!("set key{id:05} 0 0 1\r\nx\r\n"))
+}
+
+fn framed(id: u16, command: &str) -> Vec<u8> {
     let [high, low] = id.to_be_bytes();
     let frame = [high, low, 0, 0, 0, 1, 0, 0];
-    let command = format!("set key{id:05} 0 0 1\r\nx\r\n");
     [&frame[..], command.as_bytes()].concat()
+}
+
+fn turn(node: &mut DrivenNode, workers: std::ops::Range<usize>) {
+    for worker in &mut node.workers[workers] {
+        worker.rest();
+        worker.turn();
+    }
+}
+
+/// The replies that have arrived, by the id of the request, each put together from its datagrams.
+fn replies(client: &mut SwitchPort) -> BTreeMap<u16, Vec<u8>> {
+    let mut parts: BTreeMap<u16, BTreeMap<u16, Vec<u8>>> = BTreeMap::new();
+    let mut batch = RxBatch::default();
+    while client.receive(&mut batch) > 0 {
+        for index in 0..batch.count() {
+            assert_eq!(batch.peer(index), server());
+            for reply in batch.bytes(index).chunks(batch.segment_bytes(index)) {
+                let number = |at: usize| u16::from_be_bytes([reply[at], reply[at + 1]]);
+                assert!(number(2) < number(4));
+                let of_request = parts.entry(number(0)).or_default();
+                let before = of_request.insert(number(2), reply[8..].to_vec());
+                assert_eq!(before, None);
+            }
+        }
+    }
+    let whole = |(id, parts): (u16, BTreeMap<u16, Vec<u8>>)| (id, parts.into_values().collect());
+    let parts = parts.into_iter().map(whole);
+    parts
+        .map(|(id, parts): (u16, Vec<_>)| (id, parts.concat()))
+        .collect()
 }
 
 /// Sends requests that travel together, and lets the workers take turns. Returns the replies by the
@@ -64,25 +97,10 @@ fn ask(node: &mut DrivenNode, client: &mut SwitchPort) -> BTreeMap<u16, Vec<u8>>
     out.push(Message::segments(server(), &requests, request(0).len()));
     out.finish();
     for _ in 0..20 {
-        for worker in &mut node.workers {
-            worker.rest();
-            worker.turn();
-        }
+        let workers = 0..node.workers.len();
+        turn(node, workers);
     }
-    let mut replies = BTreeMap::new();
-    let mut batch = RxBatch::default();
-    while client.receive(&mut batch) > 0 {
-        for index in 0..batch.count() {
-            assert_eq!(batch.peer(index), server());
-            for reply in batch.bytes(index).chunks(batch.segment_bytes(index)) {
-                let (&[high, low, rest @ ..], payload) = reply.split_first_chunk::<8>().unwrap();
-                assert_eq!(rest, [0, 0, 0, 1, 0, 0]);
-                let before = replies.insert(u16::from_be_bytes([high, low]), payload.to_vec());
-                assert_eq!(before, None);
-            }
-        }
-    }
-    replies
+    replies(client)
 }
 
 fn is_complete(replies: &BTreeMap<u16, Vec<u8>>) -> bool {
@@ -109,6 +127,93 @@ fn what_another_worker_executes_is_answered_by_the_device_that_received_it() {
         let replies = ask(&mut node, &mut client);
         assert!(is_complete(&replies), "{name}: {replies:?}");
     }
+}
+
+/// More keys than one datagram may have in flight, in many datagrams at once, so that they wait for
+/// slots and for credit as well.
+#[test]
+fn replies_of_several_workers_to_one_datagram_keep_its_order() {
+    let network = Switch::new();
+    let mut node = node(3, Box::new(network.attach(server())));
+    let mut client = network.attach(([10, 0, 0, 2], 1).into());
+    assert!(is_complete(&ask(&mut node, &mut client)));
+    let ids = (0..REQUESTS).cycle().take(2 * REORDER_SLOTS_MAX + 9);
+    let keys: Vec<String> = ids.map(|id| format!("key{id:05}")).collect();
+    let value = |key: &String| format!("VALUE {key} 0 1\r\nx\r\n");
+    let expected = keys.iter().map(value).collect::<String>() + "END\r\n";
+    let command = format!("get {}\r\n", keys.join(" "));
+    let ids = 0..40;
+    for id in ids.clone() {
+        client.send(&[Message::alone(server(), &framed(id, &command))]);
+    }
+    for _ in 0..40 {
+        turn(&mut node, 0..3);
+    }
+    let replies = replies(&mut client);
+    assert!(replies.keys().copied().eq(ids), "{:?}", replies.keys());
+    for reply in replies.values() {
+        assert_eq!(String::from_utf8_lossy(reply), expected);
+    }
+    assert_eq!(node.workers[0].held_bytes(), 0);
+}
+
+/// What one burst makes of a reply is bounded; the reply is not.
+#[test]
+fn a_reply_of_many_large_values_is_made_in_several_bursts() {
+    for workers in [1, 2] {
+        let network = Switch::new();
+        let mut node = node(workers, Box::new(network.attach(server())));
+        let mut client = network.attach(([10, 0, 0, 2], 1).into());
+        let value = "v".repeat(60_000);
+        for id in 0..9 {
+            let set = framed(id, &format!("set {id} 0 0 60000\r\n{value}\r\n"));
+            client.send(&[Message::alone(server(), &set)]);
+        }
+        turn(&mut node, 0..workers);
+        turn(&mut node, 0..workers);
+        replies(&mut client);
+        client.send(&[Message::alone(
+            server(),
+            &framed(9, "get 0 1 2 3 4 5 6 7 8\r\n"),
+        )]);
+        for _ in 0..9 {
+            turn(&mut node, 0..workers);
+        }
+        let item = |id| format!("VALUE {id} 0 60000\r\n{value}\r\n");
+        let expected = (0..9).map(item).collect::<String>() + "END\r\n";
+        let replies = replies(&mut client);
+        assert_eq!(replies.len(), 1, "{workers} workers");
+        assert!(
+            replies[&9] == expected.as_bytes(),
+            "{} bytes",
+            replies[&9].len()
+        );
+    }
+}
+
+#[test]
+fn a_worker_drops_datagrams_while_too_many_wait_for_others() {
+    let network = Switch::new();
+    let mut node = node(2, Box::new(network.attach(server())));
+    let mut client = network.attach(([10, 0, 0, 2], 1).into());
+    let sent = 3 * PENDING_DATAGRAMS_MAX as u16;
+    let mut answered = BTreeMap::new();
+    for id in 0..sent {
+        client.send(&[Message::alone(server(), &request(id))]);
+        if id % 100 == 99 {
+            turn(&mut node, 0..1);
+            answered.extend(replies(&mut client));
+        }
+    }
+    for _ in 0..100 {
+        turn(&mut node, 0..2);
+        answered.extend(replies(&mut client));
+    }
+    let dropped = node.figures().tallies()[0].datagrams_dropped;
+    assert!(dropped > 1_000, "{dropped}");
+    assert_eq!(answered.len() as u64 + dropped, sent.into());
+    assert!(answered.values().all(|one| one == b"STORED\r\n"));
+    assert_eq!(node.workers[0].held_bytes(), 0);
 }
 
 #[test]

@@ -12,11 +12,20 @@ use glimmer_proto::{Form, Request, Verb};
 
 use crate::stream::key::ConnectionKey;
 
-/// Who waits for a reply: a connection (by slot and generation, so that a later connection in the
-/// slot is not mistaken for it) and the slot in its reorder buffer.
+/// Who asked, and waits for the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asker {
+    /// A connection, by slot and generation, so that a later connection in the slot is not mistaken
+    /// for it.
+    Connection(ConnectionKey),
+    /// A datagram of memcached's UDP protocol, by the number that its worker gave it.
+    Datagram(u64),
+}
+
+/// Where a reply belongs: who waits for it, and the slot in its reorder buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CompletionTag {
-    pub connection: ConnectionKey,
+    pub asker: Asker,
     pub slot: u16,
     /// See [`Job::client`].
     pub client: i32,
@@ -120,9 +129,9 @@ impl ForwardedBatch {
         start..self.bytes.len() as u32
     }
 
-    /// Takes back a connection's requests from slot `from` on. The batch has not been sent yet.
-    pub fn retract(&mut self, connection: ConnectionKey, from: u16) {
-        let keeps = |tag: CompletionTag| tag.connection != connection || tag.slot < from;
+    /// Takes back an asker's requests from slot `from` on. The batch has not been sent yet.
+    pub fn retract(&mut self, asker: Asker, from: u16) {
+        let keeps = |tag: CompletionTag| tag.asker != asker || tag.slot < from;
         self.requests.retain(|request| keeps(request.tag));
     }
 

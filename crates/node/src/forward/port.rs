@@ -3,22 +3,20 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use glimmer_base::Keyhash;
 use glimmer_base::limits::{
     BUFFER_BYTES, FORWARD_BATCHES_PER_PEER, FORWARD_BATCHES_PER_TURN_MAX,
     FORWARD_DATAGRAM_BATCHES_PER_PEER,
 };
-use glimmer_base::{Keyhash, Moment};
-use glimmer_engine::Engine;
 use glimmer_proto::Request;
 
-use super::batch::{CompletionTag, ForwardedBatch};
+use super::batch::{Asker, CompletionTag, ForwardedBatch};
 use super::bell::EventBell;
 use super::datagrams::ForwardedDatagrams;
 use super::doorbell::Doorbell;
 use super::ring::{Consumer, Producer, ring};
 use crate::admin::stats::Tally;
 use crate::budget::memory::Memory;
-use crate::stream::key::ConnectionKey;
 
 /// The batches of both workers fit into one ring.
 const RING_CAPACITY: usize =
@@ -163,11 +161,11 @@ impl Port {
             .push(tag, keyhash, request);
     }
 
-    /// Removes a connection's requests, from slot `from` on, from unsent batches.
-    pub fn retract(&mut self, connection: ConnectionKey, from: u16) {
+    /// Removes an asker's requests, from slot `from` on, from unsent batches.
+    pub fn retract(&mut self, asker: Asker, from: u16) {
         for peer in self.peers.iter_mut().flatten() {
             for batch in &mut peer.filling {
-                batch.retract(connection, from);
+                batch.retract(asker, from);
             }
         }
     }
@@ -230,15 +228,11 @@ impl Port {
     /// or [`FORWARD_BATCHES_PER_TURN_MAX`] have been received. The rest comes first in the next
     /// turn, after this worker's own connections.
     ///
-    /// Batches of other workers are executed by [`ForwardedBatch::run`] and returned. Own batches
-    /// are passed to `unpack` and are free again, unless some request in them has no reply yet.
-    /// Native datagrams wait for [`Port::next_datagrams`].
-    pub fn drain(
-        &mut self,
-        engine: &mut dyn Engine,
-        now: Moment,
-        mut unpack: impl FnMut(&mut ForwardedBatch),
-    ) {
+    /// Each batch is passed to `handle`, the batches of one worker in order. Another worker's batch
+    /// has to be executed, and is returned. An own batch has to be unpacked, and is free again,
+    /// unless some request in it has no reply yet. Native datagrams wait for
+    /// [`Port::next_datagrams`].
+    pub fn drain(&mut self, mut handle: impl FnMut(&mut ForwardedBatch)) {
         let peers = self.peers.len();
         let (mut left, mut empty) = (FORWARD_BATCHES_PER_TURN_MAX, 0);
         while left > 0 && empty < peers {
@@ -256,12 +250,13 @@ impl Port {
                     self.datagrams.push_back((worker, batch));
                     1
                 }
-                Cargo::Requests(batch) if batch.home() == self.me => {
-                    self.take_home(worker, batch, &mut unpack);
+                Cargo::Requests(mut batch) if batch.home() == self.me => {
+                    handle(&mut batch);
+                    self.take_home(worker, batch);
                     1
                 }
                 Cargo::Requests(batch) => {
-                    let executed = self.peer(worker).serve(batch, engine, now);
+                    let executed = self.peer(worker).serve(batch, &mut handle);
                     self.batches_run += executed;
                     executed.max(1) as usize
                 }
@@ -270,14 +265,9 @@ impl Port {
         }
     }
 
-    /// Passes an own batch that returned to `unpack`.
-    fn take_home(
-        &mut self,
-        worker: usize,
-        mut batch: Box<ForwardedBatch>,
-        unpack: &mut impl FnMut(&mut ForwardedBatch),
-    ) {
-        unpack(&mut batch);
+    /// Frees an own batch that has been unpacked, or keeps it until there is space for more
+    /// replies.
+    fn take_home(&mut self, worker: usize, mut batch: Box<ForwardedBatch>) {
         if batch.is_answered() {
             batch.reset(BUFFER_BYTES);
             batch.recharge(&mut self.bytes);
@@ -337,7 +327,11 @@ impl Port {
 
 impl Peer {
     /// Executes a batch of the peer and the batches held after it. Returns their number.
-    fn serve(&mut self, batch: Box<ForwardedBatch>, engine: &mut dyn Engine, now: Moment) -> u64 {
+    fn serve(
+        &mut self,
+        batch: Box<ForwardedBatch>,
+        run: &mut impl FnMut(&mut ForwardedBatch),
+    ) -> u64 {
         if self.awaits_resumed && !batch.is_resumed() {
             self.held.push_back(batch);
             return 0;
@@ -345,7 +339,7 @@ impl Peer {
         let mut executed = 0;
         let mut next = Some(batch);
         while let Some(mut batch) = next {
-            batch.run(engine, now);
+            run(&mut batch);
             executed += 1;
             self.awaits_resumed = !batch.is_answered();
             self.send(Cargo::Requests(batch));

@@ -1,175 +1,249 @@
 //! Requests over memcached's UDP protocol: the datagrams that one call to a device brings are
 //! parsed where they lie and go through the engine as one burst, and their replies leave together.
-//! None of them becomes a connection unless a request of it has to be forwarded to another worker.
+//! A datagram whose requests other workers execute is pending (`pending.rs`) until it has their
+//! replies.
 
-use std::net::SocketAddr;
+use std::mem;
 
 use arrayvec::ArrayVec;
 use glimmer_base::limits::{BURST_CONNECTIONS_MAX, REPLY_DATAGRAMS_MAX};
 use glimmer_proto::Parser;
 use glimmer_proto::udp::{self as frame, HEADER_BYTES};
-use glimmer_transport::packet::{Message, PacketDevice, RxBatch, TxBatch};
+use glimmer_transport::packet::{Message, PacketDevice, PacketSender, RxBatch, TxBatch};
 
-use super::answer::{Answer, TOO_LARGE, bounded};
-use super::source::count_sent;
+use super::pending::{Pending, PendingTable, ReplyTo, is_too_large, number_of};
+use super::source::{PacketSource, count_sent};
 use crate::core::Core;
+use crate::forward::batch::Asker;
 use crate::forward::port::Port;
-use crate::stream::Streams;
 use crate::stream::burst::Burst;
-use crate::stream::connection::{Connection, Link};
-use crate::stream::member::{Input, Member, Stop};
+use crate::stream::member::{Member, Stop};
 
 const _: () = assert!(REPLY_DATAGRAMS_MAX <= u16::MAX as usize);
 
-/// A request that is being answered.
+/// Instead of a reply of more than [`REPLY_DATAGRAMS_MAX`] datagrams, or one that there is no
+/// memory for.
+const TOO_LARGE: &[u8] = b"SERVER_ERROR reply too large for UDP\r\n";
+
+/// A datagram whose requests are being executed.
 #[derive(Clone, Copy)]
 struct Datagram<'b> {
-    peer: SocketAddr,
+    to: ReplyTo,
     bytes: &'b [u8],
-    /// What its reply repeats.
-    id: u16,
 }
 
-/// The requests of one burst, by the number that each has in the burst.
+/// The datagrams of one burst.
 type Datagrams<'b> = ArrayVec<Datagram<'b>, BURST_CONNECTIONS_MAX>;
-
-/// Where a burst came in: the number of the source, and its device.
-type At<'d> = (usize, &'d mut dyn PacketDevice);
 
 /// What a worker serves memcached's UDP protocol with.
 pub(crate) struct Memcached {
     burst: Burst,
+    /// The number of the next datagram.
+    next_number: u64,
+    pub(super) pending: PendingTable,
+    /// Complete replies of datagrams that were pending.
+    finished: Vec<(ReplyTo, Vec<u8>)>,
 }
 
 impl Memcached {
     pub fn new() -> Memcached {
         Memcached {
             burst: Burst::new(),
+            next_number: 0,
+            pending: PendingTable::default(),
+            finished: Vec::new(),
         }
     }
 
-    /// Answers what was received at a device.
+    /// Answers what was received at a device, which has this number among the worker's sources.
     pub fn answer(
         &mut self,
         batch: &RxBatch,
-        (source, device): At<'_>,
+        (source, device): (usize, &mut dyn PacketDevice),
         core: &mut Core,
-        streams: &mut Streams,
         port: &mut Port,
     ) {
         let mut datagrams = Datagrams::new();
         for index in 0..batch.count() {
             let peer = batch.peer(index);
             for bytes in batch.segments(index) {
-                let Some((id, _)) = frame::request(bytes) else {
+                let Some((id, _)) = frame::request(bytes).filter(|_| !self.pending.is_full())
+                else {
                     core.tally.datagrams_dropped += 1;
                     continue;
                 };
-                datagrams.push(Datagram { peer, bytes, id });
+                let to = ReplyTo { source, peer, id };
+                datagrams.push(Datagram { to, bytes });
                 if datagrams.is_full() {
-                    self.run(&datagrams, (source, &mut *device), core, streams, port);
+                    self.run(&datagrams, device, core, port);
                     datagrams.clear();
                 }
             }
         }
         if !datagrams.is_empty() {
-            self.run(&datagrams, (source, device), core, streams, port);
+            self.run(&datagrams, device, core, port);
         }
     }
 
-    /// Executes a burst, and sends its replies.
+    /// Executes a burst, and sends the replies that are complete.
     fn run(
         &mut self,
         datagrams: &Datagrams<'_>,
-        (source, device): At<'_>,
+        device: &mut dyn PacketDevice,
         core: &mut Core,
-        streams: &mut Streams,
         port: &mut Port,
     ) {
-        let burst = &mut self.burst;
         let config = &core.shared.config;
         let parser = Parser::accepting(config.accepts, config.limits);
-        for number in 0..datagrams.len() {
-            let copy_max = core.plan.copy_max();
-            let member = Member::datagram(number as u8, HEADER_BYTES, parser, copy_max);
-            burst.members.push(member);
-            burst.outs.push(core.memory.pool.take());
+        let (first, copy_max) = (self.next_number, core.plan.copy_max());
+        self.next_number += datagrams.len() as u64;
+        for number in first..self.next_number {
+            let member = Member::datagram(number, HEADER_BYTES, parser, copy_max);
+            self.burst.members.push(member);
+            self.burst.outs.push(core.memory.pool.take());
         }
-        let input_of = |input| match input {
-            Input::Datagram(number) => datagrams[usize::from(number)].bytes,
-            Input::Connection(_) => &[],
-        };
-        // A datagram holds 64 KiB at most, so that its requests need not take turns with others.
-        burst.run_batches(input_of, core, port);
-        while burst.revive_spent() {
-            burst.run_batches(input_of, core, port);
-        }
-        for (number, datagram) in datagrams.iter().enumerate() {
-            match burst.members[number].stop {
-                Stop::Forward => promote(burst, number, (datagram, source), core, streams),
-                Stop::Full => refuse(&mut burst.outs[number]),
-                _ => {}
+        let bytes_of = |number| datagrams[(number - first) as usize].bytes;
+        execute(&mut self.burst, bytes_of, core, port);
+        for (index, datagram) in datagrams.iter().enumerate() {
+            if is_open(&self.burst.members[index]) {
+                self.park(index, (datagram.to, datagram.bytes), Vec::new(), core);
             }
         }
         let mut replies = TxBatch::new(device);
-        for (datagram, out) in datagrams.iter().zip(&burst.outs) {
-            for (header, payload) in frame::reply(datagram.id, bounded(out)) {
-                replies.push(Message::framed(datagram.peer, header, payload));
-            }
+        for (datagram, out) in datagrams.iter().zip(&self.burst.outs) {
+            push_reply(&datagram.to, out, &mut replies);
         }
         count_sent(replies.finish(), core);
-        burst.members.clear();
-        for out in burst.outs.drain(..) {
+        self.end_burst(core);
+    }
+
+    fn end_burst(&mut self, core: &mut Core) {
+        self.burst.members.clear();
+        for out in self.burst.outs.drain(..) {
             core.memory.pool.give(out);
         }
     }
-}
 
-/// Sends the reply to a datagram that was a connection.
-pub(super) fn send_answer(answer: &Answer, device: &mut dyn PacketDevice, core: &mut Core) {
-    let mut replies = TxBatch::new(device);
-    for (header, payload) in frame::reply(answer.id, bounded(&answer.reply)) {
-        replies.push(Message::framed(answer.peer, header, payload));
+    /// Has a member's datagram wait for what it lacks, with the `reply` that it has so far and what
+    /// was made in this burst; or leaves an error line in its buffer.
+    #[cold]
+    fn park(
+        &mut self,
+        index: usize,
+        (to, bytes): (ReplyTo, &[u8]),
+        mut reply: Vec<u8>,
+        core: &mut Core,
+    ) {
+        let (member, made) = (&mut self.burst.members[index], &mut self.burst.outs[index]);
+        let unused = Member::datagram(0, 0, member.parser, 0);
+        let mut member = mem::replace(member, unused);
+        let rest = match member.stop {
+            Stop::Reorder | Stop::OutOfCredit | Stop::Full => bytes[member.at..].to_vec(),
+            _ => Vec::new(),
+        };
+        let is_refused = member.stop == Stop::Full && made.is_empty();
+        if is_refused || core.memory.room() < rest.len() + made.len() {
+            // Replies that come home find no datagram that waits for them.
+            made.clear();
+            made.extend_from_slice(TOO_LARGE);
+            return;
+        }
+        // What was made is copied: the burst's buffer is far larger than most replies, and a flood
+        // of datagrams would keep one for each.
+        match member.reorder.take() {
+            Some(mut reorder) if reorder.len() > 0 => {
+                reorder.close_with(made.to_vec());
+                member.reorder = Some(reorder);
+            }
+            unused => {
+                reply.extend_from_slice(made);
+                unused.into_iter().for_each(|it| self.burst.recycle(it));
+            }
+        }
+        self.burst.outs[index].clear();
+        let number = number_of(&member);
+        let pending = Pending::new(to, rest, member, reply);
+        (self.pending).insert(number, pending, &mut core.memory.budget);
     }
-    count_sent(replies.finish(), core);
+
+    /// Goes on with the pending datagrams that have what they waited for, and sends the replies
+    /// that are complete.
+    pub fn go_on(&mut self, sources: &mut [PacketSource], core: &mut Core, port: &mut Port) {
+        while let Some(pending) = self.pending.next_ready(&mut core.memory.budget) {
+            let Pending {
+                to,
+                rest,
+                mut member,
+                mut reply,
+                ..
+            } = pending;
+            if let Some(mut reorder) = member.reorder.take() {
+                match reorder.is_complete() {
+                    true => reorder.finish(&mut reply),
+                    false => reorder.take_local(),
+                };
+                self.burst.recycle(reorder);
+            }
+            if !rest.is_empty() && !is_too_large(&reply) {
+                (member.at, member.stop, member.requests) = (0, Stop::Live, 0);
+                self.burst.members.push(member);
+                self.burst.outs.push(core.memory.pool.take());
+                execute(&mut self.burst, |_| &rest[..], core, port);
+                if is_open(&self.burst.members[0]) {
+                    self.park(0, (to, &rest), mem::take(&mut reply), core);
+                }
+                reply.extend_from_slice(&self.burst.outs[0]);
+                self.end_burst(core);
+            }
+            self.finished.push((to, reply));
+        }
+        for (index, source) in sources.iter_mut().enumerate() {
+            let here = self.finished.iter().filter(|(to, _)| to.source == index);
+            let mut replies = TxBatch::new(&mut *source.device);
+            here.for_each(|(to, reply)| push_reply(to, reply, &mut replies));
+            count_sent(replies.finish(), core);
+        }
+        self.finished.clear();
+    }
 }
 
-/// Replies that there is no room for the reply.
-#[cold]
-fn refuse(out: &mut Vec<u8>) {
-    out.clear();
-    out.extend_from_slice(TOO_LARGE);
+/// Whether a member has to wait for something before its datagram is answered.
+#[inline]
+fn is_open(member: &Member) -> bool {
+    let is_stopped = matches!(member.stop, Stop::Reorder | Stop::OutOfCredit | Stop::Full);
+    is_stopped || member.reorder.is_some()
 }
 
-/// Makes a connection of a datagram whose next request has to be forwarded.
-#[cold]
-fn promote(
+/// Executes what the members of a burst have.
+fn execute<'b>(
     burst: &mut Burst,
-    number: usize,
-    (datagram, source): (&Datagram<'_>, usize),
+    bytes_of: impl Fn(u64) -> &'b [u8],
     core: &mut Core,
-    streams: &mut Streams,
+    port: &mut Port,
 ) {
-    let member = &burst.members[number];
-    let rest = &datagram.bytes[member.at..];
-    let made = &mut burst.outs[number];
-    if core.memory.room() < rest.len() + made.len() {
-        return refuse(made);
-    }
-    // The burst's buffer is far larger than most replies, and a flood of datagrams would keep
-    // one for each.
-    let answer = Answer {
-        source,
-        peer: datagram.peer,
-        id: datagram.id,
-        reply: made.to_vec(),
+    let input_of = |asker| match asker {
+        Asker::Datagram(number) => bytes_of(number),
+        Asker::Connection(_) => &[],
     };
-    let link = Link::Datagram(Box::new(answer));
-    let mut connection = Connection::new(link, member.parser, core.now.ms);
-    connection.rx = rest.to_vec();
-    connection.ended = true;
-    connection.hand_to = member.hand_to;
-    connection.sum = member.sum;
-    made.clear();
-    streams.adopt(connection, core);
+    // A datagram holds 64 KiB at most, so that its requests need not take turns with others.
+    burst.run_batches(input_of, core, port);
+    while burst.revive_spent() {
+        burst.run_batches(input_of, core, port);
+    }
+}
+
+/// Adds the datagrams of a reply, or of an error line if there are too many.
+#[inline]
+fn push_reply<'r, S: PacketSender + ?Sized>(
+    to: &ReplyTo,
+    reply: &'r [u8],
+    replies: &mut TxBatch<'r, '_, S>,
+) {
+    let reply = match is_too_large(reply) {
+        true => TOO_LARGE,
+        false => reply,
+    };
+    for (header, payload) in frame::reply(to.id, reply) {
+        replies.push(Message::framed(to.peer, header, payload));
+    }
 }

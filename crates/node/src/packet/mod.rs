@@ -3,24 +3,24 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `source` | one packet device of a worker, and who watches it |
-//! | `memcached`, `answer` | memcached's UDP protocol |
+//! | `memcached` | memcached's UDP protocol |
+//! | `pending` | datagrams of it that wait for other workers |
 //! | [`native`] | the native protocol |
 
-pub(crate) mod answer;
 pub(crate) mod memcached;
 pub mod native;
+mod pending;
 pub(crate) mod source;
 
 use std::io;
 
 use glimmer_base::limits::{DATAGRAM_BURSTS_PER_TURN_MAX, PACKET_BATCH_MAX};
+use glimmer_proto::outcome::Kind;
 use glimmer_transport::Poller;
 use glimmer_transport::packet::RxBatch;
 
 use crate::core::Core;
 use crate::forward::port::Port;
-use crate::stream::Streams;
-use answer::Answer;
 use memcached::Memcached;
 use native::NativeServer;
 use source::{PacketSource, Service, Watch};
@@ -65,10 +65,10 @@ impl Packets {
         self.sources[index].is_looked_at()
     }
 
-    /// Whether the worker must poll any device itself.
+    /// Whether the worker must poll any device itself, or go on with a datagram.
     #[inline]
     pub fn is_busy(&self) -> bool {
-        self.sources.iter().any(PacketSource::is_looked_at)
+        self.sources.iter().any(PacketSource::is_looked_at) || self.memcached.pending.has_ready()
     }
 
     /// Answers the datagrams that wait at one device. Returns whether the device is for native
@@ -77,7 +77,6 @@ impl Packets {
         &mut self,
         index: usize,
         core: &mut Core,
-        streams: &mut Streams,
         port: &mut Port,
         poller: &Poller,
     ) -> bool {
@@ -88,7 +87,7 @@ impl Packets {
                 let (batch, device) = (&mut self.batch, &mut *source.device);
                 match &source.service {
                     Service::Memcached => {
-                        (self.memcached).answer(batch, (index, device), core, streams, port);
+                        (self.memcached).answer(batch, (index, device), core, port);
                     }
                     Service::Native { ports, .. } => {
                         if let Some(native) = &mut self.native {
@@ -135,10 +134,36 @@ impl Packets {
         }
     }
 
-    /// Sends replies to datagrams that became connections.
-    pub fn send_answers(&mut self, answers: impl Iterator<Item = Answer>, core: &mut Core) {
-        for answer in answers {
-            memcached::send_answer(&answer, &mut *self.sources[answer.source].device, core);
+    /// A reply of this slot came home for a datagram.
+    pub fn join(&mut self, datagram: u64, slot: u16, reply: &[u8], core: &mut Core) {
+        let budget = &mut core.memory.budget;
+        self.memcached.pending.join(datagram, slot, reply, budget);
+    }
+
+    /// A part of a datagram's command that is answered with one sum had this outcome elsewhere.
+    pub fn add_part(&mut self, datagram: u64, kind: Kind) {
+        self.memcached.pending.add_part(datagram, kind);
+    }
+
+    /// Whether the reply of this slot is the next one that a datagram waits for.
+    pub fn awaits(&self, datagram: u64, slot: u16) -> bool {
+        self.memcached.pending.awaits(datagram, slot)
+    }
+
+    /// Whether datagrams wait for other workers.
+    pub fn is_waiting(&self) -> bool {
+        !self.memcached.pending.is_empty()
+    }
+
+    /// Lets datagrams that are out of credit try again.
+    pub fn resume_out_of_credit(&mut self) {
+        self.memcached.pending.resume_out_of_credit();
+    }
+
+    /// Goes on with the datagrams that have what they waited for.
+    pub fn go_on(&mut self, core: &mut Core, port: &mut Port) {
+        if self.memcached.pending.has_ready() {
+            self.memcached.go_on(&mut self.sources, core, port);
         }
     }
 }

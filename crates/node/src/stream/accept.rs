@@ -11,7 +11,7 @@ use glimmer_transport::stream::StreamListener;
 use slotmap::Key;
 
 use super::Streams;
-use super::connection::{Connection, Link};
+use super::connection::Connection;
 use super::registry::SocketEntry;
 use crate::admin::alarm::Failure;
 use crate::core::Core;
@@ -200,16 +200,12 @@ impl Streams {
         let number = core.shared.registry.number(stream.wakeup());
         let entry = Arc::new(SocketEntry::connected(&*stream, number, core.now.ms));
         core.shared.registry.add(entry.clone());
-        let link = Link::Stream(stream, entry);
-        let mut connection = Connection::new(link, parser, core.now.ms);
+        let mut connection = Connection::new((stream, entry), parser, core.now.ms);
         connection.locked = core.shared.config.locked;
         let key = self.connections.insert(connection);
         core.tally.curr_connections += 1;
-        let Link::Stream(stream, _) = &self.connections[key].link else {
-            unreachable!("it was made of a stream");
-        };
-        let token = key.data().as_ffi();
-        if let Err(error) = poller.watch_edges(stream.wakeup(), token) {
+        let wakeup = self.connections[key].stream.wakeup();
+        if let Err(error) = poller.watch_edges(wakeup, key.data().as_ffi()) {
             core.note_failure(Failure::Accept, 1, error.raw_os_error());
             self.close(key, core);
             return;
@@ -221,8 +217,10 @@ impl Streams {
             self.connections[key].readable = true;
             self.settle(key, core);
         }
-        if let Some(entry) = self.connections.get(key).and_then(Connection::entry) {
-            core.shared.observers().show_connection(entry, None);
+        if let Some(connection) = self.connections.get(key) {
+            core.shared
+                .observers()
+                .show_connection(&connection.entry, None);
         }
     }
 }

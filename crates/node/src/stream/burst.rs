@@ -15,9 +15,10 @@ use glimmer_engine::{Done, Job, Status};
 use glimmer_proto::{Request, Step};
 
 use super::forwarding::{Forwarded, Outbound, destination, elsewhere};
-use super::member::{Input, Member, Stop};
+use super::member::{Member, Stop};
 use super::reorder::ReorderBuffer;
 use crate::core::Core;
+use crate::forward::batch::Asker;
 use crate::forward::port::Port;
 
 /// Bytes of early replies that an unused reorder buffer keeps room for.
@@ -214,7 +215,7 @@ impl Burst {
     /// member's bytes are. Returns the bytes of replies.
     pub fn run_batches<'c>(
         &mut self,
-        input_of: impl Fn(Input) -> &'c [u8],
+        input_of: impl Fn(Asker) -> &'c [u8],
         core: &mut Core,
         port: &mut Port,
     ) -> usize {
@@ -247,7 +248,7 @@ impl Burst {
     /// Returns how many requests were executed.
     fn run_batch<'c>(
         &mut self,
-        input_of: &impl Fn(Input) -> &'c [u8],
+        input_of: &impl Fn(Asker) -> &'c [u8],
         tools: &mut Tools<'_>,
     ) -> usize {
         let mut batch = Batch {
@@ -257,7 +258,7 @@ impl Burst {
         };
         for index in 0..self.members.len() {
             if self.members[index].stop == Stop::Live {
-                let input = input_of(self.members[index].input);
+                let input = input_of(self.members[index].asker);
                 self.fill(index, input, &mut batch, tools);
                 if batch.jobs.len() >= tools.batch_max {
                     break;
@@ -356,7 +357,7 @@ impl Burst {
         while intake.batch.jobs.len() < tools.batch_max {
             if let Break(stop) = intake.take_next(input, tools) {
                 intake.member.stop = stop;
-                if stop == Stop::Full && matches!(intake.member.input, Input::Datagram(_)) {
+                if stop == Stop::Full && matches!(intake.member.asker, Asker::Datagram(_)) {
                     // A datagram's reply is sent as a whole or not at all.
                     tools.room += intake.out.len();
                     *intake.out = Vec::new();
@@ -374,7 +375,7 @@ impl Burst {
         jobs: &[Job<'_>],
         steps: &[u16; BATCH_MAX],
         done: &[Done],
-        input_of: &impl Fn(Input) -> &'c [u8],
+        input_of: &impl Fn(Asker) -> &'c [u8],
         tools: &mut Tools<'_>,
     ) {
         let mut rewound = [false; BURST_CONNECTIONS_MAX];
@@ -384,7 +385,7 @@ impl Burst {
                 continue;
             }
             let member = &mut self.members[index];
-            member.rewind(input_of(member.input), steps[job]);
+            member.rewind(input_of(member.asker), steps[job]);
             member.stop = match done.status {
                 Status::AskOwner => {
                     let home = tools
@@ -408,9 +409,7 @@ impl Burst {
                     .expect("what was forwarded left a slot");
                 tools.core.tally.requests_crossed -= reorder.len() as u64 - u64::from(first.slot);
                 reorder.truncate(first.slot);
-                if let Input::Connection(key) = member.input {
-                    tools.port.retract(key, first.slot);
-                }
+                tools.port.retract(member.asker, first.slot);
             }
         }
     }

@@ -17,7 +17,6 @@ use crate::admin::dump::DumpCursor;
 use crate::admin::observe::{CloseReason, Feed};
 use crate::admin::report::Report;
 use crate::budget::pool::{Budget, Charge, Pool};
-use crate::packet::answer::{Answer, is_too_large};
 
 /// One client's stream, what has been received of it and what is to be sent.
 ///
@@ -25,7 +24,9 @@ use crate::packet::answer::{Answer, is_too_large};
 /// `rx` and `tx` have memory behind them only while they hold something. `queued` says that exactly
 /// one of the worker's lists (ready, starved, waiting for a batch) names it.
 pub(crate) struct Connection {
-    pub link: Link,
+    pub stream: Box<dyn ByteStream>,
+    /// Its entry in the connection registry.
+    pub entry: Arc<SocketEntry>,
     pub parser: Parser,
     /// Received bytes; those before `rx_start` are finished.
     pub rx: Vec<u8>,
@@ -83,15 +84,6 @@ pub(crate) struct Connection {
     waits_since_ms: Option<u64>,
 }
 
-/// What a connection's bytes go through.
-pub(crate) enum Link {
-    /// A client's stream, and its entry in the connection registry.
-    Stream(Box<dyn ByteStream>, Arc<SocketEntry>),
-    /// One datagram, which has been received: a connection for as long as its answer takes. It has
-    /// ended from the start, and its replies are kept until they are complete.
-    Datagram(Box<Answer>),
-}
-
 /// What a connection has to be sent before it is parsed again.
 pub(crate) enum Continuation {
     /// A listing of all items, which is here.
@@ -112,9 +104,15 @@ pub(crate) enum Room {
 }
 
 impl Connection {
-    pub fn new(link: Link, parser: Parser, now_ms: u64) -> Connection {
+    /// A client's stream, and its entry in the connection registry.
+    pub fn new(
+        (stream, entry): (Box<dyn ByteStream>, Arc<SocketEntry>),
+        parser: Parser,
+        now_ms: u64,
+    ) -> Connection {
         Connection {
-            link,
+            stream,
+            entry,
             parser,
             rx: Vec::new(),
             rx_start: 0,
@@ -146,15 +144,6 @@ impl Connection {
             held_since_ms: None,
             pace_ms: now_ms,
             waits_since_ms: None,
-        }
-    }
-
-    /// Its entry in the connection registry, if it is a client's.
-    #[inline]
-    pub fn entry(&self) -> Option<&Arc<SocketEntry>> {
-        match &self.link {
-            Link::Stream(_, entry) => Some(entry),
-            Link::Datagram(_) => None,
         }
     }
 
@@ -287,10 +276,7 @@ impl Connection {
     /// Receives once into the room that was made. Returns the number of bytes.
     #[inline]
     pub fn receive(&mut self, now_ms: u64) -> usize {
-        let Link::Stream(stream, _) = &mut self.link else {
-            return 0;
-        };
-        let bytes = match stream.receive(&mut self.rx) {
+        let bytes = match self.stream.receive(&mut self.rx) {
             Received::Full(bytes) => bytes,
             Received::Drained(bytes) => {
                 self.readable = self.hung_up;
@@ -316,27 +302,14 @@ impl Connection {
 
     /// Receives once, into a buffer that is not its own.
     pub fn receive_into(&mut self, scratch: &mut Vec<u8>) -> Received {
-        match &mut self.link {
-            Link::Stream(stream, _) => stream.receive(scratch),
-            Link::Datagram(_) => Received::Ended,
-        }
+        self.stream.receive(scratch)
     }
 
     /// Sends once. Returns the number of bytes, or nothing if the connection failed.
     #[inline]
     pub fn transmit(&mut self, pool: &mut Pool, now_ms: u64) -> Option<usize> {
         let waiting = self.tx.len() - self.tx_sent;
-        let stream = match &mut self.link {
-            Link::Stream(stream, _) => stream,
-            Link::Datagram(answer) => {
-                answer.reply.extend_from_slice(&self.tx);
-                pool.give(std::mem::take(&mut self.tx));
-                // Nothing that is executed from here on would be answered.
-                self.closing |= is_too_large(&answer.reply);
-                return Some(0);
-            }
-        };
-        match stream.send(&self.tx[self.tx_sent..]) {
+        match self.stream.send(&self.tx[self.tx_sent..]) {
             Sent::All => {
                 self.is_blocked = false;
                 pool.give(std::mem::take(&mut self.tx));
@@ -396,14 +369,10 @@ impl Connection {
             .reorder
             .as_ref()
             .map_or(0, |reorder| reorder.capacity());
-        let kept = match &self.link {
-            Link::Stream(..) => 0,
-            Link::Datagram(answer) => answer.reply.capacity(),
-        };
         let withheld = self.withheld.as_ref().map_or(0, Vec::capacity);
         let (rx, tx) = (self.rx.capacity(), self.tx.capacity());
         Charge {
-            bytes: rx + tx + reorder + kept + withheld,
+            bytes: rx + tx + reorder + withheld,
             buffers: usize::from(rx > 0) + usize::from(tx > 0),
         }
     }
@@ -477,22 +446,19 @@ impl Connection {
 mod tests {
     use super::*;
     use glimmer_proto::{Accepts, Limits};
+    use glimmer_transport::stream::{LocalStream, StreamFaults};
     use std::net::SocketAddr;
 
     /// One that has held memory since 1,000 ms.
     fn holder() -> Connection {
         let peer: SocketAddr = "127.0.0.1:1".parse().unwrap();
-        let answer = Answer {
-            source: 0,
-            peer,
-            id: 0,
-            reply: Vec::new(),
-        };
+        let [stream, _] = LocalStream::pair(StreamFaults::default(), [peer; 2], 1);
+        let entry = Arc::new(SocketEntry::connected(&stream, 0, 0));
         let limits = Limits {
             item_bytes_max: 1 << 20,
         };
         let parser = Parser::accepting(Accepts::Any, limits);
-        let mut holder = Connection::new(Link::Datagram(Box::new(answer)), parser, 0);
+        let mut holder = Connection::new((Box::new(stream), entry), parser, 0);
         holder.counted.bytes = 100;
         holder.note_held(1_000);
         holder

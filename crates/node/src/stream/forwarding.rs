@@ -6,7 +6,7 @@ use glimmer_dispatch::{Ask, Decision};
 use glimmer_engine::Job;
 use glimmer_proto::{Request, Verb};
 
-use super::member::{Input, Member, Stop};
+use super::member::{Member, Stop};
 use super::reorder::ReorderBuffer;
 use crate::core::Core;
 use crate::forward::batch::CompletionTag;
@@ -92,9 +92,6 @@ impl Member {
         open: impl FnOnce() -> Box<ReorderBuffer>,
         port: &mut Port,
     ) -> Result<u16, Stop> {
-        let Input::Connection(connection) = self.input else {
-            return Err(Stop::Forward);
-        };
         let reorder = self.reorder.as_ref();
         if reorder.is_some_and(|reorder| reorder.len() >= REORDER_SLOTS_MAX) {
             return Err(Stop::Reorder);
@@ -109,7 +106,7 @@ impl Member {
         let slot = reorder.reserve(at);
         let client = self.client;
         let tag = CompletionTag {
-            connection,
+            asker: self.asker,
             slot,
             client,
         };

@@ -1,81 +1,65 @@
 //! Replies that come back from other workers join those that were made here.
 
 use glimmer_base::limits::REPLY_BYTES_HIGH;
+use glimmer_proto::outcome::Kind;
 
 use super::Streams;
 use super::key::ConnectionKey;
 use super::ready::ReplyClass;
+use crate::budget::memory::Memory;
 use crate::core::Core;
-use crate::forward::port::Port;
 
 impl Streams {
-    /// Takes what other workers sent: executes their requests, and joins the replies to requests of
-    /// this worker.
-    pub fn take_forwarded(&mut self, core: &mut Core, port: &mut Port) {
-        if core.is_alone {
-            return;
-        }
-        let (connections, moved) = (&mut self.connections, &mut self.moved);
-        let memory = &mut core.memory;
-        port.drain(&mut *core.engine, core.now, |batch| {
-            for (tag, kind) in batch.parts() {
-                if let Some(connection) = connections.get_mut(tag.connection) {
-                    connection.sum.add(kind);
-                }
-            }
-            for (tag, reply) in batch.replies() {
-                let Some(connection) = connections.get_mut(tag.connection) else {
-                    continue;
-                };
-                let Some(reorder) = connection.reorder.as_mut() else {
-                    continue;
-                };
-                if connection.tx.capacity() == 0 {
-                    connection.tx = memory.pool.take();
-                }
-                reorder.fill(tag.slot, reply, &mut connection.tx);
-                if reorder.is_complete() || connection.tx.len() >= REPLY_BYTES_HIGH {
-                    moved.push(tag.connection);
-                }
-                connection.recharge(&mut memory.budget);
-            }
-        });
-        port.account(&mut core.memory, &mut core.tally);
-        port.wake_peers();
-        for index in 0..self.moved.len() {
-            self.advance_replies(self.moved[index], core);
-        }
-        self.moved.clear();
-        self.resume_out_of_credit(port);
-        if port.has_unfinished() {
-            core.memory.is_short = true;
+    /// A part of a command that is answered with one sum had this outcome elsewhere.
+    pub fn add_part(&mut self, key: ConnectionKey, kind: Kind) {
+        if let Some(connection) = self.connections.get_mut(key) {
+            connection.sum.add(kind);
         }
     }
 
-    /// Gives connections that are out of credit another turn, if a batch came back.
-    pub fn resume_out_of_credit(&mut self, port: &mut Port) {
-        if port.take_freed() {
-            for key in self.out_of_credit.drain(..) {
-                if let Some(connection) = self.connections.get(key) {
-                    let class = ReplyClass::of(connection.burst_reply_bytes);
-                    self.ready.push(key, class);
-                }
-            }
-        }
-    }
-
-    /// A reorder buffer got replies: closes it if it has all, and sends what is in order.
-    fn advance_replies(&mut self, key: ConnectionKey, core: &mut Core) {
+    /// A reply of this slot came home for a connection.
+    pub fn join(&mut self, key: ConnectionKey, slot: u16, reply: &[u8], memory: &mut Memory) {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
-        let Some(mut reorder) = connection.reorder.take_if(|reorder| reorder.is_complete()) else {
-            self.send_and_settle(key, core);
+        let Some(reorder) = connection.reorder.as_mut() else {
             return;
         };
-        let local = reorder.finish(&mut connection.tx);
-        core.memory.pool.give(local);
-        self.burst.recycle(reorder);
-        self.send_and_settle(key, core);
+        if connection.tx.capacity() == 0 {
+            connection.tx = memory.pool.take();
+        }
+        reorder.fill(slot, reply, &mut connection.tx);
+        if reorder.is_complete() || connection.tx.len() >= REPLY_BYTES_HIGH {
+            self.moved.push(key);
+        }
+        connection.recharge(&mut memory.budget);
+    }
+
+    /// Gives connections that are out of credit another turn.
+    pub fn resume_out_of_credit(&mut self) {
+        for key in self.out_of_credit.drain(..) {
+            if let Some(connection) = self.connections.get(key) {
+                let class = ReplyClass::of(connection.burst_reply_bytes);
+                self.ready.push(key, class);
+            }
+        }
+    }
+
+    /// Closes the reorder buffers that have got all replies, and sends what is in order.
+    pub fn advance_replies(&mut self, core: &mut Core) {
+        for index in 0..self.moved.len() {
+            let key = self.moved[index];
+            let Some(connection) = self.connections.get_mut(key) else {
+                continue;
+            };
+            let complete = connection.reorder.take_if(|reorder| reorder.is_complete());
+            if let Some(mut reorder) = complete {
+                let local = reorder.finish(&mut connection.tx);
+                core.memory.pool.give(local);
+                self.burst.recycle(reorder);
+            }
+            self.send_and_settle(key, core);
+        }
+        self.moved.clear();
     }
 }

@@ -15,6 +15,7 @@ use crate::admin::dump::DumpGuard;
 use crate::admin::login::{Attempt, Verdict, attempt};
 use crate::admin::report::Report;
 use crate::core::Core;
+use crate::forward::batch::Asker;
 
 /// Why a connection's requests are not parsed any further in this burst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,8 +34,6 @@ pub(crate) enum Stop {
     Reorder,
     /// It is out of credit: no batch for requests to another worker was free.
     OutOfCredit,
-    /// Its next request has to cross over, which takes a connection; this is a datagram.
-    Forward,
     /// All items are to be listed for it.
     Dump(Dump),
     /// The rest of a long reply is to be made.
@@ -49,18 +48,9 @@ pub(crate) enum Stop {
     Close,
 }
 
-/// Where a member's bytes lie.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Input {
-    /// In a connection's receive buffer.
-    Connection(ConnectionKey),
-    /// In the datagram with this number in the burst.
-    Datagram(u8),
-}
-
 /// A connection, or a datagram, while it is part of a burst.
 pub(crate) struct Member {
-    pub input: Input,
+    pub asker: Asker,
     pub parser: Parser,
     /// Bytes of its receive buffer that are finished.
     pub at: usize,
@@ -103,38 +93,38 @@ impl Member {
         };
         Member {
             copy_max,
-            client: connection.entry().map_or(0, |entry| entry.fd),
+            client: connection.entry.fd,
             reply_bytes_guess: connection.reply_bytes_guess,
             hand_to: connection.hand_to,
             locked: connection.locked,
             sum: connection.sum,
             ..Member::at(
-                Input::Connection(key),
+                Asker::Connection(key),
                 connection.rx_start,
                 connection.parser,
             )
         }
     }
 
-    /// The datagram with this number in the burst, whose request begins at offset `at`.
-    pub fn datagram(number: u8, at: usize, parser: Parser, copy_max: u32) -> Member {
+    /// The datagram with this number, whose next request begins at offset `at`.
+    pub fn datagram(number: u64, at: usize, parser: Parser, copy_max: u32) -> Member {
         Member {
             copy_max,
-            ..Member::at(Input::Datagram(number), at, parser)
+            ..Member::at(Asker::Datagram(number), at, parser)
         }
     }
 
     /// Whether it is a connection of whose replies nothing is known yet.
     pub fn awaits_first_reply(&self) -> bool {
-        self.reply_bytes_guess.is_none() && matches!(self.input, Input::Connection(_))
+        self.reply_bytes_guess.is_none() && matches!(self.asker, Asker::Connection(_))
     }
 
-    fn at(input: Input, at: usize, parser: Parser) -> Member {
+    fn at(asker: Asker, at: usize, parser: Parser) -> Member {
         Member {
             reply_bytes_guess: None,
             copy_max: Job::ANY_SIZE,
             client: 0,
-            input,
+            asker,
             parser,
             at,
             stop: Stop::Live,
@@ -228,7 +218,7 @@ impl Member {
         room: usize,
         core: &mut Core,
     ) -> Stop {
-        let is_stream = matches!(self.input, Input::Connection(_));
+        let is_stream = matches!(self.asker, Asker::Connection(_));
         match step {
             Step::Refuse { line, then, .. } => {
                 out.extend_from_slice(line.as_bytes());
@@ -262,11 +252,11 @@ impl Member {
                     let client = ControlClient {
                         locked: &mut self.locked,
                         sum: &mut self.sum,
-                        id: match self.input {
-                            Input::Connection(key) => {
+                        id: match self.asker {
+                            Asker::Connection(key) => {
                                 key.number() * core.shared.workers() as u64 + core.me as u64
                             }
-                            Input::Datagram(_) => 0,
+                            Asker::Datagram(_) => 0,
                         },
                     };
                     let outcome = administer_control(control, words, client, out, core);
@@ -303,7 +293,7 @@ impl Member {
         };
         let begin = out.len();
         while report.advance(&mut *core.engine, &*core.admin, core.now, out) {
-            if let Input::Connection(_) = self.input {
+            if let Asker::Connection(_) = self.asker {
                 self.report = Some(Box::new(report));
                 return Stop::Report;
             }

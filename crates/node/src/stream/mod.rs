@@ -30,7 +30,7 @@ pub(crate) mod member;
 mod ready;
 pub(crate) mod registry;
 mod relief;
-mod reorder;
+pub(crate) mod reorder;
 mod serve;
 mod settle;
 mod watchers;
@@ -42,7 +42,6 @@ use glimmer_transport::Readiness;
 use slotmap::{KeyData, SlotMap};
 
 use crate::core::Core;
-use crate::packet::answer::Answer;
 use burst::Burst;
 use connection::Connection;
 use key::ConnectionKey;
@@ -65,8 +64,6 @@ pub(crate) struct Streams {
     /// Connections whose reorder buffers moved while forwarded replies were taken.
     moved: Vec<ConnectionKey>,
     burst: Burst,
-    /// Replies to datagrams that were connections, until the worker sends them.
-    answers: Vec<Answer>,
     /// A connection was closed since this was last asked.
     has_closed: bool,
 }
@@ -82,7 +79,6 @@ impl Streams {
             watchers: Vec::new(),
             moved: Vec::new(),
             burst: Burst::new(),
-            answers: Vec::new(),
             has_closed: false,
         }
     }
@@ -102,20 +98,6 @@ impl Streams {
     #[inline]
     pub fn take_closed(&mut self) -> bool {
         std::mem::take(&mut self.has_closed)
-    }
-
-    /// Takes the replies to datagrams that were connections.
-    #[inline]
-    pub fn take_answers(&mut self) -> impl Iterator<Item = Answer> {
-        self.answers.drain(..)
-    }
-
-    /// Adds a connection that is to be served.
-    pub fn adopt(&mut self, mut connection: Connection, core: &mut Core) {
-        connection.queued = true;
-        connection.recharge(&mut core.memory.budget);
-        let key = self.connections.insert(connection);
-        self.ready.push(key, ReplyClass::Small);
     }
 
     /// Notes what the poller reported of a connection.

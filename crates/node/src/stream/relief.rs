@@ -13,7 +13,7 @@ use super::Streams;
 use super::key::ConnectionKey;
 use super::ready::ReplyClass;
 use crate::core::Core;
-use crate::forward::batch::CompletionTag;
+use crate::forward::batch::{Asker, CompletionTag};
 use crate::forward::port::Port;
 
 /// When too much is held, the total is reduced to this fraction (1 / n) below the budget, so that
@@ -122,9 +122,16 @@ impl Streams {
         is_enough(core)
     }
 
-    /// Memory is short: takes it from stalled connections and gives it to waiting ones.
+    /// Memory is short: takes it from stalled connections and gives it to waiting ones, and to the
+    /// oldest forwarded request whose reply is awaited next. `datagram_awaits` knows whether the
+    /// reply of a slot of a datagram is.
     #[cold]
-    pub fn relieve(&mut self, core: &mut Core, port: &mut Port) {
+    pub fn relieve(
+        &mut self,
+        datagram_awaits: impl Fn(u64, u16) -> bool,
+        core: &mut Core,
+        port: &mut Port,
+    ) {
         core.memory.pool.free_large();
         let is_due = core.now.ms - core.memory.searched_ms >= self.patience_ms().min(SHORT_TICK_MS);
         let (wanted, room) = (self.bytes_wanted(core, port), core.memory.room());
@@ -152,9 +159,12 @@ impl Streams {
             // can be sent only after this one.
             let has_memory = core.memory.bytes_free() >= REPLY_BYTES_HIGH;
             let connections = &self.connections;
-            let is_awaited = |tag: CompletionTag| {
-                let connection = connections.get(tag.connection);
-                connection.is_none_or(|connection| connection.awaits(tag.slot))
+            let is_awaited = |tag: CompletionTag| match tag.asker {
+                Asker::Connection(key) => {
+                    let connection = connections.get(key);
+                    connection.is_none_or(|connection| connection.awaits(tag.slot))
+                }
+                Asker::Datagram(number) => datagram_awaits(number, tag.slot),
             };
             port.resume_one(|tag| has_memory || is_awaited(tag));
             port.wake_peers();

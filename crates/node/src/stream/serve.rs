@@ -8,12 +8,13 @@ use glimmer_base::limits::{
 use super::Streams;
 use super::connection::{Continuation, Room};
 use super::key::ConnectionKey;
-use super::member::{Input, Member, Stop};
+use super::member::{Member, Stop};
 use super::ready::ReplyClass;
 use super::registry::Activity;
 use crate::admin::dump::DumpCursor;
 use crate::admin::observe::CloseReason;
 use crate::core::Core;
+use crate::forward::batch::Asker;
 use crate::forward::port::Port;
 
 impl Streams {
@@ -67,9 +68,9 @@ impl Streams {
             }
         }
         let connections = &self.connections;
-        let rx_of = |input| match input {
-            Input::Connection(key) => &connections[key].rx[..],
-            Input::Datagram(_) => &[],
+        let rx_of = |asker| match asker {
+            Asker::Connection(key) => &connections[key].rx[..],
+            Asker::Datagram(_) => &[],
         };
         let reply_bytes = self.burst.run_batches(rx_of, core, port);
         for index in 0..self.burst.members.len() {
@@ -129,9 +130,7 @@ impl Streams {
             core.tally.bytes_read += connection.receive(core.now.ms) as u64;
         }
         if connection.has_input() {
-            if let Some(entry) = connection.entry() {
-                entry.note_input(core.now.ms);
-            }
+            connection.entry.note_input(core.now.ms);
             connection.is_served = true;
             let tx = std::mem::take(&mut connection.tx);
             let bytes = guess.max(connection.burst_reply_bytes);
@@ -192,7 +191,7 @@ impl Streams {
     /// Puts a member's state back into its connection, and sends its replies.
     fn leave_burst(&mut self, index: usize, core: &mut Core) {
         let member = &mut self.burst.members[index];
-        let Input::Connection(key) = member.input else {
+        let Asker::Connection(key) = member.asker else {
             unreachable!("datagrams have bursts of their own");
         };
         let stop = member.stop;
@@ -218,9 +217,7 @@ impl Streams {
         } else {
             Activity::Read
         };
-        if let Some(entry) = connection.entry() {
-            entry.note(activity);
-        }
+        connection.entry.note(activity);
         connection.trim(&mut core.memory.pool);
         if member.requests > 0 {
             connection.end_hold();

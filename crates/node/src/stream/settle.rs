@@ -3,7 +3,7 @@
 use glimmer_base::sync::weakened;
 
 use super::Streams;
-use super::connection::{Connection, Continuation, Link};
+use super::connection::{Connection, Continuation};
 use super::key::ConnectionKey;
 use super::ready::ReplyClass;
 use crate::admin::observe::CloseReason;
@@ -76,22 +76,18 @@ impl Streams {
         }
         core.memory.pool.give(connection.rx);
         core.memory.pool.give(connection.tx);
-        match connection.link {
-            Link::Stream(_, entry) => {
-                let shared = &core.shared;
-                shared.registry.remove(entry.fd);
-                if let Some(feed) = &connection.feed {
-                    shared.observers().remove(feed);
-                }
-                (shared.observers()).show_connection(&entry, Some(connection.reason));
-                core.shared.balancer.release(core.me);
-                core.tally.curr_connections -= 1;
-                // The client must not see the end of its connection before it is counted: it may
-                // ask for the figures next.
-                core.show_figures();
-            }
-            Link::Datagram(answer) => self.answers.push(*answer),
+        let shared = &core.shared;
+        shared.registry.remove(connection.entry.fd);
+        if let Some(feed) = &connection.feed {
+            shared.observers().remove(feed);
         }
+        let (entry, reason) = (&connection.entry, Some(connection.reason));
+        shared.observers().show_connection(entry, reason);
+        shared.balancer.release(core.me);
+        core.tally.curr_connections -= 1;
+        // The client must not see the end of its connection before it is counted: it may ask for
+        // the figures next. The stream is open until this function returns.
+        core.show_figures();
         if let Some(mut reorder) = connection.reorder {
             core.memory.pool.give(reorder.take_local());
             self.burst.recycle(reorder);

@@ -20,9 +20,7 @@ impl Streams {
         connection.tx.extend_from_slice(line.as_bytes());
         if let Some(feed) = feed {
             connection.feed = Some(feed);
-            if let Some(entry) = connection.entry() {
-                entry.note(Activity::Watch);
-            }
+            connection.entry.note(Activity::Watch);
             self.watchers.push(key);
         }
     }

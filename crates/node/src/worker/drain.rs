@@ -41,6 +41,7 @@ impl Worker {
         for index in 0..self.packets.count() {
             self.serve_packets(index);
         }
+        self.ship();
         let (core, streams, poller) = (&mut self.core, &mut self.streams, &self.poller);
         self.packets.forget(poller);
         self.acceptor.stop_listening(poller);
@@ -59,7 +60,6 @@ impl Worker {
             streams.close_where(CloseReason::Shutdown, |_| true, core);
         }
         self.acceptor.accept_waiting(core, streams, &self.poller);
-        self.packets.send_answers(streams.take_answers(), core);
         if self.has_just_drained() {
             self.drain.has_drained = true;
             self.core.shared.note_drained();
@@ -73,6 +73,7 @@ impl Worker {
         core.is_draining
             && !self.drain.has_drained
             && self.streams.is_empty()
+            && !self.packets.is_waiting()
             && core.shared.all_closed_listeners()
             && !core.shared.has_accepted(core.me)
     }

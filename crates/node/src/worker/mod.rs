@@ -7,10 +7,12 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `sources` | what the worker waits for beside its connections |
+//! | `forwarded` | what comes in from other workers |
 //! | `wait` | how long the worker may sleep |
 //! | `drain` | how a worker leaves |
 
 mod drain;
+mod forwarded;
 mod sources;
 mod wait;
 
@@ -196,9 +198,8 @@ impl Worker {
 
     /// Answers the datagrams that wait at one packet device.
     fn serve_packets(&mut self, index: usize) {
-        let (core, streams) = (&mut self.core, &mut self.streams);
-        let port = &mut self.port;
-        if (self.packets).serve(index, core, streams, port, &self.poller) {
+        let (core, port) = (&mut self.core, &mut self.port);
+        if self.packets.serve(index, core, port, &self.poller) {
             self.idle_turns_left = NATIVE_IDLE_TURNS_MAX;
         }
     }
@@ -208,7 +209,10 @@ impl Worker {
         let (core, port) = (&mut self.core, &mut self.port);
         self.streams.take_accepted(core, &self.poller);
         self.streams.take_dumps(core);
-        self.streams.take_forwarded(core, port);
+        if !core.is_alone {
+            forwarded::take(core, port, &mut self.streams, &mut self.packets);
+        }
+        self.packets.go_on(core, port);
         if self.packets.take_handed_over(core, port) {
             self.idle_turns_left = NATIVE_IDLE_TURNS_MAX;
         }
@@ -218,14 +222,22 @@ impl Worker {
     fn serve_streams(&mut self) {
         let (core, port) = (&mut self.core, &mut self.port);
         if core.memory.is_short {
-            self.streams.relieve(core, port);
+            let packets = &self.packets;
+            let awaits = |datagram, slot| packets.awaits(datagram, slot);
+            self.streams.relieve(awaits, core, port);
         }
         self.streams.serve_ready(core, port);
+        self.ship();
+        self.streams.bound_held(&mut self.core);
+    }
+
+    /// Sends what is for other workers.
+    fn ship(&mut self) {
+        let (core, port) = (&mut self.core, &mut self.port);
         port.ship();
         port.account(&mut core.memory, &mut core.tally);
         port.wake_peers();
-        self.streams.resume_out_of_credit(port);
-        self.streams.bound_held(core);
+        forwarded::resume_out_of_credit(port, &mut self.streams, &mut self.packets);
     }
 
     fn look_at_timers(&mut self) {
@@ -253,7 +265,6 @@ impl Worker {
     fn show(&mut self) {
         let core = &mut self.core;
         self.streams.serve_watchers(core);
-        self.packets.send_answers(self.streams.take_answers(), core);
         if self.streams.take_closed() {
             self.acceptor.listen_again(core, &self.poller);
         }

@@ -1,0 +1,52 @@
+//! What other workers sent: requests, and replies to the requests of this worker.
+
+use crate::core::Core;
+use crate::forward::batch::{Asker, ForwardedBatch};
+use crate::forward::port::Port;
+use crate::packet::Packets;
+use crate::stream::Streams;
+
+/// Takes what other workers sent: executes their requests, and passes replies to the connections
+/// and datagrams that asked.
+pub(super) fn take(core: &mut Core, port: &mut Port, streams: &mut Streams, packets: &mut Packets) {
+    port.drain(|batch| match batch.home() == core.me {
+        true => unpack(batch, core, streams, packets),
+        false => batch.run(&mut *core.engine, core.now),
+    });
+    port.account(&mut core.memory, &mut core.tally);
+    port.wake_peers();
+    streams.advance_replies(core);
+    resume_out_of_credit(port, streams, packets);
+    if port.has_unfinished() {
+        core.memory.is_short = true;
+    }
+}
+
+/// Passes the replies of a batch that came home to those who asked.
+fn unpack(
+    batch: &mut ForwardedBatch,
+    core: &mut Core,
+    streams: &mut Streams,
+    packets: &mut Packets,
+) {
+    for (tag, kind) in batch.parts() {
+        match tag.asker {
+            Asker::Connection(key) => streams.add_part(key, kind),
+            Asker::Datagram(number) => packets.add_part(number, kind),
+        }
+    }
+    for (tag, reply) in batch.replies() {
+        match tag.asker {
+            Asker::Connection(key) => streams.join(key, tag.slot, reply, &mut core.memory),
+            Asker::Datagram(number) => packets.join(number, tag.slot, reply, core),
+        }
+    }
+}
+
+/// Gives those who are out of credit another turn, if a batch came back.
+pub(super) fn resume_out_of_credit(port: &mut Port, streams: &mut Streams, packets: &mut Packets) {
+    if port.take_freed() {
+        streams.resume_out_of_credit();
+        packets.resume_out_of_credit();
+    }
+}
