@@ -27,6 +27,7 @@
 
 use super::wide;
 use crate::memory::Words;
+use core::mem::MaybeUninit;
 use glimmer_base::Expiry;
 use glimmer_base::limits::KEY_BYTES_MAX;
 use glimmer_base::sync::AtomicU64;
@@ -458,16 +459,32 @@ impl<'a> Value<'a> {
     /// to be shifted.
     #[inline]
     pub fn append_to(&self, out: &mut Vec<u8>) {
-        if self.len == 0 {
-            return;
+        if self.len >= wide::BYTES_MIN {
+            return self.append_long(out);
         }
+        if self.len > 0 {
+            self.append_with(out, wide::load_short);
+        }
+    }
+
+    #[inline(never)]
+    fn append_long(&self, out: &mut Vec<u8>) {
+        self.append_with(out, wide::load);
+    }
+
+    #[inline(always)]
+    fn append_with(
+        &self,
+        out: &mut Vec<u8>,
+        load: impl FnOnce(&[AtomicU64], &mut [[MaybeUninit<u8>; 8]]),
+    ) {
         out.reserve(self.len + 8);
         let start = out.len();
         let space = &mut out.spare_capacity_mut()[..self.len + 8];
         let (skip, first, rest) = self.words();
         space[..8].write_copy_of_slice(&(first.load(Relaxed) >> (8 * skip)).to_le_bytes());
         let (space, _) = space[8 - skip..].as_chunks_mut::<8>();
-        wide::load(rest, &mut space[..rest.len()]);
+        load(rest, space);
         // SAFETY: `reserve` made room for len + 8 bytes, and the words written above cover the
         // first `len` of them without a gap.
         unsafe { out.set_len(start + self.len) };

@@ -27,42 +27,39 @@ use core::mem::MaybeUninit;
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
 
-/// A copy of fewer words is made by the loop.
-#[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
-const WIDE_WORDS_MIN: usize = 32;
+/// Fewer bytes are better copied by the loop where they are.
+pub(super) const BYTES_MIN: usize = 256;
 
-/// Copies words of a heap to `out`, which is as long. The bytes of a word are in the order of their
-/// addresses on a little-endian machine.
-#[inline(always)]
+/// Copies words of a heap to the beginning of `out`, which is as long at least. The bytes of a word
+/// are in the order of their addresses on a little-endian machine.
 pub(super) fn load(words: &[AtomicU64], out: &mut [[MaybeUninit<u8>; 8]]) {
-    debug_assert_eq!(words.len(), out.len());
+    let out = &mut out[..words.len()];
     #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
-    if words.len() >= WIDE_WORDS_MIN {
-        return sse2::load(words, out);
-    }
-    load_plain(words, out);
+    sse2::load(words, out);
+    #[cfg(not(all(target_arch = "x86_64", not(any(loom, miri)))))]
+    load_short(words, out);
 }
 
 /// Copies bytes to words of a heap, of which there are as many.
-#[inline(always)]
 pub(super) fn store(words: &[AtomicU64], bytes: &[[u8; 8]]) {
-    debug_assert_eq!(words.len(), bytes.len());
+    assert_eq!(words.len(), bytes.len());
     #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
-    if words.len() >= WIDE_WORDS_MIN {
-        return sse2::store(words, bytes);
-    }
-    store_plain(words, bytes);
+    sse2::store(words, bytes);
+    #[cfg(not(all(target_arch = "x86_64", not(any(loom, miri)))))]
+    store_short(words, bytes);
 }
 
+/// [`load`], as a loop.
 #[inline(always)]
-fn load_plain(words: &[AtomicU64], out: &mut [[MaybeUninit<u8>; 8]]) {
-    for (word, out) in words.iter().zip(out) {
+pub(super) fn load_short(words: &[AtomicU64], out: &mut [[MaybeUninit<u8>; 8]]) {
+    for (out, word) in out.iter_mut().zip(words) {
         out.write_copy_of_slice(&word.load(Relaxed).to_le_bytes());
     }
 }
 
+/// [`store`], as a loop.
 #[inline(always)]
-fn store_plain(words: &[AtomicU64], bytes: &[[u8; 8]]) {
+pub(super) fn store_short(words: &[AtomicU64], bytes: &[[u8; 8]]) {
     for (word, bytes) in words.iter().zip(bytes) {
         word.store(u64::from_le_bytes(*bytes), Relaxed);
     }
@@ -78,17 +75,16 @@ mod sse2 {
 
     /// The words before the first aligned 16 bytes, and those of whole steps after them.
     fn parts(words: &[AtomicU64]) -> (usize, usize) {
-        let head = usize::from(!words.as_ptr().addr().is_multiple_of(16));
+        let head = usize::from(!words.as_ptr().addr().is_multiple_of(16)).min(words.len());
         (head, (words.len() - head) / STEP * STEP)
     }
 
-    #[inline(never)]
+    #[inline]
     pub fn load(words: &[AtomicU64], out: &mut [[MaybeUninit<u8>; 8]]) {
-        assert!(!words.is_empty() && words.len() == out.len());
         let (head, wide) = parts(words);
         let (first, words) = words.split_at(head);
         let (first_out, out) = out.split_at_mut(head);
-        load_plain(first, first_out);
+        load_short(first, first_out);
         let (words, last) = words.split_at(wide);
         let (out, last_out) = out.split_at_mut(wide);
         for (words, out) in words.chunks_exact(STEP).zip(out.chunks_exact_mut(STEP)) {
@@ -114,16 +110,15 @@ mod sse2 {
                 );
             }
         }
-        load_plain(last, last_out);
+        load_short(last, last_out);
     }
 
-    #[inline(never)]
+    #[inline]
     pub fn store(words: &[AtomicU64], bytes: &[[u8; 8]]) {
-        assert!(!words.is_empty() && words.len() == bytes.len());
         let (head, wide) = parts(words);
         let (first, words) = words.split_at(head);
         let (first_bytes, bytes) = bytes.split_at(head);
-        store_plain(first, first_bytes);
+        store_short(first, first_bytes);
         let (words, last) = words.split_at(wide);
         let (bytes, last_bytes) = bytes.split_at(wide);
         for (words, bytes) in words.chunks_exact(STEP).zip(bytes.chunks_exact(STEP)) {
@@ -150,7 +145,7 @@ mod sse2 {
                 );
             }
         }
-        store_plain(last, last_bytes);
+        store_short(last, last_bytes);
     }
 }
 
@@ -180,7 +175,7 @@ mod tests {
 
             let [mut wide, mut plain] = [(); 2].map(|()| vec![MaybeUninit::new(7); 8 * len + 16]);
             load(heap, wide[skip..skip + 8 * len].as_chunks_mut().0);
-            load_plain(heap, plain[skip..skip + 8 * len].as_chunks_mut().0);
+            load_short(heap, plain[skip..skip + 8 * len].as_chunks_mut().0);
             // SAFETY: every byte was initialised when the vectors were made.
             let [wide, plain] = [&wide, &plain].map(|bytes| unsafe { bytes.assume_init_ref() });
             assert_eq!(wide, plain, "{len} words from word {first} to byte {skip}");
@@ -191,7 +186,7 @@ mod tests {
             for (word, before) in words.iter().zip(before) {
                 word.store(before, Relaxed);
             }
-            store_plain(heap, bytes[skip..skip + 8 * len].as_chunks().0);
+            store_short(heap, bytes[skip..skip + 8 * len].as_chunks().0);
             assert_eq!(
                 wide,
                 values(),

@@ -212,7 +212,7 @@ fn write_item_of_all_fields(place: Words<'_>, item: &NewItem<'_>, cas: u64) {
         if_there(layout.extra, &extra),
     ];
     for field in fields {
-        sink.bytes(field);
+        sink.long_bytes(field);
     }
     sink.finish();
 }
@@ -287,7 +287,21 @@ impl<'a> WordSink<'a> {
     }
 
     #[inline(always)]
-    fn bytes(&mut self, mut bytes: &[u8]) {
+    fn bytes(&mut self, bytes: &[u8]) {
+        self.bytes_with(bytes, wide::store_short);
+    }
+
+    /// [`bytes`](Self::bytes) for what may be long.
+    #[inline(always)]
+    fn long_bytes(&mut self, bytes: &[u8]) {
+        match bytes.len() {
+            0..wide::BYTES_MIN => self.bytes(bytes),
+            _ => self.bytes_with(bytes, wide::store),
+        }
+    }
+
+    #[inline(always)]
+    fn bytes_with(&mut self, mut bytes: &[u8], store: impl FnOnce(&[AtomicU64], &[[u8; 8]])) {
         if self.filled != 0 {
             let missing = 8 - self.filled;
             let first = match bytes.first_chunk() {
@@ -304,7 +318,7 @@ impl<'a> WordSink<'a> {
         }
         let (words, rest) = bytes.as_chunks::<8>();
         let (space, behind) = self.words.split_at(words.len());
-        wide::store(space, words);
+        store(space, words);
         self.words = behind;
         self.partial = partial_word(rest);
         self.filled = rest.len();
