@@ -8,10 +8,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use glimmer_base::Moment;
-use glimmer_base::limits::{BUFFER_BYTES_KEPT_MAX, BUFFERS_KEPT_PART, LARGE_BUFFER_IDLE_MS};
+use glimmer_base::limits::{
+    BUFFER_BYTES_KEPT_MAX, BUFFERS_KEPT_PART, BURST_LARGE_BYTES_MAX, LARGE_BUFFER_IDLE_MS,
+};
 use glimmer_node::{Clock, Devices, DrivenNode, NodeConfig, Rest};
 use glimmer_proto::Accepts;
 use glimmer_transport::stream::{ByteStream, LocalListener, LocalStream, StreamFaults};
+use glimmer_transport::{Received, Sent};
 use support::{Admin, Habits, config, engines};
 
 /// A clock that the test moves.
@@ -33,11 +36,15 @@ impl Clock for TestClock {
 
 /// Two workers of which each owns its keys, and the first one's listener.
 fn two_workers(config: NodeConfig) -> (DrivenNode, LocalListener) {
+    workers(2, config)
+}
+
+fn workers(count: usize, config: NodeConfig) -> (DrivenNode, LocalListener) {
     let listener = LocalListener::new(SocketAddr::from(([10, 0, 0, 1], 1)));
-    let mut devices = vec![Devices::default(), Devices::default()];
+    let mut devices: Vec<_> = (0..count).map(|_| Devices::default()).collect();
     let at_listener: Box<LocalListener> = Box::new(listener.clone());
     devices[0].listeners.push((at_listener, Accepts::Any));
-    let engines = engines(2, Habits::EREW);
+    let engines = engines(count, Habits::EREW);
     let node = DrivenNode::new(config, devices, engines, Arc::new(Admin)).unwrap();
     (node, listener)
 }
@@ -53,7 +60,6 @@ fn connect(listener: &LocalListener, seed: u64) -> LocalStream {
 
 /// Sends bytes, and lets workers that are called take turns until none is.
 fn send(node: &mut DrivenNode, stream: &mut LocalStream, mut bytes: &[u8]) -> Vec<u8> {
-    use glimmer_transport::{Received, Sent};
     let mut replies = Vec::new();
     loop {
         replies.reserve(4096);
@@ -175,4 +181,57 @@ fn large_buffers_are_kept_while_they_are_used() {
         "one that is not large may be kept"
     );
     assert!((node.workers.iter_mut()).all(|worker| worker.rest() == Rest::Asleep(None)));
+}
+
+/// A burst ends when it has much to store or to send, so that neither leaves the core's cache
+/// before, and a turn has several such bursts.
+#[test]
+fn large_requests_and_large_replies_end_a_burst() {
+    const VALUE_BYTES: usize = 100 << 10;
+    const CLIENTS: usize = 8;
+    let mut config = config();
+    config.buffer_bytes = 16 << 20;
+    let (mut node, listener) = workers(1, config);
+    let figures = node.figures();
+    let batches = || figures.tallies()[0].batches as usize;
+
+    let value = "v".repeat(VALUE_BYTES);
+    let set = format!("set key 0 0 {VALUE_BYTES}\r\n{value}\r\n");
+    let clients = 0..CLIENTS as u64;
+    let calm = StreamFaults::default();
+    let from = SocketAddr::from(([10, 0, 0, 2], 1));
+    let connect = |seed| listener.connect(from, calm, seed);
+    let mut streams: Vec<_> = clients.map(connect).collect();
+    let (most, last) = set.as_bytes().split_at(set.len() - 1);
+    for stream in &mut streams {
+        assert_eq!(send(&mut node, stream, most), b"");
+    }
+    let before = batches();
+    for stream in &mut streams {
+        assert_eq!(stream.send(last), Sent::All);
+    }
+    for stream in &mut streams {
+        assert_eq!(send(&mut node, stream, b""), b"STORED\r\n");
+    }
+    // The request that crosses the limit is a part of the burst.
+    let stores = BURST_LARGE_BYTES_MAX.div_ceil(VALUE_BYTES);
+    assert_eq!(batches() - before, CLIENTS.div_ceil(stores));
+
+    for stream in &mut streams {
+        send(&mut node, stream, b"get key\r\n");
+    }
+    let before = batches();
+    for stream in &mut streams {
+        assert_eq!(stream.send(b"get key\r\n"), Sent::All);
+    }
+    let worker = &mut node.workers[0];
+    worker.rest();
+    worker.turn();
+    // No reply crosses the limit.
+    let reads = BURST_LARGE_BYTES_MAX / VALUE_BYTES;
+    assert_eq!(batches() - before, CLIENTS.div_ceil(reads), "in one turn");
+    for stream in &mut streams {
+        let reply = send(&mut node, stream, b"");
+        assert!(reply.len() > VALUE_BYTES && reply.ends_with(b"END\r\n"));
+    }
 }
