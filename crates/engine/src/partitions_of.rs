@@ -89,12 +89,12 @@ impl<T: Table> Partitions<T> {
     /// The first stage of the pipeline. Returns the position of the bucket, if this worker may read
     /// it.
     #[inline(always)]
-    pub fn prefetch_bucket(&self, keyhash: Keyhash, fetch: bool) -> T::Place {
+    pub fn prefetch_bucket(&self, keyhash: Keyhash, fetch: bool) -> T::Home {
         match self.handle_ref(keyhash) {
             Handle {
                 owner: Some(owner), ..
             } => {
-                let place = owner.place(keyhash);
+                let place = owner.home(keyhash);
                 if fetch {
                     owner.prefetch_bucket(place);
                 }
@@ -104,19 +104,19 @@ impl<T: Table> Partitions<T> {
                 reader: Some(reader),
                 ..
             } => {
-                let place = reader.place(keyhash);
+                let place = reader.home(keyhash);
                 if fetch {
                     reader.prefetch_bucket(place);
                 }
                 place
             }
-            _ => T::Place::default(),
+            _ => T::Home::default(),
         }
     }
 
     /// The second stage of the pipeline.
     #[inline(always)]
-    pub fn prefetch_item(&self, keyhash: Keyhash, place: T::Place) {
+    pub fn prefetch_item(&self, keyhash: Keyhash, place: T::Home) {
         match self.handle_ref(keyhash) {
             Handle {
                 owner: Some(owner), ..

@@ -38,23 +38,23 @@ impl Stages {
 /// The data that the stages prefetch.
 pub trait Prefetch {
     /// The position of a key's bucket.
-    type Place: Copy + Default;
+    type Home: Copy + Default;
     /// Finds the key's bucket, and prefetches it if `fetch` is set.
-    fn bucket(&self, keyhash: Keyhash, fetch: bool) -> Self::Place;
+    fn bucket(&self, keyhash: Keyhash, fetch: bool) -> Self::Home;
     /// Prefetches the key's item, after its bucket.
-    fn item(&self, keyhash: Keyhash, place: Self::Place);
+    fn item(&self, keyhash: Keyhash, place: Self::Home);
 }
 
 impl<T: Table> Prefetch for Partitions<T> {
-    type Place = T::Place;
+    type Home = T::Home;
 
     #[inline(always)]
-    fn bucket(&self, keyhash: Keyhash, fetch: bool) -> T::Place {
+    fn bucket(&self, keyhash: Keyhash, fetch: bool) -> T::Home {
         self.prefetch_bucket(keyhash, fetch)
     }
 
     #[inline(always)]
-    fn item(&self, keyhash: Keyhash, place: T::Place) {
+    fn item(&self, keyhash: Keyhash, place: T::Home) {
         self.prefetch_item(keyhash, place);
     }
 }
@@ -67,17 +67,17 @@ pub fn staged<T: Prefetch, J>(
     jobs: &[J],
     stages: Stages,
     keyhash: impl Fn(&J) -> Keyhash,
-    mut execute: impl FnMut(&mut T, usize, T::Place, &J),
+    mut execute: impl FnMut(&mut T, usize, T::Home, &J),
 ) {
-    let mut places = [T::Place::default(); BUCKET_AHEAD];
-    let fetch_bucket = |table: &T, places: &mut [T::Place; BUCKET_AHEAD], at: usize| {
+    let mut places = [T::Home::default(); BUCKET_AHEAD];
+    let fetch_bucket = |table: &T, places: &mut [T::Home; BUCKET_AHEAD], at: usize| {
         if (stages.bucket || stages.item)
             && let Some(job) = jobs.get(at)
         {
             places[at % BUCKET_AHEAD] = table.bucket(keyhash(job), stages.bucket);
         }
     };
-    let fetch_item = |table: &T, places: &[T::Place; BUCKET_AHEAD], at: usize| {
+    let fetch_item = |table: &T, places: &[T::Home; BUCKET_AHEAD], at: usize| {
         if stages.item
             && let Some(job) = jobs.get(at)
         {

@@ -13,7 +13,7 @@ use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::slab::Slabs;
 use glimmer_store::heap::{History, Item, NewItem};
 use glimmer_store::index::cuckoo::{point, spread};
-use glimmer_store::memc3::{Memc3Config, Owner, Reader};
+use glimmer_store::memc3::{Memc3Config, Owner};
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::table::{Table, TableReader, TableWriter};
 use loom::sync::atomic::{AtomicBool, Ordering};
@@ -90,7 +90,7 @@ fn put_value<A: Access>(owner: &mut Owner<A>, flushes: u64, key: Key, value: &[u
 
 /// A reader, with what it begins its batches by.
 struct Looker {
-    reader: Reader,
+    reader: <Owner<Crew> as Table>::Reader,
     participant: Participant,
 }
 
@@ -315,9 +315,9 @@ fn a_place_from_before_a_split_is_not_believed() {
             put(&mut owner, 0, key(n), 1 + n as u8);
         }
         let moved = some_key(n, true);
-        let before = Table::place(&owner, hash(moved));
+        let before = Table::home(&owner, hash(moved));
         put(&mut owner, 0, key(n), 1 + n as u8);
-        assert_ne!(Table::place(&owner, hash(moved)), before);
+        assert_ne!(Table::home(&owner, hash(moved)), before);
         let found = (owner.enter(0)).read_at(before, hash(moved), &moved, NOW, seen);
         assert_whole(&found.expect("the item is in the new segment"));
     });

@@ -15,7 +15,7 @@ use glimmer_store::evict::{FIFO, Rule, S3_FIFO};
 use glimmer_store::heap::{History, Item, NewItem};
 use glimmer_store::index::BUCKET_ENTRIES;
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::mica_cache::{Owner, PartitionConfig, Reader};
+use glimmer_store::mica_cache::{Owner, PartitionConfig};
 use glimmer_store::table::{Stored, Table, TableReader, TableWriter};
 use loom::sync::atomic::{AtomicBool, Ordering};
 use loom::thread;
@@ -107,7 +107,7 @@ fn put_value<A: Access>(
 
 /// A reader, with what it begins its batches by.
 struct Looker {
-    reader: Reader,
+    reader: <Owner<Crew> as Table>::Reader,
     participant: Participant,
 }
 

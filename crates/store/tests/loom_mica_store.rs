@@ -6,7 +6,7 @@ use glimmer_store::access::{Access, Crcw, Crew};
 use glimmer_store::batches::{Batches, Participant};
 use glimmer_store::heap::{History, Item, NewItem};
 use glimmer_store::memory::PagePolicy;
-use glimmer_store::mica_store::{Owner, Reader, StoreConfig};
+use glimmer_store::mica_store::{Owner, StoreConfig};
 use glimmer_store::table::{Stored, Table, TableReader, TableWriter};
 use loom::thread;
 
@@ -80,7 +80,7 @@ fn put_value<A: Access>(
 
 /// A reader, with what it begins its batches by.
 struct Looker {
-    reader: Reader,
+    reader: <Owner<Crew> as Table>::Reader,
     participant: Participant,
 }
 

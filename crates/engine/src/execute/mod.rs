@@ -251,7 +251,7 @@ fn execute_seen<T: Table, O: ChangeObserver>(
 #[inline(never)]
 fn execute_apart<T: Table, O: ChangeObserver>(
     partitions: &mut Partitions<T>,
-    place: T::Place,
+    place: T::Home,
     tap: &Tap<O>,
     context: &mut Context<'_>,
     job: &Job<'_>,
@@ -263,7 +263,7 @@ fn execute_apart<T: Table, O: ChangeObserver>(
 #[inline(always)]
 fn execute<T: Table, O: ChangeObserver>(
     partitions: &mut Partitions<T>,
-    place: T::Place,
+    place: T::Home,
     tap: &Tap<O>,
     context: &mut Context<'_>,
     job: &Job<'_>,

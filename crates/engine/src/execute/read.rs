@@ -28,7 +28,7 @@ enum Look {
 #[inline(always)]
 pub fn get<T: Table, O: ChangeObserver>(
     handle: &mut Handle<T>,
-    place: T::Place,
+    place: T::Home,
     tap: &Tap<O>,
     context: &mut Context<'_>,
     job: &Job<'_>,

@@ -9,6 +9,7 @@ use glimmer_store::{
         chained::{BUCKET_WORDS, ChainedIndex, FreeList},
     },
     memory::{PagePolicy, ZeroedSlice},
+    table::Index,
 };
 
 use crate::{
@@ -48,7 +49,7 @@ fn fill(mains: usize, spare_percent: usize, seed: Seed) -> Result<Filled> {
             Offset::from_raw(items as u64),
             0,
         );
-        let main = index.home(index.shape(), keyhash);
+        let main = index.home(keyhash);
         match index.slots(main).find(|(_, entry)| entry.is_empty()) {
             Some((slot, _)) => {
                 in_mains += usize::from(slot.bucket == main);

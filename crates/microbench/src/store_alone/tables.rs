@@ -280,7 +280,7 @@ fn put<T: Table, const K: usize, const V: usize>(
 fn get<T: Table, const K: usize, const V: usize>(
     partitions: &mut Partitions<T>,
     reading: &Option<Batch<'_>>,
-    place: T::Place,
+    place: T::Home,
     keyhash: Keyhash,
     number: u32,
     scratch: &mut Vec<u8>,

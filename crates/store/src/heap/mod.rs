@@ -16,6 +16,5 @@ pub use circular_log::CircularLog;
 pub(crate) use item::Header;
 pub use item::{CAS_MAX, History, Item, Layout, Marks, Value};
 pub use offset::{Geometry, Offset};
-pub use write::Measured;
-pub use write::NewItem;
+pub use write::{NewItem, Put};
 pub(crate) use write::{can_amend, write_amended, write_filler, write_item, write_over};

@@ -9,9 +9,9 @@ use super::item::{
 use super::wide;
 use crate::memory::Words;
 use crate::work;
-use glimmer_base::Expiry;
 use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
+use glimmer_base::{Expiry, Keyhash, Moment};
 
 /// An item about to be written.
 #[derive(Clone, Copy, Debug)]
@@ -28,12 +28,18 @@ pub struct NewItem<'a> {
     pub history: History,
 }
 
-/// An item about to be written, and what it takes of its heap: reckoned once, since several who
+/// An item on its way into a table, and what it takes of the heap: reckoned once, since several who
 /// store it ask.
 #[derive(Clone, Copy, Debug)]
-pub struct Measured<'a> {
+pub struct Put<'a> {
     /// The item.
     pub item: &'a NewItem<'a>,
+    /// The hash of its key.
+    pub keyhash: Keyhash,
+    /// When it is stored.
+    pub now: Moment,
+    /// Its CAS unique: that of its history or, if that has none, one that the table has drawn.
+    pub cas: u64,
     /// Words that it takes.
     pub words: usize,
     /// Words with every optional field, as [`Layout::words_with_all`].
@@ -46,7 +52,54 @@ pub struct Measured<'a> {
     kept: Option<usize>,
 }
 
-impl Measured<'_> {
+impl<'a> Put<'a> {
+    /// The item with what it takes, and no CAS unique yet.
+    #[inline(always)]
+    pub(crate) fn of(item: &'a NewItem<'a>, keyhash: Keyhash, now: Moment) -> Put<'a> {
+        const ALL_BYTES: usize = FLAGS_BYTES + EXPIRY_BYTES + EXTRA_BYTES;
+        const { assert!(ALL_BYTES.is_multiple_of(8)) }
+        let bytes = item.value[0].len();
+        let is_plain = bytes < 256
+            && item.value[1].is_empty()
+            && item.flags == 0
+            && item.expiry == Expiry::NEVER
+            && !item.history.is_extra();
+        let (words, words_with_all) = match is_plain {
+            true => {
+                let words = words_of(8 + item.key.len() + bytes);
+                (words, words + ALL_BYTES / 8)
+            }
+            false => (item.layout().words(), item.layout().words_with_all()),
+        };
+        Put {
+            item,
+            keyhash,
+            now,
+            cas: 0,
+            words,
+            words_with_all,
+            is_plain,
+            kept: None,
+        }
+    }
+
+    /// The same if the item's value is put around the `kept` bytes of the one that its key has now.
+    pub(crate) fn around(
+        item: &'a NewItem<'a>,
+        kept: usize,
+        keyhash: Keyhash,
+        now: Moment,
+    ) -> Put<'a> {
+        let layout = item.layout_around(kept);
+        Put {
+            words: layout.words(),
+            words_with_all: layout.words_with_all(),
+            is_plain: false,
+            kept: Some(kept),
+            ..Put::of(item, keyhash, now)
+        }
+    }
+
     /// Whether the value that the key has now stays.
     #[inline(always)]
     pub fn keeps_value(&self) -> bool {
@@ -54,48 +107,15 @@ impl Measured<'_> {
     }
 }
 
-impl NewItem<'_> {
-    /// The item with what it takes.
-    #[inline(always)]
-    pub(crate) fn measured(&self) -> Measured<'_> {
-        const ALL_BYTES: usize = FLAGS_BYTES + EXPIRY_BYTES + EXTRA_BYTES;
-        const { assert!(ALL_BYTES.is_multiple_of(8)) }
-        let bytes = self.value[0].len();
-        let is_plain = bytes < 256
-            && self.value[1].is_empty()
-            && self.flags == 0
-            && self.expiry == Expiry::NEVER
-            && !self.history.is_extra();
-        if is_plain {
-            let words = words_of(8 + self.key.len() + bytes);
-            return Measured {
-                item: self,
-                words,
-                words_with_all: words + ALL_BYTES / 8,
-                is_plain,
-                kept: None,
-            };
-        }
-        let layout = self.layout();
-        Measured {
-            item: self,
-            words: layout.words(),
-            words_with_all: layout.words_with_all(),
-            is_plain,
-            kept: None,
-        }
-    }
-
-    /// The item with what it takes if its value is put around the `kept` bytes of the one that its
-    /// key has now.
-    pub(crate) fn measured_around(&self, kept: usize) -> Measured<'_> {
-        let layout = self.layout_around(kept);
-        Measured {
-            item: self,
-            words: layout.words(),
-            words_with_all: layout.words_with_all(),
-            is_plain: false,
-            kept: Some(kept),
+impl<'a> NewItem<'a> {
+    /// An item that has just been made, without flags and an expiry.
+    pub const fn new(key: &'a [u8], value: &'a [u8]) -> NewItem<'a> {
+        NewItem {
+            key,
+            value: [value, &[]],
+            flags: 0,
+            expiry: Expiry::NEVER,
+            history: History::NEW,
         }
     }
 
@@ -120,12 +140,11 @@ impl NewItem<'_> {
     }
 }
 
-/// Writes an item at the beginning of a place that is reserved for it. `cas` is the one of its
-/// history, if that has one.
+/// Writes an item at the beginning of a place that is reserved for it.
 #[inline(always)]
-pub(crate) fn write_item(place: Words<'_>, new: Measured<'_>, cas: u64) {
-    let item = new.item;
-    if !new.is_plain {
+pub(crate) fn write_item(place: Words<'_>, put: Put<'_>) {
+    let Put { item, cas, .. } = put;
+    if !put.is_plain {
         return write_item_of_all_fields(place, item, cas);
     }
     let layout = Layout {
@@ -135,7 +154,7 @@ pub(crate) fn write_item(place: Words<'_>, new: Measured<'_>, cas: u64) {
         expiry: false,
         extra: false,
     };
-    let mut sink = WordSink::new(place.range(0, new.words));
+    let mut sink = WordSink::new(place.range(0, put.words));
     sink.word(header_of(layout, item.history.marks.bits(), cas));
     sink.bytes(item.key);
     sink.bytes(item.value[0]);
@@ -145,26 +164,26 @@ pub(crate) fn write_item(place: Words<'_>, new: Measured<'_>, cas: u64) {
 /// [`write_item`] where the key has an item now, whose value the new one may keep. The place may be
 /// the old item's own, or overlap it.
 #[inline(always)]
-pub(crate) fn write_over(place: Words<'_>, new: Measured<'_>, cas: u64, old: &Item<'_>) {
-    match new.kept {
-        None => write_item(place, new, cas),
-        Some(_) => write_around(place, new, cas, old),
+pub(crate) fn write_over(place: Words<'_>, put: Put<'_>, old: &Item<'_>) {
+    match put.kept {
+        None => write_item(place, put),
+        Some(_) => write_around(place, put, *old),
     }
 }
 
 /// Writes an item around the value of the old one.
 #[inline(never)]
-fn write_around(place: Words<'_>, new: Measured<'_>, cas: u64, old: &Item<'_>) {
-    let (item, kept) = (new.item, old.layout.value_len);
-    debug_assert_eq!(new.kept, Some(kept));
+fn write_around(place: Words<'_>, put: Put<'_>, old: Item<'_>) {
+    let (item, kept) = (put.item, old.layout.value_len);
+    debug_assert_eq!(put.kept, Some(kept));
     let layout = item.layout_around(kept);
     let [before, after] = item.value;
-    let (first, place) = (layout.value_at(), Words::of(place.range(0, new.words)));
+    let (first, place) = (layout.value_at(), Words::of(place.range(0, put.words)));
     let kept_at = first + before.len();
     // Before anything else is written, as that may lie where the old value does.
     bytes::shift((old.place, old.layout.value_at()), (place, kept_at), kept);
     work::copied(kept / 8);
-    let header = header_of(layout, item.history.marks.bits(), cas);
+    let header = header_of(layout, item.history.marks.bits(), put.cas);
     place.word(0).store(header, Relaxed);
     if layout.value_len >= 256 {
         place.word(1).store(layout.value_len as u64, Relaxed);
@@ -181,7 +200,7 @@ fn write_around(place: Words<'_>, new: Measured<'_>, cas: u64, old: &Item<'_>) {
     }
     if layout.extra {
         let history = History {
-            cas: Some(cas),
+            cas: Some(put.cas),
             ..item.history
         };
         bytes::store(place, layout.extra_at(), &history.extra());
@@ -367,8 +386,15 @@ mod tests {
                         ..History::NEW
                     },
                 };
-                let new = item.measured();
-                write_item(Words::of(&words), new, 42);
+                let now = Moment {
+                    ms: 2_000,
+                    epoch_unix_ms: 0,
+                };
+                let new = Put {
+                    cas: 42,
+                    ..Put::of(&item, Keyhash(0), now)
+                };
+                write_item(Words::of(&words), new);
                 let (count, layout) = (item.layout().words(), item.layout());
                 assert_eq!(
                     (new.words, new.words_with_all),

@@ -1,8 +1,8 @@
 //! How large a table is.
 
-use super::{Shared, State};
+use super::{Chunks, Shared, State};
 use crate::heap::slab::Slabs;
-use crate::index::cuckoo::{BUCKET_SLOTS, Directory, Slot, buckets_in};
+use crate::index::cuckoo::{BUCKET_SLOTS, CuckooIndex, Directory, Slot, buckets_in};
 use crate::memory::{LINE_WORDS, PagePolicy, Pool};
 use crate::table::{Common, ConfigError, Ledger};
 use glimmer_base::Seed;
@@ -97,13 +97,19 @@ impl Memc3Config {
         };
         let given = state.slabs.give_last_page();
         debug_assert_eq!(given, root);
-        let index_pages = Counter::default();
-        index_pages.set(1);
-        let shared = Shared {
+        let index = CuckooIndex {
             directory: Directory::new(depth.min(Directory::DEPTH_MAX), root, page_words),
+            pool: pool.clone(),
+            pages: Counter::default(),
+        };
+        index.pages.set(1);
+        let heap = Chunks {
             pool,
             item_words_max,
-            index_pages,
+        };
+        let shared = Shared {
+            index,
+            heap,
             common: Common::new(self.seed),
         };
         Ok((shared, state))

@@ -3,10 +3,10 @@
 
 use super::{Shared, State, Writer};
 use crate::access::Access;
-use crate::index::cuckoo::{BUCKET_SLOTS, Home, LINE_BUCKETS, Slot, SlotAt, line_at};
+use crate::index::cuckoo::{BUCKET_SLOTS, Home, Slot, SlotAt, line_at, places};
 use crate::memory::LINE_WORDS;
 use crate::removals::Reason;
-use crate::table::Shared as _;
+use crate::table::Index;
 use crate::work;
 use glimmer_base::limits::SPLIT_SLOTS_MAX;
 use glimmer_base::sync::weakened;
@@ -20,8 +20,8 @@ impl<A: Access> Writer<'_, A> {
     #[inline(always)]
     pub(super) fn make_slot(&mut self, keyhash: Keyhash, now: Moment) {
         let shared = self.shared;
-        let home = shared.directory.home(keyhash);
-        let segment = shared.directory.segment(&shared.pool, &home);
+        let home = shared.index.home(keyhash);
+        let segment = shared.index.segment(&home);
         if segment.empty(home.buckets).is_none() {
             self.make_slot_by_moving(keyhash, now);
         }
@@ -32,8 +32,8 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         let mut slots_split = 0;
         loop {
-            let home = shared.directory.home(keyhash);
-            let segment = shared.directory.segment(&shared.pool, &home);
+            let home = shared.index.home(keyhash);
+            let segment = shared.index.segment(&home);
             if segment.empty(home.buckets).is_some() {
                 return;
             }
@@ -44,7 +44,7 @@ impl<A: Access> Writer<'_, A> {
             }
             // One segment at least may be split. Where keys collide further splits could be as much
             // in vain as the first.
-            let slots = shared.directory.slots_per_segment();
+            let slots = shared.index.directory.slots_per_segment();
             let may_split = slots_split == 0 || slots_split + slots <= SPLIT_SLOTS_MAX;
             if !may_split || !self.split(&home, now) {
                 self.evict_from(&home, now);
@@ -57,7 +57,7 @@ impl<A: Access> Writer<'_, A> {
     /// Gives up one of the items in a home, one that was not used if there is one.
     fn evict_from(&mut self, home: &Home, now: Moment) {
         let shared = self.shared;
-        let segment = shared.directory.segment(&shared.pool, home);
+        let segment = shared.index.segment(home);
         let slots = home.buckets.into_iter().flat_map(|bucket| {
             let (line, bucket) = segment.locate(bucket);
             (0..BUCKET_SLOTS).map(move |place| SlotAt {
@@ -68,7 +68,7 @@ impl<A: Access> Writer<'_, A> {
         });
         let mut victim = None;
         for at in slots {
-            let line = shared.line(at);
+            let line = shared.index.line(at);
             if !line.slot(at.bucket, at.place).is_recent() {
                 victim = Some(at);
                 break;
@@ -79,7 +79,7 @@ impl<A: Access> Writer<'_, A> {
         let victim = victim.expect("both buckets are full");
         let at = self.give_up(victim, Reason::IndexFull, now);
         shared.common.counters.index_evictions.add(1);
-        self.state.slabs.free(&shared.pool, at);
+        self.state.slabs.free(shared.pool(), at);
     }
 
     /// Splits a segment in two, by the next bit of the keyhash; false if the index may not grow. An
@@ -90,14 +90,14 @@ impl<A: Access> Writer<'_, A> {
     #[cold]
     fn split(&mut self, home: &Home, now: Moment) -> bool {
         let shared = self.shared;
-        let run = shared.directory.run(home.entry, home.page);
+        let run = shared.index.directory.run(home.entry, home.page);
         if run.len() < 2 || self.state.segments >= self.state.segments_max {
             return false;
         }
         work::split();
         let page = self.index_page(now);
         let upper = run.start + run.len() / 2..run.end;
-        let (old, new) = (shared.segment(home.page as usize), shared.segment(page));
+        let (old, new) = (shared.index.segment(home), shared.index.segment_on(page));
         let mut leaving = core::mem::take(&mut self.state.leaving);
         leaving.clear();
         let mut ahead = old.lines().skip(AHEAD);
@@ -107,7 +107,7 @@ impl<A: Access> Writer<'_, A> {
             }
             leaving.push(shared.copy_leaving(line, copy, upper.start));
         }
-        shared.directory.assign(upper, page);
+        shared.index.directory.assign(upper, page);
         for (line, &mask) in old.lines().zip(&leaving) {
             shared.clear_leaving(line, mask, A::SHARED_READS);
         }
@@ -120,28 +120,23 @@ impl<A: Access> Writer<'_, A> {
     /// items' pages. What is on that one leaves only if there is no room for it elsewhere.
     fn index_page(&mut self, now: Moment) -> usize {
         let shared = self.shared;
-        let pages = shared.pool.pages();
+        let pages = shared.pool().pages();
         let next = pages - 1 - self.state.segments;
         if next >= self.state.slabs.item_pages() {
             return next;
         }
         self.vacate(self.state.slabs.last_page(), now);
-        shared.index_pages.add(1);
+        shared.index.pages.add(1);
         self.state.slabs.give_last_page()
     }
 }
 
-/// Every slot of a line.
-pub(super) fn places() -> impl Iterator<Item = (usize, usize)> {
-    (0..LINE_BUCKETS).flat_map(|bucket| (0..BUCKET_SLOTS).map(move |place| (bucket, place)))
-}
-
 impl Shared {
     fn prefetch_items_of(&self, line: usize) {
-        let line = line_at(&self.pool, line);
+        let line = line_at(self.pool(), line);
         for (bucket, place) in places() {
-            if line.tags(bucket).to_le_bytes()[place] != 0 {
-                self.pool.prefetch(line.slot(bucket, place).offset());
+            if line.tag(bucket, place) != 0 {
+                self.pool().prefetch(line.slot(bucket, place).offset());
             }
         }
     }
@@ -150,20 +145,17 @@ impl Shared {
     /// `upper` on; gives back which those are.
     fn copy_leaving(&self, line: usize, copy: usize, upper: usize) -> u16 {
         debug_assert!(line.is_multiple_of(LINE_WORDS));
-        let (old, new) = (line_at(&self.pool, line), line_at(&self.pool, copy));
+        let (old, new) = (line_at(self.pool(), line), line_at(self.pool(), copy));
         new.format();
         let mut leaving = 0;
         for (nth, (bucket, place)) in places().enumerate() {
             work::examined(1);
-            let (tag, slot) = (
-                old.tags(bucket).to_le_bytes()[place],
-                old.slot(bucket, place),
-            );
+            let (tag, slot) = (old.tag(bucket, place), old.slot(bucket, place));
             if tag == 0 {
                 continue;
             }
             let item = self.item(slot).expect("a slot names an item");
-            if self.directory.entry(self.common.keyhash(&item)) >= upper {
+            if self.index.directory.entry(self.common.keyhash(&item)) >= upper {
                 new.set(bucket, place, tag, slot);
                 leaving |= 1 << nth;
             }
@@ -175,14 +167,14 @@ impl Shared {
         if leaving == 0 {
             return;
         }
-        let line = line_at(&self.pool, line);
         let shared = shared && !weakened("cuckoo_split_version");
-        line.write_begin(shared);
-        for (nth, (bucket, place)) in places().enumerate() {
-            if leaving & (1 << nth) != 0 {
-                line.set(bucket, place, 0, Slot::new(0));
+        self.index.change(line, shared, || {
+            let line = line_at(self.pool(), line);
+            for (nth, (bucket, place)) in places().enumerate() {
+                if leaving & (1 << nth) != 0 {
+                    line.set(bucket, place, 0, Slot::new(0));
+                }
             }
-        }
-        line.write_end(shared);
+        });
     }
 }

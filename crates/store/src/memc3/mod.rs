@@ -1,8 +1,8 @@
 //! The table of MemC3 (NSDI'13): an optimistic cuckoo index over slab classes, with CLOCK for who
 //! stays and one writer at a time beside any number of readers.
 //!
-//! `index` and `find` say where a key is looked for and where items lie, and `put` stores an item;
-//! the other verbs are those of every [`table`]. `room` makes room for an item (CLOCK, and slabs
+//! `heap` says where items lie, and `put` stores an item; the other verbs are those of every
+//! [`table`]. `room` makes room for an item (CLOCK, and slabs
 //! that move between classes), and `grow` for its entry in the index.
 //!
 //! It departs from the paper in these points:
@@ -23,9 +23,8 @@
 //!   needs them.
 
 mod config;
-mod find;
 mod grow;
-mod index;
+mod heap;
 mod put;
 mod room;
 
@@ -33,13 +32,12 @@ pub use config::Memc3Config;
 
 use crate::access::Access;
 use crate::batches::GracePeriod;
-use crate::heap::Measured;
+use crate::heap::Put;
 use crate::heap::slab::Slabs;
-use crate::index::cuckoo::{Breadth, Directory, SlotAt, Step};
-use crate::memory::Pool;
-use crate::table::{self, Common, ConfigError, Design, Ledger, Stored};
-use glimmer_base::counter::Counter;
-use glimmer_base::{Keyhash, Moment};
+use crate::index::cuckoo::{Breadth, SlotAt, Step};
+use crate::table::{self, ConfigError, Design, Ledger, Stored};
+use glimmer_base::Keyhash;
+use heap::Chunks;
 use std::marker::PhantomData;
 
 /// The design of this kind of table.
@@ -49,21 +47,10 @@ pub struct Memc3<A>(PhantomData<A>);
 pub type Owner<A> = table::Owner<Memc3<A>>;
 /// A writer at work.
 pub type Writer<'a, A> = table::Writer<'a, Memc3<A>>;
-/// The reading side of a table, for cores that do not own it.
-pub type Reader = table::Reader<Shared>;
-/// Where an item was found.
-type Found<'a> = table::Found<'a, Shared>;
-
 /// What every core may see of a table.
-pub struct Shared {
-    /// Items' slabs from its beginning on, the index's segments from its end.
-    pool: Pool,
-    directory: Directory,
-    item_words_max: usize,
-    /// Pages of the index.
-    index_pages: Counter,
-    common: Common,
-}
+type Shared = table::Shared<Chunks>;
+/// Where an item was found.
+type Found<'a> = table::Found<'a, Chunks>;
 
 /// What only the writer has.
 pub struct State {
@@ -104,17 +91,17 @@ impl<A: Access> Owner<A> {
 
 impl<A: Access> Design for Memc3<A> {
     type Access = A;
-    type Shared = Shared;
+    type Heap = Chunks;
     type State = State;
 
     /// The index begins again with one empty segment, and all slabs are free.
     fn flush(writer: &mut Writer<'_, A>, flushes: u64) {
         let shared = writer.shared;
         let root = shared.root();
-        for line in shared.segment(root).lines() {
-            shared.empty_line(line, A::SHARED_READS);
+        for line in shared.index.segment_on(root).lines() {
+            shared.index.empty_line(line, A::SHARED_READS);
         }
-        shared.directory.assign_all(root);
+        shared.index.directory.assign_all(root);
         writer.state.segments = 1;
         // A reader that begins with this number sees the directory as well.
         shared.common.flushes.announce(flushes);
@@ -127,21 +114,13 @@ impl<A: Access> Design for Memc3<A> {
     }
 
     #[inline(always)]
-    fn store(
-        writer: &mut Writer<'_, A>,
-        keyhash: Keyhash,
-        new: Measured<'_>,
-        cas: u64,
-        now: Moment,
-    ) -> Option<Stored> {
-        writer
-            .put_as(keyhash, new, cas, now)
-            .then_some(Stored::Yes(cas))
+    fn store(writer: &mut Writer<'_, A>, put: Put<'_>) -> Option<Stored> {
+        writer.put_as(put).then_some(Stored::Yes(put.cas))
     }
 
     #[inline(always)]
     fn free(writer: &mut Writer<'_, A>, found: &Found<'_>) {
-        (writer.state.slabs).free(&writer.shared.pool, found.entry.offset());
+        (writer.state.slabs).free(writer.shared.pool(), found.entry.offset());
     }
 }
 
@@ -149,7 +128,7 @@ impl Shared {
     /// The page of the segment that the index begins with: the pool's last, which is never given
     /// to items.
     fn root(&self) -> usize {
-        self.pool.pages() - 1
+        self.pool().pages() - 1
     }
 }
 

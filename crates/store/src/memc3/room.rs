@@ -13,7 +13,7 @@ use crate::heap::slab::ClassId;
 use crate::index::LogId;
 use crate::index::cuckoo::SlotAt;
 use crate::removals::Reason;
-use crate::table::{Index, Shared as _, expired};
+use crate::table::{Index, expired};
 use crate::work;
 use glimmer_base::Moment;
 use glimmer_base::limits::MOVED_SLAB_BYTES_MAX;
@@ -38,7 +38,7 @@ impl<A: Access> Writer<'_, A> {
     /// items at least.
     #[inline]
     pub(super) fn allocate(&mut self, class: ClassId, now: Moment) -> usize {
-        let pool = &self.shared.pool;
+        let pool = self.shared.pool();
         if let Some(at) = self.state.slabs.take(pool, class) {
             return at;
         }
@@ -50,13 +50,13 @@ impl<A: Access> Writer<'_, A> {
         let mut budget = Budget::for_words(self.state.slabs.chunk_words(class) as u64);
         loop {
             // An item of the class may have been freed with its slab on the way.
-            if let Some(at) = self.state.slabs.take(&shared.pool, class) {
+            if let Some(at) = self.state.slabs.take(shared.pool(), class) {
                 return at;
             }
             if self.state.slabs.add_slab(class) || self.take_unused_index_pages() {
                 continue;
             }
-            let Some((chunk, begins_slab)) = self.state.slabs.at_hand(&shared.pool, class) else {
+            let Some((chunk, begins_slab)) = self.state.slabs.at_hand(shared.pool(), class) else {
                 self.take_slab_for(class, 0, &mut budget, now);
                 continue;
             };
@@ -93,12 +93,12 @@ impl<A: Access> Writer<'_, A> {
             return false;
         }
         self.state.unused = None;
-        let index_begins = shared.pool.pages() - self.state.segments;
+        let index_begins = shared.pool().pages() - self.state.segments;
         if self.state.slabs.item_pages() == index_begins {
             return false;
         }
         self.state.slabs.take_back(index_begins);
-        shared.index_pages.set(self.state.segments as u64);
+        shared.index.pages.set(self.state.segments as u64);
         true
     }
 
@@ -109,6 +109,7 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         let item = shared.item_at(at).expect("a full slab has no free chunk");
         let (slot_at, slot) = shared
+            .index
             .slot_of(shared.common.keyhash(&item), at)
             .expect("a chunk in use has a slot");
         let dead = expired(&item, now);
@@ -118,7 +119,7 @@ impl<A: Access> Writer<'_, A> {
             main_has_room: &mut || false,
         });
         if !dead && fate != AtHead::Evict && budget.spare_item(0) {
-            let line = shared.line(slot_at);
+            let line = shared.index.line(slot_at);
             line.set_recent(slot_at.bucket, slot_at.place, false);
             return false;
         }
@@ -133,9 +134,10 @@ impl<A: Access> Writer<'_, A> {
     #[inline(always)]
     fn look_ahead(&self, class: ClassId) {
         let shared = self.shared;
-        let ahead = self.state.slabs.ahead_of_hand(&shared.pool, class, AHEAD);
+        let ahead = self.state.slabs.ahead_of_hand(shared.pool(), class, AHEAD);
         if let Some(item) = ahead.and_then(|at| shared.item_at(at)) {
-            shared.prefetch_buckets(&shared.directory.home(shared.common.keyhash(&item)));
+            let keyhash = shared.common.keyhash(&item);
+            shared.index.prefetch(shared.index.home(keyhash));
         }
     }
 
@@ -178,20 +180,23 @@ impl<A: Access> Writer<'_, A> {
     /// written; says whether most of it was used.
     fn collect(&mut self, slab: usize, named: usize) -> bool {
         let (shared, state) = (self.shared, &mut *self.state);
-        let (first, named) = (shared.pool.first_word(slab), shared.pool.first_word(named));
+        let (first, named) = (
+            shared.pool().first_word(slab),
+            shared.pool().first_word(named),
+        );
         state.slab_items.clear();
         state.slab_slots.clear();
-        for at in state.slabs.chunks(&shared.pool, slab) {
+        for at in state.slabs.chunks(shared.pool(), slab) {
             work::examined(1);
             if let Some(item) = shared.item_at(at) {
                 let keyhash = shared.common.keyhash(&item);
-                shared.prefetch_buckets(&shared.directory.home(keyhash));
+                shared.index.prefetch(shared.index.home(keyhash));
                 state.slab_items.push((keyhash, at - first + named));
             }
         }
         let mut used = 0;
         for &(keyhash, at) in &state.slab_items {
-            if let Some((slot_at, slot)) = shared.slot_of(keyhash, at) {
+            if let Some((slot_at, slot)) = shared.index.slot_of(keyhash, at) {
                 used += usize::from(slot.is_recent());
                 state.slab_slots.push(slot_at);
             }
@@ -201,7 +206,10 @@ impl<A: Access> Writer<'_, A> {
 
     fn clear_bits(&mut self) {
         for at in &self.state.slab_slots {
-            self.shared.line(*at).set_recent(at.bucket, at.place, false);
+            self.shared
+                .index
+                .line(*at)
+                .set_recent(at.bucket, at.place, false);
         }
     }
 
@@ -225,9 +233,9 @@ impl<A: Access> Writer<'_, A> {
             return;
         };
         let shared = self.shared;
-        let bytes = self.state.slabs.slab_bytes(&shared.pool, slab);
+        let bytes = self.state.slabs.slab_bytes(shared.pool(), slab);
         let moved = (bytes <= MOVED_SLAB_BYTES_MAX)
-            .then(|| self.state.slabs.relocate(&shared.pool, slab))
+            .then(|| self.state.slabs.relocate(shared.pool(), slab))
             .flatten();
         match moved {
             Some(to) => self.name_anew(slab, to),
@@ -239,19 +247,18 @@ impl<A: Access> Writer<'_, A> {
     /// ones until then: no writer has written over those yet.
     fn name_anew(&mut self, from: usize, to: usize) {
         let shared = self.shared;
-        let (old, new) = (shared.pool.first_word(from), shared.pool.first_word(to));
+        let (old, new) = (shared.pool().first_word(from), shared.pool().first_word(to));
         self.collect(to, from);
         let is_shared = A::SHARED_READS && !weakened("slab_move_version");
         for at in &self.state.slab_slots {
-            let line = shared.line(*at);
+            let line = shared.index.line(*at);
             let (tag, slot) = (
-                line.tags(at.bucket).to_le_bytes()[at.place],
+                line.tag(at.bucket, at.place),
                 line.slot(at.bucket, at.place),
             );
-            line.write_begin(is_shared);
             let moved = slot.at(slot.offset() - old + new);
-            line.set(at.bucket, at.place, tag, moved);
-            line.write_end(is_shared);
+            let set = || line.set(at.bucket, at.place, tag, moved);
+            shared.index.change(at.line, is_shared, set);
             work::moved(0);
         }
         shared
@@ -264,7 +271,10 @@ impl<A: Access> Writer<'_, A> {
     /// Evicts the item that a slot names; its chunk is the caller's.
     pub(super) fn give_up(&mut self, slot_at: SlotAt, reason: Reason, now: Moment) -> usize {
         let shared = self.shared;
-        let slot = shared.line(slot_at).slot(slot_at.bucket, slot_at.place);
+        let slot = shared
+            .index
+            .line(slot_at)
+            .slot(slot_at.bucket, slot_at.place);
         let item = shared.item(slot).expect("a slot names an item");
         shared.common.removed(&item, slot.is_fetched(), reason, now);
         self.unlink(slot_at);
@@ -273,8 +283,7 @@ impl<A: Access> Writer<'_, A> {
 
     /// Clears a slot: from now on no one finds its item.
     fn unlink(&self, at: SlotAt) {
-        self.shared.write_begin(at.line, A::SHARED_READS);
-        self.shared.clear(at);
-        self.shared.write_end(at.line, A::SHARED_READS);
+        let index = &self.shared.index;
+        index.change(at.line, A::SHARED_READS, || index.clear(at));
     }
 }

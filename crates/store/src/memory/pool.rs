@@ -8,7 +8,9 @@ use std::ops::Range;
 /// Words of a cache line.
 pub const LINE_WORDS: usize = 8;
 
-/// A number of pages in a row. Places are named by word, counted from the first page's beginning.
+/// A number of pages in a row. Places are named by word, counted from the first page's beginning. A
+/// clone is the same memory.
+#[derive(Clone)]
 pub struct Pool {
     words: ZeroedSlice<AtomicU64>,
     page_shift: u32,

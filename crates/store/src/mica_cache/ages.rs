@@ -34,7 +34,7 @@ impl<A: Access> Writer<'_, A> {
             let second = calendar.second_of(log.head(), log.head(), log.geometry());
             second.map(u64::from)
         };
-        let ages = &self.shared.ages;
+        let ages = &self.shared.heap.ages;
         let oldest = [LogId::Main, LogId::Small].map(head_s);
         if let Some(second) = oldest.into_iter().flatten().min() {
             ages.oldest_s.set(second + 1);

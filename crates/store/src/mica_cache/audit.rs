@@ -4,6 +4,7 @@ use super::Writer;
 use crate::access::Access;
 use crate::heap::{Item, Offset};
 use crate::index::LogId;
+use crate::table::{Heap, Index};
 use std::collections::BTreeSet;
 
 impl<A: Access> Writer<'_, A> {
@@ -28,13 +29,13 @@ impl<A: Access> Writer<'_, A> {
                 }
             }
             let slots = index.slots(home);
-            for (_, entry) in slots.filter(|&(_, entry)| shared.is_live(entry)) {
+            for (_, entry) in slots.filter(|&(_, entry)| shared.heap.is_live(entry)) {
                 let log = shared.log(entry.log());
                 let at = log.geometry().position(entry.offset());
                 let item = Item::read(log.place(at)).expect("a live entry names an item");
                 let keyhash = shared.common.keyhash(&item);
                 assert_eq!(entry.tag(), keyhash.tag());
-                assert_eq!(index.home(shape, keyhash), home, "in another's chain");
+                assert_eq!(index.home(keyhash), home, "in another's chain");
                 let place = (entry.log() as u8, entry.offset().raw());
                 assert!(named.insert(place), "item at {place:?} is named twice");
                 bytes += 8 * item.words() as u64;

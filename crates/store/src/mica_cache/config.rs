@@ -1,7 +1,7 @@
 //! How large a partition is.
 
-use super::Shared;
 use super::ages::SharedAges;
+use super::{Logs, Shared};
 use crate::evict::Rule;
 use crate::heap::{CircularLog, Geometry};
 use crate::index::BUCKETS_MAX;
@@ -109,17 +109,20 @@ impl PartitionConfig {
         let ratio = (spares, self.main_buckets);
         let index = ChainedIndex::new(memory.clone(), self.main_buckets, ratio);
         let log = |words, item_words_max| CircularLog::new(words, item_words_max, self.offset_bits);
-        Ok(Shared {
-            index,
+        let heap = Logs {
             logs: [
                 log(memory, item_words_max),
                 log(small, small_item_words_max),
             ],
             flushed_from: Default::default(),
             flushed_to: Default::default(),
-            common: Common::new(self.seed),
             ages: SharedAges::default(),
             rule,
+        };
+        Ok(Shared {
+            index,
+            heap,
+            common: Common::new(self.seed),
         })
     }
 }

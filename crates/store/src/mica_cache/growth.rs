@@ -20,6 +20,7 @@ use super::goal::Goal;
 use super::{Shared, Writer};
 use crate::access::Access;
 use crate::index::LogId;
+use crate::table::Heap;
 use glimmer_base::limits::BUCKETS_ADDED_PER_STORE_MAX;
 
 /// Share of its spare buckets, in percent, that an index uses before it grows. At the load that the
@@ -187,7 +188,7 @@ impl<A: Access> Writer<'_, A> {
         if !follows || !was_idle || !shared.is_idle() {
             return;
         }
-        let is_live = |entry| shared.is_live(entry);
+        let is_live = |entry| shared.heap.is_live(entry);
         let spares = &mut self.state.spares;
         if let Some(spares_freed) = shared.index.shrink(spares, is_live, A::SHARED_READS) {
             shared.common.counters.spares_used.sub(spares_freed as u64);

@@ -3,6 +3,7 @@
 
 use super::Shared;
 use crate::heap::{CircularLog, Geometry, Header, Item, Offset};
+use crate::table::Index;
 use crate::work;
 use glimmer_base::Keyhash;
 
@@ -55,7 +56,7 @@ impl Lookahead {
                 break;
             };
             let keyhash = shared.common.keyhash(&item);
-            shared.index.prefetch(shared.place(keyhash));
+            shared.index.prefetch(shared.index.home(keyhash));
             self.ring[(self.first + self.count) % AHEAD] = (self.next, keyhash);
             self.count += 1;
             let behind = geometry.advance(self.next, item.words() as u64);

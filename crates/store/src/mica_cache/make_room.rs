@@ -13,7 +13,7 @@ use crate::evict::{Arrival, AtHead, Budget};
 use crate::heap::{Geometry, Header, Item, Offset};
 use crate::index::{Entry, LogId, Slot};
 use crate::removals::Reason;
-use crate::table::expired;
+use crate::table::{Index, expired};
 use crate::work;
 use glimmer_base::sync::weakened;
 use glimmer_base::{Keyhash, Moment};
@@ -170,7 +170,7 @@ impl<A: Access> Writer<'_, A> {
         if in_use && has_room && budget.spare_item(words) {
             return Some((id, entry.reads()));
         }
-        let at_head = self.shared.rule.at_head;
+        let at_head = self.shared.heap.rule.at_head;
         let arrival = Arrival {
             log: id,
             reads: entry.reads(),
@@ -203,25 +203,19 @@ impl<A: Access> Writer<'_, A> {
         // The space at the tail may be the item's own: in one log the tail lies before the head, so
         // that the words are copied in their order. The head is published first, and the chain
         // stays locked while the item is in neither place.
-        let home = shared.index.bucket(self.shared.place(keyhash));
+        let home = shared.index.home(keyhash);
         let is_shared = A::SHARED_READS && !weakened("keep_version");
-        home.write_begin(is_shared);
-        if !weakened("kept_item_head") {
-            self.set_head(id, after);
-        }
-        let tail = self.tail(to);
-        let to_at = to_log.geometry().position(tail);
-        from_log.copy(
-            from_log.geometry().position(head),
-            words as usize,
-            (to_log, to_at),
-        );
-        let moved = Entry::new(entry.tag(), to, tail, reads).with_fetched(entry.is_fetched());
-        shared
-            .index
-            .bucket(slot.bucket)
-            .set_entry(slot.entry, moved);
-        home.write_end(is_shared);
+        let tail = shared.index.change(home, is_shared, || {
+            if !weakened("kept_item_head") {
+                self.set_head(id, after);
+            }
+            let tail = self.tail(to);
+            let (at, to_at) = (from_log.geometry(), to_log.geometry().position(tail));
+            from_log.copy(at.position(head), words as usize, (to_log, to_at));
+            let moved = Entry::new(entry.tag(), to, tail, reads);
+            (shared.index).set(slot, moved.with_fetched(entry.is_fetched()));
+            tail
+        });
         self.state.tails[to as usize] = self.geometry(to).advance(tail, words);
         if self.state.in_use == Some((id, head)) {
             self.state.in_use = Some((to, tail));
@@ -280,19 +274,15 @@ impl<A: Access> Writer<'_, A> {
         // there, and there is nothing left to do here.
         shared
             .index
-            .count_read(slot, entry, shared.rule.reads_counted);
+            .count_read(slot, entry, shared.heap.rule.reads_counted);
         let tail = self.claim(id, words as u64, now);
         let still_there = shared.index.get(slot).same_item(entry) && log.is_live(entry.offset());
         if still_there {
             // The head has not come to it, so the claimed place does not overlap the item.
             log.copy(at, words, (log, log.geometry().position(tail)));
-            let home = shared.index.bucket(self.shared.place(keyhash));
-            home.write_begin(A::SHARED_READS);
-            shared.index.bucket(slot.bucket).set_entry(
-                slot.entry,
-                Entry::new(entry.tag(), id, tail, 0).with_fetched(true),
-            );
-            home.write_end(A::SHARED_READS);
+            let moved = Entry::new(entry.tag(), id, tail, 0).with_fetched(true);
+            let name = || shared.index.set(slot, moved);
+            (shared.index).change(shared.index.home(keyhash), A::SHARED_READS, name);
             self.state.tails[id as usize] = self.geometry(id).advance(tail, words as u64);
             shared.common.counters.reinsertions.add(1);
             work::moved(words);
@@ -329,8 +319,7 @@ impl Shared {
     /// The index entry that names exactly this place.
     #[inline(always)]
     fn indexed(&self, keyhash: Keyhash, id: LogId, offset: Offset) -> Option<(Slot, Entry)> {
-        let home = self.place(keyhash);
-        let mut candidates = self.index.candidates(home, keyhash.tag());
+        let mut candidates = self.index.candidates(self.index.home(keyhash), keyhash);
         candidates.find(|(_, entry)| entry.log() == id && entry.offset() == offset)
     }
 }

@@ -1,7 +1,7 @@
 //! Cache mode (MICA §4.3.1–4.3.2): a lossy index over one or two circular logs, with one writer at
 //! a time.
 //!
-//! `find` says which entries are live and where their items lie, `put` stores an item, and `read`
+//! `logs` says which entries are live and where their items lie, `put` stores an item, and `read`
 //! tells the eviction rule of a read; the other verbs are those of every [`table`]. To
 //! store an item takes `make_room` at the head of a log, `lookahead` of that head, `scan` for stale
 //! entries, `slots` for entries of chains that are full, and `growth` of the index at the log's
@@ -11,9 +11,9 @@ mod ages;
 mod audit;
 mod calendar;
 mod config;
-mod find;
 mod goal;
 mod growth;
+mod logs;
 mod lookahead;
 mod make_room;
 mod put;
@@ -25,15 +25,14 @@ pub use config::PartitionConfig;
 
 use crate::access::Access;
 use crate::evict::Rule;
-use crate::heap::{CircularLog, Geometry, Measured, Offset};
-use crate::index::chained::{Border, ChainedIndex, FreeList};
+use crate::heap::{Geometry, Offset, Put};
+use crate::index::chained::{Border, FreeList};
 use crate::index::{Entry, LogId, Slot};
-use crate::table::{self, Common, ConfigError, Design, Ledger, Stored};
-use ages::SharedAges;
+use crate::table::{self, ConfigError, Design, Ledger, Stored};
 use calendar::Calendar;
-use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_base::{Keyhash, Moment};
+use logs::Logs;
 use lookahead::Lookahead;
 use std::marker::PhantomData;
 
@@ -44,25 +43,10 @@ pub struct MicaCache<A>(PhantomData<A>);
 pub type Owner<A> = table::Owner<MicaCache<A>>;
 /// A writer at work.
 pub type Writer<'a, A> = table::Writer<'a, MicaCache<A>>;
-/// The reading side of a partition, for cores that do not own it.
-pub type Reader = table::Reader<Shared>;
-/// Where an item was found.
-type Found<'a> = table::Found<'a, Shared>;
-
 /// What every core may see of a partition.
-pub struct Shared {
-    /// In the same memory as the main log, after its end.
-    index: ChainedIndex,
-    /// By [`LogId`]. Under rules with one log the second holds no items.
-    logs: [CircularLog; 2],
-    /// Offsets between which the last flush found items, by [`LogId`].
-    flushed_from: [AtomicU64; 2],
-    /// See [`flushed_from`](Self::flushed_from).
-    flushed_to: [AtomicU64; 2],
-    common: Common,
-    ages: SharedAges,
-    rule: Rule,
-}
+type Shared = table::Shared<Logs>;
+/// Where an item was found.
+type Found<'a> = table::Found<'a, Logs>;
 
 /// What only the writer has.
 pub struct State {
@@ -104,8 +88,11 @@ impl<A: Access> Owner<A> {
         let state = State {
             ledger: Ledger::default(),
             tails: [Offset::from_raw(0); 2],
-            geometry: [shared.logs[0].geometry(), shared.logs[1].geometry()],
-            limits: [shared.index.border() as u64, shared.logs[1].limit_max()],
+            geometry: [LogId::Main, LogId::Small].map(|id| shared.log(id).geometry()),
+            limits: [
+                shared.index.border() as u64,
+                shared.log(LogId::Small).limit_max(),
+            ],
             lookahead: [Lookahead::default(), Lookahead::default()],
             scan: scan::Cursor::default(),
             spares: FreeList::default(),
@@ -122,7 +109,7 @@ impl<A: Access> Owner<A> {
 
 impl<A: Access> Design for MicaCache<A> {
     type Access = A;
-    type Shared = Shared;
+    type Heap = Logs;
     type State = State;
 
     /// Everything that is stored lies before the new head, and is gone.
@@ -130,8 +117,9 @@ impl<A: Access> Design for MicaCache<A> {
         let shared = writer.shared;
         for id in [LogId::Main, LogId::Small] {
             let tail = writer.state.tails[id as usize];
-            shared.flushed_from[id as usize].store(shared.log(id).head().raw(), Relaxed);
-            shared.flushed_to[id as usize].store(tail.raw(), Relaxed);
+            let head = shared.log(id).head();
+            shared.heap.flushed_from[id as usize].store(head.raw(), Relaxed);
+            shared.heap.flushed_to[id as usize].store(tail.raw(), Relaxed);
             writer.set_head(id, tail);
             writer.state.lookahead[id as usize] = Lookahead::at(tail);
         }
@@ -142,16 +130,8 @@ impl<A: Access> Design for MicaCache<A> {
     }
 
     #[inline(always)]
-    fn store(
-        writer: &mut Writer<'_, A>,
-        keyhash: Keyhash,
-        new: Measured<'_>,
-        cas: u64,
-        now: Moment,
-    ) -> Option<Stored> {
-        writer
-            .put_as(keyhash, new, cas, now)
-            .then_some(Stored::Yes(cas))
+    fn store(writer: &mut Writer<'_, A>, put: Put<'_>) -> Option<Stored> {
+        writer.put_as(put).then_some(Stored::Yes(put.cas))
     }
 
     #[inline(always)]
@@ -169,45 +149,5 @@ impl<A: Access> Design for MicaCache<A> {
         let id = found.entry.log();
         let (log, calendar) = (writer.log(id), &writer.state.calendars[id as usize]);
         calendar.second_of(found.entry.offset(), log.head(), log.geometry())
-    }
-}
-
-impl<A: Access> Writer<'_, A> {
-    /// Gives up what lies before `head`. If that is all of the lap before the tail's, there is one
-    /// lap now.
-    #[inline(always)]
-    fn set_head(&mut self, id: LogId, head: Offset) {
-        self.shared.log(id).publish_head(head, A::SHARED_READS);
-        let geometry = self.geometry(id);
-        if geometry.is_same_lap(head, self.tail(id)) {
-            self.state.geometry[id as usize] = geometry.open();
-        }
-    }
-
-    #[inline(always)]
-    fn log(&self, id: LogId) -> &CircularLog {
-        self.shared.log(id)
-    }
-
-    #[inline(always)]
-    fn tail(&self, id: LogId) -> Offset {
-        self.state.tails[id as usize]
-    }
-
-    /// The arithmetic of a log's offsets as things stand.
-    #[inline(always)]
-    fn geometry(&self, id: LogId) -> Geometry {
-        self.state.geometry[id as usize]
-    }
-
-    /// Words that a lap of a log has, as things stand.
-    #[inline(always)]
-    fn limit(&self, id: LogId) -> u64 {
-        self.state.limits[id as usize]
-    }
-
-    #[inline(always)]
-    fn position(&self, id: LogId, offset: Offset) -> u64 {
-        self.geometry(id).position(offset) as u64
     }
 }

@@ -3,11 +3,11 @@
 
 use super::{Found, Writer};
 use crate::access::Access;
-use crate::heap::{Header, Measured, Offset, write_filler, write_item, write_over};
+use crate::heap::{Header, Offset, Put, write_filler, write_item, write_over};
 use crate::index::{Entry, LogId, Slot};
-use crate::table::Shared as _;
+use crate::table::{Heap, Index};
 use crate::work;
-use glimmer_base::{Keyhash, Moment};
+use glimmer_base::Keyhash;
 
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -17,71 +17,50 @@ mod tests;
 const NEAR_HEAD_PART: u64 = 16;
 
 impl<A: Access> Writer<'_, A> {
-    /// Stores an item that is within the limit with a given CAS unique, which is its history's if
-    /// that has one. Says whether it was stored: an item whose value was to stay may have left to
-    /// make room.
+    /// Stores an item that is within the limit. Says whether it was stored: an item whose value was
+    /// to stay may have left to make room.
     #[inline]
-    pub(super) fn put_as(
-        &mut self,
-        keyhash: Keyhash,
-        new: Measured<'_>,
-        cas: u64,
-        now: Moment,
-    ) -> bool {
-        let shared = self.shared;
-        let words = new.words as u64;
+    pub(super) fn put_as(&mut self, put: Put<'_>) -> bool {
+        let (shared, words) = (self.shared, put.words as u64);
         shared.common.counters.stored.add(1);
-        let home = self.shared.place(keyhash);
-        let old = shared.find(home, keyhash, new.item.key);
+        let home = shared.index.home(put.keyhash);
+        let old = shared.find(home, put.keyhash, put.item.key);
         if let Some(found) = &old
             && let Some(extent) = self.extent_for_update(found, words)
         {
-            self.update_in_place(home, found, extent, new, cas);
+            self.update_in_place(found, extent, put);
             return true;
         }
-        let id = self.choose_log(home, keyhash, &old, words);
+        let id = self.choose_log(home, put.keyhash, &old, words);
         let old = old.map(|found| (found.slot, found.entry, found.item.words() as u64));
-        self.append(keyhash, new, cas, id, old, now)
+        self.append(put, id, old)
     }
 
-    /// Stores an item at the tail of a log, and makes the index name it.
-    fn append(
-        &mut self,
-        keyhash: Keyhash,
-        new: Measured<'_>,
-        cas: u64,
-        id: LogId,
-        old: Option<(Slot, Entry, u64)>,
-        now: Moment,
-    ) -> bool {
-        let (shared, words) = (self.shared, new.words as u64);
-        if new.keeps_value() {
+    /// Stores an item at the tail of a log, and makes the index name it. `old` is the entry it
+    /// replaces and that item's words.
+    fn append(&mut self, put: Put<'_>, id: LogId, old: Option<(Slot, Entry, u64)>) -> bool {
+        let (shared, words) = (self.shared, put.words as u64);
+        if put.keeps_value() {
             self.state.in_use = old.map(|(_, entry, _)| (entry.log(), entry.offset()));
         }
-        let (log, tail) = (shared.log(id), self.claim(id, words, now));
+        let (log, tail) = (shared.log(id), self.claim(id, words, put.now));
         let place = log.place(log.geometry().position(tail));
-        if new.keeps_value() {
+        if put.keeps_value() {
             self.state.in_use = None;
             // Making room may have moved it.
-            let Some(kept) = shared.find(self.shared.place(keyhash), keyhash, new.item.key) else {
+            let home = shared.index.home(put.keyhash);
+            let Some(kept) = shared.find(home, put.keyhash, put.item.key) else {
                 return false;
             };
-            write_over(place, new, cas, &kept.item);
+            write_over(place, put, &kept.item);
         } else {
-            write_item(place, new, cas);
+            write_item(place, put);
         }
-        if self.state.calendars[id as usize].note(tail, now) {
-            self.show_ages(now);
+        if self.state.calendars[id as usize].note(tail, put.now) {
+            self.show_ages(put.now);
         }
         self.state.tails[id as usize] = self.geometry(id).advance(tail, words);
-        self.index_item(
-            keyhash,
-            new.item.key,
-            Entry::new(keyhash.tag(), id, tail, 0),
-            old,
-            words,
-            now,
-        );
+        self.index_item(put, Entry::new(put.keyhash.tag(), id, tail, 0), old);
         self.scan_after(id, words);
         self.learn_size(words as usize);
         true
@@ -96,7 +75,7 @@ impl<A: Access> Writer<'_, A> {
         let limit = self.limit(id);
         let distance = self.geometry(id).distance(offset, self.tail(id));
         if self.words_left(id, offset) < limit / NEAR_HEAD_PART
-            || self.shared.rule.reinserts(|| distance, limit)
+            || self.shared.heap.rule.reinserts(|| distance, limit)
         {
             return None;
         }
@@ -135,40 +114,25 @@ impl<A: Access> Writer<'_, A> {
     }
 
     #[inline(always)]
-    fn update_in_place(
-        &mut self,
-        home: usize,
-        found: &Found<'_>,
-        extent: u64,
-        new: Measured<'_>,
-        cas: u64,
-    ) {
+    fn update_in_place(&mut self, found: &Found<'_>, extent: u64, put: Put<'_>) {
         let index = &self.shared.index;
-        let (old_words, words) = (found.item.words() as u64, new.words as u64);
-        let chain = A::SHARED_READS.then(|| index.bucket(home));
-        if let Some(main) = chain {
-            main.write_begin(true);
-        }
-        write_over(found.item.place(), new, cas, &found.item);
-        if extent > words {
-            // At a place of its own: the item's ends where the largest item would.
-            let log = self.shared.log(found.entry.log());
-            let behind = log.geometry().position(found.entry.offset()) + words as usize;
-            write_filler(log.place(behind), extent - words);
-        }
-        // Readers may have counted since.
-        let entry = match A::SHARED_READS {
-            true => index.get(found.slot),
-            false => found.entry,
-        };
-        index.change(
-            found.slot,
-            entry,
-            entry.written_over(self.shared.rule.reads_counted),
-        );
-        if let Some(main) = chain {
-            main.write_end(true);
-        }
+        let (old_words, words) = (found.item.words() as u64, put.words as u64);
+        index.change(found.lock, A::SHARED_READS, || {
+            write_over(found.item.place(), put, &found.item);
+            if extent > words {
+                // At a place of its own: the item's ends where the largest item would.
+                let log = self.shared.log(found.entry.log());
+                let behind = log.geometry().position(found.entry.offset()) + words as usize;
+                write_filler(log.place(behind), extent - words);
+            }
+            // Readers may have counted since.
+            let entry = match A::SHARED_READS {
+                true => index.get(found.slot),
+                false => found.entry,
+            };
+            let over = entry.written_over(self.shared.heap.rule.reads_counted);
+            index.set_changed(found.slot, entry, over);
+        });
         let counters = &self.shared.common.counters;
         counters.in_place_updates.add(1);
         if words != old_words {
@@ -192,24 +156,19 @@ impl<A: Access> Writer<'_, A> {
         }
         match old {
             // A write is a use: an item that was used before it is stored again has proved itself.
-            Some(found) => {
-                if found.entry.reads() > 0 {
-                    LogId::Main
-                } else {
-                    found.entry.log()
-                }
-            }
+            Some(found) if found.entry.reads() > 0 => LogId::Main,
+            Some(found) => found.entry.log(),
             None => {
                 let (geometry, head) = (small.geometry(), small.head());
                 let is_ghost = |entry: Entry| {
                     entry.log() == LogId::Small
                         && !geometry.is_live(entry.offset(), head)
-                        && geometry.laps_behind(entry.offset(), head) < self.shared.rule.ghost_laps
+                        && geometry.laps_behind(entry.offset(), head)
+                            < self.shared.heap.rule.ghost_laps
                 };
-                let index = &self.shared.index;
-                let mut candidates = index.candidates(home, keyhash.tag());
+                let mut candidates = self.shared.index.candidates(home, keyhash);
                 let remembered = candidates.any(|(_, entry)| is_ghost(entry));
-                (self.shared.rule.admit)(remembered)
+                (self.shared.heap.rule.admit)(remembered)
             }
         }
     }
@@ -217,47 +176,32 @@ impl<A: Access> Writer<'_, A> {
     /// Makes the index name an item that has just been written. `old` is the entry it replaces and
     /// that item's words, as found before room was made.
     #[inline(always)]
-    fn index_item(
-        &mut self,
-        keyhash: Keyhash,
-        key: &[u8],
-        new: Entry,
-        old: Option<(Slot, Entry, u64)>,
-        words: u64,
-        now: Moment,
-    ) {
-        let shared = self.shared;
+    fn index_item(&mut self, put: Put<'_>, new: Entry, old: Option<(Slot, Entry, u64)>) {
+        let (shared, index) = (self.shared, &self.shared.index);
+        let home = index.home(put.keyhash);
         // Making room may have evicted the old item or moved it to another place; the new one is
         // not in the index yet, so a search finds only the old.
         let old = old.and_then(|(slot, entry, old_words)| {
-            if shared.index.get(slot).same_item(entry) {
-                let live = shared.is_live(entry);
+            if index.get(slot).same_item(entry) {
+                let live = shared.heap.is_live(entry);
                 return Some((slot, live.then_some(old_words)));
             }
-            shared
-                .find(self.shared.place(keyhash), keyhash, key)
-                .map(|found| (found.slot, Some(old_words)))
+            let found = shared.find(home, put.keyhash, put.item.key)?;
+            Some((found.slot, Some(old_words)))
         });
         let counters = &shared.common.counters;
-        let home = self.shared.place(keyhash);
-        shared.index.bucket(home).write_begin(A::SHARED_READS);
-        let slot = match old {
-            Some((slot, Some(old_words))) => {
-                counters.bytes.sub(8 * old_words);
-                slot
-            }
-            Some((slot, None)) => {
-                counters.items.add(1);
-                slot
-            }
-            None => {
-                counters.items.add(1);
-                self.free_slot(home, now)
-            }
-        };
-        counters.bytes.add(8 * words);
-        shared.index.bucket(slot.bucket).set_entry(slot.entry, new);
-        shared.index.bucket(home).write_end(A::SHARED_READS);
+        index.change(home, A::SHARED_READS, || {
+            let slot = match old {
+                Some((slot, _)) => slot,
+                None => self.free_slot(home, put.now),
+            };
+            index.set(slot, new);
+        });
+        match old {
+            Some((_, Some(old_words))) => counters.bytes.sub(8 * old_words),
+            _ => counters.items.add(1),
+        }
+        counters.bytes.add(8 * put.words as u64);
         if self.state.growth.is_wanted {
             self.grow();
         }

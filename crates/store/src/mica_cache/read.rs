@@ -9,7 +9,7 @@ impl<A: Access> Writer<'_, A> {
     /// Lets the eviction rule know that the writer has read an item.
     #[inline(always)]
     pub(super) fn count_read(&mut self, keyhash: Keyhash, slot: Slot, entry: Entry, now: Moment) {
-        if self.shared.rule.reinsertion_threshold.is_some() {
+        if self.shared.heap.rule.reinsertion_threshold.is_some() {
             return self.count_read_or_reinsert(keyhash, slot, entry, now);
         }
         self.note_read(slot, entry);
@@ -20,7 +20,7 @@ impl<A: Access> Writer<'_, A> {
     fn count_read_or_reinsert(&mut self, keyhash: Keyhash, slot: Slot, entry: Entry, now: Moment) {
         let id = entry.log();
         let distance = || self.geometry(id).distance(entry.offset(), self.tail(id));
-        if self.shared.rule.reinserts(distance, self.limit(id)) {
+        if self.shared.heap.rule.reinserts(distance, self.limit(id)) {
             self.reinsert(slot, entry, keyhash, now);
         } else {
             self.note_read(slot, entry);

@@ -8,7 +8,7 @@
 use super::{Shared, Writer};
 use crate::access::Access;
 use crate::heap::Geometry;
-use crate::index::{BUCKET_ENTRIES, Entry, LogId, Slot};
+use crate::index::{BUCKET_ENTRIES, Entry, LogId};
 use crate::work;
 
 /// Where the scan stands.
@@ -66,34 +66,14 @@ impl<A: Access> Writer<'_, A> {
     }
 
     fn scan_chain(&mut self, home: usize) {
-        let shared = self.shared;
+        let (shared, index) = (self.shared, &self.shared.index);
+        index
+            .chain(home)
+            .for_each(|_| work::examined(BUCKET_ENTRIES));
         let is_stale = |entry: Entry| !entry.is_empty() && shared.is_forgotten(entry);
-        let main = shared.index.bucket(home);
-        let mut locked = false;
-        for number in shared.index.chain(home) {
-            work::examined(BUCKET_ENTRIES);
-            for (at, entry) in shared.index.bucket(number).entries().enumerate() {
-                if is_stale(entry) {
-                    if !locked {
-                        main.write_begin(A::SHARED_READS);
-                        locked = true;
-                    }
-                    let slot = Slot {
-                        bucket: number,
-                        entry: at,
-                    };
-                    shared
-                        .index
-                        .bucket(slot.bucket)
-                        .set_entry(slot.entry, Entry::EMPTY);
-                    shared.common.counters.stale_removed.add(1);
-                }
-            }
-        }
-        if locked {
-            main.write_end(A::SHARED_READS);
-        }
-        if main.next().is_some() {
+        let removed = index.clear_if(home, is_stale, A::SHARED_READS);
+        shared.common.counters.stale_removed.add(removed);
+        if index.bucket(home).next().is_some() {
             self.shorten_chain(home);
         }
     }
@@ -104,7 +84,7 @@ impl Shared {
     pub(super) fn is_forgotten(&self, entry: Entry) -> bool {
         let (log, geometry) = (self.log(entry.log()), self.log(entry.log()).geometry());
         let kept = match entry.log() {
-            LogId::Small => laps_kept(geometry, self.rule.ghost_laps),
+            LogId::Small => laps_kept(geometry, self.heap.rule.ghost_laps),
             LogId::Main => 0,
         };
         !log.is_live(entry.offset()) && geometry.laps_behind(entry.offset(), log.head()) >= kept

@@ -10,7 +10,7 @@ use crate::access::Access;
 use crate::heap::Item;
 use crate::index::{CHAIN_BUCKETS_MAX, Slot};
 use crate::removals::Reason;
-use crate::table::expired;
+use crate::table::{Heap, expired};
 use glimmer_base::Moment;
 
 /// Chains that are scanned at most to find a spare bucket for one that needs it,
@@ -23,15 +23,10 @@ impl<A: Access> Writer<'_, A> {
     /// longest, else one in a spare bucket, else the oldest item's. The chain is locked.
     #[inline(always)]
     pub(super) fn free_slot(&mut self, home: usize, now: Moment) -> Slot {
-        let bucket = self.shared.index.bucket(home);
-        // An empty entry's tag is zero, and no item's is.
-        if let Some(entry) = bucket.tagged(0).next() {
-            return Slot {
-                bucket: home,
-                entry,
-            };
+        match self.shared.index.empty_slot(home) {
+            Some(slot) => slot,
+            None => self.free_slot_in_full_bucket(home, now),
         }
-        self.free_slot_in_full_bucket(home, now)
     }
 
     #[inline(never)]
@@ -122,7 +117,7 @@ impl<A: Access> Writer<'_, A> {
     /// way: a spare bucket is worth more than a memory of who left. The chain is not locked yet.
     pub(super) fn shorten_chain(&mut self, home: usize) {
         let shared = self.shared;
-        let is_live = |entry| shared.is_live(entry);
+        let is_live = |entry| shared.heap.is_live(entry);
         let spares = &mut self.state.spares;
         let freed = (shared.index).shorten(home, spares, is_live, A::SHARED_READS);
         shared.common.counters.spares_used.sub(freed as u64);

@@ -4,6 +4,7 @@ use super::Writer;
 use super::name::Name;
 use crate::access::Access;
 use crate::heap::segregated_fits::Usage;
+use crate::table::{Heap, Index};
 use std::collections::BTreeSet;
 
 impl<A: Access> Writer<'_, A> {
@@ -20,7 +21,7 @@ impl<A: Access> Writer<'_, A> {
         let (index, shape) = (&shared.index, shared.index.shape());
         let border = self.state.border.open();
         assert!(self.state.fits.top() <= border && border <= index.border());
-        let usage = self.state.fits.audit(&shared.space);
+        let usage = self.state.fits.audit(shared.space());
         let (mut buckets, mut named) = (BTreeSet::new(), BTreeSet::new());
         let mut spares_used = 0;
         for home in (0..shape.mains()).map(|main| index.main(main)) {
@@ -30,17 +31,17 @@ impl<A: Access> Writer<'_, A> {
             }
             for (_, entry) in index
                 .slots(home)
-                .filter(|&(_, entry)| shared.is_live(entry))
+                .filter(|&(_, entry)| shared.heap.is_live(entry))
             {
                 let name = Name::of(entry);
                 let words = usage.items.get(&name.at).copied();
-                let item = crate::heap::Item::read(shared.space.place(name.at));
+                let item = crate::heap::Item::read(shared.space().place(name.at));
                 let item = item.expect("an entry names an item");
                 assert_eq!(words, Some(item.words()), "item at {}", name.at);
                 assert_eq!(name.expires, item.layout().expiry);
                 let keyhash = shared.common.keyhash(&item);
                 assert_eq!(entry.tag(), keyhash.tag());
-                assert_eq!(index.home(shape, keyhash), home, "in another's chain");
+                assert_eq!(index.home(keyhash), home, "in another's chain");
                 assert!(named.insert(name.at), "item at {} is named twice", name.at);
             }
         }

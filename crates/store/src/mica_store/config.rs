@@ -1,6 +1,6 @@
 //! How large a partition is.
 
-use super::Shared;
+use super::{Items, Shared};
 use crate::heap::segregated_fits::{HEAP_WORDS_MAX, Space};
 use crate::index::BUCKETS_MAX;
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
@@ -74,10 +74,13 @@ impl StoreConfig {
         }
         let memory = ZeroedSlice::new(words, self.pages, self.numa_node);
         let memory = memory.map_err(ConfigError::Memory)?;
-        Ok(Shared {
+        let heap = Items {
             space: Space::new(memory.clone(), item_words_max),
-            index: ChainedIndex::new(memory, roots, (self.spare_percent, 100)),
             generation: AtomicU64::new(0),
+        };
+        Ok(Shared {
+            index: ChainedIndex::new(memory, roots, (self.spare_percent, 100)),
+            heap,
             common: Common::new(self.seed),
         })
     }

@@ -2,7 +2,7 @@
 //! fits](crate::heap::segregated_fits) under a [lossless index](crate::index::chained); an item
 //! goes when a client says so or when it expires, and a store that finds no room is refused.
 //!
-//! `find` says which entries are live and where their items lie, and `put` stores an item; the
+//! `heap` says which entries are live and where their items lie, and `put` stores an item; the
 //! other verbs are those of every [`table`]. `room` is what is done before a store is refused, and
 //! `relocate` brings free space together. `scan` looks for expired items and for entries that a
 //! flush has left, and `name` says how an index entry names an item here.
@@ -28,7 +28,7 @@
 
 mod audit;
 mod config;
-mod find;
+mod heap;
 mod name;
 mod put;
 mod relocate;
@@ -39,14 +39,14 @@ mod soonest;
 pub use config::StoreConfig;
 
 use crate::access::Access;
-use crate::heap::Measured;
-use crate::heap::segregated_fits::{SegregatedFits, Space};
-use crate::index::chained::{Border, ChainedIndex, FreeList};
-use crate::table::{self, Common, ConfigError, Design, Ledger, Stored};
+use crate::heap::Put;
+use crate::heap::segregated_fits::SegregatedFits;
+use crate::index::chained::{Border, FreeList};
+use crate::table::{self, ConfigError, Design, Ledger, Stored};
+use glimmer_base::Expiry;
 use glimmer_base::sync::Ordering::{Relaxed, Release};
-use glimmer_base::sync::{AtomicU64, fence, weakened};
-use glimmer_base::{Expiry, Keyhash, Moment};
-use name::Generation;
+use glimmer_base::sync::{fence, weakened};
+use heap::Items;
 use std::marker::PhantomData;
 
 /// The design of this kind of table.
@@ -56,19 +56,10 @@ pub struct MicaStore<A>(PhantomData<A>);
 pub type Owner<A> = table::Owner<MicaStore<A>>;
 /// A writer at work.
 pub type Writer<'a, A> = table::Writer<'a, MicaStore<A>>;
-/// The reading side of a partition, for cores that do not own it.
-pub type Reader = table::Reader<Shared>;
-/// Where an item was found.
-type Found<'a> = table::Found<'a, Shared>;
-
 /// What every core may see of a partition.
-pub struct Shared {
-    space: Space,
-    index: ChainedIndex,
-    /// Entries of another generation name nothing.
-    generation: AtomicU64,
-    common: Common,
-}
+type Shared = table::Shared<Items>;
+/// Where an item was found.
+type Found<'a> = table::Found<'a, Items>;
 
 /// What only the writer has.
 pub struct State {
@@ -97,7 +88,7 @@ impl<A: Access> Owner<A> {
         let shared = config.build()?;
         let state = State {
             ledger: Ledger::default(),
-            fits: SegregatedFits::new(&shared.space),
+            fits: SegregatedFits::new(shared.space()),
             spares: FreeList::default(),
             border: Border::of(&shared.index),
             scan: scan::Cursor::default(),
@@ -109,14 +100,14 @@ impl<A: Access> Owner<A> {
 
 impl<A: Access> Design for MicaStore<A> {
     type Access = A;
-    type Shared = Shared;
+    type Heap = Items;
     type State = State;
 
     /// Every entry is stale, and the heap is empty. The scan removes the entries in its own time.
     fn flush(writer: &mut Writer<'_, A>, flushes: u64) {
         let shared = writer.shared;
-        let generation = shared.generation().next();
-        shared.generation.store(generation.raw(), Relaxed);
+        let generation = shared.heap.generation().next();
+        (shared.heap.generation).store(generation.raw(), Relaxed);
         if A::SHARED_READS && !weakened("generation_release_fence") {
             fence(Release);
         }
@@ -130,15 +121,9 @@ impl<A: Access> Design for MicaStore<A> {
 
     /// If there is no room the old item stays.
     #[inline(always)]
-    fn store(
-        writer: &mut Writer<'_, A>,
-        keyhash: Keyhash,
-        new: Measured<'_>,
-        cas: u64,
-        now: Moment,
-    ) -> Option<Stored> {
-        Some(match writer.put_as(keyhash, new, cas, now) {
-            true => Stored::Yes(cas),
+    fn store(writer: &mut Writer<'_, A>, put: Put<'_>) -> Option<Stored> {
+        Some(match writer.put_as(put) {
+            true => Stored::Yes(put.cas),
             false => Stored::OutOfMemory,
         })
     }
@@ -146,7 +131,7 @@ impl<A: Access> Design for MicaStore<A> {
     #[inline(always)]
     fn free(writer: &mut Writer<'_, A>, found: &Found<'_>) {
         let shared = writer.shared;
-        (writer.state.fits).free(&shared.space, found.at(), found.item.words());
+        (writer.state.fits).free(shared.space(), found.at(), found.item.words());
     }
 
     #[inline(always)]
@@ -157,12 +142,5 @@ impl<A: Access> Design for MicaStore<A> {
 
     fn amended(writer: &mut Writer<'_, A>, expiry: Expiry) {
         writer.state.scan.soonest.note(expiry);
-    }
-}
-
-impl Shared {
-    #[inline(always)]
-    fn generation(&self) -> Generation {
-        Generation::from_raw(self.generation.load(Relaxed))
     }
 }

@@ -9,7 +9,7 @@ use crate::heap::segregated_fits::{
     Behind, DROPPING, Effort, Gathering, HEAP_WORDS_MAX, PASSING, sliding,
 };
 use crate::index::Slot;
-use crate::table::expired;
+use crate::table::{Heap, Index, expired};
 use crate::work;
 use glimmer_base::Moment;
 use glimmer_base::sync::Ordering::Relaxed;
@@ -70,7 +70,7 @@ impl<A: Access> Writer<'_, A> {
         now: Moment,
     ) -> bool {
         let shared = self.shared;
-        let (space, limit) = (&shared.space, self.state.border.open());
+        let (space, limit) = (shared.space(), self.state.border.open());
         let allowed = effort.left() / SEARCH_SHARE;
         let mut search = Effort::new(allowed);
         let fits = &mut self.state.fits;
@@ -108,7 +108,7 @@ impl<A: Access> Writer<'_, A> {
     /// Goes through the heap and frees items that have expired, until `words` words are free,
     /// together or not; says whether they are.
     pub(super) fn sweep(&mut self, words: usize, effort: &mut Effort, now: Moment) -> bool {
-        let space = &self.shared.space;
+        let space = self.shared.space();
         while self.free_words() < words {
             if effort.is_spent() || !self.has_to_scan(now) {
                 return false;
@@ -129,7 +129,7 @@ impl<A: Access> Writer<'_, A> {
     /// Slides the items after a gathering until it has what it wants, or the effort is spent. Items
     /// that have expired go. Says whether it has come to the end of the heap.
     fn slide_all(&mut self, mut gathering: Gathering, effort: &mut Effort, now: Moment) -> bool {
-        let space = &self.shared.space;
+        let space = self.shared.space();
         let mut fetched_until = 0;
         while !effort.is_spent()
             && let Behind::Item { from, to } = self.state.fits.behind(space, &mut gathering)
@@ -159,10 +159,10 @@ impl<A: Access> Writer<'_, A> {
     fn prefetch_entries(&self, from: usize) -> usize {
         let (shared, fits) = (self.shared, &self.state.fits);
         let mut until = from;
-        for at in fits.items_from(&shared.space, from, FETCHED_AHEAD) {
-            let item = Item::read(shared.space.place(at)).expect("an item lies there");
+        for at in fits.items_from(shared.space(), from, FETCHED_AHEAD) {
+            let item = Item::read(shared.space().place(at)).expect("an item lies there");
             let keyhash = shared.common.keyhash(&item);
-            shared.index.prefetch(self.home(keyhash));
+            shared.index.prefetch(self.shared.index.home(keyhash));
             until = at;
         }
         until + 1
@@ -172,7 +172,7 @@ impl<A: Access> Writer<'_, A> {
     /// name that. The chain is locked while the item is in neither place.
     fn slide(&mut self, from: usize, to: usize) {
         let shared = self.shared;
-        let (old, new) = (shared.space.place(from), shared.space.place(to));
+        let (old, new) = (shared.space().place(from), shared.space().place(to));
         let item = Item::read(old).expect("an item lies there");
         let (home, slot) = self.entry_of(from, &item);
         let words = item.words();
@@ -181,17 +181,14 @@ impl<A: Access> Writer<'_, A> {
             at: to,
             ..Name::of(entry)
         };
-        let main = shared.index.bucket(home);
         let is_shared = A::SHARED_READS && !weakened("slide_version");
-        main.write_begin(is_shared);
-        for (old, new) in old.range(0, words).iter().zip(new.range(0, words)) {
-            new.store(old.load(Relaxed), Relaxed);
-        }
-        let moved = name.entry(entry.tag());
-        shared
-            .index
-            .set(slot, moved.with_fetched(entry.is_fetched()));
-        main.write_end(is_shared);
+        shared.index.change(home, is_shared, || {
+            for (old, new) in old.range(0, words).iter().zip(new.range(0, words)) {
+                new.store(old.load(Relaxed), Relaxed);
+            }
+            let moved = name.entry(entry.tag());
+            (shared.index).set(slot, moved.with_fetched(entry.is_fetched()));
+        });
         shared.common.counters.moved.add(1);
         work::moved(words);
     }
@@ -206,7 +203,7 @@ impl<A: Access> Writer<'_, A> {
             entry,
             item,
         };
-        self.reclaim_expired(&found, now);
+        self.reclaim_expired(found, now);
         self.shorten_chain(home);
     }
 
@@ -214,10 +211,10 @@ impl<A: Access> Writer<'_, A> {
     fn entry_of(&self, at: usize, item: &Item<'_>) -> (usize, Slot) {
         let shared = self.shared;
         let keyhash = shared.common.keyhash(item);
-        let home = self.home(keyhash);
-        let mut candidates = shared.index.candidates(home, keyhash.tag());
-        let found =
-            candidates.find(|&(_, entry)| shared.is_live(entry) && Name::of(entry).at == at);
+        let home = self.shared.index.home(keyhash);
+        let mut candidates = shared.index.candidates(home, keyhash);
+        let is_its = |entry| shared.heap.is_live(entry) && Name::of(entry).at == at;
+        let found = candidates.find(|&(_, entry)| is_its(entry));
         let (slot, _) = found.expect("an item in use has an entry");
         (home, slot)
     }

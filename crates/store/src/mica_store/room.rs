@@ -9,9 +9,10 @@
 use super::Writer;
 use super::relocate::Pending;
 use crate::access::Access;
-use crate::heap::Measured;
+use crate::heap::Put;
 use crate::heap::segregated_fits::Effort;
 use crate::index::chained::BUCKET_WORDS;
+use crate::table::{Heap, Index};
 use glimmer_base::limits::BUCKETS_ADDED_FOR_ROOM_MAX;
 use glimmer_base::{Keyhash, Moment};
 
@@ -45,26 +46,21 @@ const MERGING: usize = 15;
 impl<A: Access> Writer<'_, A> {
     /// Stores an item for which there is no room yet; says whether room was found.
     #[inline(never)]
-    pub(super) fn put_in_room_to_be_found(
-        &mut self,
-        keyhash: Keyhash,
-        new: Measured<'_>,
-        cas: u64,
-        now: Moment,
-    ) -> bool {
+    pub(super) fn put_in_room_to_be_found(&mut self, put: Put<'_>) -> bool {
+        let Put { keyhash, now, .. } = put;
         let mut effort = Effort::new(EFFORT_MAX);
         let mut growth_left = BUCKETS_ADDED_FOR_ROOM_MAX;
         if self.state.border.is_withheld() {
             self.follow_border();
         }
-        while let Err(wanting) = self.try_put(keyhash, new, cas, now) {
+        while let Err(wanting) = self.try_put(put) {
             let is_worth_another_try = !effort.is_spent()
                 && match wanting {
                     Wanting::Slot => self.make_room_for_entry(&mut growth_left, &mut effort, now),
                     Wanting::SlotOfFullChain => {
                         self.make_room_in_chain(keyhash, &mut growth_left, &mut effort, now)
                     }
-                    Wanting::Words => self.make_room_for_words(new.words, &mut effort, now),
+                    Wanting::Words => self.make_room_for_words(put.words, &mut effort, now),
                 };
             if !is_worth_another_try {
                 self.shared.common.counters.refused.add(1);
@@ -84,7 +80,7 @@ impl<A: Access> Writer<'_, A> {
         effort: &mut Effort,
         now: Moment,
     ) -> bool {
-        let home = self.home(keyhash);
+        let home = self.shared.index.home(keyhash);
         let freed = self.expire_chain(home, now);
         effort.spend(SCANNING + FREEING * freed as usize);
         self.shared.common.counters.expired_reclaimed.add(freed);
@@ -145,7 +141,7 @@ impl<A: Access> Writer<'_, A> {
     /// Whether the heap has a place for this many words.
     pub(super) fn has_room(&self, words: usize) -> bool {
         let border = self.state.border.open();
-        self.state.fits.has_room(&self.shared.space, words, border)
+        self.state.fits.has_room(self.shared.space(), words, border)
     }
 
     /// Words of the heap that are free, together or not.
@@ -161,7 +157,7 @@ impl<A: Access> Writer<'_, A> {
         }
         let shared = self.shared;
         let kept = self.state.fits.top();
-        let is_live = |entry| shared.is_live(entry);
+        let is_live = |entry| shared.heap.is_live(entry);
         let grown = shared
             .index
             .grow(kept, &mut self.state.spares, is_live, A::SHARED_READS);
@@ -209,7 +205,7 @@ impl<A: Access> Writer<'_, A> {
     #[inline(never)]
     fn merge_last_bucket(&mut self) -> bool {
         let shared = self.shared;
-        let is_live = |entry| shared.is_live(entry);
+        let is_live = |entry| shared.heap.is_live(entry);
         let spares = &mut self.state.spares;
         let Some(spares_freed) = shared.index.shrink(spares, is_live, A::SHARED_READS) else {
             return false;

@@ -12,7 +12,7 @@ use super::soonest::Soonest;
 use crate::access::Access;
 use crate::heap::Item;
 use crate::index::{BUCKET_ENTRIES, Entry};
-use crate::table::expired;
+use crate::table::{Heap, expired};
 use crate::work;
 use glimmer_base::Moment;
 
@@ -94,14 +94,15 @@ impl<A: Access> Writer<'_, A> {
     pub(super) fn expire_chain(&mut self, home: usize, now: Moment) -> u64 {
         let shared = self.shared;
         work::examined(BUCKET_ENTRIES);
-        let expiring = |&(_, entry): &(_, Entry)| shared.is_live(entry) && Name::of(entry).expires;
+        let expiring =
+            |&(_, entry): &(_, Entry)| shared.heap.is_live(entry) && Name::of(entry).expires;
         for (_, entry) in shared.index.slots(home).filter(expiring) {
-            shared.space.prefetch(Name::of(entry).at);
+            shared.space().prefetch(Name::of(entry).at);
         }
         let mut freed = 0;
         for (slot, entry) in shared.index.slots(home).filter(expiring) {
             let at = Name::of(entry).at;
-            let item = Item::read(shared.space.place(at)).expect("an entry names an item");
+            let item = Item::read(shared.space().place(at)).expect("an entry names an item");
             if expired(&item, now) {
                 let found = Found {
                     lock: home,
@@ -109,7 +110,7 @@ impl<A: Access> Writer<'_, A> {
                     entry,
                     item,
                 };
-                self.remove_expired(&found, now);
+                self.remove_expired(found, now);
                 freed += 1;
             } else {
                 self.state.scan.soonest.meet(item.expiry());
@@ -120,7 +121,7 @@ impl<A: Access> Writer<'_, A> {
     }
 
     /// Frees an item that has expired and that a request came upon. The chain keeps its buckets.
-    pub(super) fn reclaim_expired(&mut self, found: &Found<'_>, now: Moment) {
+    pub(super) fn reclaim_expired(&mut self, found: Found<'_>, now: Moment) {
         self.shared.common.counters.expired_reclaimed.add(1);
         self.remove_expired(found, now);
     }
@@ -131,7 +132,7 @@ impl<A: Access> Writer<'_, A> {
         let shared = self.shared;
         if shared.index.bucket(home).next().is_some() {
             let spares = &mut self.state.spares;
-            let is_live = |entry| shared.is_live(entry);
+            let is_live = |entry| shared.heap.is_live(entry);
             let freed = shared.index.shorten(home, spares, is_live, A::SHARED_READS);
             shared.common.counters.spares_used.sub(freed as u64);
         }
@@ -140,20 +141,10 @@ impl<A: Access> Writer<'_, A> {
     /// Clears the entries of a chain that name nothing; says how many there were.
     fn clear_stale(&mut self, home: usize) -> usize {
         let shared = self.shared;
-        let stale = |&(_, entry): &(_, Entry)| !entry.is_empty() && !shared.is_live(entry);
-        if !shared.index.slots(home).any(|it| stale(&it)) {
-            return 0;
-        }
-        let main = shared.index.bucket(home);
-        let mut cleared = 0;
-        main.write_begin(A::SHARED_READS);
-        for (slot, _) in shared.index.slots(home).filter(stale) {
-            shared.index.set(slot, Entry::EMPTY);
-            cleared += 1;
-        }
-        main.write_end(A::SHARED_READS);
-        shared.common.counters.stale_removed.add(cleared as u64);
-        cleared
+        let is_stale = |entry: Entry| !entry.is_empty() && !shared.heap.is_live(entry);
+        let cleared = shared.index.clear_if(home, is_stale, A::SHARED_READS);
+        shared.common.counters.stale_removed.add(cleared);
+        cleared as usize
     }
 }
 

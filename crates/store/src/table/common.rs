@@ -39,15 +39,15 @@ impl Common {
         self.seed.keyhash(item.key(&mut [0; KEY_BYTES_MAX + 6]))
     }
 
-    /// Calls `fetch` for words of the lines, three at most, that an item of the usual size has at
-    /// `at`. After three lines the processor's own prefetching has caught on.
+    /// Calls `fetch` for words of the lines, three at most, that an item of the usual size has.
+    /// After three lines the processor's own prefetching has caught on.
     #[inline(always)]
-    pub(crate) fn prefetch(&self, at: usize, fetch: impl Fn(usize)) {
+    pub(crate) fn prefetch(&self, fetch: impl Fn(usize)) {
         let last_word = self.usual_words.get().clamp(1, 16) as usize - 1;
-        fetch(at);
-        fetch(at + last_word);
+        fetch(0);
+        fetch(last_word);
         if last_word > 8 {
-            fetch(at + 8);
+            fetch(8);
         }
     }
 

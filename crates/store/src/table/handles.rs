@@ -1,25 +1,22 @@
-//! The three handles of every table: its writing side, a writer at work, and its reading side. A
-//! [`Design`] says what kind of table it is.
+//! The writing side of every table, and a writer at work. A [`Design`] says what kind of table it
+//! is.
 
-use super::shared::{EntryIn, Found, Index, Ledger, LockIn, PlaceIn, Shared, SlotIn, State};
-use super::{
-    Absence, Ages, Busy, Counts, Stored, Table, TableFigures, TableReader, optimistically,
-};
+use super::shared::{EntryIn, Heap, HomeIn, Index, Ledger, LockIn, Shared, SlotIn, State};
+use super::{Found, Reader, Stored, Table, TableFigures};
 use crate::access::{Access, Gate};
-use crate::batches::{Batch, Batches, Seat};
-use crate::heap::{Item, Measured};
+use crate::batches::{Batches, Seat};
+use crate::heap::Put;
 use crate::removals::{RemovalObserver, Tap};
 use glimmer_base::sync::Ordering::Release;
 use glimmer_base::sync::{Arc, fence, weakened};
 use glimmer_base::{Expiry, Keyhash, Moment};
-use std::ops::Range;
 
 /// One kind of table.
 pub trait Design: Sized + 'static {
     /// Who may touch what.
     type Access: Access;
-    /// What every core may see.
-    type Shared: Shared;
+    /// Where items lie, under which index.
+    type Heap: Heap;
     /// What only the writer has.
     type State: State;
 
@@ -27,16 +24,9 @@ pub trait Design: Sized + 'static {
     /// flushes is announced. Nothing is walked.
     fn flush(writer: &mut Writer<'_, Self>, flushes: u64);
 
-    /// Stores an item that is within the limit with a given CAS unique, which is that of its
-    /// history if the history has one. None if the item's value was to stay, and had to leave to
-    /// make room.
-    fn store(
-        writer: &mut Writer<'_, Self>,
-        keyhash: Keyhash,
-        new: Measured<'_>,
-        cas: u64,
-        now: Moment,
-    ) -> Option<Stored>;
+    /// Stores an item that is within the limit. None if the item's value was to stay, and had to
+    /// leave to make room.
+    fn store(writer: &mut Writer<'_, Self>, put: Put<'_>) -> Option<Stored>;
 
     /// Lets the eviction rule know that the writer has read an item.
     #[inline(always)]
@@ -51,7 +41,7 @@ pub trait Design: Sized + 'static {
     }
 
     /// Takes back the memory of an item whose entry has just been cleared.
-    fn free(_writer: &mut Writer<'_, Self>, _found: &Found<'_, Self::Shared>) {}
+    fn free(_writer: &mut Writer<'_, Self>, _found: &Found<'_, Self::Heap>) {}
 
     /// Entries were cleared under a lock: the index may need less memory.
     fn cleared(_writer: &mut Writer<'_, Self>, _lock: LockOf<Self>) {}
@@ -60,17 +50,17 @@ pub trait Design: Sized + 'static {
     fn amended(_writer: &mut Writer<'_, Self>, _expiry: Expiry) {}
 
     /// See [`TableWriter::stored_s`](super::TableWriter::stored_s).
-    fn stored_s(_writer: &Writer<'_, Self>, _found: &Found<'_, Self::Shared>) -> Option<u32> {
+    fn stored_s(_writer: &Writer<'_, Self>, _found: &Found<'_, Self::Heap>) -> Option<u32> {
         None
     }
 }
 
 /// Where an entry of a table stands.
-pub type SlotOf<D> = SlotIn<<D as Design>::Shared>;
+pub type SlotOf<D> = SlotIn<<D as Design>::Heap>;
 /// An entry of a table.
-pub type EntryOf<D> = EntryIn<<D as Design>::Shared>;
+pub type EntryOf<D> = EntryIn<<D as Design>::Heap>;
 /// What covers an entry of a table.
-pub type LockOf<D> = LockIn<<D as Design>::Shared>;
+pub type LockOf<D> = LockIn<<D as Design>::Heap>;
 
 /// The gate to the state of a table's writer.
 type GateOf<D> = <<D as Design>::Access as Access>::Gate<<D as Design>::State>;
@@ -78,29 +68,20 @@ type GateOf<D> = <<D as Design>::Access as Access>::Gate<<D as Design>::State>;
 /// The writing side of a table. Under EREW and CREW there is one. Under CRCW each core has one, and
 /// writers exclude one another.
 pub struct Owner<D: Design> {
-    pub(crate) shared: Arc<D::Shared>,
+    pub(crate) shared: Arc<Shared<D::Heap>>,
     gate: GateOf<D>,
     seat: Seat,
 }
 
 /// A writer at work: the owner with its gate passed. Requests are executed on this.
 pub struct Writer<'a, D: Design> {
-    pub(crate) shared: &'a D::Shared,
+    pub(crate) shared: &'a Shared<D::Heap>,
     pub(crate) state: <GateOf<D> as Gate<D::State>>::Guard<'a>,
     pub(crate) seat: &'a Seat,
 }
 
-/// The reading side of a table, for cores that do not own it.
-pub struct Reader<S> {
-    shared: Arc<S>,
-    seat: Seat,
-}
-
-/// A way to a table's figures, for any thread.
-pub struct Figures<S>(Arc<S>);
-
 impl<D: Design> Owner<D> {
-    pub(crate) fn of(shared: D::Shared, state: D::State) -> Self {
+    pub(crate) fn of(shared: Shared<D::Heap>, state: D::State) -> Self {
         Owner {
             shared: Arc::new(shared),
             gate: Gate::new(state),
@@ -119,8 +100,8 @@ impl<D: Design> Writer<'_, D> {
 impl<D: Design> Table for Owner<D> {
     type Access = D::Access;
     type Writer<'a> = Writer<'a, D>;
-    type Place = PlaceIn<D::Shared>;
-    type Reader = Reader<D::Shared>;
+    type Home = HomeIn<D::Heap>;
+    type Reader = Reader<D::Heap>;
 
     /// # Memory that one writer gives up and another overwrites
     ///
@@ -137,18 +118,17 @@ impl<D: Design> Table for Owner<D> {
     /// that others have given up.
     #[inline(always)]
     fn enter(&mut self, flushes: u64) -> Writer<'_, D> {
-        let (shared, seat) = (&*self.shared, &self.seat);
-        let state = self.gate.enter();
+        let shared = &*self.shared;
         let mut writer = Writer {
             shared,
-            state,
-            seat,
+            state: self.gate.enter(),
+            seat: &self.seat,
         };
         if D::Access::SHARED_WRITES && !weakened("enter_release_fence") {
             fence(Release);
         }
         // Another writer may know of more flushes. What it has stored since then stays.
-        if shared.common().flushes.get() < flushes {
+        if shared.common.flushes.get() < flushes {
             D::flush(&mut writer, flushes);
         }
         writer
@@ -171,7 +151,7 @@ impl<D: Design> Table for Owner<D> {
 
     fn observe(&mut self, tap: std::sync::Arc<Tap<dyn RemovalObserver>>) {
         let shared = Arc::get_mut(&mut self.shared).expect("the table is not shared yet");
-        shared.common_mut().exit.attach(tap);
+        shared.common.exit.attach(tap);
     }
 
     fn join(&mut self, batches: &Arc<Batches>, worker: usize) {
@@ -179,111 +159,21 @@ impl<D: Design> Table for Owner<D> {
     }
 
     #[inline(always)]
-    fn place(&self, keyhash: Keyhash) -> Self::Place {
-        self.shared.index().place(keyhash)
+    fn home(&self, keyhash: Keyhash) -> Self::Home {
+        self.shared.index.home(keyhash)
     }
 
     #[inline(always)]
-    fn prefetch_bucket(&self, place: Self::Place) {
-        self.shared.index().prefetch_bucket(place);
+    fn prefetch_bucket(&self, home: Self::Home) {
+        self.shared.index.prefetch(home);
     }
 
     #[inline(always)]
-    fn prefetch_item(&self, keyhash: Keyhash, place: Self::Place) {
-        self.shared.prefetch_item(keyhash, place);
+    fn prefetch_item(&self, keyhash: Keyhash, home: Self::Home) {
+        self.shared.prefetch_item(keyhash, home);
     }
 
     fn figures(&self) -> Box<dyn TableFigures> {
-        Box::new(Figures(self.shared.clone()))
-    }
-}
-
-impl<S> Clone for Reader<S> {
-    fn clone(&self) -> Self {
-        Reader {
-            shared: self.shared.clone(),
-            seat: self.seat.clone(),
-        }
-    }
-}
-
-impl<S: Shared> TableReader for Reader<S> {
-    type Place = PlaceIn<S>;
-
-    #[inline(always)]
-    fn read<T>(
-        &self,
-        batch: &Batch<'_>,
-        keyhash: Keyhash,
-        key: &[u8],
-        now: Moment,
-        flushes: u64,
-        mut take: impl FnMut(&Item<'_>) -> T,
-    ) -> Result<Option<T>, Busy> {
-        let shared = &*self.shared;
-        debug_assert!(self.seat.knows(batch));
-        let found = optimistically(|bytes_copied| {
-            if !shared.common().flushes.is_current(flushes) {
-                return Some(Err(Busy));
-            }
-            let take = |item: &Item<'_>| {
-                *bytes_copied += item.value().len();
-                take(item)
-            };
-            (shared.try_read(keyhash, key, now, flushes, take)).map(Ok)
-        })??;
-        Ok(found.map(|(taken, slot, entry)| {
-            shared
-                .index()
-                .count_read(slot, entry, shared.reads_counted());
-            taken
-        }))
-    }
-
-    fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
-        self.shared.absence(keyhash, key)
-    }
-
-    #[inline(always)]
-    fn place(&self, keyhash: Keyhash) -> PlaceIn<S> {
-        self.shared.index().place(keyhash)
-    }
-
-    #[inline(always)]
-    fn prefetch_bucket(&self, place: PlaceIn<S>) {
-        self.shared.index().prefetch_bucket(place);
-    }
-
-    #[inline(always)]
-    fn prefetch_item(&self, keyhash: Keyhash, place: PlaceIn<S>) {
-        self.shared.prefetch_item(keyhash, place);
-    }
-}
-
-impl<S: Shared> TableFigures for Figures<S> {
-    fn counts(&self, flushes: u64) -> Counts {
-        let common = self.0.common();
-        let mut counts = common.counters.counts();
-        if common.flushes.seen() < flushes {
-            counts.items = 0;
-            counts.bytes = 0;
-        }
-        counts
-    }
-
-    fn ages(&self) -> Ages {
-        self.0.ages()
-    }
-
-    fn heap_bytes(&self) -> u64 {
-        self.0.heap_bytes()
-    }
-
-    fn index_bytes(&self) -> u64 {
-        self.0.index().bytes()
-    }
-
-    fn addresses(&self) -> Vec<Range<usize>> {
-        self.0.addresses()
+        Box::new(self.shared.clone())
     }
 }

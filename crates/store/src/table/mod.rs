@@ -8,8 +8,7 @@ use crate::access::Access;
 use crate::batches::{Batch, Batches};
 use crate::heap::{CasSequence, History, Item, NewItem};
 use crate::removals::{RemovalObserver, Tap};
-use glimmer_base::limits::{OPTIMISTIC_BYTES_MAX, OPTIMISTIC_TRIES_MAX};
-use glimmer_base::sync::{Arc, spin_loop};
+use glimmer_base::sync::Arc;
 use glimmer_base::{Expiry, Keyhash, Moment};
 use std::ops::Range;
 
@@ -17,6 +16,7 @@ mod common;
 mod config_error;
 mod figures;
 mod handles;
+mod read;
 mod shared;
 mod verbs;
 
@@ -24,8 +24,9 @@ pub use common::Common;
 pub use config_error::ConfigError;
 pub(crate) use figures::Counters;
 pub use figures::{Ages, Counts};
-pub use handles::{Design, Figures, Owner, Reader, Writer};
-pub use shared::{Chain, Fetched, Found, Index, Ledger, Shared, State, Taken};
+pub use handles::{Design, Owner, Writer};
+pub use read::{Found, Reader};
+pub use shared::{Chain, Fetched, Heap, Index, Ledger, Shared, State};
 
 /// The writing side of one partition. One thread at a time has it; where all may write, each has
 /// one of its own and writers exclude one another.
@@ -33,13 +34,13 @@ pub trait Table: Send + Sized + 'static {
     /// Who may touch what.
     type Access: Access;
     /// A writer at work.
-    type Writer<'a>: TableWriter<Place = Self::Place>
+    type Writer<'a>: TableWriter<Home = Self::Home>
     where
         Self: 'a;
     /// Where a key's bucket was at a moment.
-    type Place: Copy + Default;
+    type Home: Copy + Default;
     /// The reading side for other cores.
-    type Reader: TableReader<Place = Self::Place>;
+    type Reader: TableReader<Home = Self::Home>;
 
     /// Begins work on the partition at a time when `flushes` flushes were due: the partition
     /// catches up with them first.
@@ -63,16 +64,16 @@ pub trait Table: Send + Sized + 'static {
     /// in these batches only.
     fn join(&mut self, batches: &Arc<Batches>, worker: usize);
 
-    /// Where the key's bucket is now. It may be elsewhere in the next moment: the place is good for
-    /// fetching, and for nothing else.
-    fn place(&self, keyhash: Keyhash) -> Self::Place;
+    /// Where the key's entry can be now. It may be elsewhere in the next moment: the home is good
+    /// for fetching, and for nothing else.
+    fn home(&self, keyhash: Keyhash) -> Self::Home;
 
     /// Fetches a bucket without waiting for it (the pipeline's first stage).
-    fn prefetch_bucket(&self, place: Self::Place);
+    fn prefetch_bucket(&self, home: Self::Home);
 
     /// Fetches the first lines of the items that the key's tag names in its bucket, without waiting
     /// for them (the pipeline's second stage).
-    fn prefetch_item(&self, keyhash: Keyhash, place: Self::Place);
+    fn prefetch_item(&self, keyhash: Keyhash, home: Self::Home);
 
     /// A way to the partition's figures, for any thread.
     fn figures(&self) -> Box<dyn TableFigures>;
@@ -103,8 +104,8 @@ pub enum Absence {
 
 /// A writer at work: requests are executed on this. An item that has expired is not there.
 pub trait TableWriter {
-    /// See [`Table::Place`].
-    type Place: Copy;
+    /// See [`Table::Home`].
+    type Home: Copy + Default;
 
     /// Takes the CAS uniques of items that are stored from now on from `sequence`.
     fn draw_cas_from(&mut self, sequence: CasSequence);
@@ -113,20 +114,23 @@ pub trait TableWriter {
     fn find(&self, keyhash: Keyhash, key: &[u8], now: Moment) -> Option<Item<'_>>;
 
     /// Reads an item: `take` sees it, and copies what it wants. None if there is no such item.
+    #[inline(always)]
     fn read<T>(
         &mut self,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
         take: impl FnOnce(&Item<'_>) -> T,
-    ) -> Option<T>;
+    ) -> Option<T> {
+        self.read_at(Self::Home::default(), keyhash, key, now, take)
+    }
 
-    /// [`read`](Self::read), with the place that [`Table::place`] gave for the key not long ago, or
-    /// the default for none. A table for which finding the place is a good part of a read uses it,
+    /// [`read`](Self::read), with the home that [`Table::home`] gave for the key not long ago, or
+    /// the default for none. A table for which finding the home is a good part of a read uses it,
     /// if it is still the key's.
     fn read_at<T>(
         &mut self,
-        place: Self::Place,
+        home: Self::Home,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
@@ -195,30 +199,10 @@ pub trait TableWriter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy;
 
-/// Tries until a try has met no writer, but not for ever: neither too often, nor on after too many
-/// bytes have been copied in vain. `attempt` adds the bytes of the values that it copies to the
-/// number that it is given.
-#[inline(always)]
-pub(crate) fn optimistically<T>(
-    mut attempt: impl FnMut(&mut usize) -> Option<T>,
-) -> Result<T, Busy> {
-    let mut bytes_copied = 0;
-    for _ in 0..OPTIMISTIC_TRIES_MAX {
-        if let Some(outcome) = attempt(&mut bytes_copied) {
-            return Ok(outcome);
-        }
-        if bytes_copied >= OPTIMISTIC_BYTES_MAX {
-            break;
-        }
-        spin_loop();
-    }
-    Err(Busy)
-}
-
 /// The reading side of a partition, for cores that do not own it.
 pub trait TableReader: Clone + Send {
-    /// See [`Table::Place`].
-    type Place: Copy + Default;
+    /// See [`Table::Home`].
+    type Home: Copy + Default;
 
     /// Reads an item beside the writer, in a batch of those that the table [waits
     /// for](Table::join). `take` may run several times, each time on what may turn out to be
@@ -242,14 +226,14 @@ pub trait TableReader: Clone + Send {
     /// See [`TableWriter::absence`]. Beside a writer the answer may be wrong.
     fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence;
 
-    /// See [`Table::place`].
-    fn place(&self, keyhash: Keyhash) -> Self::Place;
+    /// See [`Table::home`].
+    fn home(&self, keyhash: Keyhash) -> Self::Home;
 
     /// See [`Table::prefetch_bucket`].
-    fn prefetch_bucket(&self, place: Self::Place);
+    fn prefetch_bucket(&self, home: Self::Home);
 
     /// See [`Table::prefetch_item`].
-    fn prefetch_item(&self, keyhash: Keyhash, place: Self::Place);
+    fn prefetch_item(&self, keyhash: Keyhash, home: Self::Home);
 }
 
 /// Reads a partition's figures, from any thread.

@@ -1,9 +1,10 @@
-//! What one kind of table brings along for all cores to see: an index, and where items lie.
+//! What every core may see of a table: an index over a heap.
 
-use super::{Absence, Ages, Common, expired};
+use super::{Ages, Common, Counts, TableFigures};
 use crate::heap::{CasSequence, Item};
 use crate::memory::Words;
-use glimmer_base::{Keyhash, Moment};
+use glimmer_base::Keyhash;
+use glimmer_base::sync::Arc;
 use std::ops::Range;
 
 /// What only a table's writer has.
@@ -27,29 +28,6 @@ pub trait Fetched: Copy {
     fn is_fetched(self) -> bool;
 }
 
-/// Where an item was found.
-pub struct Found<'a, S: Shared> {
-    /// What covers the entry.
-    pub(crate) lock: LockIn<S>,
-    /// Where the entry stands.
-    pub(crate) slot: SlotIn<S>,
-    /// The entry.
-    pub(crate) entry: EntryIn<S>,
-    /// The item itself.
-    pub item: Item<'a>,
-}
-
-impl<S: Shared> Clone for Found<'_, S> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<S: Shared> Copy for Found<'_, S> {}
-
-/// What an optimistic read took, and the entry under which it found the item.
-pub type Taken<T, S> = Option<(T, SlotIn<S>, EntryIn<S>)>;
-
 /// A part of the index that is walked at once: a chain of buckets or a line.
 pub struct Chain<L, I> {
     /// What covers its entries.
@@ -64,9 +42,9 @@ pub struct Chain<L, I> {
 pub type Named<I> = (<I as Index>::Slot, <I as Index>::Entry);
 
 /// The index of a table.
-pub trait Index {
-    /// See [`Table::Place`](super::Table::Place).
-    type Place: Copy + Default;
+pub trait Index: Send + Sync + 'static {
+    /// See [`Table::Home`](super::Table::Home).
+    type Home: Copy + Default;
     /// What a writer locks to change an entry or its item.
     type Lock: Copy;
     /// Where an entry stands.
@@ -74,30 +52,37 @@ pub trait Index {
     /// An entry, which names an item.
     type Entry: Fetched;
 
-    /// Where the key's bucket is now.
-    fn place(&self, keyhash: Keyhash) -> Self::Place;
+    /// Where the key's entry can be now.
+    fn home(&self, keyhash: Keyhash) -> Self::Home;
 
-    /// Where the key's bucket is now, given where it was not long ago, or the default.
+    /// Where the key's entry can be now, given where it could be not long ago, or the default.
     #[inline(always)]
-    fn place_again(&self, _place: Self::Place, keyhash: Keyhash) -> Self::Place {
-        self.place(keyhash)
+    fn home_again(&self, _home: Self::Home, keyhash: Keyhash) -> Self::Home {
+        self.home(keyhash)
     }
 
-    /// Fetches a bucket without waiting for it.
-    fn prefetch_bucket(&self, place: Self::Place);
+    /// Fetches the buckets of a home without waiting for them.
+    fn prefetch(&self, home: Self::Home);
+
+    /// The entries whose items are to be fetched for a key.
+    fn entries_to_fetch(
+        &self,
+        home: Self::Home,
+        keyhash: Keyhash,
+    ) -> impl Iterator<Item = Self::Entry>;
+
+    /// One optimistic try to read something in a key's home: none if the entries there, or where
+    /// they are, have changed meanwhile; then `read` may have met nonsense.
+    fn try_read<T>(&self, keyhash: Keyhash, read: impl FnOnce(Self::Home) -> T) -> Option<T>;
 
     /// The entries that bear the key's tag. Beside a writer they may be nonsense.
-    fn candidates(&self, place: Self::Place, keyhash: Keyhash)
-    -> impl Iterator<Item = Named<Self>>;
+    fn candidates(&self, home: Self::Home, keyhash: Keyhash) -> impl Iterator<Item = Named<Self>>;
 
     /// What covers an entry of a key.
-    fn lock(&self, place: Self::Place, slot: Self::Slot) -> Self::Lock;
+    fn lock(&self, home: Self::Home, slot: Self::Slot) -> Self::Lock;
 
-    /// Begins a change that readers are to notice, if there are any.
-    fn write_begin(&self, lock: Self::Lock, is_shared: bool);
-
-    /// Ends a change.
-    fn write_end(&self, lock: Self::Lock, is_shared: bool);
+    /// Runs a change of entries or items that readers are to notice, if there are any (`shared`).
+    fn change<T>(&self, lock: Self::Lock, shared: bool, change: impl FnOnce() -> T) -> T;
 
     /// Clears an entry, in the midst of a change.
     fn clear(&self, slot: Self::Slot);
@@ -110,43 +95,40 @@ pub trait Index {
     fn count_read_alone(&self, slot: Self::Slot, entry: Self::Entry, most: u8);
 
     /// The chain with this number, if there is one.
-    fn chain(&self, number: usize) -> Option<Chain<Self::Lock, impl Iterator<Item = Named<Self>>>>;
+    fn walk(&self, number: usize) -> Option<Chain<Self::Lock, impl Iterator<Item = Named<Self>>>>;
 
     /// Bytes of the index.
     fn bytes(&self) -> u64;
 }
 
-/// Where the key's bucket is in a table.
-pub type PlaceIn<S> = <<S as Shared>::Index as Index>::Place;
-/// What covers an entry of a table.
-pub type LockIn<S> = <<S as Shared>::Index as Index>::Lock;
-/// Where an entry of a table stands.
-pub type SlotIn<S> = <<S as Shared>::Index as Index>::Slot;
-/// An entry of a table.
-pub type EntryIn<S> = <<S as Shared>::Index as Index>::Entry;
-
-/// What every core may see of a table: which entries are live, and where their items lie.
-pub trait Shared: Send + Sync + Sized + 'static {
-    /// The index.
+/// The memory of a table's items, and which entries name one.
+pub trait Heap: Send + Sync + Sized + 'static {
+    /// The index over it.
     type Index: Index;
 
-    /// The index.
-    fn index(&self) -> &Self::Index;
-
-    /// What is the same in every table.
-    fn common(&self) -> &Common;
-
-    /// The same while one thread alone has the table.
-    fn common_mut(&mut self) -> &mut Common;
+    /// Whether a reader has to look at the number of flushes again after its copy: nothing else
+    /// that it looks at tells it of every flush.
+    const RECHECKS_FLUSHES: bool = false;
 
     /// Words that the largest item takes.
     fn item_words_max(&self) -> usize;
 
-    /// See [`Table::prefetch_item`](super::Table::prefetch_item).
-    fn prefetch_item(&self, keyhash: Keyhash, place: PlaceIn<Self>);
+    /// Whether an entry names an item: it has one, and that was not evicted or flushed.
+    fn is_live(&self, entry: EntryIn<Self>) -> bool;
 
-    /// Where the item of an entry lies, if the entry is live. Safe to ask while a writer works.
-    fn words(&self, entry: EntryIn<Self>) -> Option<Words<'_>>;
+    /// Whether the item of an entry is still there after it was copied: a reader's last look.
+    fn is_still_live(&self, entry: EntryIn<Self>) -> bool;
+
+    /// Whether the last flush passed the item of an entry by, which still lies where it lay.
+    fn was_flushed(&self, _entry: EntryIn<Self>) -> bool {
+        false
+    }
+
+    /// Where the item of an entry lies, or lay: words that can be read, whatever the entry says.
+    fn words(&self, entry: EntryIn<Self>) -> Words<'_>;
+
+    /// Fetches the line of one of an item's words without waiting for it.
+    fn prefetch(&self, entry: EntryIn<Self>, word: usize);
 
     /// Up to which number reads are counted.
     #[inline(always)]
@@ -154,76 +136,78 @@ pub trait Shared: Send + Sync + Sized + 'static {
         0
     }
 
-    /// One optimistic try of a read: none if it met a writer, or a flush that came after the
-    /// `flushes`-th.
-    fn try_read<T>(
-        &self,
-        keyhash: Keyhash,
-        key: &[u8],
-        now: Moment,
-        flushes: u64,
-        take: impl FnOnce(&Item<'_>) -> T,
-    ) -> Option<Taken<T, Self>>;
-
-    /// See [`TableFigures::ages`](super::TableFigures::ages).
+    /// See [`TableFigures::ages`].
     fn ages(&self) -> Ages {
         Ages::default()
     }
 
-    /// See [`TableFigures::heap_bytes`](super::TableFigures::heap_bytes).
-    fn heap_bytes(&self) -> u64;
+    /// See [`TableFigures::heap_bytes`].
+    fn bytes(&self, index: &Self::Index) -> u64;
 
-    /// See [`TableFigures::addresses`](super::TableFigures::addresses).
+    /// See [`TableFigures::addresses`].
     fn addresses(&self) -> Vec<Range<usize>>;
+}
 
-    /// Why a read has just found nothing. A table that forgets at once what a flush has passed by
-    /// cannot say that this was the reason.
-    fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
-        match self.find(self.index().place(keyhash), keyhash, key) {
-            Some(_) => Absence::Expired,
-            None => Absence::Other,
+/// Where the key's entry can be in the index over a heap.
+pub type HomeIn<H> = <<H as Heap>::Index as Index>::Home;
+/// What covers an entry of the index over a heap.
+pub type LockIn<H> = <<H as Heap>::Index as Index>::Lock;
+/// Where an entry of the index over a heap stands.
+pub type SlotIn<H> = <<H as Heap>::Index as Index>::Slot;
+/// An entry of the index over a heap.
+pub type EntryIn<H> = <<H as Heap>::Index as Index>::Entry;
+
+/// What every core may see of a table.
+pub struct Shared<H: Heap> {
+    /// The index.
+    pub(crate) index: H::Index,
+    /// Where items lie.
+    pub(crate) heap: H,
+    /// What is the same in every table.
+    pub(crate) common: Common,
+}
+
+impl<H: Heap> Shared<H> {
+    /// The item of an entry, if the entry is live. Safe to ask while a writer works.
+    #[inline(always)]
+    pub(crate) fn item(&self, entry: EntryIn<H>) -> Option<Item<'_>> {
+        let heap = &self.heap;
+        heap.is_live(entry).then(|| Item::read(heap.words(entry)))?
+    }
+
+    /// See [`Table::prefetch_item`](super::Table::prefetch_item).
+    #[inline(always)]
+    pub(crate) fn prefetch_item(&self, keyhash: Keyhash, home: HomeIn<H>) {
+        for entry in self.index.entries_to_fetch(home, keyhash) {
+            (self.common).prefetch(|word| self.heap.prefetch(entry, word));
         }
     }
+}
 
-    /// The item of an entry, if the entry is live.
-    #[inline(always)]
-    fn item(&self, entry: EntryIn<Self>) -> Option<Item<'_>> {
-        Item::read(self.words(entry)?)
-    }
-
-    /// Finds the key's item, expired or not. Safe to run while a writer works; what it finds is
-    /// then to be validated.
-    #[inline(always)]
-    fn find(&self, place: PlaceIn<Self>, keyhash: Keyhash, key: &[u8]) -> Option<Found<'_, Self>> {
-        for (slot, entry) in self.index().candidates(place, keyhash) {
-            // A racing reader may meet an entry that was cleared after its tag was compared.
-            let Some(words) = self.words(entry) else {
-                continue;
-            };
-            if let Some(item) = Item::of_key(words, key) {
-                let lock = self.index().lock(place, slot);
-                return Some(Found {
-                    lock,
-                    slot,
-                    entry,
-                    item,
-                });
-            }
+impl<H: Heap> TableFigures for Arc<Shared<H>> {
+    fn counts(&self, flushes: u64) -> Counts {
+        let common = &self.common;
+        let mut counts = common.counters.counts();
+        if common.flushes.seen() < flushes {
+            counts.items = 0;
+            counts.bytes = 0;
         }
-        None
+        counts
     }
 
-    /// Has `take` see the key's item, unless it has expired.
-    #[inline(always)]
-    fn take<T>(
-        &self,
-        place: PlaceIn<Self>,
-        keyhash: Keyhash,
-        key: &[u8],
-        now: Moment,
-        take: impl FnOnce(&Item<'_>) -> T,
-    ) -> Taken<T, Self> {
-        let found = self.find(place, keyhash, key)?;
-        (!expired(&found.item, now)).then(|| (take(&found.item), found.slot, found.entry))
+    fn ages(&self) -> Ages {
+        self.heap.ages()
+    }
+
+    fn heap_bytes(&self) -> u64 {
+        self.heap.bytes(&self.index)
+    }
+
+    fn index_bytes(&self) -> u64 {
+        self.index.bytes()
+    }
+
+    fn addresses(&self) -> Vec<Range<usize>> {
+        self.heap.addresses()
     }
 }

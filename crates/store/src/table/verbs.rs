@@ -1,14 +1,14 @@
 //! What a writer does with an item, as far as it is the same in every table.
 
 use super::handles::{Design, EntryOf, SlotOf};
-use super::shared::{Chain, Fetched, Found, Index, PlaceIn, Shared, Taken};
-use super::{Absence, Stored, TableWriter, Writer, expired};
+use super::shared::{Chain, Fetched, Heap, HomeIn, Index};
+use super::{Absence, Found, Stored, TableWriter, Writer, expired};
 use crate::access::Access;
-use crate::heap::{CasSequence, History, Item, Marks, Measured, NewItem, can_amend, write_amended};
+use crate::heap::{CasSequence, History, Item, Marks, NewItem, Put, can_amend, write_amended};
 use glimmer_base::{Expiry, Keyhash, Moment};
 
 impl<D: Design> TableWriter for Writer<'_, D> {
-    type Place = PlaceIn<D::Shared>;
+    type Home = HomeIn<D::Heap>;
 
     fn draw_cas_from(&mut self, sequence: CasSequence) {
         self.ledger().cas = sequence;
@@ -20,55 +20,43 @@ impl<D: Design> TableWriter for Writer<'_, D> {
     }
 
     #[inline(always)]
-    fn read<T>(
-        &mut self,
-        keyhash: Keyhash,
-        key: &[u8],
-        now: Moment,
-        take: impl FnOnce(&Item<'_>) -> T,
-    ) -> Option<T> {
-        let shared = self.shared;
-        let taken = shared.take(shared.index().place(keyhash), keyhash, key, now, take);
-        self.count_taken(keyhash, taken, now)
-    }
-
-    #[inline(always)]
     fn read_at<T>(
         &mut self,
-        place: Self::Place,
+        home: Self::Home,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
         take: impl FnOnce(&Item<'_>) -> T,
     ) -> Option<T> {
         let shared = self.shared;
-        let place = shared.index().place_again(place, keyhash);
-        let taken = shared.take(place, keyhash, key, now, take);
-        self.count_taken(keyhash, taken, now)
+        let home = shared.index.home_again(home, keyhash);
+        let (taken, slot, entry) = shared.take(home, keyhash, key, now, take)?;
+        D::count_read(self, keyhash, slot, entry, now);
+        Some(taken)
     }
 
     #[inline]
     fn put(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Stored {
-        let stored = self.store(keyhash, item.measured(), now);
+        let stored = self.store(Put::of(item, keyhash, now));
         stored.unwrap_or(Stored::OutOfMemory)
     }
 
     fn extend(&mut self, keyhash: Keyhash, item: &NewItem<'_>, now: Moment) -> Option<Stored> {
         let kept = self.find(keyhash, item.key, now)?.value().len();
-        self.store(keyhash, item.measured_around(kept), now)
+        self.store(Put::around(item, kept, keyhash, now))
     }
 
     #[inline]
     fn remove(&mut self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {
         let shared = self.shared;
-        let Some(found) = shared.find(shared.index().place(keyhash), keyhash, key) else {
+        let Some(found) = shared.find(shared.index.home(keyhash), keyhash, key) else {
             return false;
         };
         if expired(&found.item, now) {
-            self.remove_expired(&found, now);
+            self.remove_expired(found, now);
             return false;
         }
-        shared.common().counters.gone(&found.item);
+        shared.common.counters.gone(&found.item);
         self.take_out(&found);
         D::cleared(self, found.lock);
         true
@@ -95,7 +83,7 @@ impl<D: Design> TableWriter for Writer<'_, D> {
         now: Moment,
         visit: &mut dyn FnMut(&Item<'_>, bool),
     ) -> Option<usize> {
-        let Chain { entries, next, .. } = self.shared.index().chain(chain)?;
+        let Chain { entries, next, .. } = self.shared.index.walk(chain)?;
         for (_, entry) in entries {
             if let Some(item) = self.shared.item(entry)
                 && !expired(&item, now)
@@ -108,7 +96,7 @@ impl<D: Design> TableWriter for Writer<'_, D> {
 
     fn expire(&mut self, chain: usize, now: Moment) -> (u64, Option<usize>) {
         let shared = self.shared;
-        let Some(chain) = shared.index().chain(chain) else {
+        let Some(chain) = shared.index.walk(chain) else {
             return (0, None);
         };
         let (lock, mut removed) = (chain.lock, 0);
@@ -122,7 +110,7 @@ impl<D: Design> TableWriter for Writer<'_, D> {
                     entry,
                     item,
                 };
-                self.remove_expired(&found, now);
+                self.remove_expired(found, now);
                 removed += 1;
             }
         }
@@ -154,28 +142,16 @@ impl<'a, D: Design> Writer<'a, D> {
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
-    ) -> Option<Found<'a, D::Shared>> {
+    ) -> Option<Found<'a, D::Heap>> {
         let shared = self.shared;
-        let found = shared.find(shared.index().place(keyhash), keyhash, key)?;
+        let found = shared.find(shared.index.home(keyhash), keyhash, key)?;
         (!expired(&found.item, now)).then_some(found)
-    }
-
-    #[inline(always)]
-    fn count_taken<T>(
-        &mut self,
-        keyhash: Keyhash,
-        taken: Taken<T, D::Shared>,
-        now: Moment,
-    ) -> Option<T> {
-        let (taken, slot, entry) = taken?;
-        D::count_read(self, keyhash, slot, entry, now);
-        Some(taken)
     }
 
     /// Notes a read of the writer in the index entry.
     #[inline(always)]
     pub(crate) fn note_read(&self, slot: SlotOf<D>, entry: EntryOf<D>) {
-        let (index, most) = (self.shared.index(), self.shared.reads_counted());
+        let (index, most) = (&self.shared.index, self.shared.heap.reads_counted());
         if D::Access::SHARED_READS {
             index.count_read(slot, entry, most);
         } else {
@@ -184,15 +160,15 @@ impl<'a, D: Design> Writer<'a, D> {
     }
 
     #[inline(always)]
-    fn store(&mut self, keyhash: Keyhash, new: Measured<'_>, now: Moment) -> Option<Stored> {
-        if new.words_with_all > self.shared.item_words_max() {
+    fn store(&mut self, mut put: Put<'_>) -> Option<Stored> {
+        if put.words_with_all > self.shared.heap.item_words_max() {
             return Some(Stored::TooLarge);
         }
-        let cas = match new.item.history.cas {
+        put.cas = match put.item.history.cas {
             Some(cas) => cas,
             None => self.ledger().cas.draw(),
         };
-        D::store(self, keyhash, new, cas, now)
+        D::store(self, put)
     }
 
     /// Follows the usual size of items, by which the pipeline knows how much of one to fetch.
@@ -201,7 +177,7 @@ impl<'a, D: Design> Writer<'a, D> {
         let usual = &mut self.ledger().usual_words_64;
         *usual = *usual - *usual / 64 + words as u64;
         let usual = *usual / 64;
-        let shown = &self.shared.common().usual_words;
+        let shown = &self.shared.common.usual_words;
         if usual != shown.get() {
             shown.set(usual);
         }
@@ -229,10 +205,8 @@ impl<'a, D: Design> Writer<'a, D> {
         let cas = history.cas.or(Some(item.cas()));
         let history = History { cas, ..history };
         if can_amend(&item, expiry, &history) {
-            let index = self.shared.index();
-            index.write_begin(found.lock, D::Access::SHARED_READS);
-            write_amended(&item, expiry, &history);
-            index.write_end(found.lock, D::Access::SHARED_READS);
+            let amend = || write_amended(&item, expiry, &history);
+            (self.shared.index).change(found.lock, D::Access::SHARED_READS, amend);
             D::amended(self, expiry);
             if is_touch {
                 D::count_read(self, keyhash, slot, entry, now);
@@ -256,20 +230,19 @@ impl<'a, D: Design> Writer<'a, D> {
 
     /// Clears an item's entry, and frees its memory.
     #[inline(always)]
-    fn take_out(&mut self, found: &Found<'_, D::Shared>) {
-        let index = self.shared.index();
-        index.write_begin(found.lock, D::Access::SHARED_READS);
-        index.clear(found.slot);
-        index.write_end(found.lock, D::Access::SHARED_READS);
+    fn take_out(&mut self, found: &Found<'_, D::Heap>) {
+        let index = &self.shared.index;
+        let clear = || index.clear(found.slot);
+        index.change(found.lock, D::Access::SHARED_READS, clear);
         D::free(self, found);
     }
 
     /// Removes an item that has expired, counts it as one that left unfetched if it did, and
     /// reports it.
     #[inline(never)]
-    pub(crate) fn remove_expired(&mut self, found: &Found<'_, D::Shared>, now: Moment) {
+    pub(crate) fn remove_expired(&mut self, found: Found<'_, D::Heap>, now: Moment) {
         let is_fetched = found.entry.is_fetched();
-        (self.shared.common()).expired(&found.item, is_fetched, now);
-        self.take_out(found);
+        (self.shared.common).expired(&found.item, is_fetched, now);
+        self.take_out(&found);
     }
 }

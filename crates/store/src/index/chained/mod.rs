@@ -28,17 +28,17 @@
 //! [`roots`]: ChainedIndex::new
 
 mod border;
+mod lookup;
 mod rebuild;
 mod shrink;
 mod spares;
-mod table;
 
 pub use border::Border;
 pub use spares::FreeList;
 
-use super::tags::Matches;
 use super::{BUCKETS_MAX, Bucket, CHAIN_BUCKETS_MAX, Entry, Slot};
 use crate::memory::ZeroedSlice;
+use crate::table::Index;
 use crossbeam_utils::CachePadded;
 use glimmer_base::Keyhash;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
@@ -148,18 +148,6 @@ impl ChainedIndex {
         self.shape.store(shape.0, order);
     }
 
-    /// One optimistic try to read something in a key's chain, whose number `read` gets: none if the
-    /// chain, or where it is, has changed meanwhile; then `read` may have met nonsense.
-    #[inline(always)]
-    pub fn try_read<T>(&self, keyhash: Keyhash, read: impl FnOnce(usize) -> T) -> Option<T> {
-        let shape = self.shape();
-        let number = self.home(shape, keyhash);
-        let home = self.bucket(number);
-        let version = home.read_begin()?;
-        let taken = read(number);
-        (home.read_unchanged(version) && self.shape_is(shape)).then_some(taken)
-    }
-
     /// Number of main buckets.
     #[inline(always)]
     pub fn mains(&self) -> usize {
@@ -216,7 +204,7 @@ impl ChainedIndex {
 
     /// The number of the main bucket that a key belongs to.
     #[inline(always)]
-    pub fn home(&self, shape: Shape, keyhash: Keyhash) -> usize {
+    fn home_in(&self, shape: Shape, keyhash: Keyhash) -> usize {
         self.number_of(self.main_of(shape, keyhash))
     }
 
@@ -272,50 +260,37 @@ impl ChainedIndex {
         })
     }
 
+    /// An empty slot of a main bucket, if it has one.
+    #[inline(always)]
+    pub fn empty_slot(&self, home: usize) -> Option<Slot> {
+        // An empty entry's tag is zero, and no item's is.
+        let entry = self.bucket(home).tagged(0).next()?;
+        Some(Slot {
+            bucket: home,
+            entry,
+        })
+    }
+
+    /// Clears the entries of a chain that are not wanted; says how many there were.
+    pub fn clear_if(&self, home: usize, is_unwanted: impl Fn(Entry) -> bool, shared: bool) -> u64 {
+        let unwanted = || self.slots(home).filter(|&(_, entry)| is_unwanted(entry));
+        if unwanted().next().is_none() {
+            return 0;
+        }
+        let clear = || unwanted().map(|(slot, _)| self.set(slot, Entry::EMPTY));
+        self.change(home, shared, || clear().count() as u64)
+    }
+
     /// The entry in a slot.
     #[inline(always)]
     pub fn get(&self, slot: Slot) -> Entry {
         self.bucket(slot.bucket).entry(slot.entry)
     }
 
-    /// Notes a read in an entry, unless the entry has changed: that there was one, and how many, up
-    /// to `most`. Any thread may do this at any time in the batch in which it has found the entry:
-    /// nothing else about the entry changes, and versions need not move. If the bucket has left the
-    /// index by now, its memory is withheld until the batch is over (see [`Border`]).
-    #[inline(always)]
-    pub fn count_read(&self, slot: Slot, seen: Entry, most: u8) {
-        let read = seen.read_again(most);
-        if read != seen {
-            let cell = self.bucket(slot.bucket).cell(slot.entry);
-            let _ = cell.compare_exchange(seen.raw(), read.raw(), Relaxed, Relaxed);
-        }
-    }
-
-    /// Notes a read as [`count_read`](Self::count_read) does, for a writer beside which no other
-    /// thread reads.
-    #[inline(always)]
-    pub fn count_read_alone(&self, slot: Slot, seen: Entry, most: u8) {
-        self.change(slot, seen, seen.read_again(most));
-    }
-
-    /// The entries of a main bucket whose items are to be fetched for a key with this tag. Without
-    /// such an entry the item may be in a spare bucket, which is fetched instead.
-    #[inline(always)]
-    pub fn entries_to_fetch(&self, home: usize, tag: u16) -> impl Iterator<Item = Entry> + '_ {
-        let bucket = self.bucket(home);
-        let mut places = bucket.tagged(tag).peekable();
-        if places.peek().is_none()
-            && let Some(spare) = self.behind(home)
-        {
-            self.prefetch(spare);
-        }
-        places.map(|place| bucket.entry(place))
-    }
-
     /// Changes the entry in a slot from `old`, if the new one differs, under the same rule as
     /// [`set`](Self::set).
     #[inline(always)]
-    pub fn change(&self, slot: Slot, old: Entry, new: Entry) {
+    pub fn set_changed(&self, slot: Slot, old: Entry, new: Entry) {
         self.bucket(slot.bucket)
             .set_entry_if(new != old, slot.entry, new);
     }
@@ -326,60 +301,11 @@ impl ChainedIndex {
         self.bucket(slot.bucket).set_entry(slot.entry, entry);
     }
 
-    /// The entries of a chain that bear a tag.
-    #[inline(always)]
-    pub fn candidates(&self, home: usize, tag: u16) -> Candidates<'_> {
-        let bucket = self.bucket(home);
-        Candidates {
-            index: self,
-            tag,
-            number: home,
-            bucket,
-            matches: bucket.tagged(tag),
-            buckets_left: CHAIN_BUCKETS_MAX - 1,
-        }
-    }
-
     /// Fetches a bucket, both lines, without waiting for it.
     #[inline(always)]
-    pub fn prefetch(&self, number: usize) {
+    pub fn prefetch_bucket(&self, number: usize) {
         let at = (self.capacity - 1 - number) * BUCKET_WORDS;
         self.memory.prefetch(at);
         self.memory.prefetch(at + BUCKET_WORDS / 2);
-    }
-}
-
-/// See [`ChainedIndex::candidates`].
-pub struct Candidates<'a> {
-    index: &'a ChainedIndex,
-    tag: u16,
-    number: usize,
-    bucket: &'a Bucket,
-    matches: Matches,
-    buckets_left: usize,
-}
-
-impl Iterator for Candidates<'_> {
-    type Item = (Slot, Entry);
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<(Slot, Entry)> {
-        loop {
-            if let Some(entry) = self.matches.next() {
-                let slot = Slot {
-                    bucket: self.number,
-                    entry,
-                };
-                return Some((slot, self.bucket.entry(entry)));
-            }
-            let behind = self.bucket.next()?;
-            if self.buckets_left == 0 || behind >= self.index.capacity {
-                return None;
-            }
-            self.buckets_left -= 1;
-            self.number = behind;
-            self.bucket = self.index.bucket(behind);
-            self.matches = self.bucket.tagged(self.tag);
-        }
     }
 }

@@ -143,6 +143,12 @@ impl Line<'_> {
         self.load(bucket / 2, bucket)
     }
 
+    /// The tag of a slot; zero if that is empty.
+    #[inline(always)]
+    pub fn tag(self, bucket: usize, place: usize) -> u8 {
+        (self.tags(bucket) >> (8 * place)) as u8
+    }
+
     /// A slot of a bucket.
     #[inline(always)]
     pub fn slot(self, bucket: usize, place: usize) -> Slot {

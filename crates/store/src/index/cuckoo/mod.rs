@@ -20,10 +20,13 @@
 //! twelve segments, up to 9.8.
 
 pub mod line;
+mod lookup;
 pub mod search;
 mod segment;
 
 pub use line::{BUCKET_SLOTS, LINE_BUCKETS, Line, Slot};
+pub use lookup::CuckooIndex;
+pub(crate) use lookup::places;
 pub use search::{Breadth, Search, Step, Walks};
 pub use segment::{Candidates, Segment, SlotAt, alternate, buckets_in, line_at};
 
@@ -111,15 +114,10 @@ impl Directory {
         weakened("cuckoo_directory_recheck") || self.segments[home.entry].load(Relaxed) == home.page
     }
 
-    /// The segment that a home lies in.
-    #[inline(always)]
-    pub fn segment<'a>(&self, pool: &'a Pool, home: &Home) -> Segment<'a> {
-        Segment::at(pool, pool.first_word(home.page as usize), self.buckets)
-    }
-
     /// The segment on a page.
-    pub fn segment_on<'a>(&self, pool: &'a Pool, page: u32) -> Segment<'a> {
-        Segment::at(pool, pool.first_word(page as usize), self.buckets)
+    #[inline(always)]
+    pub fn segment_on<'a>(&self, pool: &'a Pool, page: usize) -> Segment<'a> {
+        Segment::at(pool, pool.first_word(page), self.buckets)
     }
 
     /// Number of prefixes.

@@ -129,7 +129,7 @@ impl<'a> Segment<'a> {
     #[inline(always)]
     pub fn relocate(self, from: SlotAt, to: SlotAt, shared: bool) {
         let (old, new) = (line_at(self.pool, from.line), line_at(self.pool, to.line));
-        let tag = (old.tags(from.bucket) >> (8 * from.place)) as u8;
+        let tag = old.tag(from.bucket, from.place);
         let slot = old.slot(from.bucket, from.place);
         let shared = shared && !weakened("cuckoo_move_version");
         old.write_begin(shared);

@@ -1,0 +1,79 @@
+//! Where items lie, and which entries are live.
+
+use super::name::{Generation, Name};
+use super::{Found, Shared};
+use crate::heap::segregated_fits::Space;
+use crate::index::Entry;
+use crate::index::chained::ChainedIndex;
+use crate::memory::Words;
+use crate::table::Heap;
+use glimmer_base::sync::Ordering::Relaxed;
+use glimmer_base::sync::{AtomicU64, weakened};
+use std::ops::Range;
+
+/// The memory of items. The index lies at the end of the same memory.
+pub struct Items {
+    pub(super) space: Space,
+    /// Entries of another generation name nothing.
+    pub(super) generation: AtomicU64,
+}
+
+impl Items {
+    #[inline(always)]
+    pub(super) fn generation(&self) -> Generation {
+        Generation::from_raw(self.generation.load(Relaxed))
+    }
+}
+
+impl Heap for Items {
+    type Index = ChainedIndex;
+
+    #[inline(always)]
+    fn item_words_max(&self) -> usize {
+        self.space.item_words_max()
+    }
+
+    /// No flush has come over a live item.
+    #[inline(always)]
+    fn is_live(&self, entry: Entry) -> bool {
+        !entry.is_empty() && Name::of(entry).generation == self.generation()
+    }
+
+    #[inline(always)]
+    fn is_still_live(&self, entry: Entry) -> bool {
+        weakened("generation_recheck") || Name::of(entry).generation == self.generation()
+    }
+
+    #[inline(always)]
+    fn words(&self, entry: Entry) -> Words<'_> {
+        self.space.place(Name::of(entry).at)
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, entry: Entry, word: usize) {
+        self.space.prefetch(Name::of(entry).at + word);
+    }
+
+    fn bytes(&self, index: &ChainedIndex) -> u64 {
+        8 * index.border() as u64
+    }
+
+    fn addresses(&self) -> Vec<Range<usize>> {
+        vec![self.space.addresses()]
+    }
+}
+
+impl Shared {
+    #[inline(always)]
+    pub(super) fn space(&self) -> &Space {
+        &self.heap.space
+    }
+}
+
+impl Found<'_> {
+    /// Where in the heap the item lies.
+    #[inline(always)]
+    pub(super) fn at(&self) -> usize {
+        Name::of(self.entry).at
+    }
+}

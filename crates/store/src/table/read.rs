@@ -1,0 +1,210 @@
+//! A read, from the keyhash to the item: by the writer, or optimistically beside it.
+
+use super::shared::{EntryIn, Heap, HomeIn, Index, LockIn, Shared, SlotIn};
+use super::{Absence, Busy, TableReader, expired};
+use crate::batches::{Batch, Seat};
+use crate::heap::Item;
+use glimmer_base::limits::{OPTIMISTIC_BYTES_MAX, OPTIMISTIC_TRIES_MAX};
+use glimmer_base::sync::{Arc, spin_loop};
+use glimmer_base::{Keyhash, Moment};
+
+/// Where an item was found.
+pub struct Found<'a, H: Heap> {
+    /// What covers the entry.
+    pub(crate) lock: LockIn<H>,
+    /// Where the entry stands.
+    pub(crate) slot: SlotIn<H>,
+    /// The entry.
+    pub(crate) entry: EntryIn<H>,
+    /// The item itself.
+    pub item: Item<'a>,
+}
+
+impl<H: Heap> Clone for Found<'_, H> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<H: Heap> Copy for Found<'_, H> {}
+
+/// What a read took, and the entry under which it found the item.
+pub type Taken<T, H> = Option<(T, SlotIn<H>, EntryIn<H>)>;
+
+/// The reading side of a table, for cores that do not own it.
+pub struct Reader<H: Heap> {
+    pub(super) shared: Arc<Shared<H>>,
+    pub(super) seat: Seat,
+}
+
+impl<H: Heap> Clone for Reader<H> {
+    fn clone(&self) -> Self {
+        Reader {
+            shared: self.shared.clone(),
+            seat: self.seat.clone(),
+        }
+    }
+}
+
+impl<H: Heap> TableReader for Reader<H> {
+    type Home = HomeIn<H>;
+
+    #[inline(always)]
+    fn read<T>(
+        &self,
+        batch: &Batch<'_>,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        mut take: impl FnMut(&Item<'_>) -> T,
+    ) -> Result<Option<T>, Busy> {
+        let shared = &*self.shared;
+        debug_assert!(self.seat.knows(batch));
+        let found = optimistically(|bytes_copied| {
+            if !shared.common.flushes.is_current(flushes) {
+                return Some(Err(Busy));
+            }
+            let take = |item: &Item<'_>| {
+                *bytes_copied += item.value().len();
+                take(item)
+            };
+            (shared.try_read(keyhash, key, now, flushes, take)).map(Ok)
+        })??;
+        Ok(found.map(|(taken, slot, entry)| {
+            let most = shared.heap.reads_counted();
+            shared.index.count_read(slot, entry, most);
+            taken
+        }))
+    }
+
+    fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
+        self.shared.absence(keyhash, key)
+    }
+
+    #[inline(always)]
+    fn home(&self, keyhash: Keyhash) -> HomeIn<H> {
+        self.shared.index.home(keyhash)
+    }
+
+    #[inline(always)]
+    fn prefetch_bucket(&self, home: HomeIn<H>) {
+        self.shared.index.prefetch(home);
+    }
+
+    #[inline(always)]
+    fn prefetch_item(&self, keyhash: Keyhash, home: HomeIn<H>) {
+        self.shared.prefetch_item(keyhash, home);
+    }
+}
+
+impl<H: Heap> Shared<H> {
+    /// One optimistic try of a read: none if it met a writer, or a flush that came after the
+    /// `flushes`-th.
+    ///
+    /// What it returns is neither torn nor stale nor another item's. Three looks after the copy
+    /// show that: the index looks at its versions again, the heap whether the item is still live,
+    /// and, where those do not show every flush, at the number of flushes. The arguments stand
+    /// where the types are defined: [`Bucket`](crate::index::Bucket),
+    /// [`index::chained`](crate::index::chained) and
+    /// [`CircularLog`](crate::heap::CircularLog) for cache mode, [`mica_store`](crate::mica_store)
+    /// for store mode, and [`cuckoo::line`](crate::index::cuckoo::line) and
+    /// [`Directory::unchanged`](crate::index::cuckoo::Directory::unchanged) for MemC3 (§3.2.1 and
+    /// §4.2 of its paper).
+    #[inline(always)]
+    fn try_read<T>(
+        &self,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        take: impl FnOnce(&Item<'_>) -> T,
+    ) -> Option<Taken<T, H>> {
+        let read = |home| self.take(home, keyhash, key, now, take);
+        let taken = self.index.try_read(keyhash, read)?;
+        let is_still_live = match &taken {
+            Some((_, _, entry)) => self.heap.is_still_live(*entry),
+            None => true,
+        };
+        let no_flush = !H::RECHECKS_FLUSHES || self.common.flushes.is_still(flushes);
+        (is_still_live && no_flush).then_some(taken)
+    }
+
+    /// Has `take` see the key's item, unless it has expired.
+    #[inline(always)]
+    pub(crate) fn take<T>(
+        &self,
+        home: HomeIn<H>,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        take: impl FnOnce(&Item<'_>) -> T,
+    ) -> Taken<T, H> {
+        let found = self.find(home, keyhash, key)?;
+        (!expired(&found.item, now)).then(|| (take(&found.item), found.slot, found.entry))
+    }
+
+    /// Finds the key's item, expired or not. Safe to run while a writer works; what it finds is
+    /// then to be validated.
+    #[inline(always)]
+    pub(crate) fn find(
+        &self,
+        home: HomeIn<H>,
+        keyhash: Keyhash,
+        key: &[u8],
+    ) -> Option<Found<'_, H>> {
+        for (slot, entry) in self.index.candidates(home, keyhash) {
+            // A racing reader may meet an entry that was cleared after its tag was compared.
+            if !self.heap.is_live(entry) {
+                continue;
+            }
+            if let Some(item) = Item::of_key(self.heap.words(entry), key) {
+                let lock = self.index.lock(home, slot);
+                return Some(Found {
+                    lock,
+                    slot,
+                    entry,
+                    item,
+                });
+            }
+        }
+        None
+    }
+
+    /// Why a read has just found nothing. Only what bears the key's tag is looked at, so that a
+    /// plain miss costs one look at its bucket.
+    #[inline(always)]
+    pub(crate) fn absence(&self, keyhash: Keyhash, key: &[u8]) -> Absence {
+        for (_, entry) in self.index.candidates(self.index.home(keyhash), keyhash) {
+            let is_live = self.heap.is_live(entry);
+            if !is_live && !self.heap.was_flushed(entry) {
+                continue;
+            }
+            if Item::read(self.heap.words(entry)).is_some_and(|item| item.key_is(key)) {
+                return match is_live {
+                    true => Absence::Expired,
+                    false => Absence::Flushed,
+                };
+            }
+        }
+        Absence::Other
+    }
+}
+
+/// Tries until a try has met no writer, but not for ever: neither too often, nor on after too many
+/// bytes have been copied in vain. `attempt` adds the bytes of the values that it copies to the
+/// number that it is given.
+#[inline(always)]
+fn optimistically<T>(mut attempt: impl FnMut(&mut usize) -> Option<T>) -> Result<T, Busy> {
+    let mut bytes_copied = 0;
+    for _ in 0..OPTIMISTIC_TRIES_MAX {
+        if let Some(outcome) = attempt(&mut bytes_copied) {
+            return Ok(outcome);
+        }
+        if bytes_copied >= OPTIMISTIC_BYTES_MAX {
+            break;
+        }
+        spin_loop();
+    }
+    Err(Busy)
+}
