@@ -81,6 +81,15 @@ pub fn pages() -> Vec<Page> {
             ],
         },
         Page {
+            name: "minos",
+            title: "Minos",
+            about: "Didona and Zwaenepoel: [Size-Aware Sharding for Improving Tail Latencies in \
+                    In-Memory Key-Value Stores](https://www.usenix.org/conference/nsdi19/\
+                    presentation/didona), \
+                    NSDI 2019. `--dispatch owner` is one of its baselines.",
+            figures: vec![],
+        },
+        Page {
             name: "formica",
             title: "The Formica review",
             about: "A reader's review of MICA, with measurements of a reimplementation named \

@@ -75,12 +75,14 @@ pub fn write(docs: &Path) -> Result<PathBuf> {
     Ok(directory.join(INDEX))
 }
 
-/// Names and contents of all files that are generated from the records in `docs`.
+/// Names and contents of all files that are generated from the records in `docs`. A paper without a
+/// figure has no page.
 fn files(docs: &Path) -> Result<Vec<(String, String)>> {
     let directory = docs.join(DIRECTORY);
     let mut files = Vec::new();
     let mut index = format!("{INTRODUCTION}\n{}", summary::INDEX_HEAD);
-    for page in catalogue::pages() {
+    let has_figures = |page: &Page| !page.figures.is_empty();
+    for page in catalogue::pages().into_iter().filter(has_figures) {
         let records = records(&page, &directory)?;
         let claims = claims(&records);
         index.push_str(&summary::index_row(&page, &claims));
