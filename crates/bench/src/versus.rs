@@ -21,6 +21,9 @@ use glimmer_cli::vocabulary::{connections, count_u32, memory_mib, repetitions, s
 /// same keys in each, and drives them in turn from one client thread on core 1.
 /// It verifies every value that it reads; a wrong byte ends the run.
 ///
+/// Where Redis or Valkey takes part, this server is also driven in their protocol
+/// (`glimmer resp`).
+///
 /// Look at `client busy` before you trust a ratio: near 100%, the client was the
 /// limit and not the server. `no store at all` is a dummy server that invents its
 /// replies: the ceiling set by loopback and the load generator.

@@ -24,6 +24,9 @@ const UDP_SOCKETS: usize = 4;
 /// memcached's protocols, the usual one first.
 const PROTOCOLS: [Dialect; 3] = [Dialect::Text, Dialect::Meta, Dialect::Binary];
 
+/// Our server, driven as Redis is.
+const RESP_NAME: &str = "glimmer resp";
+
 /// A closed-loop scenario and its bursts.
 #[derive(Clone, Copy)]
 pub struct Shape {
@@ -77,8 +80,9 @@ impl Shape {
         vec![one(title, burst, None)]
     }
 
-    /// The ways in which a server is driven, with their names; empty if it supports none of them.
-    fn ways(self, kind: Kind) -> Vec<(String, Way)> {
+    /// The ways in which a server is driven beside these, with their names; empty if it supports
+    /// none of them. Where a server that speaks RESP takes part, ours is driven in RESP as well.
+    fn ways(self, kind: Kind, servers: &[Kind]) -> Vec<(String, Way)> {
         let speaks_memcached = kind.dialect() == Dialect::Text;
         match self.scenario {
             Scenario::Protocols if !speaks_memcached => vec![],
@@ -94,13 +98,21 @@ impl Shape {
                 let segmented = self.udp == Some(Udp::Segmented);
                 vec![(kind.name().to_owned(), Way::Udp { segmented })]
             }
-            _ => vec![(kind.name().to_owned(), Way::Usual)],
+            _ => {
+                let usual = (kind.name().to_owned(), Way::Usual);
+                let in_resp = || (RESP_NAME.to_owned(), Way::Speaking(Dialect::Resp));
+                let has_resp = servers.iter().any(|peer| peer.dialect() == Dialect::Resp);
+                match kind {
+                    Kind::Glimmer if has_resp => vec![usual, in_resp()],
+                    _ => vec![usual],
+                }
+            }
         }
     }
 
     /// Measurements per repetition.
     pub fn cases(self, servers: &[Kind]) -> usize {
-        let cases = servers.iter().map(|&kind| self.ways(kind).len());
+        let cases = servers.iter().map(|&kind| self.ways(kind, servers).len());
         cases.sum::<usize>() + 1
     }
 }
@@ -180,7 +192,7 @@ pub fn compare(bench: &mut Bench<'_>, shape: Shape) -> Result<Comparison> {
         .iter()
         .enumerate()
         .flat_map(|(place, server)| {
-            let ways = shape.ways(server.kind()).into_iter();
+            let ways = shape.ways(server.kind(), &options.servers).into_iter();
             ways.map(move |(name, way)| (place, way, Row::new(&name)))
         });
     let mut cases: Vec<(usize, Way, Row)> = ways.collect();
@@ -229,32 +241,74 @@ impl fmt::Display for Comparison {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let rows = || self.rows.iter().chain([&self.ceiling]);
         let first = rows().next().expect("the ceiling at least");
-        let mut heads = vec![
-            self.title.to_owned(),
-            "k ops/s".to_owned(),
-            format!("speedup of {} over this", first.server),
-            "client busy".to_owned(),
-            "server CPU ns/op".to_owned(),
-            "misses".to_owned(),
-        ];
+        let in_resp = self.rows.iter().find(|row| row.server == RESP_NAME);
+        let compared: Vec<&Row> = [first].into_iter().chain(in_resp).collect();
+        let speedup = |row: &&Row| format!("speedup of {} over this", row.server);
+        let mut heads = vec![self.title.to_owned(), "k ops/s".to_owned()];
+        heads.extend(compared.iter().map(speedup));
+        heads.extend(["client busy", "server CPU ns/op", "misses"].map(str::to_owned));
         let is_udp = self.scenario == Scenario::Udp;
         heads.extend(is_udp.then(|| "lost".to_owned()));
         let mut table = Table::new(heads);
         for row in rows() {
-            let ratio = Spread::of_ratios(&first.operations_per_s, &row.operations_per_s);
+            let speedup = |over: &&Row| {
+                Spread::of_ratios(&over.operations_per_s, &row.operations_per_s).text(2)
+            };
             let reads = (row.hits + row.misses + row.lost).max(1) as f64;
             let percent = |part: u64| format!("{:.3}%", part as f64 / reads * 100.0);
             let mut cells = vec![
                 row.server.clone(),
                 thousands(&Spread::of(&row.operations_per_s)),
-                ratio.text(2),
+            ];
+            cells.extend(compared.iter().map(speedup));
+            cells.extend([
                 format!("{:.0}%", Spread::of(&row.client_busy).median * 100.0),
                 Spread::of(&row.server_ns_per_operation).text(0),
                 percent(row.misses),
-            ];
+            ]);
             cells.extend(is_udp.then(|| percent(row.lost)));
             table.row(cells);
         }
         write!(out, "{table}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A user of Redis sees the speedup of our server in Redis's protocol, with one command.
+    #[test]
+    fn ours_is_driven_in_resp_too_where_redis_takes_part() {
+        let shape = Shape::of(Scenario::Pipeline32)[0];
+        let names = |servers: &[Kind]| -> Vec<String> {
+            let ways = servers.iter().flat_map(|&kind| shape.ways(kind, servers));
+            ways.map(|(name, _)| name).collect()
+        };
+        let with_redis = [Kind::Glimmer, Kind::Memcached, Kind::Redis];
+        let expected = ["glimmer", "glimmer resp", "memcached", "redis"];
+        assert_eq!(names(&with_redis), expected);
+        assert_eq!(shape.cases(&with_redis), expected.len() + 1);
+        assert_eq!(names(&with_redis[..2]), ["glimmer", "memcached"]);
+        assert_eq!(names(&with_redis[1..]), ["memcached", "redis"]);
+        let row = |name: &String| Row {
+            operations_per_s: vec![2.0],
+            client_busy: vec![0.5],
+            server_ns_per_operation: vec![1.0],
+            ..Row::new(name)
+        };
+        let comparison = Comparison {
+            scenario: Scenario::Pipeline32,
+            title: "",
+            rows: names(&with_redis).iter().map(row).collect(),
+            ceiling: row(&"none".to_owned()),
+        };
+        let table = comparison.to_string();
+        for name in ["glimmer", "glimmer resp"] {
+            assert!(
+                table.contains(&format!("speedup of {name} over this")),
+                "{table}"
+            );
+        }
     }
 }
