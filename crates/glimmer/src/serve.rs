@@ -6,7 +6,6 @@ mod listen;
 mod values;
 
 pub use arguments::Arguments;
-use extended::Extended;
 use glimmer_base::limits;
 use glimmer_server::config::{PORT_DEFAULT, PREFIX_DELIMITER_DEFAULT};
 use glimmer_server::evict;
@@ -72,8 +71,9 @@ impl Arguments {
             ));
         }
         let mode = self.mode()?;
-        let extended = Extended::read(&self.extended)?;
-        let mut notices = extended.notices;
+        let mut options = Config::default();
+        extended::read(&self.extended, &mut options)?;
+        let mut notices = std::mem::take(&mut options.notices);
         const SLABS: &str = "there are no slabs";
         const QUEUES: &str = "the server does not assign threads by network queue";
         for (flag, is_given, reason) in [
@@ -153,15 +153,12 @@ impl Arguments {
             backlog: self.listen_backlog,
             protocol,
             turn_requests: self.max_reqs_per_event.min(limits::TURN_REQUESTS_MAX),
-            rejects_beyond_max: extended.rejects_beyond_max,
-            idle_timeout: extended.idle_timeout,
             permits: Permits {
                 flush: !self.disable_flush_all,
                 dump: !self.disable_dumping,
                 watch: !self.disable_watch,
                 debug: self.debug_commands,
             },
-            crawler: extended.crawler,
             shutdown_command: self.enable_shutdown,
             cas: !self.disable_cas,
             auth_file: self.auth_file,
@@ -189,6 +186,8 @@ impl Arguments {
             lock_memory: self.lock_memory,
             core_files: self.enable_coredumps,
             notices,
+            // What only -o sets.
+            ..options
         };
         config.check().map_err(glimmer_server::ServeError::from)?;
         let needs = Needs::of(&config);

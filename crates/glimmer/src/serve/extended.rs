@@ -1,22 +1,9 @@
 //! `-o`: memcached's extended options. Each is checked as in memcached, even if its feature does
-//! not exist here.
+//! not exist here. An option is one row of [`OPTIONS`].
 
 use super::Refused;
+use glimmer_server::Config;
 use std::ops::RangeInclusive;
-use std::time::Duration;
-
-/// The combined effect of the extended options.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Extended {
-    /// `maxconns_fast`, `no_maxconns_fast`.
-    pub rejects_beyond_max: bool,
-    /// `lru_crawler`, `no_lru_crawler`: whether all items may be listed from the start.
-    pub crawler: bool,
-    /// `idle_timeout`.
-    pub idle_timeout: Option<Duration>,
-    /// One line for each option that has no effect.
-    pub notices: Vec<String>,
-}
 
 /// The valid values of an option.
 enum Value {
@@ -36,11 +23,8 @@ enum Value {
 
 /// The effect of an option.
 enum Effect {
-    RejectsBeyondMax(bool),
-    Crawler(bool),
-    /// It selects a default of earlier versions of memcached.
-    Old,
-    IdleTimeout,
+    /// It changes the configuration. An option without an integer passes 0.
+    Sets(fn(&mut Config, i64)),
     /// It asks for something that this server always does.
     Holds,
     /// Its feature does not exist here.
@@ -62,11 +46,27 @@ const LOG_BUFFERS: &str = "the buffers of watchers have a fixed size";
 
 /// Every option of memcached 1.6.45 except those of its external storage and its proxy.
 const OPTIONS: &[(&str, Value, Effect)] = &[
-    ("maxconns_fast", Value::None, RejectsBeyondMax(true)),
-    ("no_maxconns_fast", Value::None, RejectsBeyondMax(false)),
-    ("idle_timeout", Value::Whole(ANY), IdleTimeout),
+    (
+        "maxconns_fast",
+        Value::None,
+        Sets(|config, _| config.rejects_beyond_max = true),
+    ),
+    (
+        "no_maxconns_fast",
+        Value::None,
+        Sets(|config, _| config.rejects_beyond_max = false),
+    ),
+    (
+        "idle_timeout",
+        Value::Whole(ANY),
+        Sets(|config, seconds| config.idle_timeout = super::unless_0(seconds as u64)),
+    ),
     ("modern", Value::None, Holds),
-    ("no_modern", Value::None, Old),
+    (
+        "no_modern",
+        Value::None,
+        Sets(|config, _| (config.rejects_beyond_max, config.crawler) = (false, false)),
+    ),
     ("hashpower", Value::Whole(12..=32), Nothing(INDEX)),
     ("no_hashexpand", Value::None, Holds),
     (
@@ -96,8 +96,16 @@ const OPTIONS: &[(&str, Value, Effect)] = &[
     ("slab_sizes", Value::Text, Nothing(SLABS)),
     ("slab_chunk_max", Value::Whole(1..=1024), Nothing(SLABS)),
     ("no_chunked_items", Value::None, Nothing(SLABS)),
-    ("lru_crawler", Value::None, Crawler(true)),
-    ("no_lru_crawler", Value::None, Crawler(false)),
+    (
+        "lru_crawler",
+        Value::None,
+        Sets(|config, _| config.crawler = true),
+    ),
+    (
+        "no_lru_crawler",
+        Value::None,
+        Sets(|config, _| config.crawler = false),
+    ),
     (
         "lru_crawler_sleep",
         Value::Whole(0..=1_000_000),
@@ -171,50 +179,38 @@ const OPTIONS: &[(&str, Value, Effect)] = &[
     ("ssl_key", Value::Text, Refuse("TLS is not supported")),
 ];
 
-impl Extended {
-    /// Parses comma-separated lists of options.
-    pub fn read(lists: &[String]) -> anyhow::Result<Extended> {
-        let mut extended = Extended {
-            rejects_beyond_max: true,
-            crawler: true,
-            idle_timeout: None,
-            notices: Vec::new(),
-        };
-        for option in lists.iter().flat_map(|list| list.trim_start().split(',')) {
-            if !option.is_empty() {
-                extended.take(option)?;
-            }
+/// Reads comma-separated lists of options into the configuration. An option without an effect adds
+/// a notice.
+pub fn read(lists: &[String], config: &mut Config) -> anyhow::Result<()> {
+    for option in lists.iter().flat_map(|list| list.trim_start().split(',')) {
+        if !option.is_empty() {
+            take(option, config)?;
         }
-        Ok(extended)
     }
+    Ok(())
+}
 
-    fn take(&mut self, option: &str) -> anyhow::Result<()> {
-        let (name, value) = match option.split_once('=') {
-            Some((name, value)) => (name, Some(value)),
-            None => (option, None),
-        };
-        let known = OPTIONS.iter().find(|(known, ..)| *known == name);
-        let Some((_, wanted, effect)) = known else {
-            return Err(Refused::value(format!("Illegal suboption \"{option}\"")));
-        };
-        let number = wanted
-            .check(value)
-            .map_err(|reason| Refused::value(format!("-o {option}: {reason}")))?;
-        match effect {
-            RejectsBeyondMax(rejects) => self.rejects_beyond_max = *rejects,
-            Crawler(is_on) => self.crawler = *is_on,
-            Old => (self.rejects_beyond_max, self.crawler) = (false, false),
-            IdleTimeout => {
-                self.idle_timeout = (number > 0).then(|| Duration::from_secs(number as u64));
-            }
-            Holds => {}
-            Nothing(reason) => self
-                .notices
-                .push(format!("-o {option} has no effect: {reason}")),
-            Refuse(reason) => return Err(Refused::usage(format!("-o {option}: {reason}"))),
-        }
-        Ok(())
+fn take(option: &str, config: &mut Config) -> anyhow::Result<()> {
+    let (name, value) = match option.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (option, None),
+    };
+    let known = OPTIONS.iter().find(|(known, ..)| *known == name);
+    let Some((_, wanted, effect)) = known else {
+        return Err(Refused::value(format!("Illegal suboption \"{option}\"")));
+    };
+    let number = wanted
+        .check(value)
+        .map_err(|reason| Refused::value(format!("-o {option}: {reason}")))?;
+    match effect {
+        Sets(set) => set(config, number),
+        Holds => {}
+        Nothing(reason) => config
+            .notices
+            .push(format!("-o {option} has no effect: {reason}")),
+        Refuse(reason) => return Err(Refused::usage(format!("-o {option}: {reason}"))),
     }
+    Ok(())
 }
 
 impl Value {
@@ -247,9 +243,12 @@ impl Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
 
-    fn read(list: &str) -> Result<Extended, (u8, String)> {
-        Extended::read(&[list.into()]).map_err(|error| {
+    fn read(list: &str) -> Result<Config, (u8, String)> {
+        let mut config = Config::default();
+        let read = super::read(&[list.into()], &mut config);
+        read.map(|()| config).map_err(|error| {
             let refused = error.downcast::<Refused>().expect("a refusal");
             (refused.exit_code, refused.to_string())
         })
@@ -257,11 +256,13 @@ mod tests {
 
     #[test]
     fn what_means_something_here_is_honoured() {
-        let extended = read("idle_timeout=3,no_maxconns_fast").unwrap();
-        assert_eq!(extended.idle_timeout, Some(Duration::from_secs(3)));
-        assert!(!extended.rejects_beyond_max);
-        let extended = read("no_modern,maxconns_fast,lru_crawler,idle_timeout=0").unwrap();
-        assert_eq!(extended, read("").unwrap());
+        let config = read("idle_timeout=3,no_maxconns_fast").unwrap();
+        assert_eq!(config.idle_timeout, Some(Duration::from_secs(3)));
+        assert!(!config.rejects_beyond_max);
+        let config = read("no_modern,maxconns_fast,lru_crawler,idle_timeout=0").unwrap();
+        assert!(config.rejects_beyond_max && config.crawler && config.idle_timeout.is_none());
+        let config = read("no_modern").unwrap();
+        assert!(!config.rejects_beyond_max && !config.crawler);
     }
 
     #[test]
@@ -295,5 +296,33 @@ mod tests {
             assert!(message.contains(wrong), "{message}");
         }
         assert_eq!(read("ext_path=/tmp/x:1G").unwrap_err().0, 64);
+    }
+
+    #[test]
+    fn the_documentation_has_a_row_for_each_option_with_an_effect_and_no_others() {
+        let page = include_str!("../../../../docs/flags.md");
+        let (_, section) = page.split_once("## Extended options").expect("a section");
+        let section = section.split("\n## ").next().unwrap_or_default();
+        let rows = section.lines().filter(|line| line.starts_with("| `"));
+        let cells = rows.filter_map(|row| row.split(" | ").next());
+        let documented: Vec<&str> = cells
+            .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+            .collect();
+        let is = |row: &str, name: &str| row.split('=').next() == Some(name);
+        for (name, _, effect) in OPTIONS {
+            let is_there = documented.iter().any(|row| is(row, name));
+            let has_effect = matches!(effect, Sets(_));
+            assert_eq!(
+                is_there, has_effect,
+                "docs/flags.md, Extended options: {name}"
+            );
+        }
+        for row in documented {
+            let is_known = OPTIONS.iter().any(|(name, ..)| is(row, name));
+            assert!(
+                is_known,
+                "docs/flags.md, Extended options, has a row for {row}"
+            );
+        }
     }
 }

@@ -267,3 +267,36 @@ fn what_is_wrong_is_named() {
         );
     }
 }
+
+/// docs/flags.md names every flag that the help shows, and no other.
+#[test]
+fn the_documentation_has_a_row_for_each_flag_and_no_others() {
+    let page = include_str!("../../../../docs/flags.md");
+    let (tables, _) = page.split_once("## Extended options").unwrap();
+    let rows = tables.lines().filter(|line| line.starts_with("| `-"));
+    let cells = rows.filter_map(|row| row.split(" | ").next());
+    let documented: Vec<&str> = cells
+        .flat_map(|cell| cell.split('`').skip(1).step_by(2))
+        .collect();
+    let mut command = <Line as clap::CommandFactory>::command();
+    command.build();
+    let (mut known, mut shown) = (Vec::new(), Vec::new());
+    for argument in command.get_arguments() {
+        let names = argument.get_short().map(|short| format!("-{short}"));
+        let names = names.into_iter();
+        let names = names.chain(argument.get_long().map(|long| format!("--{long}")));
+        let names: Vec<String> = names.collect();
+        if !argument.is_hide_set() {
+            shown.push(names.clone());
+        }
+        known.extend(names);
+    }
+    for names in shown {
+        let is_there = names.iter().any(|name| documented.contains(&name.as_str()));
+        assert!(is_there, "docs/flags.md lacks a row for {names:?}");
+    }
+    for name in documented {
+        let is_known = known.iter().any(|known| known == name) || name == "-vv";
+        assert!(is_known, "docs/flags.md has a row for {name}");
+    }
+}
