@@ -81,6 +81,8 @@ pub struct Config {
     pub item_bytes_max: usize,
     /// Key and value bytes of the item for which memory is planned (`--item-size-hint`).
     pub item_bytes_hint: usize,
+    /// Bytes of all connections' buffers, instead of the memory plan's choice.
+    pub buffer_bytes: Option<usize>,
     /// Whether items are evicted when memory is full (`--mode`, `-M`).
     pub mode: Mode,
     /// Which workers may access a partition; see also [`Config::table_access`].
@@ -227,6 +229,7 @@ impl Default for Config {
             connections_max: CONNECTIONS_DEFAULT,
             item_bytes_max: limits::ITEM_BYTES_DEFAULT,
             item_bytes_hint: ITEM_BYTES_HINT_DEFAULT,
+            buffer_bytes: None,
             mode: Mode::Cache,
             access: AccessMode::Crcw,
             dispatch: POLICIES[0],

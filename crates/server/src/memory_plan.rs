@@ -49,7 +49,7 @@ const LARGEST_ITEMS_IN_ONLY_LOG: usize = 3;
 /// rarely need the same lock.
 const CRCW_PARTITIONS_PER_WORKER: usize = 8;
 
-/// Buffers get at least 1/64 of `-m`.
+/// Buffers get at least 1/64 of `-m`, unless the user says otherwise.
 const BUFFER_SHARE_MIN: usize = 64;
 /// Buffers get at most 1/3 of `-m`, however large the largest item is. If that is too little, the
 /// item limit is lowered.
@@ -81,6 +81,9 @@ pub struct Needs {
     pub item_bytes_max: usize,
     /// Key and value bytes of a typical item.
     pub item_bytes_hint: usize,
+    /// Bytes of the buffers of all workers, instead of 1/64 of `-m`. At least the buffers that the
+    /// largest item needs, and at most 1/3 of `-m`.
+    pub buffer_bytes: Option<usize>,
 }
 
 /// The size of every part.
@@ -179,8 +182,12 @@ impl MemoryPlan {
 
     fn try_make(needs: Needs) -> Option<MemoryPlan> {
         let item_bytes_max = needs.item_bytes_max.min(item_bytes_bufferable(needs)?);
-        let buffer_bytes_per_worker = buffer_bytes_min(item_bytes_max)
-            .max(needs.memory_bytes / BUFFER_SHARE_MIN / needs.workers);
+        let wanted_bytes = needs
+            .buffer_bytes
+            .map(|bytes| bytes.min(needs.memory_bytes / BUFFER_SHARE_MAX))
+            .unwrap_or(needs.memory_bytes / BUFFER_SHARE_MIN);
+        let buffer_bytes_per_worker =
+            buffer_bytes_min(item_bytes_max).max(wanted_bytes / needs.workers);
         let buffer_bytes = buffer_bytes_per_worker * needs.workers;
         let store_bytes = needs.memory_bytes - buffer_bytes_counted(needs, buffer_bytes);
         if store_bytes < STORE_BYTES_MIN {
@@ -348,7 +355,30 @@ mod tests {
             access,
             item_bytes_max: limits::ITEM_BYTES_DEFAULT,
             item_bytes_hint: crate::config::ITEM_BYTES_HINT_DEFAULT,
+            buffer_bytes: None,
         }
+    }
+
+    /// The user's bytes count, within what the largest item needs and a third of the memory.
+    #[test]
+    fn buffers_take_what_the_user_says() {
+        let needs = needs(4096, 4, AccessMode::Crcw);
+        let total = |buffer_bytes| {
+            let plan = MemoryPlan::make(Needs {
+                buffer_bytes,
+                ..needs
+            })
+            .unwrap();
+            (4 * plan.buffer_bytes_per_worker, plan.items_resident(48))
+        };
+        let (usual, items) = total(None);
+        assert_eq!(usual, 64 * MIB);
+        let (least, more_items) = total(Some(0));
+        assert_eq!(least, 4 * buffer_bytes_min(limits::ITEM_BYTES_DEFAULT));
+        assert!(least < usual && more_items > items);
+        assert_eq!(total(Some(1024 * MIB)).0, 1024 * MIB);
+        let (most, fewer_items) = total(Some(4096 * MIB));
+        assert!((1365 * MIB..1366 * MIB).contains(&most) && fewer_items < items);
     }
 
     #[test]
@@ -468,16 +498,20 @@ mod tests {
             prop::sample::select(Mode::ALL),
             item_limits,
             1usize..2000,
+            prop::option::of(0usize..2048),
         )
-            .prop_map(|(mib, workers, access, mode, item_bytes_max, hint)| Needs {
-                memory_bytes: mib * MIB,
-                workers,
-                mode,
-                table: TableKind::Mica,
-                access,
-                item_bytes_max,
-                item_bytes_hint: hint.min(item_bytes_max),
-            })
+            .prop_map(
+                |(mib, workers, access, mode, item_bytes_max, hint, buffers)| Needs {
+                    buffer_bytes: buffers.map(|mib| mib * MIB),
+                    memory_bytes: mib * MIB,
+                    workers,
+                    mode,
+                    table: TableKind::Mica,
+                    access,
+                    item_bytes_max,
+                    item_bytes_hint: hint.min(item_bytes_max),
+                },
+            )
     }
 
     proptest! {

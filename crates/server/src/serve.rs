@@ -298,6 +298,7 @@ impl Needs {
             access: config.table_access(),
             item_bytes_max: config.item_bytes_max,
             item_bytes_hint: config.item_bytes_hint,
+            buffer_bytes: config.buffer_bytes,
         }
     }
 }

@@ -82,6 +82,7 @@ mod tests {
             access: AccessMode::Crcw,
             item_bytes_max: ITEM_BYTES_DEFAULT,
             item_bytes_hint: crate::config::ITEM_BYTES_HINT_DEFAULT,
+            buffer_bytes: None,
         }
     }
 
