@@ -241,3 +241,15 @@ def test_small_memory_is_no_refusal(ours):
 def test_the_licence(ours):
     run = subprocess.run([server_binary(), "serve", "-i"], capture_output=True, text=True, timeout=PATIENCE_S)
     assert run.returncode == 0 and "Apache License" in run.stdout
+
+
+def test_memory_for_buffers_is_taken_from_the_memory_for_items(ours):
+    def started(*flags):
+        with Server("-m", 1024, "-t", 2, *flags) as server:
+            return int(server.stats("settings")["read_buf_mem_limit"]), int(server.stats("glimmer")["log_bytes"])
+
+    usual, items = started()
+    larger, fewer_items = started("-o", "read_buf_mem_limit=200")
+    assert larger == 200 << 20 > usual
+    assert fewer_items < items
+    assert started("-o", "read_buf_mem_limit=0") == (usual, items)

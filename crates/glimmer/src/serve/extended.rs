@@ -137,7 +137,11 @@ const OPTIONS: &[(&str, Value, Effect)] = &[
         Value::Whole(ANY),
         Nothing(LOG_BUFFERS),
     ),
-    ("read_buf_mem_limit", Value::Whole(ANY), Nothing(BUFFERS)),
+    (
+        "read_buf_mem_limit",
+        Value::Whole(ANY),
+        Sets(|config, mib| config.buffer_bytes = (mib > 0).then_some((mib as usize) << 20)),
+    ),
     ("resp_obj_mem_limit", Value::Text, Nothing(BUFFERS)),
     (
         "track_sizes",
