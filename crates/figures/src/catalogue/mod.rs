@@ -20,6 +20,7 @@ mod mica_fig16;
 mod mica_index;
 mod mica_skew;
 mod mica_table1;
+mod minos_fig1;
 mod native_latency;
 mod tables;
 
@@ -87,7 +88,7 @@ pub fn pages() -> Vec<Page> {
                     In-Memory Key-Value Stores](https://www.usenix.org/conference/nsdi19/\
                     presentation/didona), \
                     NSDI 2019. `--dispatch owner` is one of its baselines.",
-            figures: vec![],
+            figures: vec![&minos_fig1::ServiceTime],
         },
         Page {
             name: "formica",

@@ -1,0 +1,179 @@
+//! Minos, Figure 1: the service time of a GET by the size of its item.
+
+use std::fmt;
+
+use anyhow::Result;
+use glimmer_loadgen::load::{Pace, Plan};
+
+use crate::{
+    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    plot::{Plot, Unit},
+    systems::{Items, Running, System},
+    workload::Mix,
+};
+
+/// Sizes of values in bytes. The largest leaves room for key and header in an item of 1 MiB.
+const SIZES: [u32; 9] = [
+    8,
+    64,
+    512,
+    1400,
+    4 << 10,
+    16 << 10,
+    64 << 10,
+    256 << 10,
+    (1 << 20) - 512,
+];
+const SMALL: u32 = SIZES[0];
+const LARGE: u32 = SIZES[8];
+const LARGE_FROM: u32 = SIZES[6];
+/// Smaller values cost about the same.
+const GROWS_FROM: u32 = SIZES[2];
+/// Bytes of all values of one size, so that large values do not fit into a core's private caches.
+const VALUES_BYTES: u64 = 64 << 20;
+const KEYS_MAX: u64 = 200_000;
+/// Few enough that the replies in flight fit into the memory for buffers, whatever their size.
+const CONNECTIONS: usize = 4;
+const IN_FLIGHT: u32 = 8;
+const GETS: Mix = Mix::new(false, 100);
+const PANEL: &str = "";
+const CPU: &str = "glimmer";
+
+/// The figure.
+pub struct ServiceTime;
+
+struct Case {
+    server: Running,
+    items: Items,
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "values of {} bytes", self.items.value_bytes)
+    }
+}
+
+impl Figure for ServiceTime {
+    fn spec(&self) -> Spec {
+        Spec {
+            name: "minos-fig1",
+            title: "Service time of a GET by the size of its value",
+            source: "Minos (NSDI'19), Figure 1, §2.1",
+            claim: "Service times are closely related to the size of the item. A large item takes \
+                    up to almost four orders of magnitude longer than a small one, so a small \
+                    request that waits for a large one waits for a long time.",
+            here: "The CPU time that one worker takes for a GET over TCP on loopback, kernel \
+                   included, at 4 connections with 8 requests in flight on each. All keys of a \
+                   server have values of one size. The paper measures from the reception of a \
+                   request to the transmission of its reply, over UDP without the kernel, where a \
+                   small request costs less.",
+            kind: Kind::Timing,
+            needs: Needs {
+                cores: 2,
+                cores_of_paper: 1,
+                memory_mib: 2048,
+                peers: &[],
+            },
+            columns: Columns {
+                panel: "panel",
+                series: "system",
+                x: "bytes of the value",
+                y: "server CPU time per GET, ns",
+            },
+            plot: Plot::lines("bytes of the value", "CPU time per GET")
+                .unit(Unit::Nanoseconds)
+                .log_x()
+                .log_y(),
+        }
+    }
+
+    fn measure(&self, run: &mut Run<'_>) -> Result<()> {
+        let bytes = run.pick(VALUES_BYTES, 4 << 20);
+        let mut cases = Vec::new();
+        for value_bytes in SIZES {
+            let items = Items {
+                keys: (bytes / u64::from(value_bytes)).clamp(2, run.pick(KEYS_MAX, 2000)),
+                key_bytes: 16,
+                value_bytes,
+            };
+            let server = System::glimmer("crcw").start(run, items)?;
+            cases.push(Case { server, items });
+        }
+        run.rounds(run.repeat(5), &mut cases, |case, run, seed| {
+            let pace = Pace::Closed {
+                in_flight: IN_FLIGHT,
+            };
+            let plan = Plan {
+                seed,
+                connections: CONNECTIONS,
+                ..GETS.plan(run, case.items, 1, pace, 500)
+            };
+            let outcome = case.server.measure(plan)?;
+            let nanoseconds = outcome.server_ns_per_operation();
+            let value_bytes = f64::from(case.items.value_bytes);
+            Ok(Point::new(PANEL, CPU, value_bytes, nanoseconds))
+        })
+    }
+
+    fn judge(&self, data: &Data, shape: &mut Shape) {
+        let at = |bytes: u32| data.median(PANEL, CPU, f64::from(bytes));
+        let over = |large, small| Some(at(large)? / at(small)?);
+        shape.at_least(
+            "a GET of the largest value over one of the smallest: CPU time",
+            "almost 10,000",
+            over(LARGE, SMALL),
+            100.0,
+        );
+        let sizes = SIZES.into_iter().filter(|&bytes| bytes >= GROWS_FROM);
+        let times: Option<Vec<f64>> = sizes.map(at).collect();
+        let times = times.unwrap_or_default();
+        shape.claim(
+            "time grows with size: from 512 bytes on, each larger size takes longer, µs",
+            "closely related",
+            format!(
+                "{:.1?}",
+                times.iter().map(|ns| ns / 1e3).collect::<Vec<_>>()
+            ),
+            !times.is_empty() && times.windows(2).all(|pair| pair[0] < pair[1]),
+            "it does not rise everywhere",
+        );
+        let grown = f64::from(LARGE) / f64::from(LARGE_FROM);
+        let per_byte = over(LARGE, LARGE_FROM).map(|ratio| ratio / grown);
+        shape.beside(
+            "CPU time per byte of the largest value over that of 64 KiB",
+            "",
+            per_byte.map(|ratio| format!("{ratio:.2}")),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A service time of a fixed part and a part per byte.
+    fn failures(fixed_ns: f64, per_byte_ns: f64) -> usize {
+        let mut data = Data::default();
+        for bytes in SIZES.map(f64::from) {
+            data.add(Point::new(
+                PANEL,
+                CPU,
+                bytes,
+                fixed_ns + bytes * per_byte_ns,
+            ));
+        }
+        let mut shape = Shape::default();
+        ServiceTime.judge(&data, &mut shape);
+        assert_eq!(shape.findings.len(), 3);
+        shape.failures().count()
+    }
+
+    #[test]
+    fn judged_by_how_the_time_grows_with_the_size() {
+        assert_eq!(failures(300.0, 0.2), 0);
+        // All requests alike: neither claim holds.
+        assert_eq!(failures(300_000.0, 0.0), 2);
+        // Larger ones take longer, but not much.
+        assert_eq!(failures(300_000.0, 0.2), 1);
+    }
+}
