@@ -6,15 +6,14 @@
 //! where they were received and borrow from there. Nothing that a batch has parsed is forgotten
 //! before the batch is settled, so a request that could not be executed is simply parsed again.
 
-use std::ops::ControlFlow::{self, Break, Continue};
+use std::ops::ControlFlow::Break;
 
 use arrayvec::ArrayVec;
 use glimmer_base::limits::{BATCH_MAX, BURST_CONNECTIONS_MAX, REORDER_BUFFERS_KEPT_MAX};
 use glimmer_dispatch::Decision;
 use glimmer_engine::{Done, Job, Status};
-use glimmer_proto::{Request, Step};
 
-use super::forwarding::{Forwarded, Outbound, destination, elsewhere};
+use super::intake::{Batch, Forwarded, Intake, Tools};
 use super::member::{Member, Stop};
 use super::reorder::ReorderBuffer;
 use crate::core::Core;
@@ -33,164 +32,6 @@ pub(crate) struct Burst {
     /// Reorder buffers that are not in use.
     #[expect(clippy::vec_box, reason = "the box itself moves into a connection")]
     reorder_buffers: Vec<Box<ReorderBuffer>>,
-}
-
-/// What a batch is made with.
-struct Tools<'w> {
-    core: &'w mut Core,
-    port: &'w mut Port,
-    /// Requests of one member in one burst.
-    turn_requests: u32,
-    /// Bytes that replies to commands without a key may still take.
-    room: usize,
-    /// Jobs per batch: fewer than [`BATCH_MAX`] when memory for replies is short.
-    batch_max: usize,
-}
-
-/// Requests parsed but not executed.
-struct Batch<'a> {
-    jobs: ArrayVec<Job<'a>, BATCH_MAX>,
-    /// The step of its connection's parser that each job came from.
-    steps: [u16; BATCH_MAX],
-    /// One bit for each job that is a part of a command that is answered with one sum.
-    parts: u64,
-}
-
-impl<'a> Batch<'a> {
-    /// Enters a job of a member.
-    #[inline(always)]
-    fn push(&mut self, member: &mut Member, job: Job<'a>) {
-        member.last_job = Some(self.jobs.len() as u8);
-        self.steps[self.jobs.len()] = member.steps;
-        self.parts |= u64::from(job.request.is_part()) << self.jobs.len();
-        self.jobs.push(job);
-    }
-}
-
-/// One member while its requests enter a batch.
-struct Intake<'i, 'a> {
-    index: usize,
-    member: &'i mut Member,
-    out: &'i mut Vec<u8>,
-    forwarded: &'i mut Vec<Forwarded>,
-    #[expect(clippy::vec_box, reason = "the box itself moves into a connection")]
-    reorder_buffers: &'i mut Vec<Box<ReorderBuffer>>,
-    batch: &'i mut Batch<'a>,
-}
-
-impl<'a> Intake<'_, 'a> {
-    /// Takes the member's next request: what is it, where does it belong, and may it enter now? If
-    /// not, the member stops; [`Stop::Live`] means until the next batch.
-    #[inline(always)]
-    fn take_next(&mut self, input: &'a [u8], tools: &mut Tools<'_>) -> ControlFlow<Stop> {
-        let member = &mut *self.member;
-        if member.requests >= tools.turn_requests {
-            return Break(Stop::Spent);
-        }
-        if !member.locked
-            && let Some((used, request)) = member.parser.next_plain(&input[member.at..])
-        {
-            return self.enter(used, request, input, tools);
-        }
-        self.take_step(input, tools)
-    }
-
-    /// [`take_next`](Self::take_next) for everything but the most frequent requests.
-    #[inline(never)]
-    fn take_step(&mut self, input: &'a [u8], tools: &mut Tools<'_>) -> ControlFlow<Stop> {
-        let step = match self.member.next_step(input, self.out, tools.core) {
-            Ok(step) => step,
-            Err(stop) => return Break(stop),
-        };
-        let (used, then) = match step {
-            Step::Request { used, request } => return self.enter(used, request, input, tools),
-            Step::Need { need } => return Break(Stop::Hungry(need)),
-            Step::Swallowed { used } => (used, Stop::Live),
-            Step::Refuse { used, .. } | Step::Answer { used, .. } | Step::Admin { used, .. } => {
-                if let Err(stop) = self.member.may_answer(&step, self.out, tools.room) {
-                    self.member.rewind(input, self.member.steps);
-                    return Break(stop);
-                }
-                let (member, before) = (&mut *self.member, self.out.len());
-                let then = member.answer(step, input, self.out, tools.room, tools.core);
-                tools.room = tools.room.saturating_sub(self.out.len() - before);
-                (used, then)
-            }
-        };
-        self.member.pass(used);
-        match then {
-            Stop::Live => Continue(()),
-            stop => Break(stop),
-        }
-    }
-
-    /// Enters a request into the batch, or forwards it.
-    #[inline(always)]
-    fn enter(
-        &mut self,
-        used: usize,
-        request: Request<'a>,
-        input: &[u8],
-        tools: &mut Tools<'_>,
-    ) -> ControlFlow<Stop> {
-        let keyhash = request.with_key(|key| tools.core.seed.keyhash(key));
-        match destination(self.member, keyhash, &request, tools.core) {
-            Decision::Run => {
-                let job = Job {
-                    keyhash,
-                    request,
-                    out: self.index as u32,
-                    copy_max: self.member.copy_max,
-                    client: self.member.client,
-                };
-                self.batch.push(self.member, job);
-                self.member.pass(used);
-                Continue(())
-            }
-            Decision::HandTo(to) => {
-                let outbound = Outbound {
-                    to,
-                    keyhash,
-                    request,
-                };
-                self.forward(&outbound, used, input, tools)
-            }
-        }
-    }
-
-    /// Forwards a request to the worker that executes it.
-    #[inline(never)]
-    fn forward(
-        &mut self,
-        outbound: &Outbound<'_>,
-        used: usize,
-        input: &[u8],
-        tools: &mut Tools<'_>,
-    ) -> ControlFlow<Stop> {
-        let open = || self.reorder_buffers.pop().unwrap_or_default();
-        let slot = match self
-            .member
-            .forward(outbound, self.out.len(), open, tools.port)
-        {
-            Ok(slot) => slot,
-            Err(stop) => {
-                self.member.rewind(input, self.member.steps);
-                return Break(stop);
-            }
-        };
-        self.forwarded.push(Forwarded {
-            member: self.index as u8,
-            after: self.member.last_job,
-            slot,
-            step: self.member.steps,
-        });
-        tools.core.tally.requests_crossed += 1;
-        self.member.pass(used);
-        match tools.core.plan.keeps_order() {
-            true => Continue(()),
-            false => Break(Stop::Reorder),
-        }
-    }
 }
 
 impl Burst {
@@ -427,4 +268,15 @@ impl Burst {
             }
         }
     }
+}
+
+/// Decides where to execute a read whose value is too large to be copied before the plan was asked.
+#[cold]
+fn elsewhere(member: &mut Member, bytes: u32, core: &Core) -> Stop {
+    match core.plan.on_sized(core.me, bytes) {
+        Decision::HandTo(worker) => member.hand_to = Some(worker as u16),
+        Decision::Run if member.awaits_first_reply() => return Stop::Large(bytes),
+        Decision::Run => member.copy_max = Job::ANY_SIZE,
+    }
+    Stop::Live
 }

@@ -10,8 +10,8 @@
 //! | `serve` | receive, run the burst, put back what became of it |
 //! | `settle` | what a connection waits for next, and how it ends |
 //! | `burst` | from bytes to batches to replies, across connections |
+//! | `intake` | what the next request is, where it belongs, and whether it may enter now |
 //! | `member` | a connection, or a datagram, while it is part of a burst |
-//! | `forwarding` | where a request executes, and how it leaves for another worker |
 //! | `reorder`, `join` | the order of replies while other workers execute some requests |
 //! | `continuation` | listings of all items and long replies, as the client takes them |
 //! | `withheld`, `watchers` | connections that are not parsed for now, or never again |
@@ -23,7 +23,7 @@ pub(crate) mod balancer;
 pub(crate) mod burst;
 pub(crate) mod connection;
 mod continuation;
-mod forwarding;
+mod intake;
 mod join;
 pub(crate) mod key;
 pub(crate) mod member;
@@ -38,14 +38,12 @@ mod withheld;
 
 use std::collections::VecDeque;
 
-use glimmer_transport::Readiness;
-use slotmap::{KeyData, SlotMap};
+use slotmap::SlotMap;
 
-use crate::core::Core;
 use burst::Burst;
 use connection::Connection;
 use key::ConnectionKey;
-use ready::{ReadyQueue, ReplyClass};
+use ready::ReadyQueue;
 
 /// One worker's connections, and what each waits for.
 pub(crate) struct Streams {
@@ -98,27 +96,5 @@ impl Streams {
     #[inline]
     pub fn take_closed(&mut self) -> bool {
         std::mem::take(&mut self.has_closed)
-    }
-
-    /// Notes what the poller reported of a connection.
-    #[inline]
-    pub fn note_readiness(&mut self, ready: Readiness, core: &mut Core) {
-        let key = ConnectionKey::from(KeyData::from_ffi(ready.token));
-        let Some(connection) = self.connections.get_mut(key) else {
-            return;
-        };
-        connection.readable |= ready.readable && !connection.ended;
-        connection.hung_up |= ready.hung_up;
-        if connection.feed.is_some() {
-            self.note_watchers_readiness(key, ready, core);
-            return;
-        }
-        if ready.writable && !connection.tx.is_empty() {
-            self.send_and_settle(key, core);
-        } else if !connection.queued && connection.is_runnable() {
-            connection.queued = true;
-            let class = ReplyClass::of(connection.burst_reply_bytes);
-            self.ready.push(key, class);
-        }
     }
 }

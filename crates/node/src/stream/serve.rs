@@ -4,6 +4,8 @@ use glimmer_base::limits::{
     BUFFER_BYTES, BURST_CONNECTIONS_MAX, BURST_LARGE_BYTES_MAX, LARGE_REPLY_BYTES,
     TURN_LARGE_BYTES_MAX, TURN_REPLY_BYTES_MAX,
 };
+use glimmer_transport::Readiness;
+use slotmap::KeyData;
 
 use super::Streams;
 use super::connection::{Continuation, Room};
@@ -18,6 +20,28 @@ use crate::forward::batch::Asker;
 use crate::forward::port::Port;
 
 impl Streams {
+    /// Notes what the poller reported of a connection.
+    #[inline]
+    pub fn note_readiness(&mut self, ready: Readiness, core: &mut Core) {
+        let key = ConnectionKey::from(KeyData::from_ffi(ready.token));
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        connection.readable |= ready.readable && !connection.ended;
+        connection.hung_up |= ready.hung_up;
+        if connection.feed.is_some() {
+            self.note_watchers_readiness(key, ready, core);
+            return;
+        }
+        if ready.writable && !connection.tx.is_empty() {
+            self.send_and_settle(key, core);
+        } else if !connection.queued && connection.is_runnable() {
+            connection.queued = true;
+            let class = ReplyClass::of(connection.burst_reply_bytes);
+            self.ready.push(key, class);
+        }
+    }
+
     /// Serves the connections that are ready: those with small replies until each has had its turn
     /// or the turn's share of replies is made, then those with large replies until their share of
     /// the turn is made.

@@ -1,0 +1,231 @@
+//! How the requests of one member enter a batch: what is the next request, where does it belong,
+//! and may it enter now?
+
+use std::ops::ControlFlow::{self, Break, Continue};
+
+use arrayvec::ArrayVec;
+use glimmer_base::Keyhash;
+use glimmer_base::limits::{BATCH_MAX, REORDER_SLOTS_MAX};
+use glimmer_dispatch::{Ask, Decision};
+use glimmer_engine::Job;
+use glimmer_proto::{Request, Step, Verb};
+
+use super::member::{Member, Stop};
+use super::reorder::ReorderBuffer;
+use crate::core::Core;
+use crate::forward::batch::CompletionTag;
+use crate::forward::port::Port;
+
+/// What a batch is made with.
+pub(super) struct Tools<'w> {
+    pub core: &'w mut Core,
+    pub port: &'w mut Port,
+    /// Requests of one member in one burst.
+    pub turn_requests: u32,
+    /// Bytes that replies to commands without a key may still take.
+    pub room: usize,
+    /// Jobs per batch: fewer than [`BATCH_MAX`] when memory for replies is short.
+    pub batch_max: usize,
+}
+
+/// Requests parsed but not executed.
+pub(super) struct Batch<'a> {
+    pub jobs: ArrayVec<Job<'a>, BATCH_MAX>,
+    /// The step of its connection's parser that each job came from.
+    pub steps: [u16; BATCH_MAX],
+    /// One bit for each job that is a part of a command that is answered with one sum.
+    pub parts: u64,
+}
+
+impl<'a> Batch<'a> {
+    /// Enters a job of a member.
+    #[inline(always)]
+    fn push(&mut self, member: &mut Member, job: Job<'a>) {
+        member.last_job = Some(self.jobs.len() as u8);
+        self.steps[self.jobs.len()] = member.steps;
+        self.parts |= u64::from(job.request.is_part()) << self.jobs.len();
+        self.jobs.push(job);
+    }
+}
+
+/// One member while its requests enter a batch.
+pub(super) struct Intake<'i, 'a> {
+    pub index: usize,
+    pub member: &'i mut Member,
+    pub out: &'i mut Vec<u8>,
+    pub forwarded: &'i mut Vec<Forwarded>,
+    #[expect(clippy::vec_box, reason = "the box itself moves into a connection")]
+    pub reorder_buffers: &'i mut Vec<Box<ReorderBuffer>>,
+    pub batch: &'i mut Batch<'a>,
+}
+
+impl<'a> Intake<'_, 'a> {
+    /// Takes the member's next request: what is it, where does it belong, and may it enter now? If
+    /// not, the member stops; [`Stop::Live`] means until the next batch.
+    #[inline(always)]
+    pub fn take_next(&mut self, input: &'a [u8], tools: &mut Tools<'_>) -> ControlFlow<Stop> {
+        let member = &mut *self.member;
+        if member.requests >= tools.turn_requests {
+            return Break(Stop::Spent);
+        }
+        if !member.locked
+            && let Some((used, request)) = member.parser.next_plain(&input[member.at..])
+        {
+            return self.enter(used, request, input, tools);
+        }
+        self.take_step(input, tools)
+    }
+
+    /// [`take_next`](Self::take_next) for everything but the most frequent requests.
+    #[inline(never)]
+    fn take_step(&mut self, input: &'a [u8], tools: &mut Tools<'_>) -> ControlFlow<Stop> {
+        let step = match self.member.next_step(input, self.out, tools.core) {
+            Ok(step) => step,
+            Err(stop) => return Break(stop),
+        };
+        let (used, then) = match step {
+            Step::Request { used, request } => return self.enter(used, request, input, tools),
+            Step::Need { need } => return Break(Stop::Hungry(need)),
+            Step::Swallowed { used } => (used, Stop::Live),
+            Step::Refuse { used, .. } | Step::Answer { used, .. } | Step::Admin { used, .. } => {
+                if let Err(stop) = self.member.may_answer(&step, self.out, tools.room) {
+                    self.member.rewind(input, self.member.steps);
+                    return Break(stop);
+                }
+                let (member, before) = (&mut *self.member, self.out.len());
+                let then = member.answer(step, input, self.out, tools.room, tools.core);
+                tools.room = tools.room.saturating_sub(self.out.len() - before);
+                (used, then)
+            }
+        };
+        self.member.pass(used);
+        match then {
+            Stop::Live => Continue(()),
+            stop => Break(stop),
+        }
+    }
+
+    /// Enters a request into the batch, or forwards it.
+    #[inline(always)]
+    fn enter(
+        &mut self,
+        used: usize,
+        request: Request<'a>,
+        input: &[u8],
+        tools: &mut Tools<'_>,
+    ) -> ControlFlow<Stop> {
+        let keyhash = request.with_key(|key| tools.core.seed.keyhash(key));
+        match destination(self.member, keyhash, &request, tools.core) {
+            Decision::Run => {
+                let job = Job {
+                    keyhash,
+                    request,
+                    out: self.index as u32,
+                    copy_max: self.member.copy_max,
+                    client: self.member.client,
+                };
+                self.batch.push(self.member, job);
+                self.member.pass(used);
+                Continue(())
+            }
+            Decision::HandTo(to) => {
+                if let Err(stop) = self.forward(to, keyhash, &request, tools) {
+                    self.member.rewind(input, self.member.steps);
+                    return Break(stop);
+                }
+                self.member.pass(used);
+                match tools.core.plan.keeps_order() {
+                    true => Continue(()),
+                    false => Break(Stop::Reorder),
+                }
+            }
+        }
+    }
+
+    /// Forwards a request to the worker that executes it, and reserves a slot for its reply after
+    /// the replies so far. If jobs of the member precede it, the slot is placed when they are done.
+    /// Fails with the reason why the request has to wait.
+    #[inline(never)]
+    fn forward(
+        &mut self,
+        to: usize,
+        keyhash: Keyhash,
+        request: &Request<'_>,
+        tools: &mut Tools<'_>,
+    ) -> Result<(), Stop> {
+        let member = &mut *self.member;
+        let reorder = member.reorder.as_ref();
+        if reorder.is_some_and(|reorder| reorder.len() >= REORDER_SLOTS_MAX) {
+            return Err(Stop::Reorder);
+        }
+        if !tools.port.has_credit(to) {
+            return Err(Stop::OutOfCredit);
+        }
+        let open = || self.reorder_buffers.pop().unwrap_or_default();
+        let reorder = member.reorder.get_or_insert_with(open);
+        if !request.verb.is_read() {
+            reorder.written.insert(to);
+        }
+        let slot = reorder.reserve(self.out.len());
+        let tag = CompletionTag {
+            asker: member.asker,
+            slot,
+            client: member.client,
+        };
+        tools.port.put(to, tag, keyhash, request);
+        member.hand_to = None;
+        self.forwarded.push(Forwarded {
+            member: self.index as u8,
+            after: member.last_job,
+            slot,
+            step: member.steps,
+        });
+        tools.core.tally.requests_crossed += 1;
+        Ok(())
+    }
+}
+
+/// A request that was forwarded during a batch.
+pub(super) struct Forwarded {
+    pub member: u8,
+    /// The member's last job before this request. Its own reply follows that job's reply.
+    pub after: Option<u8>,
+    pub slot: u16,
+    pub step: u16,
+}
+
+/// The worker that executes a member's request.
+#[inline]
+fn destination(member: &Member, keyhash: Keyhash, request: &Request<'_>, core: &Core) -> Decision {
+    if core.is_alone {
+        return Decision::Run;
+    }
+    if let Some(worker) = member.hand_to {
+        return Decision::HandTo(worker.into());
+    }
+    let ask = ask(&request.verb);
+    let decision = core.plan.on_arrival(core.me, keyhash, ask);
+    if decision == Decision::Run
+        && ask == Ask::Read
+        && let Some(reorder) = &member.reorder
+    {
+        // A read that any worker could execute follows an unanswered write of its key to the owner.
+        let home = core.plan.layout().home(core.me, keyhash);
+        if home != core.me && reorder.written.contains(home) {
+            return Decision::HandTo(home);
+        }
+    }
+    decision
+}
+
+/// The question to the plan for a verb.
+#[inline]
+fn ask(verb: &Verb<'_>) -> Ask {
+    match verb {
+        verb if verb.is_read() => Ask::Read,
+        Verb::Store { value, .. } | Verb::Meta { value, .. } => Ask::Write {
+            bytes: value.len() as u32,
+        },
+        _ => Ask::Write { bytes: 0 },
+    }
+}
