@@ -292,4 +292,25 @@ impl Streams {
         }
         self.send_and_settle(key, core);
     }
+
+    /// Sends what is to be sent, then settles.
+    pub fn send_and_settle(&mut self, key: ConnectionKey, core: &mut Core) {
+        let Some(connection) = self.connections.get_mut(key) else {
+            return;
+        };
+        if connection.tx.is_empty() {
+            if connection.tx.capacity() > 0 {
+                core.memory.pool.give(std::mem::take(&mut connection.tx));
+            }
+        } else {
+            match connection.transmit(&mut core.memory.pool, core.now.ms) {
+                Some(bytes) => core.tally.bytes_written += bytes as u64,
+                None => {
+                    self.close(key, core);
+                    return;
+                }
+            }
+        }
+        self.settle(key, core);
+    }
 }
