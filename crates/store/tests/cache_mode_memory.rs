@@ -3,10 +3,10 @@
 
 #![cfg(not(loom))]
 
-use glimmer_base::{Expiry, Moment, Seed};
+use glimmer_base::{Moment, Seed};
 use glimmer_store::access::Crew;
 use glimmer_store::evict::{FIFO, Rule, S3_FIFO};
-use glimmer_store::heap::{History, NewItem};
+use glimmer_store::heap::NewItem;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
 use glimmer_store::table::TableWriter;
@@ -48,13 +48,7 @@ fn put(owner: &mut Owner<Crew>, number: u32, value_bytes: usize) {
 /// Stores an item after this many flushes.
 fn put_after(flushes: u64, owner: &mut Owner<Crew>, number: u32, value_bytes: usize) {
     let (key, value) = (format!("{number:016}"), vec![7; value_bytes]);
-    let item = NewItem {
-        key: key.as_bytes(),
-        value: [&value, &[]],
-        flags: 0,
-        expiry: Expiry::NEVER,
-        history: History::NEW,
-    };
+    let item = NewItem::new(key.as_bytes(), &value);
     let keyhash = SEED.keyhash(key.as_bytes());
     owner.enter(flushes).put(keyhash, &item, NOW);
 }

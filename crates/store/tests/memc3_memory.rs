@@ -27,13 +27,7 @@ fn table(memory_bytes: usize) -> Owner<Crew> {
 
 fn put(owner: &mut Owner<Crew>, number: u32, value_bytes: usize) {
     let (key, value) = (format!("{number:016}"), vec![number as u8; value_bytes]);
-    let item = NewItem {
-        key: key.as_bytes(),
-        value: [&value, &[]],
-        flags: 0,
-        expiry: Expiry::NEVER,
-        history: History::NEW,
-    };
+    let item = NewItem::new(key.as_bytes(), &value);
     let keyhash = SEED.keyhash(key.as_bytes());
     assert!(matches!(
         owner.enter(0).put(keyhash, &item, NOW),
@@ -153,13 +147,7 @@ fn a_flush_empties_the_table_and_the_index_starts_small_again() {
     );
     for number in 0..300_000 {
         let key = format!("{number:016}");
-        let item = NewItem {
-            key: key.as_bytes(),
-            value: [b"12345678", &[]],
-            flags: 0,
-            expiry: Expiry::NEVER,
-            history: History::NEW,
-        };
+        let item = NewItem::new(key.as_bytes(), b"12345678");
         owner.enter(1).put(SEED.keyhash(key.as_bytes()), &item, NOW);
     }
     assert_eq!(Owner::figures(&owner).counts(1).items, 300_000);

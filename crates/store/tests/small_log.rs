@@ -2,10 +2,10 @@
 //! log at a time.
 #![cfg(not(any(loom, miri)))]
 
-use glimmer_base::{Expiry, Moment, Seed};
+use glimmer_base::{Moment, Seed};
 use glimmer_store::access::Erew;
 use glimmer_store::evict::S3_FIFO;
-use glimmer_store::heap::{History, NewItem};
+use glimmer_store::heap::NewItem;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_cache::{Owner, PartitionConfig};
 use glimmer_store::table::{Table, TableWriter};
@@ -36,13 +36,7 @@ impl Cache {
 
     fn put(&mut self, number: u32, value_bytes: usize) {
         let (key, value) = (format!("{number:016}"), vec![7; value_bytes]);
-        let item = NewItem {
-            key: key.as_bytes(),
-            value: [&value, &[]],
-            flags: 0,
-            expiry: Expiry::NEVER,
-            history: History::NEW,
-        };
+        let item = NewItem::new(key.as_bytes(), &value);
         let keyhash = SEED.keyhash(key.as_bytes());
         self.0.enter(0).put(keyhash, &item, NOW);
     }

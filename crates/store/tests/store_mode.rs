@@ -6,7 +6,7 @@
 
 use glimmer_base::{Expiry, Moment, Seed};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
-use glimmer_store::heap::{History, NewItem};
+use glimmer_store::heap::NewItem;
 use glimmer_store::memory::PagePolicy;
 use glimmer_store::mica_store::{Owner, StoreConfig};
 use glimmer_store::table::Table;
@@ -61,11 +61,8 @@ impl<A: Access> Run<A> {
         let value: Vec<u8> = (0..len).map(|_| self.rng.random()).collect();
         let key = n.to_le_bytes();
         let item = NewItem {
-            key: &key,
-            value: [&value, &[]],
-            flags: 0,
             expiry,
-            history: History::NEW,
+            ..NewItem::new(&key, &value)
         };
         let mut writer = self.owner.enter(self.flushes);
         match writer.put(SEED.keyhash(&key), &item, self.now) {

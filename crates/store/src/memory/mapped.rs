@@ -54,12 +54,12 @@ impl Reservation {
     }
 
     /// Maps private zeroed memory over `[at, at + len)`.
-    fn map_anonymous(&mut self, at: usize, len: usize, kind: Kind) -> io::Result<()> {
+    fn map_anonymous(&mut self, at: usize, len: usize, policy: PagePolicy) -> io::Result<()> {
         if len == 0 {
             return Ok(());
         }
         let place = self.place(at, len);
-        let huge = if kind == Kind::Hugetlb {
+        let huge = if policy == PagePolicy::Hugetlb {
             MapFlags::HUGETLB
         } else {
             MapFlags::empty()
@@ -75,13 +75,13 @@ impl Reservation {
         };
         self.holed |= mapped.is_err();
         mapped?;
-        match kind {
+        match policy {
             // A kernel without transparent huge pages answers with an error; small pages serve as
             // well. SAFETY: advice about memory that was mapped just now.
-            Kind::Transparent => drop(unsafe { madvise(place, len, Advice::LinuxHugepage) }),
+            PagePolicy::Transparent => drop(unsafe { madvise(place, len, Advice::LinuxHugepage) }),
             // SAFETY: as above.
-            Kind::Small => drop(unsafe { madvise(place, len, Advice::LinuxNoHugepage) }),
-            Kind::Hugetlb => {}
+            PagePolicy::Small => drop(unsafe { madvise(place, len, Advice::LinuxNoHugepage) }),
+            PagePolicy::Hugetlb => {}
         }
         Ok(())
     }
@@ -145,27 +145,11 @@ impl Drop for Reservation {
     }
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Hugetlb,
-    Transparent,
-    Small,
-}
-
-impl Kind {
-    fn page_bytes(self) -> usize {
-        match self {
-            Kind::Hugetlb => HUGE_PAGE,
-            Kind::Transparent | Kind::Small => PAGE,
-        }
-    }
-}
-
-fn kind_of(policy: PagePolicy) -> Kind {
+/// Bytes of the pages that are asked for.
+fn page_bytes(policy: PagePolicy) -> usize {
     match policy {
-        PagePolicy::Hugetlb => Kind::Hugetlb,
-        PagePolicy::Transparent => Kind::Transparent,
-        PagePolicy::Small => Kind::Small,
+        PagePolicy::Hugetlb => HUGE_PAGE,
+        PagePolicy::Transparent | PagePolicy::Small => PAGE,
     }
 }
 
@@ -194,29 +178,27 @@ impl<T: ZeroAtomics> ZeroedSlice<T> {
     /// `len` zero values. Reserved huge pages are taken at once, others when they are touched.
     pub fn new(len: usize, policy: PagePolicy, node: Option<u32>) -> io::Result<Self> {
         assert!(align_of::<T>() <= HUGE_PAGE);
-        let kind = kind_of(policy);
-        let unit = kind.page_bytes();
+        let unit = page_bytes(policy);
         let bytes = (len * size_of::<T>()).next_multiple_of(unit).max(unit);
-        Self::map(len, bytes, kind, node)
+        Self::map(len, bytes, policy, node)
     }
 
     /// As many zero values as whole pages of the kind that is used hold, and `len` at most.
     /// Reserved huge pages are taken at once, others when they are touched.
     pub fn within(len: usize, policy: PagePolicy, node: Option<u32>) -> io::Result<Self> {
-        let kind = kind_of(policy);
-        let unit = kind.page_bytes();
+        let unit = page_bytes(policy);
         let bytes = len * size_of::<T>() / unit * unit;
         if bytes == 0 {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        Self::map(bytes / size_of::<T>(), bytes, kind, node)
+        Self::map(bytes / size_of::<T>(), bytes, policy, node)
     }
 
-    fn map(len: usize, bytes: usize, kind: Kind, node: Option<u32>) -> io::Result<Self> {
+    fn map(len: usize, bytes: usize, policy: PagePolicy, node: Option<u32>) -> io::Result<Self> {
         let mut memory = Reservation::new(bytes)?;
-        memory.map_anonymous(0, bytes, kind)?;
+        memory.map_anonymous(0, bytes, policy)?;
         memory.prefer_node(node);
-        if kind == Kind::Hugetlb {
+        if policy == PagePolicy::Hugetlb {
             memory.populate()?;
         }
         Ok(ZeroedSlice {
@@ -271,7 +253,7 @@ mod tests {
         // No machine has 4 TiB of huge pages reserved.
         let len = 4 << 40;
         let mut memory = Reservation::new(len).unwrap();
-        assert!(memory.map_anonymous(0, len, Kind::Hugetlb).is_err());
+        assert!(memory.map_anonymous(0, len, PagePolicy::Hugetlb).is_err());
         let place = memory.place(0, PAGE);
         // SAFETY: it takes only addresses that nothing is mapped at.
         let take_hole = || unsafe {

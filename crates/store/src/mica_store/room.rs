@@ -236,8 +236,8 @@ impl<A: Access> Writer<'_, A> {
 mod tests {
     use super::*;
     use crate::access::Crew;
+    use crate::heap::NewItem;
     use crate::heap::segregated_fits::{DROPPING, sliding};
-    use crate::heap::{History, NewItem};
     use crate::index::{BUCKET_ENTRIES, CHAIN_BUCKETS_MAX};
     use crate::memory::PagePolicy;
     use crate::mica_store::{Owner, StoreConfig};
@@ -248,11 +248,8 @@ mod tests {
     fn put(owner: &mut Owner<Crew>, key: u32, value: &[u8], expiry: Expiry, ms: u64) -> bool {
         let key = key.to_be_bytes();
         let item = NewItem {
-            key: &key,
-            value: [value, &[]],
-            flags: 0,
             expiry,
-            history: History::NEW,
+            ..NewItem::new(&key, value)
         };
         let now = Moment {
             ms,

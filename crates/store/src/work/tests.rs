@@ -132,11 +132,8 @@ impl<T: Table> Driver<T> {
     fn put(&mut self, number: u32, value_bytes: usize, expiry: Expiry) -> bool {
         let (key, value) = (key(number), vec![number as u8; value_bytes]);
         let item = NewItem {
-            key: &key,
-            value: [&value, &[]],
-            flags: 0,
             expiry,
-            history: History::NEW,
+            ..NewItem::new(&key, &value)
         };
         let stored = self.request(item.layout().words(), |writer, now| {
             writer.put(keyhash(number), &item, now)

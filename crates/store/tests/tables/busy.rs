@@ -1,10 +1,10 @@
 //! A reader that meets a writer again and again gives up, the earlier the more it copies.
 
 use crate::oracle::SEED;
+use glimmer_base::Moment;
 use glimmer_base::limits::{OPTIMISTIC_BYTES_MAX, OPTIMISTIC_TRIES_MAX};
-use glimmer_base::{Expiry, Moment};
 use glimmer_store::batches::Batches;
-use glimmer_store::heap::{History, NewItem};
+use glimmer_store::heap::NewItem;
 use glimmer_store::table::Stored;
 use glimmer_store::table::{Busy, Table, TableReader, TableWriter};
 
@@ -15,13 +15,7 @@ const NOW: Moment = Moment {
 const KEY: &[u8] = b"key";
 
 fn put<T: Table>(owner: &mut T, value: &[u8]) {
-    let item = NewItem {
-        key: KEY,
-        value: [value, &[]],
-        flags: 0,
-        expiry: Expiry::NEVER,
-        history: History::NEW,
-    };
+    let item = NewItem::new(KEY, value);
     let stored = owner.enter(0).put(SEED.keyhash(KEY), &item, NOW);
     assert!(matches!(stored, Stored::Yes(_)));
 }

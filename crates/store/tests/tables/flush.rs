@@ -1,8 +1,8 @@
 //! Flushes, of which writers learn at different times.
 
 use crate::oracle::SEED;
-use glimmer_base::{Expiry, Moment};
-use glimmer_store::heap::{History, NewItem};
+use glimmer_base::Moment;
+use glimmer_store::heap::NewItem;
 use glimmer_store::table::Stored;
 use glimmer_store::table::{Table, TableWriter};
 
@@ -17,13 +17,7 @@ pub fn is_done_once<T: Table>(mut table: T) {
     let keys = |number: u32| number.to_be_bytes();
     let put = |table: &mut T, flushes, number| {
         let key = keys(number);
-        let item = NewItem {
-            key: &key,
-            value: [b"value", &[]],
-            flags: 0,
-            expiry: Expiry::NEVER,
-            history: History::NEW,
-        };
+        let item = NewItem::new(&key, b"value");
         let stored = table.enter(flushes).put(SEED.keyhash(&key), &item, NOW);
         assert!(matches!(stored, Stored::Yes(_)), "{stored:?}");
     };
