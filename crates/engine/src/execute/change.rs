@@ -4,8 +4,8 @@ use super::view::View;
 use super::{Context, absence, say};
 use crate::job::Job;
 use glimmer_base::Expiry;
-use glimmer_proto::Outcome;
 use glimmer_proto::outcome::{Found, Kind};
+use glimmer_proto::{Outcome, Refusal};
 use glimmer_store::table::TableWriter;
 
 /// Deletes the item. If `compare` is not zero, only an item with this CAS unique.
@@ -49,7 +49,7 @@ pub fn touch<W: TableWriter>(
             Outcome::Touched { flags, cas }
         }
         Ok(false) => Outcome::NotFound,
-        Err(NoMemory) => Outcome::OutOfMemory,
+        Err(refusal) => refusal,
     }
 }
 
@@ -69,9 +69,9 @@ pub fn get_and_touch<W: TableWriter>(
         })
         .is_some();
     // It counts as a touch and not as a get.
-    if touched(writer, context, job, exptime).is_err() {
+    if let Err(refusal) = touched(writer, context, job, exptime) {
         out.truncate(start);
-        return say(&job.request, Outcome::OutOfMemory, out);
+        return say(&job.request, refusal, out);
     }
     if !found {
         let absence = writer.absence(job.keyhash, job.request.key);
@@ -81,16 +81,14 @@ pub fn get_and_touch<W: TableWriter>(
     Kind::Value
 }
 
-/// A table that does not evict has no room for the item's expiry time.
-struct NoMemory;
-
-/// Sets the item's expiry time. Returns whether there is an item.
+/// Sets the item's expiry time. Returns whether there is an item. A table that does not evict may
+/// have no room for the time.
 fn touched<W: TableWriter>(
     writer: &mut W,
     context: &Context<'_>,
     job: &Job<'_>,
     exptime: i64,
-) -> Result<bool, NoMemory> {
+) -> Result<bool, Outcome> {
     let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
     let expiry = Expiry::from_memcached(exptime, now);
     context.tally.cmd_touch.add(1);
@@ -99,8 +97,7 @@ fn touched<W: TableWriter>(
         return Ok(true);
     }
     if writer.find(keyhash, key, now).is_some() {
-        context.tally.store_no_memory.add(1);
-        return Err(NoMemory);
+        return Err(context.refuse(Refusal::NoMemory));
     }
     context.tally.touch_misses.add(1);
     Ok(false)

@@ -10,6 +10,7 @@ use glimmer_proto::text::number;
 use glimmer_store::heap::{History, Marks, NewItem};
 use glimmer_store::table::Stored;
 use glimmer_store::table::TableWriter;
+use std::fmt::Display;
 use std::io::Write;
 
 /// A calculation on an item.
@@ -109,7 +110,7 @@ fn calculate<W: TableWriter>(
     };
     let (hits, _) = figures(context, calculation.down);
     hits.add(1);
-    let mut new = [b' '; 24];
+    let mut new = [b' '; DIGITS_MAX];
     let digits = write_digits(&mut new, number);
     let (expiry, history) = (item.expiry(), item.history());
     let marks = if digits > old.len() {
@@ -149,7 +150,7 @@ fn create<W: TableWriter>(
     job: &Job<'_>,
     first: &First,
 ) -> Result<Counted, Outcome> {
-    let mut value = [0; 24];
+    let mut value = [0; DIGITS_MAX];
     let digits = write_digits(&mut value, first.number);
     let item = NewItem {
         key: job.request.key,
@@ -179,10 +180,12 @@ fn figures<'c>(context: &'c Context<'_>, down: bool) -> (&'c Counter, &'c Counte
     }
 }
 
+/// Room for the digits and the sign of a number of 64 bits.
+pub const DIGITS_MAX: usize = 24;
+
 /// Writes a number to the front of the buffer. Returns the number of digits.
-fn write_digits(buffer: &mut [u8; 24], number: u64) -> usize {
-    let room = buffer.len();
+pub fn write_digits(buffer: &mut [u8; DIGITS_MAX], number: impl Display) -> usize {
     let mut rest = &mut buffer[..];
-    write!(rest, "{number}").expect("20 digits fit into 24 bytes");
-    room - rest.len()
+    write!(rest, "{number}").expect("a number of 64 bits has 20 digits and signs at most");
+    DIGITS_MAX - rest.len()
 }

@@ -31,20 +31,10 @@ pub fn list<T: Table>(
             heap_bytes: 8 * layout.words(),
         });
     };
-    for _ in 0..chains {
-        let (partition, chain) = cursor.at();
-        if partition >= partitions.count() {
-            return false;
-        }
-        let is_owned = partitions.is_owned(partition);
-        let owner = partitions.writable(partition);
-        let next = match owner.filter(|_| is_owned || cursor.scope() == ListScope::Writable) {
-            Some(owner) => owner.enter(flushes).list(chain, now, &mut visit),
-            None => None,
-        };
-        cursor.advance(next);
-    }
-    true
+    let walked = walk(partitions, flushes, cursor, chains, |writer, chain| {
+        writer.list(chain, now, &mut visit)
+    });
+    walked == chains
 }
 
 /// See [`Engine::expire`](crate::Engine::expire).
@@ -56,22 +46,32 @@ pub fn expire<T: Table>(
     chains: usize,
 ) -> Option<u64> {
     let mut removed = 0;
-    for done in 0..chains {
+    let walked = walk(partitions, flushes, cursor, chains, |writer, chain| {
+        let (some, next) = writer.expire(chain, now);
+        removed += some;
+        next
+    });
+    (walked > 0).then_some(removed)
+}
+
+/// Visits up to `chains` chains of the partitions in the cursor's scope. `visit` returns the next
+/// chain of the partition. Returns the number of steps, which is lower at the end.
+fn walk<T: Table>(
+    partitions: &mut Partitions<T>,
+    flushes: u64,
+    cursor: &mut ListCursor,
+    chains: usize,
+    mut visit: impl FnMut(&mut T::Writer<'_>, usize) -> Option<usize>,
+) -> usize {
+    for walked in 0..chains {
         let (partition, chain) = cursor.at();
         if partition >= partitions.count() {
-            return (done > 0).then_some(removed);
+            return walked;
         }
         let is_owned = partitions.is_owned(partition);
         let owner = partitions.writable(partition);
-        let next = match owner.filter(|_| is_owned || cursor.scope() == ListScope::Writable) {
-            Some(owner) => {
-                let (some, next) = owner.enter(flushes).expire(chain, now);
-                removed += some;
-                next
-            }
-            None => None,
-        };
-        cursor.advance(next);
+        let owner = owner.filter(|_| is_owned || cursor.scope() == ListScope::Writable);
+        cursor.advance(owner.and_then(|owner| visit(&mut owner.enter(flushes), chain)));
     }
-    Some(removed)
+    chains
 }

@@ -386,22 +386,28 @@ fn carry_out_apart<W: TableWriter>(
         Verb::Touch { exptime } => change::touch(writer, context, job, exptime),
         Verb::Refused { reason } => {
             writer.remove(job.keyhash, job.request.key, context.now);
-            match reason {
-                Refusal::TooLarge => {
-                    context.tally.store_too_large.add(1);
-                    Outcome::TooLarge
-                }
-                Refusal::NoMemory => {
-                    context.tally.store_no_memory.add(1);
-                    Outcome::OutOfMemory
-                }
-            }
+            context.refuse(reason)
         }
     };
     say(&job.request, outcome, out)
 }
 
 impl Context<'_> {
+    /// Counts a value or a time that the store has not taken.
+    #[cold]
+    fn refuse(&self, reason: Refusal) -> Outcome {
+        match reason {
+            Refusal::TooLarge => {
+                self.tally.store_too_large.add(1);
+                Outcome::TooLarge
+            }
+            Refusal::NoMemory => {
+                self.tally.store_no_memory.add(1);
+                Outcome::OutOfMemory
+            }
+        }
+    }
+
     /// The CAS unique that an item gets which is to get this one; none leaves it to the table.
     #[inline(always)]
     fn unique(&self, wanted: Option<u64>) -> Option<u64> {

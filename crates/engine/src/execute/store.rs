@@ -4,7 +4,7 @@ use super::Context;
 use crate::job::Job;
 use glimmer_base::Expiry;
 use glimmer_base::sync::weakened;
-use glimmer_proto::{Outcome, StoreMode};
+use glimmer_proto::{Outcome, Refusal, StoreMode};
 use glimmer_store::heap::{History, Marks, NewItem};
 use glimmer_store::table::Stored;
 use glimmer_store::table::TableWriter;
@@ -76,14 +76,10 @@ fn put<W: TableWriter>(
             value_bytes: item.value[0].len(),
         },
         Stored::TooLarge => {
-            context.tally.store_too_large.add(1);
             writer.remove(job.keyhash, item.key, context.now);
-            Outcome::TooLarge
+            context.refuse(Refusal::TooLarge)
         }
-        Stored::OutOfMemory => {
-            context.tally.store_no_memory.add(1);
-            Outcome::OutOfMemory
-        }
+        Stored::OutOfMemory => context.refuse(Refusal::NoMemory),
     }
 }
 
@@ -176,10 +172,7 @@ fn join<W: TableWriter>(
             context.tally.store_too_large.add(1);
             Outcome::NotStored
         }
-        Some(Stored::OutOfMemory) => {
-            context.tally.store_no_memory.add(1);
-            Outcome::OutOfMemory
-        }
+        Some(Stored::OutOfMemory) => context.refuse(Refusal::NoMemory),
         // The item was evicted to make room for its new version.
         None => Outcome::NotStored,
     }

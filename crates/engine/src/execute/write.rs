@@ -1,5 +1,6 @@
 //! Verbs of protocols that have other conditions, lifetimes and numbers than memcached's.
 
+use super::count::{DIGITS_MAX, write_digits};
 use super::view::View;
 use super::{Context, say};
 use crate::job::Job;
@@ -7,11 +8,10 @@ use glimmer_base::Expiry;
 use glimmer_proto::integer;
 use glimmer_proto::outcome::{Counted, Found, Kind};
 use glimmer_proto::request::{Condition, Lifetime, Write};
-use glimmer_proto::{Outcome, Request};
+use glimmer_proto::{Outcome, Refusal, Request};
 use glimmer_store::heap::{History, NewItem};
 use glimmer_store::table::Stored;
 use glimmer_store::table::TableWriter;
-use std::io::Write as _;
 
 /// Stores a value on a condition. What is refused leaves the item as it was. The reply shows the
 /// item that was there before, if that is wanted.
@@ -75,8 +75,7 @@ pub fn expire<W: TableWriter>(
     }
     context.tally.cmd_touch.add(1);
     if !writer.touch(keyhash, key, expiry, now) {
-        context.tally.store_no_memory.add(1);
-        return Outcome::OutOfMemory;
+        return context.refuse(Refusal::NoMemory);
     }
     context.tally.touch_hits.add(1);
     Outcome::Touched { flags: 0, cas: 0 }
@@ -117,11 +116,8 @@ pub fn add<W: TableWriter>(
         (false, false) => tally.incr_hits.add(1),
         (false, true) => tally.decr_hits.add(1),
     }
-    let mut digits = [0; integer::DIGITS_MAX];
-    let room = digits.len();
-    let mut rest = &mut digits[..];
-    write!(rest, "{number}").expect("a number of 64 bits has 20 digits and signs at most");
-    let used = room - rest.len();
+    let mut digits = [0; DIGITS_MAX];
+    let used = write_digits(&mut digits, number);
     match put(
         writer,
         context,
@@ -160,13 +156,7 @@ fn put<W: TableWriter>(
             cas,
             value_bytes: value.len(),
         },
-        Stored::TooLarge => {
-            context.tally.store_too_large.add(1);
-            Outcome::TooLarge
-        }
-        Stored::OutOfMemory => {
-            context.tally.store_no_memory.add(1);
-            Outcome::OutOfMemory
-        }
+        Stored::TooLarge => context.refuse(Refusal::TooLarge),
+        Stored::OutOfMemory => context.refuse(Refusal::NoMemory),
     }
 }

@@ -5,9 +5,9 @@ use super::super::{Context, absence, say};
 use super::{changed_expiry, created_expiry, key_mark};
 use crate::job::Job;
 use glimmer_base::{Expiry, Moment};
-use glimmer_proto::Outcome;
 use glimmer_proto::meta::{Flags, Options};
 use glimmer_proto::outcome::{Details, Found, Kind};
+use glimmer_proto::{Outcome, Refusal};
 use glimmer_store::heap::{History, Item, Marks, NewItem};
 use glimmer_store::table::Stored;
 use glimmer_store::table::{Absence, TableWriter};
@@ -61,9 +61,8 @@ pub fn get<W: TableWriter>(
     {
         // A table that does not evict has no room for a time. Marks need no room.
         if after.expiry != after.expiry_before {
-            context.tally.store_no_memory.add(1);
             out.truncate(start);
-            return say(&job.request, Outcome::OutOfMemory, out);
+            return say(&job.request, context.refuse(Refusal::NoMemory), out);
         }
         let history = History {
             accessed_s: 0,
