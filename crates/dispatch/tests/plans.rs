@@ -41,6 +41,19 @@ fn layouts(seed: u64) -> (SmallRng, PartitionMap) {
     (rng, map)
 }
 
+/// A server with one worker goes without the cost of sharing, whatever its access mode, so a policy
+/// that has passed the access mode is asked for a plan of an exclusive store.
+#[test]
+fn one_core_may_sort_by_size_in_every_access_mode() {
+    for &access in AccessMode::ALL {
+        let map = PartitionMap::new(4, 1);
+        let plan = StaticThreshold.plan(Layout { map, access });
+        let decision = plan.on_arrival(0, Keyhash(7), Ask::Write { bytes: LARGE_FROM });
+        assert_eq!(decision, Decision::Run, "{access}");
+        assert_eq!(plan.on_sized(0, LARGE_FROM), Decision::Run, "{access}");
+    }
+}
+
 /// A request never executes on a core that may not execute it, and never travels twice.
 #[test]
 fn a_request_executes_on_a_core_that_may_execute_it() {
