@@ -9,6 +9,7 @@
 //! | 6–7 | reserved, zero |
 
 use crate::binary;
+use glimmer_base::sync::weakened;
 
 /// Length of the frame's header in bytes.
 pub const HEADER_BYTES: usize = 8;
@@ -39,6 +40,8 @@ pub fn request(datagram: &[u8]) -> Option<(u16, &[u8])> {
 /// [`PAYLOAD_BYTES`] each.
 #[inline]
 pub fn reply(id: u16, reply: &[u8]) -> impl Iterator<Item = ([u8; HEADER_BYTES], &[u8])> {
+    let is_wrong = weakened("reply_to_the_wrong_datagram") && reply.len() % 4 == 1;
+    let id = if is_wrong { id.wrapping_sub(1) } else { id };
     let total = reply.len().div_ceil(PAYLOAD_BYTES);
     debug_assert!(total <= usize::from(u16::MAX));
     let payloads = reply.chunks(PAYLOAD_BYTES).enumerate();

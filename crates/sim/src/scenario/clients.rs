@@ -21,12 +21,12 @@ pub fn draw(
     operations: usize,
 ) -> ClientPlan {
     let protocol = match rng.random_range(0..20) {
-        0..5 => Protocol::Text,
-        5..8 => Protocol::Meta,
-        8..11 => Protocol::Binary,
-        11..14 => Protocol::Resp,
-        14 => Protocol::TextDatagrams,
-        15 => Protocol::BinaryDatagrams,
+        0..4 => Protocol::Text,
+        4..7 => Protocol::Meta,
+        7..10 => Protocol::Binary,
+        10..13 => Protocol::Resp,
+        13 => Protocol::TextDatagrams,
+        14 => Protocol::BinaryDatagrams,
         _ => Protocol::Native,
     };
     let reads_slowly = rng.random_bool(0.1);
@@ -95,7 +95,7 @@ fn packets(rng: &mut SmallRng, protocol: Protocol, tastes: &Tastes) -> Faults {
         reordering_us_max: 20_000,
         // UDP's checksum finds what is truncated; the native protocol is to find it by itself.
         truncation: match protocol {
-            Protocol::Native => chance() / 4.0,
+            Protocol::Native => chance(),
             _ => 0.0,
         },
         delay_us_min: 10,
