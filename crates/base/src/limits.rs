@@ -210,6 +210,10 @@ pub const FORWARD_BATCHES_PER_TURN_MAX: usize = 32;
 /// crosses the limit still goes in.
 pub const FORWARD_BATCH_BYTES_HIGH: usize = 256 << 10;
 
+/// Bytes of native datagrams in a forwarded batch. Further datagrams go into the next batch. A
+/// request for which there is no credit, or no memory, is refused with `Overloaded`.
+pub const FORWARD_DATAGRAM_BYTES_MAX: usize = 64 << 10;
+
 /// Milliseconds after which a stalled connection that holds buffers is closed while other
 /// connections wait for memory, the longest-stalled first. With several waiting connections the
 /// time is this value divided by their number plus one, so that all of them have their turn.
@@ -339,11 +343,6 @@ pub const NATIVE_ASSEMBLY_IDLE_MS: u64 = 2_000;
 /// Seconds for which an address validation token of the native protocol is valid, at least; at most
 /// twice as long.
 pub const NATIVE_TOKEN_S: u32 = 3_600;
-
-/// Batches of forwarded native datagrams that a worker has for each other worker, where the server
-/// directs requests (`--native-direction server`); fewer if `-m` is small. Further requests are
-/// refused with `Overloaded` until a batch returns.
-pub const FORWARD_DATAGRAM_BATCHES_PER_PEER: usize = 8;
 
 /// Idle turns in a row before a worker that has served native clients sleeps again.
 pub const NATIVE_IDLE_TURNS_MAX: u32 = 64;

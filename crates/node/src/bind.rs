@@ -69,8 +69,7 @@ impl Bound {
         if let Some(native) = &config.native {
             for &address in &native.listen {
                 let fail = |(address, source)| Error::Udp { address, source };
-                let direction = native.rules.direction;
-                let ports = packets::listen_native(transport, address, direction, &mut sources);
+                let ports = packets::listen_native(transport, address, &mut sources);
                 native_ports.push((address.ip(), ports.map_err(fail)?));
             }
         }
@@ -118,13 +117,13 @@ impl Bound {
             native.extend(devices.native);
         }
         let mut native_ports = Vec::new();
-        if let Some(direction) = config.native.as_ref().map(|native| native.rules.direction) {
+        if config.native.is_some() {
             assert_eq!(native.len(), sources.len(), "a native device per worker");
             let addresses = native.iter().map(|device| device.address());
             let addresses = addresses.collect::<io::Result<Vec<_>>>()?;
             let ports: Arc<[u16]> = addresses.iter().map(SocketAddr::port).collect();
             native_ports.extend(addresses.first().map(|first| (first.ip(), ports.clone())));
-            packets::serve_native(native, ports, direction, &mut sources);
+            packets::serve_native(native, ports, &mut sources);
         }
         Ok(Bound {
             sources,

@@ -55,11 +55,10 @@ impl Shared {
             registry: ConnectionRegistry::default(),
             switches: Switches::new(config.crawler, workers),
             alarms: Alarms::default(),
-            completions: config.native.as_ref().map(|native| {
-                let bytes_max = config.native_bytes();
-                let handover_bytes_max = native.rules.handover_bytes_max(bytes_max);
-                NativeEndpoint::completions(&native.rules, bytes_max - handover_bytes_max)
-            }),
+            completions: config
+                .native
+                .as_ref()
+                .map(|native| NativeEndpoint::completions(&native.rules, config.native_bytes())),
             config,
             stats: (0..workers).map(|_| WorkerStats::default()).collect(),
             doorbells,

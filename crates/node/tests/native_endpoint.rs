@@ -6,6 +6,7 @@ mod native;
 mod requests;
 
 use glimmer_base::limits::NATIVE_TOKEN_S;
+use glimmer_dispatch::{Plan, Role};
 use glimmer_node::native::NativeEndpoint;
 use glimmer_proto::native::directory::{Access, Direction, REPLY_BYTES_MAX};
 use glimmer_proto::native::fragment::DATA_BYTES;
@@ -165,6 +166,40 @@ fn what_a_directing_server_cannot_hand_over_is_refused_and_not_executed() {
         );
         assert_eq!(statuses(&read(&replies[0].bytes)), [Status::NotFound]);
     }
+}
+
+/// Worker 1 takes values of 500 bytes and more, whoever owns them and whoever directs requests.
+#[test]
+fn a_plan_by_size_hands_over_what_is_large() {
+    let mut server = Server::new(Access::Crcw, 2);
+    let sizes = [0..0, 500..u32::MAX];
+    let roles = sizes.map(|sizes| Role { sizes }).to_vec();
+    server.plan = Plan::by_size(server.rules.layout, 500, roles);
+    let token = token(&server);
+    let mut ask = |worker, records: &[Record<'_>]| {
+        let sent = alone(datagram(header(token, records.len() as u8), records));
+        let replies = server.answer_or_hand_over(worker, here(), &[sent], 0);
+        let requests = |server: &Server, worker: usize| server.endpoints[worker].figures().requests;
+        let executed = [requests(&server, 0), requests(&server, 1)];
+        (statuses(&read(&replies[0].bytes)), executed)
+    };
+    let (small, large) = ([b's'; 400], [b'l'; 600]);
+    let (statuses, before) = ask(0, &[put(b"small", 0, &small)]);
+    assert_eq!((&statuses[..], before), (&[Status::Stored][..], [1, 0]));
+    let (statuses, executed) = ask(0, &[put(b"large", 1, &large)]);
+    assert_eq!((&statuses[..], executed), (&[Status::Stored][..], [1, 1]));
+    // The lookup finds out how large a value is.
+    let (statuses, executed) = ask(0, &[get(b"large")]);
+    assert_eq!((&statuses[..], executed), (&[Status::Found][..], [2, 2]));
+    let (statuses, executed) = ask(1, &[get(b"large")]);
+    assert_eq!((&statuses[..], executed), (&[Status::Found][..], [2, 4]));
+    let (statuses, executed) = ask(0, &[get(b"small")]);
+    assert_eq!((&statuses[..], executed), (&[Status::Found][..], [3, 4]));
+    // Requests of one datagram do not part. The first decides.
+    let (statuses, _) = ask(0, &[get(b"small"), get(b"large")]);
+    assert_eq!(statuses, [Status::Found, Status::AskAlone]);
+    let (statuses, _) = ask(0, &[put(b"large", 2, &large), put(b"small", 3, &small)]);
+    assert_eq!(statuses, [Status::Stored, Status::Stored]);
 }
 
 #[test]

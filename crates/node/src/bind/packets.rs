@@ -4,7 +4,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use glimmer_proto::native::directory::Direction;
 use glimmer_transport::packet::PacketDevice;
 use glimmer_transport::packet::PacketTransport;
 
@@ -32,7 +31,6 @@ pub(super) fn listen_memcached(
 pub(super) fn listen_native(
     transport: &dyn PacketTransport,
     address: SocketAddr,
-    direction: Direction,
     sources: &mut [Sources],
 ) -> Result<Arc<[u16]>, (SocketAddr, io::Error)> {
     let mut devices = Vec::with_capacity(sources.len());
@@ -54,7 +52,7 @@ pub(super) fn listen_native(
         opened.map_err(|error| (address, error))?;
     }
     let ports: Arc<[u16]> = ports.into();
-    serve_native(devices, ports.clone(), direction, sources);
+    serve_native(devices, ports.clone(), sources);
     Ok(ports)
 }
 
@@ -62,14 +60,10 @@ pub(super) fn listen_native(
 pub(super) fn serve_native(
     devices: Vec<Box<dyn PacketDevice>>,
     ports: Arc<[u16]>,
-    direction: Direction,
     sources: &mut [Sources],
 ) {
-    // Where clients direct their requests, each worker answers from its own device alone.
-    let senders = |_| match direction {
-        Direction::Server => devices.iter().map(|device| device.handle()).collect(),
-        Direction::Client => Vec::new(),
-    };
+    // A worker answers what other workers have handed over to it from their devices.
+    let senders = |_| devices.iter().map(|device| device.handle()).collect();
     let senders: Vec<Vec<_>> = sources.iter().map(senders).collect();
     for ((sources, device), senders) in sources.iter_mut().zip(devices).zip(senders) {
         let ports = ports.clone();

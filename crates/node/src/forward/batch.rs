@@ -1,15 +1,27 @@
-//! A batch of requests on their way to the worker that owns their keys, and of replies on their way
+//! A batch of requests on their way to the worker that executes them, and of replies on their way
 //! back.
+//!
+//! **Native datagrams** travel whole, and the worker that executes them sends the replies, from the
+//! device at which they came in. A batch of them comes home empty. A native request is admitted by
+//! its completion record, executed and recorded as one step that holds the lock of the records. If
+//! its parts were done by two workers, the record would have to outlive the batch. A reply to a
+//! native read is written over the request, or is one window of a value whose digest only the
+//! worker that reads it can compute, so a reply that came home would be copied once more.
 
+use std::net::SocketAddr;
 use std::ops::Range;
 
 use arrayvec::ArrayVec;
-use glimmer_base::limits::{BATCH_MAX, FORWARD_BATCH_BYTES_HIGH};
+use glimmer_base::limits::{
+    BATCH_MAX, FORWARD_BATCH_BYTES_HIGH, FORWARD_DATAGRAM_BYTES_MAX, PACKET_BATCH_MAX,
+};
 use glimmer_base::sync::weakened;
 use glimmer_base::{Keyhash, Moment};
+use glimmer_dispatch::Ask;
 use glimmer_engine::{Done, Engine, Job, Status};
 use glimmer_proto::outcome::Kind;
 use glimmer_proto::{Form, Request, Verb};
+use glimmer_transport::packet::{RxBatch, SEGMENTS_MAX};
 
 use crate::stream::key::ConnectionKey;
 
@@ -47,12 +59,23 @@ struct ForwardedRequest {
     is_part: bool,
 }
 
+/// Native datagrams of one length from one peer. The last may be shorter.
+struct ForwardedDatagrams {
+    peer: SocketAddr,
+    segment_bytes: usize,
+    bytes: Range<usize>,
+}
+
 /// Requests on the way out, replies on the way back. It makes as many trips as its replies need.
 pub(crate) struct ForwardedBatch {
     /// The worker that the batch belongs to.
     home: usize,
     bytes: Vec<u8>,
     requests: ArrayVec<ForwardedRequest, BATCH_MAX>,
+    /// Instead of requests: native datagrams.
+    datagrams: ArrayVec<ForwardedDatagrams, PACKET_BATCH_MAX>,
+    /// The number that the device at which they came in has among a worker's packet sources.
+    source: usize,
     /// Requests answered so far, this trip's included.
     answered: usize,
     /// Requests answered before this trip.
@@ -74,6 +97,8 @@ impl ForwardedBatch {
             home,
             bytes: Vec::new(),
             requests: ArrayVec::new(),
+            datagrams: ArrayVec::new(),
+            source: 0,
             answered: 0,
             answered_before: 0,
             replies: Vec::new(),
@@ -97,12 +122,67 @@ impl ForwardedBatch {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.requests.is_empty()
+        self.requests.is_empty() && self.datagrams.is_empty()
     }
 
     /// Whether the next request belongs into another batch.
     pub fn is_full(&self) -> bool {
-        self.requests.is_full() || self.bytes.len() >= FORWARD_BATCH_BYTES_HIGH
+        self.requests.is_full()
+            || self.bytes.len() >= FORWARD_BATCH_BYTES_HIGH
+            || self.has_datagrams()
+    }
+
+    /// Whether it holds native datagrams.
+    pub fn has_datagrams(&self) -> bool {
+        !self.datagrams.is_empty()
+    }
+
+    /// The packet source at which its datagrams came in.
+    pub fn source(&self) -> usize {
+        self.source
+    }
+
+    /// Copies in a native datagram that came in at this source, among others of `segment_bytes`
+    /// bytes each. False: it belongs into another batch.
+    pub fn push_datagram(
+        &mut self,
+        source: usize,
+        peer: SocketAddr,
+        datagram: &[u8],
+        segment_bytes: usize,
+    ) -> bool {
+        let (start, end) = (self.bytes.len(), self.bytes.len() + datagram.len());
+        let fits = end <= FORWARD_DATAGRAM_BYTES_MAX && self.requests.is_empty();
+        if !fits || (self.has_datagrams() && self.source != source) {
+            return false;
+        }
+        let is_full = self.datagrams.is_full();
+        match self.datagrams.last_mut() {
+            Some(last)
+                if (last.peer, last.segment_bytes) == (peer, segment_bytes)
+                    && last.bytes.len().is_multiple_of(segment_bytes)
+                    && last.bytes.len() < SEGMENTS_MAX * segment_bytes =>
+            {
+                last.bytes.end = end;
+            }
+            _ if is_full => return false,
+            _ => self.datagrams.push(ForwardedDatagrams {
+                peer,
+                segment_bytes,
+                bytes: start..end,
+            }),
+        }
+        self.source = source;
+        self.bytes.extend_from_slice(datagram);
+        true
+    }
+
+    /// Moves the datagrams to where they can be answered.
+    pub fn unload(&self, received: &mut RxBatch) {
+        received.clear();
+        for run in &self.datagrams {
+            received.push(run.peer, &self.bytes[run.bytes.clone()], run.segment_bytes);
+        }
     }
 
     /// Copies a request in. The batch is not full.
@@ -211,6 +291,7 @@ impl ForwardedBatch {
     /// Makes the batch ready for other requests; keeps at most `bytes_kept` of each buffer.
     pub fn reset(&mut self, bytes_kept: usize) {
         self.requests.clear();
+        self.datagrams.clear();
         self.answered = 0;
         self.answered_before = 0;
         self.trips = 0;
@@ -218,6 +299,21 @@ impl ForwardedBatch {
             buffer.clear();
             buffer.shrink_to(bytes_kept);
         }
+    }
+}
+
+/// The question to the plan for a verb.
+#[inline]
+pub(crate) fn ask(verb: &Verb<'_>) -> Ask {
+    match verb {
+        verb if verb.is_read() => Ask::Read,
+        Verb::Store { value, .. } | Verb::Meta { value, .. } => Ask::Write {
+            bytes: value.len() as u32,
+        },
+        Verb::Write(write) => Ask::Write {
+            bytes: write.value.len() as u32,
+        },
+        _ => Ask::Write { bytes: 0 },
     }
 }
 

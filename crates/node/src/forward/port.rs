@@ -1,39 +1,27 @@
 //! The rings of one worker.
 
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use glimmer_base::Keyhash;
-use glimmer_base::limits::{
-    BUFFER_BYTES, FORWARD_BATCHES_PER_PEER, FORWARD_BATCHES_PER_TURN_MAX,
-    FORWARD_DATAGRAM_BATCHES_PER_PEER,
-};
+use glimmer_base::limits::{BUFFER_BYTES, FORWARD_BATCHES_PER_PEER, FORWARD_BATCHES_PER_TURN_MAX};
 use glimmer_proto::Request;
 
 use super::batch::{Asker, CompletionTag, ForwardedBatch};
 use super::bell::EventBell;
-use super::datagrams::ForwardedDatagrams;
 use super::doorbell::Doorbell;
 use super::ring::{Consumer, Producer, ring};
 use crate::admin::stats::Tally;
 use crate::budget::memory::Memory;
 
 /// The batches of both workers fit into one ring.
-const RING_CAPACITY: usize =
-    (2 * (FORWARD_BATCHES_PER_PEER + FORWARD_DATAGRAM_BATCHES_PER_PEER)).next_power_of_two();
-
-/// The contents of a ring.
-enum Cargo {
-    /// Requests of connections, or the replies to them.
-    Requests(Box<ForwardedBatch>),
-    /// Native datagrams, or an empty batch that returns to its owner.
-    Datagrams(Box<ForwardedDatagrams>),
-}
+const RING_CAPACITY: usize = (2 * FORWARD_BATCHES_PER_PEER).next_power_of_two();
 
 /// The connection to one other worker.
 struct Peer {
-    outgoing: Producer<Cargo>,
-    incoming: Consumer<Cargo>,
+    outgoing: Producer<Box<ForwardedBatch>>,
+    incoming: Consumer<Box<ForwardedBatch>>,
     doorbell: Arc<Doorbell<EventBell>>,
     /// Empty batches for this peer.
     free: Vec<Box<ForwardedBatch>>,
@@ -56,8 +44,6 @@ pub(crate) struct Port {
     peers: Vec<Option<Peer>>,
     /// Own batches that returned unfinished and wait for reply space: (peer, batch).
     unfinished: VecDeque<(usize, Box<ForwardedBatch>)>,
-    /// Received batches of native datagrams: (peer, batch).
-    datagrams: VecDeque<(usize, Box<ForwardedDatagrams>)>,
     /// The peer whose ring is read first in the next turn.
     first: usize,
     /// Whether a batch became free since the last call of [`Port::take_freed`].
@@ -65,6 +51,8 @@ pub(crate) struct Port {
     /// Bytes of memory of this worker's batches, as of their last return.
     bytes: usize,
     batches_sent: u64,
+    datagrams_sent: u64,
+    datagram_batches_sent: u64,
     batches_run: u64,
 }
 
@@ -75,11 +63,12 @@ pub(crate) fn connect(doorbells: &[Arc<Doorbell<EventBell>>]) -> Vec<Port> {
         me,
         peers: (0..workers).map(|_| None).collect(),
         unfinished: VecDeque::new(),
-        datagrams: VecDeque::new(),
         first: 0,
         has_freed: false,
         bytes: 0,
         batches_sent: 0,
+        datagrams_sent: 0,
+        datagram_batches_sent: 0,
         batches_run: 0,
     };
     let mut ports: Vec<Port> = (0..workers).map(port).collect();
@@ -96,8 +85,8 @@ pub(crate) fn connect(doorbells: &[Arc<Doorbell<EventBell>>]) -> Vec<Port> {
 
 impl Peer {
     fn new(
-        outgoing: Producer<Cargo>,
-        incoming: Consumer<Cargo>,
+        outgoing: Producer<Box<ForwardedBatch>>,
+        incoming: Consumer<Box<ForwardedBatch>>,
         doorbell: Arc<Doorbell<EventBell>>,
     ) -> Peer {
         Peer {
@@ -113,8 +102,22 @@ impl Peer {
         }
     }
 
-    fn send(&mut self, cargo: Cargo) {
-        let sent = self.outgoing.push(cargo);
+    /// Begins another batch, if there is credit.
+    fn begin(&mut self, home: usize) -> Option<&mut Box<ForwardedBatch>> {
+        let batch = match self.free.pop() {
+            Some(batch) => batch,
+            None if self.made < FORWARD_BATCHES_PER_PEER => {
+                self.made += 1;
+                Box::new(ForwardedBatch::new(home))
+            }
+            None => return None,
+        };
+        self.filling.push_back(batch);
+        self.filling.back_mut()
+    }
+
+    fn send(&mut self, batch: Box<ForwardedBatch>) {
+        let sent = self.outgoing.push(batch);
         assert!(sent.is_ok(), "a ring holds the batches of both its workers");
         self.pushed = true;
     }
@@ -131,19 +134,7 @@ impl Port {
     pub fn has_credit(&mut self, owner: usize) -> bool {
         let home = self.me;
         let peer = self.peer(owner);
-        if peer.filling.back().is_some_and(|batch| !batch.is_full()) {
-            return true;
-        }
-        let batch = match peer.free.pop() {
-            Some(batch) => batch,
-            None if peer.made < FORWARD_BATCHES_PER_PEER => {
-                peer.made += 1;
-                Box::new(ForwardedBatch::new(home))
-            }
-            None => return false,
-        };
-        peer.filling.push_back(batch);
-        true
+        peer.filling.back().is_some_and(|batch| !batch.is_full()) || peer.begin(home).is_some()
     }
 
     /// Adds a request for `owner` to a batch. Requires [`Port::has_credit`]. The next
@@ -159,6 +150,29 @@ impl Port {
         batch
             .expect("`has_credit` said so")
             .push(tag, keyhash, request);
+    }
+
+    /// Adds a native datagram to a batch for `worker`: see [`ForwardedBatch::push_datagram`].
+    /// False: there is no credit. The next [`Port::ship`] sends it.
+    pub fn put_datagram(
+        &mut self,
+        worker: usize,
+        source: usize,
+        peer: SocketAddr,
+        datagram: &[u8],
+        segment_bytes: usize,
+    ) -> bool {
+        let to = self.peer(worker);
+        let batch = to.filling.back_mut();
+        let is_put =
+            batch.is_some_and(|it| it.push_datagram(source, peer, datagram, segment_bytes));
+        let is_put = is_put || {
+            let home = self.me;
+            let batch = self.peer(worker).begin(home);
+            batch.is_some_and(|it| it.push_datagram(source, peer, datagram, segment_bytes))
+        };
+        self.datagrams_sent += u64::from(is_put);
+        is_put
     }
 
     /// Removes an asker's requests, from slot `from` on, from unsent batches.
@@ -192,19 +206,10 @@ impl Port {
                 }
                 batch.recharge(&mut self.bytes);
                 self.batches_sent += 1;
-                peer.send(Cargo::Requests(batch));
+                self.datagram_batches_sent += u64::from(batch.has_datagrams());
+                peer.send(batch);
             }
         }
-    }
-
-    /// Sends a batch of native datagrams, or returns it to its owner.
-    pub fn send_datagrams(&mut self, worker: usize, batch: Box<ForwardedDatagrams>) {
-        self.peer(worker).send(Cargo::Datagrams(batch));
-    }
-
-    /// The next received batch of native datagrams and its sender.
-    pub fn next_datagrams(&mut self) -> Option<(usize, Box<ForwardedDatagrams>)> {
-        self.datagrams.pop_front()
     }
 
     /// Wakes every peer to which something was sent since it was last woken.
@@ -230,8 +235,7 @@ impl Port {
     ///
     /// Each batch is passed to `handle`, the batches of one worker in order. Another worker's batch
     /// has to be executed, and is returned. An own batch has to be unpacked, and is free again,
-    /// unless some request in it has no reply yet. Native datagrams wait for
-    /// [`Port::next_datagrams`].
+    /// unless some request in it has no reply yet.
     pub fn drain(&mut self, mut handle: impl FnMut(&mut ForwardedBatch)) {
         let peers = self.peers.len();
         let (mut left, mut empty) = (FORWARD_BATCHES_PER_TURN_MAX, 0);
@@ -239,27 +243,20 @@ impl Port {
             let worker = self.first;
             self.first = (worker + 1) % peers;
             let ring = self.peers[worker].as_mut().map(|peer| &mut peer.incoming);
-            let Some(cargo) = ring.and_then(Consumer::pop) else {
+            let Some(mut batch) = ring.and_then(Consumer::pop) else {
                 empty += 1;
                 continue;
             };
             empty = 0;
             // Executing one batch may release held ones; they count as well.
-            let taken = match cargo {
-                Cargo::Datagrams(batch) => {
-                    self.datagrams.push_back((worker, batch));
-                    1
-                }
-                Cargo::Requests(mut batch) if batch.home() == self.me => {
-                    handle(&mut batch);
-                    self.take_home(worker, batch);
-                    1
-                }
-                Cargo::Requests(batch) => {
-                    let executed = self.peer(worker).serve(batch, &mut handle);
-                    self.batches_run += executed;
-                    executed.max(1) as usize
-                }
+            let taken = if batch.home() == self.me {
+                handle(&mut batch);
+                self.take_home(worker, batch);
+                1
+            } else {
+                let executed = self.peer(worker).serve(batch, &mut handle);
+                self.batches_run += executed;
+                executed.max(1) as usize
             };
             left = left.saturating_sub(taken);
         }
@@ -280,26 +277,13 @@ impl Port {
         }
     }
 
-    /// Receives native datagrams from the rings.
-    #[cfg(test)]
-    pub fn take_cargo(&mut self) {
-        for (worker, peer) in self.peers.iter_mut().enumerate() {
-            let Some(peer) = peer else {
-                continue;
-            };
-            while let Some(cargo) = peer.incoming.pop() {
-                if let Cargo::Datagrams(batch) = cargo {
-                    self.datagrams.push_back((worker, batch));
-                }
-            }
-        }
-    }
-
     /// Updates the statistics of memory and batches.
     pub fn account(&self, memory: &mut Memory, tally: &mut Tally) {
         memory.forwarded_bytes = self.bytes;
         tally.forwarded_batches_sent = self.batches_sent;
         tally.forwarded_batches_run = self.batches_run;
+        tally.native_handed_over = self.datagrams_sent;
+        tally.native_handover_batches = self.datagram_batches_sent;
     }
 
     /// Whether a batch became free since the last call.
@@ -320,7 +304,7 @@ impl Port {
         if let Some((worker, batch)) = (self.unfinished.iter().position(may))
             .and_then(|position| self.unfinished.remove(position))
         {
-            self.peer(worker).send(Cargo::Requests(batch));
+            self.peer(worker).send(batch);
         }
     }
 }
@@ -332,6 +316,13 @@ impl Peer {
         batch: Box<ForwardedBatch>,
         run: &mut impl FnMut(&mut ForwardedBatch),
     ) -> u64 {
+        if batch.has_datagrams() {
+            // They wait for no request of a connection.
+            let mut batch = batch;
+            run(&mut batch);
+            self.send(batch);
+            return 1;
+        }
         if self.awaits_resumed && !batch.is_resumed() {
             self.held.push_back(batch);
             return 0;
@@ -342,7 +333,7 @@ impl Peer {
             run(&mut batch);
             executed += 1;
             self.awaits_resumed = !batch.is_answered();
-            self.send(Cargo::Requests(batch));
+            self.send(batch);
             next = if self.awaits_resumed {
                 None
             } else {

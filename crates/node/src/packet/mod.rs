@@ -20,6 +20,7 @@ use glimmer_transport::Poller;
 use glimmer_transport::packet::RxBatch;
 
 use crate::core::Core;
+use crate::forward::batch::ForwardedBatch;
 use crate::forward::port::Port;
 use memcached::Memcached;
 use native::NativeServer;
@@ -111,12 +112,10 @@ impl Packets {
         is_native
     }
 
-    /// Answers native datagrams that came in elsewhere, and takes home the batches of those that
-    /// came in here. Returns whether there was anything to answer.
-    pub fn take_handed_over(&mut self, core: &mut Core, port: &mut Port) -> bool {
-        match &mut self.native {
-            Some(native) => native.take_handed_over(&mut self.sources, core, port),
-            None => false,
+    /// Answers native datagrams that came in elsewhere.
+    pub fn answer_forwarded(&mut self, batch: &ForwardedBatch, core: &mut Core) {
+        if let Some(native) = &mut self.native {
+            native.answer_forwarded(batch, &mut self.sources, core);
         }
     }
 

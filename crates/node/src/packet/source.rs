@@ -32,7 +32,7 @@ pub(crate) enum Service {
     Native {
         /// The ports of all workers at this address.
         ports: Arc<[u16]>,
-        /// Senders from each worker's device, by worker. Empty while clients direct their requests.
+        /// Senders from each worker's device, by worker.
         senders: Vec<Box<dyn PacketSender>>,
     },
 }

@@ -8,12 +8,12 @@ use glimmer_base::Keyhash;
 use glimmer_base::limits::{BATCH_MAX, REORDER_SLOTS_MAX};
 use glimmer_dispatch::{Ask, Decision};
 use glimmer_engine::Job;
-use glimmer_proto::{Request, Step, Verb};
+use glimmer_proto::{Request, Step};
 
 use super::member::{Member, Stop};
 use super::reorder::ReorderBuffer;
 use crate::core::Core;
-use crate::forward::batch::CompletionTag;
+use crate::forward::batch::{CompletionTag, ask};
 use crate::forward::port::Port;
 
 /// What a batch is made with.
@@ -216,16 +216,4 @@ fn destination(member: &Member, keyhash: Keyhash, request: &Request<'_>, core: &
         }
     }
     decision
-}
-
-/// The question to the plan for a verb.
-#[inline]
-fn ask(verb: &Verb<'_>) -> Ask {
-    match verb {
-        verb if verb.is_read() => Ask::Read,
-        Verb::Store { value, .. } | Verb::Meta { value, .. } => Ask::Write {
-            bytes: value.len() as u32,
-        },
-        _ => Ask::Write { bytes: 0 },
-    }
 }

@@ -7,10 +7,20 @@ use crate::packet::Packets;
 use crate::stream::Streams;
 
 /// Takes what other workers sent: executes their requests, and passes replies to the connections
-/// and datagrams that asked.
-pub(super) fn take(core: &mut Core, port: &mut Port, streams: &mut Streams, packets: &mut Packets) {
+/// and datagrams that asked. Returns whether there were native datagrams.
+pub(super) fn take(
+    core: &mut Core,
+    port: &mut Port,
+    streams: &mut Streams,
+    packets: &mut Packets,
+) -> bool {
+    let mut has_native = false;
     port.drain(|batch| match batch.home() == core.me {
         true => unpack(batch, core, streams, packets),
+        false if batch.has_datagrams() => {
+            packets.answer_forwarded(batch, core);
+            has_native = true;
+        }
         false => batch.run(&mut *core.engine, core.now),
     });
     port.account(&mut core.memory, &mut core.tally);
@@ -20,6 +30,7 @@ pub(super) fn take(core: &mut Core, port: &mut Port, streams: &mut Streams, pack
     if port.has_unfinished() {
         core.memory.is_short = true;
     }
+    has_native
 }
 
 /// Passes the replies of a batch that came home to those who asked.

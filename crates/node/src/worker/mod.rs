@@ -209,11 +209,10 @@ impl Worker {
         let (core, port) = (&mut self.core, &mut self.port);
         self.streams.take_accepted(core, &self.poller);
         self.streams.take_dumps(core);
-        if !core.is_alone {
-            forwarded::take(core, port, &mut self.streams, &mut self.packets);
-        }
-        self.packets.go_on(core, port);
-        if self.packets.take_handed_over(core, port) {
+        let (streams, packets) = (&mut self.streams, &mut self.packets);
+        let has_native = !core.is_alone && forwarded::take(core, port, streams, packets);
+        packets.go_on(core, port);
+        if has_native {
             self.idle_turns_left = NATIVE_IDLE_TURNS_MAX;
         }
     }

@@ -5,8 +5,9 @@
 use std::net::SocketAddr;
 
 use glimmer_base::{Moment, Seed};
+use glimmer_dispatch::Plan;
 use glimmer_engine::{Engine, Spread, Uniques, build};
-use glimmer_node::native::{NativeEndpoint, Rules, TokenKey};
+use glimmer_node::native::{Dispatch, HandTo, NativeEndpoint, Rules, TokenKey};
 use glimmer_proto::native::directory::{Access as Told, Direction, Mode};
 use glimmer_store::access::{Access, Crcw, Crew, Erew};
 use glimmer_store::evict::S3_FIFO;
@@ -34,6 +35,8 @@ pub struct Server {
     pub endpoints: Vec<NativeEndpoint>,
     pub ports: Vec<u16>,
     pub rules: Rules,
+    /// What the workers go by for what has not been handed over yet.
+    pub plan: Plan,
     received: RxBatch,
 }
 
@@ -82,13 +85,13 @@ impl Server {
             endpoints: NativeEndpoint::of_workers(rules, KEPT_BYTES_MAX),
             ports: (0..workers).map(|worker| 4000 + worker as u16).collect(),
             rules,
+            plan: Plan::by_keyhash(rules.layout),
             received: RxBatch::default(),
         }
     }
 
     /// What is answered to segment batches that arrive together at a worker. Where the server
-    /// directs requests, datagrams cross to their owners as they do over the mesh; where any worker
-    /// may write, the mesh has no room, so that each worker executes what arrives at it.
+    /// directs requests, datagrams are handed over to their owners.
     pub fn answer(
         &mut self,
         worker: usize,
@@ -96,20 +99,31 @@ impl Server {
         segment_batches: &[Sent],
         now_ms: u64,
     ) -> Vec<Sent> {
-        if self.rules.direction == Direction::Client || self.rules.access() == Told::Crcw {
+        if self.rules.direction == Direction::Client {
             return self.answer_here(worker, from, segment_batches, now_ms);
         }
-        let mut of_workers = vec![Vec::new(); self.rules.workers()];
-        for segment_batch in segment_batches {
-            for datagram in segment_batch.bytes.chunks(segment_batch.segment_bytes) {
-                let owner = self.rules.destination(worker, datagram);
-                of_workers[owner.unwrap_or(worker)].push(Sent {
-                    bytes: datagram.to_vec(),
-                    segment_bytes: datagram.len(),
-                });
-            }
-        }
-        let mut answers = Vec::new();
+        self.answer_or_hand_over(worker, from, segment_batches, now_ms)
+    }
+
+    /// The same, whoever directs requests.
+    pub fn answer_or_hand_over(
+        &mut self,
+        worker: usize,
+        from: SocketAddr,
+        segment_batches: &[Sent],
+        now_ms: u64,
+    ) -> Vec<Sent> {
+        let mut of_workers = vec![Vec::new(); self.ports.len()];
+        let mut hand_to = |to: usize, _, datagram: &[u8], _| {
+            assert_ne!(to, worker);
+            of_workers[to].push(Sent {
+                bytes: datagram.to_vec(),
+                segment_bytes: datagram.len(),
+            });
+            true
+        };
+        let hand_to: &mut HandTo<'_> = &mut hand_to;
+        let mut answers = self.execute(worker, from, segment_batches, now_ms, Some(hand_to));
         for (worker, datagrams) in of_workers.iter().enumerate() {
             for some in datagrams.chunks(PACKET_BATCH_MAX) {
                 answers.extend(self.answer_here(worker, from, some, now_ms));
@@ -126,6 +140,7 @@ impl Server {
                 endpoints: vec![endpoint],
                 ports: self.ports.clone(),
                 rules: self.rules,
+                plan: self.plan.clone(),
                 received: RxBatch::default(),
             })
             .collect()
@@ -139,6 +154,17 @@ impl Server {
         segment_batches: &[Sent],
         now_ms: u64,
     ) -> Vec<Sent> {
+        self.execute(worker, from, segment_batches, now_ms, None)
+    }
+
+    fn execute(
+        &mut self,
+        worker: usize,
+        from: SocketAddr,
+        segment_batches: &[Sent],
+        now_ms: u64,
+        hand_to: Option<&mut HandTo<'_>>,
+    ) -> Vec<Sent> {
         self.received.clear();
         for sent in segment_batches {
             self.received.push(from, &sent.bytes, sent.segment_bytes);
@@ -149,7 +175,16 @@ impl Server {
             sent: Vec::new(),
         };
         let received = &mut self.received;
-        endpoint.answer(received, engine, moment(now_ms), &self.ports, &mut replies);
+        let by_keyhash = Plan::by_keyhash(self.rules.layout);
+        let plan = if hand_to.is_some() {
+            &self.plan
+        } else {
+            &by_keyhash
+        };
+        let hand_to = hand_to.map(|hand_to| hand_to as &mut HandTo<'_>);
+        let mut dispatch = Dispatch { plan, hand_to };
+        let (now, ports) = (moment(now_ms), &self.ports);
+        endpoint.answer(received, engine, now, &mut dispatch, ports, &mut replies);
         replies.sent
     }
 }

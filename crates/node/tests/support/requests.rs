@@ -77,7 +77,7 @@ pub fn alone(bytes: Vec<u8>) -> Sent {
 }
 
 pub fn owner(server: &Server, key: &[u8]) -> usize {
-    server.rules.owner(SEED.keyhash(key))
+    server.rules.layout.map.owner(SEED.keyhash(key))
 }
 
 /// A key of a worker's.

@@ -3,11 +3,13 @@
 use super::*;
 use crate::forward::bell::EventBell;
 use glimmer_base::Moment;
+use glimmer_base::limits::FORWARD_DATAGRAM_BYTES_MAX;
 use glimmer_dispatch::Layout;
 use glimmer_engine::{Done, Engine, Figures, Job, ListCursor, Listed, Status};
 use glimmer_proto::text::Reply;
 use glimmer_proto::{Form, Verb};
 use glimmer_transport::Bell;
+use glimmer_transport::packet::{RxBatch, SEGMENTS_MAX};
 use std::sync::Mutex;
 
 const NOW: Moment = Moment {
@@ -169,4 +171,40 @@ fn more_busy_peers_than_a_turn_takes_boxes_have_their_turns() {
         let ran = of(worker);
         assert!((2..=3).contains(&ran), "worker {worker} ran {ran} times");
     }
+}
+
+/// Native datagrams of one length from one peer leave as one segment batch, as many as the kernel
+/// sends at once. They need credit like any request, and wait for none.
+#[test]
+fn native_datagrams_travel_in_segment_batches() {
+    let mut ports = ports(2);
+    let peer = SocketAddr::from(([127, 0, 0, 1], 9000));
+    let mut put = |bytes: usize| ports[1].put_datagram(0, 3, peer, &vec![7; bytes], 40);
+    let count = 2 * SEGMENTS_MAX;
+    assert!((0..count).all(|_| put(40)) && put(9) && put(40));
+    ports[1].ship();
+    let mut received = RxBatch::default();
+    let mut came = Vec::new();
+    ports[0].drain(|batch| {
+        assert!(batch.has_datagrams());
+        assert_eq!((batch.home(), batch.source()), (1, 3));
+        batch.unload(&mut received);
+        came.extend((0..received.count()).map(|index| received.bytes(index).len()));
+    });
+    assert_eq!(came, [40 * SEGMENTS_MAX, 40 * SEGMENTS_MAX, 9, 40]);
+    let is_home = |port: &mut Port| {
+        port.drain(|batch| assert_eq!(batch.replies().count(), 0));
+        port.take_freed()
+    };
+    assert!(is_home(&mut ports[1]));
+    let mut fits = 0;
+    while ports[1].put_datagram(0, 3, peer, &[7; 1_400], 1_400) {
+        fits += 1;
+    }
+    let expected = FORWARD_BATCHES_PER_PEER * (FORWARD_DATAGRAM_BYTES_MAX / 1_400);
+    assert_eq!(fits, expected);
+    assert!(!ports[1].has_credit(0), "requests need credit as well");
+    ports[1].ship();
+    ports[0].drain(|_| {});
+    assert!(is_home(&mut ports[1]) && ports[1].has_credit(0));
 }

@@ -1,19 +1,23 @@
-//! Decides which requests the engine executes, and answers the others: misdirected requests,
-//! requests with an outdated directory, and mutations that have been executed before.
+//! Decides which requests the engine executes, and which leave for another worker; and answers the
+//! others: misdirected requests, requests with an outdated directory, and mutations that have been
+//! executed before.
 
 use super::batch::{Batch, Entry, Jobs, Wait};
 use super::completions::{CompletionSlot, HeldTables, Origin, Verdict};
 use super::context::Sender;
 use super::figures::NativeFigures;
 use super::rules::Rules;
+use crate::forward::batch::ask;
+use glimmer_base::Moment;
 use glimmer_base::sync::weakened;
-use glimmer_base::{Keyhash, Moment};
+use glimmer_dispatch::{Ask, Decision, Plan};
 use glimmer_engine::Job;
 use glimmer_proto::native::directory::Direction;
 use glimmer_proto::native::request::Action;
-use glimmer_proto::native::{self, Record, Status};
+use glimmer_proto::native::{self, Record, RequestHeader, Status};
 use glimmer_proto::{Form, Request, Verb};
 use glimmer_transport::address::network;
+use std::net::SocketAddr;
 
 /// The state of admission.
 pub struct Admission {
@@ -22,9 +26,24 @@ pub struct Admission {
     me: usize,
 }
 
+/// Where requests execute.
+pub struct Dispatch<'d> {
+    /// What this worker goes by.
+    pub plan: &'d Plan,
+    /// Hands requests over. None: they have been handed over already.
+    pub hand_to: Option<&'d mut HandTo<'d>>,
+}
+
+/// Hands a datagram (its sender, its bytes, the length of those around it) over to a worker. False:
+/// there is no room for it.
+pub type HandTo<'d> = dyn FnMut(usize, SocketAddr, &[u8], usize) -> bool + 'd;
+
 /// The context of admission.
-pub struct Judging<'t, 'c> {
+pub struct Judging<'t, 'd, 'c> {
     pub now: Moment,
+    pub dispatch: &'t mut Dispatch<'d>,
+    /// No value of more bytes is copied before the plan has been asked.
+    pub copy_max: u32,
     pub figures: &'t mut NativeFigures,
     /// The completion tables that the batch holds.
     pub held: &'t mut HeldTables<'c>,
@@ -44,7 +63,7 @@ impl Admission {
         record: &Record<'a>,
         batch: &mut Batch,
         jobs: &mut Jobs<'a>,
-        tools: &mut Judging<'_, '_>,
+        tools: &mut Judging<'_, '_, '_>,
     ) -> Result<(), Wait> {
         let is_informed = sender.directory == self.rules.directory_version;
         let offset = match record.action {
@@ -57,10 +76,12 @@ impl Admission {
             }
         };
         let keyhash = record.keyhash;
-        let is_here = self.rules.layout.may_run(self.me, keyhash, true)
-            && (!self.rules.checks_reads || self.rules.seed.keyhash(record.key) == keyhash);
-        if !is_here {
-            return turn_away(self.refusal(sender, keyhash), batch, tools);
+        let decision = tools.dispatch.plan.on_arrival(self.me, keyhash, Ask::Read);
+        if let Decision::HandTo(worker) = decision {
+            return Err(Wait::Elsewhere(worker));
+        }
+        if self.rules.checks_reads && self.rules.seed.keyhash(record.key) != keyhash {
+            return turn_away(Status::WrongPartition, batch, tools);
         }
         let slot = None;
         batch.entries.push(Entry::Job { slot, offset });
@@ -75,7 +96,7 @@ impl Admission {
                 }),
             },
             out: 0,
-            copy_max: Job::ANY_SIZE,
+            copy_max: tools.copy_max,
             client: 0,
         });
         Ok(())
@@ -90,7 +111,7 @@ impl Admission {
         record: &Record<'a>,
         batch: &mut Batch,
         jobs: &mut Jobs<'a>,
-        tools: &mut Judging<'_, '_>,
+        tools: &mut Judging<'_, '_, '_>,
     ) -> Result<(), Wait> {
         let (
             Some(request),
@@ -102,10 +123,12 @@ impl Admission {
             return batch.settle(Status::Malformed);
         };
         let keyhash = record.keyhash;
-        let is_here = self.rules.layout.may_run(self.me, keyhash, false)
-            && self.rules.seed.keyhash(record.key) == keyhash;
-        if !is_here {
-            return turn_away(self.refusal(sender, keyhash), batch, tools);
+        let ask = ask(&request.verb);
+        if let Decision::HandTo(worker) = tools.dispatch.plan.on_arrival(self.me, keyhash, ask) {
+            return Err(Wait::Elsewhere(worker));
+        }
+        if self.rules.seed.keyhash(record.key) != keyhash {
+            return turn_away(Status::WrongPartition, batch, tools);
         }
         if !sender.is_proven {
             tools.figures.unproven += 1;
@@ -146,17 +169,66 @@ impl Admission {
         Ok(())
     }
 
-    /// The answer to a request that this worker may not execute. If the server directs requests,
-    /// such a request was not handed over to its owner because the mesh was full, or because the
-    /// requests of its datagram belong to several workers.
-    #[cold]
-    fn refusal(&self, sender: Sender<'_>, keyhash: Keyhash) -> Status {
-        let is_ours = self.rules.layout.map.owner(keyhash) == self.me;
-        match (self.rules.direction, sender.requests) {
-            (Direction::Server, 1) if !is_ours => Status::Overloaded,
-            (Direction::Server, 2..) if !is_ours => Status::AskAlone,
-            _ => Status::WrongPartition,
+    /// Whether a request may be executed by a worker that has to execute another one of its
+    /// datagram.
+    fn may_follow(&self, record: &Record<'_>, worker: usize, plan: &Plan) -> bool {
+        let Some(request) = record.request() else {
+            return true;
+        };
+        let is_read = request.verb.is_read();
+        match plan.on_arrival(self.me, record.keyhash, ask(&request.verb)) {
+            Decision::HandTo(other) => other == worker && !self.is_misled(record),
+            Decision::Run => self.rules.layout.may_run(worker, record.keyhash, is_read),
         }
+    }
+
+    /// Hands a datagram with these requests over to the worker that has to execute all of them. A
+    /// client that directs its requests is told of one that the access mode forbids here. False:
+    /// nothing was handed over.
+    #[cold]
+    pub fn hand_over(
+        &self,
+        worker: usize,
+        (peer, datagram, segment_bytes): (&SocketAddr, &[u8], usize),
+        dispatch: &mut Dispatch<'_>,
+    ) -> bool {
+        let Some(hand_to) = &mut dispatch.hand_to else {
+            return false;
+        };
+        let mut rest = &datagram[RequestHeader::BYTES..];
+        while let Some((record, bytes)) = Record::read(rest) {
+            rest = &rest[bytes..];
+            if !self.may_follow(&record, worker, dispatch.plan) {
+                return false;
+            }
+        }
+        hand_to(worker, *peer, datagram, segment_bytes)
+    }
+
+    /// Whether a client that directs its requests has sent this one to the wrong worker.
+    fn is_misled(&self, record: &Record<'_>) -> bool {
+        let is_read = !matches!(record.action, Action::Mutate { .. });
+        self.rules.direction == Direction::Client
+            && !(self.rules.layout).may_run(self.me, record.keyhash, is_read)
+    }
+
+    /// Answers a request that another worker has to execute, but that was not handed over: there
+    /// was no room for it, or the requests of its datagram belong to several workers.
+    #[cold]
+    pub fn refuse(
+        &self,
+        sender: Sender<'_>,
+        record: &Record<'_>,
+        batch: &mut Batch,
+        tools: &mut Judging<'_, '_, '_>,
+    ) {
+        let status = match sender.requests {
+            _ if self.is_misled(record) => Status::WrongPartition,
+            0 => Status::WrongPartition,
+            1 => Status::Overloaded,
+            2.. => Status::AskAlone,
+        };
+        let _ = turn_away(status, batch, tools);
     }
 }
 
@@ -183,7 +255,11 @@ pub fn note(slot: Option<CompletionSlot>, answer: &[u8], held: &mut HeldTables<'
 
 /// Answers a request that was misdirected or has an outdated directory.
 #[cold]
-fn turn_away(status: Status, batch: &mut Batch, tools: &mut Judging<'_, '_>) -> Result<(), Wait> {
+fn turn_away(
+    status: Status,
+    batch: &mut Batch,
+    tools: &mut Judging<'_, '_, '_>,
+) -> Result<(), Wait> {
     tools.figures.misdirected += 1;
     batch.settle(status)
 }

@@ -25,15 +25,20 @@ pub enum Entry {
     Directory,
     /// A request in fragments lacks everything from this byte on.
     Progress(u32),
+    /// Another worker answers.
+    HandedOver,
 }
 
-/// Why nothing was entered for a request: the batch has to be executed first.
+/// Why nothing was entered for a request. Unless another worker has to execute it, the batch has to
+/// be executed first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// The same mutation is in the batch: its answer is known once that is executed.
     Pending,
     /// Another worker has the completion table that the mutation needs.
     Busy,
+    /// It is not for this batch: this worker has to execute it.
+    Elsewhere(usize),
 }
 
 /// Datagrams that are answered together, and what becomes of their requests.

@@ -95,9 +95,9 @@ pub struct Decoder {
 }
 
 /// The context of parsing.
-pub struct Reading<'t, 'c> {
+pub struct Reading<'t, 'd, 'c> {
     pub admission: &'t mut Admission,
-    pub judging: Judging<'t, 'c>,
+    pub judging: Judging<'t, 'd, 'c>,
 }
 
 /// Why parsing stops.
@@ -130,7 +130,7 @@ impl Decoder {
         at: &mut Position,
         batch: &mut Batch,
         jobs: &mut Jobs<'a>,
-        tools: &mut Reading<'_, '_>,
+        tools: &mut Reading<'_, '_, '_>,
     ) {
         batch.contexts.clear();
         batch.entries.clear();
@@ -142,7 +142,7 @@ impl Decoder {
             while (at.offset as usize) < bytes.len() {
                 let rest = &bytes[at.offset as usize..];
                 let datagram = &rest[..rest.len().min(size)];
-                let stop = self.read_one(datagram, (*at, peer), batch, jobs, tools);
+                let stop = self.read_one(datagram, (*at, peer, size), batch, jobs, tools);
                 if let Some(Stop::Before) = stop {
                     return;
                 }
@@ -161,10 +161,10 @@ impl Decoder {
     fn read_one<'a>(
         &mut self,
         datagram: &'a [u8],
-        (spot, peer): (Position, &SocketAddr),
+        (spot, peer, segment_bytes): (Position, &SocketAddr, usize),
         batch: &mut Batch,
         jobs: &mut Jobs<'a>,
-        tools: &mut Reading<'_, '_>,
+        tools: &mut Reading<'_, '_, '_>,
     ) -> Option<Stop> {
         let is_short = datagram.len() <= DATAGRAM_BYTES_MAX;
         let Some(header) = RequestHeader::read(datagram).filter(|_| is_short) else {
@@ -186,7 +186,8 @@ impl Decoder {
         let rest = &datagram[RequestHeader::BYTES..];
         match header.kind {
             Kind::Requests if (1..=REQUESTS_MAX).contains(&usize::from(header.count)) => {
-                return self.read_requests(rest, (&opened, peer), batch, jobs, tools);
+                let segment = (peer, datagram, segment_bytes);
+                return self.read_requests(&opened, segment, batch, jobs, tools);
             }
             Kind::Directory if datagram.len() >= directory::REPLY_BYTES_MAX => {
                 batch.entries.push(Entry::Directory);
@@ -229,13 +230,15 @@ impl Decoder {
     #[inline]
     fn read_requests<'a>(
         &mut self,
-        mut rest: &'a [u8],
-        (opened, peer): (&Opened, &SocketAddr),
+        opened: &Opened,
+        segment: (&SocketAddr, &'a [u8], usize),
         batch: &mut Batch,
         jobs: &mut Jobs<'a>,
-        tools: &mut Reading<'_, '_>,
+        tools: &mut Reading<'_, '_, '_>,
     ) -> Option<Stop> {
+        let (peer, datagram, _) = segment;
         let sender = opened.sender(peer);
+        let mut rest = &datagram[RequestHeader::BYTES..];
         let mut entries = 0;
         while entries < opened.header.count {
             entries += 1;
@@ -248,11 +251,19 @@ impl Decoder {
             let Err(wait) = (tools.admission).judge(sender, &record, batch, jobs, judging) else {
                 continue;
             };
+            if let Wait::Elsewhere(worker) = wait {
+                let (admission, dispatch) = (&mut *tools.admission, &mut *judging.dispatch);
+                if entries == 1 && admission.hand_over(worker, segment, dispatch) {
+                    return None;
+                }
+                admission.refuse(sender, &record, batch, judging);
+                continue;
+            }
             if batch.contexts.is_empty() {
                 // The request waits for another one in the same datagram.
                 batch.entries.push(Entry::Settled(match wait {
-                    Wait::Pending => Status::Malformed,
                     Wait::Busy => Status::AskAlone,
+                    _ => Status::Malformed,
                 }));
                 continue;
             }

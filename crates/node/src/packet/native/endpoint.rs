@@ -1,8 +1,8 @@
 //! Answers the datagrams of one burst.
 
-use super::admission::{Admission, Judging, note, withdraw};
+use super::admission::{Admission, Dispatch, Judging, note, withdraw};
 use super::assemblies::{Assemblies, request_bytes_max};
-use super::batch::{Batch, Entry, Jobs};
+use super::batch::{Batch, Entry, Jobs, Wait};
 use super::completions::{CompletionSlot, CompletionTables, HeldTables, RecordedReply};
 use super::context::{Position, RequestContext};
 use super::decode::{Decoder, Reading, Whole};
@@ -11,10 +11,11 @@ use super::figures::NativeFigures;
 use super::outbox::{Outbox, Piece, Sending};
 use super::rules::Rules;
 use super::token::TokenKey;
-use glimmer_base::Moment;
 use glimmer_base::limits::{
     BATCH_MAX, BUFFER_BYTES_KEPT_MAX, NATIVE_MUTATIONS_KEPT, NATIVE_TOKEN_S,
 };
+use glimmer_base::{Keyhash, Moment};
+use glimmer_dispatch::{Decision, Plan};
 use glimmer_engine::{Done, Engine, Job, Status as Executed};
 use glimmer_proto::native::reply::Long;
 use glimmer_proto::native::{
@@ -45,7 +46,7 @@ pub struct NativeEndpoint {
 }
 
 /// What is needed to answer.
-struct Tools<'t> {
+struct Tools<'t, 'd> {
     engine: &'t mut dyn Engine,
     /// The completion tables that the batch holds.
     held: HeldTables<'t>,
@@ -53,6 +54,9 @@ struct Tools<'t> {
     /// The UDP ports of all workers, at the address where the datagrams came in.
     ports: &'t [u16],
     sending: Sending<'t>,
+    dispatch: &'t mut Dispatch<'d>,
+    /// No value of more bytes is copied by the next batch before the plan has been asked.
+    copy_max: u32,
 }
 
 /// A batch after its execution.
@@ -133,13 +137,15 @@ impl NativeEndpoint {
         self.completions.expire(self.me, now.ms);
     }
 
-    /// Executes what the datagrams of a burst ask for, and sends the replies. `ports` are those of
-    /// all workers, at the address where the datagrams came in. Returns what became of the replies.
+    /// Executes what the datagrams of a burst ask for, as far as `dispatch` leaves it to this
+    /// worker, and sends the replies. `ports` are those of all workers, at the address where the
+    /// datagrams came in. Returns what became of the replies.
     pub fn answer<'t>(
         &mut self,
         received: &mut RxBatch,
         engine: &'t mut dyn Engine,
         now: Moment,
+        dispatch: &'t mut Dispatch<'_>,
         ports: &'t [u16],
         sender: &'t mut dyn PacketSender,
     ) -> Transmitted {
@@ -150,6 +156,8 @@ impl NativeEndpoint {
             now,
             ports,
             sending: Sending::new(sender),
+            copy_max: dispatch.plan.copy_max(),
+            dispatch,
         };
         self.decoder.begin();
         let mut settled = std::mem::take(&mut self.settled);
@@ -174,12 +182,15 @@ impl NativeEndpoint {
         received: &RxBatch,
         at: &mut Position,
         settled: &mut Settled,
-        tools: &mut Tools<'_>,
+        tools: &mut Tools<'_, '_>,
     ) {
+        let copy_max = tools.dispatch.plan.copy_max();
         let mut reading = Reading {
             admission: &mut self.admission,
             judging: Judging {
                 now: tools.now,
+                dispatch: &mut *tools.dispatch,
+                copy_max: std::mem::replace(&mut tools.copy_max, copy_max),
                 figures: &mut self.figures,
                 held: &mut tools.held,
             },
@@ -190,11 +201,11 @@ impl NativeEndpoint {
         let done = &mut done[..jobs.len()];
         self.run(&jobs, done, tools);
         if !done.iter().all(is_done) {
-            self.put_back(settled, at, &mut tools.held);
+            self.put_back(received, &jobs, settled, at, tools);
         }
     }
 
-    fn run(&mut self, jobs: &[Job<'_>], done: &mut [Done], tools: &mut Tools<'_>) {
+    fn run(&mut self, jobs: &[Job<'_>], done: &mut [Done], tools: &mut Tools<'_, '_>) {
         self.out.clear();
         self.out.shrink_to(BUFFER_BYTES_KEPT_MAX);
         if !jobs.is_empty() {
@@ -206,15 +217,42 @@ impl NativeEndpoint {
         }
     }
 
-    /// Some jobs were not executed: the replies before them took too much room, or a reader met too
-    /// many writers. The first datagram with such a job begins the next batch, and those behind it
-    /// follow. If it was the first of this one, what was not executed of it is refused.
+    /// Some jobs were not executed: the replies before them took too much room, a reader met too
+    /// many writers, or a value was too large to be copied before the plan was asked. The first
+    /// datagram with such a job begins the next batch, and those behind it follow. If it was the
+    /// first of this one, what was not executed of it is refused, unless the datagram can be handed
+    /// over.
     #[cold]
-    fn put_back(&mut self, settled: &mut Settled, at: &mut Position, held: &mut HeldTables<'_>) {
+    fn put_back(
+        &mut self,
+        received: &RxBatch,
+        jobs: &[Job<'_>],
+        settled: &mut Settled,
+        at: &mut Position,
+        tools: &mut Tools<'_, '_>,
+    ) {
         let Settled { batch, done } = settled;
         let Batch {
             contexts, entries, ..
         } = batch;
+        // What becomes of the first datagram's request, if it is not executed.
+        let mut redirected = Entry::Settled(Status::AskAlone);
+        if let ([context, ..], [Entry::Job { .. }, ..]) = (&contexts[..], &entries[..])
+            && context.entries == 1
+            && !is_done(&done[0])
+        {
+            match self.redirect(received, context, (jobs[0].keyhash, done[0].status), tools) {
+                Some(entry) => redirected = entry,
+                None => {
+                    withdraw(entries, &mut tools.held);
+                    *at = context.spot;
+                    contexts.clear();
+                    entries.clear();
+                    return;
+                }
+            }
+        }
+        let held = &mut tools.held;
         let (mut job, mut start) = (0, 0);
         // The first datagram that is put back, and the entries behind the one that was not
         // finished.
@@ -238,10 +276,7 @@ impl NativeEndpoint {
                 if !is_done(&done[job]) {
                     withdraw(&[*entry], held);
                     if index == 0 {
-                        *entry = Entry::Settled(match done[job].status {
-                            Executed::NoRoom => Status::AskAlone,
-                            _ => Status::AskOwner,
-                        });
+                        *entry = redirected;
                     }
                 } else if let Some(slot) = slot
                     && index > 0
@@ -266,8 +301,49 @@ impl NativeEndpoint {
         entries.truncate(start);
     }
 
+    /// What becomes of a datagram's only request, which the engine left to another worker. None: it
+    /// is to be executed here after all, whatever the size of the value.
+    #[cold]
+    fn redirect(
+        &self,
+        received: &RxBatch,
+        context: &RequestContext,
+        (keyhash, status): (Keyhash, Executed),
+        tools: &mut Tools<'_, '_>,
+    ) -> Option<Entry> {
+        let plan = tools.dispatch.plan;
+        let (decision, refusal) = match status {
+            Executed::Elsewhere { bytes } => (plan.on_sized(self.me, bytes), Status::Overloaded),
+            Executed::AskOwner => {
+                let owner = plan.layout().map.owner(keyhash);
+                (Decision::HandTo(owner), Status::AskOwner)
+            }
+            _ => return Some(Entry::Settled(Status::AskAlone)),
+        };
+        let Decision::HandTo(worker) = decision else {
+            tools.copy_max = Job::ANY_SIZE;
+            return None;
+        };
+        let (index, start) = (context.spot.segment_batch(), context.spot.offset as usize);
+        let datagram = &received.bytes(index)[start..start + context.bytes as usize];
+        let hand_to = tools.dispatch.hand_to.as_mut();
+        let is_handed_over = worker != self.me
+            && hand_to.is_some_and(|hand_to| {
+                hand_to(
+                    worker,
+                    received.peer(index),
+                    datagram,
+                    received.segment_bytes(index),
+                )
+            });
+        Some(match is_handed_over {
+            true => Entry::HandedOver,
+            false => Entry::Settled(refusal),
+        })
+    }
+
     /// Puts the replies of a batch on their way, and notes what mutations were answered.
-    fn reply_to(&mut self, received: &mut RxBatch, settled: &Settled, tools: &mut Tools<'_>) {
+    fn reply_to(&mut self, received: &mut RxBatch, settled: &Settled, tools: &mut Tools<'_, '_>) {
         let mut entries = settled.batch.entries.iter();
         let mut done = settled.done.iter();
         let mut start = 0;
@@ -303,7 +379,7 @@ impl NativeEndpoint {
                     }
                     Entry::Repeated(place) => settled.batch.answers[*place as usize].bytes(),
                     Entry::Settled(status) => &reply::status_bytes(*status),
-                    Entry::Directory | Entry::Progress(_) => {
+                    Entry::Directory | Entry::Progress(_) | Entry::HandedOver => {
                         unreachable!("these are their datagrams' only entries")
                     }
                 };
@@ -337,7 +413,7 @@ impl NativeEndpoint {
         message: Option<&[u8]>,
         (slot, offset): (Option<CompletionSlot>, u32),
         answer: Range<usize>,
-        tools: &mut Tools<'_>,
+        tools: &mut Tools<'_, '_>,
     ) {
         let header = self.header(context, Kind::Replies);
         let bytes = &self.out[answer.clone()];
@@ -359,7 +435,7 @@ impl NativeEndpoint {
         message: Option<&[u8]>,
         offset: u32,
         answer: Range<usize>,
-        tools: &mut Tools<'_>,
+        tools: &mut Tools<'_, '_>,
     ) {
         if !context.is_proven {
             return self.put_status(received, context, Status::NoToken, tools);
@@ -446,11 +522,12 @@ impl NativeEndpoint {
         context: &RequestContext,
         entry: &Entry,
         answers: &[RecordedReply],
-        tools: &mut Tools<'_>,
+        tools: &mut Tools<'_, '_>,
     ) {
         let mut header = self.header(context, Kind::Replies);
         match *entry {
             Entry::Job { .. } => unreachable!("the engine has its answer"),
+            Entry::HandedOver => {}
             Entry::Settled(status) => self.put_status(received, context, status, tools),
             Entry::Repeated(place) => {
                 let answer = answers[place as usize];
@@ -488,7 +565,7 @@ impl NativeEndpoint {
         received: &mut RxBatch,
         context: &RequestContext,
         status: Status,
-        tools: &mut Tools<'_>,
+        tools: &mut Tools<'_, '_>,
     ) {
         let bytes = reply::status_bytes(status);
         let head = self.header(context, Kind::Replies);
@@ -497,7 +574,7 @@ impl NativeEndpoint {
     }
 
     /// Answers a request that came in fragments.
-    fn answer_whole(&mut self, received: &mut RxBatch, whole: &Whole, tools: &mut Tools<'_>) {
+    fn answer_whole(&mut self, received: &mut RxBatch, whole: &Whole, tools: &mut Tools<'_, '_>) {
         let Whole {
             context, message, ..
         } = whole;
@@ -505,8 +582,15 @@ impl NativeEndpoint {
         let Some((record, _)) = record else {
             return self.put_status(received, context, Status::Malformed, tools);
         };
+        // It does not travel on: the access mode alone decides whether it is executed here.
+        let plan = Plan::by_keyhash(self.admission.rules.layout);
         let mut judging = Judging {
             now: tools.now,
+            dispatch: &mut Dispatch {
+                plan: &plan,
+                hand_to: None,
+            },
+            copy_max: Job::ANY_SIZE,
             figures: &mut self.figures,
             held: &mut tools.held,
         };
@@ -518,8 +602,12 @@ impl NativeEndpoint {
             &mut jobs,
             &mut judging,
         );
-        if judged.is_err() {
-            return;
+        match judged {
+            Ok(()) => {}
+            Err(Wait::Elsewhere(_)) => {
+                return self.put_status(received, context, Status::WrongPartition, tools);
+            }
+            Err(Wait::Pending | Wait::Busy) => return,
         }
         let mut done = [SKIPPED];
         self.run(&jobs, &mut done[..jobs.len()], tools);
@@ -552,7 +640,7 @@ impl NativeEndpoint {
         &self,
         received: &RxBatch,
         context: &RequestContext,
-        tools: &Tools<'_>,
+        tools: &Tools<'_, '_>,
     ) -> Directory {
         let rules = &self.admission.rules;
         let peer = &received.peer(context.spot.segment_batch());

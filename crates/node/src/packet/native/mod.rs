@@ -19,8 +19,15 @@
 //! For a reply that is longer than a datagram, the engine writes only one window of fragments; the
 //! digest of the whole reply is cached (`digests.rs`). Fragmented requests are reassembled first
 //! (`assemblies.rs`). The endpoint knows no device except the sender that it is given, so tests can
-//! drive it with faults. If the server directs requests, `handover.rs` first forwards those that
-//! other workers own.
+//! drive it with faults.
+//!
+//! Admission asks the dispatch plan about each request. A datagram that another worker has to
+//! execute is handed over whole, in a forwarded batch (`../../forward/batch.rs`), and so is a
+//! datagram whose only request turns out to belong elsewhere when it is executed: an optimistic
+//! read met too many writers, or a value is too large for this worker. The other worker executes it
+//! whatever its size, and answers through the device at which it came in (MICA §5.5 compares this
+//! with clients that direct their requests themselves). A request in fragments does not travel
+//! after it has been put together.
 
 mod admission;
 mod assemblies;
@@ -31,12 +38,12 @@ mod decode;
 mod digests;
 mod endpoint;
 mod figures;
-mod handover;
 mod outbox;
 mod rules;
 mod serve;
 mod token;
 
+pub use admission::{Dispatch, HandTo};
 pub(crate) use completions::CompletionTables;
 pub use endpoint::NativeEndpoint;
 pub use figures::NativeFigures;

@@ -1,15 +1,11 @@
 //! The configuration that the workers of a node share for serving native clients.
 
-use glimmer_base::{Keyhash, Seed};
+use glimmer_base::Seed;
 use glimmer_dispatch::{AccessMode, Layout};
 use glimmer_proto::native::directory::{Access, Direction, Mode};
 use std::net::SocketAddr;
 
 use super::token::TokenKey;
-
-/// With request direction by the server: the fraction (1 / n) of a worker's memory for native
-/// clients that its batches for other workers may take.
-const HANDOVER_SHARE: usize = 4;
 
 /// The configuration of the native protocol.
 #[derive(Clone, Debug)]
@@ -57,20 +53,5 @@ impl Rules {
             AccessMode::Crew => Access::Crew,
             AccessMode::Crcw => Access::Crcw,
         }
-    }
-
-    /// Bytes of a worker's memory for native clients that its batches for other workers may take,
-    /// if the server directs requests and there is another worker.
-    pub(crate) fn handover_bytes_max(&self, bytes_max: usize) -> usize {
-        match self.direction == Direction::Server && self.workers() > 1 {
-            true => bytes_max / HANDOVER_SHARE,
-            false => 0,
-        }
-    }
-
-    /// The worker that owns a key's partition.
-    #[inline]
-    pub fn owner(&self, keyhash: Keyhash) -> usize {
-        self.layout.map.owner(keyhash)
     }
 }

@@ -2,24 +2,29 @@
 
 use std::sync::Arc;
 
-use glimmer_transport::packet::{PacketDevice, PacketSender, RxBatch};
+use glimmer_base::limits::FORWARD_DATAGRAM_BYTES_MAX;
+use glimmer_dispatch::Plan;
+use glimmer_transport::packet::{PacketDevice, RxBatch};
 
+use super::admission::{Dispatch, HandTo};
 use super::completions::CompletionTables;
 use super::endpoint::NativeEndpoint;
 use super::figures::NativeFigures;
-use super::handover::Handover;
 use super::rules::Rules;
 use crate::admin::stats::Tally;
 use crate::budget::pool::{Budget, Charge};
 use crate::core::Core;
+use crate::forward::batch::ForwardedBatch;
 use crate::forward::port::Port;
 use crate::packet::source::{PacketSource, Service, count_sent};
 
 /// A worker's state for serving native clients.
 pub(crate) struct NativeServer {
     endpoint: NativeEndpoint,
-    /// Present if the server directs requests and there is another worker.
-    handover: Option<Handover>,
+    /// The access mode alone decides on what has been handed over.
+    by_keyhash: Plan,
+    /// What has been handed over to this worker.
+    received: RxBatch,
     /// The endpoint's counters at the last publication.
     figures: NativeFigures,
     /// Bytes of the native endpoint that are charged to the worker's budget.
@@ -34,12 +39,10 @@ impl NativeServer {
         bytes_max: usize,
         completions: Arc<CompletionTables>,
     ) -> NativeServer {
-        let handover_bytes_max = rules.handover_bytes_max(bytes_max);
-        let endpoint_bytes_max = bytes_max - handover_bytes_max;
         NativeServer {
-            endpoint: NativeEndpoint::new(rules, me, endpoint_bytes_max, completions),
-            handover: (handover_bytes_max > 0)
-                .then(|| Handover::new(rules, me, handover_bytes_max)),
+            endpoint: NativeEndpoint::new(rules, me, bytes_max, completions),
+            by_keyhash: Plan::by_keyhash(rules.layout),
+            received: RxBatch::default(),
             figures: NativeFigures::default(),
             counted: Charge::default(),
         }
@@ -58,16 +61,11 @@ impl NativeServer {
         tally.native_repeated = figures.repeated;
         tally.native_superseded = figures.superseded;
         tally.native_in_place = figures.in_place;
-        if let Some(handover) = &self.handover {
-            tally.native_handed_over = handover.datagrams;
-            tally.native_handover_batches = handover.batches;
-        }
     }
 
     fn charge(&mut self, budget: &mut Budget) {
-        let batches = self.handover.as_ref().map_or(0, |handover| handover.bytes);
         let charge = Charge {
-            bytes: self.endpoint.bytes() + batches,
+            bytes: self.endpoint.bytes(),
             buffers: 0,
         };
         budget.recharge(self.counted, charge);
@@ -75,7 +73,7 @@ impl NativeServer {
     }
 
     /// Answers the segment batches received at a device: the index of the source, the device, and
-    /// the ports of all workers at its address.
+    /// the ports of all workers at its address. Hands over what other workers have to execute.
     pub fn answer(
         &mut self,
         received: &mut RxBatch,
@@ -83,43 +81,52 @@ impl NativeServer {
         core: &mut Core,
         port: &mut Port,
     ) {
-        if let Some(handover) = &mut self.handover {
-            handover.direct(received, source, port);
+        let has_room = core.memory.bytes_free() >= FORWARD_DATAGRAM_BYTES_MAX;
+        let mut has_left = false;
+        let mut hand_to = |worker: usize, peer, datagram: &[u8], segment_bytes| {
+            let is_put =
+                has_room && port.put_datagram(worker, source, peer, datagram, segment_bytes);
+            has_left |= is_put;
+            is_put
+        };
+        let hand_to: Option<&mut HandTo<'_>> = match core.is_alone {
+            true => None,
+            false => Some(&mut hand_to),
+        };
+        let mut dispatch = Dispatch {
+            plan: &core.plan,
+            hand_to,
+        };
+        let engine = &mut *core.engine;
+        let sent = (self.endpoint).answer(received, engine, core.now, &mut dispatch, ports, device);
+        count_sent(sent, core);
+        if has_left {
+            port.ship();
+            port.wake_peers();
         }
-        self.execute(received, ports, device, core);
     }
 
-    /// Answers requests that other workers have handed over, each batch through the device at which
-    /// it arrived, and takes back own batches. All workers have the same sources in the same order.
-    /// Returns whether there was anything to answer.
-    pub fn take_handed_over(
+    /// Answers requests that another worker has handed over, through the device at which they
+    /// arrived. All workers have the same sources in the same order.
+    pub fn answer_forwarded(
         &mut self,
+        batch: &ForwardedBatch,
         sources: &mut [PacketSource],
         core: &mut Core,
-        port: &mut Port,
-    ) -> bool {
-        if self.handover.is_none() {
-            return false;
-        }
-        let mut any = false;
-        while let Some((from, mut batch)) = port.next_datagrams() {
-            let home = batch.home();
-            if home == core.me {
-                if let Some(handover) = &mut self.handover {
-                    handover.welcome(from, batch);
-                }
-                continue;
-            }
-            if let Service::Native { ports, senders } = &mut sources[batch.source].service {
-                self.execute(&mut batch.received, ports, &mut *senders[home], core);
-            }
-            port.send_datagrams(from, batch);
-            any = true;
-        }
-        if any {
-            self.settle(core);
-        }
-        any
+    ) {
+        batch.unload(&mut self.received);
+        let Service::Native { ports, senders } = &mut sources[batch.source()].service else {
+            return;
+        };
+        let mut dispatch = Dispatch {
+            plan: &self.by_keyhash,
+            hand_to: None,
+        };
+        let (received, engine) = (&mut self.received, &mut *core.engine);
+        let sender = &mut *senders[batch.home()];
+        let sent = (self.endpoint).answer(received, engine, core.now, &mut dispatch, ports, sender);
+        count_sent(sent, core);
+        self.settle(core);
     }
 
     /// Gives up requests that native clients have stopped sending.
@@ -132,18 +139,5 @@ impl NativeServer {
     pub fn settle(&mut self, core: &mut Core) {
         self.publish(&mut core.tally);
         self.charge(&mut core.memory.budget);
-    }
-
-    /// Executes requests, and sends the replies through the device at which the requests arrived.
-    fn execute(
-        &mut self,
-        received: &mut RxBatch,
-        ports: &[u16],
-        sender: &mut dyn PacketSender,
-        core: &mut Core,
-    ) {
-        let engine = &mut *core.engine;
-        let sent = (self.endpoint).answer(received, engine, core.now, ports, sender);
-        count_sent(sent, core);
     }
 }
