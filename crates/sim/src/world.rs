@@ -14,6 +14,7 @@ use crate::history::{self, Answer, Call, Stamp};
 use crate::linear::{self, Rules, Verdict};
 use crate::scenario::{ClientPlan, Operation, Protocol, Scenario};
 use crate::server::{self, Served};
+use glimmer_base::limits::NATIVE_ASSEMBLY_IDLE_MS;
 use glimmer_node::{DrivenWorker, Rest};
 use glimmer_server::Mode;
 use glimmer_transport::packet::Faults;
@@ -25,8 +26,9 @@ use rand::{Rng, SeedableRng};
 const STEPS_MAX: u64 = 3_000_000;
 /// Within this time a client that does nothing wrong is answered, in microseconds.
 const ANSWER_US_MAX: u64 = 10_000_000;
-/// Within this time every client is answered while nothing fails.
-const CALM_ANSWER_US_MAX: u64 = 2_000_000;
+/// Within this time every client is answered while nothing fails. A long native request may wait
+/// until the memory of one is free that was given up when there were faults.
+const CALM_ANSWER_US_MAX: u64 = 1_000 * NATIVE_ASSEMBLY_IDLE_MS + 2_000_000;
 /// After this time a server whose clients have left holds no memory for them.
 const REST_US: u64 = 3_000_000;
 /// Within this time a server that is told to stop has stopped.
