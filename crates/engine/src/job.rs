@@ -3,7 +3,7 @@
 use glimmer_base::{Expiry, Keyhash, Moment};
 use glimmer_dispatch::Layout;
 use glimmer_proto::Request;
-use glimmer_proto::outcome::Kind;
+use glimmer_proto::outcome::OutcomeKind;
 pub use glimmer_store::memory::PageReport;
 pub use glimmer_store::table::{Ages, Counts};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub struct Done {
     /// What became of the job.
     pub status: Status,
     /// Which outcome it had, if it was executed.
-    pub kind: Option<Kind>,
+    pub kind: Option<OutcomeKind>,
     /// Length of the job's reply buffer after the job.
     pub end: usize,
 }

@@ -12,7 +12,7 @@
 
 use crate::job::Job;
 use glimmer_base::Moment;
-use glimmer_proto::outcome::Kind;
+use glimmer_proto::outcome::OutcomeKind;
 use glimmer_store::heap::Item;
 use glimmer_store::removals::{Removal, RemovalObserver};
 
@@ -42,7 +42,7 @@ pub trait ChangeObserver: RemovalObserver {
         now: Moment,
         job: &Job<'_>,
         before: Self::Before,
-        outcome: Kind,
+        outcome: OutcomeKind,
         find: impl FnOnce() -> Option<Item<'i>>,
     );
 
@@ -81,7 +81,7 @@ impl ChangeObserver for Unobserved {
         _: Moment,
         _: &Job<'_>,
         (): (),
-        _: Kind,
+        _: OutcomeKind,
         _: impl FnOnce() -> Option<Item<'i>>,
     ) {
     }

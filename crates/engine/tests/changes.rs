@@ -8,7 +8,7 @@ use glimmer_engine::{
     Uniques, build_observed,
 };
 use glimmer_proto::binary::opcode;
-use glimmer_proto::outcome::Kind;
+use glimmer_proto::outcome::OutcomeKind;
 use glimmer_proto::{
     Create, Form, Limits, Parser, Refusal, Request, Step, StoreMode, Verb, native,
 };
@@ -25,7 +25,7 @@ const SEED: Seed = Seed(5);
 enum Event {
     Before(Keyhash, Vec<u8>),
     /// Key, outcome, and whether the key has an item now.
-    After(Keyhash, Vec<u8>, Kind, bool),
+    After(Keyhash, Vec<u8>, OutcomeKind, bool),
     /// Key, and bytes of the value.
     Read(Vec<u8>, Option<usize>),
     BeforeFlush(u64),
@@ -83,14 +83,22 @@ impl ChangeObserver for Observer {
         _now: Moment,
         job: &Job<'_>,
         was_there: bool,
-        outcome: Kind,
+        outcome: OutcomeKind,
         find: impl FnOnce() -> Option<Item<'i>>,
     ) {
         let key = job.request.key;
         let item = find();
         assert!(item.is_none_or(|item| item.key_is(key)));
-        if matches!(outcome, Kind::NotFound | Kind::Deleted | Kind::Exists) {
-            assert_eq!(was_there, outcome != Kind::NotFound, "{:?}", job.request);
+        if matches!(
+            outcome,
+            OutcomeKind::NotFound | OutcomeKind::Deleted | OutcomeKind::Exists
+        ) {
+            assert_eq!(
+                was_there,
+                outcome != OutcomeKind::NotFound,
+                "{:?}",
+                job.request
+            );
         }
         self.note(Event::After(
             job.keyhash,
@@ -191,7 +199,7 @@ impl Server {
 
     /// Takes what was seen, which must be one request for the key.
     #[track_caller]
-    fn saw(&mut self, key: &[u8], outcome: Kind, is_there: bool, said: &str) {
+    fn saw(&mut self, key: &[u8], outcome: OutcomeKind, is_there: bool, said: &str) {
         let keyhash = SEED.keyhash(key);
         let expected = [
             Event::Before(keyhash, key.to_vec()),
@@ -212,7 +220,7 @@ impl Server {
     }
 
     #[track_caller]
-    fn check(&mut self, key: &[u8], said: &str, outcome: Option<(Kind, bool)>) {
+    fn check(&mut self, key: &[u8], said: &str, outcome: Option<(OutcomeKind, bool)>) {
         let said = said.replace("UNIQUE", &self.unique.to_string());
         let reply = self.say(said.as_bytes());
         match outcome {
@@ -237,7 +245,7 @@ fn servers() -> [Server; 3] {
 
 #[test]
 fn the_classic_commands() {
-    use Kind::{
+    use OutcomeKind::{
         Counted, Deleted, Exists, Miss, NotANumber, NotFound, NotStored, Stored, TooLarge, Touched,
         Value,
     };
@@ -283,7 +291,7 @@ fn the_classic_commands() {
 
 #[test]
 fn the_meta_commands() {
-    use Kind::{Counted, Deleted, Exists, Miss, NotFound, NotStored, Stored, Value};
+    use OutcomeKind::{Counted, Deleted, Exists, Miss, NotFound, NotStored, Stored, Value};
     let rows = [
         ("mg k v\r\n", None),
         ("mg k v T30\r\n", Some((Miss, false))),
@@ -320,10 +328,12 @@ fn the_meta_commands() {
 
 #[test]
 fn the_binary_protocol() {
-    use Kind::{Counted, Deleted, Exists, Miss, NotFound, NotStored, Stored, Touched, Value};
+    use OutcomeKind::{
+        Counted, Deleted, Exists, Miss, NotFound, NotStored, Stored, Touched, Value,
+    };
     let stored = [0; 8];
     let number = [0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0];
-    type Row<'a> = (u8, u64, &'a [u8], &'a [u8], Option<(Kind, bool)>);
+    type Row<'a> = (u8, u64, &'a [u8], &'a [u8], Option<(OutcomeKind, bool)>);
     let rows: &[Row<'_>] = &[
         (opcode::REPLACE, 0, &stored, b"1", Some((NotStored, false))),
         (opcode::ADDQ, 0, &stored, b"1", Some((Stored, true))),
@@ -380,7 +390,7 @@ fn the_binary_protocol() {
 
 #[test]
 fn the_native_protocol() {
-    use Kind::{Counted, Deleted, Exists, NotFound, NotStored, Stored, TooLarge, Touched};
+    use OutcomeKind::{Counted, Deleted, Exists, NotFound, NotStored, Stored, TooLarge, Touched};
     let store = |mode| Verb::Store {
         mode,
         flags: 0,
@@ -437,7 +447,11 @@ fn the_native_protocol() {
 #[test]
 fn flushes() {
     for mut server in servers() {
-        server.check(b"k", "set k 0 0 1\r\n1\r\n", Some((Kind::Stored, true)));
+        server.check(
+            b"k",
+            "set k 0 0 1\r\n1\r\n",
+            Some((OutcomeKind::Stored, true)),
+        );
         server.engine.flush(server.now, 0);
         let seen = server.tap.observer().take();
         assert_eq!(seen, [Event::BeforeFlush(0), Event::AfterFlush(0)]);

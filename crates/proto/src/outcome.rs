@@ -9,7 +9,7 @@
 //! A command with several keys is one request per key. Its reply is written part by part, in the
 //! order of the keys. What comes before the first part and after the last depends on the request
 //! (`last` in the text protocol). Where a protocol answers such a command with one sum, each part
-//! contributes its [`Kind`].
+//! contributes its [`OutcomeKind`].
 
 use crate::{Request, Sum};
 use glimmer_base::{Expiry, Moment};
@@ -151,7 +151,7 @@ pub struct Counted {
 
 /// The variant of an [`Outcome`], without its fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum OutcomeKind {
     /// See [`Outcome::Value`].
     Value,
     /// See [`Outcome::Miss`].
@@ -183,31 +183,34 @@ pub enum Kind {
 impl<I> Outcome<I> {
     /// The variant of this outcome.
     #[inline]
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> OutcomeKind {
         match self {
-            Outcome::Value(_) => Kind::Value,
-            Outcome::Miss => Kind::Miss,
-            Outcome::Stored { .. } => Kind::Stored,
-            Outcome::NotStored => Kind::NotStored,
-            Outcome::Exists => Kind::Exists,
-            Outcome::NotFound => Kind::NotFound,
-            Outcome::Deleted => Kind::Deleted,
-            Outcome::Touched { .. } => Kind::Touched,
-            Outcome::Counted(_) => Kind::Counted,
-            Outcome::NotANumber => Kind::NotANumber,
-            Outcome::Overflow => Kind::Overflow,
-            Outcome::TooLarge => Kind::TooLarge,
-            Outcome::OutOfMemory => Kind::OutOfMemory,
+            Outcome::Value(_) => OutcomeKind::Value,
+            Outcome::Miss => OutcomeKind::Miss,
+            Outcome::Stored { .. } => OutcomeKind::Stored,
+            Outcome::NotStored => OutcomeKind::NotStored,
+            Outcome::Exists => OutcomeKind::Exists,
+            Outcome::NotFound => OutcomeKind::NotFound,
+            Outcome::Deleted => OutcomeKind::Deleted,
+            Outcome::Touched { .. } => OutcomeKind::Touched,
+            Outcome::Counted(_) => OutcomeKind::Counted,
+            Outcome::NotANumber => OutcomeKind::NotANumber,
+            Outcome::Overflow => OutcomeKind::Overflow,
+            Outcome::TooLarge => OutcomeKind::TooLarge,
+            Outcome::OutOfMemory => OutcomeKind::OutOfMemory,
         }
     }
 }
 
 impl Sum {
     /// Adds a part.
-    pub fn add(&mut self, kind: Kind) {
+    pub fn add(&mut self, kind: OutcomeKind) {
         match kind {
-            Kind::Value | Kind::Stored | Kind::Deleted | Kind::Touched => self.done += 1,
-            Kind::OutOfMemory | Kind::TooLarge => self.failed += 1,
+            OutcomeKind::Value
+            | OutcomeKind::Stored
+            | OutcomeKind::Deleted
+            | OutcomeKind::Touched => self.done += 1,
+            OutcomeKind::OutOfMemory | OutcomeKind::TooLarge => self.failed += 1,
             _ => {}
         }
     }

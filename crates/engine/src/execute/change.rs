@@ -4,7 +4,7 @@ use super::view::View;
 use super::{Context, absence, say};
 use crate::job::Job;
 use glimmer_base::Expiry;
-use glimmer_proto::outcome::{Found, Kind};
+use glimmer_proto::outcome::{Found, OutcomeKind};
 use glimmer_proto::{Outcome, Refusal};
 use glimmer_store::table::TableWriter;
 
@@ -59,7 +59,7 @@ pub fn get_and_touch<W: TableWriter>(
     job: &Job<'_>,
     exptime: i64,
     out: &mut Vec<u8>,
-) -> Kind {
+) -> OutcomeKind {
     let start = out.len();
     // The value is read first: an expiry time in the past takes effect after this reply.
     let found = writer
@@ -78,7 +78,7 @@ pub fn get_and_touch<W: TableWriter>(
         absence::absent(context, absence);
         return say(&job.request, Outcome::Miss, out);
     }
-    Kind::Value
+    OutcomeKind::Value
 }
 
 /// Sets the item's expiry time. Returns whether there is an item. A table that does not evict may

@@ -37,7 +37,7 @@ use glimmer_base::Moment;
 use glimmer_base::limits::{BATCH_MAX, REPLY_BYTES_HIGH};
 use glimmer_dispatch::Layout;
 use glimmer_proto::meta::{Command, base64};
-use glimmer_proto::outcome::Kind;
+use glimmer_proto::outcome::OutcomeKind;
 use glimmer_proto::{Outcome, Refusal, Request, Verb};
 use glimmer_store::access::Access;
 use glimmer_store::batches::{Batch, Participant};
@@ -192,7 +192,7 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
 fn unless_halted(
     halt: &mut Option<Status>,
     out: &mut Vec<u8>,
-    execute: impl FnOnce(&mut Vec<u8>) -> Result<Kind, Status>,
+    execute: impl FnOnce(&mut Vec<u8>) -> Result<OutcomeKind, Status>,
 ) -> Done {
     if halt.is_none() && out.len() >= REPLY_BYTES_HIGH {
         *halt = Some(Status::NoRoom);
@@ -233,7 +233,7 @@ fn execute_seen<T: Table, O: ChangeObserver>(
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
-) -> Result<Kind, Status> {
+) -> Result<OutcomeKind, Status> {
     let mut buffer = [0; base64::DECODED_BYTES_MAX];
     let job = &decoded(job, &mut buffer);
     let is_read = matches!(job.request.verb, Verb::Get);
@@ -256,7 +256,7 @@ fn execute_apart<T: Table, O: ChangeObserver>(
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
-) -> Result<Kind, Status> {
+) -> Result<OutcomeKind, Status> {
     execute(partitions, place, tap, context, job, out)
 }
 
@@ -268,7 +268,7 @@ fn execute<T: Table, O: ChangeObserver>(
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
-) -> Result<Kind, Status> {
+) -> Result<OutcomeKind, Status> {
     if matches!(job.request.verb, Verb::Get) {
         return read::get(
             partitions.handle(job.keyhash),
@@ -304,7 +304,7 @@ fn shows_value(verb: &Verb<'_>) -> bool {
 /// Appends the reply to a request that shows no item. Of verbs that are not the most frequent: it
 /// is compiled once.
 #[inline(never)]
-fn say(request: &Request<'_>, outcome: Outcome, out: &mut Vec<u8>) -> Kind {
+fn say(request: &Request<'_>, outcome: Outcome, out: &mut Vec<u8>) -> OutcomeKind {
     request.emit(outcome, out);
     outcome.kind()
 }
@@ -316,7 +316,7 @@ fn carry_out<W: TableWriter>(
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
-) -> Kind {
+) -> OutcomeKind {
     match job.request.verb {
         Verb::Store {
             mode,
@@ -348,7 +348,7 @@ fn carry_out_apart<W: TableWriter>(
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
-) -> Kind {
+) -> OutcomeKind {
     let plain = Calculation::plain;
     let outcome = match job.request.verb {
         Verb::Store { .. } => unreachable!("stores are executed by the caller"),

@@ -6,7 +6,7 @@ use crate::job::Job;
 use crate::observer::ChangeObserver;
 use glimmer_proto::Verb;
 use glimmer_proto::meta::Command;
-use glimmer_proto::outcome::Kind;
+use glimmer_proto::outcome::OutcomeKind;
 use glimmer_store::removals::Tap;
 use glimmer_store::table::TableWriter;
 
@@ -37,7 +37,13 @@ pub fn begin<'a, W: TableWriter, O: ChangeObserver>(
 impl<O: ChangeObserver> Mutation<'_, O> {
     /// Ends the request with this kind of outcome. Its reply has not been sent.
     #[inline(always)]
-    pub fn end<W: TableWriter>(self, writer: &W, context: &Context<'_>, job: &Job<'_>, kind: Kind) {
+    pub fn end<W: TableWriter>(
+        self,
+        writer: &W,
+        context: &Context<'_>,
+        job: &Job<'_>,
+        kind: OutcomeKind,
+    ) {
         if let Some((observer, before)) = self.seen {
             tell_after(observer, writer, context, job, (before, kind));
         }
@@ -62,7 +68,7 @@ fn tell_after<W: TableWriter, O: ChangeObserver>(
     writer: &W,
     context: &Context<'_>,
     job: &Job<'_>,
-    (before, kind): (O::Before, Kind),
+    (before, kind): (O::Before, OutcomeKind),
 ) {
     observer.after(context.now, job, before, kind, || {
         writer.find(job.keyhash, job.request.key, context.now)

@@ -8,7 +8,7 @@ use crate::job::{Job, Status};
 use crate::observer::ChangeObserver;
 use crate::partitions_of::Handle;
 use glimmer_base::Moment;
-use glimmer_proto::outcome::{Found, Kind, NoItem, Outcome};
+use glimmer_proto::outcome::{Found, NoItem, Outcome, OutcomeKind};
 use glimmer_store::heap::Item;
 use glimmer_store::removals::Tap;
 use glimmer_store::table::{Busy, Table, TableReader, TableWriter};
@@ -33,7 +33,7 @@ pub fn get<T: Table, O: ChangeObserver>(
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
-) -> Result<Kind, Status> {
+) -> Result<OutcomeKind, Status> {
     let (request, start) = (&job.request, out.len());
     if let (Some(reader), Some(batch)) = (&handle.reader, &context.batch) {
         // Each try begins where the last one began: a reply that was made of bytes that changed
@@ -52,7 +52,7 @@ pub fn get<T: Table, O: ChangeObserver>(
         match read {
             Ok(Some(Look::Shown)) => {
                 context.tally.get_hits.add(1);
-                return Ok(Kind::Value);
+                return Ok(OutcomeKind::Value);
             }
             Ok(Some(Look::ForWriter)) => out.truncate(start),
             Ok(Some(Look::Elsewhere(status))) => {
@@ -63,7 +63,7 @@ pub fn get<T: Table, O: ChangeObserver>(
                 out.truncate(start);
                 missed(context, reader.absence(job.keyhash, request.key));
                 request.emit::<NoItem>(Outcome::Miss, out);
-                return Ok(Kind::Miss);
+                return Ok(OutcomeKind::Miss);
             }
             Err(Busy) => {
                 out.truncate(start);
@@ -84,7 +84,7 @@ pub fn get<T: Table, O: ChangeObserver>(
     match read {
         Some(Look::Shown) => {
             context.tally.get_hits.add(1);
-            Ok(Kind::Value)
+            Ok(OutcomeKind::Value)
         }
         Some(Look::Elsewhere(status)) => Err(status),
         Some(Look::ForWriter) => {
@@ -96,7 +96,7 @@ pub fn get<T: Table, O: ChangeObserver>(
         None => {
             missed(context, writer.absence(job.keyhash, request.key));
             request.emit::<NoItem>(Outcome::Miss, out);
-            Ok(Kind::Miss)
+            Ok(OutcomeKind::Miss)
         }
     }
 }

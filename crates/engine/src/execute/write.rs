@@ -6,7 +6,7 @@ use super::{Context, say};
 use crate::job::Job;
 use glimmer_base::Expiry;
 use glimmer_proto::integer;
-use glimmer_proto::outcome::{Counted, Found, Kind};
+use glimmer_proto::outcome::{Counted, Found, OutcomeKind};
 use glimmer_proto::request::{Condition, Lifetime, Write};
 use glimmer_proto::{Outcome, Refusal, Request};
 use glimmer_store::heap::{History, NewItem};
@@ -21,7 +21,7 @@ pub fn write<W: TableWriter>(
     job: &Job<'_>,
     write: &Write<'_>,
     out: &mut Vec<u8>,
-) -> Kind {
+) -> OutcomeKind {
     let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
     context.tally.cmd_set.add(1);
     let start = out.len();
@@ -50,7 +50,7 @@ pub fn write<W: TableWriter>(
             say(&job.request, outcome, out)
         }
         _ if !write.shows_old => say(&job.request, outcome, out),
-        _ if old.is_some() => Kind::Value,
+        _ if old.is_some() => OutcomeKind::Value,
         _ => say(&job.request, Outcome::Miss, out),
     }
 }

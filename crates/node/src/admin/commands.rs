@@ -6,7 +6,7 @@ use glimmer_base::{Expiry, Moment};
 use glimmer_proto::text::{Admin, Detail, Dump, dump, lines};
 
 use crate::admin::dump::DumpGuard;
-use crate::admin::report::Report;
+use crate::admin::long_reply::LongReply;
 use crate::core::Core;
 
 mod control;
@@ -22,7 +22,7 @@ pub(crate) enum Outcome {
     /// It was a wrong login, and its answer has to wait.
     Withheld,
     /// The reply is made piece by piece.
-    Report(Report),
+    LongReply(LongReply),
 }
 
 /// Executes a command that names no key.
@@ -52,13 +52,13 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
             say(if quiet { "" } else { line });
         }
         Admin::Control(..) => unreachable!("it is answered in words of its own"),
-        Admin::Stats(argument) => return Outcome::Report(Report::stats(argument, None)),
+        Admin::Stats(argument) => return Outcome::LongReply(LongReply::stats(argument, None)),
         Admin::CacheDump { .. } if !core.shared.config.permits.dump => {
             say(lines::CACHEDUMP_NOT_ALLOWED)
         }
         Admin::CacheDump { class, .. } if class != dump::CLASS => say(lines::END),
         Admin::CacheDump { items_max, .. } => {
-            return Outcome::Report(Report::cachedump(items_max));
+            return Outcome::LongReply(LongReply::cachedump(items_max));
         }
         Admin::AdvanceClock { seconds } => {
             if core.shared.config.permits.debug {

@@ -13,7 +13,7 @@ use super::dump::listing;
 use super::handler::AdminHandler;
 
 /// The rest of a long reply.
-pub(crate) enum Report {
+pub(crate) enum LongReply {
     /// `stats cachedump`.
     Items(ItemsReport),
     /// The reply to `stats` with an argument.
@@ -38,10 +38,10 @@ pub(crate) struct StatsReport {
     words: Option<Words>,
 }
 
-impl Report {
+impl LongReply {
     /// Up to this many items (0 means no limit), within bounds.
-    pub fn cachedump(items_max: u32) -> Report {
-        Report::Items(ItemsReport {
+    pub fn cachedump(items_max: u32) -> LongReply {
+        LongReply::Items(ItemsReport {
             cursor: ListCursor::new(ListScope::Writable),
             items_left: if items_max == 0 { u32::MAX } else { items_max },
             bytes_left: CACHEDUMP_BYTES_MAX,
@@ -50,8 +50,8 @@ impl Report {
     }
 
     /// The admin handler's reply to `stats` with an argument.
-    pub fn stats(argument: &[u8], words: Option<Words>) -> Report {
-        Report::Figures(StatsReport {
+    pub fn stats(argument: &[u8], words: Option<Words>) -> LongReply {
+        LongReply::Figures(StatsReport {
             argument: argument.into(),
             from: 0,
             words,
@@ -68,8 +68,8 @@ impl Report {
         out: &mut Vec<u8>,
     ) -> bool {
         match self {
-            Report::Items(items) => items.advance(engine, now, out),
-            Report::Figures(figures) => figures.advance(admin, now, out),
+            LongReply::Items(items) => items.advance(engine, now, out),
+            LongReply::Figures(figures) => figures.advance(admin, now, out),
         }
     }
 }

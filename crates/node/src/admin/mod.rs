@@ -7,7 +7,7 @@
 //! | `commands` | commands without a key |
 //! | `dump` | listings of all items |
 //! | `crawl` | the search for expired items |
-//! | `report` | replies that are produced in parts |
+//! | `long_reply` | replies that are produced in parts |
 //! | `login` | clients that have yet to authenticate |
 //! | `observe` | reports of events to watchers |
 //! | `stats` | a worker's counters |
@@ -20,7 +20,7 @@ pub(crate) mod crawl;
 pub(crate) mod dump;
 pub(crate) mod handler;
 pub(crate) mod login;
+pub(crate) mod long_reply;
 pub(crate) mod observe;
-pub(crate) mod report;
 pub(crate) mod stats;
 pub(crate) mod switches;

@@ -19,7 +19,7 @@ use glimmer_base::sync::weakened;
 use glimmer_base::{Keyhash, Moment};
 use glimmer_dispatch::Ask;
 use glimmer_engine::{Done, Engine, Job, Status};
-use glimmer_proto::outcome::Kind;
+use glimmer_proto::outcome::OutcomeKind;
 use glimmer_proto::{Form, Request, Verb};
 use glimmer_transport::packet::{RxBatch, SEGMENTS_MAX};
 
@@ -84,7 +84,7 @@ pub(crate) struct ForwardedBatch {
     replies: Vec<u8>,
     ends: [usize; BATCH_MAX],
     /// Which outcome each request had.
-    kinds: [Option<Kind>; BATCH_MAX],
+    kinds: [Option<OutcomeKind>; BATCH_MAX],
     /// How often the owner has had it.
     trips: u32,
     /// Bytes of memory behind the batch that its home worker has counted.
@@ -275,7 +275,7 @@ impl ForwardedBatch {
 
     /// The parts of commands that are answered with one sum among the requests of this trip, and
     /// which outcome each had.
-    pub fn parts(&self) -> impl Iterator<Item = (CompletionTag, Kind)> {
+    pub fn parts(&self) -> impl Iterator<Item = (CompletionTag, OutcomeKind)> {
         (self.answered_before..self.answered).filter_map(|index| {
             let request = &self.requests[index];
             let kind = self.kinds[index].filter(|_| request.is_part);

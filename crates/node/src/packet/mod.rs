@@ -15,7 +15,7 @@ pub(crate) mod source;
 use std::io;
 
 use glimmer_base::limits::{DATAGRAM_BURSTS_PER_TURN_MAX, PACKET_BATCH_MAX};
-use glimmer_proto::outcome::Kind;
+use glimmer_proto::outcome::OutcomeKind;
 use glimmer_transport::Poller;
 use glimmer_transport::packet::RxBatch;
 
@@ -140,7 +140,7 @@ impl Packets {
     }
 
     /// A part of a datagram's command that is answered with one sum had this outcome elsewhere.
-    pub fn add_part(&mut self, datagram: u64, kind: Kind) {
+    pub fn add_part(&mut self, datagram: u64, kind: OutcomeKind) {
         self.memcached.pending.add_part(datagram, kind);
     }
 

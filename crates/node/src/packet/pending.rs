@@ -8,7 +8,7 @@ use glimmer_base::limits::{
     BATCH_MAX, BURST_CONNECTIONS_MAX, FORWARD_BATCHES_PER_PEER, PENDING_DATAGRAMS_MAX,
     REPLY_DATAGRAMS_MAX,
 };
-use glimmer_proto::outcome::Kind;
+use glimmer_proto::outcome::OutcomeKind;
 use glimmer_proto::udp::PAYLOAD_BYTES;
 
 use crate::budget::pool::{Budget, Charge};
@@ -143,7 +143,7 @@ impl PendingTable {
     }
 
     /// A part of a command that is answered with one sum had this outcome elsewhere.
-    pub fn add_part(&mut self, number: u64, kind: Kind) {
+    pub fn add_part(&mut self, number: u64, kind: OutcomeKind) {
         if let Some(pending) = self.datagrams.get_mut(&number) {
             pending.member.sum.add(kind);
         }

@@ -14,8 +14,8 @@ use glimmer_transport::{Received, Sent};
 use super::registry::SocketEntry;
 use super::reorder::ReorderBuffer;
 use crate::admin::dump::DumpCursor;
+use crate::admin::long_reply::LongReply;
 use crate::admin::observe::{CloseReason, Feed};
-use crate::admin::report::Report;
 use crate::budget::pool::{Budget, Charge, Pool};
 
 /// One client's stream, what has been received of it and what is to be sent.
@@ -91,7 +91,7 @@ pub(crate) enum Continuation {
     /// A listing of all items, which is with another worker.
     Away,
     /// The rest of a long reply, whose next piece is made here.
-    Report(Box<Report>),
+    LongReply(Box<LongReply>),
 }
 
 /// Why nothing could be received.
@@ -175,7 +175,7 @@ impl Connection {
         self.tx.is_empty()
             && matches!(
                 self.continuation,
-                Some(Continuation::Dump(_) | Continuation::Report(_))
+                Some(Continuation::Dump(_) | Continuation::LongReply(_))
             )
     }
 

@@ -4,7 +4,7 @@ use super::Streams;
 use super::connection::Continuation;
 use super::key::ConnectionKey;
 use crate::admin::dump::DumpCursor;
-use crate::admin::report::Report;
+use crate::admin::long_reply::LongReply;
 use crate::core::Core;
 
 impl Streams {
@@ -13,7 +13,7 @@ impl Streams {
         let connection = &mut self.connections[key];
         let mut dump = match connection.continuation.take() {
             Some(Continuation::Dump(dump)) => dump,
-            Some(Continuation::Report(report)) => return self.advance_report(key, report, core),
+            Some(Continuation::LongReply(report)) => return self.advance_report(key, report, core),
             away_or_none => {
                 connection.continuation = away_or_none;
                 return;
@@ -73,7 +73,12 @@ impl Streams {
     }
 
     /// Goes on with a connection's long reply: the client has taken what there was of it.
-    pub fn advance_report(&mut self, key: ConnectionKey, mut report: Box<Report>, core: &mut Core) {
+    pub fn advance_report(
+        &mut self,
+        key: ConnectionKey,
+        mut report: Box<LongReply>,
+        core: &mut Core,
+    ) {
         let connection = &mut self.connections[key];
         if !connection.closing {
             if connection.tx.capacity() == 0 {
@@ -81,7 +86,7 @@ impl Streams {
             }
             let (engine, admin) = (&mut *core.engine, &*core.admin);
             if report.advance(engine, admin, core.now, &mut connection.tx) {
-                connection.continuation = Some(Continuation::Report(report));
+                connection.continuation = Some(Continuation::LongReply(report));
             }
         }
         self.send_and_settle(key, core);

@@ -1,7 +1,7 @@
 //! Replies that come back from other workers join those that were made here.
 
 use glimmer_base::limits::REPLY_BYTES_HIGH;
-use glimmer_proto::outcome::Kind;
+use glimmer_proto::outcome::OutcomeKind;
 
 use super::Streams;
 use super::key::ConnectionKey;
@@ -11,7 +11,7 @@ use crate::core::Core;
 
 impl Streams {
     /// A part of a command that is answered with one sum had this outcome elsewhere.
-    pub fn add_part(&mut self, key: ConnectionKey, kind: Kind) {
+    pub fn add_part(&mut self, key: ConnectionKey, kind: OutcomeKind) {
         if let Some(connection) = self.connections.get_mut(key) {
             connection.sum.add(kind);
         }

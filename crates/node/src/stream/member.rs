@@ -13,7 +13,7 @@ use crate::admin::commands::{
 };
 use crate::admin::dump::DumpGuard;
 use crate::admin::login::{Attempt, Verdict, attempt};
-use crate::admin::report::Report;
+use crate::admin::long_reply::LongReply;
 use crate::core::Core;
 use crate::forward::batch::Asker;
 
@@ -37,7 +37,7 @@ pub(crate) enum Stop {
     /// All items are to be listed for it.
     Dump(Dump),
     /// The rest of a long reply is to be made.
-    Report,
+    LongReply,
     /// It is to be shown what happens.
     Watch(u32),
     /// Its last login was wrong, and the answer has to wait.
@@ -56,8 +56,8 @@ pub(crate) struct Member {
     pub at: usize,
     pub stop: Stop,
     pub reorder: Option<Box<ReorderBuffer>>,
-    /// What is left of a long reply, with [`Stop::Report`].
-    pub report: Option<Box<Report>>,
+    /// What is left of a long reply, with [`Stop::LongReply`].
+    pub report: Option<Box<LongReply>>,
     /// The right to list all items, with [`Stop::Dump`].
     pub dump_guard: Option<DumpGuard>,
     /// The worker that its next request goes to: an attempt to execute it here said so.
@@ -289,13 +289,13 @@ impl Member {
             Outcome::Done => return Stop::Live,
             Outcome::Close => return Stop::Close,
             Outcome::Withheld => return Stop::Withheld,
-            Outcome::Report(report) => report,
+            Outcome::LongReply(report) => report,
         };
         let begin = out.len();
         while report.advance(&mut *core.engine, &*core.admin, core.now, out) {
             if let Asker::Connection(_) = self.asker {
                 self.report = Some(Box::new(report));
-                return Stop::Report;
+                return Stop::LongReply;
             }
             if out.len() - begin >= REPORT_DATAGRAM_BYTES_MAX.min(room) {
                 return Stop::Full;

@@ -281,7 +281,9 @@ impl Streams {
                 let dump = cursor.map(|cursor| Continuation::Dump(Box::new(cursor)));
                 self.connections[key].continuation = dump;
             }
-            Stop::Report => self.connections[key].continuation = report.map(Continuation::Report),
+            Stop::LongReply => {
+                self.connections[key].continuation = report.map(Continuation::LongReply)
+            }
             Stop::Watch(interests) => self.begin_to_watch(key, interests, core),
             Stop::Spent => core.tally.conn_yields += 1,
             Stop::OutOfCredit => {

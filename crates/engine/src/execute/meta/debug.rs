@@ -5,7 +5,7 @@ use super::super::{Context, say};
 use super::get::idle_s;
 use crate::job::Job;
 use glimmer_proto::Outcome;
-use glimmer_proto::outcome::{Details, Found, Kind};
+use glimmer_proto::outcome::{Details, Found, OutcomeKind};
 use glimmer_store::heap::Marks;
 use glimmer_store::table::TableWriter;
 
@@ -14,7 +14,7 @@ pub fn debug<W: TableWriter>(
     context: &Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
-) -> Kind {
+) -> OutcomeKind {
     let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
     context.tally.cmd_meta.add(1);
     let was_read = writer.was_read(keyhash, key, now);
@@ -33,5 +33,5 @@ pub fn debug<W: TableWriter>(
         },
     };
     job.request.emit(Outcome::Value(found), out);
-    Kind::Value
+    OutcomeKind::Value
 }

@@ -6,7 +6,7 @@ use super::{changed_expiry, created_expiry, key_mark};
 use crate::job::Job;
 use glimmer_base::{Expiry, Moment};
 use glimmer_proto::meta::{Flags, Options};
-use glimmer_proto::outcome::{Details, Found, Kind};
+use glimmer_proto::outcome::{Details, Found, OutcomeKind};
 use glimmer_proto::{Outcome, Refusal};
 use glimmer_store::heap::{History, Item, Marks, NewItem};
 use glimmer_store::table::Stored;
@@ -33,7 +33,7 @@ pub fn get<W: TableWriter>(
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
-) -> Kind {
+) -> OutcomeKind {
     let flags = job.request.meta_flags();
     let (keyhash, key, now) = (job.keyhash, job.request.key, context.now);
     let (options, start) = (flags.options(), out.len());
@@ -86,7 +86,7 @@ pub fn get<W: TableWriter>(
         (false, false) => absence::missed(context, absence),
     }
     match found {
-        true => Kind::Value,
+        true => OutcomeKind::Value,
         false => say(&job.request, Outcome::Miss, out),
     }
 }

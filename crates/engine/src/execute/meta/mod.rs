@@ -20,7 +20,7 @@ use super::{Context, say};
 use crate::job::Job;
 use glimmer_base::{Expiry, Moment};
 use glimmer_proto::meta::{Command, Flags, Options};
-use glimmer_proto::outcome::Kind;
+use glimmer_proto::outcome::OutcomeKind;
 use glimmer_store::heap::Marks;
 use glimmer_store::table::TableWriter;
 
@@ -31,7 +31,7 @@ pub fn execute<W: TableWriter>(
     job: &Job<'_>,
     (command, value): (Command, &[u8]),
     out: &mut Vec<u8>,
-) -> Kind {
+) -> OutcomeKind {
     let outcome = match command {
         Command::Get => return get(writer, context, job, out),
         Command::Store => store::store(writer, context, job, value),

@@ -5,7 +5,7 @@ use glimmer_proto::control::{Answer, Control, Credentials};
 use glimmer_proto::{Sum, Words};
 
 use super::{Outcome, flush_ms};
-use crate::admin::report::Report;
+use crate::admin::long_reply::LongReply;
 use crate::core::Core;
 
 /// What such a command may look at, or change, of its client.
@@ -37,7 +37,7 @@ pub(crate) fn administer(
             words.emit(&control, answer, out);
             return outcome;
         }
-        Control::Stats(name) => return Outcome::Report(Report::stats(name, Some(words))),
+        Control::Stats(name) => return Outcome::LongReply(LongReply::stats(name, Some(words))),
         Control::Quit => {
             outcome = Outcome::Close;
             Answer::Done

@@ -4,7 +4,7 @@
 use glimmer_base::{Expiry, Moment};
 use glimmer_engine::Job;
 use glimmer_proto::meta::{Command, Options};
-use glimmer_proto::outcome::Kind;
+use glimmer_proto::outcome::OutcomeKind;
 use glimmer_proto::request::Condition;
 use glimmer_proto::{Request, StoreMode, Verb};
 
@@ -72,15 +72,15 @@ fn stored_by(options: &Options) -> &'static str {
 }
 
 /// The result of a store, in memcached's words. `was_there` says whether the key had an item.
-pub(super) fn status(job: &Job<'_>, was_there: bool, outcome: Kind) -> &'static str {
+pub(super) fn status(job: &Job<'_>, was_there: bool, outcome: OutcomeKind) -> &'static str {
     match (outcome, &job.request.verb) {
-        (Kind::Stored, _) => STORED,
-        (Kind::Exists, _) => "exists",
-        (Kind::NotFound, _) => "not_found",
-        (Kind::TooLarge, _) => "too_large",
-        (Kind::OutOfMemory, _) => "no_memory",
+        (OutcomeKind::Stored, _) => STORED,
+        (OutcomeKind::Exists, _) => "exists",
+        (OutcomeKind::NotFound, _) => "not_found",
+        (OutcomeKind::TooLarge, _) => "too_large",
+        (OutcomeKind::OutOfMemory, _) => "no_memory",
         // The reply shows the old item, or that there was none.
-        (Kind::Value | Kind::Miss, Verb::Write(write)) => match write.condition {
+        (OutcomeKind::Value | OutcomeKind::Miss, Verb::Write(write)) => match write.condition {
             Condition::Absent if was_there => "not_stored",
             Condition::Present if !was_there => "not_stored",
             _ => STORED,

@@ -6,7 +6,7 @@ use glimmer_base::Moment;
 use glimmer_base::limits::{KEY_BYTES_MAX, PREFIXES_MAX};
 use glimmer_base::sync::{AtomicBool, AtomicU32, AtomicU64, Mutex, Ordering, lock};
 use glimmer_engine::{ChangeObserver, Item, Job, Reason, Removal, RemovalObserver};
-use glimmer_proto::outcome::Kind;
+use glimmer_proto::outcome::OutcomeKind;
 
 use super::change::{Asked, STORED, status, ttl_asked_s, ttl_s, value_bytes};
 use super::feed::Feed;
@@ -106,7 +106,7 @@ impl Watch {
         now: Moment,
         job: &Job<'_>,
         (before, after): (Option<usize>, Option<&Item<'_>>),
-        outcome: Kind,
+        outcome: OutcomeKind,
     ) {
         let (key, asked) = (job.request.key, Asked::of(&job.request));
         self.note_request(job, asked, before);
@@ -159,7 +159,7 @@ impl ChangeObserver for Watch {
         now: Moment,
         job: &Job<'_>,
         before: Option<usize>,
-        outcome: Kind,
+        outcome: OutcomeKind,
         find: impl FnOnce() -> Option<Item<'i>>,
     ) {
         // A read that changed the item is reported as a read.
