@@ -168,7 +168,8 @@ fn what_a_directing_server_cannot_hand_over_is_refused_and_not_executed() {
     }
 }
 
-/// Worker 1 takes values of 500 bytes and more, whoever owns them and whoever directs requests.
+/// Worker 1 takes values of 500 bytes and more. It does not matter which worker owns them, and
+/// whether clients or the server direct requests.
 #[test]
 fn a_plan_by_size_hands_over_what_is_large() {
     let mut server = Server::new(Access::Crcw, 2);

@@ -4,12 +4,12 @@ use glimmer_base::sync::weakened;
 
 use crate::forward::worker_set::WorkerSet;
 
-/// Opens when a request of the connection crosses over to another worker, and closes when all that
-/// crossed are answered. In between the connection is not parsed.
+/// Opens when a request of the connection is forwarded to another worker, and closes when all
+/// forwarded requests are answered. In between the connection is not parsed.
 ///
-/// Replies of requests that were executed here lie in `local`, one behind the other. Each request
-/// that crossed left a *slot*: a place in `local` where its reply belongs. Replies come home in any
-/// order; whatever is in front of the first empty slot is joined.
+/// The replies to requests that were executed here lie in `local`, one after another. Each
+/// forwarded request left a *slot*: a place in `local` where its reply belongs. Replies come home
+/// in any order. What lies before the first empty slot is joined.
 #[derive(Default)]
 pub(crate) struct ReorderBuffer {
     /// Replies made here.
@@ -21,11 +21,11 @@ pub(crate) struct ReorderBuffer {
     next: usize,
     /// Replies that came home before an earlier one.
     early: Vec<u8>,
-    /// Workers to whom a write of this connection crossed: a read behind it has to follow.
+    /// Workers to which a write of this connection was forwarded: a read after it has to follow.
     pub written: WorkerSet,
 }
 
-/// Where a crossing reply belongs.
+/// Where the reply to a forwarded request belongs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PendingSlot {
     /// Its offset in `local`.
@@ -50,7 +50,7 @@ impl ReorderBuffer {
         self.slots.len()
     }
 
-    /// Adds a slot at offset `at` of the local replies, behind the others; returns its number.
+    /// Adds a slot at offset `at` of the local replies, after the others. Returns its number.
     pub fn reserve(&mut self, at: usize) -> u16 {
         self.slots.push(PendingSlot { at, reply: None });
         (self.slots.len() - 1) as u16
@@ -120,7 +120,7 @@ impl ReorderBuffer {
         self.next == self.slots.len()
     }
 
-    /// Appends the replies behind the last slot to `tx`, once every slot is filled. Returns the
+    /// Appends the replies after the last slot to `tx`, once every slot is filled. Returns the
     /// buffer of the local replies.
     pub fn finish(&mut self, tx: &mut Vec<u8>) -> Vec<u8> {
         debug_assert!(self.is_complete());
@@ -133,7 +133,7 @@ impl ReorderBuffer {
         std::mem::take(&mut self.local)
     }
 
-    /// Bytes of memory behind the reorder buffer.
+    /// Bytes of memory that the reorder buffer takes.
     pub fn capacity(&self) -> usize {
         self.local.capacity() + self.early.capacity()
     }

@@ -105,7 +105,7 @@ impl Server {
         self.answer_or_hand_over(worker, from, segment_batches, now_ms)
     }
 
-    /// The same, whoever directs requests.
+    /// The same, whether clients or the server direct requests.
     pub fn answer_or_hand_over(
         &mut self,
         worker: usize,

@@ -201,7 +201,7 @@ impl<C: Codec> DatagramClient<C> {
             return Err(format!("a datagram with the header {header:02x?}"));
         }
         if id > self.last_id {
-            return Err(format!("a reply to request {id}, which nobody asked"));
+            return Err(format!("a reply to request {id}, which no client sent"));
         }
         // A reply that comes too late, or twice.
         let Some(envelope) = self.under_way.get_mut(&id) else {

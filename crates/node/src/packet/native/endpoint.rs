@@ -219,7 +219,7 @@ impl NativeEndpoint {
 
     /// Some jobs were not executed: the replies before them took too much room, a reader met too
     /// many writers, or a value was too large to be copied before the plan was asked. The first
-    /// datagram with such a job begins the next batch, and those behind it follow. If it was the
+    /// datagram with such a job begins the next batch, and those after it follow. If it was the
     /// first of this one, what was not executed of it is refused, unless the datagram can be handed
     /// over.
     #[cold]
