@@ -5,6 +5,10 @@ declare(strict_types=1);
 
 const NEVER = 100_000;
 
+// Behaviours of libmemcached that the extension has no names for (`memcached_behavior_t`).
+const IO_MSG_WATERMARK = 22;
+const IO_BYTES_WATERMARK = 23;
+
 set_error_handler(fn ($severity, $message, $file, $line) => throw new ErrorException($message, 0, $severity, $file, $line));
 
 if ($argc !== 3 || !in_array($argv[2], ['text', 'binary'], true)) {
@@ -23,6 +27,11 @@ function connect(): Memcached
         Memcached::OPT_TCP_NODELAY => true,
         Memcached::OPT_COMPRESSION => false,
         Memcached::OPT_POLL_TIMEOUT => 20_000,
+        // Past 500 unread replies or 64 KiB of requests, libmemcached 1.1 reads replies while it
+        // writes, waits 50 ms for each whatever the timeout, and aborts the process if one is
+        // late. A loaded machine is late, so these limits are out of this program's reach.
+        IO_MSG_WATERMARK => 1_000_000,
+        IO_BYTES_WATERMARK => 1 << 30,
     ]);
     $client->addServer($host, (int) $port);
     return $client;
