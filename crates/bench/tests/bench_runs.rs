@@ -333,7 +333,32 @@ fn load_measures_a_server_by_its_address() {
     assert_eq!(result["tally"]["misses"], 0, "{result}");
     let requests = result["latency"]["count"].as_u64().unwrap();
     assert!((3400..4600).contains(&requests), "{requests} requests");
-    assert!(std::fs::read_to_string(&log).unwrap().contains("Tag=read,"));
+    let log = std::fs::read_to_string(&log).unwrap();
+    for tag in ["Tag=read,", "Tag=tiny,", "Tag=small,", "Tag=large,"] {
+        assert!(log.contains(tag), "{tag}");
+    }
+    // Every request has one size, and one in a hundred is large.
+    for row in [
+        "| tiny, 1-13 B ",
+        "| small, 14-1400 B ",
+        "| large, 1401 B and more ",
+    ] {
+        assert!(table.contains(row), "{row}: {table}");
+    }
+    for sizes in ["sizes", "size_classes"] {
+        let counts = result[sizes].as_array().unwrap().iter();
+        let counts = counts.map(|size| size["count"].as_u64().unwrap());
+        assert_eq!(counts.sum::<u64>(), requests, "{sizes}");
+    }
+    let large = &result["sizes"][2];
+    assert_eq!(
+        (&large["group"], &large["from_bytes"]),
+        (&"large".into(), &1401.into())
+    );
+    assert!(
+        (15..75).contains(&large["count"].as_u64().unwrap()),
+        "{large}"
+    );
     assert!(swept.contains("3.00 M/s"), "{swept}");
 }
 

@@ -69,6 +69,7 @@ impl Link for Connection {
             last: true,
             then: ask.then,
             value_bytes: 0,
+            item_bytes: 0,
             ttl_s: 0,
         };
         let done = self.model.borrow_mut().serve();

@@ -28,8 +28,12 @@ use glimmer_cli::vocabulary::{self, ServerAddress, above_zero};
 ///
 /// Workloads: tiny (8-byte keys and values), small (16/64), large (128/1024),
 /// etc[:SHARE[:MAX]] (Facebook's ETC as Minos models it: a share of the requests
-/// is for values of up to MAX bytes), ycsb-a, ycsb-b, ycsb-c, ycsb-d, ycsb-f.
+/// is for values of up to MAX bytes), minos[:SHARE[:MAX]] (the same with the
+/// paper's 16 million keys), ycsb-a, ycsb-b, ycsb-c, ycsb-d, ycsb-f.
 /// Single options override the workload.
+///
+/// Latencies are also shown by the length of the values: tiny (up to 13 bytes),
+/// small (up to 1400) and large.
 ///
 /// Examples:
 ///
@@ -42,6 +46,8 @@ use glimmer_cli::vocabulary::{self, ServerAddress, above_zero};
 ///   glimmer bench load 127.0.0.1:6379 --protocol resp --workload ycsb-b --sweep --slo p99=1ms
 ///
 ///   glimmer bench load unix:/run/memcached.sock --protocol meta --workload etc:0.0025
+///
+///   glimmer bench load --workload minos:0.75%:1m --keys 160k --rate 20k
 ///
 ///   glimmer bench load udp:127.0.0.1:11211 --protocol binary --gets 1 --connections 8
 ///
@@ -58,7 +64,7 @@ pub struct Arguments {
     #[arg(long, short = 'B', default_value = "text")]
     pub protocol: Protocol,
 
-    /// Preset of keys, sizes and verbs: tiny, small, large, etc, ycsb-a to ycsb-f
+    /// Preset of keys, sizes and verbs: tiny, small, large, etc, minos, ycsb-a to ycsb-f
     #[arg(
         long,
         short,
@@ -67,7 +73,7 @@ pub struct Arguments {
         help_heading = "Workload"
     )]
     pub workload: String,
-    /// Number of keys, such as 10k or 1m [default: 1m]
+    /// Number of keys, such as 10k or 1m [default: 1m; minos: 16m]
     #[arg(long, value_parser = vocabulary::count, help_heading = "Workload")]
     pub keys: Option<u64>,
     /// Key popularity: uniform, zipf[:EXPONENT], hotspot[:KEYS:REQUESTS] (shares),

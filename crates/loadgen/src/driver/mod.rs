@@ -212,6 +212,9 @@ pub struct Reply {
     pub then: Then,
     /// Length in bytes of the value that follows.
     pub value_bytes: u32,
+    /// Length in bytes of the values that the request moved: zero for a key that was not found, and
+    /// for a delete. A read of several keys counts all of them, found or not.
+    pub item_bytes: u32,
     /// Time to live of the value that follows, in seconds.
     pub ttl_s: u32,
 }

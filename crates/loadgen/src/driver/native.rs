@@ -312,6 +312,11 @@ fn step(groups: &mut Groups, pending: &Pending, meaning: Meaning) -> Reply {
         last: group.is_none_or(|group| groups.one_less(group)),
         then,
         value_bytes,
+        item_bytes: match (verb, meaning) {
+            (Verb::Get, Meaning::Miss) if group.is_none() => 0,
+            (Verb::Delete, _) => 0,
+            _ => value_bytes,
+        },
         ttl_s,
     }
 }

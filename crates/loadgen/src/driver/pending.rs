@@ -38,6 +38,10 @@ impl Pending {
             last,
             then,
             value_bytes,
+            item_bytes: match (step.kind, meaning) {
+                (Kind::Get, Meaning::Miss) | (Kind::Delete, _) => 0,
+                _ => value_bytes,
+            },
             ttl_s,
         }
     }

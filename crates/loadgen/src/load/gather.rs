@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Progress, Second,
-    outcome::Latency,
+    Latency, Progress, Second,
     record::{INTERVAL_NS, Interval},
     run::Shared,
 };

@@ -1,4 +1,4 @@
-//! The standard HdrHistogram log: one line per interval and kind of request, compressed.
+//! The standard HdrHistogram log: one line per interval, kind of request and size, compressed.
 //! `HistogramLogProcessor` and similar tools read it.
 
 use std::{
@@ -16,7 +16,10 @@ use hdrhistogram::serialization::{
     interval_log::{IntervalLogWriterBuilder, Tag},
 };
 
-use super::record::{INTERVAL_NS, Interval};
+use super::{
+    Group,
+    record::{INTERVAL_NS, Interval},
+};
 
 /// The log's maxima are in milliseconds, its histograms in nanoseconds.
 const NS_PER_MS: f64 = 1e6;
@@ -64,7 +67,8 @@ fn write(mut out: impl Write, start: SystemTime, intervals: &Receiver<Interval>)
     let mut serializer = V2DeflateSerializer::new();
     let mut builder = IntervalLogWriterBuilder::new();
     builder.add_comment(
-        "[Logged by glimmer bench load: latencies in nanoseconds, tagged read and write]",
+        "[Logged by glimmer bench load: latencies in nanoseconds, tagged read and write, and \
+         again tiny (values of 1-13 bytes), small (14-1400) and large]",
     );
     builder
         .with_start_time(start)
@@ -73,7 +77,11 @@ fn write(mut out: impl Write, start: SystemTime, intervals: &Receiver<Interval>)
     let mut log = builder.begin_log_with(&mut out, &mut serializer)?;
     for interval in intervals {
         let from = Duration::from_nanos(interval.index * INTERVAL_NS);
-        for (tag, histogram) in [("read", &interval.reads), ("write", &interval.writes)] {
+        let sizes = [Group::Tiny, Group::Small, Group::Large];
+        let sizes = sizes.map(|group| (group.name(), interval.sizes.of(&[group])));
+        let sizes = sizes.iter().map(|(name, histogram)| (*name, histogram));
+        let verbs = [("read", &interval.reads), ("write", &interval.writes)];
+        for (tag, histogram) in verbs.into_iter().chain(sizes) {
             if histogram.is_empty() {
                 continue;
             }
@@ -108,6 +116,7 @@ mod tests {
         intervals[0].reads.record_n(1_000_000, 99).unwrap();
         intervals[0].reads.record(5_000_000).unwrap();
         intervals[1].writes.record(2_000_000).unwrap();
+        intervals[1].sizes.record(1_000_000, 2_000_000);
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("run.hlog");
         let log = Log::create(&file, SystemTime::now()).unwrap();
@@ -132,7 +141,8 @@ mod tests {
             found,
             [
                 ("read".to_owned(), 0, 5.0, 100),
-                ("write".to_owned(), 1, 2.0, 1)
+                ("write".to_owned(), 1, 2.0, 1),
+                ("large".to_owned(), 1, 2.0, 1)
             ]
         );
     }

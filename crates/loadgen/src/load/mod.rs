@@ -1,9 +1,11 @@
 //! Puts load on a server: plans, the loops that execute them, and their results.
 
+pub mod by_size;
 pub mod closed;
 mod drive;
 mod gather;
 pub mod hdr_log;
+mod latency;
 pub mod open;
 mod outcome;
 mod pass;
@@ -17,9 +19,11 @@ mod tally;
 mod warming;
 mod world;
 
+pub use by_size::{BySize, Group, SizeLatency};
 pub use drive::{CountBy, Drive};
+pub use latency::{Latency, QUANTILES};
 pub use open::{Arrivals, Idle};
-pub use outcome::{Latency, Outcome, QUANTILES, Second, Summary};
+pub use outcome::{Outcome, Second, Summary};
 pub use pass::{Pass, pass};
 pub use plan::{Pace, Plan, Requests, WarmUp};
 pub use record::{Interval, Recorder, ServerCpu, Window};

@@ -3,55 +3,7 @@
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use super::{Tally, record::histogram};
-
-/// The reported quantiles with their names.
-pub const QUANTILES: [(&str, f64); 6] = [
-    ("p50", 0.5),
-    ("p90", 0.9),
-    ("p99", 0.99),
-    ("p99.9", 0.999),
-    ("p99.99", 0.9999),
-    ("max", 1.0),
-];
-
-/// A latency distribution in microseconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Latency {
-    /// Number of requests.
-    pub count: u64,
-    /// Arithmetic mean.
-    pub mean_us: f64,
-    /// Median.
-    pub p50_us: f64,
-    /// 90th percentile.
-    pub p90_us: f64,
-    /// 99th percentile.
-    pub p99_us: f64,
-    /// 99.9th percentile.
-    pub p999_us: f64,
-    /// 99.99th percentile.
-    pub p9999_us: f64,
-    /// Maximum.
-    pub max_us: f64,
-}
-
-impl Latency {
-    /// Converts a histogram of nanoseconds.
-    pub fn of(histogram: &Histogram<u64>) -> Latency {
-        let us = |quantile| histogram.value_at_quantile(quantile) as f64 / 1e3;
-        Latency {
-            count: histogram.len(),
-            mean_us: histogram.mean() / 1e3,
-            p50_us: us(0.5),
-            p90_us: us(0.9),
-            p99_us: us(0.99),
-            p999_us: us(0.999),
-            p9999_us: us(0.9999),
-            max_us: us(1.0),
-        }
-    }
-}
+use super::{BySize, Latency, SizeLatency, Tally, latency::histogram};
 
 /// One second of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -77,6 +29,8 @@ pub struct Outcome {
     pub reads: Histogram<u64>,
     /// Latencies of writes and deletes.
     pub writes: Histogram<u64>,
+    /// Latencies of all requests by the length of the values that they moved.
+    pub sizes: BySize,
     /// How late the client sent its requests in an open loop, in nanoseconds.
     pub lateness: Histogram<u64>,
     /// CountBy requests whose replies arrived before the end of the measured time.
@@ -136,6 +90,8 @@ impl Outcome {
             latency: Latency::of(&self.latency_ns()),
             reads: Latency::of(&self.reads),
             writes: Latency::of(&self.writes),
+            sizes: self.sizes.groups(),
+            size_classes: self.sizes.each(),
             client_late: Latency::of(&self.lateness),
             client_busy: self.client_busy(),
             server_cpu_s: self.server_cpu_s,
@@ -164,6 +120,10 @@ pub struct Summary {
     pub reads: Latency,
     /// Latencies of writes and deletes.
     pub writes: Latency,
+    /// Latencies by the length of the values, in the groups that tables show.
+    pub sizes: Vec<SizeLatency>,
+    /// The same in classes that begin at powers of two.
+    pub size_classes: Vec<SizeLatency>,
     /// How late the client sent its requests.
     pub client_late: Latency,
     /// CPU share of the busiest client thread.

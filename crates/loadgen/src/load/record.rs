@@ -11,21 +11,13 @@ use std::{
 use anyhow::Result;
 use hdrhistogram::Histogram;
 
-use super::Tally;
+pub use super::latency::histogram;
+use super::{BySize, Tally};
 use crate::{driver::Reply, workload::Verb};
 use glimmer_measure::machine;
 
-/// Longer latencies are recorded as this value: 100 seconds.
-const LATENCY_NS_MAX: u64 = 100_000_000_000;
-/// Significant decimal digits of a latency.
-const DIGITS: u8 = 3;
 /// Length of an interval of the time series.
 pub const INTERVAL_NS: u64 = 1_000_000_000;
-
-/// An empty histogram of nanoseconds.
-pub fn histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LATENCY_NS_MAX, DIGITS).expect("bounds that a histogram can have")
-}
 
 /// The measured time in nanoseconds since the start, shared by all threads. It may be moved while
 /// they run.
@@ -101,6 +93,8 @@ pub struct Interval {
     pub reads: Histogram<u64>,
     /// Latencies of writes and deletes in nanoseconds.
     pub writes: Histogram<u64>,
+    /// All latencies by the length of the values.
+    pub sizes: BySize,
 }
 
 impl Interval {
@@ -111,6 +105,7 @@ impl Interval {
             tally: Tally::default(),
             reads: histogram(),
             writes: histogram(),
+            sizes: BySize::default(),
         }
     }
 
@@ -123,6 +118,7 @@ impl Interval {
         self.writes
             .add(&other.writes)
             .expect("histograms of one shape");
+        self.sizes.add(&other.sizes);
     }
 }
 
@@ -221,6 +217,9 @@ impl<'a> Recorder<'a> {
                 &mut self.interval.writes
             };
             histogram.saturating_record(latency_ns.max(1));
+            self.interval
+                .sizes
+                .record(reply.item_bytes, latency_ns.max(1));
             self.in_time += u64::from(reply.tag + latency_ns < self.window.to());
         }
     }

@@ -226,6 +226,7 @@ fn outcome(spans: &[Span], all: Interval, series: Vec<Second>, warming: &Warming
         seconds: spans.iter().map(|span| span.seconds).sum::<f64>() / spans.len() as f64,
         reads: all.reads,
         writes: all.writes,
+        sizes: all.sizes,
         lateness: histogram(),
         in_time: spans.iter().map(|span| span.in_time).sum(),
         client_cpu_s: spans.iter().map(|span| span.client_cpu_s).collect(),

@@ -71,9 +71,17 @@ impl fmt::Display for Summary {
             ("all", &self.latency),
             ("reads", &self.reads),
             ("writes", &self.writes),
-            ("client late", &self.client_late),
         ];
-        for (name, latency) in rows.into_iter().filter(|(_, latency)| latency.count > 0) {
+        // One group would repeat the row of all requests.
+        let has_sizes = self.sizes.iter().filter(|size| size.to_bytes > 0).count() > 1;
+        let sizes = self.sizes.iter().filter(|_| has_sizes);
+        let sizes = sizes.map(|size| (size.name(), &size.latency));
+        let rows = rows
+            .into_iter()
+            .map(|(name, latency)| (name.to_owned(), latency));
+        let rows = rows.chain(sizes);
+        let rows = rows.chain([("client late".to_owned(), &self.client_late)]);
+        for (name, latency) in rows.filter(|(_, latency)| latency.count > 0) {
             let Latency {
                 count,
                 mean_us,
@@ -86,11 +94,7 @@ impl fmt::Display for Summary {
             } = *latency;
             let figures =
                 [mean_us, p50_us, p90_us, p99_us, p999_us, p9999_us, max_us].map(microseconds);
-            table.row(
-                [name.to_owned(), count.to_string()]
-                    .into_iter()
-                    .chain(figures),
-            );
+            table.row([name, count.to_string()].into_iter().chain(figures));
         }
         writeln!(out, "{table}")?;
         if self.series.len() > 1 {

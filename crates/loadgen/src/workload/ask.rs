@@ -35,7 +35,8 @@ pub struct Ask {
     pub keys: Vec<Key>,
     /// What follows the reply.
     pub then: Then,
-    /// Length in bytes of the value of this write, or of the write that follows.
+    /// Length in bytes of the value of this write, or of the write that follows. In a read, of what
+    /// the keys are expected to hold together.
     pub value_bytes: u32,
     /// Version of the value of a write.
     pub version: u32,

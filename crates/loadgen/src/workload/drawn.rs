@@ -109,14 +109,17 @@ impl Source for Drawn {
         if chance < get {
             let key = self.key();
             ask.one(Verb::Get, key);
+            let mut bytes = self.sizes.of(key.number());
             for _ in 1..self.keys_per_get {
                 let key = self.key();
                 ask.keys.push(key);
+                bytes = bytes.saturating_add(self.sizes.of(key.number()));
             }
             ask.then = self.on_miss;
             if ask.then != Then::Nothing {
                 self.value(ask, key);
             }
+            ask.value_bytes = bytes;
         } else if chance < set {
             let key = self.key();
             self.write(ask, key);

@@ -5,7 +5,7 @@ use super::{Law, Mix, Sizes, Workload};
 use glimmer_notation as notation;
 
 /// The names that [`Workload::preset`] accepts, with descriptions.
-pub const PRESETS: [(&str, &str); 9] = [
+pub const PRESETS: [(&str, &str); 10] = [
     (
         "tiny",
         "8-byte keys and values (MICA §5.1), 95% reads, Zipf 0.99",
@@ -22,6 +22,11 @@ pub const PRESETS: [(&str, &str); 9] = [
         "etc[:SHARE[:MAX]]",
         "Facebook's ETC as Minos §5.2 has it: a share of the requests (0.00125) is for values of \
          1500 to MAX (500000) bytes",
+    ),
+    (
+        "minos[:SHARE[:MAX]]",
+        "the workload of Minos §5.2 at its size: as etc, with 16 million keys of which 10,000 are \
+         large; SHARE may be a percentage (0.125%)",
     ),
     (
         "ycsb-a",
@@ -44,6 +49,8 @@ const ZIPF: Law = Law::Zipf { exponent: EXPONENT };
 /// YCSB's records: `user` and 19 digits; ten fields of 100 bytes.
 const YCSB_KEY_BYTES: usize = 23;
 const YCSB_VALUE_BYTES: u32 = 1000;
+/// The keys of Minos §5.2, of which 10,000 are large.
+const MINOS_KEYS: u64 = 16_000_000;
 /// Minos §5.2: 8-byte keys, one key in 1600 large.
 const ETC_KEY_BYTES: usize = 8;
 const ETC_KEYS_PER_LARGE: u64 = 1600;
@@ -76,9 +83,12 @@ fn ycsb(mix: Mix, law: Law) -> Workload {
 }
 
 impl Workload {
-    /// A workload by name, over this number of keys or a million by default.
+    /// A workload by name, over this number of keys. The default is a million, with `minos` 16
+    /// million.
     pub fn preset(name: &str, keys: Option<u64>) -> Result<Workload, String> {
-        let keys = keys.unwrap_or(KEYS);
+        if let Some(workload) = trimodal(name, keys)? {
+            return Ok(workload);
+        }
         let mut workload = match name {
             "tiny" => data_set(8, 8),
             "small" => data_set(16, 64),
@@ -102,33 +112,46 @@ impl Workload {
                 },
                 ZIPF,
             ),
-            _ => return etc(name, keys),
+            _ => return Err(unknown(name)),
         };
-        workload.keys = keys;
+        workload.keys = keys.unwrap_or(KEYS);
         workload.check()?;
         Ok(workload)
     }
 }
 
-/// `etc`, `etc:SHARE` or `etc:SHARE:MAX`.
-fn etc(name: &str, keys: u64) -> Result<Workload, String> {
-    let mut parts = name.split(':');
-    let unknown = || {
-        let names: Vec<&str> = PRESETS.iter().map(|&(name, _)| name).collect();
-        format!(
-            "there is no workload {name:?}; there are {}",
-            names.join(", ")
-        )
+fn unknown(name: &str) -> String {
+    let names: Vec<&str> = PRESETS.iter().map(|&(name, _)| name).collect();
+    let names = names.join(", ");
+    format!("there is no workload {name:?}; there are {names}")
+}
+
+/// A share as Minos writes it, `0.125%`, or as everything else here does, `0.00125`.
+fn share(text: &str) -> Result<f64, String> {
+    let Some(percent) = text.strip_suffix('%') else {
+        return notation::share(text);
     };
-    if parts.next() != Some("etc") {
-        return Err(unknown());
+    match percent.parse::<f64>() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("a percentage is from 0% to 100%, such as 0.125%".to_owned()),
     }
+}
+
+/// `etc` or `minos`, alone or as `etc:SHARE` or `etc:SHARE:MAX`; `None` for another name.
+fn trimodal(name: &str, keys: Option<u64>) -> Result<Option<Workload>, String> {
+    let mut parts = name.split(':');
+    let keys_by_default = match parts.next() {
+        Some("etc") => KEYS,
+        Some("minos") => MINOS_KEYS,
+        _ => return Ok(None),
+    };
+    let keys = keys.unwrap_or(keys_by_default);
     let within = 1500..=u64::from(super::VALUE_BYTES_MAX);
     let bytes = notation::within::<u32>(notation::bytes, within);
-    let large_share = parts.next().map_or(Ok(ETC_LARGE_SHARE), notation::share)?;
+    let large_share = parts.next().map_or(Ok(ETC_LARGE_SHARE), share)?;
     let large_max = parts.next().map_or(Ok(ETC_LARGE_MAX), bytes)?;
-    if parts.next().is_some() {
-        return Err(unknown());
+    if parts.next().is_some() || keys == 0 {
+        return Err(unknown(name));
     }
     let large_keys = keys.div_ceil(ETC_KEYS_PER_LARGE).min(keys - 1);
     let workload = Workload {
@@ -146,19 +169,81 @@ fn etc(name: &str, keys: u64) -> Result<Workload, String> {
         mix: Mix::reads(0.95),
     };
     workload.check()?;
-    Ok(workload)
+    Ok(Some(workload))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    /// Minos's own figures (§5.2), and what the arithmetic makes of them: at 0.125% and 500 KB,
+    /// large requests move 42% of the bytes.
+    #[test]
+    fn minos_is_the_papers_workload() {
+        let minos = Workload::preset("minos", None).unwrap();
+        assert_eq!(
+            (minos.keys, minos.key_bytes, minos.mix.get),
+            (16_000_000, 8, 0.95)
+        );
+        let Law::Trimodal {
+            large_keys,
+            large_share,
+            exponent,
+        } = minos.law
+        else {
+            panic!("{:?}", minos.law)
+        };
+        assert_eq!((large_keys, large_share, exponent), (10_000, 0.00125, 0.99));
+        assert_eq!(minos.sizes.max(), 500_000);
+        let [others, large] = [0.4 * 7.0 + 0.6 * 707.0, 250_750.0];
+        let bytes = large_share * large;
+        let share = bytes / (bytes + (1.0 - large_share) * others);
+        assert!((share - 0.42).abs() < 0.01, "{share}");
+        let small = Workload::preset("minos:0.75%:1000000", Some(160_000)).unwrap();
+        assert_eq!(
+            small,
+            Workload::preset("etc:0.0075:1000000", Some(160_000)).unwrap()
+        );
+        assert!(matches!(
+            small.law,
+            Law::Trimodal {
+                large_keys: 100,
+                ..
+            }
+        ));
+        assert!(Workload::preset("minos", Some(0)).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn a_preset_is_read_with_every_share_and_length(
+            share in 0.0..=1.0f64, max in 1500u32..=64 << 20, keys in 2u64..1 << 40,
+        ) {
+            for name in ["etc", "minos"] {
+                let workload = Workload::preset(&format!("{name}:{share}:{max}"), Some(keys));
+                let Workload { law, sizes, .. } = workload.unwrap();
+                let Law::Trimodal { large_share, large_keys, .. } = law else { panic!("{law:?}") };
+                prop_assert_eq!((large_share, sizes.max()), (share, max));
+                prop_assert!(large_keys >= 1 && large_keys < keys);
+            }
+        }
+
+        #[test]
+        fn no_name_of_a_preset_ends_the_program(
+            name in "(etc|minos|[a-z]{0,5})(:[0-9.%a-z]{0,9}){0,3}",
+        ) {
+            let _ = Workload::preset(&name, Some(1000));
+        }
+    }
 
     #[test]
     fn every_preset_is_sound() {
         for (name, _) in PRESETS {
             let name = name.split('[').next().unwrap();
             let workload = Workload::preset(name, None).unwrap();
-            assert_eq!((workload.keys, workload.check()), (KEYS, Ok(())), "{name}");
+            let keys = if name == "minos" { MINOS_KEYS } else { KEYS };
+            assert_eq!((workload.keys, workload.check()), (keys, Ok(())), "{name}");
         }
         assert!(
             Workload::preset("ycsb-e", None)
@@ -172,6 +257,9 @@ mod tests {
             "etc:1.25",
             "etc:0.1:10",
             "etc:0.1:5000:3",
+            "minos:125%",
+            "minos:%",
+            "minos:0.1:5000:3",
         ] {
             assert!(Workload::preset(wrong, None).is_err(), "{wrong}");
         }
