@@ -114,8 +114,15 @@ impl<'a> Intake<'_, 'a> {
         input: &[u8],
         tools: &mut Tools<'_>,
     ) -> ControlFlow<Stop> {
-        let keyhash = request.with_key(|key| tools.core.seed.keyhash(key));
-        match destination(self.member, keyhash, &request, tools.core) {
+        let keyhash = match request.has_base64_key() {
+            true => keyhash_of_decoded(&{ request }, tools.core),
+            false => tools.core.seed.keyhash(request.key),
+        };
+        let decision = match tools.core.is_alone {
+            true => Decision::Run,
+            false => destination(self.member, keyhash, ask(&request.verb), tools.core),
+        };
+        match decision {
             Decision::Run => {
                 let job = Job {
                     keyhash,
@@ -129,7 +136,7 @@ impl<'a> Intake<'_, 'a> {
                 Continue(())
             }
             Decision::HandTo(to) => {
-                if let Err(stop) = self.forward(to, keyhash, &request, tools) {
+                if let Err(stop) = self.forward(to, keyhash, &{ request }, tools) {
                     self.member.rewind(input, self.member.steps);
                     return Break(stop);
                 }
@@ -194,16 +201,18 @@ pub(super) struct Forwarded {
     pub step: u16,
 }
 
-/// The worker that executes a member's request.
+/// The keyhash of a key that came in base64.
+#[cold]
+fn keyhash_of_decoded(request: &Request<'_>, core: &Core) -> Keyhash {
+    request.with_key(|key| core.seed.keyhash(key))
+}
+
+/// The worker that executes a member's request, where there are several.
 #[inline]
-fn destination(member: &Member, keyhash: Keyhash, request: &Request<'_>, core: &Core) -> Decision {
-    if core.is_alone {
-        return Decision::Run;
-    }
+fn destination(member: &Member, keyhash: Keyhash, ask: Ask, core: &Core) -> Decision {
     if let Some(worker) = member.hand_to {
         return Decision::HandTo(worker.into());
     }
-    let ask = ask(&request.verb);
     let decision = core.plan.on_arrival(core.me, keyhash, ask);
     if decision == Decision::Run
         && ask == Ask::Read
