@@ -14,6 +14,7 @@
 //! | [`watch`] | the events that a client watches |
 //! | [`crate::meta`] | `mg`, `ms`, `md`, `ma`, `me` |
 //! | `tokens` | splits a line into words |
+//! | `small_bytes` | finds where a word ends, sixteen bytes at a time |
 //! | [`login`] | authentication |
 //! | [`number`] | decimal numbers as `strtol` parses them |
 //! | [`lines`] | every fixed reply line |
@@ -41,6 +42,7 @@ pub(crate) mod parser;
 mod plain;
 mod reply;
 mod retrieval;
+mod small_bytes;
 mod speak;
 pub(crate) mod step;
 mod storage;

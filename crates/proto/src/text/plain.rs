@@ -15,12 +15,14 @@ use glimmer_base::limits::KEY_BYTES_MAX;
 /// The request at the front of `input` and the bytes it uses. `None` for any other line.
 #[inline(always)]
 pub(super) fn request<'a>(limits: &Limits, input: &'a [u8]) -> Option<(usize, Request<'a>)> {
-    match input {
-        [b'g', b'e', b't', b' ', rest @ ..] => get("get ", rest),
-        [b's', b'e', b't', b' ', rest @ ..] => set(limits, rest),
-        [b'g', b'e', b't', b's', b' ', rest @ ..] => get("gets ", rest),
-        [b'm', b'g', b' ', rest @ ..] => meta::get(rest),
-        _ => None,
+    if let Some(rest) = input.strip_prefix(b"get ") {
+        get("get ", rest)
+    } else if let Some(rest) = input.strip_prefix(b"set ") {
+        set(limits, rest)
+    } else if let Some(rest) = input.strip_prefix(b"mg ") {
+        meta::get(rest)
+    } else {
+        get("gets ", input.strip_prefix(b"gets ")?)
     }
 }
 
@@ -54,11 +56,10 @@ fn set<'a>(limits: &Limits, rest: &'a [u8]) -> Option<(usize, Request<'a>)> {
     let (value_bytes, tail) = digits_after_space(tail)?;
     let (flags, exptime) = (u32::try_from(flags).ok()?, i32::try_from(exptime).ok()?);
     let value_bytes = value_bytes as usize;
-    let (quiet, tail) = match tail.strip_prefix(b" noreply") {
-        Some(tail) => (true, tail),
-        None => (false, tail),
+    let (quiet, tail) = match tail.strip_prefix(LINE_END) {
+        Some(tail) => (false, tail),
+        None => (true, tail.strip_prefix(b" noreply\r\n")?),
     };
-    let tail = tail.strip_prefix(LINE_END)?;
     if value_bytes > limits.value_bytes_max(key.len(), flags) {
         return None;
     }
@@ -89,14 +90,26 @@ fn key(rest: &[u8]) -> Option<(&[u8], &[u8])> {
 /// One space and one to ten digits: the number, and what follows it.
 #[inline(always)]
 fn digits_after_space(bytes: &[u8]) -> Option<(u64, &[u8])> {
-    let bytes = bytes.strip_prefix(b" ")?;
-    let mut value = 0;
-    for (i, byte) in bytes.iter().take(11).enumerate() {
-        let digit = byte.wrapping_sub(b'0');
-        if digit > 9 {
-            return (i > 0).then(|| (value, &bytes[i..]));
-        }
-        value = value * 10 + u64::from(digit);
+    const DIGITS_MAX: usize = 10;
+    let (b' ', bytes) = bytes.split_first()? else {
+        return None;
+    };
+    let (first, mut rest) = bytes.split_first()?;
+    let mut value = digit(*first)?;
+    for _ in 0..DIGITS_MAX {
+        let (byte, tail) = rest.split_first()?;
+        let Some(digit) = digit(*byte) else {
+            return Some((value, rest));
+        };
+        value = value * 10 + digit;
+        rest = tail;
     }
     None
+}
+
+/// The value of a decimal digit.
+#[inline(always)]
+fn digit(byte: u8) -> Option<u64> {
+    let digit = byte.wrapping_sub(b'0');
+    (digit <= 9).then_some(u64::from(digit))
 }
