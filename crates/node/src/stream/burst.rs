@@ -28,6 +28,8 @@ pub(crate) struct Burst {
     pub members: ArrayVec<Member, BURST_CONNECTIONS_MAX>,
     /// The members' reply buffers.
     pub outs: ArrayVec<Vec<u8>, BURST_CONNECTIONS_MAX>,
+    /// What became of the jobs of the last batch: as many as it had are valid.
+    done: [Done; BATCH_MAX],
     forwarded: Vec<Forwarded>,
     /// Reorder buffers that are not in use.
     #[expect(clippy::vec_box, reason = "the box itself moves into a connection")]
@@ -39,6 +41,7 @@ impl Burst {
         Burst {
             members: ArrayVec::new(),
             outs: ArrayVec::new(),
+            done: [Done::SKIPPED; BATCH_MAX],
             forwarded: Vec::new(),
             reorder_buffers: Vec::new(),
         }
@@ -107,31 +110,27 @@ impl Burst {
             }
         }
         let Batch { jobs, steps, parts } = &batch;
-        let mut done: ArrayVec<Done, BATCH_MAX> = jobs.iter().map(|_| Done::SKIPPED).collect();
-        let done = &mut done[..];
         if !jobs.is_empty() {
-            let core = &mut *tools.core;
+            let (core, done) = (&mut *tools.core, &mut self.done[..jobs.len()]);
             (core.engine).run(core.now, jobs, &mut self.outs, done);
         }
         if *parts != 0 {
-            self.add_parts(*parts, jobs, done);
+            self.add_parts(*parts, jobs);
         }
-        let executed = done
-            .iter()
-            .filter(|done| done.status == Status::Done)
-            .count();
+        let is_done = |done: &&Done| done.status == Status::Done;
+        let executed = self.done[..jobs.len()].iter().filter(is_done).count();
         if executed < jobs.len() {
-            self.rewind_unexecuted(jobs, steps, done, input_of, tools);
+            self.rewind_unexecuted(jobs, steps, input_of, tools);
         }
-        self.place_slots(done);
+        self.place_slots();
         tools.port.ship_full();
         executed
     }
 
     /// Adds what the parts of commands came to that are answered with one sum.
     #[cold]
-    fn add_parts(&mut self, parts: u64, jobs: &[Job<'_>], done: &[Done]) {
-        for (index, (job, done)) in jobs.iter().zip(done).enumerate() {
+    fn add_parts(&mut self, parts: u64, jobs: &[Job<'_>]) {
+        for (index, (job, done)) in jobs.iter().zip(&self.done).enumerate() {
             if let Some(kind) = done.kind.filter(|_| parts >> index & 1 != 0) {
                 self.members[job.out as usize].sum.add(kind);
             }
@@ -215,12 +214,11 @@ impl Burst {
         &mut self,
         jobs: &[Job<'_>],
         steps: &[u16; BATCH_MAX],
-        done: &[Done],
         input_of: &impl Fn(Asker) -> &'c [u8],
         tools: &mut Tools<'_>,
     ) {
         let mut rewound = [false; BURST_CONNECTIONS_MAX];
-        for (job, done) in done.iter().enumerate() {
+        for (job, done) in self.done[..jobs.len()].iter().enumerate() {
             let index = jobs[job].out as usize;
             if done.status == Status::Done || std::mem::replace(&mut rewound[index], true) {
                 continue;
@@ -256,7 +254,7 @@ impl Burst {
     }
 
     /// Says where the slots of this batch are, now that the replies before them are written.
-    fn place_slots(&mut self, done: &[Done]) {
+    fn place_slots(&mut self) {
         for forwarded in self.forwarded.drain(..) {
             let Some(after) = forwarded.after else {
                 continue;
@@ -264,7 +262,7 @@ impl Burst {
             let reorder = self.members[usize::from(forwarded.member)].reorder.as_mut();
             let reorder = reorder.expect("what was forwarded left a slot");
             if usize::from(forwarded.slot) < reorder.len() {
-                reorder.place(forwarded.slot, done[usize::from(after)].end);
+                reorder.place(forwarded.slot, self.done[usize::from(after)].end);
             }
         }
     }
