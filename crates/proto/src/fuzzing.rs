@@ -335,7 +335,8 @@ fn check_request(limits: &Limits, used: &[u8], request: Request<'_>) {
     match request.form {
         Form::Text(text::Reply { cas, last, quiet }) => {
             let is_retrieval = matches!(verb, Verb::Get | Verb::GetAndTouch { .. });
-            assert!(if is_retrieval { !quiet } else { last && !cas });
+            assert!(is_retrieval || (last && !cas));
+            assert!(!is_retrieval || last || quiet);
         }
         Form::Meta(flags) => check_flags(flags, used, &verb),
         Form::Binary(header) => {

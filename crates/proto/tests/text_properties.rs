@@ -171,7 +171,7 @@ impl Command {
                 let last = keys.len() - 1;
                 keys.iter()
                     .enumerate()
-                    .map(|(i, key)| request(key, verb, *cas, i == last, false))
+                    .map(|(i, key)| request(key, verb, *cas, i == last, last > 0))
                     .collect()
             }
             Command::Store {

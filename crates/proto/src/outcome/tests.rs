@@ -147,6 +147,16 @@ fn in_text() {
         let request = request(verb, text(false, true, false));
         assert_eq!(said(&request, Outcome::OutOfMemory), storing);
     }
+    // An error line in the middle would end the reply to several keys early.
+    let touch = Verb::GetAndTouch { exptime: 1 };
+    for (last, quiet, line) in [
+        (true, false, "SERVER_ERROR out of memory\\r\\n"),
+        (false, true, ""),
+        (true, true, "END\\r\\n"),
+    ] {
+        let request = request(touch, text(false, last, quiet));
+        assert_eq!(said(&request, Outcome::OutOfMemory), line);
+    }
     let quiet = request(Verb::Delete, text(false, true, true));
     assert!(
         all()[1..]

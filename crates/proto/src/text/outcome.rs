@@ -18,6 +18,7 @@ impl Emit for Reply {
             }
             Outcome::Miss if self.last => return emit::line(out, lines::END),
             Outcome::Miss => return,
+            Outcome::OutOfMemory if self.leaves_out(request) && self.last => lines::END,
             _ if self.quiet => return,
             Outcome::Counted(counted) => return emit::number(out, counted.number),
             // Copies of constant length for the most frequent replies to changes.
@@ -32,6 +33,13 @@ impl Emit for Reply {
             Outcome::OutOfMemory => no_memory(request),
         };
         emit::line(out, line);
+    }
+}
+
+impl Reply {
+    /// Whether an error leaves the key out: this is a retrieval of several keys.
+    fn leaves_out(&self, request: &Request<'_>) -> bool {
+        self.quiet && matches!(request.verb, Verb::GetAndTouch { .. })
     }
 }
 

@@ -7,7 +7,8 @@ pub struct Reply {
     pub cas: bool,
     /// This is the last key of its command.
     pub last: bool,
-    /// The client wants no answer.
+    /// The client wants no answer. In a retrieval of several keys: a key whose expiry time cannot
+    /// be set is left out like a missing one, because an error line would end the reply early.
     pub quiet: bool,
 }
 

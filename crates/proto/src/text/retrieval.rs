@@ -17,6 +17,8 @@ pub(crate) struct Keys {
     end: u32,
     exptime: Option<i32>,
     cas: bool,
+    /// A key of the same command came before.
+    follows: bool,
 }
 
 /// Parses `get` and `gets`; `rest` is the text after the name.
@@ -71,6 +73,7 @@ fn hand_out<'a>(
         end: (line.used - line.text.len()) as u32,
         exptime,
         cas,
+        follows: false,
     };
     let (used, request, state) = (keys.next(&line.input[start..])).expect("the line is complete");
     parser.state = state;
@@ -114,6 +117,7 @@ impl Keys {
         } else {
             let keys = Keys {
                 text: next.len() as u32,
+                follows: true,
                 ..self
             };
             (text.len() - next.len(), State::Keys(keys))
@@ -127,7 +131,7 @@ impl Keys {
         let form = Form::Text(Reply {
             cas: self.cas,
             last,
-            quiet: false,
+            quiet: self.follows || !last,
         });
         Some((used, Request { key, verb, form }, state))
     }

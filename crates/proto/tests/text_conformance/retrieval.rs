@@ -115,7 +115,7 @@ fn a_long_multiget_is_used_up_key_by_key() {
             Form::Text(Reply {
                 cas: false,
                 last: key + 1 == keys,
-                quiet: false
+                quiet: true
             })
         );
         rest = &rest[used..];

@@ -86,6 +86,11 @@ fn read_values(request: &Request, bytes: &[u8]) -> Result<Option<Reply>, String>
             return Ok(None);
         };
         reply.bytes += head.len() + 2;
+        let is_alone = matches!(request.action, Action::GetAndTouch(_)) && request.keys.len() == 1;
+        if is_alone && head.starts_with("SERVER_ERROR out of memory") {
+            reply.answers = vec![Answer::NoMemory];
+            return Ok(Some(reply));
+        }
         if head == "END" {
             return Ok(Some(reply));
         }
