@@ -16,8 +16,9 @@ use glimmer_cli::vocabulary::{repetitions, seconds, share_percent};
 ///
 /// Items of 8-byte keys and values, far more than a processor cache holds, pass
 /// through the engine's prefetch pipeline in this process, without sockets and
-/// protocol. In the same run, random 64-byte reads measure the machine's memory.
-/// Operations per random read are comparable from machine to machine.
+/// protocol. In the same run, random 64-byte reads measure the machine's memory,
+/// with 32 and with 128 in flight. Operations per random read (32 in flight) are
+/// comparable from machine to machine.
 ///
 /// With --peers, the same loop drives public tables with the same keys and
 /// values, in turn with ours: public crates, the standard library's ordered map,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use glimmer_measure::{
-    ceiling::Region,
+    ceiling::{AHEAD, Region},
     machine::{self, SERVER_CORE},
     progress::Progress,
     stats::Spread,
@@ -150,7 +150,7 @@ impl<'a> Run<'a> {
         self.progress.expect(repeat * cases.len());
         for repetition in 0..repeat {
             if let Some(region) = &self.region {
-                let reads = region.random_reads_per_s(&[SERVER_CORE], LOOK_TIME)?;
+                let reads = region.random_reads_per_s::<AHEAD>(&[SERVER_CORE], LOOK_TIME)?;
                 self.random_reads_per_s.push(reads);
             }
             for case in &mut *cases {

@@ -19,8 +19,10 @@ use crate::machine;
 /// Default size of a region in bytes: several times the size of any cache.
 pub const REGION_BYTES: usize = 2 << 30;
 
-/// Reads in flight at a time.
-const AHEAD: usize = 32;
+/// Reads in flight at a time, as many as a store's pipeline has: what a store is compared with.
+pub const AHEAD: usize = 32;
+/// Reads in flight at a time, more than any processor follows at once: the memory's own limit.
+pub const FAR_AHEAD: usize = 128;
 const LINE_BYTES: usize = 64;
 const HUGE_BYTES: usize = 2 << 20;
 /// Reads between two reads of the clock.
@@ -114,9 +116,14 @@ impl Region {
         Ok(kib * 1024)
     }
 
-    /// Random reads of 64-byte lines per second for about `duration`: the sum over one thread on
-    /// each of `cores`.
-    pub fn random_reads_per_s(&self, cores: &[usize], duration: Duration) -> io::Result<f64> {
+    /// Random reads of 64-byte lines per second, `IN_FLIGHT` at a time, for about `duration`: the
+    /// sum over one thread on each of `cores`. The figure depends on the number in flight, so
+    /// reports name it: [`AHEAD`] or [`FAR_AHEAD`].
+    pub fn random_reads_per_s<const IN_FLIGHT: usize>(
+        &self,
+        cores: &[usize],
+        duration: Duration,
+    ) -> io::Result<f64> {
         let start = Barrier::new(cores.len());
         std::thread::scope(|scope| {
             let threads: Vec<_> = cores
@@ -127,7 +134,7 @@ impl Region {
                         let pinned = machine::pin([core]);
                         start.wait();
                         let begin = Instant::now();
-                        let reads = self.read_until(begin + duration, core as u64);
+                        let reads = self.read_until::<IN_FLIGHT>(begin + duration, core as u64);
                         pinned.map(|()| reads as f64 / begin.elapsed().as_secs_f64())
                     })
                 })
@@ -139,13 +146,19 @@ impl Region {
         })
     }
 
-    fn read_until(&self, end: Instant, seed: u64) -> u64 {
+    fn read_until<const IN_FLIGHT: usize>(&self, end: Instant, seed: u64) -> u64 {
+        const {
+            assert!(
+                BLOCK.is_multiple_of(IN_FLIGHT),
+                "a block is read to its end"
+            )
+        };
         let mask = self.lines() - 1;
         let mut rng = SmallRng::seed_from_u64(seed);
-        let mut ahead = [0; AHEAD];
+        let mut ahead = [0; IN_FLIGHT];
         let (mut sum, mut reads) = (0u64, 0u64);
         loop {
-            for _ in 0..BLOCK / AHEAD {
+            for _ in 0..BLOCK / IN_FLIGHT {
                 for slot in &mut ahead {
                     sum = sum.wrapping_add(self.line(*slot).load(Ordering::Relaxed));
                     *slot = rng.next_u64() as usize & mask;
@@ -203,11 +216,11 @@ mod tests {
         let region = Region::new(8 << 20).unwrap();
         assert!((0..region.lines()).all(|i| region.line(i).load(Ordering::Relaxed) == i as u64));
         assert!(region.huge_bytes().unwrap() <= 8 << 20);
-        let reads = region.read_until(Instant::now() + Duration::from_millis(5), 1);
+        let reads = region.read_until::<AHEAD>(Instant::now() + Duration::from_millis(5), 1);
         assert!(reads > 0 && reads.is_multiple_of(BLOCK as u64));
         assert!(
             region
-                .random_reads_per_s(&[0], Duration::from_millis(5))
+                .random_reads_per_s::<FAR_AHEAD>(&[0], Duration::from_millis(5))
                 .unwrap()
                 > 0.0
         );

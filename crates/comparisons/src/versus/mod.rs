@@ -18,7 +18,7 @@ use crate::{
 };
 use glimmer_loadgen::workload::Popularity;
 use glimmer_measure::{
-    ceiling::{REGION_BYTES, Region},
+    ceiling::{AHEAD, REGION_BYTES, Region},
     machine::{self, CLIENT_CORE, SERVER_CORE},
     noise::{self, Noise},
     progress::Progress,
@@ -268,7 +268,7 @@ impl Bench<'_> {
     fn look_at_machine(&mut self) -> Result<()> {
         let reads = self
             .region
-            .random_reads_per_s(&[SERVER_CORE], CEILING_TIME)?;
+            .random_reads_per_s::<AHEAD>(&[SERVER_CORE], CEILING_TIME)?;
         self.random_reads_per_s.push(reads);
         Ok(())
     }
@@ -305,7 +305,9 @@ impl fmt::Display for Report {
             let reads = Spread::of(&self.random_reads_per_s);
             let mut table = Table::new(["the machine in this run", "M/s"]);
             let huge = self.random_reads_huge_page_bytes * 100 / REGION_BYTES as u64;
-            let head = format!("random 64-byte reads, one core, 2 GiB, {huge}% on huge pages");
+            let head = format!(
+                "random 64-byte reads, {AHEAD} in flight, one core, 2 GiB, {huge}% on huge pages"
+            );
             let cell = format!(
                 "{:.1} ({:.1}..{:.1})",
                 reads.median / 1e6,

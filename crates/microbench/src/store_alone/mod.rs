@@ -20,7 +20,10 @@ use glimmer_engine::Stages;
 
 pub use candidate::{Candidate, Mode};
 use glimmer_loadgen::workload::Popularity;
-use glimmer_measure::{ceiling::Region, machine};
+use glimmer_measure::{
+    ceiling::{AHEAD, FAR_AHEAD, Region},
+    machine,
+};
 pub use heap_pages::HeapPages;
 use heap_pages::Resident;
 pub use longest::{Longest, Times, longest};
@@ -126,6 +129,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
     let ceiling = |&cores: &usize| Ceiling {
         cores,
         random_reads_per_s: Vec::new(),
+        random_reads_far_ahead_per_s: Vec::new(),
     };
     let mut ceilings: Vec<Ceiling> = options.cores.iter().map(ceiling).collect();
     let mut rows = Vec::new();
@@ -161,8 +165,10 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         for repetition in 0..options.repeat {
             for ceiling in &mut ceilings {
                 let cores: Vec<usize> = (0..ceiling.cores).collect();
-                let reads = region.random_reads_per_s(&cores, CEILING_TIME)?;
+                let reads = region.random_reads_per_s::<AHEAD>(&cores, CEILING_TIME)?;
                 ceiling.random_reads_per_s.push(reads);
+                let reads = region.random_reads_per_s::<FAR_AHEAD>(&cores, CEILING_TIME)?;
+                ceiling.random_reads_far_ahead_per_s.push(reads);
             }
             let mut measured = rows[first..].iter_mut();
             for (table, lists) in tables.iter_mut().zip(&lists) {

@@ -4,7 +4,11 @@ use std::fmt;
 
 use serde::Serialize;
 
-use glimmer_measure::{report::Table, stats::Spread};
+use glimmer_measure::{
+    ceiling::{AHEAD, FAR_AHEAD},
+    report::Table,
+    stats::Spread,
+};
 
 /// A machine counts as noisy if repetitions of its own figure spread more widely than this.
 const NOISE_MAX: f64 = 0.10;
@@ -33,7 +37,10 @@ pub(super) struct Row {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Ceiling {
     pub(super) cores: usize,
+    /// [`AHEAD`] at a time.
     pub(super) random_reads_per_s: Vec<f64>,
+    /// [`FAR_AHEAD`] at a time.
+    pub(super) random_reads_far_ahead_per_s: Vec<f64>,
 }
 
 /// All results.
@@ -146,11 +153,17 @@ impl Report {
             noise = noise.max(spread.width());
             let huge = self.region_huge_bytes * 100 / self.region_bytes as u64;
             let mib = self.region_bytes >> 20;
-            table.row([
-                format!("random 64-byte reads, {mib} MiB, {huge}% on huge pages"),
-                ceiling.cores.to_string(),
-                millions(&spread),
-            ]);
+            let far = Spread::of(&ceiling.random_reads_far_ahead_per_s);
+            for (in_flight, spread) in [(AHEAD, &spread), (FAR_AHEAD, &far)] {
+                table.row([
+                    format!(
+                        "random 64-byte reads, {in_flight} in flight, {mib} MiB, {huge}% on huge \
+                         pages"
+                    ),
+                    ceiling.cores.to_string(),
+                    millions(spread),
+                ]);
+            }
         }
         (table, noise)
     }
@@ -174,7 +187,7 @@ impl fmt::Display for Report {
             "cores",
             "pipeline",
             "M ops/s",
-            "ops per random read",
+            "ops per random read, 32 in flight",
             "of the first table",
             "gain of cores over the machine's",
             "of the whole pipeline",
@@ -294,6 +307,7 @@ mod tests {
             ceilings: vec![Ceiling {
                 cores: 1,
                 random_reads_per_s: vec![100e6, 100e6],
+                random_reads_far_ahead_per_s: vec![140e6, 140e6],
             }],
             rows,
         };
@@ -320,6 +334,10 @@ mod tests {
         assert!(
             text.contains("0.250 (0.200..0.300)"),
             "of a random read: {text}"
+        );
+        assert!(
+            text.contains("128 in flight") && text.contains("140.0 (140.0..140.0)"),
+            "{text}"
         );
     }
 }
