@@ -11,7 +11,7 @@ impl<A: Access> Writer<'_, A> {
     /// Stores an item that is within the limit. Says whether it was stored: an item whose value was
     /// to stay may have left to make room.
     #[inline]
-    pub(super) fn put_as(&mut self, put: Put<'_>) -> bool {
+    pub(super) fn put_as(&mut self, put: &Put<'_>) -> bool {
         let shared = self.shared;
         shared.common.counters.stored.add(1);
         self.learn_size(put.words);
@@ -48,7 +48,7 @@ impl<A: Access> Writer<'_, A> {
 
     /// Writes an item over the one that is there; a use of it.
     #[inline(always)]
-    fn overwrite(&mut self, found: &Found<'_>, put: Put<'_>) {
+    fn overwrite(&mut self, found: &Found<'_>, put: &Put<'_>) {
         let (shared, slot) = (self.shared, found.slot);
         let old_words = found.item.words();
         shared.index.change(found.lock, A::SHARED_READS, || {
@@ -66,7 +66,7 @@ impl<A: Access> Writer<'_, A> {
     /// Writes an item to a chunk of another class than its old one's, which it replaces unless
     /// making room has just evicted it. Says whether that was done: an item whose value was to stay
     /// is gone then.
-    fn replace(&mut self, put: Put<'_>, at: usize) -> bool {
+    fn replace(&mut self, put: &Put<'_>, at: usize) -> bool {
         let shared = self.shared;
         let home = shared.index.home(put.keyhash);
         let old = shared.find(home, put.keyhash, put.item.key);
@@ -92,7 +92,7 @@ impl<A: Access> Writer<'_, A> {
     /// Makes the index name an item that has just been written; one of its buckets has an empty
     /// slot.
     #[inline(always)]
-    fn link(&mut self, put: Put<'_>, at: usize) {
+    fn link(&mut self, put: &Put<'_>, at: usize) {
         let home = self.shared.index.home(put.keyhash);
         let empty = self.shared.index.segment(&home).empty(home.buckets);
         let empty = empty.expect("a slot was made before and nothing has taken it since");

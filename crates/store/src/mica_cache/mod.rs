@@ -130,7 +130,7 @@ impl<A: Access> Design for MicaCache<A> {
     }
 
     #[inline(always)]
-    fn store(writer: &mut Writer<'_, A>, put: Put<'_>) -> Option<Stored> {
+    fn store(writer: &mut Writer<'_, A>, put: &Put<'_>) -> Option<Stored> {
         writer.put_as(put).then_some(Stored::Yes(put.cas))
     }
 

@@ -20,7 +20,7 @@ impl<A: Access> Writer<'_, A> {
     /// Stores an item that is within the limit. Says whether it was stored: an item whose value was
     /// to stay may have left to make room.
     #[inline]
-    pub(super) fn put_as(&mut self, put: Put<'_>) -> bool {
+    pub(super) fn put_as(&mut self, put: &Put<'_>) -> bool {
         let (shared, words) = (self.shared, put.words as u64);
         shared.common.counters.stored.add(1);
         let home = shared.index.home(put.keyhash);
@@ -38,7 +38,7 @@ impl<A: Access> Writer<'_, A> {
 
     /// Stores an item at the tail of a log, and makes the index name it. `old` is the entry it
     /// replaces and that item's words.
-    fn append(&mut self, put: Put<'_>, id: LogId, old: Option<(Slot, Entry, u64)>) -> bool {
+    fn append(&mut self, put: &Put<'_>, id: LogId, old: Option<(Slot, Entry, u64)>) -> bool {
         let (shared, words) = (self.shared, put.words as u64);
         if put.keeps_value() {
             self.state.in_use = old.map(|(_, entry, _)| (entry.log(), entry.offset()));
@@ -114,7 +114,7 @@ impl<A: Access> Writer<'_, A> {
     }
 
     #[inline(always)]
-    fn update_in_place(&mut self, found: &Found<'_>, extent: u64, put: Put<'_>) {
+    fn update_in_place(&mut self, found: &Found<'_>, extent: u64, put: &Put<'_>) {
         let index = &self.shared.index;
         let (old_words, words) = (found.item.words() as u64, put.words as u64);
         index.change(found.lock, A::SHARED_READS, || {
@@ -176,7 +176,7 @@ impl<A: Access> Writer<'_, A> {
     /// Makes the index name an item that has just been written. `old` is the entry it replaces and
     /// that item's words, as found before room was made.
     #[inline(always)]
-    fn index_item(&mut self, put: Put<'_>, new: Entry, old: Option<(Slot, Entry, u64)>) {
+    fn index_item(&mut self, put: &Put<'_>, new: Entry, old: Option<(Slot, Entry, u64)>) {
         let (shared, index) = (self.shared, &self.shared.index);
         let home = index.home(put.keyhash);
         // Making room may have evicted the old item or moved it to another place; the new one is

@@ -121,7 +121,7 @@ impl<A: Access> Design for MicaStore<A> {
 
     /// If there is no room the old item stays.
     #[inline(always)]
-    fn store(writer: &mut Writer<'_, A>, put: Put<'_>) -> Option<Stored> {
+    fn store(writer: &mut Writer<'_, A>, put: &Put<'_>) -> Option<Stored> {
         Some(match writer.put_as(put) {
             true => Stored::Yes(put.cas),
             false => Stored::OutOfMemory,

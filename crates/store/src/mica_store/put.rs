@@ -12,7 +12,7 @@ use glimmer_base::Expiry;
 impl<A: Access> Writer<'_, A> {
     /// Stores an item that is within the limit; says whether there was room.
     #[inline]
-    pub(super) fn put_as(&mut self, put: Put<'_>) -> bool {
+    pub(super) fn put_as(&mut self, put: &Put<'_>) -> bool {
         let stored = self.try_put(put).is_ok() || self.put_in_room_to_be_found(put);
         if stored {
             self.shared.common.counters.stored.add(1);
@@ -23,7 +23,7 @@ impl<A: Access> Writer<'_, A> {
 
     /// Stores an item, unless it wants room that there is not; then nothing has changed.
     #[inline(always)]
-    pub(super) fn try_put(&mut self, put: Put<'_>) -> Result<(), Wanting> {
+    pub(super) fn try_put(&mut self, put: &Put<'_>) -> Result<(), Wanting> {
         let home = self.shared.index.home(put.keyhash);
         match self.shared.find(home, put.keyhash, put.item.key) {
             Some(found) if !expired(&found.item, put.now) => return self.overwrite(&found, put),
@@ -34,7 +34,7 @@ impl<A: Access> Writer<'_, A> {
     }
 
     #[inline(never)]
-    fn insert(&mut self, home: usize, put: Put<'_>) -> Result<(), Wanting> {
+    fn insert(&mut self, home: usize, put: &Put<'_>) -> Result<(), Wanting> {
         debug_assert!(!put.keeps_value(), "an item whose value stays is there");
         let (shared, words) = (self.shared, put.words);
         let at = self.allocate(words).ok_or(Wanting::Words)?;
@@ -56,7 +56,7 @@ impl<A: Access> Writer<'_, A> {
     }
 
     #[inline(always)]
-    fn overwrite(&mut self, old: &Found<'_>, put: Put<'_>) -> Result<(), Wanting> {
+    fn overwrite(&mut self, old: &Found<'_>, put: &Put<'_>) -> Result<(), Wanting> {
         let (shared, words) = (self.shared, put.words);
         let (old_at, old_words) = (old.at(), old.item.words());
         if words <= old_words {
@@ -83,7 +83,7 @@ impl<A: Access> Writer<'_, A> {
 
     /// Writes an item that does not fit where the old one lies.
     #[inline(never)]
-    fn overwrite_elsewhere(&mut self, old: Found<'_>, put: Put<'_>) -> Result<(), Wanting> {
+    fn overwrite_elsewhere(&mut self, old: Found<'_>, put: &Put<'_>) -> Result<(), Wanting> {
         let shared = self.shared;
         let Some(at) = self.allocate(put.words) else {
             return self.overwrite_within_its_own_room(old, put);
@@ -102,7 +102,7 @@ impl<A: Access> Writer<'_, A> {
     fn overwrite_within_its_own_room(
         &mut self,
         old: Found<'_>,
-        put: Put<'_>,
+        put: &Put<'_>,
     ) -> Result<(), Wanting> {
         let (shared, border) = (self.shared, self.state.border.open());
         let (space, fits) = (shared.space(), &mut self.state.fits);
@@ -158,7 +158,7 @@ impl<A: Access> Writer<'_, A> {
 impl Shared {
     /// The entry for an item that is stored now.
     #[inline(always)]
-    fn entry(&self, at: usize, put: Put<'_>) -> Entry {
+    fn entry(&self, at: usize, put: &Put<'_>) -> Entry {
         let name = Name {
             generation: self.heap.generation(),
             at,

@@ -46,8 +46,8 @@ const MERGING: usize = 15;
 impl<A: Access> Writer<'_, A> {
     /// Stores an item for which there is no room yet; says whether room was found.
     #[inline(never)]
-    pub(super) fn put_in_room_to_be_found(&mut self, put: Put<'_>) -> bool {
-        let Put { keyhash, now, .. } = put;
+    pub(super) fn put_in_room_to_be_found(&mut self, put: &Put<'_>) -> bool {
+        let Put { keyhash, now, .. } = *put;
         let mut effort = Effort::new(EFFORT_MAX);
         let mut growth_left = BUCKETS_ADDED_FOR_ROOM_MAX;
         if self.state.border.is_withheld() {

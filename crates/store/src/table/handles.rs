@@ -26,7 +26,7 @@ pub trait Design: Sized + 'static {
 
     /// Stores an item that is within the limit. None if the item's value was to stay, and had to
     /// leave to make room.
-    fn store(writer: &mut Writer<'_, Self>, put: Put<'_>) -> Option<Stored>;
+    fn store(writer: &mut Writer<'_, Self>, put: &Put<'_>) -> Option<Stored>;
 
     /// Lets the eviction rule know that the writer has read an item.
     #[inline(always)]

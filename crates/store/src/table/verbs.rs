@@ -168,7 +168,7 @@ impl<'a, D: Design> Writer<'a, D> {
             Some(cas) => cas,
             None => self.ledger().cas.draw(),
         };
-        D::store(self, put)
+        D::store(self, &put)
     }
 
     /// Follows the usual size of items, by which the pipeline knows how much of one to fetch.
