@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow};
 use glimmer_loadgen::{
     driver::{Address, Target},
-    load::{self, Arrivals, Idle, Pace, Pass, Plan, Requests, Summary, WarmUp, sweep},
+    load::{self, Arrivals, Idle, LargeApart, Pace, Pass, Plan, Requests, Summary, WarmUp, sweep},
     workload::{Mix, Ttl, Workload, trace::Trace},
 };
 use glimmer_measure::report::Table;
@@ -128,6 +128,7 @@ impl Arguments {
         let pace = match (self.rate, self.speed) {
             (Some(rate), _) => open(self.arrivals.at(rate)),
             (None, Some(speed)) => open(Arrivals::Recorded(speed)),
+            (None, None) if self.sweep => open(self.arrivals.at(SWEEP_FIRST_PER_S)),
             (None, None) => Pace::Closed {
                 in_flight: self.pipeline,
             },
@@ -147,6 +148,10 @@ impl Arguments {
         Ok(Plan {
             threads: usize::from(self.threads),
             connections: usize::from(self.connections),
+            large: self.large_connections.map(|connections| LargeApart {
+                connections: usize::from(connections),
+                threads: usize::from(self.large_threads),
+            }),
             cores: self.cores.clone(),
             warm_up,
             measured: measured.map(Duration::from_secs_f64),

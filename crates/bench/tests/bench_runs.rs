@@ -76,28 +76,10 @@ fn peers_are_looked_for_before_anything_is_measured() {
 
 /// The output of `bench load` for this many keys and a server with this much memory.
 fn load_of(keys: &str, memory_mib: &str) -> String {
-    let directory = tempfile::tempdir().unwrap();
-    let socket = directory.path().join("socket");
-    let path = socket.to_str().unwrap();
-    let server = Command::new(server_beside(PROGRAM))
-        .args(["serve", "-m", memory_mib, "-t", "1", "-s", path])
-        .stdout(std::process::Stdio::null())
-        .spawn();
-    let mut server = server.unwrap();
-    let begin = std::time::Instant::now();
-    while std::os::unix::net::UnixStream::connect(&socket).is_err() {
-        assert!(
-            begin.elapsed().as_secs() < 20,
-            "the server accepts no connections"
-        );
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    let address = format!("unix:{path}");
+    let serving = Serving::start(&["-m", memory_mib, "-t", "1"]);
+    let address = serving.address();
     let how = ["--keys", keys, "--seconds", "0.3", "--warm-up", "0"];
-    let printed = bench(&[&["load", &address][..], &how].concat());
-    server.kill().unwrap();
-    server.wait().unwrap();
-    printed
+    bench(&[&["load", &address][..], &how].concat())
 }
 
 #[test]
@@ -255,28 +237,100 @@ fn store_puts_the_tables_of_others_beside_ours() {
     assert!(table.contains("items of any length"), "{table}");
 }
 
+/// Our server on a Unix socket, until the value is dropped.
+struct Serving {
+    server: std::process::Child,
+    directory: tempfile::TempDir,
+}
+
+impl Serving {
+    fn start(arguments: &[&str]) -> Serving {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("socket");
+        let server = Command::new(server_beside(PROGRAM))
+            .args(["serve", "-s", socket.to_str().unwrap()])
+            .args(arguments)
+            .stdout(std::process::Stdio::null())
+            .spawn();
+        let server = server.unwrap();
+        let begin = std::time::Instant::now();
+        while std::os::unix::net::UnixStream::connect(&socket).is_err() {
+            assert!(
+                begin.elapsed().as_secs() < 20,
+                "the server accepts no connections"
+            );
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        Serving { server, directory }
+    }
+
+    fn address(&self) -> String {
+        format!("unix:{}", self.directory.path().join("socket").display())
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+#[test]
+fn large_values_have_connections_and_threads_of_their_own_if_asked_for() {
+    let serving = Serving::start(&["-m", "64"]);
+    let json = serving.directory.path().join("run.json");
+    let address = serving.address();
+    let what = "--keys 1000 --workload minos:10%:20k --rate 4000 --sleep --seconds 0.5 --warm-up 0";
+    for (how, connections, threads) in [
+        ("--large-connections 3 --threads 2", 3, 0),
+        ("--large-connections 3 --large-threads 2", 3, 2),
+    ] {
+        let files = ["--json", json.to_str().unwrap()];
+        let words = what.split(' ').chain(how.split(' ')).chain(files);
+        bench(
+            &["load", &address]
+                .into_iter()
+                .chain(words)
+                .collect::<Vec<_>>(),
+        );
+        let report: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+        let large = &report["plan"]["large"];
+        assert_eq!(large["connections"], connections);
+        assert_eq!(large["threads"], threads);
+        // Every arrival is sent once, by one kind of thread or the other.
+        let result = &report["result"];
+        let requests = result["latency"]["count"].as_u64().unwrap();
+        assert!((1700..2300).contains(&requests), "{how}: {requests}");
+        assert_eq!(result["tally"]["misses"], 0, "{how}: {result}");
+        let large = result["sizes"][2]["count"].as_u64().unwrap();
+        assert!((140..260).contains(&large), "{how}: {large}");
+    }
+    for (how, hint) in [
+        ("--large-connections 3", "--rate"),
+        ("--rate 100 --large-connections 1 --threads 2", "divided"),
+        ("--rate 100 --large-threads 1", "--large-connections"),
+    ] {
+        let words = ["load", &address].into_iter().chain(how.split(' '));
+        let output = program().args(words).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(
+            !output.status.success() && error.contains(hint),
+            "{how}: {error}"
+        );
+        assert!(!error.contains("storing"), "{how}: {error}");
+    }
+}
+
 #[test]
 fn load_measures_a_server_by_its_address() {
-    let directory = tempfile::tempdir().unwrap();
-    let socket = directory.path().join("socket");
-    let server = Command::new(server_beside(PROGRAM))
-        .args(["serve", "-m", "64", "-s", socket.to_str().unwrap()])
-        .stdout(std::process::Stdio::null())
-        .spawn();
-    let mut server = server.unwrap();
-    let begin = std::time::Instant::now();
-    while std::os::unix::net::UnixStream::connect(&socket).is_err() {
-        assert!(
-            begin.elapsed().as_secs() < 20,
-            "the server accepts no connections"
-        );
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    let serving = Serving::start(&["-m", "64"]);
+    let (directory, address) = (&serving.directory, serving.address());
     let (json, log) = (
         directory.path().join("run.json"),
         directory.path().join("run.hlog"),
     );
-    let address = format!("unix:{}", socket.display());
     let what = [
         "load",
         "--server",
@@ -321,8 +375,6 @@ fn load_measures_a_server_by_its_address() {
         "0",
     ];
     let swept = bench(&[&["load", "--server", &address][..], &sweep].concat());
-    server.kill().unwrap();
-    server.wait().unwrap();
 
     assert!(
         table.contains("| reads") && table.contains("client late"),

@@ -11,7 +11,7 @@ use hdrhistogram::Histogram;
 use crate::{
     driver::{Link, Meaning, Reply},
     load::{
-        Arrivals, CountBy, Drive, Idle, Recorder, Window, World, closed, open,
+        Arrivals, CountBy, Drive, Idle, Lanes, Recorder, Window, World, closed, open,
         record::{Glance, Interval, Span, histogram},
     },
     workload::{Ask, Drawn, Workload},
@@ -191,6 +191,7 @@ pub fn observe(which: Loop, seconds: u64, seed: u64) -> Result<Observed> {
                 arrivals,
                 burst: 1,
                 idle: Idle::Sleep,
+                lanes: Lanes::Mixed,
                 offset_ns: 0,
                 seed,
             };

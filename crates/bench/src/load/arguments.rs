@@ -47,7 +47,7 @@ use glimmer_cli::vocabulary::{self, ServerAddress, above_zero};
 ///
 ///   glimmer bench load unix:/run/memcached.sock --protocol meta --workload etc:0.0025
 ///
-///   glimmer bench load --workload minos:0.75%:1m --keys 160k --rate 20k
+///   glimmer bench load --workload minos:0.75%:1m --keys 160k --rate 20k --large-connections 4
 ///
 ///   glimmer bench load udp:127.0.0.1:11211 --protocol binary --gets 1 --connections 8
 ///
@@ -193,6 +193,26 @@ pub struct Arguments {
         help_heading = "Client",
     )]
     pub connections: u16,
+    /// Open loop: so many further connections, which only requests of values above 1400 bytes use,
+    /// so that small replies do not wait for large ones on the same connection
+    #[arg(
+        long,
+        value_parser = notation::within::<u16>(notation::count, 1..),
+        value_name = "CONNECTIONS",
+        help_heading = "Client",
+    )]
+    pub large_connections: Option<u16>,
+    /// Open loop: further threads that drive the connections of --large-connections, so that a
+    /// thread that reads 1 MB does not send its small requests late
+    #[arg(
+        long,
+        default_value_t = 0,
+        value_parser = clap::value_parser!(u16).range(0..=512),
+        requires = "large_connections",
+        value_name = "THREADS",
+        help_heading = "Client",
+    )]
+    pub large_threads: u16,
     /// Client threads
     #[arg(
         long,

@@ -45,7 +45,7 @@ impl<'a> Gather<'a> {
             }
         }
         while let Some(first) = self.seconds.first_entry()
-            && first.get().0 == self.shared.plan.threads
+            && first.get().0 == self.shared.plan.all_threads()
         {
             let (_, interval) = first.remove();
             self.end(interval);

@@ -8,7 +8,7 @@ use rand::{Rng, SeedableRng, rngs::SmallRng};
 use rand_distr::{Distribution, Exp1};
 use serde::Serialize;
 
-use super::{Drive, World};
+use super::{Drive, Lanes, World, lanes::DRAWN_MAX};
 use crate::{
     driver::Link,
     workload::{Ask, Source, key_part},
@@ -78,6 +78,8 @@ pub struct Schedule {
     pub burst: u32,
     /// How the client waits.
     pub idle: Idle,
+    /// Which of the arrivals the thread sends, and on which connections.
+    pub lanes: Lanes,
     /// Nanoseconds until the first arrival with equal intervals, so that threads take turns.
     pub offset_ns: u64,
     /// Seed of the arrivals and of their connections.
@@ -105,6 +107,40 @@ impl Clock {
     }
 }
 
+/// The next request and when it is due.
+struct Next {
+    ask: Ask,
+    clock: Clock,
+    /// Whether there is one.
+    more: bool,
+    lanes: Lanes,
+    /// The start of the run.
+    start: u64,
+}
+
+impl Next {
+    fn due(&self) -> u64 {
+        self.clock.due as u64
+    }
+
+    fn draw(&mut self, source: &mut dyn Source) {
+        self.more = source.next(&mut self.ask);
+        self.clock.advance(&self.ask, self.start);
+    }
+
+    /// Goes on to a request that this thread sends. It may stop at an earlier one, which is then
+    /// passed over when it is due.
+    #[inline]
+    fn pass_over(&mut self, source: &mut dyn Source) {
+        for _ in 0..DRAWN_MAX {
+            if !self.more || self.lanes.takes(&self.ask) {
+                return;
+            }
+            self.draw(source);
+        }
+    }
+}
+
 /// Drives the connections by the schedule, until the window has ended and everything is answered,
 /// or the requests end.
 pub fn run<L: Link, W: World<L>>(
@@ -112,41 +148,53 @@ pub fn run<L: Link, W: World<L>>(
     source: &mut dyn Source,
     schedule: &Schedule,
 ) -> Result<()> {
-    let mut ask = Ask::default();
     let start = drive.world.now_ns();
-    let mut clock = Clock {
+    let clock = Clock {
         arrivals: schedule.arrivals,
         rng: SmallRng::seed_from_u64(!schedule.seed),
         due: (start + schedule.offset_ns) as f64,
     };
     let recorded = matches!(schedule.arrivals, Arrivals::Recorded(_));
     let under_way_max = schedule.arrivals.under_way_max(schedule.burst);
-    let mut more = source.next(&mut ask);
-    clock.advance(&ask, start);
+    let mut next = Next {
+        ask: Ask::default(),
+        clock,
+        more: true,
+        lanes: schedule.lanes,
+        start,
+    };
+    next.draw(source);
+    next.pass_over(source);
     drive.recorder.tick(start)?;
     let sends_max = if L::GATHERS { GATHERED_MAX } else { SENDS_MAX };
     let mut gathered: Vec<usize> = Vec::new();
     loop {
         let mut now = drive.world.now_ns();
         let mut sends = 0;
-        while more
-            && clock.due as u64 <= now
-            && (clock.due as u64) < drive.recorder.window().to()
+        while next.more
+            && next.due() <= now
+            && next.due() < drive.recorder.window().to()
             && sends < sends_max
         {
-            let due = clock.due as u64;
+            sends += 1;
+            if !next.lanes.takes(&next.ask) {
+                next.pass_over(source);
+                continue;
+            }
+            let due = next.due();
+            let places = next.lanes.connections(&next.ask, drive.links.len());
             // Requests for one key in a trace stay in order.
             let place = match recorded {
-                true => key_part(
-                    ask.keys[0].number().rotate_left(32),
-                    drive.links.len() as u64,
-                ) as usize,
-                false => clock.rng.random_range(0..drive.links.len()),
+                true => {
+                    let number = next.ask.keys[0].number().rotate_left(32);
+                    places.start + key_part(number, places.len() as u64) as usize
+                }
+                false => next.clock.rng.random_range(places),
             };
             for turn in 1..=schedule.burst {
-                drive.links[place].ask(&ask, due);
-                more = more && source.next(&mut ask);
-                if !more && turn < schedule.burst {
+                drive.links[place].ask(&next.ask, due);
+                next.more = next.more && source.next(&mut next.ask);
+                if !next.more && turn < schedule.burst {
                     break;
                 }
             }
@@ -161,8 +209,8 @@ pub fn run<L: Link, W: World<L>>(
                     .lateness
                     .saturating_record((now - due).max(1));
             }
-            clock.advance(&ask, start);
-            sends += 1;
+            next.clock.advance(&next.ask, start);
+            next.pass_over(source);
             now = drive.world.now_ns();
         }
         for place in gathered.drain(..) {
@@ -170,11 +218,11 @@ pub fn run<L: Link, W: World<L>>(
         }
 
         let to = drive.recorder.window().to();
-        let due = clock.due as u64;
+        let due = next.due();
         let patience_ns = match schedule.idle {
-            _ if more && due <= now && due < to => 0,
+            _ if next.more && due <= now && due < to => 0,
             Idle::Spin => 0,
-            Idle::Sleep if more && due < to => (due - now).min(PATIENCE_NS),
+            Idle::Sleep if next.more && due < to => (due - now).min(PATIENCE_NS),
             Idle::Sleep => PATIENCE_NS,
         };
         for turn in 0..drive.wait(patience_ns)? {
@@ -184,12 +232,13 @@ pub fn run<L: Link, W: World<L>>(
         }
         let now = drive.world.now_ns();
         drive.recorder.tick(now)?;
-        let lags = more && (clock.due as u64) < to && now > to.saturating_add(LATE_NS_MAX);
+        let lags = next.more && next.due() < to && now > to.saturating_add(LATE_NS_MAX);
         if lags || drive.inspect(now)? && drive.under_way() > under_way_max {
             drive.recorder.saturated = true;
             drive.recorder.window().end_by(now);
         }
-        let ended = now >= to || !more;
+        // What was due before the end is sent, however late.
+        let ended = now >= to && next.due() >= to || !next.more;
         // Every reply is awaited. The number of missing replies is a sum over all connections, so
         // it is computed only after the end.
         if ended && drive.under_way() == 0 || drive.recorder.saturated {
@@ -197,3 +246,7 @@ pub fn run<L: Link, W: World<L>>(
         }
     }
 }
+
+#[cfg(test)]
+#[path = "open_tests.rs"]
+mod tests;

@@ -47,6 +47,15 @@ pub enum WarmUp {
     Steady(Duration),
 }
 
+/// Connections that only requests of large values use: those of more than 1400 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LargeApart {
+    /// These connections, of all threads together.
+    pub connections: usize,
+    /// Threads that drive only them; with zero, the threads of the others do.
+    pub threads: usize,
+}
+
 /// A measurement.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Plan {
@@ -58,6 +67,10 @@ pub struct Plan {
     pub threads: usize,
     /// Connections of all threads together.
     pub connections: usize,
+    /// Further connections for requests of large values, so that a client that reads a large reply
+    /// does not keep small replies on the same connection waiting. `None`: all requests share the
+    /// connections.
+    pub large: Option<LargeApart>,
     /// Cores to which the threads are pinned, in turn; empty for no pinning.
     pub cores: Vec<usize>,
     /// The warm-up.
@@ -81,11 +94,45 @@ impl Plan {
             pace,
             threads: 1,
             connections: 50,
+            large: None,
             cores: Vec::new(),
             warm_up: WarmUp::Fixed(Duration::from_millis(500)),
             measured: Some(Duration::from_secs(3)),
             reply_max: REPLY_MAX,
             seed: 1,
+        }
+    }
+
+    /// Threads of all kinds.
+    pub fn all_threads(&self) -> usize {
+        self.threads + self.large.map_or(0, |large| large.threads)
+    }
+
+    fn check_large(&self, large: LargeApart) -> Result<(), String> {
+        let LargeApart {
+            connections,
+            threads,
+        } = large;
+        let drivers = if threads == 0 { self.threads } else { threads };
+        if connections < drivers {
+            return Err(format!(
+                "{connections} connections for large values cannot be divided among {drivers} \
+                 threads"
+            ));
+        }
+        if !matches!(self.pace, Pace::Open { burst: 1, .. }) {
+            return Err(
+                "large values have connections of their own only in an open loop, where \
+                        requests are due one by one (--rate)"
+                    .to_owned(),
+            );
+        }
+        match &self.requests {
+            // Each kind of thread draws all requests, and would insert the other's keys.
+            Requests::Drawn(workload) if threads > 0 && workload.mix.insert > 0.0 => {
+                Err("large values have no threads of their own if keys are inserted".to_owned())
+            }
+            _ => Ok(()),
         }
     }
 
@@ -97,6 +144,7 @@ impl Plan {
                 self.connections, self.threads
             ));
         }
+        self.large.map_or(Ok(()), |large| self.check_large(large))?;
         match (&self.requests, self.pace) {
             (Requests::Drawn(workload), pace) => {
                 workload.check()?;
@@ -130,6 +178,42 @@ impl Plan {
                 ..
             } if !(rate > 0.0 && rate.is_finite()) => Err(format!("a rate of {rate}")),
             _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_for_large_values_fit_the_threads_and_the_pace() {
+        let open = Pace::Open {
+            arrivals: Arrivals::Poisson(1e3),
+            burst: 1,
+            idle: Idle::Sleep,
+        };
+        let plan = |name: &str, pace, threads, connections, of_their_own| Plan {
+            threads,
+            large: Some(LargeApart {
+                connections,
+                threads: of_their_own,
+            }),
+            ..Plan::new(Requests::Drawn(Workload::preset(name, None).unwrap()), pace)
+        };
+        assert_eq!(plan("etc", open, 2, 2, 0).check(), Ok(()));
+        assert_eq!(plan("etc", open, 2, 1, 1).check(), Ok(()));
+        assert_eq!(plan("etc", open, 2, 1, 1).all_threads(), 3);
+        let closed = Pace::Closed { in_flight: 1 };
+        for (plan, words) in [
+            (plan("etc", open, 2, 1, 0), "divided among 2"),
+            (plan("etc", open, 1, 1, 2), "divided among 2"),
+            (plan("etc", open, 1, 0, 0), "divided among 1"),
+            (plan("etc", closed, 1, 1, 0), "--rate"),
+            (plan("ycsb-d", open, 1, 1, 1), "inserted"),
+        ] {
+            let error = plan.check().unwrap_err();
+            assert!(error.contains(words), "{error}");
         }
     }
 }

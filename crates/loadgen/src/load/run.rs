@@ -13,8 +13,8 @@ use std::{
 use anyhow::{Context, Result, anyhow};
 
 use super::{
-    CountBy, Drive, Kernel, Outcome, Pace, Plan, Recorder, Requests, Second, ServerCpu, WarmUp,
-    Window, closed,
+    CountBy, Drive, Kernel, Lanes, Outcome, Pace, Plan, Recorder, Requests, Second, ServerCpu,
+    WarmUp, Window, closed,
     gather::Gather,
     open,
     record::{Glance, Interval, Span, histogram},
@@ -62,6 +62,50 @@ pub struct Shared<'a> {
     server_cpu: Option<ServerCpu<'a>>,
 }
 
+/// A thread's share of the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Share {
+    /// Its index among the threads that send the same kind of requests.
+    index: usize,
+    /// The number of these threads.
+    threads: usize,
+    lanes: Lanes,
+    connections: usize,
+}
+
+impl Share {
+    /// The share of the thread with this index among all threads. Those of large values come last.
+    fn of(plan: &Plan, part: usize) -> Share {
+        // If connections cannot be divided evenly, the first threads get one more.
+        let divided = |connections: usize, index: usize, threads: usize| {
+            (connections + threads - 1 - index) / threads
+        };
+        let own = |lanes, connections, index, threads| Share {
+            index,
+            threads,
+            lanes,
+            connections: divided(connections, index, threads),
+        };
+        match plan.large {
+            None => own(Lanes::Mixed, plan.connections, part, plan.threads),
+            Some(large) if large.threads == 0 => {
+                let others = divided(plan.connections, part, plan.threads);
+                Share {
+                    connections: others + divided(large.connections, part, plan.threads),
+                    ..own(Lanes::Apart(others), plan.connections, part, plan.threads)
+                }
+            }
+            Some(_) if part < plan.threads => {
+                own(Lanes::Small, plan.connections, part, plan.threads)
+            }
+            Some(large) => {
+                let index = part - plan.threads;
+                own(Lanes::Large, large.connections, index, large.threads)
+            }
+        }
+    }
+}
+
 /// The work of one thread.
 struct Thread<'a> {
     shared: &'a Shared<'a>,
@@ -79,13 +123,23 @@ impl Job for Thread<'_> {
             intervals,
         } = self;
         let Plan {
-            threads,
             pace,
             seed,
             reply_max,
             ..
         } = *shared.plan;
-        let index = part as u64;
+        let Share {
+            index,
+            threads,
+            lanes,
+            ..
+        } = Share::of(shared.plan, part);
+        // Threads of different kinds send different keys, so that equal versions do no harm.
+        let seed = match lanes {
+            Lanes::Large => !seed,
+            _ => seed,
+        };
+        let index = index as u64;
         let mut source: Box<dyn Source> = match &shared.plan.requests {
             Requests::Drawn(workload) => Box::new(Drawn::new(
                 workload,
@@ -121,15 +175,16 @@ impl Job for Thread<'_> {
             } => {
                 let arrivals_per_thread = arrivals.part(threads);
                 let offset_ns = match arrivals {
-                    open::Arrivals::Fixed(rate) => (part as f64 * 1e9 / rate) as u64,
+                    open::Arrivals::Fixed(rate) => (index as f64 * 1e9 / rate) as u64,
                     _ => 0,
                 };
                 let schedule = open::Schedule {
                     arrivals: arrivals_per_thread,
                     burst,
                     idle,
+                    lanes,
                     offset_ns,
-                    seed: seed ^ (part as u64) << 32,
+                    seed: seed ^ index << 32,
                 };
                 open::run(drive, &mut *source, &schedule)?;
             }
@@ -157,7 +212,7 @@ pub fn run(
     let shared = Shared {
         plan,
         window: Window::closed(),
-        glances: (0..plan.threads).map(|_| Glance::default()).collect(),
+        glances: (0..plan.all_threads()).map(|_| Glance::default()).collect(),
         ready: AtomicUsize::new(0),
         inserted: Arc::new(AtomicU64::new(keys)),
         start: Instant::now(),
@@ -178,10 +233,8 @@ pub fn run(
                     if !plan.cores.is_empty() {
                         machine::pin([plan.cores[part % plan.cores.len()]])?;
                     }
-                    // If connections cannot be divided evenly, the first threads get one more.
-                    let connections = (plan.connections + plan.threads - 1 - part) / plan.threads;
                     target.open(
-                        connections,
+                        Share::of(plan, part).connections,
                         Thread {
                             shared,
                             part,
@@ -195,7 +248,7 @@ pub fn run(
                 result
             })
         };
-        let threads: Vec<_> = (0..plan.threads).map(work).collect();
+        let threads: Vec<_> = (0..plan.all_threads()).map(work).collect();
         drop(sender);
         let mut gather = Gather::new(&shared, progress);
         loop {
@@ -244,4 +297,53 @@ fn outcome(spans: &[Span], all: Interval, series: Vec<Second>, warming: &Warming
             .expect("histograms of one shape");
     }
     outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{load::LargeApart, workload::Workload};
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn threads_share_all_connections_and_each_request_has_one_kind_of_thread(
+            threads in 1usize..9,
+            more in 0usize..20,
+            large in prop::option::of((0usize..5, 0usize..20)),
+        ) {
+            let pace = Pace::Closed { in_flight: 1 };
+            let large = large.map(|(of_their_own, more)| LargeApart {
+                connections: of_their_own.max(threads) + more,
+                threads: of_their_own,
+            });
+            let plan = Plan {
+                threads,
+                connections: threads + more,
+                large,
+                ..Plan::new(Requests::Drawn(Workload::default()), pace)
+            };
+            let shares = (0..plan.all_threads()).map(|part| Share::of(&plan, part));
+            let shares: Vec<Share> = shares.collect();
+            let connections: usize = shares.iter().map(|share| share.connections).sum();
+            let of_large = large.map_or(0, |large| large.connections);
+            prop_assert_eq!(connections, plan.connections + of_large);
+            let is_sound = |share: &Share| share.connections > 0 && share.index < share.threads;
+            prop_assert!(shares.iter().all(is_sound));
+            let count = |kind: fn(&Lanes) -> bool| shares.iter().filter(|s| kind(&s.lanes)).count();
+            let of_all = count(|lanes| matches!(lanes, Lanes::Mixed | Lanes::Apart(_)));
+            let of_small = count(|lanes| matches!(lanes, Lanes::Small));
+            let of_large = count(|lanes| matches!(lanes, Lanes::Large));
+            let expected = match large {
+                Some(large) if large.threads > 0 => (0, threads, large.threads),
+                _ => (threads, 0, 0),
+            };
+            prop_assert_eq!((of_all, of_small, of_large), expected);
+            for share in &shares {
+                if let Lanes::Apart(first) = share.lanes {
+                    prop_assert!(first > 0 && first < share.connections);
+                }
+            }
+        }
+    }
 }

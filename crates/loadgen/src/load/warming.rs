@@ -47,7 +47,7 @@ impl<'a> Warming<'a> {
     /// Checks the threads' progress and ends the warm-up if it is time.
     pub fn look(&mut self, progress: &mut dyn FnMut(Progress<'_>)) {
         let Shared { plan, ready, .. } = self.shared;
-        if self.opened || ready.load(Ordering::Acquire) < plan.threads {
+        if self.opened || ready.load(Ordering::Acquire) < plan.all_threads() {
             return;
         }
         let now = Instant::now();

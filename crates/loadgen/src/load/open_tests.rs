@@ -1,0 +1,242 @@
+use std::{cell::Cell, rc::Rc, sync::mpsc};
+
+use super::*;
+use crate::{
+    driver::{Meaning, Reply},
+    load::{CountBy, Recorder, Window, by_size::LARGE_FROM, record::Glance},
+    workload::{Drawn, Workload},
+};
+
+/// A connection that answers at once, and the lengths that it was asked for.
+#[derive(Default)]
+struct Connection {
+    asked: Vec<(u64, u32)>,
+    reply: Option<Reply>,
+}
+
+impl Link for Connection {
+    fn ask(&mut self, ask: &Ask, tag: u64) {
+        self.asked.push((tag, ask.value_bytes));
+        self.reply = Some(Reply {
+            tag,
+            verb: ask.verb,
+            key: ask.keys[0],
+            meaning: Meaning::Hit,
+            last: true,
+            then: ask.then,
+            value_bytes: ask.value_bytes,
+            item_bytes: ask.value_bytes,
+            ttl_s: 0,
+        });
+    }
+
+    fn send(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn is_blocked(&self) -> bool {
+        false
+    }
+
+    fn receive(&mut self, on_step: &mut impl FnMut(Reply)) -> Result<()> {
+        self.reply.take().into_iter().for_each(on_step);
+        Ok(())
+    }
+
+    fn expire(&mut self, _: u64, _: &mut impl FnMut(Reply)) {}
+
+    fn under_way(&self) -> usize {
+        usize::from(self.reply.is_some())
+    }
+}
+
+/// A clock that goes on while the client waits, and may jump once.
+#[derive(Default)]
+struct Clock {
+    now: Rc<Cell<u64>>,
+    /// From when on, and to when.
+    jump: Option<(u64, u64)>,
+}
+
+impl<'a> World<&'a mut Connection> for Clock
+where
+    &'a mut Connection: Link,
+{
+    fn now_ns(&mut self) -> u64 {
+        self.now.get()
+    }
+
+    fn ready(
+        &mut self,
+        links: &mut [&'a mut Connection],
+        patience_ns: u64,
+        places: &mut Vec<usize>,
+    ) -> Result<()> {
+        places.clear();
+        places.extend((0..links.len()).filter(|&place| links[place].under_way() > 0));
+        if places.is_empty() {
+            self.now.set(self.now.get() + patience_ns.max(1));
+        }
+        if let Some((from, to)) = self.jump
+            && self.now.get() >= from
+        {
+            self.now.set(to.max(self.now.get()));
+        }
+        Ok(())
+    }
+
+    fn watch_output(&mut self, _: usize, _: &&'a mut Connection, _: bool) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl Link for &mut Connection {
+    fn ask(&mut self, ask: &Ask, tag: u64) {
+        Connection::ask(self, ask, tag);
+    }
+
+    fn send(&mut self) -> Result<()> {
+        Connection::send(self)
+    }
+
+    fn is_blocked(&self) -> bool {
+        Connection::is_blocked(self)
+    }
+
+    fn receive(&mut self, on_step: &mut impl FnMut(Reply)) -> Result<()> {
+        Connection::receive(self, on_step)
+    }
+
+    fn expire(&mut self, tag: u64, on_step: &mut impl FnMut(Reply)) {
+        Connection::expire(self, tag, on_step);
+    }
+
+    fn under_way(&self) -> usize {
+        Connection::under_way(self)
+    }
+}
+
+/// What each of four connections was asked for in a second of 20,000 arrivals, a tenth of them for
+/// large values: when it was due, and its length.
+fn asked(lanes: Lanes, seed: u64) -> Vec<Vec<(u64, u32)>> {
+    const SECOND_NS: u64 = 1_000_000_000;
+    let (window, glance) = (Window::closed(), Glance::default());
+    window.open(0, SECOND_NS);
+    let (sender, _intervals) = mpsc::channel();
+    let mut recorder = Recorder::new(&window, &glance, None, sender);
+    let mut links: Vec<Connection> = (0..4).map(|_| Connection::default()).collect();
+    let workload = Workload::preset("etc:0.1", Some(1000)).unwrap();
+    let inserted = std::sync::Arc::new(workload.keys.into());
+    let mut source = Drawn::new(&workload, seed, 0, 1, &inserted);
+    let world = Clock::default();
+    let drive = Drive::new(
+        links.iter_mut().collect(),
+        world,
+        &mut recorder,
+        CountBy::ByDueTime,
+        SECOND_NS,
+    );
+    let schedule = Schedule {
+        arrivals: Arrivals::Fixed(20_000.0),
+        burst: 1,
+        idle: Idle::Sleep,
+        lanes,
+        offset_ns: 0,
+        seed,
+    };
+    run(drive, &mut source, &schedule).unwrap();
+    links.into_iter().map(|link| link.asked).collect()
+}
+
+fn is_large(&(_, bytes): &(u64, u32)) -> bool {
+    bytes >= LARGE_FROM
+}
+
+#[test]
+fn large_values_are_asked_for_on_their_own_connections() {
+    let mixed = asked(Lanes::Mixed, 3);
+    assert!(mixed.iter().all(|link| link.iter().any(is_large)));
+    assert!(mixed.iter().all(|link| !link.iter().all(is_large)));
+    let apart = asked(Lanes::Apart(3), 3);
+    for link in &apart[..3] {
+        assert!(!link.is_empty() && !link.iter().any(is_large));
+    }
+    assert!(!apart[3].is_empty() && apart[3].iter().all(is_large));
+}
+
+#[test]
+fn threads_for_large_and_for_other_values_send_together_what_one_thread_sends() {
+    let all = |lanes| {
+        let mut all = asked(lanes, 5).concat();
+        all.sort_unstable();
+        all
+    };
+    let (mixed, small, large) = (all(Lanes::Mixed), all(Lanes::Small), all(Lanes::Large));
+    assert!((18_000..=20_000).contains(&mixed.len()), "{}", mixed.len());
+    assert!(large.iter().all(is_large) && !small.iter().any(is_large));
+    let mut together = [small, large].concat();
+    together.sort_unstable();
+    assert_eq!(together, mixed);
+}
+
+/// A thread whose requests never come passes over those of others, and ends with the window.
+#[test]
+fn a_thread_without_requests_ends() {
+    let workload = Workload::preset("small", Some(10)).unwrap();
+    let inserted = std::sync::Arc::new(10.into());
+    let mut source = Drawn::new(&workload, 1, 0, 1, &inserted);
+    let (window, glance) = (Window::closed(), Glance::default());
+    window.open(0, 50_000_000);
+    let (sender, _intervals) = mpsc::channel();
+    let mut recorder = Recorder::new(&window, &glance, None, sender);
+    let mut link = Connection::default();
+    let world = Clock::default();
+    let drive = Drive::new(
+        vec![&mut link],
+        world,
+        &mut recorder,
+        CountBy::ByDueTime,
+        1 << 40,
+    );
+    let schedule = Schedule {
+        arrivals: Arrivals::Poisson(100_000.0),
+        burst: 1,
+        idle: Idle::Sleep,
+        lanes: Lanes::Large,
+        offset_ns: 0,
+        seed: 1,
+    };
+    run(drive, &mut source, &schedule).unwrap();
+    assert!(link.asked.is_empty());
+}
+
+/// Otherwise a client that lost its core near the end would leave out the requests that waited.
+#[test]
+fn what_was_due_before_the_end_is_sent_however_late() {
+    const MS: u64 = 1_000_000;
+    let (window, glance) = (Window::closed(), Glance::default());
+    window.open(0, 50 * MS);
+    let (sender, _intervals) = mpsc::channel();
+    let mut recorder = Recorder::new(&window, &glance, None, sender);
+    let mut link = Connection::default();
+    let world = Clock {
+        jump: Some((10 * MS, 70 * MS)),
+        ..Clock::default()
+    };
+    let workload = Workload::preset("small", Some(10)).unwrap();
+    let inserted = std::sync::Arc::new(10.into());
+    let mut source = Drawn::new(&workload, 1, 0, 1, &inserted);
+    let links = vec![&mut link];
+    let drive = Drive::new(links, world, &mut recorder, CountBy::ByDueTime, 1 << 40);
+    let schedule = Schedule {
+        arrivals: Arrivals::Fixed(1000.0),
+        burst: 1,
+        idle: Idle::Sleep,
+        lanes: Lanes::Mixed,
+        offset_ns: 0,
+        seed: 1,
+    };
+    run(drive, &mut source, &schedule).unwrap();
+    let due: Vec<u64> = link.asked.iter().map(|(due, _)| due / MS).collect();
+    assert_eq!(due, (1..50).collect::<Vec<_>>());
+}
