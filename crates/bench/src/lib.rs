@@ -15,6 +15,7 @@ mod native;
 mod peer_name;
 mod progress;
 mod store;
+mod tail;
 mod versus;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -53,6 +54,7 @@ struct Arguments {
 enum What {
     Load(Box<load::Arguments>),
     Versus(versus::Arguments),
+    Tail(Box<tail::Arguments>),
     Store(store::Arguments),
     Memory(memory::Arguments),
     Native(native::Arguments),
@@ -68,7 +70,8 @@ impl What {
     /// machine can only add noise.
     fn wants_quiet(&self) -> bool {
         match self {
-            What::Versus(_) | What::Store(_) | What::Native(_) | What::Itself(_) => true,
+            What::Versus(_) | What::Tail(_) | What::Store(_) => true,
+            What::Native(_) | What::Itself(_) => true,
             // Figures ask for it themselves if they measure time.
             What::Figure(_) => false,
             What::Load(_) | What::Memory(_) | What::HitRatio(_) | What::Abuse(_) => false,
@@ -85,6 +88,7 @@ impl Arguments {
         match &self.what {
             What::Load(arguments) => arguments.run(),
             What::Versus(arguments) => arguments.run(),
+            What::Tail(arguments) => arguments.run(),
             What::Store(arguments) => arguments.run(),
             What::Memory(arguments) => arguments.run(),
             What::Native(arguments) => arguments.run(),

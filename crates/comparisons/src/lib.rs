@@ -1,7 +1,8 @@
 //! Floor 4: comparisons of whole servers. A comparison starts the servers ([`servers`]), drives
 //! them in turn with the load generator, and prints ratios. It covers throughput and latency
 //! ([`versus`]), the native protocol ([`native`]), memory ([`footprint`]), hit ratios of a recorded
-//! trace ([`replayed`]), and behaviour towards hostile clients ([`abuse`]).
+//! trace ([`replayed`]), small requests beside large ones ([`tail`]), and
+//! behaviour towards hostile clients ([`abuse`]).
 
 pub mod abuse;
 pub mod client;
@@ -14,5 +15,6 @@ pub mod itself;
 pub mod native;
 pub mod replayed;
 pub mod servers;
+pub mod tail;
 pub mod trivial;
 pub mod versus;

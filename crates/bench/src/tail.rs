@@ -1,0 +1,252 @@
+//! `glimmer bench tail`.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use anyhow::{Context, anyhow, bail};
+use glimmer_comparisons::{
+    servers::Kind as Server,
+    tail::{self, Options, Report},
+};
+use glimmer_figures::{
+    Columns, Data, Kind, Machine, Needs, Point, Spec,
+    plot::{self, Plot, Unit},
+};
+use glimmer_loadgen::{load::LargeApart, workload::Workload};
+use glimmer_notation as notation;
+use serde::Serialize;
+
+use crate::{progress::Watch, versus::Peer};
+use glimmer_cli::vocabulary::{self, above_zero, connections, memory_mib, repetitions, seconds};
+
+/// Measure small requests beside large ones: what a few large values do to everybody
+///
+/// The command starts this server under each of its dispatch policies, memcached
+/// and Redis, stores the same keys in each, and sends them requests that arrive at
+/// a fixed rate. It measures all of them in turn, with and without the requests
+/// for large values, and repeats. The table shows the latency of small requests;
+/// `p99 over alone` is what the large ones add.
+///
+/// Large requests have connections of their own, because requests behind a large
+/// one on the same connection have to wait for it with any server.
+///
+/// The client needs a core that the server does not use. Where -t takes all
+/// cores, the report says so; compare only rows of the same table then. Rows whose
+/// repetitions disagree are marked NOISY.
+///
+/// Examples:
+///
+///   glimmer bench tail                                  some minutes, tail.svg
+///
+///   glimmer bench tail --rate 20k --threads 1           one table, a minute
+///
+///   glimmer bench tail --dispatch keyhash --peers none --workload minos:0.125%
+///
+///   glimmer bench tail --rate 5k,10k,20k,40k --picture tail.png --json tail.json
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Arguments {
+    /// Dispatch policies of this server, or `none` [default: all that its access mode permits]
+    #[arg(long, value_name = "POLICY", value_delimiter = ',')]
+    dispatch: Vec<String>,
+    /// Servers to compare with; those that are not installed are left out
+    #[arg(long, value_delimiter = ',', default_value = "memcached,redis")]
+    peers: Vec<Peer>,
+    /// Numbers of server threads (Redis has one)
+    #[arg(
+        long,
+        short,
+        value_delimiter = ',',
+        default_value = "1,2",
+        value_parser = notation::within::<u16>(notation::count, 1..=64),
+    )]
+    threads: Vec<u16>,
+    /// Requests per second, of all sizes together
+    #[arg(
+        long,
+        short,
+        value_delimiter = ',',
+        default_value = "10k,20k,40k",
+        value_parser = above_zero,
+    )]
+    rate: Vec<f64>,
+    /// Requests and items: minos[:SHARE[:MAX]], or etc, which is the same. SHARE of the requests
+    /// are for values of 1500 to MAX bytes
+    #[arg(
+        long,
+        short,
+        default_value = "minos:0.75%:1000000",
+        value_name = "NAME"
+    )]
+    workload: String,
+    /// Number of keys, of which one in 1600 is large
+    #[arg(long, default_value = "160k", value_parser = vocabulary::count)]
+    keys: u64,
+    /// Connections of the small requests
+    #[arg(long, short, default_value_t = 16, value_parser = connections)]
+    connections: u16,
+    /// Connections of the large requests
+    #[arg(long, default_value_t = 4, value_name = "CONNECTIONS", value_parser = connections)]
+    large_connections: u16,
+    /// Client threads of the large requests; with 0, the thread of the small ones sends them too
+    #[arg(
+        long,
+        default_value_t = 0,
+        value_name = "THREADS",
+        value_parser = clap::value_parser!(u16).range(0..=64),
+    )]
+    large_threads: u16,
+    /// Length of one measurement in seconds
+    #[arg(long, default_value_t = 1.0, value_parser = seconds)]
+    seconds: f64,
+    /// Repetitions of every measurement
+    #[arg(long, default_value_t = 5, value_parser = repetitions)]
+    repeat: u16,
+    /// Memory limit of every server in MiB (Redis runs without one)
+    #[arg(short, long, value_name = "MIB", default_value_t = 1024, value_parser = memory_mib)]
+    memory_limit: usize,
+    /// More arguments for our server, separated by spaces
+    #[arg(long, default_value = "", allow_hyphen_values = true)]
+    glimmer_args: String,
+    /// Draw p99 by rate to this file, as SVG or PNG
+    #[arg(long, value_name = "FILE", default_value = "tail.svg", value_parser = picture)]
+    picture: PathBuf,
+    /// Also write all measurements to this file as JSON
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+/// The name of a picture, which says how it is drawn.
+fn picture(text: &str) -> Result<PathBuf, String> {
+    let path = Path::new(text);
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("svg" | "png") => Ok(path.to_owned()),
+        _ => Err("a picture ends with .svg or .png".to_owned()),
+    }
+}
+
+/// The machine-readable result.
+#[derive(Serialize)]
+struct Json<'a> {
+    machine: &'a Machine,
+    #[serde(flatten)]
+    report: &'a Report,
+}
+
+impl Arguments {
+    /// Runs the comparison, prints its tables and draws the picture.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let options = self.options()?;
+        let report = tail::run(&options, &Watch::new("tail"))?;
+        let machine = Machine::here(&[]);
+        println!(
+            "Machine: {}, {} cores, {}.",
+            machine.processor, machine.cores, machine.kernel
+        );
+        print!("{report}");
+        let writing = || format!("writing {}", self.picture.display());
+        std::fs::write(&self.picture, self.drawn(&report)?).with_context(writing)?;
+        println!("\nPicture: {}", self.picture.display());
+        let json = Json {
+            machine: &machine,
+            report: &report,
+        };
+        self.json
+            .as_ref()
+            .map_or(Ok(()), |file| super::write_json(file, &json))
+    }
+
+    fn options(&self) -> anyhow::Result<Options> {
+        let policies = self.policies()?;
+        let workload = Workload::preset(&self.workload, Some(self.keys));
+        Ok(Options {
+            policies,
+            peers: self
+                .peers
+                .iter()
+                .filter_map(|peer| peer.kind())
+                .collect::<Vec<Server>>(),
+            threads: self.threads.iter().copied().map(usize::from).collect(),
+            rates: self.rate.clone(),
+            workload: workload.map_err(|error| anyhow!(error))?,
+            connections: usize::from(self.connections),
+            large: LargeApart {
+                connections: usize::from(self.large_connections),
+                threads: usize::from(self.large_threads),
+            },
+            measured: Duration::from_secs_f64(self.seconds),
+            repeat: usize::from(self.repeat),
+            memory_mib: self.memory_limit,
+            glimmer_arguments: super::words(&self.glimmer_args),
+        })
+    }
+
+    fn policies(&self) -> anyhow::Result<Vec<String>> {
+        let known = tail::policies();
+        if self.dispatch.is_empty() {
+            return Ok(known);
+        }
+        if self.dispatch == ["none"] {
+            return Ok(Vec::new());
+        }
+        for policy in &self.dispatch {
+            // What follows the name is the policy's own parameter.
+            let name = policy.split(':').next().unwrap_or_default();
+            if !known.iter().any(|known| known == name) {
+                bail!("--dispatch {policy}: one of {}, or none", known.join(", "));
+            }
+        }
+        Ok(self.dispatch.clone())
+    }
+
+    /// The picture, in the format that its name says.
+    fn drawn(&self, report: &Report) -> anyhow::Result<Vec<u8>> {
+        let mut data = Data::default();
+        for row in &report.rows {
+            let panel = format!("-t {}, {}", row.threads, row.load.name());
+            for p99_us in row.p99_us() {
+                data.add(Point::new(&panel, &row.server, row.requests_per_s, p99_us));
+            }
+        }
+        let svg = plot::svg(&spec(), &data)?;
+        match self
+            .picture
+            .extension()
+            .is_some_and(|ending| ending == "png")
+        {
+            true => plot::png(&svg),
+            false => Ok(svg.into_bytes()),
+        }
+    }
+}
+
+/// How the picture is drawn.
+fn spec() -> Spec {
+    Spec {
+        name: "tail",
+        title: "p99 of small requests, alone and beside large ones",
+        source: "glimmer bench tail",
+        claim: "",
+        here: "",
+        kind: Kind::Timing,
+        needs: Needs {
+            cores: 2,
+            cores_of_paper: 8,
+            memory_mib: 0,
+            peers: &[],
+        },
+        columns: Columns {
+            panel: "load",
+            series: "server",
+            x: "requests per s",
+            y: "p99 of small requests, µs",
+        },
+        plot: Plot::lines("requests per second", "p99 of small requests")
+            .unit(Unit::Microseconds)
+            .log_y()
+            .shared_y()
+            .whole_x(),
+    }
+}

@@ -1,0 +1,220 @@
+//! The results as a table.
+
+use std::fmt;
+
+use glimmer_loadgen::{
+    load::{LargeApart, Latency},
+    workload::{Law, Workload},
+};
+use glimmer_measure::{noise::Noise, report::Table, stats::Spread};
+use glimmer_notation::per_second;
+use serde::Serialize;
+
+use super::Load;
+
+/// Repetitions whose p99 spread more widely than this, relative to their median, are marked.
+const SPREAD_MAX: f64 = 0.5;
+
+/// One measurement.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Sample {
+    /// Latencies of requests for values of up to 1400 bytes.
+    pub small: Latency,
+    /// Latencies of the large requests, if any were sent.
+    pub large: Option<Latency>,
+    /// How late the client sent its requests: the 99th percentile in microseconds.
+    pub client_late_p99_us: f64,
+    /// CPU time of the server in seconds per second.
+    pub server_cores: f64,
+    /// Reads that found nothing.
+    pub misses: u64,
+    /// Whether the server could not keep up.
+    pub saturated: bool,
+}
+
+/// The repetitions of one server at one rate.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The server, with its dispatch policy.
+    pub server: String,
+    /// Its threads.
+    pub threads: usize,
+    /// Offered requests per second.
+    pub requests_per_s: f64,
+    /// Whether large requests were sent.
+    pub load: Load,
+    /// The core of the client.
+    pub client_core: usize,
+    /// Whether no thread of the server may run on that core.
+    pub client_has_its_core: bool,
+    /// The repetitions.
+    pub samples: Vec<Sample>,
+}
+
+impl Row {
+    /// One figure of every repetition.
+    pub fn each(&self, figure: impl Fn(&Sample) -> f64) -> Vec<f64> {
+        self.samples.iter().map(figure).collect()
+    }
+
+    /// Latencies of small requests, p99 in microseconds.
+    pub fn p99_us(&self) -> Vec<f64> {
+        self.each(|sample| sample.small.p99_us)
+    }
+
+    /// What a reader has to know before trusting this row.
+    fn remarks(&self) -> String {
+        let mut remarks = Vec::new();
+        let count = self
+            .samples
+            .iter()
+            .filter(|sample| sample.saturated)
+            .count();
+        if count > 0 {
+            remarks.push(format!("SATURATED in {count} of {}", self.samples.len()));
+        }
+        let p99 = Spread::of(&self.p99_us());
+        if p99.width() > SPREAD_MAX {
+            remarks.push("NOISY".to_owned());
+        }
+        let late = Spread::of(&self.each(|sample| sample.client_late_p99_us)).median;
+        if late > p99.median / 2.0 {
+            remarks.push(format!("CLIENT LATE by {late:.0} µs"));
+        }
+        remarks.join(", ")
+    }
+}
+
+/// All results.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The servers' versions.
+    pub versions: Vec<String>,
+    /// The requests.
+    pub workload: Workload,
+    /// Connections of the small requests.
+    pub connections: usize,
+    /// Connections and threads of the large requests.
+    pub large: LargeApart,
+    /// Length of one measurement in seconds.
+    pub seconds: f64,
+    /// Repetitions.
+    pub repeat: usize,
+    /// Cores of the machine.
+    pub cores: usize,
+    /// What was left out, and why.
+    pub notes: Vec<String>,
+    /// What else the machine did.
+    pub noise: Noise,
+    /// The measurements.
+    pub rows: Vec<Row>,
+}
+
+impl Report {
+    /// The other load of the same server at the same rate.
+    fn alone(&self, row: &Row) -> Option<&Row> {
+        self.rows.iter().find(|other| {
+            other.load == Load::Alone
+                && (&other.server, other.threads, other.requests_per_s)
+                    == (&row.server, row.threads, row.requests_per_s)
+        })
+    }
+
+    fn table(&self, threads: usize, rate: f64) -> Option<(String, Table)> {
+        let of_here = |row: &&Row| row.threads == threads && row.requests_per_s == rate;
+        let mut rows: Vec<&Row> = self.rows.iter().filter(of_here).collect();
+        // A server's two loads side by side, and servers in the order of their start.
+        let place = |row: &&Row| {
+            self.rows
+                .iter()
+                .position(|other| other.server == row.server)
+        };
+        rows.sort_by_key(|row| (place(row), row.load == Load::BesideLarge));
+        let first = rows.first()?;
+        let mut table = Table::new([
+            format!("small requests, -t {threads}, {}", per_second(rate)),
+            "p50 µs".to_owned(),
+            "p99 µs".to_owned(),
+            "p99.9 µs".to_owned(),
+            "p99 over alone".to_owned(),
+            "p99 of large, µs".to_owned(),
+            "server cores".to_owned(),
+            "remarks".to_owned(),
+        ]);
+        for row in &rows {
+            let text = |figure: fn(&Sample) -> f64| Spread::of(&row.each(figure)).text(0);
+            let ratio = self.alone(row).filter(|_| row.load == Load::BesideLarge);
+            let ratio = ratio.map(|alone| Spread::of_ratios(&row.p99_us(), &alone.p99_us()));
+            let large = row.samples.iter().map(|sample| Some(sample.large?.p99_us));
+            let large: Option<Vec<f64>> = large.collect();
+            table.row([
+                format!("{}, {}", row.server, row.load.name()),
+                text(|sample| sample.small.p50_us),
+                text(|sample| sample.small.p99_us),
+                text(|sample| sample.small.p999_us),
+                ratio.map_or(String::new(), |ratio| ratio.text(1)),
+                large.map_or(String::new(), |large| Spread::of(&large).text(0)),
+                format!(
+                    "{:.2}",
+                    Spread::of(&row.each(|sample| sample.server_cores)).median
+                ),
+                row.remarks(),
+            ]);
+        }
+        let shared = match first.client_has_its_core {
+            true => "of its own".to_owned(),
+            false => "that it shares with the server, so compare rows only".to_owned(),
+        };
+        let client = format!("The client runs on core {}, {shared}.", first.client_core);
+        Some((client, table))
+    }
+}
+
+/// The values of a list in their order, each once.
+fn distinct<T: PartialEq + Copy>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for value in values {
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    found
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let share = match self.workload.law {
+            Law::Trimodal { large_share, .. } => large_share * 100.0,
+            _ => 0.0,
+        };
+        writeln!(out, "Servers: {}.", self.versions.join("; "))?;
+        writeln!(
+            out,
+            "{} keys, {:.0}% reads. Beside large: {share}% of the requests are for values of 1500 \
+             to {} bytes, on {} connections of their own; the others have {}. Poisson arrivals; \
+             latency counts from the time a request was due. Median (min..max) of {} repetitions \
+             of {} s, all servers in turn.",
+            self.workload.keys,
+            self.workload.mix.get * 100.0,
+            self.workload.sizes.max(),
+            self.large.connections,
+            self.connections,
+            self.repeat,
+            self.seconds,
+        )?;
+        for threads in distinct(self.rows.iter().map(|row| row.threads)) {
+            for rate in distinct(self.rows.iter().map(|row| row.requests_per_s)) {
+                if let Some((client, table)) = self.table(threads, rate) {
+                    write!(out, "\n{client}\n\n{table}")?;
+                }
+            }
+        }
+        if !self.notes.is_empty() {
+            writeln!(out)?;
+        }
+        for note in &self.notes {
+            writeln!(out, "{note}")?;
+        }
+        write!(out, "{}", self.noise)
+    }
+}

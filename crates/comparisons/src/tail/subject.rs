@@ -1,0 +1,101 @@
+//! The servers that are compared.
+
+use std::fmt;
+
+use anyhow::{Context, Result, ensure};
+use glimmer_dispatch::{AccessMode, POLICIES};
+use glimmer_loadgen::load::{self, Pass};
+use glimmer_measure::machine;
+
+use super::{Options, client_core};
+use crate::servers::{Kind, Launch, Server};
+
+/// A server with its number of threads.
+pub struct Subject {
+    /// Its name in tables: for ours, with the dispatch policy.
+    pub name: String,
+    kind: Kind,
+    /// Server threads.
+    pub threads: usize,
+    arguments: Vec<String>,
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} -t {}", self.name, self.threads)
+    }
+}
+
+/// The dispatch policies that the default access mode of our server permits.
+pub fn policies() -> Vec<String> {
+    let usable = POLICIES
+        .iter()
+        .filter(|policy| policy.check(AccessMode::Crcw).is_ok());
+    usable.map(|policy| policy.name().to_owned()).collect()
+}
+
+/// All servers that can take part, with their versions. The others are noted.
+pub fn all(options: &Options, versions: &mut Vec<String>, notes: &mut Vec<String>) -> Vec<Subject> {
+    let mut subjects = Vec::new();
+    let kinds = (!options.policies.is_empty()).then_some(Kind::Glimmer);
+    let kinds = kinds.into_iter().chain(options.peers.iter().copied());
+    let mut here = Vec::new();
+    for kind in kinds {
+        match kind.version() {
+            Ok(version) => {
+                versions.push(version);
+                here.push(kind);
+            }
+            Err(error) => notes.push(format!("{} is left out: {error:#}", kind.name())),
+        }
+    }
+    for &threads in &options.threads {
+        for &kind in &here {
+            let subject = |name: String, arguments| Subject {
+                name,
+                kind,
+                threads,
+                arguments,
+            };
+            match kind {
+                Kind::Glimmer => subjects.extend(options.policies.iter().map(|policy| {
+                    let flags = ["--dispatch".to_owned(), policy.clone()];
+                    let more = options.glimmer_arguments.iter().cloned();
+                    let name = format!("glimmer {policy}");
+                    subject(name, flags.into_iter().chain(more).collect())
+                })),
+                Kind::Redis | Kind::Valkey if threads > 1 => {}
+                _ => subjects.push(subject(kind.name().to_owned(), Vec::new())),
+            }
+        }
+    }
+    subjects
+}
+
+impl Subject {
+    /// Starts the server and stores all keys.
+    pub fn start(&self, options: &Options) -> Result<Server> {
+        let launch = Launch {
+            kind: self.kind,
+            threads: self.threads,
+            cores: (0..self.threads.min(machine::cores())).collect(),
+            memory_mib: options.memory_mib,
+            value_bytes: 0,
+            udp: false,
+            arguments: self.arguments.clone(),
+        };
+        let server = launch.start()?;
+        let (workload, target) = (&options.workload, server.target());
+        let keys = 0..workload.keys;
+        let store = || load::pass(&target, workload, Pass::Write, keys, &mut |_| {});
+        let (core, _) = client_core(self.threads);
+        let tally = machine::on_core(Some(core), store)?.context("storing the keys")?;
+        ensure!(
+            tally.refused == 0,
+            "the server refused {} of {} keys: it needs more memory (-m)",
+            tally.refused,
+            workload.keys
+        );
+        Ok(server)
+    }
+}
