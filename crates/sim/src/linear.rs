@@ -8,6 +8,9 @@
 //! An item may be lost where the server may evict. It is never lost before its expiry time, and
 //! never seen after it: between both lies the time that a request and its answer were under way.
 //! The same is true of a flush that was asked for a later time.
+//!
+//! Items are told apart by their values. A datagram that the network repeats stores its value again
+//! under another CAS unique, so a compare-and-swap of such a value may find it or another item.
 
 use crate::history::{Action, Answer, Call, Value};
 use std::collections::HashSet;
@@ -77,6 +80,7 @@ pub fn check(calls: &[Call], rules: Rules) -> Verdict {
     let answered = calls.iter().enumerate();
     let answered = answered.filter(|(_, call)| call.ended.is_some());
     let needed = answered.fold(0u128, |set, (index, _)| set | 1 << index);
+    let repeated = repeated(&calls);
     let mut seen: HashSet<(u128, State)> = HashSet::new();
     let mut open: Vec<(u128, State)> = vec![(0, State::default())];
     while let Some((done, state)) = open.pop() {
@@ -93,7 +97,7 @@ pub fn check(calls: &[Call], rules: Rules) -> Verdict {
         for index in left.rev() {
             let call = calls[index];
             if call.begun.step < first_end {
-                for next in after(&state, call, rules) {
+                for next in after(&state, call, rules, &repeated) {
                     let look = (done | 1 << index, next);
                     if seen.insert(look.clone()) {
                         open.push(look);
@@ -105,8 +109,21 @@ pub fn check(calls: &[Call], rules: Rules) -> Verdict {
     Verdict::Impossible
 }
 
+/// The values that more than one call stores.
+fn repeated<'c>(calls: &[&'c Call]) -> HashSet<&'c [u8]> {
+    let stored = calls.iter().filter_map(|call| match &call.action {
+        Action::Set(value, _)
+        | Action::Add(value, _)
+        | Action::Replace(value, _)
+        | Action::Cas(_, value) => Some(&value[..]),
+        _ => None,
+    });
+    let mut once = HashSet::new();
+    stored.filter(|value| !once.insert(*value)).collect()
+}
+
 /// The states that a call may lead to; none if its answer is wrong in this state.
-fn after(state: &State, call: &Call, rules: Rules) -> Vec<State> {
+fn after(state: &State, call: &Call, rules: Rules, repeated: &HashSet<&[u8]>) -> Vec<State> {
     let mut nexts = Vec::new();
     let mut add = |item: Option<Item>, flush_us| {
         let next = State { item, flush_us };
@@ -134,6 +151,13 @@ fn after(state: &State, call: &Call, rules: Rules) -> Vec<State> {
                 add(None, flush_us);
             }
             _ if explains(&right, told) => add(item, flush_us),
+            (_, Action::Cas(seen, _))
+                if repeated.contains(&seen[..])
+                    && before.item.is_some()
+                    && explains(&Answer::Exists, told) =>
+            {
+                add(before.item, flush_us);
+            }
             _ => {}
         }
     }

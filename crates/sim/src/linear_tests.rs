@@ -111,6 +111,23 @@ fn an_item_expires_in_time() {
 }
 
 #[test]
+fn a_cas_of_a_value_that_was_stored_twice_may_find_the_other() {
+    let repeated = call(Action::Set(value("a"), 0), Answer::Unknown, 1, u64::MAX);
+    let cas = |answer| call(Action::Cas(value("a"), value("c")), answer, 5, 6);
+    for (answer, last) in [(Answer::Exists, "a"), (Answer::Done, "c")] {
+        let calls = [
+            set("a", 1, 2),
+            repeated.clone(),
+            cas(answer),
+            read(Some(last), 7, 8),
+        ];
+        assert_eq!(check(&calls, STRICT), Verdict::Linearizable, "{last}");
+    }
+    let once = [set("a", 1, 2), cas(Answer::Exists), read(Some("a"), 7, 8)];
+    assert_eq!(check(&once, STRICT), Verdict::Impossible);
+}
+
+#[test]
 fn a_cas_compares_with_what_was_read() {
     let cas = |answer| call(Action::Cas(value("a"), value("c")), answer, 5, 6);
     let writes = [set("a", 1, 2), set("b", 3, 4)];
