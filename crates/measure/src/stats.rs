@@ -44,10 +44,22 @@ impl Spread {
 
     /// `median (min..max)` with this many decimals.
     pub fn text(&self, decimals: usize) -> String {
+        let text = |value| number(value, decimals);
         format!(
-            "{:.decimals$} ({:.decimals$}..{:.decimals$})",
-            self.median, self.min, self.max
+            "{} ({}..{})",
+            text(self.median),
+            text(self.min),
+            text(self.max)
         )
+    }
+}
+
+/// A number with this many decimals; a dash for the ratio of something to nothing, such as the time
+/// of an operation where none has ended.
+pub fn number(value: f64, decimals: usize) -> String {
+    match value.is_finite() {
+        true => format!("{value:.decimals$}"),
+        false => "–".to_owned(),
     }
 }
 
@@ -67,6 +79,13 @@ mod tests {
         );
         assert_eq!(Spread::of(&[4.0, 1.0, 2.0, 3.0]).median, 2.5);
         assert_eq!(Spread::of(&[5.0]).text(1), "5.0 (5.0..5.0)");
+    }
+
+    #[test]
+    fn ratios_to_nothing_are_dashes() {
+        let ratio = Spread::of_ratios(&[1.0, 1.0, 3.0], &[0.0, 2.0, 2.0]);
+        assert_eq!(ratio.text(1), "1.5 (0.5..–)");
+        assert_eq!(Spread::of_ratios(&[0.0], &[0.0]).text(0), "– (–..–)");
     }
 
     #[test]
