@@ -45,8 +45,9 @@ pub struct Arguments {
     #[arg(long)]
     without_glimmer: bool,
     /// Load: 32 requests in flight on each connection, or one; reads of 50 keys; memcached's three
-    /// protocols; UDP in plain datagrams and in segment batches; latency at a fixed rate; values of
-    /// 10 KB to 1 MB; CPU time with two server threads
+    /// protocols; UDP in plain datagrams and in segment batches; latency at a fixed rate; one
+    /// request in flight on each of many connections; values of 10 KB to 1 MB; CPU time with two
+    /// server threads
     #[arg(long, value_delimiter = ',', default_value = "all")]
     scenario: Vec<Load>,
     /// Number of 16-byte keys, stored before the measurement
@@ -61,6 +62,15 @@ pub struct Arguments {
     /// Number of connections
     #[arg(long, short, default_value_t = 50, value_parser = connections)]
     connections: u16,
+    /// Numbers of connections for the load with many of them
+    #[arg(
+        long,
+        value_name = "CONNECTIONS",
+        value_delimiter = ',',
+        default_value = "1k,5k,10k",
+        value_parser = many_connections
+    )]
+    many_connections: Vec<u16>,
     /// Length of one measurement in seconds
     #[arg(long, default_value_t = 3.0, value_parser = seconds)]
     seconds: f64,
@@ -111,6 +121,7 @@ enum Load {
     Protocols,
     Udp,
     OpenLoop,
+    Connections,
     Large,
     CpuScaling,
     All,
@@ -142,6 +153,11 @@ pub fn value_bytes(text: &str) -> Result<usize, String> {
     notation::within(notation::bytes, range)(text)
 }
 
+/// A number of connections from one address to one server.
+fn many_connections(text: &str) -> Result<u16, String> {
+    notation::within(notation::count, 1..=20_000)(text)
+}
+
 impl Arguments {
     /// Runs the comparison and prints its tables.
     pub fn run(&self) -> anyhow::Result<()> {
@@ -162,6 +178,7 @@ impl Arguments {
             value_bytes: self.value_bytes,
             popularity: self.dist.over(self.keys),
             connections: usize::from(self.connections),
+            many_connections: self.many_connections.iter().map(|&n| n.into()).collect(),
             measured: Duration::from_secs_f64(self.seconds),
             repeat: usize::from(self.repeat),
             memory_mib: self.memory_limit,
@@ -189,6 +206,7 @@ impl Arguments {
                 Scenario::Protocols => Load::Protocols,
                 Scenario::Udp => Load::Udp,
                 Scenario::OpenLoop => Load::OpenLoop,
+                Scenario::Connections => Load::Connections,
                 Scenario::Large => Load::Large,
                 Scenario::CpuScaling => Load::CpuScaling,
             })

@@ -444,6 +444,8 @@ fn versus_goes_through_every_scenario() {
         "64",
         "--connections",
         "4",
+        "--many-connections",
+        "60,200",
     ];
     let (table, progress) = told(&[&["versus"][..], &small, &alone].concat());
     for line in progress.lines().filter(|line| line.contains("repetition")) {
@@ -466,6 +468,8 @@ fn versus_goes_through_every_scenario() {
         "| UDP, plain datagrams of one read",
         "| UDP, the same in segment batches",
         "| open loop",
+        "| 60 connections, pipeline 1",
+        "| 200 connections, pipeline 1",
         "| GET of 10 KB, 4 connections, pipeline 2",
         "| GET of 1 MB",
         "| SET of 1 MB",
@@ -474,6 +478,7 @@ fn versus_goes_through_every_scenario() {
     ] {
         assert!(table.contains(row), "{row}: {table}");
     }
+    assert!(!table.contains("NaN"), "{table}");
     // Every key is present in every protocol; datagrams may get lost.
     let complete = table.matches(" 0.000% |").count();
     assert!(complete >= 12, "{complete} without misses: {table}");

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::{
     client::{KEY_BYTES, load::Pass},
-    servers::{Kind, Launch, Server},
+    servers::{CONNECTIONS_MAX, Kind, Launch, Server},
 };
 use glimmer_measure::{machine, report::Table};
 
@@ -75,6 +75,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
             memory_mib: options.memory_mib,
             value_bytes: options.value_bytes,
             udp: false,
+            connections_max: CONNECTIONS_MAX,
             arguments,
         };
         rows.push(measure(options, &launch.start()?, progress)?);

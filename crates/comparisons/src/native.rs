@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::{
     echo::{self, EchoMode},
-    servers::{Kind, Launch, Server},
+    servers::{CONNECTIONS_MAX, Kind, Launch, Server},
 };
 use glimmer_loadgen::{
     driver::{Address, Dialect, Target},
@@ -23,7 +23,7 @@ use glimmer_loadgen::{
 use glimmer_measure::{
     machine::{self, CLIENT_CORE, SERVER_CORE},
     report::Table,
-    stats::Spread,
+    stats::{Spread, number},
 };
 
 /// Length in bytes of a datagram with one read, without its key: headers of 32 and 16 bytes. The
@@ -131,6 +131,7 @@ pub fn run(options: &Options, progress: &dyn Fn(&str)) -> Result<Report> {
         memory_mib,
         value_bytes: 8,
         udp: false,
+        connections_max: CONNECTIONS_MAX,
         arguments,
     };
     let mut arguments = vec!["--native-port".to_owned(), native_port.to_string()];
@@ -378,7 +379,7 @@ impl fmt::Display for Report {
                 format!("{:.1}%", row.found * 100.0),
                 format!("{:.0}", row.p50_us),
                 format!("{:.0}", row.p99_us),
-                format!("{:.0}", row.server_ns),
+                number(row.server_ns, 0),
             ]);
         }
         write!(out, "{table}")

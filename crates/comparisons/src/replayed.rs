@@ -5,7 +5,7 @@ use std::{fmt, time::Duration};
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use crate::servers::{Kind, Launch};
+use crate::servers::{CONNECTIONS_MAX, Kind, Launch};
 use glimmer_loadgen::{
     load::{Pace, Plan, Requests, Tally, WarmUp},
     workload::trace::Trace,
@@ -101,6 +101,7 @@ fn measure(options: &Options, kind: Kind, memory_mib: usize) -> Result<Cell> {
         memory_mib,
         value_bytes: 0,
         udp: false,
+        connections_max: CONNECTIONS_MAX,
         arguments,
     }
     .start()?;

@@ -34,7 +34,8 @@ pub use workers::Worker;
 const PORTS: std::ops::Range<u16> = 21300..21400;
 const START_MAX: Duration = Duration::from_secs(20);
 const STOP_MAX: Duration = Duration::from_secs(5);
-const CONNECTIONS_MAX: &str = "1024";
+/// What servers are started with, unless a measurement needs more connections.
+pub const CONNECTIONS_MAX: usize = 1024;
 
 /// A server that can be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +131,8 @@ pub struct Launch {
     pub value_bytes: usize,
     /// Whether to serve UDP on the TCP port, if the server can.
     pub udp: bool,
+    /// Its largest number of connections (Redis has its own).
+    pub connections_max: usize,
     /// More arguments.
     pub arguments: Vec<String>,
 }
@@ -193,6 +196,7 @@ impl Launch {
     fn command(&self, port: u16) -> Result<Command> {
         let (port, threads) = (port.to_string(), self.threads.to_string());
         let memory = self.memory_mib.to_string();
+        let connections = self.connections_max.to_string();
         let udp_port = if self.udp { port.as_str() } else { "0" };
         let mut command = Command::new(self.kind.program()?);
         match self.kind {
@@ -200,11 +204,11 @@ impl Launch {
                 command
                     .arg("serve")
                     .args(["-l", "127.0.0.1", "-p", &port, "-t", &threads]);
-                command.args(["-m", &memory, "-U", udp_port, "-c", CONNECTIONS_MAX]);
+                command.args(["-m", &memory, "-U", udp_port, "-c", &connections]);
             }
             Kind::Memcached => {
                 command.args(["-l", "127.0.0.1", "-p", &port, "-t", &threads]);
-                command.args(["-m", &memory, "-U", udp_port, "-c", CONNECTIONS_MAX]);
+                command.args(["-m", &memory, "-U", udp_port, "-c", &connections]);
                 if geteuid().is_root() {
                     // Root must say explicitly that it wants to run the server. Another user would
                     // be safer in general, but a process that changes its user is no longer
@@ -318,7 +322,14 @@ impl Server {
 
     /// Drives it at a fixed rate.
     pub fn open(&self, plan: &open::Plan) -> Result<open::Latencies> {
-        Ok(self.drive(&plan.with_values(self.value_bytes))?.into())
+        self.open_at(&self.target(), plan)
+    }
+
+    /// Drives it at a fixed rate with a different target.
+    pub fn open_at(&self, target: &Target, plan: &open::Plan) -> Result<open::Latencies> {
+        Ok(self
+            .drive_at(target, &plan.with_values(self.value_bytes))?
+            .into())
     }
 }
 

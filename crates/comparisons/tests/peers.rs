@@ -12,7 +12,7 @@ use glimmer_comparisons::{
         load::Pass,
         open::{self, Idle},
     },
-    servers::{Kind, Launch, Server},
+    servers::{CONNECTIONS_MAX, Kind, Launch, Server},
 };
 use glimmer_loadgen::workload::Popularity;
 
@@ -32,6 +32,7 @@ fn start(kind: Kind, threads: usize) -> Option<Server> {
         memory_mib: 64,
         value_bytes: 64,
         udp: false,
+        connections_max: CONNECTIONS_MAX,
         arguments,
     };
     Some(launch.start().unwrap())

@@ -5,7 +5,7 @@ use std::{fmt, net::Ipv4Addr, time::Duration};
 use anyhow::{Result, bail, ensure};
 use glimmer_comparisons::{
     native,
-    servers::{Kind, Launch, Server, Worker},
+    servers::{CONNECTIONS_MAX, Kind, Launch, Server, Worker},
 };
 use glimmer_loadgen::{
     driver::{Address, Dialect, Target},
@@ -117,6 +117,7 @@ impl System {
             memory_mib: items.memory_mib(),
             value_bytes: LAUNCH_VALUE_BYTES,
             udp: false,
+            connections_max: CONNECTIONS_MAX,
             arguments,
         }
         .start()?;

@@ -3,6 +3,7 @@
 use std::{fs, io, time::Duration};
 
 use rustix::{
+    process::{Resource, Rlimit, getrlimit, setrlimit},
     thread::{CpuSet, sched_setaffinity},
     time::{ClockId, clock_gettime},
 };
@@ -45,6 +46,27 @@ pub fn on_core<T: Send>(core: Option<usize>, work: impl FnOnce() -> T + Send) ->
 pub fn raise_priority() {
     // Refused without privileges. The measurements are then noisier.
     let _ = fs::write("/proc/self/autogroup", "-20");
+}
+
+/// Lets this process, and those that it starts, have this many descriptors.
+///
+/// # Errors
+///
+/// If that is more than the system allows.
+pub fn allow_descriptors(count: usize) -> io::Result<()> {
+    let (count, limit) = (count as u64, getrlimit(Resource::Nofile));
+    if limit.current.is_none_or(|current| current >= count) {
+        return Ok(());
+    }
+    let wanted = Rlimit {
+        current: Some(count),
+        maximum: limit.maximum.map(|maximum| maximum.max(count)),
+    };
+    setrlimit(Resource::Nofile, wanted).map_err(|refused| {
+        let maximum = limit.maximum.unwrap_or(u64::MAX);
+        let why = format!("{count} descriptors: {refused} (`ulimit -Hn` is {maximum})");
+        io::Error::new(io::Error::from(refused).kind(), why)
+    })
 }
 
 /// CPU time of the calling thread.

@@ -27,7 +27,7 @@ use std::{
 
 use anyhow::{Context, Result};
 
-use crate::servers::{Kind, Launch};
+use crate::servers::{CONNECTIONS_MAX, Kind, Launch};
 use glimmer_loadgen::driver::Address;
 use glimmer_measure::machine;
 
@@ -134,6 +134,7 @@ impl Options {
             memory_mib: case.memory_mib,
             value_bytes: 8,
             udp: scenario.wants_udp(),
+            connections_max: CONNECTIONS_MAX,
             arguments,
         }
     }

@@ -8,7 +8,7 @@ use glimmer_loadgen::load::{self, Pass};
 use glimmer_measure::machine;
 
 use super::{Options, client_core};
-use crate::servers::{Kind, Launch, Server};
+use crate::servers::{CONNECTIONS_MAX, Kind, Launch, Server};
 
 /// A server with its number of threads.
 pub struct Subject {
@@ -82,6 +82,7 @@ impl Subject {
             memory_mib: options.memory_mib,
             value_bytes: 0,
             udp: false,
+            connections_max: CONNECTIONS_MAX,
             arguments: self.arguments.clone(),
         };
         let server = launch.start()?;

@@ -3,10 +3,9 @@
 use std::fmt;
 
 use anyhow::{Context, Result};
-use hdrhistogram::Histogram;
 use serde::Serialize;
 
-use super::{Bench, GET_SHARE, Scenario, WARM_UP, throughput};
+use super::{Bench, GET_SHARE, Scenario, WARM_UP, throughput, ways};
 use crate::{
     client::{
         closed::{self, Burst},
@@ -43,6 +42,18 @@ struct Row {
     client_late_p99_us: f64,
 }
 
+impl Row {
+    fn new(server: String) -> Row {
+        Row {
+            server,
+            latency_us: Default::default(),
+            latency_p99_all_us: 0.0,
+            server_ns_per_operation: vec![],
+            client_late_p99_us: 0.0,
+        }
+    }
+}
+
 /// All servers at one rate.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
@@ -60,18 +71,15 @@ pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Resu
         Scenario::OpenLoop.name(),
         per_second(requests_per_s)
     ));
-    let mut rows = Vec::new();
-    let mut histograms: Vec<[Histogram<u64>; 2]> = Vec::new();
-    for kind in &options.servers {
-        rows.push(Row {
-            server: kind.name().to_owned(),
-            latency_us: Default::default(),
-            latency_p99_all_us: 0.0,
-            server_ns_per_operation: vec![],
-            client_late_p99_us: 0.0,
+    let ways = bench
+        .servers
+        .iter()
+        .enumerate()
+        .flat_map(|(place, server)| {
+            let ways = ways::usual(server.kind(), &options.servers).into_iter();
+            ways.map(move |(name, way)| (place, way, Row::new(name), [histogram(), histogram()]))
         });
-        histograms.push([histogram(), histogram()]);
-    }
+    let mut cases: Vec<_> = ways.collect();
     for repetition in 0..options.repeat {
         bench.look_at_machine()?;
         let plan = Plan {
@@ -84,9 +92,11 @@ pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Resu
             measured: options.measured,
             seed: repetition as u64,
         };
-        for ((server, row), [all, late]) in bench.servers.iter().zip(&mut rows).zip(&mut histograms)
-        {
-            let result = machine::on_core(Some(CLIENT_CORE), || server.open(&plan))??;
+        for (place, way, row, [all, late]) in &mut cases {
+            let server = &bench.servers[*place];
+            let target = way.target(server);
+            let drive = || server.open_at(&target, &plan);
+            let result = machine::on_core(Some(CLIENT_CORE), drive)??;
             for (quantile, values) in QUANTILES.iter().zip(&mut row.latency_us) {
                 values.push(result.latency_ns.value_at_quantile(*quantile) as f64 / 1e3);
             }
@@ -101,13 +111,14 @@ pub fn compare(bench: &mut Bench<'_>, before: &[throughput::Comparison]) -> Resu
             bench.step(Scenario::OpenLoop, repetition, line);
         }
     }
-    for (row, [all, late]) in rows.iter_mut().zip(&histograms) {
-        row.latency_p99_all_us = all.value_at_quantile(0.99) as f64 / 1e3;
-        row.client_late_p99_us = late.value_at_quantile(0.99) as f64 / 1e3;
-    }
+    let rows = cases.into_iter().map(|(_, _, row, [all, late])| Row {
+        latency_p99_all_us: all.value_at_quantile(0.99) as f64 / 1e3,
+        client_late_p99_us: late.value_at_quantile(0.99) as f64 / 1e3,
+        ..row
+    });
     Ok(Comparison {
         requests_per_s,
-        rows,
+        rows: rows.collect(),
     })
 }
 

@@ -2,10 +2,12 @@
 //! loaded with the same keys, and measured in turn, so that a slow spell of the machine affects all
 //! of them.
 
+mod connections;
 mod large;
 mod latency;
 mod scaling;
 mod throughput;
+mod ways;
 
 use std::{fmt, time::Duration};
 
@@ -14,7 +16,7 @@ use serde::Serialize;
 
 use crate::{
     client::load::Pass,
-    servers::{Kind, Launch, Server},
+    servers::{CONNECTIONS_MAX, Kind, Launch, Server},
 };
 use glimmer_loadgen::workload::Popularity;
 use glimmer_measure::{
@@ -44,6 +46,8 @@ pub enum Scenario {
     /// Poisson arrivals at 70% of memcached's maximum with one request in flight on every
     /// connection.
     OpenLoop,
+    /// Closed loop, one request in flight on each of many connections.
+    Connections,
     /// Closed loop, two requests in flight on each of four connections, values of 10 KB to 1 MB.
     Large,
     /// CPU time per operation with two threads compared with one.
@@ -52,13 +56,14 @@ pub enum Scenario {
 
 impl Scenario {
     /// All scenarios, in the order of execution.
-    pub const ALL: [Scenario; 8] = [
+    pub const ALL: [Scenario; 9] = [
         Scenario::Pipeline32,
         Scenario::Pipeline1,
         Scenario::Multiget50,
         Scenario::Protocols,
         Scenario::Udp,
         Scenario::OpenLoop,
+        Scenario::Connections,
         Scenario::Large,
         Scenario::CpuScaling,
     ];
@@ -72,6 +77,7 @@ impl Scenario {
             Scenario::Protocols => "protocols",
             Scenario::Udp => "udp",
             Scenario::OpenLoop => "open-loop",
+            Scenario::Connections => "connections",
             Scenario::Large => "large",
             Scenario::CpuScaling => "cpu-scaling",
         }
@@ -93,6 +99,8 @@ pub struct Options {
     pub popularity: Popularity,
     /// Connections of the client.
     pub connections: usize,
+    /// Numbers of connections in [`Scenario::Connections`].
+    pub many_connections: Vec<usize>,
     /// Length of one repetition.
     pub measured: Duration,
     /// Repetitions of every measurement.
@@ -108,7 +116,8 @@ impl Options {
     fn steps(&self) -> usize {
         let of = |scenario: &Scenario| match scenario {
             Scenario::CpuScaling => scaling::cases(&self.servers),
-            Scenario::OpenLoop => self.servers.len(),
+            Scenario::OpenLoop => ways::cases(&self.servers),
+            Scenario::Connections => connections::cases(&self.servers, &self.many_connections),
             Scenario::Large => large::cases(&self.servers),
             closed => {
                 let shapes = throughput::Shape::of(*closed).into_iter();
@@ -116,6 +125,14 @@ impl Options {
             }
         };
         self.repeat * self.scenarios.iter().map(of).sum::<usize>()
+    }
+
+    /// The largest number of connections to one server.
+    fn connections_max(&self) -> usize {
+        let is_many = self.scenarios.contains(&Scenario::Connections);
+        let many = self.many_connections.iter().filter(|_| is_many).max();
+        many.map_or(0, |many| many + connections::SPARE)
+            .max(CONNECTIONS_MAX)
     }
 }
 
@@ -140,6 +157,7 @@ pub struct Report {
     noise: Noise,
     throughput: Vec<throughput::Comparison>,
     latency: Option<latency::Comparison>,
+    connections_many: Option<connections::Comparison>,
     large: Option<large::Comparison>,
     scaling: Option<scaling::Comparison>,
 }
@@ -160,6 +178,8 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         random_reads_per_s: Vec::new(),
     };
     progress.expect(options.steps());
+    // Servers inherit the limit, and raise theirs themselves only if they may.
+    machine::allow_descriptors(options.connections_max() + connections::SPARE)?;
     let on_loaded =
         |scenario: &Scenario| !matches!(scenario, Scenario::Large | Scenario::CpuScaling);
     if options.scenarios.iter().any(on_loaded) {
@@ -173,6 +193,10 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
     }
     let latency = match options.scenarios.contains(&Scenario::OpenLoop) {
         true => Some(latency::compare(&mut bench, &throughput)?),
+        false => None,
+    };
+    let connections_many = match options.scenarios.contains(&Scenario::Connections) {
+        true => Some(connections::compare(&mut bench)?),
         false => None,
     };
     bench.servers.clear();
@@ -196,6 +220,7 @@ pub fn run(options: &Options, progress: &dyn Progress) -> Result<Report> {
         random_reads_per_s: bench.random_reads_per_s,
         throughput,
         latency,
+        connections_many,
         large,
         scaling,
     })
@@ -239,6 +264,7 @@ impl Bench<'_> {
             memory_mib,
             value_bytes,
             udp: self.options.scenarios.contains(&Scenario::Udp),
+            connections_max: self.options.connections_max(),
             arguments,
         }
     }
@@ -294,6 +320,9 @@ impl fmt::Display for Report {
         }
         if let Some(latency) = &self.latency {
             writeln!(out, "{latency}")?;
+        }
+        if let Some(connections) = &self.connections_many {
+            writeln!(out, "{connections}")?;
         }
         if let Some(large) = &self.large {
             writeln!(out, "{large}")?;

@@ -5,13 +5,16 @@ use std::fmt;
 use anyhow::Result;
 use serde::Serialize;
 
-use super::{Bench, GET_SHARE, Scenario, WARM_UP, thousands};
+use super::{
+    Bench, GET_SHARE, Scenario, WARM_UP, thousands,
+    ways::{self, RESP_NAME, Way},
+};
 use crate::{
     client::closed::{Burst, Outcome, Plan},
-    servers::{Kind, Server},
+    servers::Kind,
     trivial::Trivial,
 };
-use glimmer_loadgen::driver::{Dialect, Target};
+use glimmer_loadgen::driver::Dialect;
 use glimmer_measure::{
     machine::{self, CLIENT_CORE, SERVER_CORE},
     report::Table,
@@ -23,9 +26,6 @@ use glimmer_notation::per_second;
 const UDP_SOCKETS: usize = 4;
 /// memcached's protocols, the usual one first.
 const PROTOCOLS: [Dialect; 3] = [Dialect::Text, Dialect::Meta, Dialect::Binary];
-
-/// Our server, driven as Redis is.
-const RESP_NAME: &str = "glimmer resp";
 
 /// A closed-loop scenario and its bursts.
 #[derive(Clone, Copy)]
@@ -75,13 +75,15 @@ impl Shape {
                     one(batches, reads, Some(Udp::Segmented)),
                 ];
             }
-            Scenario::OpenLoop | Scenario::Large | Scenario::CpuScaling => return Vec::new(),
+            Scenario::OpenLoop | Scenario::Connections | Scenario::Large | Scenario::CpuScaling => {
+                return Vec::new();
+            }
         };
         vec![one(title, burst, None)]
     }
 
     /// The ways in which a server is driven beside these, with their names; empty if it supports
-    /// none of them. Where a server that speaks RESP takes part, ours is driven in RESP as well.
+    /// none of them.
     fn ways(self, kind: Kind, servers: &[Kind]) -> Vec<(String, Way)> {
         let speaks_memcached = kind.dialect() == Dialect::Text;
         match self.scenario {
@@ -98,15 +100,7 @@ impl Shape {
                 let segmented = self.udp == Some(Udp::Segmented);
                 vec![(kind.name().to_owned(), Way::Udp { segmented })]
             }
-            _ => {
-                let usual = (kind.name().to_owned(), Way::Usual);
-                let in_resp = || (RESP_NAME.to_owned(), Way::Speaking(Dialect::Resp));
-                let has_resp = servers.iter().any(|peer| peer.dialect() == Dialect::Resp);
-                match kind {
-                    Kind::Glimmer if has_resp => vec![usual, in_resp()],
-                    _ => vec![usual],
-                }
-            }
+            _ => ways::usual(kind, servers),
         }
     }
 
@@ -114,27 +108,6 @@ impl Shape {
     pub fn cases(self, servers: &[Kind]) -> usize {
         let cases = servers.iter().map(|&kind| self.ways(kind, servers).len());
         cases.sum::<usize>() + 1
-    }
-}
-
-/// How a server is driven.
-#[derive(Clone, Copy)]
-enum Way {
-    Usual,
-    Speaking(Dialect),
-    Udp { segmented: bool },
-}
-
-impl Way {
-    fn target(self, server: &Server) -> Target {
-        match self {
-            Way::Usual => server.target(),
-            Way::Speaking(dialect) => Target {
-                dialect,
-                ..server.target()
-            },
-            Way::Udp { segmented } => server.udp_target(segmented),
-        }
     }
 }
 
@@ -277,21 +250,9 @@ impl fmt::Display for Comparison {
 mod tests {
     use super::*;
 
-    /// A user of Redis sees the speedup of our server in Redis's protocol, with one command.
     #[test]
-    fn ours_is_driven_in_resp_too_where_redis_takes_part() {
-        let shape = Shape::of(Scenario::Pipeline32)[0];
-        let names = |servers: &[Kind]| -> Vec<String> {
-            let ways = servers.iter().flat_map(|&kind| shape.ways(kind, servers));
-            ways.map(|(name, _)| name).collect()
-        };
-        let with_redis = [Kind::Glimmer, Kind::Memcached, Kind::Redis];
-        let expected = ["glimmer", "glimmer resp", "memcached", "redis"];
-        assert_eq!(names(&with_redis), expected);
-        assert_eq!(shape.cases(&with_redis), expected.len() + 1);
-        assert_eq!(names(&with_redis[..2]), ["glimmer", "memcached"]);
-        assert_eq!(names(&with_redis[1..]), ["memcached", "redis"]);
-        let row = |name: &String| Row {
+    fn a_table_has_a_speedup_for_each_way_of_ours() {
+        let row = |name: &str| Row {
             operations_per_s: vec![2.0],
             client_busy: vec![0.5],
             server_ns_per_operation: vec![1.0],
@@ -300,11 +261,11 @@ mod tests {
         let comparison = Comparison {
             scenario: Scenario::Pipeline32,
             title: "",
-            rows: names(&with_redis).iter().map(row).collect(),
-            ceiling: row(&"none".to_owned()),
+            rows: ["glimmer", RESP_NAME, "redis"].map(row).into(),
+            ceiling: row("none"),
         };
         let table = comparison.to_string();
-        for name in ["glimmer", "glimmer resp"] {
+        for name in ["glimmer", RESP_NAME] {
             assert!(
                 table.contains(&format!("speedup of {name} over this")),
                 "{table}"

@@ -1,0 +1,72 @@
+//! How a server is driven: in its usual protocol, in another one, or over UDP.
+
+use crate::servers::{Kind, Server};
+use glimmer_loadgen::driver::{Dialect, Target};
+
+/// Our server, driven as Redis is.
+pub const RESP_NAME: &str = "glimmer resp";
+
+/// How a server is driven.
+#[derive(Clone, Copy)]
+pub enum Way {
+    /// In its usual protocol.
+    Usual,
+    /// In this protocol.
+    Speaking(Dialect),
+    /// Over UDP, with or without segment batches.
+    Udp {
+        /// With segment batches.
+        segmented: bool,
+    },
+}
+
+impl Way {
+    /// The server as clients see it that drive it in this way.
+    pub fn target(self, server: &Server) -> Target {
+        match self {
+            Way::Usual => server.target(),
+            Way::Speaking(dialect) => Target {
+                dialect,
+                ..server.target()
+            },
+            Way::Udp { segmented } => server.udp_target(segmented),
+        }
+    }
+}
+
+/// The usual ways to drive a server beside these, with their names. Where a server that speaks RESP
+/// takes part, ours is driven in RESP as well.
+pub fn usual(kind: Kind, servers: &[Kind]) -> Vec<(String, Way)> {
+    let usual = (kind.name().to_owned(), Way::Usual);
+    let in_resp = || (RESP_NAME.to_owned(), Way::Speaking(Dialect::Resp));
+    let has_resp = servers.iter().any(|peer| peer.dialect() == Dialect::Resp);
+    match kind {
+        Kind::Glimmer if has_resp => vec![usual, in_resp()],
+        _ => vec![usual],
+    }
+}
+
+/// Measurements of each repetition, where servers are driven in the usual ways.
+pub fn cases(servers: &[Kind]) -> usize {
+    servers.iter().map(|&kind| usual(kind, servers).len()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A user of Redis sees the speedup of our server in Redis's protocol, with one command.
+    #[test]
+    fn ours_is_driven_in_resp_too_where_redis_takes_part() {
+        let names = |servers: &[Kind]| -> Vec<String> {
+            let ways = servers.iter().flat_map(|&kind| usual(kind, servers));
+            ways.map(|(name, _)| name).collect()
+        };
+        let with_redis = [Kind::Glimmer, Kind::Memcached, Kind::Redis];
+        let expected = ["glimmer", "glimmer resp", "memcached", "redis"];
+        assert_eq!(names(&with_redis), expected);
+        assert_eq!(cases(&with_redis), expected.len());
+        assert_eq!(names(&with_redis[..2]), ["glimmer", "memcached"]);
+        assert_eq!(names(&with_redis[1..]), ["memcached", "redis"]);
+    }
+}
