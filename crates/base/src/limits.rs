@@ -150,6 +150,11 @@ pub const TURN_REPLY_BYTES_MAX: usize = 4 << 20;
 /// connections with smaller replies. So is one whose first reply has a larger value.
 pub const LARGE_REPLY_BYTES: usize = 16 << 10;
 
+/// A value of at least this many bytes leaves from the table's memory, where the worker alone may
+/// write it and the client's stream takes it at once. A shorter one is copied, so that it leaves
+/// together with other replies.
+pub const IN_PLACE_BYTES_MIN: usize = 16 << 10;
+
 /// Bytes of replies that the connections with large replies may be expected to produce in one turn.
 /// One such connection is always served, whatever the size of its replies.
 pub const TURN_LARGE_BYTES_MAX: usize = 1 << 20;

@@ -8,6 +8,7 @@ pub use glimmer_store::memory::PageReport;
 pub use glimmer_store::table::{Ages, Counts};
 use std::sync::Arc;
 
+use crate::outlet::{NoOutlet, Outlet};
 pub use crate::tally::Tally;
 
 /// One request of a batch.
@@ -36,8 +37,8 @@ pub enum Status {
     /// Executed; the reply (possibly empty) is in the buffer.
     Done,
     /// Not executed: its reply buffer holds [`glimmer_base::limits::REPLY_BYTES_HIGH`] bytes or
-    /// more. Every later job of the same buffer is `NoRoom` too. To be offered again when the
-    /// buffer has drained.
+    /// more, or its outlet has it wait. Every later job of the same buffer is `NoRoom` or
+    /// `Skipped`. To be offered again when the buffer has drained.
     NoRoom,
     /// Not executed: an optimistic read met too many writers, or a flush its owner has yet to carry
     /// out, and has to go to the owner of its partition. Every later job of the same buffer is
@@ -159,7 +160,22 @@ pub trait Engine: Send {
     ///
     /// A reply already in a buffer is never touched. Requests of other workers that have crossed
     /// over are run by the same call.
-    fn run(&mut self, now: Moment, jobs: &[Job<'_>], outs: &mut [Vec<u8>], done: &mut [Done]);
+    fn run(&mut self, now: Moment, jobs: &[Job<'_>], outs: &mut [Vec<u8>], done: &mut [Done]) {
+        self.run_with(now, jobs, outs, &mut NoOutlet, done);
+    }
+
+    /// [`run`](Self::run), where replies to `get` with values of at least
+    /// [`glimmer_base::limits::IN_PLACE_BYTES_MIN`] may leave through an outlet. They do so only
+    /// where this worker alone may write the partition. The outlet takes what is in the reply
+    /// buffer along, so that replies keep their order.
+    fn run_with(
+        &mut self,
+        now: Moment,
+        jobs: &[Job<'_>],
+        outs: &mut [Vec<u8>],
+        outlet: &mut dyn Outlet,
+        done: &mut [Done],
+    );
 
     /// Invalidates everything stored before `at_ms` (milliseconds since the epoch; now or earlier:
     /// at once). Takes effect on every partition of the store, of any owner, before any

@@ -5,6 +5,7 @@
 //! | file | idea |
 //! | --- | --- |
 //! | `job` | the contract with the worker |
+//! | `outlet` | large replies that leave from the table's memory |
 //! | `build` | one engine per worker over one set of partitions |
 //! | `partitions_of` | the handles by which one worker reaches the partitions |
 //! | `pipeline` | the staged prefetch over a batch |
@@ -18,6 +19,7 @@ mod execute;
 mod flush;
 mod job;
 mod observer;
+mod outlet;
 mod partitions_of;
 mod pipeline;
 mod tally;
@@ -32,5 +34,6 @@ pub use job::{
     TableStats, Tally,
 };
 pub use observer::{ChangeObserver, Unobserved};
+pub use outlet::{NoOutlet, Offer, Outlet};
 pub use partitions_of::Partitions;
 pub use pipeline::{Prefetch, Stages, staged};

@@ -8,6 +8,7 @@ use glimmer_transport::tcp::{Listener, SocketStream};
 use glimmer_transport::{Endpoint, Poller, unix};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use std::io::IoSlice;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -146,7 +147,15 @@ fn bytes_arrive_in_order_then_the_end() {
         until(|| {
             let end = bytes.len().min(sent + random.random_range(1..20_000));
             if sent < end {
-                sent += match client.send(&bytes[sent..end]) {
+                let all = &bytes[sent..end];
+                let parts = all.chunks(random.random_range(1..20_000));
+                let parts: Vec<IoSlice<'_>> = parts.take(1000).map(IoSlice::new).collect();
+                let end = sent + parts.iter().map(|part| part.len()).sum::<usize>();
+                let outcome = match random.random() {
+                    true => client.send_parts(&parts),
+                    false => client.send(&bytes[sent..end]),
+                };
+                sent += match outcome {
                     Sent::All => end - sent,
                     Sent::Part(count) => count,
                     Sent::Failed => panic!("{name}: the peer is there"),

@@ -11,7 +11,7 @@ const VERBS: [&str; 6] = ["get", "set", "new", "delete", "mg", "ms"];
 const REQUESTS: [u64; 2] = [4_096, 12_288];
 
 /// Only instructions in this function count.
-const COUNTED: &str = "--toggle-collect=*::Engine>::run";
+const COUNTED: &str = "--toggle-collect=*::Engine>::run_with";
 
 /// Every case, in the order of the table.
 pub fn cases() -> Vec<Case> {

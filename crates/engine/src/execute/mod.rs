@@ -28,6 +28,7 @@ mod write;
 use crate::flush::FlushClock;
 use crate::job::{Done, Engine, Figures, Job, ListCursor, Listed, Status};
 use crate::observer::{ChangeObserver, Unobserved};
+use crate::outlet::Outlet;
 use crate::pipeline::{Stages, staged};
 use crate::tally::LiveTally;
 use crate::{PageReport, Partitions, TableStats};
@@ -75,6 +76,7 @@ struct Context<'a> {
     flushes: u64,
     tally: &'a LiveTally,
     uniques: Uniques,
+    outlet: &'a mut dyn Outlet,
 }
 
 impl<T: Table, O: ChangeObserver> Executor<T, O> {
@@ -109,7 +111,14 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
         self.partitions.layout()
     }
 
-    fn run(&mut self, now: Moment, jobs: &[Job<'_>], outs: &mut [Vec<u8>], done: &mut [Done]) {
+    fn run_with(
+        &mut self,
+        now: Moment,
+        jobs: &[Job<'_>],
+        outs: &mut [Vec<u8>],
+        outlet: &mut dyn Outlet,
+        done: &mut [Done],
+    ) {
         assert!(jobs.len() <= BATCH_MAX && jobs.len() == done.len());
         let mut context = Context {
             batch: T::Access::SHARED_READS.then(|| self.participant.begin()),
@@ -117,6 +126,7 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
             flushes: self.flushes.due(now),
             tally: &self.tally,
             uniques: self.uniques,
+            outlet,
         };
         // Which buffers have come to a halt, and why.
         let mut halted: [Option<Status>; BATCH_MAX] = [None; BATCH_MAX];

@@ -1,6 +1,8 @@
 //! `get`: by the partition's writer where it alone reads, optimistically where others may be
 //! writing.
 
+mod in_place;
+
 use super::absence::missed;
 use super::view::View;
 use super::{Context, meta, mutate};
@@ -8,7 +10,9 @@ use crate::job::{Job, Status};
 use crate::observer::ChangeObserver;
 use crate::partitions_of::Handle;
 use glimmer_base::Moment;
+use glimmer_base::limits::IN_PLACE_BYTES_MIN;
 use glimmer_proto::outcome::{Found, NoItem, Outcome, OutcomeKind};
+use glimmer_store::access::Access;
 use glimmer_store::heap::Item;
 use glimmer_store::removals::Tap;
 use glimmer_store::table::{Busy, Table, TableReader, TableWriter};
@@ -20,8 +24,8 @@ enum Look {
     Shown,
     /// The item has to change with the answer, which is for its writer.
     ForWriter,
-    /// The item is too large to be copied here.
-    Elsewhere(Status),
+    /// The item is too large to be copied here, or now.
+    Not(Status),
 }
 
 /// Appends the key's value, or what stands for its absence.
@@ -55,7 +59,7 @@ pub fn get<T: Table, O: ChangeObserver>(
                 return Ok(OutcomeKind::Value);
             }
             Ok(Some(Look::ForWriter)) => out.truncate(start),
-            Ok(Some(Look::Elsewhere(status))) => {
+            Ok(Some(Look::Not(status))) => {
                 out.truncate(start);
                 return Err(status);
             }
@@ -78,15 +82,19 @@ pub fn get<T: Table, O: ChangeObserver>(
         // Before the read, which would count, and might have the table move the item.
         check_item(&writer, context, job)?;
     }
+    let outlet = &mut *context.outlet;
     let read = writer.read_at(place, keyhash, request.key, now, |item| {
-        look(item, job, now, out)
+        if !T::Access::SHARED_WRITES && item.value().len() >= IN_PLACE_BYTES_MIN {
+            return in_place::look(item, job, now, outlet, out);
+        }
+        show(item, job, now, out)
     });
     match read {
         Some(Look::Shown) => {
             context.tally.get_hits.add(1);
             Ok(OutcomeKind::Value)
         }
-        Some(Look::Elsewhere(status)) => Err(status),
+        Some(Look::Not(status)) => Err(status),
         Some(Look::ForWriter) => {
             let mutation = mutate::begin(tap, &writer, context, job);
             let kind = meta::get(&mut writer, context, job, out);
@@ -105,8 +113,14 @@ pub fn get<T: Table, O: ChangeObserver>(
 #[inline(always)]
 fn look(item: &Item<'_>, job: &Job<'_>, now: Moment, out: &mut Vec<u8>) -> Look {
     if let Err(status) = check_size(item.value().len(), job) {
-        return Look::Elsewhere(status);
+        return Look::Not(status);
     }
+    show(item, job, now, out)
+}
+
+/// [`look`] at an item of which the size does not matter.
+#[inline(always)]
+fn show(item: &Item<'_>, job: &Job<'_>, now: Moment, out: &mut Vec<u8>) -> Look {
     let found = Found::read(View(*item), now);
     match job.request.emit_read(found, out) {
         true => Look::Shown,

@@ -300,7 +300,9 @@ fn get<T: Table, const K: usize, const V: usize>(
     let owner = partitions
         .owner(keyhash)
         .expect("lists hold only reads that a worker may do");
-    owner.enter(0).read_at(place, keyhash, &key, NOW, bytes)
+    owner
+        .enter(0)
+        .read_at(place, keyhash, &key, NOW, |item| bytes(item))
 }
 
 #[inline(always)]

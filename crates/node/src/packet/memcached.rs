@@ -226,9 +226,9 @@ fn execute<'b>(
         Asker::Connection(_) => &[],
     };
     // A datagram holds 64 KiB at most, so that its requests need not take turns with others.
-    burst.run_batches(input_of, core, port);
+    burst.run_batches(input_of, |_| None, core, port);
     while burst.revive_spent() {
-        burst.run_batches(input_of, core, port);
+        burst.run_batches(input_of, |_| None, core, port);
     }
 }
 

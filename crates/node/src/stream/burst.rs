@@ -12,9 +12,11 @@ use arrayvec::ArrayVec;
 use glimmer_base::limits::{BATCH_MAX, BURST_CONNECTIONS_MAX, REORDER_BUFFERS_KEPT_MAX};
 use glimmer_dispatch::Decision;
 use glimmer_engine::{Done, Job, Status};
+use glimmer_transport::stream::ByteStream;
 
 use super::intake::{Batch, Forwarded, Intake, Tools};
 use super::member::{Member, Stop};
+use super::outlet::Outlets;
 use super::reorder::ReorderBuffer;
 use crate::core::Core;
 use crate::forward::batch::Asker;
@@ -30,6 +32,8 @@ pub(crate) struct Burst {
     pub outs: ArrayVec<Vec<u8>, BURST_CONNECTIONS_MAX>,
     /// What became of the jobs of the last batch: as many as it had are valid.
     done: [Done; BATCH_MAX],
+    /// Bytes that members have been sent while their batches were executed.
+    sent_bytes: usize,
     forwarded: Vec<Forwarded>,
     /// Reorder buffers that are not in use.
     #[expect(clippy::vec_box, reason = "the box itself moves into a connection")]
@@ -42,6 +46,7 @@ impl Burst {
             members: ArrayVec::new(),
             outs: ArrayVec::new(),
             done: [Done::SKIPPED; BATCH_MAX],
+            sent_bytes: 0,
             forwarded: Vec::new(),
             reorder_buffers: Vec::new(),
         }
@@ -56,14 +61,17 @@ impl Burst {
     }
 
     /// Executes what the members have, until none is live any more. `input_of` knows where a
-    /// member's bytes are. Returns the bytes of replies.
+    /// member's bytes are, and `stream_of` where large values may leave at once. Returns the bytes
+    /// of replies.
     pub fn run_batches<'c>(
         &mut self,
         input_of: impl Fn(Asker) -> &'c [u8],
+        stream_of: impl Fn(Asker) -> Option<&'c dyn ByteStream>,
         core: &mut Core,
         port: &mut Port,
     ) -> usize {
         let mut reply_bytes = 0;
+        self.sent_bytes = 0;
         while let Some(guess) = self.reply_bytes_guess(core.memory.reply_bytes_guess) {
             let free = core.memory.bytes_free().saturating_sub(reply_bytes);
             if free < guess && reply_bytes > 0 {
@@ -77,7 +85,7 @@ impl Burst {
                 core: &mut *core,
                 port: &mut *port,
             };
-            let executed = self.run_batch(&input_of, &mut tools);
+            let executed = self.run_batch(&input_of, &stream_of, &mut tools);
             port.account(&mut core.memory, &mut core.tally);
             core.tally.batches += u64::from(executed > 0);
             core.tally.requests += executed as u64;
@@ -93,6 +101,7 @@ impl Burst {
     fn run_batch<'c>(
         &mut self,
         input_of: &impl Fn(Asker) -> &'c [u8],
+        stream_of: &impl Fn(Asker) -> Option<&'c dyn ByteStream>,
         tools: &mut Tools<'_>,
     ) -> usize {
         let mut batch = Batch {
@@ -112,7 +121,12 @@ impl Burst {
         let Batch { jobs, steps, parts } = &batch;
         if !jobs.is_empty() {
             let (core, done) = (&mut *tools.core, &mut self.done[..jobs.len()]);
-            (core.engine).run(core.now, jobs, &mut self.outs, done);
+            let mut outlet = Outlets {
+                members: &mut self.members,
+                stream_of,
+                sent_bytes: &mut self.sent_bytes,
+            };
+            (core.engine).run_with(core.now, jobs, &mut self.outs, &mut outlet, done);
         }
         if *parts != 0 {
             self.add_parts(*parts, jobs);
@@ -173,7 +187,7 @@ impl Burst {
 
     /// Bytes of replies so far.
     fn reply_bytes(&self) -> usize {
-        self.outs.iter().map(Vec::len).sum()
+        self.sent_bytes + self.outs.iter().map(Vec::len).sum::<usize>()
     }
 
     /// Parses one member's requests into the batch, until the batch is full or the member stops.

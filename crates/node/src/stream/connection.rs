@@ -292,6 +292,13 @@ impl Connection {
         bytes
     }
 
+    /// Notes that it has been sent bytes that were not in its send buffer. If `is_blocked`, the
+    /// stream has not taken all that it was offered.
+    pub fn note_sent(&mut self, bytes: usize, is_blocked: bool, now_ms: u64) {
+        self.is_blocked = is_blocked;
+        self.note_progress(bytes, now_ms);
+    }
+
     fn note_progress(&mut self, bytes: usize, now_ms: u64) {
         if bytes > 0 {
             self.progress_ms = now_ms;

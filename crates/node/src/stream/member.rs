@@ -72,6 +72,12 @@ pub(crate) struct Member {
     pub copy_max: u32,
     /// The client's number for observers: its descriptor, or 0 if it has none.
     pub client: i32,
+    /// Bytes that it has been sent in this burst, from the table's memory and before that.
+    pub sent_bytes: usize,
+    /// Its stream has not taken all of these: its reply buffer begins with the rest.
+    pub is_blocked: bool,
+    /// Its stream has failed.
+    pub has_failed: bool,
     /// Steps taken in this burst.
     pub requests: u32,
     /// Parser and position when the batch began, and steps taken since.
@@ -134,6 +140,9 @@ impl Member {
             hand_to: None,
             locked: false,
             sum: Sum::default(),
+            sent_bytes: 0,
+            is_blocked: false,
+            has_failed: false,
             requests: 0,
             batch_parser: parser,
             batch_at: 0,

@@ -11,6 +11,7 @@
 //! | `settle` | what a connection waits for next, and how it ends |
 //! | `burst` | from bytes to batches to replies, across connections |
 //! | `intake` | what the next request is, where it belongs, and whether it may enter now |
+//! | `outlet` | large values that leave from the table's memory |
 //! | `member` | a connection, or a datagram, while it is part of a burst |
 //! | `reorder`, `join` | the order of replies while other workers execute some requests |
 //! | `continuation` | listings of all items and long replies, as the client takes them |
@@ -27,6 +28,7 @@ mod intake;
 mod join;
 pub(crate) mod key;
 pub(crate) mod member;
+mod outlet;
 mod ready;
 pub(crate) mod registry;
 mod relief;

@@ -96,7 +96,11 @@ impl Streams {
             Asker::Connection(key) => &connections[key].rx[..],
             Asker::Datagram(_) => &[],
         };
-        let reply_bytes = self.burst.run_batches(rx_of, core, port);
+        let stream_of = |asker| match asker {
+            Asker::Connection(key) => Some(&*connections[key].stream),
+            Asker::Datagram(_) => None,
+        };
+        let reply_bytes = self.burst.run_batches(rx_of, stream_of, core, port);
         for index in 0..self.burst.members.len() {
             self.leave_burst(index, core);
         }
@@ -220,6 +224,8 @@ impl Streams {
         };
         let stop = member.stop;
         let (report, guard) = (member.report.take(), member.dump_guard.take());
+        let sent_bytes = member.sent_bytes;
+        let (is_blocked, has_failed) = (member.is_blocked, member.has_failed);
         let connection = &mut self.connections[key];
         connection.is_served = false;
         connection.parser = member.parser;
@@ -247,8 +253,13 @@ impl Streams {
             connection.end_hold();
         }
         let replies = std::mem::take(&mut self.burst.outs[index]);
-        connection.burst_reply_bytes = replies.len();
-        connection.note_reply_bytes(replies.len() / (member.requests as usize).max(1));
+        let reply_bytes = sent_bytes + replies.len();
+        connection.burst_reply_bytes = reply_bytes;
+        connection.note_reply_bytes(reply_bytes / (member.requests as usize).max(1));
+        if sent_bytes > 0 || is_blocked {
+            connection.note_sent(sent_bytes, is_blocked, core.now.ms);
+            core.tally.bytes_written += sent_bytes as u64;
+        }
         if let Stop::Large(bytes) = stop {
             connection.burst_reply_bytes = bytes as usize;
             connection.note_reply_bytes(LARGE_REPLY_BYTES);
@@ -292,7 +303,14 @@ impl Streams {
             }
             _ => {}
         }
-        self.send_and_settle(key, core);
+        if has_failed {
+            self.close(key, core);
+        } else if is_blocked && !self.connections[key].tx.is_empty() {
+            // The poller reports when there is room for the rest.
+            self.settle(key, core);
+        } else {
+            self.send_and_settle(key, core);
+        }
     }
 
     /// Sends what is to be sent, then settles.

@@ -11,7 +11,7 @@ use glimmer_base::limits::{REPLY_BYTES_HIGH, REPORT_BYTES_HIGH, TURN_REQUESTS_MA
 use glimmer_base::{Moment, Seed};
 pub use glimmer_dispatch::AccessMode as Access;
 use glimmer_dispatch::{Layout, POLICIES, PartitionMap, Policy};
-use glimmer_engine::{Done, Engine, Figures, Job, ListCursor, Listed, Status};
+use glimmer_engine::{Done, Engine, Figures, Job, ListCursor, Listed, Outlet, Status};
 use glimmer_node::{Address, AdminHandler, Node, NodeConfig, Observers, Permits, SystemClock};
 use glimmer_proto::text::{Limits, Reply, Shutdown, emit, lines};
 use glimmer_proto::{Accepts, Form, Request, StoreMode, Verb};
@@ -98,7 +98,14 @@ impl Engine for MapEngine {
         }
     }
 
-    fn run(&mut self, _: Moment, jobs: &[Job<'_>], outs: &mut [Vec<u8>], done: &mut [Done]) {
+    fn run_with(
+        &mut self,
+        _: Moment,
+        jobs: &[Job<'_>],
+        outs: &mut [Vec<u8>],
+        _: &mut dyn Outlet,
+        done: &mut [Done],
+    ) {
         let mut failed: HashMap<u32, Status> = HashMap::new();
         for (job, done) in jobs.iter().zip(done) {
             let out = &mut outs[job.out as usize];

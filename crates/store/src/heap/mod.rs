@@ -1,6 +1,7 @@
 //! Where items' bytes live: the circular log, the layout of an entry in it, and the offsets that
 //! name entries.
 
+mod at_rest;
 mod bytes;
 mod cas_sequence;
 mod circular_log;
@@ -11,6 +12,7 @@ pub mod slab;
 mod wide;
 mod write;
 
+pub use at_rest::ItemAtRest;
 pub use cas_sequence::CasSequence;
 pub use circular_log::CircularLog;
 pub(crate) use item::Header;

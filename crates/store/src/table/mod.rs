@@ -6,7 +6,7 @@
 
 use crate::access::Access;
 use crate::batches::{Batch, Batches};
-use crate::heap::{CasSequence, History, Item, NewItem};
+use crate::heap::{CasSequence, History, Item, ItemAtRest, NewItem};
 use crate::removals::{RemovalObserver, Tap};
 use glimmer_base::sync::Arc;
 use glimmer_base::{Expiry, Keyhash, Moment};
@@ -122,7 +122,7 @@ pub trait TableWriter {
         now: Moment,
         take: impl FnOnce(&Item<'_>) -> T,
     ) -> Option<T> {
-        self.read_at(Self::Home::default(), keyhash, key, now, take)
+        self.read_at(Self::Home::default(), keyhash, key, now, |item| take(item))
     }
 
     /// [`read`](Self::read), with the home that [`Table::home`] gave for the key not long ago, or
@@ -134,7 +134,7 @@ pub trait TableWriter {
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
-        take: impl FnOnce(&Item<'_>) -> T,
+        take: impl FnOnce(&ItemAtRest<'_>) -> T,
     ) -> Option<T>;
 
     /// Stores an item under its key, in place of the one that is there, with the CAS unique of its

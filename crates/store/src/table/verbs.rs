@@ -4,7 +4,9 @@ use super::handles::{Design, EntryOf, SlotOf};
 use super::shared::{Chain, Fetched, Heap, HomeIn, Index};
 use super::{Absence, Found, Stored, TableWriter, Writer, expired};
 use crate::access::Access;
-use crate::heap::{CasSequence, History, Item, Marks, NewItem, Put, can_amend, write_amended};
+use crate::heap::{
+    CasSequence, History, Item, ItemAtRest, Marks, NewItem, Put, can_amend, write_amended,
+};
 use glimmer_base::{Expiry, Keyhash, Moment};
 
 impl<D: Design> TableWriter for Writer<'_, D> {
@@ -26,10 +28,13 @@ impl<D: Design> TableWriter for Writer<'_, D> {
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
-        take: impl FnOnce(&Item<'_>) -> T,
+        take: impl FnOnce(&ItemAtRest<'_>) -> T,
     ) -> Option<T> {
         let shared = self.shared;
         let home = shared.index.home_again(home, keyhash);
+        // SAFETY: the writer has passed the gate, which lets one in at a time. It is borrowed here,
+        // and nothing is written before `take` has returned.
+        let take = |item: &Item<'_>| take(&unsafe { ItemAtRest::new(*item) });
         let (taken, slot, entry) = shared.take(home, keyhash, key, now, take)?;
         D::count_read(self, keyhash, slot, entry, now);
         Some(taken)

@@ -1,7 +1,7 @@
 //! Streams inside this process, with faults determined by a seed.
 
 use std::collections::VecDeque;
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -192,7 +192,7 @@ impl ByteStream for LocalStream {
         }
     }
 
-    fn send(&mut self, bytes: &[u8]) -> Sent {
+    fn send_parts(&self, parts: &[IoSlice<'_>]) -> Sent {
         let mut connection = self.lock();
         let is_unheard = connection.pipes[self.end].is_deaf;
         if is_unheard {
@@ -208,14 +208,20 @@ impl ByteStream for LocalStream {
             ..
         } = &mut *connection;
         let pipe = &mut pipes[self.end];
-        let mut count = bytes.len().min(faults.buffer_bytes - pipe.bytes.len());
+        let bytes: usize = parts.iter().map(|part| part.len()).sum();
+        let mut count = bytes.min(faults.buffer_bytes - pipe.bytes.len());
         if random.happens(faults.short_write) {
             count = random.within(0..=count as u64) as usize;
         }
-        pipe.bytes.extend(&bytes[..count]);
+        let mut left = count;
+        for part in parts {
+            let taken = part.len().min(left);
+            pipe.bytes.extend(&part[..taken]);
+            left -= taken;
+        }
         let has_room = pipe.bytes.len() < faults.buffer_bytes;
-        connection.settle(self.end, count > 0, count < bytes.len() && has_room);
-        match count == bytes.len() {
+        connection.settle(self.end, count > 0, count < bytes && has_room);
+        match count == bytes {
             true => Sent::All,
             false => Sent::Part(count),
         }

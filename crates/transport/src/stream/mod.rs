@@ -10,10 +10,10 @@
 //! | [`LocalStream`] | [`LocalListener`] | in-process, with faults drawn from a seed |
 //!
 //! **Memory.** Bytes are received into the spare capacity of the caller's vector, and sent from a
-//! slice that is borrowed for the call: the caller owns all buffers, and neither call allocates. A
+//! slices that are borrowed for the call: the caller owns all buffers, and no call allocates. A
 //! socket copies each byte once, into or out of the kernel.
 
-use std::io;
+use std::io::{self, IoSlice};
 
 use crate::Endpoint;
 use crate::wakeup::Wakeup;
@@ -53,7 +53,13 @@ pub trait ByteStream: Send {
     fn receive(&mut self, into: &mut Vec<u8>) -> Received;
 
     /// Sends once, as much as there is room for.
-    fn send(&mut self, bytes: &[u8]) -> Sent;
+    fn send(&mut self, bytes: &[u8]) -> Sent {
+        self.send_parts(&[IoSlice::new(bytes)])
+    }
+
+    /// Sends once the bytes of several slices, one after another, as much as there is room for. The
+    /// slices may lie anywhere: when this returns, nothing refers to them.
+    fn send_parts(&self, parts: &[IoSlice<'_>]) -> Sent;
 
     /// How to wait for it: it is watched for edges
     /// ([`Poller::watch_edges`](crate::Poller::watch_edges)).

@@ -1,16 +1,30 @@
 //! One connection.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
-use rustix::net::{self, RecvFlags, SendFlags, sockopt};
+use rustix::net::{self, RecvFlags, SendAncillaryBuffer, SendFlags, sockopt};
 
 use crate::Endpoint;
 use crate::packet::Wakeup;
 use crate::stream::{ByteStream, Ready, Received, Sent};
+
+/// How a socket sends: it neither blocks nor raises a signal.
+const SEND_FLAGS: SendFlags = SendFlags::DONTWAIT.union(SendFlags::NOSIGNAL);
+
+/// What a system call achieved that was to send this many bytes.
+#[inline]
+fn outcome(sent: rustix::io::Result<usize>, bytes: usize) -> Sent {
+    match sent {
+        Ok(n) if n == bytes => Sent::All,
+        Ok(n) => Sent::Part(n),
+        Err(Errno::AGAIN) => Sent::Part(0),
+        Err(_) => Sent::Failed,
+    }
+}
 
 /// A connected stream socket, over TCP or a Unix socket.
 #[derive(Debug)]
@@ -50,12 +64,21 @@ impl SocketStream {
     #[inline]
     pub fn send(&self, bytes: &[u8]) -> Sent {
         loop {
-            return match net::send(&self.0, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-                Ok(n) if n == bytes.len() => Sent::All,
-                Ok(n) => Sent::Part(n),
-                Err(Errno::AGAIN) => Sent::Part(0),
+            return match net::send(&self.0, bytes, SEND_FLAGS) {
                 Err(Errno::INTR) => continue,
-                Err(_) => Sent::Failed,
+                sent => outcome(sent, bytes.len()),
+            };
+        }
+    }
+
+    /// Sends once the bytes of several slices, as much as fits into the socket's buffer.
+    pub fn send_parts(&self, parts: &[IoSlice<'_>]) -> Sent {
+        let bytes = parts.iter().map(|part| part.len()).sum();
+        loop {
+            let mut no_control = SendAncillaryBuffer::default();
+            return match net::sendmsg(&self.0, parts, &mut no_control, SEND_FLAGS) {
+                Err(Errno::INTR) => continue,
+                sent => outcome(sent, bytes),
             };
         }
     }
@@ -84,6 +107,10 @@ impl ByteStream for SocketStream {
     #[inline]
     fn send(&mut self, bytes: &[u8]) -> Sent {
         SocketStream::send(self, bytes)
+    }
+
+    fn send_parts(&self, parts: &[IoSlice<'_>]) -> Sent {
+        SocketStream::send_parts(self, parts)
     }
 
     fn wakeup(&self) -> Wakeup<'_> {

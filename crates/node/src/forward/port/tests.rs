@@ -5,7 +5,7 @@ use crate::forward::bell::EventBell;
 use glimmer_base::Moment;
 use glimmer_base::limits::FORWARD_DATAGRAM_BYTES_MAX;
 use glimmer_dispatch::Layout;
-use glimmer_engine::{Done, Engine, Figures, Job, ListCursor, Listed, Status};
+use glimmer_engine::{Done, Engine, Figures, Job, ListCursor, Listed, Outlet, Status};
 use glimmer_proto::text::Reply;
 use glimmer_proto::{Form, Verb};
 use glimmer_transport::Bell;
@@ -38,7 +38,14 @@ impl Busy {
 }
 
 impl Engine for Busy {
-    fn run(&mut self, _: Moment, jobs: &[Job<'_>], outs: &mut [Vec<u8>], done: &mut [Done]) {
+    fn run_with(
+        &mut self,
+        _: Moment,
+        jobs: &[Job<'_>],
+        outs: &mut [Vec<u8>],
+        _: &mut dyn Outlet,
+        done: &mut [Done],
+    ) {
         for (job, done) in jobs.iter().zip(done) {
             self.ran.push(usize::from(job.request.key[0]));
             outs[0].push(b'x');

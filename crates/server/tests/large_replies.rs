@@ -1,0 +1,408 @@
+//! Large values leave from the table's memory: through streams that take a part of them, fail in
+//! the middle or are read slowly, and between other requests of the same client.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use glimmer_base::Moment;
+use glimmer_base::limits::{IN_PLACE_BYTES_MIN, REPLY_BYTES_HIGH, TURN_LARGE_BYTES_MAX};
+use glimmer_node::{AdminHandler, Clock, Devices, Rest, Tally};
+use glimmer_proto::Accepts;
+use glimmer_proto::text::Shutdown;
+use glimmer_server::config::AccessMode;
+use glimmer_server::{Config, DrivenServer, HugepagePolicy};
+use glimmer_transport::stream::{ByteStream, LocalListener, LocalStream, StreamFaults};
+use glimmer_transport::{Received, Sent};
+
+/// How often a client waits for a reply, ten milliseconds each time.
+const WAITS_MAX: usize = 10_000;
+
+/// An item with the largest value has room for its key and header.
+const VALUE_BYTES_MAX: usize = (1 << 20) - 100;
+
+/// A clock that the test moves.
+#[derive(Debug, Default)]
+struct TestClock(AtomicU64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Moment {
+        Moment {
+            ms: Moment::EPOCH_LEAD_MS + self.0.load(Ordering::Relaxed),
+            epoch_unix_ms: 0,
+        }
+    }
+
+    fn unix_us(&self) -> u128 {
+        0
+    }
+}
+
+/// Answers no `stats`.
+struct Silent;
+
+impl AdminHandler for Silent {
+    fn stats(&self, _: &[u8], _: u64, _: Moment, _: &mut Vec<u8>) -> Option<u64> {
+        None
+    }
+
+    fn admits(&self, _: &[u8], _: &[u8]) -> bool {
+        false
+    }
+
+    fn verbosity(&self, _: u32) {}
+
+    fn shutdown(&self, _: Shutdown, _: &mut Vec<u8>) -> bool {
+        false
+    }
+}
+
+/// A server without threads and sockets.
+struct Rig {
+    server: DrivenServer,
+    clock: Arc<TestClock>,
+    listeners: Vec<LocalListener>,
+}
+
+impl Rig {
+    fn new(access: AccessMode, workers: usize) -> Rig {
+        let config = Config {
+            tcp: Vec::new(),
+            tcp_protocols: Vec::new(),
+            memory_bytes: 128 << 20,
+            workers,
+            access,
+            hugepages: HugepagePolicy::Off,
+            ..Config::default()
+        };
+        let mut listeners = Vec::new();
+        let devices = (0..workers).map(|_| {
+            let listener = LocalListener::new(SocketAddr::from(([10, 0, 0, 1], 1)));
+            listeners.push(listener.clone());
+            Devices {
+                listeners: vec![(Box::new(listener), Accepts::Any)],
+                ..Devices::default()
+            }
+        });
+        let devices = devices.collect();
+        let mut drawn = 0;
+        let mut random = || {
+            drawn += 1;
+            drawn
+        };
+        let (clock, admin) = (Arc::new(TestClock::default()), Arc::new(Silent));
+        let server = DrivenServer::assemble(&config, devices, clock.clone(), admin, &mut random);
+        Rig {
+            server: server.unwrap(),
+            clock,
+            listeners,
+        }
+    }
+
+    /// A client of the first worker, through a stream with this capacity.
+    fn connect(&self, buffer_bytes: usize) -> LocalStream {
+        let faults = StreamFaults {
+            buffer_bytes,
+            ..StreamFaults::default()
+        };
+        self.connect_with(faults, 1)
+    }
+
+    fn connect_with(&self, faults: StreamFaults, seed: u64) -> LocalStream {
+        self.listeners[0].connect(SocketAddr::from(([10, 0, 0, 2], 1)), faults, seed)
+    }
+
+    /// Each worker that is called takes a turn. Says whether any was.
+    fn turn(&mut self) -> bool {
+        let mut any = false;
+        for worker in &mut self.server.node.workers {
+            if worker.rest() == Rest::Busy || worker.is_called() {
+                worker.turn();
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Lets time pass, and sends a request until it has been answered with this many bytes.
+    fn ask(&mut self, stream: &mut LocalStream, said: &[u8], reply_bytes: usize) -> Vec<u8> {
+        let mut replies = self.say(stream, said);
+        for _ in 0..WAITS_MAX {
+            if replies.len() >= reply_bytes {
+                break;
+            }
+            self.clock.0.fetch_add(10, Ordering::Relaxed);
+            self.server
+                .node
+                .workers
+                .iter_mut()
+                .for_each(|worker| _ = worker.turn());
+            replies.extend(self.say(stream, &[]));
+        }
+        replies
+    }
+
+    /// Sends bytes, and receives until nothing more comes, or the connection has ended.
+    fn say(&mut self, stream: &mut LocalStream, said: &[u8]) -> Vec<u8> {
+        let (mut said, mut replies) = (said, Vec::new());
+        loop {
+            match stream.send(said) {
+                Sent::All => said = &[],
+                Sent::Part(bytes) => said = &said[bytes..],
+                Sent::Failed => return replies,
+            }
+            let mut is_idle = !self.turn();
+            replies.reserve(64 << 10);
+            match stream.receive(&mut replies) {
+                Received::Drained(0) => {}
+                Received::Ended => return replies,
+                _ => is_idle = false,
+            }
+            if is_idle && said.is_empty() && !stream.ready().readable {
+                return replies;
+            }
+        }
+    }
+
+    fn total(&self) -> Tally {
+        let mut total = Tally::default();
+        let tallies = self.server.node.figures().tallies();
+        tallies.into_iter().for_each(|tally| total += tally);
+        total
+    }
+
+    /// Bytes of buffers that are in use.
+    fn held_bytes(&self) -> u64 {
+        let total = self.total();
+        total.buffer_bytes - total.buffer_bytes_free
+    }
+}
+
+/// Every access mode, with workers that can send values from where they lie and others.
+const RIGS: [(AccessMode, usize); 5] = [
+    (AccessMode::Erew, 1),
+    (AccessMode::Erew, 2),
+    (AccessMode::Crew, 2),
+    (AccessMode::Crcw, 1),
+    (AccessMode::Crcw, 2),
+];
+
+fn value(letter: char, bytes: usize) -> String {
+    letter.to_string().repeat(bytes)
+}
+
+/// What a client says, and what it has to be told.
+#[derive(Default)]
+struct Script {
+    said: String,
+    expected: String,
+}
+
+impl Script {
+    fn set(&mut self, key: &str, value: &str) {
+        self.said += &format!("set {key} 0 0 {}\r\n{value}\r\n", value.len());
+        self.expected += "STORED\r\n";
+    }
+
+    fn get(&mut self, items: &[(&str, Option<&str>)]) {
+        self.said += "get";
+        for &(key, value) in items {
+            self.said += &format!(" {key}");
+            if let Some(value) = value {
+                self.expected += &format!("VALUE {key} 0 {}\r\n{value}\r\n", value.len());
+            }
+        }
+        self.said += "\r\n";
+        self.expected += "END\r\n";
+    }
+
+    fn meta(&mut self, key: &str, value: &str) {
+        self.said += &format!("mg {key} v k\r\n");
+        self.expected += &format!("VA {} k{key}\r\n{value}\r\n", value.len());
+    }
+
+    fn then(&mut self, said: &str, expected: &str) {
+        self.said += said;
+        self.expected += expected;
+    }
+}
+
+/// Large values between small ones and between changes of the same keys, all sent at once.
+fn everything() -> Script {
+    let mut script = Script::default();
+    let [long, longer, short] = [
+        value('a', IN_PLACE_BYTES_MIN),
+        value('b', 100_000),
+        value('c', 9),
+    ];
+    let [a, b, c] = [
+        ("a", Some(&*long)),
+        ("b", Some(&*longer)),
+        ("c", Some(&*short)),
+    ];
+    script.set("a", &long);
+    script.set("b", &longer);
+    script.set("c", &short);
+    for items in [&[a][..], &[c, a, c], &[b, a, b, c, b], &[("none", None), b]] {
+        script.get(&[c]);
+        script.get(items);
+        script.meta("b", &longer);
+    }
+    script.get(&[b]);
+    script.set("b", &long);
+    script.get(&[("b", Some(&long))]);
+    script.then("append b 0 0 3\r\nend\r\n", "STORED\r\n");
+    script.get(&[("b", Some(&format!("{long}end"))), a]);
+    script.then("delete b\r\n", "DELETED\r\n");
+    script.get(&[("b", None), a]);
+    script.then("touch a -1\r\n", "TOUCHED\r\n");
+    script.get(&[("a", None), c]);
+    script.set("a", &longer);
+    script.get(&[("a", Some(&longer))]);
+    script.then("flush_all\r\n", "OK\r\n");
+    script.get(&[("a", None), ("c", None)]);
+    script.set("a", &long);
+    script.get(&[a]);
+    script
+}
+
+#[test]
+fn replies_are_whole_and_in_order_through_short_writes() {
+    let script = everything();
+    for (access, workers) in RIGS {
+        for seed in 0..4 {
+            let mut rig = Rig::new(access, workers);
+            let faults = StreamFaults {
+                short_read: 0.3,
+                short_write: [0.9, 0.3, 0.0, 0.3][seed as usize],
+                buffer_bytes: [1_000, 20_000, 64 << 10, 1 << 24][seed as usize],
+                ..StreamFaults::default()
+            };
+            let mut stream = rig.connect_with(faults, seed);
+            let replies = rig.say(&mut stream, script.said.as_bytes());
+            let is_right = replies == script.expected.as_bytes();
+            assert!(is_right, "{access:?}, {workers} workers, seed {seed}");
+        }
+    }
+}
+
+/// The stream takes a reply up to a certain byte, for each byte around those at which one part of
+/// the reply ends and the next begins.
+#[test]
+fn a_reply_may_be_cut_anywhere() {
+    let long = value('v', IN_PLACE_BYTES_MIN);
+    let mut script = Script::default();
+    script.get(&[("short", Some("x"))]);
+    script.get(&[("long", Some(&long)), ("short", Some("x"))]);
+    let (said, expected) = (script.said.as_bytes(), script.expected.as_bytes());
+    let tail = expected.len() - "\r\nVALUE short 0 1\r\nx\r\nEND\r\n".len();
+    let mut rig = Rig::new(AccessMode::Erew, 1);
+    let mut first = rig.connect(1 << 20);
+    let set = format!(
+        "set long 0 0 {}\r\n{long}\r\nset short 0 0 1\r\nx\r\n",
+        long.len()
+    );
+    rig.say(&mut first, set.as_bytes());
+    for cut in (1..80).chain(tail - 10..=expected.len()) {
+        let mut stream = rig.connect(cut);
+        // Its first replies are made as those of other new clients.
+        for _ in 0..2 {
+            assert!(
+                rig.say(&mut stream, said) == expected,
+                "cut after {cut} bytes"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_reset_in_the_middle_ends_the_connection_alone() {
+    let long = value('v', 150_000);
+    let mut rig = Rig::new(AccessMode::Erew, 1);
+    let mut other = rig.connect(1 << 24);
+    let mut script = Script::default();
+    script.set("long", &long);
+    script.get(&[("long", Some(&long))]);
+    assert!(rig.say(&mut other, script.said.as_bytes()) == script.expected.as_bytes());
+    for seed in 0..30 {
+        let mut stream = rig.connect(50_000);
+        rig.say(&mut stream, b"get long\r\n");
+        let faults = StreamFaults {
+            reset: 0.2,
+            short_write: 0.5,
+            buffer_bytes: 50_000,
+            ..StreamFaults::default()
+        };
+        let mut stream = rig.connect_with(faults, seed);
+        let replies = rig.say(&mut stream, &b"get long\r\n".repeat(8));
+        let mut whole = Script::default();
+        (0..8).for_each(|_| whole.get(&[("long", Some(&long))]));
+        assert!(
+            whole.expected.as_bytes().starts_with(&replies),
+            "seed {seed}"
+        );
+    }
+    while rig.turn() {}
+    assert_eq!(rig.total().curr_connections, 1, "the others were closed");
+    assert_eq!(rig.held_bytes(), 0);
+    let mut again = Script::default();
+    again.get(&[("long", Some(&long))]);
+    assert!(rig.say(&mut other, again.said.as_bytes()) == again.expected.as_bytes());
+}
+
+/// Clients ask for the largest value again and again, and read nothing.
+#[test]
+fn what_slow_readers_are_owed_stays_within_the_bound() {
+    const CLIENTS: usize = 200;
+    let long = value('v', VALUE_BYTES_MAX);
+    let mut rig = Rig::new(AccessMode::Erew, 1);
+    let mut other = rig.connect(1 << 24);
+    let mut script = Script::default();
+    script.set("long", &long);
+    rig.say(&mut other, script.said.as_bytes());
+    let limit = rig.server.plan.buffer_bytes_per_worker as u64;
+    let mut streams: Vec<_> = (0..CLIENTS).map(|_| rig.connect(50_000)).collect();
+    for round in 0..10 {
+        for stream in &mut streams {
+            let _ = stream.send(b"get long\r\nget long\r\n");
+            if round == 9 {
+                // Others take a little.
+                stream.receive(&mut Vec::with_capacity(10_000));
+            }
+        }
+        for _ in 0..10 {
+            rig.turn();
+            assert!(rig.held_bytes() <= limit, "round {round}");
+        }
+        let mut script = Script::default();
+        script.get(&[("long", Some(&long))]);
+        let (said, expected) = (script.said.as_bytes(), script.expected.as_bytes());
+        assert!(
+            rig.ask(&mut other, said, expected.len()) == expected,
+            "round {round}"
+        );
+    }
+}
+
+/// A client that asks for a great many large values and takes them all has its share of a turn.
+#[test]
+fn a_turn_sends_a_bounded_number_of_bytes() {
+    const BYTES: usize = 100_000;
+    let long = value('v', BYTES);
+    let mut rig = Rig::new(AccessMode::Erew, 1);
+    let mut stream = rig.connect(1 << 26);
+    let mut script = Script::default();
+    script.set("long", &long);
+    script.get(&[("long", Some(&long))]);
+    rig.say(&mut stream, script.said.as_bytes());
+    assert_eq!(stream.send(&b"get long\r\n".repeat(200)), Sent::All);
+    let mut before = rig.total().bytes_written;
+    let mut turns = 0;
+    while rig.turn() {
+        let sent = rig.total().bytes_written - before;
+        let most = TURN_LARGE_BYTES_MAX + REPLY_BYTES_HIGH + 2 * BYTES;
+        assert!(sent <= most as u64, "{sent} bytes in turn {turns}");
+        (before, turns) = (before + sent, turns + 1);
+    }
+    assert!(turns > 10, "{turns}");
+}
