@@ -63,7 +63,7 @@ pub fn draw(rng: &mut SmallRng) -> ServerPlan {
         dispatch: dispatch(rng, access),
         evict: *RULES.choose(rng).expect("not empty"),
         memory_mib: if is_tight { TIGHT_MIB } else { 16 },
-        item_bytes_max: if is_tight { 64 << 10 } else { 16 << 10 },
+        item_bytes_max: if is_tight { 64 << 10 } else { 48 << 10 },
         turn_requests: if rng.random_bool(0.3) { 2 } else { 20 },
         directs_native: rng.random_bool(0.3),
     }
