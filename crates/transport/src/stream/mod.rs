@@ -9,7 +9,7 @@
 //! | [`SocketStream`](crate::tcp::SocketStream) | [`Listener`](crate::tcp::Listener) | sockets |
 //! | [`LocalStream`] | [`LocalListener`] | in-process, with faults drawn from a seed |
 //!
-//! **Memory.** Bytes are received into the spare capacity of the caller's vector, and sent from a
+//! **Memory.** Bytes are received into the spare capacity of the caller's vector, and sent from
 //! slices that are borrowed for the call: the caller owns all buffers, and no call allocates. A
 //! socket copies each byte once, into or out of the kernel.
 
