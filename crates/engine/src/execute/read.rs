@@ -85,7 +85,8 @@ pub fn get<T: Table, O: ChangeObserver>(
     let outlet = &mut *context.outlet;
     let read = writer.read_at(place, keyhash, request.key, now, |item| {
         if !T::Access::SHARED_WRITES && item.value().len() >= IN_PLACE_BYTES_MIN {
-            return in_place::look(item, job, now, outlet, out);
+            // By value: an item that is passed by reference is in memory for every read.
+            return in_place::look((**item, item.value_bytes()), job, now, outlet, out);
         }
         show(item, job, now, out)
     });

@@ -22,6 +22,7 @@ impl<'a> ItemAtRest<'a> {
 
     /// The value's bytes where they lie. `None` where words do not lie in memory as bytes do.
     #[cfg(all(target_endian = "little", not(loom)))]
+    #[inline(always)]
     pub fn value_bytes(&self) -> Option<&[u8]> {
         let words = self.0.place().range(0, self.0.words());
         let (at, len) = (self.0.layout().value_at(), self.0.value().len());
@@ -33,6 +34,7 @@ impl<'a> ItemAtRest<'a> {
 
     /// The value's bytes where they lie. `None` where words do not lie in memory as bytes do.
     #[cfg(not(all(target_endian = "little", not(loom))))]
+    #[inline(always)]
     pub fn value_bytes(&self) -> Option<&[u8]> {
         None
     }

@@ -5,14 +5,15 @@ use crate::job::{Job, Status};
 use crate::outlet::{Offer, Outlet};
 use glimmer_base::{Expiry, Moment};
 use glimmer_proto::outcome::{Found, ItemState, ItemView};
-use glimmer_store::heap::ItemAtRest;
+use glimmer_store::heap::Item;
 use std::cell::Cell;
 
-/// Sends a reply with the item, or appends it, as the outlet wants it.
+/// Sends a reply with the item, or appends it, as the outlet wants it. The bytes are the item's
+/// value where it lies.
 #[cold]
 #[inline(never)]
 pub fn look(
-    item: &ItemAtRest<'_>,
+    (item, value): (Item<'_>, Option<&[u8]>),
     job: &Job<'_>,
     now: Moment,
     outlet: &mut dyn Outlet,
@@ -20,15 +21,15 @@ pub fn look(
 ) -> Look {
     let value = match outlet.offer(job.out) {
         Offer::Copy => None,
-        Offer::Send => item.value_bytes(),
+        Offer::Send => value,
         Offer::Wait => return Look::Not(Status::NoRoom),
     };
     let Some(value) = value else {
-        return show(item, job, now, out);
+        return show(&item, job, now, out);
     };
     let at = Cell::new(None);
     let item = InPlace {
-        view: View(**item),
+        view: View(item),
         at: &at,
     };
     if !job.request.emit_read(Found::read(item, now), out) {
