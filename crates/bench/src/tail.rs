@@ -98,6 +98,9 @@ pub struct Arguments {
         value_parser = clap::value_parser!(u16).range(0..=64),
     )]
     large_threads: u16,
+    /// A latency ends when the client read the reply, and not when its kernel received it
+    #[arg(long)]
+    no_kernel_timestamps: bool,
     /// Length of one measurement in seconds
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     seconds: f64,
@@ -176,6 +179,7 @@ impl Arguments {
                 connections: usize::from(self.large_connections),
                 threads: usize::from(self.large_threads),
             },
+            kernel_timestamps: !self.no_kernel_timestamps,
             measured: Duration::from_secs_f64(self.seconds),
             repeat: usize::from(self.repeat),
             memory_mib: self.memory_limit,

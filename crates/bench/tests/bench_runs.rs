@@ -553,6 +553,84 @@ fn unread_control_replies_stay_within_the_memory_limit() {
     }
 }
 
+/// A free port, and our server on it.
+fn serving_tcp(arguments: &[&str]) -> (Serving, String) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let directory = tempfile::tempdir().unwrap();
+    let server = Command::new(server_beside(PROGRAM))
+        .args([
+            "serve",
+            "-l",
+            "127.0.0.1",
+            "-U",
+            "0",
+            "-p",
+            &port.to_string(),
+        ])
+        .args(arguments)
+        .stdout(std::process::Stdio::null())
+        .spawn();
+    let serving = Serving {
+        server: server.unwrap(),
+        directory,
+    };
+    let begin = std::time::Instant::now();
+    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        assert!(
+            begin.elapsed().as_secs() < 20,
+            "the server accepts no connections"
+        );
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    (serving, format!("127.0.0.1:{port}"))
+}
+
+#[test]
+fn latencies_end_at_the_kernels_timestamps_if_asked_for() {
+    let (serving, address) = serving_tcp(&["-m", "64"]);
+    let json = serving.directory.path().join("run.json");
+    for pace in ["--rate 2000 --sleep", "--pipeline 4"] {
+        let what = "--keys 1000 --workload minos:10%:200k --seconds 0.5 --warm-up 0.1 \
+                    --connections 4 --kernel-timestamps";
+        let files = ["--json", json.to_str().unwrap()];
+        let words = ["load", &address]
+            .into_iter()
+            .chain(what.split_whitespace());
+        let words = words.chain(pace.split(' ')).chain(files);
+        let table = bench(&words.collect::<Vec<_>>());
+        assert!(table.contains("| client unread "), "{table}");
+        let report: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(&json).unwrap()).unwrap();
+        let result = &report["result"];
+        // Each reply has a timestamp, and it lies between the request and the read.
+        assert_eq!(
+            result["client_unread"]["count"], result["latency"]["count"],
+            "{result}"
+        );
+        assert!(result["latency"]["p50_us"].as_f64() > Some(1.0), "{result}");
+        assert!(
+            result["client_unread"]["p50_us"].as_f64() < Some(1e6),
+            "{result}"
+        );
+    }
+    let serving = Serving::start(&["-m", "64"]);
+    let words = [
+        "load",
+        &serving.address(),
+        "--kernel-timestamps",
+        "--keys",
+        "10",
+    ];
+    let output = program().args(words).output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        !output.status.success() && error.contains("TCP connections only"),
+        "{error}"
+    );
+}
+
 /// Each of our policies appears by itself, at two rates, with and without large requests.
 #[test]
 fn tail_shows_small_requests_beside_large_ones() {

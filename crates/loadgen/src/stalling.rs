@@ -70,6 +70,7 @@ impl Link for Connection {
             then: ask.then,
             value_bytes: 0,
             item_bytes: 0,
+            arrived_ns: 0,
             ttl_s: 0,
         };
         let done = self.model.borrow_mut().serve();

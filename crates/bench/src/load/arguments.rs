@@ -225,6 +225,10 @@ pub struct Arguments {
     /// Cores to bind the threads to, in turn, such as 1,2,3
     #[arg(long, value_delimiter = ',', help_heading = "Client")]
     pub cores: Vec<usize>,
+    /// A latency ends when the kernel received the reply, and not when the client read it
+    /// (SO_TIMESTAMPNS; TCP only)
+    #[arg(long, help_heading = "Client")]
+    pub kernel_timestamps: bool,
     /// Measured seconds [default: 10; with a trace, all of it]
     #[arg(long, value_parser = above_zero, help_heading = "Client")]
     pub seconds: Option<f64>,

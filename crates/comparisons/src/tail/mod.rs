@@ -41,6 +41,8 @@ pub struct Options {
     pub connections: usize,
     /// Connections, and perhaps threads, of the large requests.
     pub large: LargeApart,
+    /// Whether a latency ends when the kernel received the reply.
+    pub kernel_timestamps: bool,
     /// Length of one measurement.
     pub measured: Duration,
     /// Repetitions of every measurement.
@@ -121,6 +123,7 @@ impl Options {
         Ok(Plan {
             connections: self.connections,
             large: Some(self.large),
+            kernel_timestamps: self.kernel_timestamps,
             cores: (core..=last).collect(),
             warm_up: WarmUp::Fixed(WARM_UP),
             measured: Some(self.measured),

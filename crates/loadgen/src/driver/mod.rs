@@ -6,6 +6,7 @@
 //! memcached's UDP. A protocol with its own datagrams is another [`Link`]: [`Native`].
 
 mod address;
+mod arrivals;
 mod binary;
 mod connect;
 mod datagrams;
@@ -19,7 +20,7 @@ mod stream;
 mod target;
 mod text;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 
 pub use address::Address;
 pub use binary::Binary;
@@ -215,6 +216,9 @@ pub struct Reply {
     /// Length in bytes of the values that the request moved: zero for a key that was not found, and
     /// for a delete. A read of several keys counts all of them, found or not.
     pub item_bytes: u32,
+    /// When the kernel received the last bytes of the read that completed this step, in nanoseconds
+    /// of `CLOCK_REALTIME`; zero if that is not known.
+    pub arrived_ns: u64,
     /// Time to live of the value that follows, in seconds.
     pub ttl_s: u32,
 }
@@ -243,6 +247,15 @@ pub trait Link {
 
     /// Requests without a complete reply.
     fn under_way(&self) -> usize;
+
+    /// From now on, steps say when the kernel received them ([`Reply::arrived_ns`]).
+    ///
+    /// # Errors
+    ///
+    /// If the kernel does not say that of this transport.
+    fn note_arrivals(&mut self) -> Result<()> {
+        bail!("the kernel's receive timestamps are read from TCP connections only")
+    }
 }
 
 /// The start of the received bytes, for an error message.

@@ -317,6 +317,7 @@ fn step(groups: &mut Groups, pending: &Pending, meaning: Meaning) -> Reply {
             (Verb::Delete, _) => 0,
             _ => value_bytes,
         },
+        arrived_ns: 0,
         ttl_s,
     }
 }

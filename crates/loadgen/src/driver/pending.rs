@@ -42,6 +42,7 @@ impl Pending {
                 (Kind::Get, Meaning::Miss) | (Kind::Delete, _) => 0,
                 _ => value_bytes,
             },
+            arrived_ns: 0,
             ttl_s,
         }
     }

@@ -12,7 +12,7 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use rustix::{io::Errno, net::SendFlags};
 
-use super::{Link, Protocol, Reply, pending::Queue};
+use super::{Link, Protocol, Reply, arrivals::Arrivals, pending::Queue};
 use crate::workload::{Ask, VALUE_BYTES_MAX};
 
 /// Initial size of the receive buffer in bytes. It holds more than a burst of replies, and fifty
@@ -24,6 +24,9 @@ const REPLY_BYTES_MAX: usize = VALUE_BYTES_MAX as usize + INPUT_BYTES;
 /// A non-blocking connection with requests in flight.
 pub struct Stream<P> {
     socket: OwnedFd,
+    is_tcp: bool,
+    /// If the kernel says when it received what is read.
+    arrivals: Option<Arrivals>,
     protocol: P,
     /// Requests that the kernel has not accepted yet.
     out: Vec<u8>,
@@ -41,7 +44,7 @@ impl<P: Protocol> Stream<P> {
             TcpStream::connect(address).with_context(|| format!("connecting to {address}"))?;
         socket.set_nodelay(true)?;
         socket.set_nonblocking(true)?;
-        Ok(Stream::over(socket.into()))
+        Ok(Stream::over(socket.into(), true))
     }
 
     /// Connects to a Unix socket.
@@ -49,12 +52,14 @@ impl<P: Protocol> Stream<P> {
         let socket = UnixStream::connect(path)
             .with_context(|| format!("connecting to {}", path.display()))?;
         socket.set_nonblocking(true)?;
-        Ok(Stream::over(socket.into()))
+        Ok(Stream::over(socket.into(), false))
     }
 
-    fn over(socket: OwnedFd) -> Stream<P> {
+    fn over(socket: OwnedFd, is_tcp: bool) -> Stream<P> {
         Stream {
             socket,
+            is_tcp,
+            arrivals: None,
             protocol: P::default(),
             out: Vec::with_capacity(INPUT_BYTES),
             written: 0,
@@ -116,15 +121,34 @@ impl<P: Protocol> Link for Stream<P> {
 
     #[inline]
     fn receive(&mut self, on_step: &mut impl FnMut(Reply)) -> Result<()> {
-        match rustix::io::read(&self.socket, &mut self.input[self.end..]) {
+        let room = &mut self.input[self.end..];
+        let mut arrived_ns = 0;
+        let read = match &mut self.arrivals {
+            None => rustix::io::read(&self.socket, room),
+            Some(arrivals) => match arrivals.read(&self.socket, room) {
+                Ok(read) => {
+                    arrived_ns = read.arrived_ns;
+                    Ok(read.bytes)
+                }
+                Err(error) => Err(Errno::from_raw_os_error(error as i32)),
+            },
+        };
+        match read {
             Ok(0) => bail!("the server closed the connection"),
             Ok(bytes) => self.end += bytes,
             Err(Errno::AGAIN | Errno::INTR) => return Ok(()),
             Err(error) => return Err(error).context("receiving replies"),
         }
-        let understood =
-            self.queue
-                .take(&self.protocol, &self.input[self.start..self.end], on_step)?;
+        let input = &self.input[self.start..self.end];
+        let understood = match self.arrivals {
+            None => self.queue.take(&self.protocol, input, on_step)?,
+            Some(_) => self.queue.take(&self.protocol, input, &mut |reply| {
+                on_step(Reply {
+                    arrived_ns,
+                    ..reply
+                })
+            })?,
+        };
         self.start += understood.bytes;
         self.make_room(understood.needed)
     }
@@ -134,5 +158,14 @@ impl<P: Protocol> Link for Stream<P> {
     #[inline]
     fn under_way(&self) -> usize {
         self.queue.requests()
+    }
+
+    fn note_arrivals(&mut self) -> Result<()> {
+        ensure!(
+            self.is_tcp,
+            "the kernel's receive timestamps are read from TCP connections only"
+        );
+        self.arrivals = Some(Arrivals::of(&self.socket)?);
+        Ok(())
     }
 }

@@ -32,6 +32,8 @@ pub struct Drive<'a, 'r, L, W> {
     pub recorder: &'a mut Recorder<'r>,
     counted: CountBy,
     reply_ns_max: u64,
+    /// How far the clock of the kernel's timestamps is ahead of ours, if they are used.
+    ahead_ns: Option<u64>,
     watching: Vec<bool>,
     follow: Vec<(Key, u32, u32)>,
     ask: Ask,
@@ -59,6 +61,7 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
             recorder,
             counted,
             reply_ns_max,
+            ahead_ns: None,
             watching,
             follow: Vec::new(),
             ask: Ask::default(),
@@ -68,6 +71,17 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
             steps: 0,
             steps_heard: 0,
         }
+    }
+
+    /// From now on, a reply ends when the kernel received it.
+    ///
+    /// # Errors
+    ///
+    /// If the kernel does not say that of a connection.
+    pub fn note_arrivals(&mut self) -> Result<()> {
+        self.links.iter_mut().try_for_each(Link::note_arrivals)?;
+        self.ahead_ns = Some(self.world.realtime_ahead_ns());
+        Ok(())
     }
 
     /// Sends a connection's issued requests, and waits for room if the kernel does not accept all
@@ -112,6 +126,7 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
             ..
         } = self;
         let (counted, window) = (self.counted, recorder.window());
+        let ahead_ns = self.ahead_ns;
         let mut at = None;
         let mut steps = 0;
         links[place].receive(&mut |reply| {
@@ -122,7 +137,8 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
                 CountBy::ByReply => now,
                 CountBy::ByDueTime => reply.tag,
             });
-            settle(recorder, follow, &reply, counts, now);
+            let arrived = arrived(&reply, ahead_ns, now);
+            settle(recorder, follow, &reply, counts, (arrived, now));
         })?;
         self.steps += steps;
         if let Some(now) = at {
@@ -147,6 +163,10 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
             return Ok(false);
         }
         self.inspected_ns = now;
+        // One clock may be stepped or slewed against the other.
+        if let Some(ahead_ns) = &mut self.ahead_ns {
+            *ahead_ns = self.world.realtime_ahead_ns();
+        }
         let Drive {
             links, recorder, ..
         } = self;
@@ -172,17 +192,31 @@ impl<'a, 'r, L: Link, W: World<L>> Drive<'a, 'r, L, W> {
     }
 }
 
-/// Records a step of a reply and notes the request that follows from it.
+/// When a reply arrived on our clock: when the kernel received it, if that is known, and never
+/// later than we read it.
+#[inline]
+fn arrived(reply: &Reply, ahead_ns: Option<u64>, now: u64) -> u64 {
+    match (ahead_ns, reply.arrived_ns) {
+        (None, _) | (_, 0) => now,
+        (Some(ahead_ns), arrived_ns) => arrived_ns.saturating_sub(ahead_ns).min(now),
+    }
+}
+
+/// Records a step of a reply, which arrived and was read at these times, and notes the request that
+/// follows from it.
 #[inline]
 fn settle(
     recorder: &mut Recorder<'_>,
     follow: &mut Vec<(Key, u32, u32)>,
     reply: &Reply,
     counts: bool,
-    now: u64,
+    (arrived, read): (u64, u64),
 ) {
     let latency_ns = (reply.last && counts && reply.meaning != Meaning::Lost)
-        .then(|| now.saturating_sub(reply.tag));
+        .then(|| arrived.saturating_sub(reply.tag));
+    if reply.arrived_ns > 0 && latency_ns.is_some() {
+        recorder.unread.saturating_record((read - arrived).max(1));
+    }
     recorder.reply(reply, latency_ns);
     let follows = match reply.then {
         Then::Nothing => false,

@@ -26,6 +26,7 @@ impl Link for Connection {
             then: ask.then,
             value_bytes: ask.value_bytes,
             item_bytes: ask.value_bytes,
+            arrived_ns: 0,
             ttl_s: 0,
         });
     }

@@ -33,6 +33,9 @@ pub struct Outcome {
     pub sizes: BySize,
     /// How late the client sent its requests in an open loop, in nanoseconds.
     pub lateness: Histogram<u64>,
+    /// How long replies lay in the client's sockets before it read them, in nanoseconds. Empty
+    /// without [`Plan::kernel_timestamps`](super::Plan::kernel_timestamps).
+    pub unread: Histogram<u64>,
     /// CountBy requests whose replies arrived before the end of the measured time.
     pub in_time: u64,
     /// CPU seconds of each client thread.
@@ -93,6 +96,7 @@ impl Outcome {
             sizes: self.sizes.groups(),
             size_classes: self.sizes.each(),
             client_late: Latency::of(&self.lateness),
+            client_unread: Latency::of(&self.unread),
             client_busy: self.client_busy(),
             server_cpu_s: self.server_cpu_s,
             warm_up_s: self.warm_up_s,
@@ -126,6 +130,8 @@ pub struct Summary {
     pub size_classes: Vec<SizeLatency>,
     /// How late the client sent its requests.
     pub client_late: Latency,
+    /// How long replies lay in the client's sockets, with timestamps of the kernel.
+    pub client_unread: Latency,
     /// CPU share of the busiest client thread.
     pub client_busy: f64,
     /// CPU seconds of the server; zero if unknown.

@@ -77,6 +77,9 @@ pub struct Plan {
     pub warm_up: WarmUp,
     /// The measured time; `None` means until the requests end.
     pub measured: Option<Duration>,
+    /// Whether a latency ends when the kernel received the reply (`SO_TIMESTAMPNS`), and not when
+    /// the client read it. TCP only.
+    pub kernel_timestamps: bool,
     /// How long to wait for a reply over UDP before it counts as lost.
     pub reply_max: Duration,
     /// Seed of everything that is drawn at random.
@@ -98,6 +101,7 @@ impl Plan {
             cores: Vec::new(),
             warm_up: WarmUp::Fixed(Duration::from_millis(500)),
             measured: Some(Duration::from_secs(3)),
+            kernel_timestamps: false,
             reply_max: REPLY_MAX,
             seed: 1,
         }

@@ -135,6 +135,9 @@ pub struct Span {
     pub server_cpu_s: f64,
     /// How late requests were sent, in nanoseconds.
     pub lateness: Histogram<u64>,
+    /// How long replies lay in the client's sockets, in nanoseconds, as far as the kernel says when
+    /// they arrived.
+    pub unread: Histogram<u64>,
     /// CountBy requests whose replies arrived before the end of the window.
     pub in_time: u64,
     /// Whether the thread gave up because the server could not keep up.
@@ -166,6 +169,8 @@ pub struct Recorder<'a> {
     last: Option<Sample>,
     /// How late requests were sent, in nanoseconds.
     pub lateness: Histogram<u64>,
+    /// How long replies lay in the client's sockets, in nanoseconds.
+    pub unread: Histogram<u64>,
     /// CountBy replies that arrived before the end of the window.
     in_time: u64,
     /// Whether the thread gave up because the server could not keep up.
@@ -191,6 +196,7 @@ impl<'a> Recorder<'a> {
             first: None,
             last: None,
             lateness: histogram(),
+            unread: histogram(),
             in_time: 0,
             saturated: false,
         }
@@ -296,6 +302,7 @@ impl<'a> Recorder<'a> {
                 .saturating_sub(first.server_cpu)
                 .as_secs_f64(),
             lateness: self.lateness,
+            unread: self.unread,
             in_time: self.in_time,
             saturated: self.saturated,
         }))

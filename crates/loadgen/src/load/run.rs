@@ -159,13 +159,16 @@ impl Job for Thread<'_> {
             Pace::Closed { .. } => CountBy::ByReply,
             Pace::Open { .. } => CountBy::ByDueTime,
         };
-        let drive = Drive::new(
+        let mut drive = Drive::new(
             links,
             kernel,
             &mut recorder,
             counted,
             reply_max.as_nanos() as u64,
         );
+        if shared.plan.kernel_timestamps {
+            drive.note_arrivals()?;
+        }
         match pace {
             Pace::Closed { in_flight } => closed::run(drive, &mut *source, in_flight)?,
             Pace::Open {
@@ -281,6 +284,7 @@ fn outcome(spans: &[Span], all: Interval, series: Vec<Second>, warming: &Warming
         writes: all.writes,
         sizes: all.sizes,
         lateness: histogram(),
+        unread: histogram(),
         in_time: spans.iter().map(|span| span.in_time).sum(),
         client_cpu_s: spans.iter().map(|span| span.client_cpu_s).collect(),
         server_cpu_s: spans.iter().map(|span| span.server_cpu_s).sum(),
@@ -294,6 +298,10 @@ fn outcome(spans: &[Span], all: Interval, series: Vec<Second>, warming: &Warming
         outcome
             .lateness
             .add(&span.lateness)
+            .expect("histograms of one shape");
+        outcome
+            .unread
+            .add(&span.unread)
             .expect("histograms of one shape");
     }
     outcome

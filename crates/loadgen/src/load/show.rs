@@ -80,7 +80,10 @@ impl fmt::Display for Summary {
             .into_iter()
             .map(|(name, latency)| (name.to_owned(), latency));
         let rows = rows.chain(sizes);
-        let rows = rows.chain([("client late".to_owned(), &self.client_late)]);
+        let rows = rows.chain([
+            ("client late".to_owned(), &self.client_late),
+            ("client unread".to_owned(), &self.client_unread),
+        ]);
         for (name, latency) in rows.filter(|(_, latency)| latency.count > 0) {
             let Latency {
                 count,
