@@ -13,17 +13,22 @@ use largest::enough_partitions;
 
 /// Bytes of a log entry in addition to key and value. The sum is rounded up to 8 bytes.
 const ENTRY_HEADER_BYTES: usize = 8;
-/// Bytes of an index bucket: a version and its entries in two cache lines.
+/// Bytes of a main bucket of the index: a version and its entries in two cache lines.
 const BUCKET_BYTES: usize = 128;
-/// Entries of a bucket.
+/// Entries of a main bucket.
 const BUCKET_ENTRIES: usize = 15;
-/// Load of the main buckets when the log is full of items of the hinted size, in percent. At this
-/// load one bucket in six overflows and chains a spare bucket.
-const LOAD_PERCENT: usize = 80;
-/// Spare buckets per hundred main buckets. At this load, 15.6% of the buckets overflow (the share
-/// of a Poisson distribution with mean 12 that lies above 15); the rest allows for items that come
-/// and go.
-const SPARE_PERCENT: usize = 19;
+/// Bytes of a spare bucket.
+const SPARE_BYTES: usize = 64;
+/// Load of the main buckets when the log is full of items of the hinted size, in percent: 14.55
+/// items a bucket. At this load two buckets in five overflow and chain a spare bucket, and one item
+/// in eleven lies in a spare one.
+const LOAD_PERCENT: usize = 97;
+/// Spare buckets per hundred main buckets. At this load 42 are in use (a bucket with `n` items, of
+/// a Poisson distribution with mean 14.55, needs `(n - 15) / 7` of them, rounded up); the rest
+/// allows for items that come and go.
+const SPARE_PERCENT: usize = 45;
+/// Bytes of a hundred main buckets and the spare ones that come with them.
+const INDEX_BYTES_PER_100_BUCKETS: usize = 100 * BUCKET_BYTES + SPARE_PERCENT * SPARE_BYTES;
 
 /// In cache mode the index starts with this fraction of the buckets that items of the hinted size
 /// finally need, so that a whole number of doublings leads there. The log uses the remaining memory
@@ -210,18 +215,19 @@ impl MemoryPlan {
         let partitions = enough_partitions(needs, partitions, store_bytes);
         let partition_bytes = store_bytes / partitions;
         let log_bytes = log_share(partition_bytes, needs) / PAGE_BYTES * PAGE_BYTES;
-        let buckets = (partition_bytes - log_bytes) / BUCKET_BYTES;
-        let main_buckets = (buckets * 100 / (100 + SPARE_PERCENT)).max(1);
+        let index_bytes = partition_bytes - log_bytes;
+        let main_buckets = (index_bytes * 100 / INDEX_BYTES_PER_100_BUCKETS).max(1);
+        let spare_buckets = index_bytes.saturating_sub(main_buckets * BUCKET_BYTES) / SPARE_BYTES;
         // MemC3 uses all of its memory for items and divides it between log and index itself.
         let items_bytes = match needs.table {
             TableKind::Mica => log_bytes,
-            TableKind::Memc3 => log_bytes + buckets * BUCKET_BYTES,
+            TableKind::Memc3 => log_bytes + index_bytes_of(main_buckets, spare_buckets),
         };
         Some(MemoryPlan {
             partitions,
             log_bytes,
             main_buckets,
-            spare_buckets: buckets - main_buckets,
+            spare_buckets,
             item_bytes_max: item_bytes_max.min(items_bytes / LARGEST_ITEMS_IN_ONLY_LOG),
             buffer_bytes_per_worker,
         })
@@ -245,7 +251,7 @@ impl MemoryPlan {
 
     /// The bytes of one partition, in total.
     pub fn partition_bytes(&self) -> usize {
-        self.log_bytes + (self.main_buckets + self.spare_buckets) * BUCKET_BYTES
+        self.log_bytes + index_bytes_of(self.main_buckets, self.spare_buckets)
     }
 
     /// The initial sizes of a partition in cache mode. They use all planned memory; the index,
@@ -254,9 +260,9 @@ impl MemoryPlan {
         let main_buckets = (self.main_buckets / FIRST_BUCKETS_PART).max(1);
         let spare_buckets = (self.spare_buckets / FIRST_BUCKETS_PART).max(1);
         let spare_buckets = spare_buckets.min(self.spare_buckets).min(main_buckets);
-        let buckets = (main_buckets + spare_buckets) * BUCKET_BYTES;
+        let index_bytes = index_bytes_of(main_buckets, spare_buckets);
         FirstSizes {
-            log_bytes: (self.partition_bytes() - buckets) / PAGE_BYTES * PAGE_BYTES,
+            log_bytes: (self.partition_bytes() - index_bytes) / PAGE_BYTES * PAGE_BYTES,
             main_buckets,
             spare_buckets,
         }
@@ -273,6 +279,10 @@ impl MemoryPlan {
     }
 }
 
+fn index_bytes_of(main_buckets: usize, spare_buckets: usize) -> usize {
+    main_buckets * BUCKET_BYTES + spare_buckets * SPARE_BYTES
+}
+
 fn entry_bytes(item_bytes: usize) -> usize {
     (ENTRY_HEADER_BYTES + item_bytes).next_multiple_of(8)
 }
@@ -284,7 +294,7 @@ fn log_share(store_bytes: usize, needs: Needs) -> usize {
     // Per entry, in 1/10,000 of a byte: 128 bytes of bucket for 15 entries at the planned load, and
     // its share of spare buckets.
     let index_scaled =
-        (BUCKET_BYTES * (100 + SPARE_PERCENT) * 10_000 / (BUCKET_ENTRIES * LOAD_PERCENT)) as u128;
+        (INDEX_BYTES_PER_100_BUCKETS * 10_000 / (BUCKET_ENTRIES * LOAD_PERCENT)) as u128;
     let entry_scaled = entry_bytes * 10_000;
     let log_bytes = (store_bytes as u128 * entry_scaled / (entry_scaled + index_scaled)) as usize;
     // The index gets at least two buckets, whatever the hint.
@@ -345,6 +355,8 @@ mod tests {
     use proptest::prelude::*;
 
     const MIB: usize = 1 << 20;
+    /// Entries of a spare bucket.
+    const SPARE_ENTRIES: usize = 7;
 
     fn needs(mib: usize, workers: usize, access: AccessMode) -> Needs {
         Needs {
@@ -382,23 +394,62 @@ mod tests {
     }
 
     #[test]
-    fn a_gibibyte_holds_fifteen_million_small_items() {
+    fn a_gibibyte_holds_nearly_sixteen_million_small_items() {
         for &access in AccessMode::ALL {
             for workers in [1, 2] {
                 let plan = MemoryPlan::make(needs(1024, workers, access)).unwrap();
                 let items = plan.items_resident(48);
                 assert!(
-                    items >= 15_200_000,
+                    items >= 15_800_000,
                     "{access} with {workers}: {items} in {plan:?}"
                 );
                 let entries = plan.partitions * plan.main_buckets * BUCKET_ENTRIES;
                 let load = items as f64 / entries as f64;
                 assert!(
-                    (0.79..0.81).contains(&load),
+                    (0.96..0.98).contains(&load),
                     "{access} with {workers}: load {load}"
                 );
             }
         }
+    }
+
+    /// Where the bytes go when the memory is full of items of the default hint.
+    #[test]
+    fn the_documents_say_where_the_bytes_of_an_item_go() {
+        let (key_bytes, value_bytes) = (16, 32);
+        let plan = MemoryPlan::make(needs(1024, 1, AccessMode::Crcw)).unwrap();
+        let items = plan.items_resident(key_bytes + value_bytes) as f64;
+        let [mains, spares] = [plan.main_buckets, plan.spare_buckets]
+            .map(|buckets| (plan.partitions * buckets) as f64 / items);
+        let entry_bytes = entry_bytes(key_bytes + value_bytes);
+        let places = mains * BUCKET_ENTRIES as f64 + spares * SPARE_ENTRIES as f64;
+        let rows = [
+            ("key and value", (key_bytes + value_bytes) as f64),
+            (
+                "header in the log: CAS unique, lengths, marks",
+                ENTRY_HEADER_BYTES as f64,
+            ),
+            (
+                "up to the next multiple of 8",
+                (entry_bytes - ENTRY_HEADER_BYTES - key_bytes - value_bytes) as f64,
+            ),
+            ("index entry: tag, offset, use count", 8.0),
+            ("versions and links of the buckets", 8.0 * (mains + spares)),
+            ("places in buckets without an entry", 8.0 * (places - 1.0)),
+            (
+                "buffers of the connections, in memory only while in use",
+                plan.buffer_bytes_per_worker as f64 / items,
+            ),
+            ("of `-m`, altogether", (1024 * MIB) as f64 / items),
+        ];
+        let table: String = (rows.iter())
+            .map(|(what, bytes)| format!("| {bytes:.2} | {what} |\n"))
+            .collect();
+        let document = include_str!("../../../docs/memory.md");
+        assert!(
+            document.contains(&table),
+            "docs/memory.md has another table than\n{table}"
+        );
     }
 
     #[test]
@@ -406,8 +457,7 @@ mod tests {
         for mib in [2, 64, 1024] {
             let plan = MemoryPlan::make(needs(mib, 2, AccessMode::Crcw)).unwrap();
             let first = plan.first_sizes();
-            let buckets = first.main_buckets + first.spare_buckets;
-            let bytes = first.log_bytes + buckets * BUCKET_BYTES;
+            let bytes = first.log_bytes + index_bytes_of(first.main_buckets, first.spare_buckets);
             assert!(bytes <= plan.partition_bytes());
             assert!(plan.partition_bytes() - bytes < PAGE_BYTES);
             assert!(first.log_bytes > plan.log_bytes);

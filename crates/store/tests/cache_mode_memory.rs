@@ -19,17 +19,19 @@ const NOW: Moment = Moment {
 };
 /// Items of 16 and 32 bytes that the memory is meant for.
 const ITEMS: u32 = 16 * 12_000;
-const BUCKET_BYTES: usize = 128;
-/// Main buckets at 80% load, and spare ones.
-const MAINS: usize = ITEMS as usize / 12;
-const SPARES: usize = MAINS * 19 / 100;
+/// Bytes of a main bucket and of a spare one.
+const BUCKET_BYTES: [usize; 2] = [128, 64];
+/// Main buckets at 97% load, and spare ones.
+const MAINS: usize = ITEMS as usize * 100 / (15 * 97);
+const SPARES: usize = MAINS * 45 / 100;
 
 /// A table for those items whose index begins with this part of its buckets.
 fn table(part: usize, rule: Rule) -> Owner<Crew> {
     let (main_buckets, spare_buckets) = (MAINS / part, SPARES / part);
-    let saved = MAINS + SPARES - main_buckets - spare_buckets;
+    let saved =
+        (MAINS - main_buckets) * BUCKET_BYTES[0] + (SPARES - spare_buckets) * BUCKET_BYTES[1];
     let config = PartitionConfig {
-        log_bytes: ITEMS as usize * 56 + saved * BUCKET_BYTES,
+        log_bytes: ITEMS as usize * 56 + saved,
         main_buckets,
         spare_buckets,
         index_follows: part > 1,

@@ -38,7 +38,8 @@ struct Filled {
 fn fill(mains: usize, spare_percent: usize, seed: Seed) -> Result<Filled> {
     let buckets = mains + mains * spare_percent / 100 + 1;
     let memory = ZeroedSlice::new(buckets * BUCKET_WORDS, PagePolicy::Small, None)?;
-    let index = ChainedIndex::new(memory, mains, (spare_percent, 100));
+    // Our spare buckets are half as large as a main one.
+    let index = ChainedIndex::new(memory, mains, (2 * spare_percent, 100));
     let mut spares = FreeList::default();
     let (mut items, mut in_mains) = (0usize, 0);
     loop {

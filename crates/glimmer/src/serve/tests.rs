@@ -201,17 +201,17 @@ fn memory_that_a_table_cannot_use_is_refused_with_the_most_that_it_can() {
         ("-m 99999999g -M -t 4", "at most -m 136314877"),
         (
             "-m 2147483648",
-            "at most -m 2147483647, or run several servers",
+            "at most -m 1073741823, or run several servers",
         ),
-        ("-m 99999999g", "at most -m 2147483647"),
-        ("-m 17592186044415 -t 4", "at most -m 2147483647"),
+        ("-m 99999999g", "at most -m 1073741823"),
+        ("-m 17592186044415 -t 4", "at most -m 1073741823"),
     ] {
         let error = plan_error(line);
         assert!(error.contains(says), "{line}: {error}");
     }
     assert_eq!(parse("-m 16777216").unwrap().memory_bytes, 1 << 44);
     let error = parse("-m 18446744073709551615").unwrap_err();
-    assert!(error.contains("more than 2147483647 MiB"), "{error}");
+    assert!(error.contains("more than 1073741823 MiB"), "{error}");
 }
 
 #[test]

@@ -76,9 +76,9 @@ pub fn longest(
 ) -> Result<Longest> {
     let cache = || {
         let main_buckets = memory_bytes / BYTES_PER_FIRST_BUCKET;
-        let spare_buckets = main_buckets * 19 / 100;
+        let spare_buckets = main_buckets * 45 / 100;
         PartitionConfig {
-            log_bytes: memory_bytes - 128 * (main_buckets + spare_buckets),
+            log_bytes: memory_bytes - 128 * main_buckets - 64 * spare_buckets,
             main_buckets,
             spare_buckets,
             index_follows: true,

@@ -29,7 +29,7 @@ const TIB_IN_MIB: usize = 1 << 20;
 const _: () = assert!(
     memory_mib_max(Mode::Cache, TableKind::Memc3) == 32 * TIB_IN_MIB
         && memory_mib_max(Mode::Store, TableKind::Mica) / TIB_IN_MIB == 129
-        && memory_mib_max(Mode::Cache, TableKind::Mica) / TIB_IN_MIB == 2047,
+        && memory_mib_max(Mode::Cache, TableKind::Mica) / TIB_IN_MIB == 1023,
     "docs/memory.md states the largest -m of each table"
 );
 const _: () = assert!(
@@ -55,7 +55,7 @@ pub(super) fn enough_partitions(needs: Needs, wanted: usize, store_bytes: usize)
 
 #[cfg(test)]
 mod tests {
-    use super::super::{BUCKET_BYTES, BUFFER_OVERDRAFT_BYTES, MemoryPlan, PAGE_BYTES, PlanError};
+    use super::super::{BUFFER_OVERDRAFT_BYTES, MemoryPlan, PAGE_BYTES, PlanError, index_bytes_of};
     use super::*;
     use crate::config::AccessMode;
     use glimmer_base::limits::{ITEM_BYTES_DEFAULT, ITEM_BYTES_MIN, WORKERS_MAX};
@@ -102,8 +102,7 @@ mod tests {
         assert!(plan.partition_bytes() <= most, "{needs:?}: {plan:?}");
         if needs.mode == Mode::Cache {
             let first = plan.first_sizes();
-            let buckets = first.main_buckets + first.spare_buckets;
-            let bytes = first.log_bytes + buckets * BUCKET_BYTES;
+            let bytes = first.log_bytes + index_bytes_of(first.main_buckets, first.spare_buckets);
             assert!(bytes <= most, "{needs:?}: {first:?}");
         }
         assert!(

@@ -1,4 +1,5 @@
-//! One bucket: a version, a link to a spare bucket, and 15 entries, in two cache lines.
+//! One bucket: a version, a link to a spare bucket, and 15 entries, in two cache lines. A spare
+//! bucket has one line and 7 entries, because most chains that need one need little of it.
 //!
 //! # How an optimistic reader knows that nothing changed under it
 //!
@@ -37,10 +38,20 @@ use glimmer_base::sync::{AtomicU64, fence, weakened};
 /// otherwise have to try every order in which a reader may see that many.
 pub const BUCKET_ENTRIES: usize = if cfg!(loom) { 5 } else { 15 };
 
+/// Words of a main bucket.
+pub const BUCKET_WORDS: usize = 1 + BUCKET_ENTRIES;
+
+/// Words of a spare bucket.
+pub const SPARE_WORDS: usize = BUCKET_WORDS / 2;
+
+/// Entries of a spare bucket.
+pub const SPARE_ENTRIES: usize = SPARE_WORDS - 1;
+
 /// The part of a bucket's first word that is the version.
 const VERSION: u64 = u32::MAX as u64;
 
-/// Most buckets of one index. A bucket keeps the number of another one, plus one, in half a word.
+/// Numbers that the buckets of one index have at most: a spare bucket takes one of them, a main one
+/// two. A bucket keeps the number of another one, plus one, in half a word.
 pub const BUCKETS_MAX: usize = u32::MAX as usize;
 
 const _: () = assert!(
@@ -49,7 +60,11 @@ const _: () = assert!(
 );
 
 /// See the module's text. Under EREW versions are not touched.
-#[cfg_attr(not(any(loom, miri)), repr(C, align(128)))]
+///
+/// A spare bucket is seen as one of these too, so that a chain is walked without telling them
+/// apart. Its entries are the first [`SPARE_ENTRIES`]. The words after them belong to another
+/// bucket.
+#[cfg_attr(not(any(loom, miri)), repr(C, align(64)))]
 #[cfg_attr(any(loom, miri), repr(C))]
 pub struct Bucket {
     /// The version in the low half; in the high half, the number of the next bucket of the chain
@@ -79,22 +94,25 @@ impl Bucket {
     ///
     /// The words are aligned as a bucket is.
     #[inline(always)]
-    pub(super) unsafe fn of(words: &[AtomicU64; 1 + BUCKET_ENTRIES]) -> &Bucket {
+    pub(super) unsafe fn of(words: &[AtomicU64; BUCKET_WORDS]) -> &Bucket {
         debug_assert!(core::ptr::from_ref(words).cast::<Bucket>().is_aligned());
         // SAFETY: a bucket is these words in this order, as `repr(C)` has it; the caller answers
         // for the alignment.
         unsafe { &*core::ptr::from_ref(words).cast() }
     }
 
-    /// Makes an empty bucket of whatever was there, except for the version, which is even.
+    /// Makes an empty main bucket of whatever was there. Its version is even.
     pub fn make_empty(&self) {
         self.head.store(0, Relaxed);
-        self.clear();
+        for cell in &self.entries {
+            cell.store(0, Relaxed);
+        }
     }
 
-    /// Empties all entries.
-    pub fn clear(&self) {
-        for cell in &self.entries {
+    /// Makes an empty spare bucket, in no chain, of whatever was there.
+    pub fn make_empty_spare(&self) {
+        self.head.store(0, Relaxed);
+        for cell in &self.entries[..SPARE_ENTRIES] {
             cell.store(0, Relaxed);
         }
     }
@@ -138,18 +156,24 @@ impl Bucket {
         super::store_if(wanted, &self.entries[at], entry.raw());
     }
 
-    /// All entries, in order.
+    /// The first `count` entries, in order.
     #[inline(always)]
-    pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
-        self.entries
+    pub fn entries(&self, count: usize) -> impl Iterator<Item = Entry> + '_ {
+        self.entries[..count]
             .iter()
             .map(|cell| Entry::from_raw(cell.load(Relaxed)))
     }
 
-    /// The places of the entries with this tag, lowest first.
+    /// The places of a main bucket's entries with this tag, lowest first.
     #[inline(always)]
     pub fn tagged(&self, tag: u16) -> tags::Matches {
         tags::matching(self, tag)
+    }
+
+    /// The places of a spare bucket's entries with this tag, lowest first.
+    #[inline(always)]
+    pub fn tagged_spare(&self, tag: u16) -> tags::Matches {
+        tags::matching_spare(self, tag)
     }
 
     /// Number of the next bucket of the chain.

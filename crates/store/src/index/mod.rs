@@ -7,7 +7,7 @@ pub mod cuckoo;
 mod entry;
 mod tags;
 
-pub use bucket::{BUCKET_ENTRIES, BUCKETS_MAX, Bucket};
+pub use bucket::{BUCKET_ENTRIES, BUCKETS_MAX, Bucket, SPARE_ENTRIES, SPARE_WORDS};
 pub use entry::{Entry, LogId};
 
 use glimmer_base::sync::AtomicU64;
@@ -15,7 +15,10 @@ use glimmer_base::sync::Ordering::Relaxed;
 
 /// Buckets in one chain at most. A reader that races with a writer may follow a link that is being
 /// changed; this bounds how far.
-pub const CHAIN_BUCKETS_MAX: usize = 8;
+pub const CHAIN_BUCKETS_MAX: usize = 16;
+
+/// Entries in one chain at most: those of a main bucket and of spare ones.
+pub const CHAIN_ENTRIES_MAX: usize = BUCKET_ENTRIES + (CHAIN_BUCKETS_MAX - 1) * SPARE_ENTRIES;
 
 /// One entry's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

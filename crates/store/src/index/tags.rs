@@ -1,9 +1,11 @@
-//! Finding a tag among a bucket's 15 entries: on x86-64 four entries at a time, elsewhere (and
-//! under loom and Miri) one at a time.
+//! Finding a tag among a main bucket's 15 entries or a spare one's 7: on x86-64 four entries at a
+//! time, elsewhere (and under loom and Miri) one at a time.
 
-#[cfg(any(test, not(all(target_arch = "x86_64", not(any(loom, miri))))))]
-use super::bucket::BUCKET_ENTRIES;
 use super::bucket::Bucket;
+#[cfg(any(test, not(all(target_arch = "x86_64", not(any(loom, miri))))))]
+use super::bucket::{BUCKET_ENTRIES, SPARE_ENTRIES};
+#[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
+use core::arch::x86_64::*;
 
 /// Places of a bucket's entries, lowest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,18 +25,27 @@ impl Iterator for Matches {
     }
 }
 
-/// The places of the entries whose tag is `tag`.
+/// The places of a main bucket's entries whose tag is `tag`.
 #[inline(always)]
 pub fn matching(bucket: &Bucket, tag: u16) -> Matches {
     #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
     return Matches(sse2(bucket, tag));
     #[cfg(not(all(target_arch = "x86_64", not(any(loom, miri)))))]
-    return Matches(plain(bucket, tag));
+    return Matches(plain(bucket, BUCKET_ENTRIES, tag));
+}
+
+/// The places of a spare bucket's entries whose tag is `tag`. Only its own line is read.
+#[inline(always)]
+pub fn matching_spare(bucket: &Bucket, tag: u16) -> Matches {
+    #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
+    return Matches(sse2_spare(bucket, tag));
+    #[cfg(not(all(target_arch = "x86_64", not(any(loom, miri)))))]
+    return Matches(plain(bucket, SPARE_ENTRIES, tag));
 }
 
 #[cfg(any(test, not(all(target_arch = "x86_64", not(any(loom, miri))))))]
-fn plain(bucket: &Bucket, tag: u16) -> u32 {
-    (0..BUCKET_ENTRIES).fold(0, |places, at| {
+fn plain(bucket: &Bucket, entries: usize, tag: u16) -> u32 {
+    (0..entries).fold(0, |places, at| {
         places | u32::from(bucket.entry(at).tag() == tag) << at
     })
 }
@@ -49,11 +60,41 @@ fn plain(bucket: &Bucket, tag: u16) -> u32 {
 #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
 #[inline(always)]
 fn sse2(bucket: &Bucket, tag: u16) -> u32 {
-    use core::arch::x86_64::*;
+    let line = [
+        eight::<0, 1, 2, 3>(bucket, tag),
+        eight::<4, 5, 6, 7>(bucket, tag),
+    ];
+    outcomes(line)
+}
 
+/// As [`sse2`], for the entries of a bucket's first line.
+#[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
+#[inline(always)]
+fn sse2_spare(bucket: &Bucket, tag: u16) -> u32 {
+    // SAFETY: SSE2 is part of x86-64.
+    let none = unsafe { _mm_setzero_si128() };
+    outcomes([eight::<0, 1, 2, 3>(bucket, tag), none])
+}
+
+/// The mask of what was compared: a bit for each entry.
+#[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
+#[inline(always)]
+fn outcomes([low, high]: [__m128i; 2]) -> u32 {
+    // SAFETY: SSE2 is part of x86-64.
+    unsafe { (_mm_movemask_epi8(_mm_packs_epi16(low, high)) as u32) >> 1 }
+}
+
+/// Compares the tags of eight words, those of four aligned 16-byte parts of a bucket.
+#[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
+#[inline(always)]
+fn eight<const A: usize, const B: usize, const C: usize, const D: usize>(
+    bucket: &Bucket,
+    tag: u16,
+) -> __m128i {
     let head = core::ptr::from_ref(bucket).cast::<__m128i>();
     #[inline(always)]
     fn load<const PART: usize>(head: *const __m128i) -> __m128 {
+        const { assert!(PART < size_of::<Bucket>() / 16) };
         let value: __m128;
         // SAFETY: the parts are the eight aligned 16-byte ones of a bucket; the asm only reads it.
         // The distance is a part of the instruction, so that it takes no other.
@@ -75,17 +116,10 @@ fn sse2(bucket: &Bucket, tag: u16) -> u32 {
             let high_halves = _mm_castps_si128(_mm_shuffle_ps::<0b11_01_11_01>(low, high));
             _mm_cmpeq_epi32(_mm_srli_epi32::<16>(high_halves), wanted)
         };
-        let (low, high) = (
-            _mm_packs_epi32(
-                four(load::<0>(head), load::<1>(head)),
-                four(load::<2>(head), load::<3>(head)),
-            ),
-            _mm_packs_epi32(
-                four(load::<4>(head), load::<5>(head)),
-                four(load::<6>(head), load::<7>(head)),
-            ),
-        );
-        (_mm_movemask_epi8(_mm_packs_epi16(low, high)) as u32) >> 1
+        _mm_packs_epi32(
+            four(load::<A>(head), load::<B>(head)),
+            four(load::<C>(head), load::<D>(head)),
+        )
     }
 }
 
@@ -116,7 +150,14 @@ mod tests {
             }
             bucket.set_next(Some(rng.random_range(0..1 << 30)));
             let wanted = rng.random_range(0..4);
-            assert_eq!(sse2(&bucket, wanted), plain(&bucket, wanted));
+            assert_eq!(
+                sse2(&bucket, wanted),
+                plain(&bucket, BUCKET_ENTRIES, wanted)
+            );
+            assert_eq!(
+                sse2_spare(&bucket, wanted),
+                plain(&bucket, SPARE_ENTRIES, wanted)
+            );
         }
     }
 }

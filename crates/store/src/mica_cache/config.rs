@@ -4,8 +4,8 @@ use super::ages::SharedAges;
 use super::{Logs, Shared};
 use crate::evict::Rule;
 use crate::heap::{CircularLog, Geometry};
-use crate::index::BUCKETS_MAX;
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
+use crate::index::{BUCKETS_MAX, SPARE_WORDS};
 use crate::memory::{HUGE_PAGE, PagePolicy, ZeroedSlice};
 use crate::table::{Common, ConfigError};
 use glimmer_base::Seed;
@@ -18,8 +18,8 @@ pub struct PartitionConfig {
     pub log_bytes: usize,
     /// Main buckets of the index at the start, of 15 entries and 128 bytes each.
     pub main_buckets: usize,
-    /// Spare buckets of the index at the start, at most as many. Their number follows that of the
-    /// main ones.
+    /// Spare buckets of the index at the start, of 7 entries and 64 bytes each, at most as many.
+    /// Their number follows that of the main ones.
     pub spare_buckets: usize,
     /// Whether the index grows at the log's expense when its spare buckets run out, up to 256 times
     /// its size at the start and half of the memory, and shrinks again.
@@ -54,15 +54,14 @@ const SMALL_LOG_WORDS_MIN: usize = if cfg!(any(loom, miri)) {
 
 impl PartitionConfig {
     /// Most bytes of one partition, log and index together: all of them could be buckets.
-    pub const MEMORY_BYTES_MAX: usize = BUCKETS_MAX * 8 * BUCKET_WORDS;
+    pub const MEMORY_BYTES_MAX: usize = BUCKETS_MAX * 8 * SPARE_WORDS;
 
     pub(super) fn build(&self, rule: Rule) -> Result<Shared, ConfigError> {
         if self.main_buckets == 0 {
             return Err(ConfigError::NoBuckets);
         }
         let spares = self.spare_buckets.min(self.main_buckets);
-        let index_bytes =
-            (self.main_buckets.saturating_add(spares)).saturating_mul(8 * BUCKET_WORDS);
+        let index_bytes = index_bytes(self.main_buckets, spares);
         let memory_bytes = self.log_bytes.saturating_add(index_bytes);
         if memory_bytes > Self::MEMORY_BYTES_MAX {
             return Err(ConfigError::TooLarge {
@@ -127,6 +126,12 @@ impl PartitionConfig {
     }
 }
 
+/// Bytes that an index of this many buckets takes.
+fn index_bytes(mains: usize, spares: usize) -> usize {
+    let mains = mains.saturating_mul(8 * BUCKET_WORDS);
+    mains.saturating_add(spares.saturating_mul(8 * SPARE_WORDS))
+}
+
 const _: () = assert!(
     (PartitionConfig::MEMORY_BYTES_MAX as u64 / 8 + 1).next_power_of_two()
         <= (1 << Geometry::OFFSET_BITS_MAX) / Geometry::LAPS_MIN,
@@ -164,15 +169,14 @@ mod tests {
             ..PartitionConfig::default()
         };
         let default = PartitionConfig::default();
-        let buckets = default.main_buckets + default.spare_buckets;
         let log = PartitionConfig {
-            log_bytes: most - buckets * 8 * BUCKET_WORDS + 1,
+            log_bytes: most - index_bytes(default.main_buckets, default.spare_buckets) + 1,
             ..default
         };
         for config in [
             log,
-            index(1 << 32, 0),
-            index(1 << 31, 1 << 31),
+            index(1 << 31, 0),
+            index(3 << 29, 3 << 29),
             index(usize::MAX, 1),
         ] {
             let refused = |error| matches!(error, Some(ConfigError::TooLarge { .. }));

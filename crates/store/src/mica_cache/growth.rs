@@ -23,9 +23,9 @@ use crate::index::LogId;
 use crate::table::Heap;
 use glimmer_base::limits::BUCKETS_ADDED_PER_STORE_MAX;
 
-/// Share of its spare buckets, in percent, that an index uses before it grows. At the load that the
-/// default sizes are planned for, 82% are used.
-const SPARES_USED_PERCENT: usize = 84;
+/// Share of its spare buckets, in percent, that an index uses before it grows. An index that waits
+/// longer loses entries of chains that find no spare bucket before it has grown.
+const SPARES_USED_PERCENT: usize = 88;
 /// The log gives up at least this part of the index's size in a lap, if it gives up anything.
 const LEAST_PART: u64 = 64;
 /// Words of the index that one item needs, spare buckets included.

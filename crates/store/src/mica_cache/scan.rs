@@ -8,7 +8,8 @@
 use super::{Shared, Writer};
 use crate::access::Access;
 use crate::heap::Geometry;
-use crate::index::{BUCKET_ENTRIES, Entry, LogId};
+use crate::index::chained::ChainedIndex;
+use crate::index::{Entry, LogId};
 use crate::work;
 
 /// Where the scan stands.
@@ -69,7 +70,7 @@ impl<A: Access> Writer<'_, A> {
         let (shared, index) = (self.shared, &self.shared.index);
         index
             .chain(home)
-            .for_each(|_| work::examined(BUCKET_ENTRIES));
+            .for_each(|number| work::examined(ChainedIndex::entries_of(home, number)));
         let is_stale = |entry: Entry| !entry.is_empty() && shared.is_forgotten(entry);
         let removed = index.clear_if(home, is_stale, A::SHARED_READS);
         shared.common.counters.stale_removed.add(removed);

@@ -8,6 +8,7 @@
 use super::Writer;
 use crate::access::Access;
 use crate::heap::Item;
+use crate::index::chained::ChainedIndex;
 use crate::index::{CHAIN_BUCKETS_MAX, Slot};
 use crate::removals::Reason;
 use crate::table::{Heap, expired};
@@ -35,7 +36,8 @@ impl<A: Access> Writer<'_, A> {
         let (mut oldest_dead, mut oldest_live, mut last, mut length) = (None, None, home, 0);
         for number in shared.index.chain(home) {
             (last, length) = (number, length + 1);
-            for (entry, it) in shared.index.bucket(number).entries().enumerate() {
+            let count = ChainedIndex::entries_of(home, number);
+            for (entry, it) in shared.index.bucket(number).entries(count).enumerate() {
                 let slot = Slot {
                     bucket: number,
                     entry,

@@ -2,8 +2,8 @@
 
 use super::{Items, Shared};
 use crate::heap::segregated_fits::{HEAP_WORDS_MAX, Space};
-use crate::index::BUCKETS_MAX;
 use crate::index::chained::{BUCKET_WORDS, ChainedIndex};
+use crate::index::{BUCKETS_MAX, SPARE_WORDS};
 use crate::memory::{HUGE_PAGE, PagePolicy, ZeroedSlice};
 use crate::table::{Common, ConfigError};
 use glimmer_base::Seed;
@@ -18,7 +18,7 @@ pub struct StoreConfig {
     pub bytes: usize,
     /// Main buckets of the index at the start, or none for a number that suits the memory.
     pub roots: Option<usize>,
-    /// Spare buckets to every hundred main ones.
+    /// Spare buckets to every hundred main ones, which are twice as large.
     pub spare_percent: usize,
     /// Largest item in bytes: key, value and up to 32 bytes of header together.
     pub item_bytes_max: usize,
@@ -31,8 +31,8 @@ pub struct StoreConfig {
 }
 
 impl StoreConfig {
-    /// The paper's share of spare buckets.
-    pub const SPARE_PERCENT_DEFAULT: usize = 10;
+    /// The paper's share of spare buckets: 10% of the main buckets' memory.
+    pub const SPARE_PERCENT_DEFAULT: usize = 20;
     /// Most bytes of one partition.
     pub const BYTES_MAX: usize =
         HEAP_WORDS_MAX / Self::WORDS_PER_NOTE * (Self::WORDS_PER_NOTE + 1) * 8;
@@ -65,7 +65,8 @@ impl StoreConfig {
             .roots
             .unwrap_or(words / BUCKET_WORDS / Self::ROOTS_SHARE)
             .max(1);
-        let index_words = (roots + roots * self.spare_percent.min(100) / 100 + 1) * BUCKET_WORDS;
+        let spares = roots * self.spare_percent.min(100) / 100 + 1;
+        let index_words = roots * BUCKET_WORDS + spares * SPARE_WORDS;
         if words < 2 * item_words_max + index_words {
             return Err(ConfigError::TooSmall {
                 memory_bytes: self.bytes,
@@ -87,7 +88,7 @@ impl StoreConfig {
 }
 
 const _: () = assert!(
-    HEAP_WORDS_MAX / BUCKET_WORDS <= BUCKETS_MAX,
+    HEAP_WORDS_MAX / SPARE_WORDS <= BUCKETS_MAX,
     "the index of the largest heap can address all of its memory"
 );
 

@@ -238,7 +238,7 @@ mod tests {
     use crate::access::Crew;
     use crate::heap::NewItem;
     use crate::heap::segregated_fits::{DROPPING, sliding};
-    use crate::index::{BUCKET_ENTRIES, CHAIN_BUCKETS_MAX};
+    use crate::index::CHAIN_ENTRIES_MAX;
     use crate::memory::PagePolicy;
     use crate::mica_store::{Owner, StoreConfig};
     use crate::table::{Stored, Table, TableWriter};
@@ -278,7 +278,7 @@ mod tests {
         let stored = keys
             .by_ref()
             .take_while(|&key| put(&mut owner, key, &[1], Expiry::NEVER, 2_000));
-        assert_eq!(stored.count(), CHAIN_BUCKETS_MAX * BUCKET_ENTRIES);
+        assert_eq!(stored.count(), CHAIN_ENTRIES_MAX);
         let added = |owner: &Owner<Crew>| owner.figures().counts(0).buckets_added;
         let before = added(&owner);
         for key in keys.take(100) {
@@ -317,7 +317,7 @@ mod tests {
             Expiry::at_ms(3_000),
             2_000,
         ) {}
-        for key in keys.take(CHAIN_BUCKETS_MAX * BUCKET_ENTRIES) {
+        for key in keys.take(CHAIN_ENTRIES_MAX) {
             assert!(put(&mut owner, key, &[1], Expiry::NEVER, 4_000));
         }
     }

@@ -181,10 +181,11 @@ mod tests {
             } else {
                 Expiry::NEVER
             };
-            if !put(&mut owner, stored, expiry, 2_000) {
+            let mut keys = stored..stored + 32;
+            if !keys.any(|key| put(&mut owner, key, expiry, 2_000)) {
                 return (owner, stored);
             }
-            stored += 1;
+            stored = keys.start;
         }
     }
 

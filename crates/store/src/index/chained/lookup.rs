@@ -41,7 +41,7 @@ impl Index for ChainedIndex {
         if places.peek().is_none()
             && let Some(spare) = self.behind(home)
         {
-            self.prefetch_bucket(spare);
+            self.prefetch_spare(spare);
         }
         places.map(|place| bucket.entry(place))
     }
@@ -152,7 +152,7 @@ impl Iterator for Candidates<'_> {
             self.buckets_left -= 1;
             self.number = behind;
             self.bucket = self.index.bucket(behind);
-            self.matches = self.bucket.tagged(self.tag);
+            self.matches = self.bucket.tagged_spare(self.tag);
         }
     }
 }

@@ -1,7 +1,8 @@
 //! The index by bulk chaining (MICA §4.3.3, Figure 9), which also grows and shrinks.
 //!
 //! *Bulk chaining:* a main bucket that is full gets a spare bucket chained to it. There is one
-//! spare bucket to every few main ones, and any chain may take one.
+//! spare bucket to every few main ones, and any chain may take one. A spare bucket is half as large
+//! as a main one: at the loads that save memory, most chains that overflow do so by a few entries.
 //!
 //! *Linear hashing* (Litwin 1980): main buckets are added one at a time. The first [`roots`] main
 //! buckets are found by the keyhash's bucket bits as in the lossy index; each added one takes over
@@ -11,7 +12,8 @@
 //! it will be split from. The paper fixes the number of buckets at start.
 //!
 //! The buckets lie in the partition's memory beside the heap or the log, numbered from its end
-//! downwards: the index takes what it needs, and the heap has the rest.
+//! downwards: the index takes what it needs, and the heap has the rest. A number stands for a
+//! line of 64 bytes; a main bucket takes two of them, and has the lower one.
 //!
 //! Whether the index is lossless is its writer's affair: where a chain is full and no spare bucket
 //! is left, store mode refuses the item, and cache mode gives up the chain's oldest (§4.3.2).
@@ -33,10 +35,13 @@ mod rebuild;
 mod shrink;
 mod spares;
 
+pub use super::bucket::BUCKET_WORDS;
 pub use border::Border;
 pub use spares::FreeList;
 
-use super::{BUCKETS_MAX, Bucket, CHAIN_BUCKETS_MAX, Entry, Slot};
+use super::{
+    BUCKET_ENTRIES, BUCKETS_MAX, Bucket, CHAIN_BUCKETS_MAX, Entry, SPARE_ENTRIES, SPARE_WORDS, Slot,
+};
 use crate::memory::ZeroedSlice;
 use crate::table::Index;
 use crossbeam_utils::CachePadded;
@@ -44,15 +49,13 @@ use glimmer_base::Keyhash;
 use glimmer_base::sync::Ordering::{Acquire, Relaxed, Release};
 use glimmer_base::sync::{AtomicU64, weakened};
 
-/// Words of a bucket.
-pub const BUCKET_WORDS: usize = 1 + super::BUCKET_ENTRIES;
-
 /// The index may grow until this many bits of the tag say nothing about the key beyond its bucket.
 /// Half of the tag is left: then one lookup in some twenty compares one key in vain.
 const LEVELS_MAX: u32 = 8;
 
 #[cfg(not(any(loom, miri)))]
-const _: () = assert!(align_of::<Bucket>() == 8 * BUCKET_WORDS);
+const _: () = assert!(align_of::<Bucket>() == 8 * SPARE_WORDS);
+const _: () = assert!(BUCKET_WORDS == 2 * SPARE_WORDS);
 
 /// How many main buckets there are, and how often that has changed.
 ///
@@ -89,8 +92,9 @@ impl Shape {
 
 /// See the module's text.
 pub struct ChainedIndex {
+    /// Of at least `capacity + 1` lines, aligned as a bucket is.
     memory: ZeroedSlice<AtomicU64>,
-    /// Buckets that the memory has room for: numbers below this are buckets, in use or not.
+    /// Numbers below this may be of buckets: from each of them on, two lines are within the memory.
     capacity: usize,
     /// Main buckets at the start, and for ever the fewest.
     roots: usize,
@@ -113,14 +117,14 @@ impl ChainedIndex {
         (spares, mains): (usize, usize),
     ) -> Self {
         let index = ChainedIndex {
-            capacity: memory.len() / BUCKET_WORDS,
+            capacity: (memory.len() / SPARE_WORDS).saturating_sub(1),
             memory,
             roots,
             spare_share: ((spares.min(mains) as u64) << 32).div_ceil(mains as u64),
             shape: CachePadded::new(AtomicU64::new(roots as u64)),
         };
-        assert!(index.capacity <= BUCKETS_MAX);
-        assert!(roots >= 1 && index.number_of(roots) <= index.capacity);
+        assert!(index.lines() <= BUCKETS_MAX);
+        assert!(roots >= 1 && index.number_of(roots) <= index.lines());
         assert!(index.memory.as_ptr().cast::<Bucket>().is_aligned());
         index
     }
@@ -148,6 +152,11 @@ impl ChainedIndex {
         self.shape.store(shape.0, order);
     }
 
+    /// Lines that the memory has.
+    fn lines(&self) -> usize {
+        self.capacity + 1
+    }
+
     /// Number of main buckets.
     #[inline(always)]
     pub fn mains(&self) -> usize {
@@ -157,7 +166,7 @@ impl ChainedIndex {
     /// Number of spare buckets, in use or not.
     pub fn spares(&self) -> usize {
         let mains = self.mains();
-        self.number_of(mains) - mains
+        self.number_of(mains) - 2 * mains
     }
 
     /// Where in the memory the index begins now; what lies before is not its own.
@@ -168,21 +177,20 @@ impl ChainedIndex {
 
     #[inline(always)]
     fn border_with(&self, mains: usize) -> usize {
-        let words = self.capacity * BUCKET_WORDS;
-        words.saturating_sub(self.number_of(mains) * BUCKET_WORDS)
+        self.lines().saturating_sub(self.number_of(mains)) * SPARE_WORDS
     }
 
-    /// How many buckets come before a main one; it is the main bucket's own number.
+    /// How many lines come before a main bucket; it is the main bucket's own number.
     #[inline(always)]
     fn number_of(&self, main: usize) -> usize {
-        main + ((main as u64 * self.spare_share) >> 32) as usize
+        2 * main + ((main as u64 * self.spare_share) >> 32) as usize
     }
 
     /// The spare bucket that comes with a main one, if one does.
     #[inline(always)]
     fn spare_of(&self, main: usize) -> Option<usize> {
         let number = self.number_of(main);
-        (self.number_of(main + 1) - number == 2).then_some(number + 1)
+        (self.number_of(main + 1) - number == 3).then_some(number + 1)
     }
 
     /// The main bucket that a key belongs to, counted among main buckets.
@@ -216,21 +224,48 @@ impl ChainedIndex {
 
     /// Number of all buckets, spare ones included.
     pub fn count(&self) -> usize {
-        self.number_of(self.shape().mains())
+        self.mains() + self.spares()
     }
 
     /// Words that they take.
     pub fn words(&self) -> usize {
-        self.count() * BUCKET_WORDS
+        self.number_of(self.shape().mains()) * SPARE_WORDS
     }
 
-    /// A bucket by number.
+    /// A bucket by number. Of a spare one, only the first half is its own; the other half is of the
+    /// bucket whose number is one less.
     #[inline(always)]
     pub fn bucket(&self, number: usize) -> &Bucket {
-        let (buckets, _) = self.memory.as_chunks::<BUCKET_WORDS>();
-        // SAFETY: `new` has seen that the memory is aligned, and a bucket's words are as many as
-        // its alignment has.
-        unsafe { Bucket::of(&buckets[self.capacity - 1 - number]) }
+        assert!(number < self.capacity);
+        let at = (self.capacity - 1 - number) * SPARE_WORDS;
+        // SAFETY: the memory has `capacity + 1` lines, so two lines begin at this one. `new` has
+        // seen that the memory is aligned, and a line's words are as many as the alignment has.
+        unsafe {
+            Bucket::of(
+                &*self
+                    .memory
+                    .as_ptr()
+                    .add(at)
+                    .cast::<[AtomicU64; BUCKET_WORDS]>(),
+            )
+        }
+    }
+
+    /// Entries of a bucket of the chain that begins at `home`.
+    #[inline(always)]
+    pub fn entries_of(home: usize, number: usize) -> usize {
+        if number == home {
+            BUCKET_ENTRIES
+        } else {
+            SPARE_ENTRIES
+        }
+    }
+
+    /// How many buckets a chain of this many entries has.
+    pub fn buckets_for(entries: usize) -> usize {
+        1 + entries
+            .saturating_sub(BUCKET_ENTRIES)
+            .div_ceil(SPARE_ENTRIES)
     }
 
     /// The next bucket of a chain. None also for nonsense that a racing reader meets.
@@ -254,8 +289,9 @@ impl ChainedIndex {
     /// All slots of a chain.
     #[inline(always)]
     pub fn slots(&self, home: usize) -> impl Iterator<Item = (Slot, Entry)> + '_ {
-        self.chain(home).flat_map(|bucket| {
-            let entries = self.bucket(bucket).entries().enumerate();
+        self.chain(home).flat_map(move |bucket| {
+            let count = Self::entries_of(home, bucket);
+            let entries = self.bucket(bucket).entries(count).enumerate();
             entries.map(move |(entry, it)| (Slot { bucket, entry }, it))
         })
     }
@@ -301,11 +337,17 @@ impl ChainedIndex {
         self.bucket(slot.bucket).set_entry(slot.entry, entry);
     }
 
-    /// Fetches a bucket, both lines, without waiting for it.
+    /// Fetches a main bucket, both lines, without waiting for it.
     #[inline(always)]
     pub fn prefetch_bucket(&self, number: usize) {
-        let at = (self.capacity - 1 - number) * BUCKET_WORDS;
+        let at = (self.capacity - 1 - number) * SPARE_WORDS;
         self.memory.prefetch(at);
-        self.memory.prefetch(at + BUCKET_WORDS / 2);
+        self.memory.prefetch(at + SPARE_WORDS);
+    }
+
+    /// Fetches a spare bucket without waiting for it.
+    #[inline(always)]
+    fn prefetch_spare(&self, number: usize) {
+        (self.memory).prefetch((self.capacity - 1 - number) * SPARE_WORDS);
     }
 }

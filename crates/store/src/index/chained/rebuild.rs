@@ -1,13 +1,13 @@
 //! Chains made again: to split one, and to give up spare buckets that are no longer needed.
 
 use super::{ChainedIndex, FreeList, LEVELS_MAX, Shape};
-use crate::index::{BUCKET_ENTRIES, CHAIN_BUCKETS_MAX, Entry};
+use crate::index::{CHAIN_BUCKETS_MAX, CHAIN_ENTRIES_MAX, Entry};
 use crate::work;
 use glimmer_base::sync::weakened;
 
 /// The entries and spare buckets of a chain, taken out of it.
 pub(super) struct Parts {
-    entries: [Entry; CHAIN_BUCKETS_MAX * BUCKET_ENTRIES],
+    entries: [Entry; CHAIN_ENTRIES_MAX],
     count: usize,
     spares: [usize; CHAIN_BUCKETS_MAX],
     spares_count: usize,
@@ -15,7 +15,7 @@ pub(super) struct Parts {
 
 impl Parts {
     pub(super) const NONE: Parts = Parts {
-        entries: [Entry::EMPTY; CHAIN_BUCKETS_MAX * BUCKET_ENTRIES],
+        entries: [Entry::EMPTY; CHAIN_ENTRIES_MAX],
         count: 0,
         spares: [0; CHAIN_BUCKETS_MAX],
         spares_count: 0,
@@ -26,7 +26,7 @@ impl Parts {
     }
 
     /// A copy of the entries, and their number.
-    pub(super) fn copied(&self) -> ([Entry; CHAIN_BUCKETS_MAX * BUCKET_ENTRIES], usize) {
+    pub(super) fn copied(&self) -> ([Entry; CHAIN_ENTRIES_MAX], usize) {
         (self.entries, self.count)
     }
 
@@ -66,7 +66,7 @@ impl ChainedIndex {
             if number != home && Some(number) != without {
                 parts.push_spare(number);
             }
-            let entries = self.bucket(number).entries();
+            let entries = self.bucket(number).entries(Self::entries_of(home, number));
             for entry in entries.filter(|&entry| !entry.is_empty() && is_live(entry)) {
                 parts.push(entry);
             }
@@ -83,9 +83,10 @@ impl ChainedIndex {
         let (mut number, mut rest) = (home, entries);
         loop {
             let here;
-            (here, rest) = rest.split_at(rest.len().min(BUCKET_ENTRIES));
+            let count = Self::entries_of(home, number);
+            (here, rest) = rest.split_at(rest.len().min(count));
             let bucket = self.bucket(number);
-            for at in 0..BUCKET_ENTRIES {
+            for at in 0..count {
                 bucket.set_entry(at, here.get(at).copied().unwrap_or(Entry::EMPTY));
             }
             if rest.is_empty() {
@@ -108,8 +109,7 @@ impl ChainedIndex {
         shared: bool,
     ) -> usize {
         let live = |&(_, entry): &(_, Entry)| !entry.is_empty() && is_live(entry);
-        let buckets_wanted = self.slots(home).filter(live).count();
-        let buckets_wanted = buckets_wanted.div_ceil(BUCKET_ENTRIES).max(1);
+        let buckets_wanted = Self::buckets_for(self.slots(home).filter(live).count());
         if self.chain(home).nth(buckets_wanted).is_none() {
             return 0;
         }
@@ -152,7 +152,7 @@ impl ChainedIndex {
         if added == self.roots << (level + 1) {
             level += 1;
         }
-        (level < LEVELS_MAX && self.number_of(added + 1) <= self.capacity).then_some(level)
+        (level < LEVELS_MAX && self.number_of(added + 1) <= self.lines()).then_some(level)
     }
 
     /// Adds one main bucket, if that leaves the memory below `kept` alone, and moves to it what
@@ -174,8 +174,9 @@ impl ChainedIndex {
         if self.border_with(added + 1) < kept {
             return None;
         }
-        for number in self.number_of(added)..self.number_of(added + 1) {
-            self.bucket(number).make_empty();
+        self.bucket(self.number_of(added)).make_empty();
+        if let Some(spare) = self.spare_of(added) {
+            self.bucket(spare).make_empty_spare();
         }
         work::split();
         let bit = 1u16 << level;
@@ -192,8 +193,8 @@ impl ChainedIndex {
                 go.push(entry);
             }
         }
-        // The two chains need no more spare buckets together than the one had: 15 entries of it
-        // come to lie in a main bucket.
+        // The two chains need no more spare buckets together than the one had: as many entries of
+        // it come to lie in a main bucket as two spare ones hold.
         let mut spare = || parts.pop_spare().expect("two chains need no more than one");
         let main = self.bucket(parent);
         let shared = shared && !weakened("split_version");

@@ -9,7 +9,7 @@ use glimmer_base::sync::{fence, weakened};
 
 /// A merged chain has at most this many buckets, fewer than a chain may have: a longer one would be
 /// split again at once.
-const MERGED_BUCKETS_MAX: usize = 2;
+const MERGED_BUCKETS_MAX: usize = 3;
 
 /// Buckets are worth merging while the items would fill less than this percentage of the main ones.
 /// Stores make an index grow when it is more than twice as full, so that it does not do both in
@@ -50,7 +50,7 @@ impl ChainedIndex {
             slots.filter(|&(_, entry)| !entry.is_empty() && is_live(entry))
         };
         let entries = live(parent).count() + live(child).count();
-        let buckets_wanted = entries.div_ceil(BUCKET_ENTRIES).max(1);
+        let buckets_wanted = Self::buckets_for(entries);
         let chains = || {
             [parent, child]
                 .into_iter()

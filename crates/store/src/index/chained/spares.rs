@@ -39,8 +39,7 @@ impl FreeList {
     /// Takes back a bucket that no chain holds any more.
     pub fn give_back(&mut self, index: &ChainedIndex, number: usize) {
         let bucket = index.bucket(number);
-        bucket.clear();
-        bucket.set_owner(None);
+        bucket.make_empty_spare();
         bucket.set_next(self.first);
         if let Some(first) = self.first {
             index.bucket(first).set_entry(0, back_link(Some(number)));
