@@ -416,3 +416,14 @@ const _: () = assert!(
     2 * REPORT_BYTES_HIGH <= BUFFER_BYTES_KEPT_MAX && REPORT_BYTES_HIGH <= REPLY_BYTES_HIGH,
     "a buffer that a piece of a long reply has made grow is kept for the next"
 );
+
+/// Requests that a core reads from its RX queue in one turn (Minos, §5.3). Further requests wait
+/// for the next turn.
+pub const DISPATCH_BATCH: usize = 32;
+
+/// An epoch with fewer requests keeps the plan, because a percentile of few requests says little.
+pub const EPOCH_REQUESTS_MIN: u64 = 1000;
+
+/// Requests for values of fewer bytes are never handed over for their size, unless the operator
+/// sets another limit.
+pub const LARGE_BYTES_MIN: u32 = 2 << 10;

@@ -4,7 +4,13 @@
 //! | --- | --- |
 //! | `partition_map` | which core owns a partition: the only place that computes it |
 //! | `layout` | which cores may execute a request at all: partitions, cores and the access mode |
+//! | `role` | where one core's requests come from: RX queues, its software queue, other cores |
 //! | `plan` | what the cores go by: a request runs here, or is handed to another core |
+//! | `size_class`, `histogram` | requests by size, and their moving average over epochs |
+//! | `cost` | what a request costs, by its size |
+//! | `threshold` | from which size on a request is large |
+//! | `large_cores` | how many cores serve large requests, and what they do without any |
+//! | `size_ranges` | which large core serves which sizes |
 //! | `policy` | what makes plans |
 //! | `policies/` | every policy, one file each |
 //!
@@ -13,14 +19,26 @@
 //! value is. The core carries out what the plan says. The core that a request was handed to runs it
 //! whatever its size.
 
+mod cost;
+mod histogram;
+mod large_cores;
 mod layout;
 mod partition_map;
 mod plan;
 mod policies;
 mod policy;
+mod role;
+mod size_class;
+mod size_ranges;
+mod threshold;
 
+pub use cost::{Cost, PACKET_BYTES};
+pub use histogram::{Histogram, Smoothed};
+pub use large_cores::{Division, LargeCores, Spare};
 pub use layout::{AccessMode, Layout};
 pub use partition_map::PartitionMap;
-pub use plan::{Ask, Decision, Plan, Role};
+pub use plan::{Ask, Decision, Plan};
 pub use policies::*;
 pub use policy::Policy;
+pub use role::{Depths, Idle, Intake, Read, Role, Takes};
+pub use size_class::SizeClass;

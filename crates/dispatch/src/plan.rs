@@ -1,8 +1,8 @@
 //! What the cores go by.
 
-use crate::{AccessMode, Layout};
+use crate::{AccessMode, Depths, Idle, Layout, Role};
 use glimmer_base::Keyhash;
-use std::ops::Range;
+use glimmer_base::limits::DISPATCH_BATCH;
 
 /// What is known of a request when it arrives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,13 +25,6 @@ pub enum Decision {
     HandTo(usize),
 }
 
-/// What a core does with requests that are sorted by size.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Role {
-    /// Sizes of the values, in bytes, whose requests are handed to this core. Empty: none are.
-    pub sizes: Range<u32>,
-}
-
 /// What the cores go by until the policy makes another plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -40,8 +33,10 @@ pub struct Plan {
     layout: Layout,
     /// Values of fewer bytes execute where their requests arrive.
     large_from: u32,
-    /// By core. Empty: no request is sorted by size.
+    /// By core.
     roles: Vec<Role>,
+    /// Plans of one controller are numbered.
+    version: u64,
 }
 
 impl Plan {
@@ -50,8 +45,21 @@ impl Plan {
         Plan {
             layout,
             large_from: u32::MAX,
-            roles: Vec::new(),
+            roles: (0..layout.map.cores())
+                .map(|core| Role::reads_its_own(core, DISPATCH_BATCH))
+                .collect(),
+            version: 0,
         }
+    }
+
+    /// A plan in which any core executes any request, and the roles say from where each core takes
+    /// its requests.
+    ///
+    /// # Panics
+    ///
+    /// If some core may not touch every partition, or there are not as many roles as cores.
+    pub fn by_role(layout: Layout, roles: Vec<Role>) -> Plan {
+        Plan::by_size(layout, u32::MAX, roles)
     }
 
     /// A plan that hands every request to the owner of its partition, also where other cores could
@@ -79,6 +87,47 @@ impl Plan {
             layout,
             large_from,
             roles,
+            version: 0,
+        }
+    }
+
+    /// The same plan with a number.
+    pub fn numbered(self, version: u64) -> Plan {
+        Plan { version, ..self }
+    }
+
+    /// The number of the plan.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// What a core does.
+    #[inline]
+    pub fn role(&self, core: usize) -> &Role {
+        &self.roles[core]
+    }
+
+    /// What each core does.
+    pub fn roles(&self) -> &[Role] {
+        &self.roles
+    }
+
+    /// Values of this many bytes and more execute on the core whose role has their size.
+    /// `u32::MAX`: no request is sorted by size.
+    pub fn large_from(&self) -> u32 {
+        self.large_from
+    }
+
+    /// Where a core looks that has no request. Of several queues it takes the first that is not
+    /// empty.
+    #[inline]
+    pub fn when_idle(&self, core: usize, depths: Depths<'_>) -> Idle {
+        let takes = &self.roles[core].takes;
+        let queued = takes.queues.iter().find(|&&of| depths.queues[of] > 0);
+        let received = || takes.rx.iter().find(|&&of| depths.rx[of] > 0);
+        match queued {
+            Some(&of) => Idle::TakeQueued(of),
+            None => received().map_or(Idle::Wait, |&of| Idle::TakeReceived(of)),
         }
     }
 

@@ -29,7 +29,7 @@ impl Policy for StaticThreshold {
     }
 
     fn plan(&self, layout: Layout) -> Plan {
-        let mut roles = vec![Role { sizes: 0..0 }; layout.map.cores()];
+        let mut roles = vec![Role::default(); layout.map.cores()];
         roles.last_mut().unwrap().sizes = LARGE_FROM..u32::MAX;
         Plan::by_size(layout, LARGE_FROM, roles)
     }

@@ -174,7 +174,12 @@ fn what_a_directing_server_cannot_hand_over_is_refused_and_not_executed() {
 fn a_plan_by_size_hands_over_what_is_large() {
     let mut server = Server::new(Access::Crcw, 2);
     let sizes = [0..0, 500..u32::MAX];
-    let roles = sizes.map(|sizes| Role { sizes }).to_vec();
+    let roles = sizes
+        .map(|sizes| Role {
+            sizes,
+            ..Role::default()
+        })
+        .to_vec();
     server.plan = Plan::by_size(server.rules.layout, 500, roles);
     let token = token(&server);
     let mut ask = |worker, records: &[Record<'_>]| {

@@ -204,7 +204,7 @@ impl Policy for BySize {
     }
 
     fn plan(&self, layout: Layout) -> Plan {
-        let mut roles = vec![Role { sizes: 0..0 }; layout.map.cores()];
+        let mut roles = vec![Role::default(); layout.map.cores()];
         if let [.., large, largest] = &mut roles[..] {
             large.sizes = 60..5_000;
             largest.sizes = 5_000..u32::MAX;

@@ -2,6 +2,17 @@
 //!
 //! A policy is one file here and one line in the list below. The name and the help of `--dispatch`,
 //! and the tests of plans, of the order of replies and of whole servers follow from [`POLICIES`].
+//!
+//! A policy outside the list is one that the workers do not carry out yet. Only the simulator of
+//! `glimmer-queueing` runs it.
+
+mod handoff;
+mod size_aware;
+mod stealing;
+
+pub use handoff::Handoff;
+pub use size_aware::{Controller, SizeAware};
+pub use stealing::Stealing;
 
 use crate::Policy;
 

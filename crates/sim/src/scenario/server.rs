@@ -36,7 +36,7 @@ impl Policy for BySize {
 
     fn plan(&self, layout: Layout) -> Plan {
         let cores = layout.map.cores();
-        let mut roles = vec![Role { sizes: 0..0 }; cores];
+        let mut roles = vec![Role::default(); cores];
         roles[cores.saturating_sub(2)].sizes = LARGE_FROM..LARGEST_FROM;
         if cores > 1 {
             roles[cores - 1].sizes = LARGEST_FROM..u32::MAX;

@@ -1,0 +1,64 @@
+//! Hand-off: a few cores read all requests, and the others pull them one at a time.
+//!
+//! Late binding, as in RAMCloud, and the baseline SHO of Minos (§5.2). A worker never has a request
+//! wait for it, but every request costs a hand-off.
+
+use crate::{AccessMode, Intake, Layout, Plan, Policy, Read, Role, Takes};
+use glimmer_base::limits::DISPATCH_BATCH;
+
+/// The first cores dispatch, the others execute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Handoff {
+    /// Number of dispatching cores: at least one, and fewer than there are cores.
+    pub dispatchers: usize,
+}
+
+impl Policy for Handoff {
+    fn name(&self) -> &'static str {
+        "handoff"
+    }
+
+    fn summary(&self) -> &'static str {
+        "any worker but the dispatching ones, which only receive requests"
+    }
+
+    fn check(&self, access: AccessMode) -> Result<(), &'static str> {
+        match access {
+            AccessMode::Crcw => Ok(()),
+            _ => Err("handoff lets any worker execute any request; give --access crcw"),
+        }
+    }
+
+    /// With one core there is no core to hand requests to, so it executes them.
+    fn plan(&self, layout: Layout) -> Plan {
+        let cores = layout.map.cores();
+        if cores == 1 {
+            return Plan::by_keyhash(layout);
+        }
+        let dispatchers = self.dispatchers.clamp(1, cores - 1);
+        let role = |core| match core < dispatchers {
+            true => Role {
+                reads: (core..cores)
+                    .step_by(dispatchers)
+                    .map(|rx| Read {
+                        rx,
+                        budget: DISPATCH_BATCH,
+                    })
+                    .collect(),
+                intake: Intake::HandOff,
+                ..Role::default()
+            },
+            // Workers begin at different queues, so that the queues empty evenly.
+            false => Role {
+                takes: Takes {
+                    queues: (0..dispatchers)
+                        .map(|place| (core + place) % dispatchers)
+                        .collect(),
+                    rx: Vec::new(),
+                },
+                ..Role::default()
+            },
+        };
+        Plan::by_role(layout, (0..cores).map(role).collect())
+    }
+}

@@ -1,0 +1,89 @@
+//! What one core does in a plan: where its requests come from.
+
+use std::ops::Range;
+
+/// What a core does until the next plan.
+///
+/// In each turn a core serves its own software queue first, then the RX queues of
+/// [`reads`](Role::reads) in their order. A core that has found nothing asks
+/// [`Plan::when_idle`](crate::Plan::when_idle).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Role {
+    /// Sizes of the values, in bytes, whose requests are handed to this core. Empty: none are.
+    pub sizes: Range<u32>,
+    /// RX queues that this core reads, in this order.
+    pub reads: Vec<Read>,
+    /// What becomes of the requests that it reads.
+    pub intake: Intake,
+    /// Where it looks for requests when it has found none.
+    pub takes: Takes,
+}
+
+impl Role {
+    /// The role of a core that executes what arrives in its own RX queue.
+    pub fn reads_its_own(core: usize, batch: usize) -> Role {
+        Role {
+            reads: vec![Read {
+                rx: core,
+                budget: batch,
+            }],
+            ..Role::default()
+        }
+    }
+
+    /// Whether the core serves its own software queue.
+    pub fn serves_queue(&self) -> bool {
+        self.intake != Intake::HandOff
+    }
+}
+
+/// An RX queue that a core reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Read {
+    /// The RX queue: that of this core.
+    pub rx: usize,
+    /// Most requests that are read in one turn. It counts requests: one segment batch can hold
+    /// several.
+    pub budget: usize,
+}
+
+/// What becomes of requests that a core has read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Intake {
+    /// The core asks the plan about each one, and executes it or hands it over.
+    #[default]
+    Execute,
+    /// They go to the core's software queue, from where other cores may take them as well.
+    Enqueue,
+    /// They go to the core's software queue, and only other cores take them from there.
+    HandOff,
+}
+
+/// Where a core looks for requests when it is idle. It takes one at a time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Takes {
+    /// Software queues of these cores, in this order.
+    pub queues: Vec<usize>,
+    /// After them these RX queues, in this order.
+    pub rx: Vec<usize>,
+}
+
+/// Number of waiting requests in each queue.
+#[derive(Clone, Copy, Debug)]
+pub struct Depths<'a> {
+    /// In the software queue of each core.
+    pub queues: &'a [u32],
+    /// In the RX queue of each core.
+    pub rx: &'a [u32],
+}
+
+/// What an idle core does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// There is nothing to do.
+    Wait,
+    /// It takes one request from the software queue of this core.
+    TakeQueued(usize),
+    /// It takes one request from this RX queue.
+    TakeReceived(usize),
+}

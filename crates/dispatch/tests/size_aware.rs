@@ -1,0 +1,246 @@
+//! What the plans of size-aware sharding promise, over random requests.
+
+use glimmer_base::Keyhash;
+use glimmer_base::limits::{EPOCH_REQUESTS_MIN, LARGE_BYTES_MIN};
+use glimmer_dispatch::{
+    AccessMode, Ask, Controller, Cost, Decision, Handoff, Histogram, LargeCores, Layout,
+    PartitionMap, Plan, Policy, SizeAware, SizeClass, Smoothed, Stealing,
+};
+use rand::{Rng, SeedableRng, rngs::SmallRng};
+
+fn layout(cores: usize) -> Layout {
+    Layout {
+        map: PartitionMap::new(64, cores),
+        access: AccessMode::Crcw,
+    }
+}
+
+/// The paper's default workload (Minos, §5.3), with this percentage of large requests.
+fn paper(large_percent: f64) -> Histogram {
+    let mut rng = SmallRng::seed_from_u64(7);
+    let mut histogram = Histogram::default();
+    let requests = 400_000;
+    let large = (f64::from(requests) * large_percent / 100.0) as i32;
+    for place in 0..requests {
+        histogram.record(match place < large {
+            true => rng.random_range(1500..=500_000),
+            false if rng.random_bool(0.4) => rng.random_range(1..=13),
+            false => rng.random_range(14..=1400),
+        });
+    }
+    histogram
+}
+
+fn smoothed(histogram: &Histogram) -> Smoothed {
+    let mut smoothed = Smoothed::default();
+    smoothed.add(histogram, 0.9);
+    smoothed
+}
+
+/// Random requests, from all alike to sizes over the whole range.
+fn random(rng: &mut SmallRng) -> Vec<u32> {
+    let (low, high) = (rng.random_range(0..30), rng.random_range(0..30));
+    let (low, high) = (u32::min(low, high), u32::max(low, high));
+    let count = rng.random_range(1..300);
+    (0..count)
+        .map(|_| rng.random_range(1_u32 << low..=1 << high))
+        .collect()
+}
+
+fn policies(rng: &mut SmallRng) -> SizeAware {
+    let large_cores = [
+        LargeCores::Auto,
+        LargeCores::Paper,
+        LargeCores::Fixed(rng.random_range(0..20)),
+    ];
+    let costs = [Cost::Packets, Cost::Bytes, Cost::ConstantAndBytes];
+    SizeAware {
+        large_cores: large_cores[rng.random_range(0..3)],
+        cost: costs[rng.random_range(0..3)],
+        percentile: rng.random_range(50.0..100.0),
+        ..SizeAware::default()
+    }
+}
+
+fn readers(plan: &Plan) -> [Vec<usize>; 2] {
+    let cores = plan.roles().len();
+    let (mut rx, mut queues) = (vec![0; cores], vec![0; cores]);
+    for (core, role) in plan.roles().iter().enumerate() {
+        role.reads.iter().for_each(|read| rx[read.rx] += 1);
+        role.takes.rx.iter().for_each(|&of| rx[of] += 1);
+        role.takes.queues.iter().for_each(|&of| queues[of] += 1);
+        queues[core] += usize::from(role.serves_queue());
+        assert!(role.reads.iter().all(|read| read.budget > 0));
+    }
+    [rx, queues]
+}
+
+#[test]
+fn every_size_has_one_core_and_every_queue_a_reader() {
+    for seed in 0..400 {
+        let rng = &mut SmallRng::seed_from_u64(seed);
+        let cores = rng.random_range(1..=16);
+        let policy = policies(rng);
+        let mut histogram = Histogram::default();
+        let sizes = random(rng);
+        sizes.iter().for_each(|&bytes| histogram.record(bytes));
+        let plan = policy.plan_for(layout(cores), &smoothed(&histogram));
+        let told = format!("seed {seed}, {policy:?}, {plan:?}");
+        assert_eq!(plan.roles().len(), cores, "{told}");
+        for all in readers(&plan) {
+            assert!(all.iter().all(|&readers| readers > 0), "{told}");
+        }
+        // Small values are executed where they arrive.
+        let edges = plan
+            .roles()
+            .iter()
+            .flat_map(|role| [role.sizes.start, role.sizes.end]);
+        let edges: Vec<u32> = edges
+            .flat_map(|edge| [edge, edge.saturating_sub(1)])
+            .collect();
+        let others = (0..200).map(|_| rng.random::<u32>());
+        for bytes in edges.into_iter().chain(sizes).chain(others) {
+            let bytes = bytes.min(u32::MAX - 1);
+            let owners = plan
+                .roles()
+                .iter()
+                .filter(|role| role.sizes.contains(&bytes));
+            let wanted = usize::from(cores > 1 && bytes >= plan.large_from());
+            assert_eq!(owners.count(), wanted, "{bytes} bytes, {told}");
+            let ask = Ask::Write { bytes };
+            let decisions: Vec<Decision> = (0..cores)
+                .map(|core| plan.on_arrival(core, Keyhash(1), ask))
+                .collect();
+            let moved = decisions.iter().filter(|&&to| to != Decision::Run);
+            assert_eq!(moved.count(), wanted * (cores - 1), "{told}");
+        }
+    }
+}
+
+#[test]
+fn every_queue_of_the_other_policies_has_a_reader() {
+    for cores in 1..=16 {
+        let handoffs = (1..=3).map(|dispatchers| Handoff { dispatchers }.plan(layout(cores)));
+        for plan in handoffs.chain([Stealing.plan(layout(cores))]) {
+            for all in readers(&plan) {
+                assert!(all.iter().all(|&readers| readers > 0), "{plan:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn large_cores_cost_the_same_up_to_one_class() {
+    for percent in [0.25, 0.5, 0.75] {
+        let histogram = smoothed(&paper(percent));
+        for cores in [8, 16] {
+            let policy = SizeAware {
+                large_cores: LargeCores::Paper,
+                ..SizeAware::default()
+            };
+            let plan = policy.plan_for(layout(cores), &histogram);
+            let mut rng = SmallRng::seed_from_u64(1);
+            let mut costs = vec![0.0; cores];
+            for _ in 0..100_000 {
+                let bytes: u32 = rng.random_range(1500..=500_000);
+                let owner = |role: &glimmer_dispatch::Role| role.sizes.contains(&bytes);
+                if let Some(core) = plan.roles().iter().position(owner) {
+                    costs[core] += Cost::Packets.of(f64::from(bytes));
+                }
+            }
+            costs.retain(|&cost| cost > 0.0);
+            let most = costs.iter().copied().fold(0.0, f64::max);
+            let least = costs.iter().copied().fold(f64::MAX, f64::min);
+            assert!(
+                most / least < 1.25,
+                "{percent}% at {cores} cores: {costs:?}"
+            );
+        }
+    }
+}
+
+/// Large cores by the formula of the paper, for its workload; 0 is a standby core.
+#[test]
+fn the_formula_gives_the_numbers_that_follow_from_the_paper() {
+    const PERCENT: [f64; 5] = [0.0625, 0.125, 0.25, 0.5, 0.75];
+    const LARGE: [(usize, [usize; 5]); 4] = [
+        (2, [0, 0, 0, 0, 1]),
+        (4, [0, 0, 1, 1, 2]),
+        (8, [0, 1, 2, 3, 4]),
+        (16, [1, 2, 4, 7, 9]),
+    ];
+    for (cores, numbers) in LARGE {
+        for (percent, number) in PERCENT.into_iter().zip(numbers) {
+            let policy = SizeAware {
+                large_cores: LargeCores::Paper,
+                ..SizeAware::default()
+            };
+            let plan = policy.plan_for(layout(cores), &smoothed(&paper(percent)));
+            let roles = plan.roles().iter();
+            let is_large =
+                |role: &&glimmer_dispatch::Role| !role.sizes.is_empty() && role.takes.rx.is_empty();
+            assert_eq!(
+                roles.filter(is_large).count(),
+                number,
+                "{cores} cores, {percent}%"
+            );
+            assert_eq!(plan.large_from(), LARGE_BYTES_MIN);
+        }
+    }
+}
+
+#[test]
+fn nothing_is_large_where_all_items_are_alike() {
+    for bytes in [0, 1, 64, 1400, 100_000, 1 << 20] {
+        let mut histogram = Histogram::default();
+        (0..10_000).for_each(|_| histogram.record(bytes));
+        let plan = SizeAware::default().plan_for(layout(8), &smoothed(&histogram));
+        assert!(plan.large_from() > bytes.max(LARGE_BYTES_MIN - 1));
+    }
+}
+
+#[test]
+fn an_epoch_of_few_requests_keeps_the_plan() {
+    let mut controller = Controller::new(SizeAware::default(), layout(8));
+    let first = controller.epoch(&paper(0.75)).clone();
+    assert_eq!(first.version(), 1);
+    assert_eq!(*controller.epoch(&paper(0.75)), first, "the same requests");
+    let mut controller = Controller::new(SizeAware::default(), layout(8));
+    let first = controller.plan().clone();
+    let mut few = Histogram::default();
+    (1..EPOCH_REQUESTS_MIN).for_each(|_| few.record(100_000));
+    assert_eq!(*controller.epoch(&few), first);
+    few.record(100_000);
+    assert_ne!(*controller.epoch(&few), first);
+    assert_eq!(controller.plan().version(), 1);
+}
+
+#[test]
+fn the_moving_average_weighs_the_latest_epoch_by_alpha() {
+    let (mut first, mut second) = (Histogram::default(), Histogram::default());
+    (0..100).for_each(|_| first.record(5));
+    (0..200).for_each(|_| second.record(1000));
+    let mut smoothed = Smoothed::default();
+    smoothed.add(&first, 0.9);
+    smoothed.add(&second, 0.9);
+    let at = |bytes| smoothed.requests(SizeClass::of(bytes));
+    assert!((at(5) - 10.0).abs() < 1e-9 && (at(1000) - 180.0).abs() < 1e-9);
+    assert_eq!(smoothed.bytes_mean(SizeClass::of(1000)), Some(1000.0));
+}
+
+#[test]
+fn classes_are_powers_of_two_without_gaps() {
+    let mut from = 0;
+    for (place, class) in SizeClass::all().enumerate() {
+        let sizes = class.sizes();
+        assert_eq!(sizes.start, from);
+        assert_eq!(class.place(), place);
+        assert_eq!(SizeClass::of(sizes.start), class);
+        assert_eq!(SizeClass::of(sizes.end - 1), class);
+        from = sizes.end;
+    }
+    assert_eq!(from, u32::MAX);
+    assert_eq!(SizeClass::all().count(), 31);
+    assert_eq!(SizeClass::of(u32::MAX).place(), 30);
+    assert_eq!(SizeClass::of(1024).sizes(), 1024..2048);
+}
