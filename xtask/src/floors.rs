@@ -19,6 +19,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("glimmer-transport", 1),
     ("glimmer-engine", 2),
     ("glimmer-client", 2),
+    ("glimmer-queueing", 2),
     ("glimmer-client-c", 3),
     ("glimmer-client-py", 3),
     ("glimmer-loadgen", 3),

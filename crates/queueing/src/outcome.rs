@@ -1,0 +1,88 @@
+//! What was measured.
+
+use crate::{costs::packets, request::Request};
+use glimmer_dispatch::Plan;
+use hdrhistogram::Histogram;
+
+/// Latencies up to a minute are told apart, in steps of 0.1%.
+const LATENCY_MAX_NS: u64 = 60_000_000_000;
+
+/// What one core did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CoreLoad {
+    /// Requests that it executed.
+    pub requests: u64,
+    /// Packets of their values.
+    pub packets: u64,
+    /// Time during which it was busy, in nanoseconds.
+    pub busy_ns: f64,
+}
+
+/// The measurements of a run, without its warm-up.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// Latencies of the requests that the workload counts as small, in nanoseconds.
+    pub small: Histogram<u64>,
+    /// Latencies of the large ones.
+    pub large: Histogram<u64>,
+    /// Requests that found a full queue.
+    pub lost: u64,
+    /// The load of each core.
+    pub cores: Vec<CoreLoad>,
+    /// Time that was measured, in nanoseconds.
+    pub measured_ns: f64,
+    /// Time during which the link was busy, in nanoseconds.
+    pub link_busy_ns: f64,
+    /// Every plan that was in force, and from when on, in nanoseconds from the start of the run.
+    pub plans: Vec<(f64, Plan)>,
+}
+
+impl Outcome {
+    pub(crate) fn new(cores: usize) -> Outcome {
+        let histogram = || Histogram::new_with_max(LATENCY_MAX_NS, 3).expect("valid bounds");
+        Outcome {
+            small: histogram(),
+            large: histogram(),
+            lost: 0,
+            cores: vec![CoreLoad::default(); cores],
+            measured_ns: 0.0,
+            link_busy_ns: 0.0,
+            plans: Vec::new(),
+        }
+    }
+
+    pub(crate) fn record(&mut self, now_ns: f64, request: &Request) {
+        let latency_ns = (now_ns - request.arrived_ns).round() as u64;
+        match request.is_large {
+            true => self.large.saturating_record(latency_ns),
+            false => self.small.saturating_record(latency_ns),
+        }
+    }
+
+    pub(crate) fn executed(&mut self, core: usize, request: &Request) {
+        self.cores[core].requests += 1;
+        self.cores[core].packets += u64::from(packets(request.bytes));
+    }
+
+    /// The latency below which 99% of all requests were, in nanoseconds.
+    pub fn p99_ns(&self) -> f64 {
+        let mut all = self.small.clone();
+        all.add(&self.large).expect("equal bounds");
+        all.value_at_quantile(0.99) as f64
+    }
+
+    /// The same of large requests alone.
+    pub fn large_p99_ns(&self) -> f64 {
+        self.large.value_at_quantile(0.99) as f64
+    }
+
+    /// Requests that were answered in a second.
+    pub fn answered_per_s(&self) -> f64 {
+        (self.small.len() + self.large.len()) as f64 / self.measured_ns * 1e9
+    }
+
+    /// The share of the time during which the link was busy.
+    pub fn link_utilisation(&self) -> f64 {
+        self.link_busy_ns / self.measured_ns
+    }
+}
