@@ -21,6 +21,7 @@ mod mica_index;
 mod mica_skew;
 mod mica_table1;
 mod minos_fig1;
+mod minos_fig2;
 mod native_latency;
 mod tables;
 
@@ -88,7 +89,7 @@ pub fn pages() -> Vec<Page> {
                     In-Memory Key-Value Stores](https://www.usenix.org/conference/nsdi19/\
                     presentation/didona), \
                     NSDI 2019. `--dispatch owner` is one of its baselines.",
-            figures: vec![&minos_fig1::ServiceTime],
+            figures: vec![&minos_fig1::ServiceTime, &minos_fig2::SizeUnaware],
         },
         Page {
             name: "formica",

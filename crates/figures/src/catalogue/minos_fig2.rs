@@ -1,0 +1,303 @@
+//! Minos, Figure 2: what a few large requests do to dispatch that ignores sizes.
+
+use std::fmt;
+
+use anyhow::Result;
+use glimmer_dispatch::{
+    AccessMode, Controller, Histogram, LargeCores, Layout, PACKET_BYTES, PartitionMap, Plan,
+    Policy, Role, SizeAware, Stealing, Takes, named,
+};
+use glimmer_queueing::{Bimodal, Bounds, Costs, Run as Simulation, Steer};
+
+use crate::{
+    Columns, Data, Figure, Kind, Needs, Point, Run, Shape, Spec,
+    plot::{Mark, Plot},
+};
+
+const CORES: usize = 8;
+const LARGE_SHARE: f64 = 0.00125;
+/// Service time of a small request.
+const UNIT_NS: f64 = 1000.0;
+/// Service times of a large request, in small ones.
+const LARGE: [u32; 4] = [1, 10, 100, 1000];
+const LOADS: [f64; 5] = [0.1, 0.3, 0.5, 0.7, 0.8];
+/// Requests from which the plan of size-aware sharding is made.
+const PROFILED: f64 = 100_000.0;
+const EARLY: &str = "early binding";
+const LATE: &str = "late binding";
+const STEALING: &str = "stealing";
+const SIZE_AWARE: &str = "size-aware";
+const PANELS: [&str; 4] = [EARLY, LATE, STEALING, SIZE_AWARE];
+
+/// p99 of early binding by load, for each of [`LARGE`], in small service times. Computed by
+/// inverting the Pollaczek-Khinchine transform of one M/G/1 queue.
+const EXACT: [(f64, [f64; 4]); 5] = [
+    (0.1, [2.0, 2.0, 29.6, 880.0]),
+    (0.3, [2.9, 3.3, 84.4, 1402.0]),
+    (0.5, [4.3, 5.9, 98.4, 2248.0]),
+    (0.7, [7.5, 10.4, 151.0, 4053.0]),
+    (0.8, [11.4, 14.2, 200.0, 6235.0]),
+];
+
+/// The figure.
+pub struct SizeUnaware;
+
+struct Case {
+    panel: &'static str,
+    large: u32,
+    load: f64,
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            out,
+            "{}, K = {}, load {}",
+            self.panel, self.large, self.load
+        )
+    }
+}
+
+fn series(large: u32) -> String {
+    format!("K = {large}")
+}
+
+impl Case {
+    /// The plan, and where clients send their requests.
+    fn plan(&self, workload: Bimodal) -> (Plan, Steer) {
+        let layout = Layout {
+            map: PartitionMap::new(CORES, CORES),
+            access: AccessMode::Crcw,
+        };
+        match self.panel {
+            EARLY => {
+                let keyhash = named("keyhash").expect("the default policy");
+                (keyhash.plan(layout), Steer::ByKey)
+            }
+            LATE => {
+                let role = Role {
+                    takes: Takes {
+                        queues: Vec::new(),
+                        rx: vec![0],
+                    },
+                    ..Role::default()
+                };
+                (Plan::by_role(layout, vec![role; CORES]), Steer::ToFirst)
+            }
+            STEALING => (Stealing.plan(layout), Steer::ByKey),
+            _ => (size_aware(layout, workload), Steer::ByKey),
+        }
+    }
+
+    fn point(&self, requests: u64, seed: u64) -> Point {
+        let workload = Bimodal {
+            large_share: LARGE_SHARE,
+            large_packets: self.large,
+        };
+        // The fewer large requests matter, the fewer requests tell.
+        let requests = match self.large {
+            // Exact arithmetic needs many busy periods.
+            1000 if self.panel == EARLY => requests * 4,
+            1000 => requests,
+            10 | 100 => requests / 2,
+            _ => requests / 8,
+        };
+        let (plan, steer) = self.plan(workload);
+        let simulation = Simulation {
+            plan,
+            adaptive: None,
+            workload: &workload,
+            steer,
+            costs: Costs::only_packets(UNIT_NS),
+            wire: None,
+            bounds: Bounds::NONE,
+            offered_per_s: self.load * CORES as f64 / (workload.packets_mean() * UNIT_NS) * 1e9,
+            warm_up: requests / 10,
+            requests,
+            seed,
+        };
+        let p99 = simulation.simulate().p99_ns() / UNIT_NS;
+        Point::new(self.panel, series(self.large), self.load, p99)
+    }
+}
+
+/// The plan of the paper's formula for this workload.
+fn size_aware(layout: Layout, workload: Bimodal) -> Plan {
+    let mut histogram = Histogram::default();
+    let large = (LARGE_SHARE * PROFILED).round();
+    (0..large as u64).for_each(|_| histogram.record(workload.large_packets * PACKET_BYTES));
+    (large as u64..PROFILED as u64).for_each(|_| histogram.record(PACKET_BYTES));
+    let policy = SizeAware {
+        large_cores: LargeCores::Paper,
+        ..SizeAware::default()
+    };
+    Controller::new(policy, layout).epoch(&histogram).clone()
+}
+
+impl Figure for SizeUnaware {
+    fn spec(&self) -> Spec {
+        Spec {
+            name: "minos-fig2",
+            title: "Latency by load when a few requests are large",
+            source: "Minos (NSDI'19), Figure 2, §2.2",
+            claim: "0.125% of large requests, far less than 1%, increase the 99th percentile by \
+                    one to two orders of magnitude if dispatch ignores sizes. Early binding \
+                    suffers from 10% load on. Late binding and stealing hold out at low load only.",
+            here: "Simulated, as in the paper: 8 cores, Poisson arrivals, 99.875% of the requests \
+                   take one unit of time and the others K. Nothing else costs anything, and queues \
+                   are unbounded. The plans are those of the dispatch policies. The fourth panel \
+                   is size-aware sharding, with the paper's formula for the number of cores. It is \
+                   not in the paper's figure. Hollow marks are exact M/G/1 arithmetic.",
+            kind: Kind::Exact,
+            needs: Needs {
+                cores: 1,
+                cores_of_paper: 1,
+                memory_mib: 256,
+                peers: &[],
+            },
+            columns: Columns {
+                panel: "dispatch",
+                series: "large requests",
+                x: "load",
+                y: "p99 in service times of a small request",
+            },
+            plot: Plot::lines("load", "p99 / service time of a small request")
+                .log_y()
+                .shared_y()
+                .paper(
+                    "exact p99 of one M/G/1 queue, by inverting the Pollaczek-Khinchine transform",
+                    marks(),
+                ),
+        }
+    }
+
+    fn measure(&self, run: &mut Run<'_>) -> Result<()> {
+        let mut cases = Vec::new();
+        for panel in PANELS {
+            for large in LARGE {
+                cases.extend(LOADS.map(|load| Case { panel, large, load }));
+            }
+        }
+        let requests = run.pick(8_000_000, 4_000_000);
+        run.rounds(
+            1,
+            &mut cases,
+            |case, _, seed| Ok(case.point(requests, seed)),
+        )
+    }
+
+    fn judge(&self, data: &Data, shape: &mut Shape) {
+        for (large, bound) in LARGE.into_iter().zip([0.05, 0.05, 0.05, 0.1]) {
+            let errors = EXACT.iter().map(|(load, exact)| {
+                let at = LARGE.iter().position(|&other| other == large)?;
+                Some((data.median(EARLY, &series(large), *load)? / exact[at] - 1.0).abs())
+            });
+            shape.at_most(
+                &format!("early binding, K = {large}: relative distance from exact arithmetic"),
+                "0",
+                most(errors),
+                bound,
+            );
+        }
+        let over_alike = |panel, large, load: f64| {
+            let alike = data.median(panel, &series(1), load)?;
+            Some(data.median(panel, &series(large), load)? / alike)
+        };
+        for (large, bound) in [(100, 10.0), (1000, 100.0)] {
+            shape.at_least(
+                &format!("early binding at 10% load, K = {large}: p99 over that of K = 1"),
+                "two orders of magnitude",
+                over_alike(EARLY, large, 0.1),
+                bound,
+            );
+        }
+        for panel in [LATE, STEALING] {
+            shape.at_most(
+                &format!("{panel} at 10% load, K = 1000: p99 over that of K = 1"),
+                "resilient at low load",
+                over_alike(panel, 1000, 0.1),
+                3.0,
+            );
+            shape.at_least(
+                &format!("{panel} at 80% load, K = 1000: p99 over that of K = 1"),
+                "one or two orders of magnitude",
+                over_alike(panel, 1000, 0.8),
+                10.0,
+            );
+        }
+        for (large, bound) in [(1000, 1.5), (100, 2.0)] {
+            let ratios = LOADS.iter().map(|&load| {
+                let alike = data.median(EARLY, &series(1), load)?;
+                Some(data.median(SIZE_AWARE, &series(large), load)? / alike)
+            });
+            shape.at_most(
+                &format!(
+                    "size-aware at up to 80% load, K = {large}: p99 over that of early binding \
+                     with K = 1, most"
+                ),
+                "",
+                most(ratios),
+                bound,
+            );
+        }
+    }
+}
+
+/// The largest, or none if one is missing.
+fn most(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    values
+        .collect::<Option<Vec<f64>>>()?
+        .into_iter()
+        .reduce(f64::max)
+}
+
+fn marks() -> Vec<Mark> {
+    let series = ["K = 1", "K = 10", "K = 100", "K = 1000"];
+    let of = |(load, exact): &(f64, [f64; 4])| {
+        let marks = series.into_iter().zip(*exact);
+        let marks = marks.map(|(series, p99)| Mark::point(EARLY, series, *load, p99));
+        marks.collect::<Vec<_>>()
+    };
+    EXACT.iter().flat_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failures(size_aware: f64, late_at_high_load: f64) -> Vec<String> {
+        let mut data = Data::default();
+        for (load, exact) in EXACT {
+            for (large, p99) in LARGE.into_iter().zip(exact) {
+                let alike = exact[0];
+                let late = match (large, load > 0.7) {
+                    (1000, true) => alike * late_at_high_load,
+                    _ => alike,
+                };
+                let panels = [(EARLY, p99), (LATE, late), (STEALING, late)];
+                for (panel, p99) in panels {
+                    data.add(Point::new(panel, series(large), load, p99));
+                }
+                data.add(Point::new(
+                    SIZE_AWARE,
+                    series(large),
+                    load,
+                    alike * size_aware,
+                ));
+            }
+        }
+        let mut shape = Shape::default();
+        SizeUnaware.judge(&data, &mut shape);
+        shape
+            .failures()
+            .map(|finding| finding.what.clone())
+            .collect()
+    }
+
+    #[test]
+    fn judged_by_exact_arithmetic_and_by_the_papers_orders_of_magnitude() {
+        assert_eq!(failures(1.2, 50.0), Vec::<String>::new());
+        assert_eq!(failures(1.2, 2.0).len(), 2);
+        assert_eq!(failures(3.0, 50.0).len(), 2);
+    }
+}
