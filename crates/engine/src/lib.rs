@@ -35,5 +35,5 @@ pub use job::{
 };
 pub use observer::{ChangeObserver, Unobserved};
 pub use outlet::{NoOutlet, Offer, Outlet};
-pub use partitions_of::Partitions;
+pub use partitions_of::{Partitions, Place};
 pub use pipeline::{Prefetch, Stages, staged};

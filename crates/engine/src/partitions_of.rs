@@ -18,6 +18,16 @@ pub(crate) struct Handle<T: Table> {
     pub reader: Option<T::Reader>,
 }
 
+/// Where a key belongs: its partition, and where its entry was in there not long ago. Only
+/// [`Partitions`] make it, and the partition is the key's for ever.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Place<H> {
+    /// The partition.
+    partition: usize,
+    /// The home in the partition's table, or the default.
+    pub home: H,
+}
+
 impl<T: Table> Partitions<T> {
     pub(crate) fn new(handles: Vec<Handle<T>>, map: PartitionMap, worker: usize) -> Self {
         Partitions {
@@ -28,26 +38,20 @@ impl<T: Table> Partitions<T> {
     }
 
     #[inline(always)]
-    pub(crate) fn handle(&mut self, keyhash: Keyhash) -> &mut Handle<T> {
-        let partition = keyhash.partition(self.handles.len());
-        &mut self.handles[partition]
+    pub(crate) fn handle(&mut self, place: Place<T::Home>) -> &mut Handle<T> {
+        &mut self.handles[place.partition]
     }
 
+    /// The writer of a key's partition, if this worker has it.
     #[inline(always)]
-    fn handle_ref(&self, keyhash: Keyhash) -> &Handle<T> {
-        &self.handles[keyhash.partition(self.handles.len())]
+    pub fn owner(&mut self, place: Place<T::Home>) -> Option<&mut T> {
+        self.handle(place).owner.as_mut()
     }
 
-    /// The writer of the key's partition, if this worker has it.
+    /// The reader of a key's partition, if the access mode has readers.
     #[inline(always)]
-    pub fn owner(&mut self, keyhash: Keyhash) -> Option<&mut T> {
-        self.handle(keyhash).owner.as_mut()
-    }
-
-    /// The reader of the key's partition, if the access mode has readers.
-    #[inline(always)]
-    pub fn reader(&self, keyhash: Keyhash) -> Option<&T::Reader> {
-        self.handle_ref(keyhash).reader.as_ref()
+    pub fn reader(&self, place: Place<T::Home>) -> Option<&T::Reader> {
+        self.handles[place.partition].reader.as_ref()
     }
 
     /// The layout of the store.
@@ -86,46 +90,50 @@ impl<T: Table> Partitions<T> {
             .collect()
     }
 
-    /// The first stage of the pipeline. Returns the position of the bucket, if this worker may read
-    /// it.
+    /// The first stage of the pipeline: where the key belongs. Fetches the bucket if `fetch` is set
+    /// and this worker may read it.
     #[inline(always)]
-    pub fn prefetch_bucket(&self, keyhash: Keyhash, fetch: bool) -> T::Home {
-        match self.handle_ref(keyhash) {
+    pub fn prefetch_bucket(&self, keyhash: Keyhash, fetch: bool) -> Place<T::Home> {
+        let partition = keyhash.partition(self.handles.len());
+        let home = match &self.handles[partition] {
             Handle {
                 owner: Some(owner), ..
             } => {
-                let place = owner.home(keyhash);
+                let home = owner.home(keyhash);
                 if fetch {
-                    owner.prefetch_bucket(place);
+                    owner.prefetch_bucket(home);
                 }
-                place
+                home
             }
             Handle {
                 reader: Some(reader),
                 ..
             } => {
-                let place = reader.home(keyhash);
+                let home = reader.home(keyhash);
                 if fetch {
-                    reader.prefetch_bucket(place);
+                    reader.prefetch_bucket(home);
                 }
-                place
+                home
             }
             _ => T::Home::default(),
-        }
+        };
+        Place { partition, home }
     }
 
-    /// The second stage of the pipeline.
+    /// The second stage of the pipeline: fetches the item. The home then carries the slot in which
+    /// the key's tag was met.
     #[inline(always)]
-    pub fn prefetch_item(&self, keyhash: Keyhash, place: T::Home) {
-        match self.handle_ref(keyhash) {
+    pub fn prefetch_item(&self, keyhash: Keyhash, place: Place<T::Home>) -> Place<T::Home> {
+        let home = match &self.handles[place.partition] {
             Handle {
                 owner: Some(owner), ..
-            } => owner.prefetch_item(keyhash, place),
+            } => owner.prefetch_item(keyhash, place.home),
             Handle {
                 reader: Some(reader),
                 ..
-            } => reader.prefetch_item(keyhash, place),
-            _ => {}
-        }
+            } => reader.prefetch_item(keyhash, place.home),
+            _ => place.home,
+        };
+        Place { home, ..place }
     }
 }

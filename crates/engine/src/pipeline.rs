@@ -4,12 +4,14 @@
 //! other, each request would wait for both. The pipeline prefetches a request's bucket while it
 //! executes the request [`BUCKET_AHEAD`] places before it, and its item while it executes the one
 //! [`ITEM_AHEAD`] places before it, so that both are in the cache when the request is executed.
-//! These stages only prefetch. The second stage uses the result of the first, although the bucket
-//! may have moved by then. Execution looks everything up again, because an earlier request in the
-//! batch may have changed it; it uses the first stage's result only if the table can tell that it
-//! is still valid.
+//!
+//! These stages only prefetch. They hand on the key's partition, where its bucket was, and the slot
+//! in which its tag was met. An earlier request of the batch may have changed all but the first, so
+//! execution uses them as the place to look first, and for nothing else:
+//! [`Index`](glimmer_store::table::Index) says why that is sound.
 
 use crate::Partitions;
+use crate::partitions_of::Place;
 use glimmer_base::Keyhash;
 use glimmer_store::table::Table;
 
@@ -37,63 +39,95 @@ impl Stages {
 
 /// The data that the stages prefetch.
 pub trait Prefetch {
-    /// The position of a key's bucket.
-    type Home: Copy + Default;
+    /// Where a key belongs, and where it was met.
+    type Place: Copy + Default;
     /// Finds the key's bucket, and prefetches it if `fetch` is set.
-    fn bucket(&self, keyhash: Keyhash, fetch: bool) -> Self::Home;
+    fn bucket(&self, keyhash: Keyhash, fetch: bool) -> Self::Place;
     /// Prefetches the key's item, after its bucket.
-    fn item(&self, keyhash: Keyhash, place: Self::Home);
+    fn item(&self, keyhash: Keyhash, place: Self::Place) -> Self::Place;
 }
 
 impl<T: Table> Prefetch for Partitions<T> {
-    type Home = T::Home;
+    type Place = Place<T::Home>;
 
     #[inline(always)]
-    fn bucket(&self, keyhash: Keyhash, fetch: bool) -> T::Home {
+    fn bucket(&self, keyhash: Keyhash, fetch: bool) -> Self::Place {
         self.prefetch_bucket(keyhash, fetch)
     }
 
     #[inline(always)]
-    fn item(&self, keyhash: Keyhash, place: T::Home) {
-        self.prefetch_item(keyhash, place);
+    fn item(&self, keyhash: Keyhash, place: Self::Place) -> Self::Place {
+        self.prefetch_item(keyhash, place)
     }
 }
 
 /// Runs `execute` on every job of a batch in order, with each job's bucket and item fetched ahead.
-/// It is told where the bucket was then; the default, if no stage has looked.
+/// It is told the job's number in the batch, and where the stages have met its key.
 #[inline(always)]
 pub fn staged<T: Prefetch, J>(
     table: &mut T,
     jobs: &[J],
     stages: Stages,
     keyhash: impl Fn(&J) -> Keyhash,
-    mut execute: impl FnMut(&mut T, usize, T::Home, &J),
+    mut execute: impl FnMut(&mut T, usize, T::Place, &J),
 ) {
-    let mut places = [T::Home::default(); BUCKET_AHEAD];
-    let fetch_bucket = |table: &T, places: &mut [T::Home; BUCKET_AHEAD], at: usize| {
-        if (stages.bucket || stages.item)
-            && let Some(job) = jobs.get(at)
-        {
-            places[at % BUCKET_AHEAD] = table.bucket(keyhash(job), stages.bucket);
-        }
+    let mut places = [T::Place::default(); BUCKET_AHEAD];
+    let bucket = |table: &T, places: &mut [T::Place; BUCKET_AHEAD], at: usize| {
+        fetch_bucket(table, jobs, stages, &keyhash, places, at);
     };
-    let fetch_item = |table: &T, places: &[T::Home; BUCKET_AHEAD], at: usize| {
-        if stages.item
-            && let Some(job) = jobs.get(at)
-        {
-            table.item(keyhash(job), places[at % BUCKET_AHEAD]);
-        }
+    let item = |table: &T, places: &mut [T::Place; BUCKET_AHEAD], at: usize| {
+        fetch_item(table, jobs, stages, &keyhash, places, at);
     };
     for at in 0..BUCKET_AHEAD.min(jobs.len()) {
-        fetch_bucket(table, &mut places, at);
+        bucket(table, &mut places, at);
     }
     for at in 0..ITEM_AHEAD.min(jobs.len()) {
-        fetch_item(table, &places, at);
+        item(table, &mut places, at);
     }
     for (at, job) in jobs.iter().enumerate() {
         let place = places[at % BUCKET_AHEAD];
-        fetch_bucket(table, &mut places, at + BUCKET_AHEAD);
-        fetch_item(table, &places, at + ITEM_AHEAD);
+        fetch_bucket(
+            table,
+            jobs,
+            stages,
+            &keyhash,
+            &mut places,
+            at + BUCKET_AHEAD,
+        );
+        fetch_item(table, jobs, stages, &keyhash, &mut places, at + ITEM_AHEAD);
         execute(table, at, place, job);
+    }
+}
+
+/// The first stage of a job, if there is one with this number.
+#[inline(always)]
+fn fetch_bucket<T: Prefetch, J>(
+    table: &T,
+    jobs: &[J],
+    stages: Stages,
+    keyhash: &impl Fn(&J) -> Keyhash,
+    places: &mut [T::Place; BUCKET_AHEAD],
+    at: usize,
+) {
+    if let Some(job) = jobs.get(at) {
+        places[at % BUCKET_AHEAD] = table.bucket(keyhash(job), stages.bucket);
+    }
+}
+
+/// The second stage of a job, if there is one with this number.
+#[inline(always)]
+fn fetch_item<T: Prefetch, J>(
+    table: &T,
+    jobs: &[J],
+    stages: Stages,
+    keyhash: &impl Fn(&J) -> Keyhash,
+    places: &mut [T::Place; BUCKET_AHEAD],
+    at: usize,
+) {
+    if stages.item
+        && let Some(job) = jobs.get(at)
+    {
+        let place = &mut places[at % BUCKET_AHEAD];
+        *place = table.item(keyhash(job), *place);
     }
 }

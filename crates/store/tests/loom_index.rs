@@ -7,7 +7,7 @@ use glimmer_base::sync::AtomicU64;
 use glimmer_base::sync::Ordering::Relaxed;
 use glimmer_store::batches::{Batches, Participant, Seat};
 use glimmer_store::heap::Offset;
-use glimmer_store::index::chained::{BUCKET_WORDS, Border, ChainedIndex, FreeList};
+use glimmer_store::index::chained::{BUCKET_WORDS, Border, ChainedIndex, FreeList, Home};
 use glimmer_store::index::{BUCKET_ENTRIES, Entry, LogId, Slot};
 use glimmer_store::memory::{PagePolicy, ZeroedSlice};
 use glimmer_store::table::Index;
@@ -56,7 +56,7 @@ fn reader(index: &Arc<ChainedIndex>, tag: u16) -> thread::JoinHandle<()> {
     let index = index.clone();
     thread::spawn(move || {
         let keyhash = Keyhash(tag.into());
-        let found = index.try_read(keyhash, |home| {
+        let found = index.try_read(Home::default(), keyhash, |home| {
             (index.candidates(home, keyhash))
                 .next()
                 .map(|(_, found)| found)
@@ -185,7 +185,7 @@ fn entries_are_found_while_their_spare_bucket_leaves_the_index() {
         index.grow(0, &mut spares, |_| true, true).unwrap();
         // The second main bucket is full, and the last spare one is in its chain. Another is free.
         let keyhash = Keyhash(1 << 47 | u64::from(STAYS));
-        let home = index.home(keyhash);
+        let home = index.home(keyhash).bucket();
         assert_eq!(home, index.main(1), "the keyhash names the second bucket");
         let [free, _, last] = [(); 3].map(|()| spares.take(&index, home).unwrap());
         spares.give_back(&index, free);
@@ -248,7 +248,9 @@ fn marking_reader(
     let index = index.clone();
     thread::spawn(move || {
         let _batch = participant.begin();
-        let found = index.try_read(keyhash, |home| index.candidates(home, keyhash).next());
+        let found = index.try_read(Home::default(), keyhash, |home| {
+            index.candidates(home, keyhash).next()
+        });
         if let Some(found) = found {
             let (slot, seen) = found.expect("the entry is never absent");
             assert!(seen.same_item(wanted));

@@ -318,7 +318,8 @@ fn a_place_from_before_a_split_is_not_believed() {
         let before = Table::home(&owner, hash(moved));
         put(&mut owner, 0, key(n), 1 + n as u8);
         assert_ne!(Table::home(&owner, hash(moved)), before);
-        let found = (owner.enter(0)).read_at(before, hash(moved), &moved, NOW, |item| seen(item));
+        let mut writer = owner.enter_at(hash(moved), before, 0);
+        let found = writer.read(hash(moved), &moved, NOW, seen);
         assert_whole(&found.expect("the item is in the new segment"));
     });
 }

@@ -29,6 +29,7 @@ use crate::flush::FlushClock;
 use crate::job::{Done, Engine, Figures, Job, ListCursor, Listed, Status};
 use crate::observer::{ChangeObserver, Unobserved};
 use crate::outlet::Outlet;
+use crate::partitions_of::Place;
 use crate::pipeline::{Stages, staged};
 use crate::tally::LiveTally;
 use crate::{PageReport, Partitions, TableStats};
@@ -247,9 +248,9 @@ fn execute_seen<T: Table, O: ChangeObserver>(
     let mut buffer = [0; base64::DECODED_BYTES_MAX];
     let job = &decoded(job, &mut buffer);
     let is_read = matches!(job.request.verb, Verb::Get);
-    let handle = partitions.handle(job.keyhash);
-    let value_bytes = is_read.then(|| read::value_bytes(handle, context, job));
     let place = partitions.prefetch_bucket(job.keyhash, false);
+    let handle = partitions.handle(place);
+    let value_bytes = is_read.then(|| read::value_bytes(handle, context, job));
     let kind = execute_apart(partitions, place, tap, context, job, out)?;
     if let Some(value_bytes) = value_bytes {
         tap.observer().read(job, value_bytes);
@@ -261,7 +262,7 @@ fn execute_seen<T: Table, O: ChangeObserver>(
 #[inline(never)]
 fn execute_apart<T: Table, O: ChangeObserver>(
     partitions: &mut Partitions<T>,
-    place: T::Home,
+    place: Place<T::Home>,
     tap: &Tap<O>,
     context: &mut Context<'_>,
     job: &Job<'_>,
@@ -273,24 +274,17 @@ fn execute_apart<T: Table, O: ChangeObserver>(
 #[inline(always)]
 fn execute<T: Table, O: ChangeObserver>(
     partitions: &mut Partitions<T>,
-    place: T::Home,
+    place: Place<T::Home>,
     tap: &Tap<O>,
     context: &mut Context<'_>,
     job: &Job<'_>,
     out: &mut Vec<u8>,
 ) -> Result<OutcomeKind, Status> {
     if matches!(job.request.verb, Verb::Get) {
-        return read::get(
-            partitions.handle(job.keyhash),
-            place,
-            tap,
-            context,
-            job,
-            out,
-        );
+        return read::get(partitions.handle(place), place.home, tap, context, job, out);
     }
-    let owner = partitions.owner(job.keyhash).ok_or(Status::AskOwner)?;
-    let mut writer = owner.enter(context.flushes);
+    let owner = partitions.owner(place).ok_or(Status::AskOwner)?;
+    let mut writer = owner.enter_at(job.keyhash, place.home, context.flushes);
     if job.copy_max != Job::ANY_SIZE && shows_value(&job.request.verb) {
         read::check_item(&writer, context, job)?;
     }

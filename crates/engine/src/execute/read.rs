@@ -32,7 +32,7 @@ enum Look {
 #[inline(always)]
 pub fn get<T: Table, O: ChangeObserver>(
     handle: &mut Handle<T>,
-    place: T::Home,
+    home: T::Home,
     tap: &Tap<O>,
     context: &mut Context<'_>,
     job: &Job<'_>,
@@ -42,8 +42,9 @@ pub fn get<T: Table, O: ChangeObserver>(
     if let (Some(reader), Some(batch)) = (&handle.reader, &context.batch) {
         // Each try begins where the last one began: a reply that was made of bytes that changed
         // under it is cut off again.
-        let read = reader.read(
+        let read = reader.read_at(
             batch,
+            home,
             job.keyhash,
             request.key,
             context.now,
@@ -76,14 +77,14 @@ pub fn get<T: Table, O: ChangeObserver>(
         }
     }
     let owner = handle.owner.as_mut().ok_or(Status::AskOwner)?;
-    let mut writer = owner.enter(context.flushes);
+    let mut writer = owner.enter_at(job.keyhash, home, context.flushes);
     let (keyhash, now) = (job.keyhash, context.now);
     if job.copy_max != Job::ANY_SIZE {
         // Before the read, which would count, and might have the table move the item.
         check_item(&writer, context, job)?;
     }
     let outlet = &mut *context.outlet;
-    let read = writer.read_at(place, keyhash, request.key, now, |item| {
+    let read = writer.read_at_rest(keyhash, request.key, now, |item| {
         if !T::Access::SHARED_WRITES && item.value().len() >= IN_PLACE_BYTES_MIN {
             // By value: an item that is passed by reference is in memory for every read.
             return in_place::look((**item, item.value_bytes()), job, now, outlet, out);

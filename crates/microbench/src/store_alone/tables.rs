@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use glimmer_base::{Expiry, Keyhash, Moment, limits::BATCH_MAX};
 use glimmer_dispatch::PartitionMap;
-use glimmer_engine::{Partitions, Spread, partitions, staged};
+use glimmer_engine::{Partitions, Place, Spread, partitions, staged};
 use glimmer_store::{
     access::{Access, Crcw, Crew, Erew},
     batches::{Batch, Participant},
@@ -228,7 +228,7 @@ impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
             |partitions, _, place, &(keyhash, operation)| {
                 let number = operation.number();
                 if operation.writes() {
-                    put::<T, K, V>(partitions, keyhash, number, version);
+                    put::<T, K, V>(partitions, place, keyhash, number, version);
                     return;
                 }
                 reads += 1;
@@ -237,7 +237,9 @@ impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
                         found += 1;
                         wrong += u64::from(!items::is_value(&value, number));
                     }
-                    None if task.fill => put::<T, K, V>(partitions, keyhash, number, version),
+                    None if task.fill => {
+                        put::<T, K, V>(partitions, place, keyhash, number, version)
+                    }
                     None => {}
                 }
             },
@@ -256,6 +258,7 @@ impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
 #[inline(always)]
 fn put<T: Table, const K: usize, const V: usize>(
     partitions: &mut Partitions<T>,
+    place: Place<T::Home>,
     keyhash: Keyhash,
     number: u32,
     version: u32,
@@ -269,9 +272,9 @@ fn put<T: Table, const K: usize, const V: usize>(
         history: History::NEW,
     };
     let owner = partitions
-        .owner(keyhash)
+        .owner(place)
         .expect("lists hold only writes that a worker may do");
-    owner.enter(0).put(keyhash, &item, NOW);
+    (owner.enter_at(keyhash, place.home, 0)).put(keyhash, &item, NOW);
 }
 
 /// Reads the value as the engine does: concurrently with the writer if the access mode has readers,
@@ -280,7 +283,7 @@ fn put<T: Table, const K: usize, const V: usize>(
 fn get<T: Table, const K: usize, const V: usize>(
     partitions: &mut Partitions<T>,
     reading: &Option<Batch<'_>>,
-    place: T::Home,
+    place: Place<T::Home>,
     keyhash: Keyhash,
     number: u32,
     scratch: &mut Vec<u8>,
@@ -288,21 +291,19 @@ fn get<T: Table, const K: usize, const V: usize>(
     let key = key::<K>(number);
     // A value of a different length is not one of our values, and counts as wrong.
     let mut bytes = |item: &Item<'_>| copy::<V>(item, scratch).unwrap_or([0xFF; V]);
-    if let (Some(reader), Some(batch)) = (partitions.reader(keyhash), reading) {
+    if let (Some(reader), Some(batch)) = (partitions.reader(place), reading) {
         // The engine would pass a read that keeps meeting a writer to the owner; here it is
         // retried.
         loop {
-            if let Ok(read) = reader.read(batch, keyhash, &key, NOW, 0, &mut bytes) {
+            if let Ok(read) = reader.read_at(batch, place.home, keyhash, &key, NOW, 0, &mut bytes) {
                 return read;
             }
         }
     }
     let owner = partitions
-        .owner(keyhash)
+        .owner(place)
         .expect("lists hold only reads that a worker may do");
-    owner
-        .enter(0)
-        .read_at(place, keyhash, &key, NOW, |item| bytes(item))
+    (owner.enter_at(keyhash, place.home, 0)).read(keyhash, &key, NOW, bytes)
 }
 
 #[inline(always)]

@@ -16,7 +16,7 @@ impl<A: Access> Writer<'_, A> {
         shared.common.counters.stored.add(1);
         self.learn_size(put.words);
         let class = self.state.slabs.class_of(put.words);
-        let home = shared.index.home(put.keyhash);
+        let home = self.home(put.keyhash);
         match shared.find(home, put.keyhash, put.item.key) {
             Some(found) if self.class_of(&found) == class => self.overwrite(&found, put),
             Some(found) => {
@@ -84,7 +84,7 @@ impl<A: Access> Writer<'_, A> {
         write_over(place, put, &old.item);
         shared.common.counters.gone(&old.item);
         let slot = Slot::new(at).with_recent(true);
-        self.set_slot(old.slot, home.tag, slot, put.words);
+        self.set_slot(old.slot, home.tag(), slot, put.words);
         self.state.slabs.free(shared.pool(), old.entry.offset());
         true
     }
@@ -96,7 +96,7 @@ impl<A: Access> Writer<'_, A> {
         let home = self.shared.index.home(put.keyhash);
         let empty = self.shared.index.segment(&home).empty(home.buckets);
         let empty = empty.expect("a slot was made before and nothing has taken it since");
-        self.set_slot(empty, home.tag, Slot::new(at), put.words);
+        self.set_slot(empty, home.tag(), Slot::new(at), put.words);
     }
 
     #[inline(always)]

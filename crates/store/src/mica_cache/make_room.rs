@@ -205,7 +205,7 @@ impl<A: Access> Writer<'_, A> {
         // stays locked while the item is in neither place.
         let home = shared.index.home(keyhash);
         let is_shared = A::SHARED_READS && !weakened("keep_version");
-        let tail = shared.index.change(home, is_shared, || {
+        let tail = shared.index.change(home.bucket(), is_shared, || {
             if !weakened("kept_item_head") {
                 self.set_head(id, after);
             }
@@ -282,7 +282,7 @@ impl<A: Access> Writer<'_, A> {
             log.copy(at, words, (log, log.geometry().position(tail)));
             let moved = Entry::new(entry.tag(), id, tail, 0).with_fetched(true);
             let name = || shared.index.set(slot, moved);
-            (shared.index).change(shared.index.home(keyhash), A::SHARED_READS, name);
+            (shared.index).change(shared.index.home(keyhash).bucket(), A::SHARED_READS, name);
             self.state.tails[id as usize] = self.geometry(id).advance(tail, words as u64);
             shared.common.counters.reinsertions.add(1);
             work::moved(words);

@@ -4,6 +4,7 @@
 use super::{Found, Writer};
 use crate::access::Access;
 use crate::heap::{Header, Offset, Put, write_filler, write_item, write_over};
+use crate::index::chained::Home;
 use crate::index::{Entry, LogId, Slot};
 use crate::table::{Heap, Index};
 use crate::work;
@@ -23,7 +24,7 @@ impl<A: Access> Writer<'_, A> {
     pub(super) fn put_as(&mut self, put: &Put<'_>) -> bool {
         let (shared, words) = (self.shared, put.words as u64);
         shared.common.counters.stored.add(1);
-        let home = shared.index.home(put.keyhash);
+        let home = self.home(put.keyhash);
         let old = shared.find(home, put.keyhash, put.item.key);
         if let Some(found) = &old
             && let Some(extent) = self.extent_for_update(found, words)
@@ -145,7 +146,7 @@ impl<A: Access> Writer<'_, A> {
     #[inline(always)]
     fn choose_log(
         &self,
-        home: usize,
+        home: Home,
         keyhash: Keyhash,
         old: &Option<Found<'_>>,
         words: u64,
@@ -190,10 +191,10 @@ impl<A: Access> Writer<'_, A> {
             Some((found.slot, Some(old_words)))
         });
         let counters = &shared.common.counters;
-        index.change(home, A::SHARED_READS, || {
+        index.change(home.bucket(), A::SHARED_READS, || {
             let slot = match old {
                 Some((slot, _)) => slot,
-                None => self.free_slot(home, put.now),
+                None => self.free_slot(home.bucket(), put.now),
             };
             index.set(slot, new);
         });

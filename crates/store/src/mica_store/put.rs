@@ -24,13 +24,13 @@ impl<A: Access> Writer<'_, A> {
     /// Stores an item, unless it wants room that there is not; then nothing has changed.
     #[inline(always)]
     pub(super) fn try_put(&mut self, put: &Put<'_>) -> Result<(), Wanting> {
-        let home = self.shared.index.home(put.keyhash);
+        let home = self.home(put.keyhash);
         match self.shared.find(home, put.keyhash, put.item.key) {
             Some(found) if !expired(&found.item, put.now) => return self.overwrite(&found, put),
             Some(found) => self.reclaim_expired(found, put.now),
             None => {}
         }
-        self.insert(home, put)
+        self.insert(home.bucket(), put)
     }
 
     #[inline(never)]

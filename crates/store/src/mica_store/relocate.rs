@@ -216,6 +216,6 @@ impl<A: Access> Writer<'_, A> {
         let is_its = |entry| shared.heap.is_live(entry) && Name::of(entry).at == at;
         let found = candidates.find(|&(_, entry)| is_its(entry));
         let (slot, _) = found.expect("an item in use has an entry");
-        (home, slot)
+        (home.bucket(), slot)
     }
 }

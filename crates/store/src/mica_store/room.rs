@@ -80,7 +80,7 @@ impl<A: Access> Writer<'_, A> {
         effort: &mut Effort,
         now: Moment,
     ) -> bool {
-        let home = self.shared.index.home(keyhash);
+        let home = self.shared.index.home(keyhash).bucket();
         let freed = self.expire_chain(home, now);
         effort.spend(SCANNING + FREEING * freed as usize);
         self.shared.common.counters.expired_reclaimed.add(freed);

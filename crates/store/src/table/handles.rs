@@ -78,6 +78,8 @@ pub struct Writer<'a, D: Design> {
     pub(crate) shared: &'a Shared<D::Heap>,
     pub(crate) state: <GateOf<D> as Gate<D::State>>::Guard<'a>,
     pub(crate) seat: &'a Seat,
+    /// The key that the writer has entered for, and where its entry could be not long ago.
+    lead: (Keyhash, HomeIn<D::Heap>),
 }
 
 impl<D: Design> Owner<D> {
@@ -94,6 +96,16 @@ impl<D: Design> Writer<'_, D> {
     #[inline(always)]
     pub(crate) fn ledger(&mut self) -> &mut Ledger {
         self.state.ledger()
+    }
+
+    /// Where the key's entry can be now.
+    #[inline(always)]
+    pub(crate) fn home(&self, keyhash: Keyhash) -> HomeIn<D::Heap> {
+        let (index, (lead, home)) = (&self.shared.index, self.lead);
+        match lead == keyhash {
+            true => index.home_again(home, keyhash),
+            false => index.home(keyhash),
+        }
     }
 }
 
@@ -117,12 +129,13 @@ impl<D: Design> Table for Owner<D> {
     /// reader that sees it. So a writer that enters runs a release fence of its own, once for all
     /// that others have given up.
     #[inline(always)]
-    fn enter(&mut self, flushes: u64) -> Writer<'_, D> {
+    fn enter_at(&mut self, keyhash: Keyhash, home: Self::Home, flushes: u64) -> Writer<'_, D> {
         let shared = &*self.shared;
         let mut writer = Writer {
             shared,
             state: self.gate.enter(),
             seat: &self.seat,
+            lead: (keyhash, home),
         };
         if D::Access::SHARED_WRITES && !weakened("enter_release_fence") {
             fence(Release);
@@ -169,8 +182,8 @@ impl<D: Design> Table for Owner<D> {
     }
 
     #[inline(always)]
-    fn prefetch_item(&self, keyhash: Keyhash, home: Self::Home) {
-        self.shared.prefetch_item(keyhash, home);
+    fn prefetch_item(&self, keyhash: Keyhash, home: Self::Home) -> Self::Home {
+        self.shared.prefetch_item(keyhash, home)
     }
 
     fn figures(&self) -> Box<dyn TableFigures> {

@@ -34,7 +34,7 @@ pub trait Table: Send + Sized + 'static {
     /// Who may touch what.
     type Access: Access;
     /// A writer at work.
-    type Writer<'a>: TableWriter<Home = Self::Home>
+    type Writer<'a>: TableWriter
     where
         Self: 'a;
     /// Where a key's bucket was at a moment.
@@ -44,7 +44,14 @@ pub trait Table: Send + Sized + 'static {
 
     /// Begins work on the partition at a time when `flushes` flushes were due: the partition
     /// catches up with them first.
-    fn enter(&mut self, flushes: u64) -> Self::Writer<'_>;
+    #[inline(always)]
+    fn enter(&mut self, flushes: u64) -> Self::Writer<'_> {
+        self.enter_at(Keyhash(0), Self::Home::default(), flushes)
+    }
+
+    /// [`enter`](Self::enter) for a key whose home was this one not long ago, or the default for
+    /// none. What is done with the key begins there, if it still is the key's home.
+    fn enter_at(&mut self, keyhash: Keyhash, home: Self::Home, flushes: u64) -> Self::Writer<'_>;
 
     /// A handle for reading beside the writer, if the access mode allows that.
     fn reader(&self) -> Option<Self::Reader>;
@@ -65,15 +72,16 @@ pub trait Table: Send + Sized + 'static {
     fn join(&mut self, batches: &Arc<Batches>, worker: usize);
 
     /// Where the key's entry can be now. It may be elsewhere in the next moment: the home is good
-    /// for fetching, and for nothing else.
+    /// for fetching, and for saying where to look first.
     fn home(&self, keyhash: Keyhash) -> Self::Home;
 
     /// Fetches a bucket without waiting for it (the pipeline's first stage).
     fn prefetch_bucket(&self, home: Self::Home);
 
     /// Fetches the first lines of the items that the key's tag names in its bucket, without waiting
-    /// for them (the pipeline's second stage).
-    fn prefetch_item(&self, keyhash: Keyhash, home: Self::Home);
+    /// for them (the pipeline's second stage). Returns the home with the slot of the first of them:
+    /// see [`Index`].
+    fn prefetch_item(&self, keyhash: Keyhash, home: Self::Home) -> Self::Home;
 
     /// A way to the partition's figures, for any thread.
     fn figures(&self) -> Box<dyn TableFigures>;
@@ -104,9 +112,6 @@ pub enum Absence {
 
 /// A writer at work: requests are executed on this. An item that has expired is not there.
 pub trait TableWriter {
-    /// See [`Table::Home`].
-    type Home: Copy + Default;
-
     /// Takes the CAS uniques of items that are stored from now on from `sequence`.
     fn draw_cas_from(&mut self, sequence: CasSequence);
 
@@ -122,15 +127,12 @@ pub trait TableWriter {
         now: Moment,
         take: impl FnOnce(&Item<'_>) -> T,
     ) -> Option<T> {
-        self.read_at(Self::Home::default(), keyhash, key, now, |item| take(item))
+        self.read_at_rest(keyhash, key, now, |item| take(item))
     }
 
-    /// [`read`](Self::read), with the home that [`Table::home`] gave for the key not long ago, or
-    /// the default for none. A table for which finding the home is a good part of a read uses it,
-    /// if it is still the key's.
-    fn read_at<T>(
+    /// [`read`](Self::read), where `take` may rely on an item that does not change meanwhile.
+    fn read_at_rest<T>(
         &mut self,
-        home: Self::Home,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
@@ -213,9 +215,37 @@ pub trait TableReader: Clone + Send {
     ///
     /// [`Busy`] if the read met writers again and again, or at once if `flushes` (see
     /// [`Table::enter`]) is news to the partition.
+    #[inline(always)]
     fn read<T>(
         &self,
         batch: &Batch<'_>,
+        keyhash: Keyhash,
+        key: &[u8],
+        now: Moment,
+        flushes: u64,
+        take: impl FnMut(&Item<'_>) -> T,
+    ) -> Result<Option<T>, Busy> {
+        self.read_at(
+            batch,
+            Self::Home::default(),
+            keyhash,
+            key,
+            now,
+            flushes,
+            take,
+        )
+    }
+
+    /// [`read`](Self::read) of a key whose home was this one not long ago, or the default for none.
+    ///
+    /// # Errors
+    ///
+    /// As [`read`](Self::read).
+    #[expect(clippy::too_many_arguments, reason = "a read and where it begins")]
+    fn read_at<T>(
+        &self,
+        batch: &Batch<'_>,
+        home: Self::Home,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
@@ -233,7 +263,7 @@ pub trait TableReader: Clone + Send {
     fn prefetch_bucket(&self, home: Self::Home);
 
     /// See [`Table::prefetch_item`].
-    fn prefetch_item(&self, keyhash: Keyhash, home: Self::Home);
+    fn prefetch_item(&self, keyhash: Keyhash, home: Self::Home) -> Self::Home;
 }
 
 /// Reads a partition's figures, from any thread.

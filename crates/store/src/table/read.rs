@@ -1,6 +1,6 @@
 //! A read, from the keyhash to the item: by the writer, or optimistically beside it.
 
-use super::shared::{EntryIn, Heap, HomeIn, Index, LockIn, Shared, SlotIn};
+use super::shared::{EntryIn, Heap, HomeIn, Index, LockIn, Named, Shared, SlotIn};
 use super::{Absence, Busy, TableReader, expired};
 use crate::batches::{Batch, Seat};
 use crate::heap::Item;
@@ -50,9 +50,10 @@ impl<H: Heap> TableReader for Reader<H> {
     type Home = HomeIn<H>;
 
     #[inline(always)]
-    fn read<T>(
+    fn read_at<T>(
         &self,
         batch: &Batch<'_>,
+        home: HomeIn<H>,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
@@ -69,7 +70,7 @@ impl<H: Heap> TableReader for Reader<H> {
                 *bytes_copied += item.value().len();
                 take(item)
             };
-            (shared.try_read(keyhash, key, now, flushes, take)).map(Ok)
+            (shared.try_read(home, keyhash, key, now, flushes, take)).map(Ok)
         })??;
         Ok(found.map(|(taken, slot, entry)| {
             let most = shared.heap.reads_counted();
@@ -93,8 +94,8 @@ impl<H: Heap> TableReader for Reader<H> {
     }
 
     #[inline(always)]
-    fn prefetch_item(&self, keyhash: Keyhash, home: HomeIn<H>) {
-        self.shared.prefetch_item(keyhash, home);
+    fn prefetch_item(&self, keyhash: Keyhash, home: HomeIn<H>) -> HomeIn<H> {
+        self.shared.prefetch_item(keyhash, home)
     }
 }
 
@@ -114,6 +115,7 @@ impl<H: Heap> Shared<H> {
     #[inline(always)]
     fn try_read<T>(
         &self,
+        home: HomeIn<H>,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
@@ -121,7 +123,7 @@ impl<H: Heap> Shared<H> {
         take: impl FnOnce(&Item<'_>) -> T,
     ) -> Option<Taken<T, H>> {
         let read = |home| self.take(home, keyhash, key, now, take);
-        let taken = self.index.try_read(keyhash, read)?;
+        let taken = self.index.try_read(home, keyhash, read)?;
         let is_still_live = match &taken {
             Some((_, _, entry)) => self.heap.is_still_live(*entry),
             None => true,
@@ -153,22 +155,43 @@ impl<H: Heap> Shared<H> {
         keyhash: Keyhash,
         key: &[u8],
     ) -> Option<Found<'_, H>> {
-        for (slot, entry) in self.index.candidates(home, keyhash) {
-            // A racing reader may meet an entry that was cleared after its tag was compared.
-            if !self.heap.is_live(entry) {
-                continue;
+        let carried = self.index.carried(home, keyhash);
+        let (slot, entry, item) = match carried.and_then(|named| self.named_item(named, key)) {
+            Some(found) => found,
+            None => {
+                let named = self.search(home, keyhash, key)?;
+                self.named_item(named, key)?
             }
-            if let Some(item) = Item::of_key(self.heap.words(entry), key) {
-                let lock = self.index.lock(home, slot);
-                return Some(Found {
-                    lock,
-                    slot,
-                    entry,
-                    item,
-                });
-            }
+        };
+        Some(Found {
+            lock: self.index.lock(home, slot),
+            slot,
+            entry,
+            item,
+        })
+    }
+
+    /// The item that an entry names, if the entry is live and the item's key is this one.
+    #[inline(always)]
+    fn named_item(
+        &self,
+        (slot, entry): Named<H::Index>,
+        key: &[u8],
+    ) -> Option<(SlotIn<H>, EntryIn<H>, Item<'_>)> {
+        // A racing reader may meet an entry that was cleared after its tag was compared.
+        if !self.heap.is_live(entry) {
+            return None;
         }
-        None
+        let item = Item::of_key(self.heap.words(entry), key)?;
+        Some((slot, entry, item))
+    }
+
+    /// Looks through all entries that bear the key's tag. Apart, because most requests find the
+    /// item by the slot that their home carries.
+    #[inline(never)]
+    fn search(&self, home: HomeIn<H>, keyhash: Keyhash, key: &[u8]) -> Option<Named<H::Index>> {
+        let mut candidates = self.index.candidates(home, keyhash);
+        candidates.find(|&named| self.named_item(named, key).is_some())
     }
 
     /// Why a read has just found nothing. Only what bears the key's tag is looked at, so that a

@@ -42,6 +42,25 @@ pub struct Chain<L, I> {
 pub type Named<I> = (<I as Index>::Slot, <I as Index>::Entry);
 
 /// The index of a table.
+///
+/// # The slot that is carried
+///
+/// The pipeline's second stage meets the key's entry some time before the request is executed, and
+/// a home carries the slot in which it stood ([`seek`](Self::seek)). Nothing about a carried slot is
+/// believed. It only says where a search looks first:
+///
+/// - [`home_again`](Self::home_again) keeps the slot only if the home is still the key's. What a
+///   home consists of follows from the keyhash and from one word (a shape, a page), which is loaded
+///   and compared. So the home is the one that [`home`](Self::home) would give.
+/// - The entry is loaded again from the slot, its tag is compared ([`carried`](Self::carried)), the
+///   heap is asked whether it is live, and the item's key is compared. Those are the steps by which
+///   a search accepts an entry. A key has one live entry at most, so a search would accept the same
+///   one. If a step fails, the search is made.
+/// - An optimistic reader takes these steps between its first and its last look at the versions, as
+///   it takes those of a search.
+///
+/// So an item that was replaced, moved, evicted or flushed between the stages, or that has expired,
+/// is seen as if nothing had been carried.
 pub trait Index: Send + Sync + 'static {
     /// See [`Table::Home`](super::Table::Home).
     type Home: Copy + Default;
@@ -55,25 +74,30 @@ pub trait Index: Send + Sync + 'static {
     /// Where the key's entry can be now.
     fn home(&self, keyhash: Keyhash) -> Self::Home;
 
-    /// Where the key's entry can be now, given where it could be not long ago, or the default.
-    #[inline(always)]
-    fn home_again(&self, _home: Self::Home, keyhash: Keyhash) -> Self::Home {
-        self.home(keyhash)
-    }
+    /// Where the key's entry can be now, given where it could be not long ago, or the default,
+    /// which is no key's. If that is the same, the slot stays that it carries.
+    fn home_again(&self, home: Self::Home, keyhash: Keyhash) -> Self::Home;
 
     /// Fetches the buckets of a home without waiting for them.
     fn prefetch(&self, home: Self::Home);
 
-    /// The entries whose items are to be fetched for a key.
-    fn entries_to_fetch(
+    /// Shows `meet` the entries whose items are to be fetched for a key. Returns the home with the
+    /// slot of the first of them.
+    fn seek(&self, home: Self::Home, keyhash: Keyhash, meet: impl FnMut(Self::Entry))
+    -> Self::Home;
+
+    /// The entry in the slot that a home carries, if it bears the key's tag.
+    fn carried(&self, home: Self::Home, keyhash: Keyhash) -> Option<Named<Self>>;
+
+    /// One optimistic try to read something in a key's home, given where that was not long ago:
+    /// none if the entries there, or where they are, have changed meanwhile; then `read` may have
+    /// met nonsense.
+    fn try_read<T>(
         &self,
         home: Self::Home,
         keyhash: Keyhash,
-    ) -> impl Iterator<Item = Self::Entry>;
-
-    /// One optimistic try to read something in a key's home: none if the entries there, or where
-    /// they are, have changed meanwhile; then `read` may have met nonsense.
-    fn try_read<T>(&self, keyhash: Keyhash, read: impl FnOnce(Self::Home) -> T) -> Option<T>;
+        read: impl FnOnce(Self::Home) -> T,
+    ) -> Option<T>;
 
     /// The entries that bear the key's tag. Beside a writer they may be nonsense.
     fn candidates(&self, home: Self::Home, keyhash: Keyhash) -> impl Iterator<Item = Named<Self>>;
@@ -177,10 +201,10 @@ impl<H: Heap> Shared<H> {
 
     /// See [`Table::prefetch_item`](super::Table::prefetch_item).
     #[inline(always)]
-    pub(crate) fn prefetch_item(&self, keyhash: Keyhash, home: HomeIn<H>) {
-        for entry in self.index.entries_to_fetch(home, keyhash) {
+    pub(crate) fn prefetch_item(&self, keyhash: Keyhash, home: HomeIn<H>) -> HomeIn<H> {
+        self.index.seek(home, keyhash, |entry| {
             (self.common).prefetch(|word| self.heap.prefetch(entry, word));
-        }
+        })
     }
 }
 

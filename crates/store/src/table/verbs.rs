@@ -1,7 +1,7 @@
 //! What a writer does with an item, as far as it is the same in every table.
 
 use super::handles::{Design, EntryOf, SlotOf};
-use super::shared::{Chain, Fetched, Heap, HomeIn, Index};
+use super::shared::{Chain, Fetched, Heap, Index};
 use super::{Absence, Found, Stored, TableWriter, Writer, expired};
 use crate::access::Access;
 use crate::heap::{
@@ -10,8 +10,6 @@ use crate::heap::{
 use glimmer_base::{Expiry, Keyhash, Moment};
 
 impl<D: Design> TableWriter for Writer<'_, D> {
-    type Home = HomeIn<D::Heap>;
-
     fn draw_cas_from(&mut self, sequence: CasSequence) {
         self.ledger().cas = sequence;
     }
@@ -22,20 +20,18 @@ impl<D: Design> TableWriter for Writer<'_, D> {
     }
 
     #[inline(always)]
-    fn read_at<T>(
+    fn read_at_rest<T>(
         &mut self,
-        home: Self::Home,
         keyhash: Keyhash,
         key: &[u8],
         now: Moment,
         take: impl FnOnce(&ItemAtRest<'_>) -> T,
     ) -> Option<T> {
-        let shared = self.shared;
-        let home = shared.index.home_again(home, keyhash);
+        let home = self.home(keyhash);
         // SAFETY: the writer has passed the gate, which lets one in at a time. It is borrowed here,
         // and nothing is written before `take` has returned.
         let take = |item: &Item<'_>| take(&unsafe { ItemAtRest::new(*item) });
-        let (taken, slot, entry) = shared.take(home, keyhash, key, now, take)?;
+        let (taken, slot, entry) = self.shared.take(home, keyhash, key, now, take)?;
         D::count_read(self, keyhash, slot, entry, now);
         Some(taken)
     }
@@ -54,7 +50,7 @@ impl<D: Design> TableWriter for Writer<'_, D> {
     #[inline]
     fn remove(&mut self, keyhash: Keyhash, key: &[u8], now: Moment) -> bool {
         let shared = self.shared;
-        let Some(found) = shared.find(shared.index.home(keyhash), keyhash, key) else {
+        let Some(found) = shared.find(self.home(keyhash), keyhash, key) else {
             return false;
         };
         if expired(&found.item, now) {
@@ -149,7 +145,7 @@ impl<'a, D: Design> Writer<'a, D> {
         now: Moment,
     ) -> Option<Found<'a, D::Heap>> {
         let shared = self.shared;
-        let found = shared.find(shared.index.home(keyhash), keyhash, key)?;
+        let found = shared.find(self.home(keyhash), keyhash, key)?;
         (!expired(&found.item, now)).then_some(found)
     }
 

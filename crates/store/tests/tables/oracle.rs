@@ -126,6 +126,9 @@ struct Run<T: Table> {
     reader: Option<T::Reader>,
     participant: Participant,
     keys: Rc<[Key]>,
+    /// By key: its home at some earlier time, with the slot that it had then. So everything that
+    /// can happen to an item happens between the stages of some request.
+    carried: HashMap<u32, T::Home>,
     oracle: HashMap<u32, Item>,
     now: Moment,
     flushes: u64,
@@ -148,12 +151,32 @@ impl<T: Table> Run<T> {
             reader,
             participant: participants.remove(0),
             keys: (0..load.keys.max(load.later_keys)).map(Key::new).collect(),
+            carried: HashMap::new(),
             oracle: HashMap::new(),
             now,
             flushes: 0,
             rng: SmallRng::seed_from_u64(seed),
             load,
         }
+    }
+
+    /// The stages of the pipeline before execution.
+    fn prefetch(&mut self, n: u32) {
+        let keyhash = self.keys[n as usize].keyhash;
+        let home = self.owner.home(keyhash);
+        self.owner.prefetch_bucket(home);
+        let home = self.owner.prefetch_item(keyhash, home);
+        self.carried.insert(n, home);
+    }
+
+    fn home(&self, n: u32) -> T::Home {
+        self.carried.get(&n).copied().unwrap_or_default()
+    }
+
+    /// The writer at the execution of a request for a key.
+    fn enter(&mut self, n: u32) -> T::Writer<'_> {
+        let (keyhash, home) = (self.keys[n as usize].keyhash, self.home(n));
+        self.owner.enter_at(keyhash, home, self.flushes)
     }
 
     fn read(&mut self, n: u32) -> Option<Item> {
@@ -173,23 +196,18 @@ impl<T: Table> Run<T> {
                 cas: item.cas(),
             }
         };
+        let (now, home) = (self.now, self.home(n));
         match &self.reader {
             Some(reader) if self.rng.random_bool(0.5) => {
                 let batch = self.participant.begin();
-                match reader.read(&batch, keyhash, key, self.now, self.flushes, take) {
+                match reader.read_at(&batch, home, keyhash, key, now, self.flushes, take) {
                     Ok(found) => found,
                     // Only a flush that the owner has yet to see can make an undisturbed reader
                     // ask.
-                    Err(_) => self
-                        .owner
-                        .enter(self.flushes)
-                        .read(keyhash, key, self.now, take),
+                    Err(_) => (self.owner.enter(self.flushes)).read(keyhash, key, now, take),
                 }
             }
-            _ => self
-                .owner
-                .enter(self.flushes)
-                .read(keyhash, key, self.now, take),
+            _ => self.enter(n).read(keyhash, key, now, take),
         }
     }
 
@@ -246,8 +264,9 @@ impl<T: Table> Run<T> {
             expiry,
             history: History::NEW,
         };
-        let mut writer = self.owner.enter(self.flushes);
-        let cas = match writer.put(*keyhash, &item, self.now) {
+        let now = self.now;
+        let stored = self.enter(n).put(*keyhash, &item, now);
+        let cas = match stored {
             Stored::Yes(cas) => cas,
             Stored::OutOfMemory if self.load.loses_nothing => return,
             refused => panic!("{len} bytes are within the limit: {refused:?}"),
@@ -264,10 +283,9 @@ impl<T: Table> Run<T> {
     }
 
     fn remove(&mut self, n: u32) {
-        let Key { bytes, keyhash } = &self.keys[n as usize];
-        let mut writer = self.owner.enter(self.flushes);
-        let there = writer.remove(*keyhash, bytes, self.now);
-        drop(writer);
+        let (keys, now) = (self.keys.clone(), self.now);
+        let Key { bytes, keyhash } = &keys[n as usize];
+        let there = self.enter(n).remove(*keyhash, bytes, now);
         let expected = self.oracle.remove(&n);
         let expected = expected.is_some_and(|item| !item.expiry.is_due(self.now));
         assert!(
@@ -284,6 +302,10 @@ impl<T: Table> Run<T> {
             keyhash,
         } = &keys[n as usize];
         let keyhash = *keyhash;
+        if self.rng.random_bool(0.3) {
+            let some = self.rng.random_range(0..self.load.keys);
+            self.prefetch(some);
+        }
         match self.rng.random_range(0..1000) {
             0..400 => self.put(n),
             400..800 => self.check(n),
@@ -294,10 +316,8 @@ impl<T: Table> Run<T> {
                 } else {
                     Expiry::at_ms(self.now.ms + 3_000)
                 };
-                let there = self
-                    .owner
-                    .enter(self.flushes)
-                    .touch(keyhash, key, expiry, self.now);
+                let now = self.now;
+                let there = self.enter(n).touch(keyhash, key, expiry, now);
                 match self
                     .oracle
                     .get_mut(&n)

@@ -1,8 +1,8 @@
 //! What every table does with this index, whatever its heap is.
 
-use super::ChainedIndex;
+use super::{ChainedIndex, Shape};
 use crate::index::tags::Matches;
-use crate::index::{Bucket, CHAIN_BUCKETS_MAX, Entry, Slot};
+use crate::index::{BUCKET_ENTRIES, Bucket, CHAIN_BUCKETS_MAX, Entry, Slot};
 use crate::table::{Chain, Fetched, Index};
 use glimmer_base::Keyhash;
 use glimmer_base::sync::Ordering::Relaxed;
@@ -14,55 +14,123 @@ impl Fetched for Entry {
     }
 }
 
+/// Where a key's entry can be: in the chain of one main bucket.
+///
+/// Its fields leave no gap: a gap is copied in parts that overlap, and the processor waits for the
+/// one before it loads the other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Home {
+    /// The shape in which this is the key's chain. The default is no index's.
+    shape: Shape,
+    /// The number of the main bucket.
+    bucket: u32,
+    /// The place of the main bucket's entry that is looked at first, if it is one.
+    place: u32,
+}
+
+/// No place of a bucket.
+const NOWHERE: u32 = BUCKET_ENTRIES as u32;
+
+const _: () = assert!(size_of::<Home>() == 16);
+
+impl Home {
+    /// The number of the main bucket.
+    #[inline(always)]
+    pub fn bucket(self) -> usize {
+        self.bucket as usize
+    }
+}
+
+impl Default for Home {
+    fn default() -> Self {
+        Home {
+            shape: Shape::default(),
+            bucket: 0,
+            place: NOWHERE,
+        }
+    }
+}
+
 impl Index for ChainedIndex {
-    /// The number of a main bucket.
-    type Home = usize;
-    /// The same: its version covers its chain.
+    type Home = Home;
+    /// The number of a main bucket: its version covers its chain.
     type Lock = usize;
     type Slot = Slot;
     type Entry = Entry;
 
     #[inline(always)]
-    fn home(&self, keyhash: Keyhash) -> usize {
-        self.home_in(self.shape(), keyhash)
+    fn home(&self, keyhash: Keyhash) -> Home {
+        let shape = self.shape();
+        Home {
+            shape,
+            bucket: self.home_in(shape, keyhash) as u32,
+            place: NOWHERE,
+        }
+    }
+
+    /// The main bucket follows from the shape and the keyhash.
+    #[inline(always)]
+    fn home_again(&self, home: Home, keyhash: Keyhash) -> Home {
+        match home.shape == self.shape() {
+            true => home,
+            false => self.home(keyhash),
+        }
     }
 
     #[inline(always)]
-    fn prefetch(&self, home: usize) {
-        self.prefetch_bucket(home);
+    fn prefetch(&self, home: Home) {
+        self.prefetch_bucket(home.bucket());
     }
 
     /// Without an entry in the main bucket the item may be in a spare one, which is fetched
     /// instead.
     #[inline(always)]
-    fn entries_to_fetch(&self, home: usize, keyhash: Keyhash) -> impl Iterator<Item = Entry> {
-        let bucket = self.bucket(home);
-        let mut places = bucket.tagged(keyhash.tag()).peekable();
-        if places.peek().is_none()
-            && let Some(spare) = self.behind(home)
-        {
-            self.prefetch_spare(spare);
+    fn seek(&self, home: Home, keyhash: Keyhash, mut meet: impl FnMut(Entry)) -> Home {
+        let bucket = self.bucket(home.bucket());
+        let mut places = bucket.tagged(keyhash.tag());
+        let Some(first) = places.next() else {
+            if let Some(spare) = self.behind(home.bucket()) {
+                self.prefetch_spare(spare);
+            }
+            return home;
+        };
+        meet(bucket.entry(first));
+        places.for_each(|place| meet(bucket.entry(place)));
+        Home {
+            place: first as u32,
+            ..home
         }
-        places.map(|place| bucket.entry(place))
     }
 
     #[inline(always)]
-    fn try_read<T>(&self, keyhash: Keyhash, read: impl FnOnce(usize) -> T) -> Option<T> {
-        let shape = self.shape();
-        let number = self.home_in(shape, keyhash);
-        let home = self.bucket(number);
-        let version = home.read_begin()?;
-        let taken = read(number);
-        (home.read_unchanged(version) && self.shape_is(shape)).then_some(taken)
+    fn carried(&self, home: Home, keyhash: Keyhash) -> Option<(Slot, Entry)> {
+        if home.place >= NOWHERE {
+            return None;
+        }
+        let slot = Slot {
+            bucket: home.bucket(),
+            entry: home.place as usize,
+        };
+        let entry = self.get(slot);
+        (entry.tag() == keyhash.tag()).then_some((slot, entry))
     }
 
     #[inline(always)]
-    fn candidates(&self, home: usize, keyhash: Keyhash) -> impl Iterator<Item = (Slot, Entry)> {
-        let (bucket, tag) = (self.bucket(home), keyhash.tag());
+    fn try_read<T>(&self, home: Home, keyhash: Keyhash, read: impl FnOnce(Home) -> T) -> Option<T> {
+        let home = self.home_again(home, keyhash);
+        let bucket = self.bucket(home.bucket());
+        let version = bucket.read_begin()?;
+        let taken = read(home);
+        (bucket.read_unchanged(version) && self.shape_is(home.shape)).then_some(taken)
+    }
+
+    #[inline(always)]
+    fn candidates(&self, home: Home, keyhash: Keyhash) -> impl Iterator<Item = (Slot, Entry)> {
+        let (bucket, tag) = (self.bucket(home.bucket()), keyhash.tag());
         Candidates {
             index: self,
             tag,
-            number: home,
+            number: home.bucket(),
             bucket,
             matches: bucket.tagged(tag),
             buckets_left: CHAIN_BUCKETS_MAX - 1,
@@ -70,8 +138,8 @@ impl Index for ChainedIndex {
     }
 
     #[inline(always)]
-    fn lock(&self, home: usize, _slot: Slot) -> usize {
-        home
+    fn lock(&self, home: Home, _slot: Slot) -> usize {
+        home.bucket()
     }
 
     #[inline(always)]

@@ -37,6 +37,7 @@ mod spares;
 
 pub use super::bucket::BUCKET_WORDS;
 pub use border::Border;
+pub use lookup::Home;
 pub use spares::FreeList;
 
 use super::{
@@ -65,7 +66,7 @@ const _: () = assert!(BUCKET_WORDS == 2 * SPARE_WORDS);
 /// |     changes      |  level  | main buckets |
 /// +------------------+---------+--------------+
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape(u64);
 
 const _: () = assert!(

@@ -86,7 +86,7 @@ impl Index for CuckooIndex {
     fn home_again(&self, home: Home, keyhash: Keyhash) -> Home {
         // All else follows from the keyhash alone; only the segment may have been split since, or
         // been flushed.
-        if home.tag != 0 && (weakened("home_recheck") || self.directory.unchanged(&home)) {
+        if home.tag != 0 && (weakened("home_recheck") || self.directory.is_home(&home)) {
             return home;
         }
         self.home(keyhash)
@@ -101,13 +101,25 @@ impl Index for CuckooIndex {
     }
 
     #[inline(always)]
-    fn entries_to_fetch(&self, home: Home, keyhash: Keyhash) -> impl Iterator<Item = Slot> {
-        self.candidates(home, keyhash).map(|(_, slot)| slot)
+    fn seek(&self, home: Home, _keyhash: Keyhash, mut meet: impl FnMut(Slot)) -> Home {
+        let mut candidates = self.segment(&home).candidates(home.buckets, home.tag());
+        let place = candidates.place().into();
+        candidates.by_ref().for_each(|(_, slot)| meet(slot));
+        Home { place, ..home }
     }
 
     #[inline(always)]
-    fn try_read<T>(&self, keyhash: Keyhash, read: impl FnOnce(Home) -> T) -> Option<T> {
-        let home = self.home(keyhash);
+    fn carried(&self, home: Home, _keyhash: Keyhash) -> Option<(SlotAt, Slot)> {
+        let nth = usize::from(home.place.checked_sub(1)?);
+        let at = self.segment(&home).nth_slot(home.buckets, nth);
+        let line = self.line(at);
+        let bears_tag = line.tag(at.bucket, at.place) == home.tag();
+        bears_tag.then(|| (at, line.slot(at.bucket, at.place)))
+    }
+
+    #[inline(always)]
+    fn try_read<T>(&self, home: Home, keyhash: Keyhash, read: impl FnOnce(Home) -> T) -> Option<T> {
+        let home = self.home_again(home, keyhash);
         let segment = self.segment(&home);
         let [first, second] = home
             .buckets
@@ -124,7 +136,7 @@ impl Index for CuckooIndex {
 
     #[inline(always)]
     fn candidates(&self, home: Home, _keyhash: Keyhash) -> impl Iterator<Item = (SlotAt, Slot)> {
-        self.segment(&home).candidates(home.buckets, home.tag)
+        self.segment(&home).candidates(home.buckets, home.tag())
     }
 
     #[inline(always)]

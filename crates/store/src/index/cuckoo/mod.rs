@@ -47,7 +47,7 @@ pub struct Directory {
     buckets: u32,
 }
 
-/// Where a key's item can be.
+/// Where a key's item can be. Its fields leave no gap, which would be copied in parts that overlap.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Home {
     /// The prefix: which entry of the directory.
@@ -57,7 +57,17 @@ pub struct Home {
     /// The two buckets, by number in the segment.
     pub buckets: [u32; 2],
     /// The tag, which is never zero.
-    pub tag: u8,
+    tag: u16,
+    /// Which of the two buckets' slots, beginning with 1, is looked at first; zero for none.
+    place: u16,
+}
+
+impl Home {
+    /// The tag.
+    #[inline(always)]
+    pub fn tag(self) -> u8 {
+        self.tag as u8
+    }
 }
 
 impl Directory {
@@ -95,15 +105,28 @@ impl Directory {
     #[inline(always)]
     pub fn home(&self, keyhash: Keyhash) -> Home {
         let entry = self.entry(keyhash);
-        let weak = weakened("cuckoo_directory_acquire");
-        let page = self.segments[entry].load(if weak { Relaxed } else { Acquire });
+        let page = self.page(entry);
         let (buckets, tag) = spread(keyhash, self.buckets);
         Home {
             entry,
             page,
             buckets,
-            tag,
+            tag: tag.into(),
+            place: 0,
         }
+    }
+
+    /// Whether a key's home is the one that it was. To be asked before anything is read there.
+    #[inline(always)]
+    pub fn is_home(&self, home: &Home) -> bool {
+        self.page(home.entry) == home.page
+    }
+
+    /// The page of the segment that serves a prefix, and what was written there before it did.
+    #[inline(always)]
+    fn page(&self, entry: usize) -> u32 {
+        let weak = weakened("cuckoo_directory_acquire");
+        self.segments[entry].load(if weak { Relaxed } else { Acquire })
     }
 
     /// Whether the key still belongs to that segment. To be asked after an acquire fence. A reader

@@ -93,6 +93,17 @@ impl<'a> Segment<'a> {
         }
     }
 
+    /// One of the eight slots of two buckets.
+    #[inline(always)]
+    pub fn nth_slot(self, homes: [u32; 2], nth: usize) -> SlotAt {
+        let (line, bucket) = self.locate(homes[nth / BUCKET_SLOTS]);
+        SlotAt {
+            line,
+            bucket,
+            place: nth % BUCKET_SLOTS,
+        }
+    }
+
     /// An empty slot of either bucket.
     #[inline(always)]
     pub fn empty(self, homes: [u32; 2]) -> Option<SlotAt> {
@@ -165,6 +176,17 @@ pub struct Candidates<'a> {
     pool: &'a Pool,
     buckets: [(usize, usize); 2],
     matches: u64,
+}
+
+impl Candidates<'_> {
+    /// Which of the two buckets' slots comes next, beginning with 1; zero for none.
+    #[inline(always)]
+    pub fn place(&self) -> u8 {
+        match self.matches {
+            0 => 0,
+            matches => (matches.trailing_zeros() / 8) as u8 + 1,
+        }
+    }
 }
 
 impl Iterator for Candidates<'_> {
