@@ -46,8 +46,8 @@ pub type Named<I> = (<I as Index>::Slot, <I as Index>::Entry);
 /// # The slot that is carried
 ///
 /// The pipeline's second stage meets the key's entry some time before the request is executed, and
-/// a home carries the slot in which it stood ([`seek`](Self::seek)). Nothing about a carried slot is
-/// believed. It only says where a search looks first:
+/// a home carries the slot in which it stood ([`seek`](Self::seek)). Nothing about a carried slot
+/// is believed. It only says where a search looks first:
 ///
 /// - [`home_again`](Self::home_again) keeps the slot only if the home is still the key's. What a
 ///   home consists of follows from the keyhash and from one word (a shape, a page), which is loaded
