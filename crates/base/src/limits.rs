@@ -421,6 +421,13 @@ const _: () = assert!(
 /// for the next turn.
 pub const DISPATCH_BATCH: usize = 32;
 
+/// Milliseconds for which requests are counted by size before there is another plan, unless the
+/// operator sets another length (Minos, §5.2).
+pub const DISPATCH_EPOCH_MS: u64 = 1000;
+
+/// Milliseconds of the longest epoch.
+pub const DISPATCH_EPOCH_MS_MAX: u64 = 3_600_000;
+
 /// An epoch with fewer requests keeps the plan, because a percentile of few requests says little.
 pub const EPOCH_REQUESTS_MIN: u64 = 1000;
 

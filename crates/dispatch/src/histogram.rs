@@ -19,6 +19,32 @@ impl Default for Histogram {
 }
 
 impl Histogram {
+    /// A histogram of these requests and bytes by class, in the order of [`SizeClass::all`].
+    pub fn of(requests: [u64; SizeClass::COUNT], bytes: [u64; SizeClass::COUNT]) -> Histogram {
+        Histogram { requests, bytes }
+    }
+
+    /// What was counted since there was an earlier histogram of the same counters.
+    pub fn since(&self, earlier: &Histogram) -> Histogram {
+        let difference = |now: &[u64; SizeClass::COUNT], then: &[u64; SizeClass::COUNT]| {
+            std::array::from_fn(|place| now[place].saturating_sub(then[place]))
+        };
+        Histogram {
+            requests: difference(&self.requests, &earlier.requests),
+            bytes: difference(&self.bytes, &earlier.bytes),
+        }
+    }
+
+    /// Number of requests of a class.
+    pub fn of_class(&self, class: SizeClass) -> u64 {
+        self.requests[class.place()]
+    }
+
+    /// Bytes of the values of a class.
+    pub fn bytes_of_class(&self, class: SizeClass) -> u64 {
+        self.bytes[class.place()]
+    }
+
     /// Counts a request for a value of this many bytes. Misses, deletes and counters have none.
     #[inline(always)]
     pub fn record(&mut self, bytes: u32) {

@@ -12,6 +12,7 @@
 //! | `large_cores` | how many cores serve large requests, and what they do without any |
 //! | `size_ranges` | which large core serves which sizes |
 //! | `policy` | what makes plans |
+//! | `settings` | what an operator can set about policies |
 //! | `policies/` | every policy, one file each |
 //!
 //! A policy is one new file and one line in `policies/`. A plan is a value: a core asks it twice at
@@ -28,6 +29,7 @@ mod plan;
 mod policies;
 mod policy;
 mod role;
+mod settings;
 mod size_class;
 mod size_ranges;
 mod threshold;
@@ -41,4 +43,5 @@ pub use plan::{Ask, Decision, Plan};
 pub use policies::*;
 pub use policy::Policy;
 pub use role::{Depths, Idle, Intake, Read, Role, Takes};
+pub use settings::Settings;
 pub use size_class::SizeClass;

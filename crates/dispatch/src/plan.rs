@@ -37,6 +37,8 @@ pub struct Plan {
     roles: Vec<Role>,
     /// Plans of one controller are numbered.
     version: u64,
+    /// A controller wants to know what is requested.
+    is_profiled: bool,
 }
 
 impl Plan {
@@ -49,6 +51,7 @@ impl Plan {
                 .map(|core| Role::reads_its_own(core, DISPATCH_BATCH))
                 .collect(),
             version: 0,
+            is_profiled: false,
         }
     }
 
@@ -88,12 +91,27 @@ impl Plan {
             large_from,
             roles,
             version: 0,
+            is_profiled: false,
         }
     }
 
     /// The same plan with a number.
     pub fn numbered(self, version: u64) -> Plan {
         Plan { version, ..self }
+    }
+
+    /// The same plan, under which cores count their requests by size.
+    pub fn profiled(self) -> Plan {
+        Plan {
+            is_profiled: true,
+            ..self
+        }
+    }
+
+    /// Whether cores count their requests by size.
+    #[inline(always)]
+    pub fn is_profiled(&self) -> bool {
+        self.is_profiled
     }
 
     /// The number of the plan.

@@ -3,7 +3,7 @@
 
 use glimmer_base::Keyhash;
 use glimmer_dispatch::{AccessMode, Ask, Decision, Layout, POLICIES, PartitionMap};
-use glimmer_dispatch::{Plan, Policy, Role, named};
+use glimmer_dispatch::{Plan, Policy, Role, Settings, named};
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
 /// Core 0 and the others below it serve small requests; the last core serves large ones.
@@ -103,7 +103,7 @@ fn a_request_executes_on_a_core_that_may_execute_it() {
 /// partition's owner, and all else stays.
 #[test]
 fn keyhash_hands_over_what_the_access_mode_leaves_to_the_owner() {
-    let policy = named("keyhash").unwrap();
+    let policy = named("keyhash", &Settings::DEFAULT).unwrap();
     for seed in 0..500 {
         let (mut rng, map) = layouts(seed);
         for &access in AccessMode::ALL {
@@ -179,9 +179,16 @@ fn every_request_can_go_to_the_owner_in_every_access_mode() {
 #[test]
 fn policies_are_found_by_their_names() {
     for policy in POLICIES {
-        assert_eq!(named(policy.name()).unwrap().name(), policy.name());
+        assert_eq!(
+            named(policy.name(), &Settings::DEFAULT).unwrap().name(),
+            policy.name()
+        );
     }
-    assert!(named("random").unwrap_err().starts_with("one of keyhash"));
+    assert!(
+        named("random", &Settings::DEFAULT)
+            .unwrap_err()
+            .starts_with("one of keyhash")
+    );
 }
 
 #[test]

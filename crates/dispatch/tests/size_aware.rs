@@ -4,7 +4,7 @@ use glimmer_base::Keyhash;
 use glimmer_base::limits::{EPOCH_REQUESTS_MIN, LARGE_BYTES_MIN};
 use glimmer_dispatch::{
     AccessMode, Ask, Controller, Cost, Decision, Handoff, Histogram, LargeCores, Layout,
-    PartitionMap, Plan, Policy, SizeAware, SizeClass, Smoothed, Stealing,
+    PartitionMap, Plan, Policy, Settings, SizeAware, SizeClass, Smoothed, Stealing,
 };
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
@@ -54,12 +54,12 @@ fn policies(rng: &mut SmallRng) -> SizeAware {
         LargeCores::Fixed(rng.random_range(0..20)),
     ];
     let costs = [Cost::Packets, Cost::Bytes, Cost::ConstantAndBytes];
-    SizeAware {
+    SizeAware::with(Settings {
         large_cores: large_cores[rng.random_range(0..3)],
         cost: costs[rng.random_range(0..3)],
         percentile: rng.random_range(50.0..100.0),
-        ..SizeAware::default()
-    }
+        ..Settings::DEFAULT
+    })
 }
 
 fn readers(plan: &Plan) -> [Vec<usize>; 2] {
@@ -134,10 +134,10 @@ fn large_cores_cost_the_same_up_to_one_class() {
     for percent in [0.25, 0.5, 0.75] {
         let histogram = smoothed(&paper(percent));
         for cores in [8, 16] {
-            let policy = SizeAware {
+            let policy = SizeAware::with(Settings {
                 large_cores: LargeCores::Paper,
-                ..SizeAware::default()
-            };
+                ..Settings::DEFAULT
+            });
             let plan = policy.plan_for(layout(cores), &histogram);
             let mut rng = SmallRng::seed_from_u64(1);
             let mut costs = vec![0.0; cores];
@@ -171,10 +171,10 @@ fn the_formula_gives_the_numbers_that_follow_from_the_paper() {
     ];
     for (cores, numbers) in LARGE {
         for (percent, number) in PERCENT.into_iter().zip(numbers) {
-            let policy = SizeAware {
+            let policy = SizeAware::with(Settings {
                 large_cores: LargeCores::Paper,
-                ..SizeAware::default()
-            };
+                ..Settings::DEFAULT
+            });
             let plan = policy.plan_for(layout(cores), &smoothed(&paper(percent)));
             let roles = plan.roles().iter();
             let is_large =
@@ -194,18 +194,18 @@ fn nothing_is_large_where_all_items_are_alike() {
     for bytes in [0, 1, 64, 1400, 100_000, 1 << 20] {
         let mut histogram = Histogram::default();
         (0..10_000).for_each(|_| histogram.record(bytes));
-        let plan = SizeAware::default().plan_for(layout(8), &smoothed(&histogram));
+        let plan = SizeAware::DEFAULT.plan_for(layout(8), &smoothed(&histogram));
         assert!(plan.large_from() > bytes.max(LARGE_BYTES_MIN - 1));
     }
 }
 
 #[test]
 fn an_epoch_of_few_requests_keeps_the_plan() {
-    let mut controller = Controller::new(SizeAware::default(), layout(8));
+    let mut controller = Controller::new(SizeAware::DEFAULT, layout(8));
     let first = controller.epoch(&paper(0.75)).clone();
     assert_eq!(first.version(), 1);
     assert_eq!(*controller.epoch(&paper(0.75)), first, "the same requests");
-    let mut controller = Controller::new(SizeAware::default(), layout(8));
+    let mut controller = Controller::new(SizeAware::DEFAULT, layout(8));
     let first = controller.plan().clone();
     let mut few = Histogram::default();
     (1..EPOCH_REQUESTS_MIN).for_each(|_| few.record(100_000));

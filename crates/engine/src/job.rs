@@ -65,6 +65,8 @@ pub struct Done {
     pub kind: Option<OutcomeKind>,
     /// Length of the job's reply buffer after the job.
     pub end: usize,
+    /// Bytes of the value that it has read; 0 if it has read none.
+    pub read_bytes: u32,
 }
 
 impl Done {
@@ -73,6 +75,7 @@ impl Done {
         status: Status::Skipped,
         kind: None,
         end: 0,
+        read_bytes: 0,
     };
 }
 

@@ -56,6 +56,7 @@ fn check<T: Table>(make: impl FnMut(Option<u32>) -> T) {
         let (mut outs, mut done) = ([Vec::new()], [SKIPPED]);
         engines[owner].run(NOW, &jobs, &mut outs, &mut done);
         assert_eq!(outs[0], b"STORED\r\n", "a store copies nothing out");
+        assert_eq!(done[0].read_bytes, 0);
         for read in [
             "get KEY",
             "gets KEY",
@@ -92,8 +93,8 @@ fn reads(engine: &mut dyn Engine, worker: usize, said: &str, value: &str) {
     assert_eq!((done[1].end, &outs[0][..]), (6, &b"before"[..]));
     if is_mine {
         assert_eq!(
-            (done[2].status, &outs[1][..]),
-            (Status::Done, &b"END\r\n"[..])
+            (done[2].status, done[2].read_bytes, &outs[1][..]),
+            (Status::Done, 0, &b"END\r\n"[..])
         );
     }
     for copy_max in [BYTES, Job::ANY_SIZE] {
@@ -103,6 +104,7 @@ fn reads(engine: &mut dyn Engine, worker: usize, said: &str, value: &str) {
         let reply = String::from_utf8_lossy(&outs[0]).into_owned();
         let shows_value = !said.ends_with(b" s\r\n");
         assert_eq!(reply.contains(value), shows_value, "{reply}");
+        assert_eq!(done[0].read_bytes, BYTES, "{reply}");
     }
 }
 

@@ -7,6 +7,7 @@ mod values;
 
 pub use arguments::Arguments;
 use glimmer_base::limits;
+use glimmer_dispatch::Settings;
 use glimmer_server::config::{PORT_DEFAULT, PREFIX_DELIMITER_DEFAULT};
 use glimmer_server::evict;
 use glimmer_server::memory_plan::Needs;
@@ -131,6 +132,17 @@ impl Arguments {
             Some(Accepts::Any) if only_text => Accepts::Text,
             asked_for => asked_for.unwrap_or(protocol),
         };
+        let dispatch_settings = Settings {
+            percentile: self.dispatch_percentile,
+            epoch_ms: self.dispatch_epoch_ms,
+            alpha: self.dispatch_alpha,
+            batch: self.dispatch_batch.into(),
+            cost: self.dispatch_cost,
+            large_cores: self.large_cores,
+            large_min: self.large_min,
+        };
+        let dispatch = glimmer_dispatch::named(&self.dispatch, &dispatch_settings)
+            .map_err(|expected| Refused::usage(format!("--dispatch: {expected}")))?;
         let mut config = Config {
             tcp: tcp.addresses,
             tcp_protocols: tcp.protocols.into_iter().map(tcp_protocol).collect(),
@@ -172,7 +184,8 @@ impl Arguments {
             item_bytes_hint: self.item_size_hint,
             mode,
             access: self.access,
-            dispatch: self.dispatch,
+            dispatch,
+            dispatch_settings,
             packets: self.packet_transport,
             table: self.table,
             evict: self.evict.unwrap_or(evict::DEFAULT),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use glimmer_base::Seed;
 use glimmer_base::limits::{BUFFER_BYTES, BURST_CONNECTIONS_MAX, REPLY_BYTES_HIGH};
-use glimmer_dispatch::Policy;
+use glimmer_dispatch::{Policy, Settings};
 use glimmer_proto::{Accepts, Limits};
 use glimmer_transport::packet::PacketTransport;
 use glimmer_transport::tcp::Liveness;
@@ -61,7 +61,9 @@ pub struct NodeConfig {
     /// What carries the datagrams of `udp` and `native`.
     pub packets: &'static dyn PacketTransport,
     /// How requests are spread over the workers.
-    pub dispatch: &'static dyn Policy,
+    pub dispatch: Arc<dyn Policy>,
+    /// The settings of a policy that the node is switched to.
+    pub dispatch_settings: Settings,
     /// Workers never sleep.
     pub busy_poll: bool,
     /// When the kernel gives up a connection whose client has vanished.

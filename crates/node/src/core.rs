@@ -27,7 +27,9 @@ pub(crate) struct Core {
     pub admin: Arc<dyn AdminHandler>,
     pub engine: Box<dyn Engine>,
     /// Which worker executes a request.
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
+    /// Its version among the published ones.
+    pub plan_version: u64,
     pub memory: Memory,
     pub tally: Tally,
     /// Failures wait to be told to the admin handler.
@@ -44,6 +46,28 @@ impl Core {
         let errno = errno.unwrap_or(0).unsigned_abs();
         self.shared.alarms.note(failure, count, errno);
         self.is_alarmed = true;
+    }
+
+    /// Goes by the latest plan from here on, and makes another one if that is due.
+    #[inline(always)]
+    pub fn follow_plan(&mut self) {
+        let plans = &self.shared.plans;
+        let is_due = self.plan.is_profiled() && plans.is_epoch_over(self.now.ms);
+        if is_due || plans.version() != self.plan_version {
+            self.change_plan(is_due);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn change_plan(&mut self, is_due: bool) {
+        let plans = &self.shared.plans;
+        if is_due && plans.end_epoch(self.now.ms) {
+            self.shared.wake_all();
+        }
+        if plans.version() != self.plan_version {
+            (self.plan_version, self.plan) = plans.take(self.me);
+        }
     }
 
     /// Tells the admin handler of failures. While some are not due, the worker looks again with

@@ -50,7 +50,8 @@ impl Crew {
         let bells = bells.into_iter().map(EventBell);
         let doorbells: Vec<_> = bells.map(|bell| Arc::new(Doorbell::new(bell))).collect();
         let ports = port::connect(&doorbells);
-        let shared = Arc::new(Shared::new(bound.config, doorbells));
+        let layout = engines[0].layout();
+        let shared = Arc::new(Shared::new(bound.config, doorbells, layout));
         admin.open(&bound.addresses, &bound.udp, NodeFigures::of(&shared));
         if let Some(native) = &shared.config.native {
             admin.open_native(&bound.native_ports, &native.rules);

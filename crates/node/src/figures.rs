@@ -7,6 +7,7 @@ use glimmer_base::sync::Ordering;
 
 use crate::admin::observe::WatchFigures;
 use crate::admin::stats::Tally;
+use crate::dispatch::plans::DispatchView;
 use crate::shared::Shared;
 use crate::stream::registry::SocketView;
 
@@ -66,6 +67,13 @@ impl NodeFigures {
     pub fn flush_ms(&self) -> u64 {
         let shared = self.0.upgrade();
         shared.map_or(0, |shared| shared.switches.flush_ms())
+    }
+
+    /// The dispatch policy in force, and the plan that the workers go by. `None` when the node is
+    /// gone.
+    pub fn dispatch(&self) -> Option<DispatchView> {
+        let shared = self.0.upgrade()?;
+        Some(shared.plans.view())
     }
 
     /// Each worker's counters as of its last turn; empty when the node is gone.

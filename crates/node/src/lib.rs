@@ -8,6 +8,7 @@
 //! | `stream` | connections: from bytes to batches to replies, in order |
 //! | `packet` | datagrams: memcached over UDP, and [`native`] |
 //! | [`forward`] | rings between workers, the batches in them, and how a sleeping worker is woken |
+//! | [`dispatch`] | how the workers come by the plan that they go by |
 //! | `admin` | commands without a key, listings, `watch`, statistics, login |
 //! | `budget` | buffers, and who gives memory up when it is short |
 //! | `bind`, `crew`, `node` | addresses, then workers, then threads and their handle |
@@ -15,6 +16,7 @@
 //! | `core` | what every part of a worker works with |
 //! | `shared` | what the workers share |
 
+pub mod dispatch;
 pub mod forward;
 
 #[cfg(not(loom))]
@@ -58,6 +60,7 @@ pub use {
     clock::{Clock, SystemClock},
     config::{Address, Error, NodeConfig, Permits},
     devices::Devices,
+    dispatch::plans::DispatchView,
     driven::{DrivenNode, DrivenWorker},
     figures::NodeFigures,
     node::Node,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use glimmer_base::sync::{AtomicBool, AtomicUsize, Ordering};
+use glimmer_dispatch::Layout;
 use glimmer_proto::Accepts;
 use glimmer_transport::stream::ByteStream;
 
@@ -12,6 +13,7 @@ use crate::admin::observe::Observers;
 use crate::admin::stats::WorkerStats;
 use crate::admin::switches::Switches;
 use crate::config::NodeConfig;
+use crate::dispatch::plans::Plans;
 use crate::forward::bell::EventBell;
 use crate::forward::doorbell::Doorbell;
 use crate::forward::mailbox::{ClosedListeners, Mailbox};
@@ -31,6 +33,8 @@ pub(crate) struct Shared {
     pub stats: Vec<WorkerStats>,
     pub doorbells: Vec<Arc<Doorbell<EventBell>>>,
     pub switches: Switches,
+    /// The plan that all workers go by.
+    pub plans: Plans,
     pub alarms: Alarms,
     /// Which native mutations have been executed, by the owner of their partitions.
     pub completions: Option<Arc<CompletionTables>>,
@@ -47,12 +51,17 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub fn new(config: NodeConfig, doorbells: Vec<Arc<Doorbell<EventBell>>>) -> Shared {
+    pub fn new(
+        config: NodeConfig,
+        doorbells: Vec<Arc<Doorbell<EventBell>>>,
+        layout: Layout,
+    ) -> Shared {
         let workers = doorbells.len();
         config.observers.attach(&doorbells);
         Shared {
             balancer: AcceptBalancer::new(workers, config.connections_max),
             registry: ConnectionRegistry::default(),
+            plans: Plans::new(config.dispatch.clone(), layout, config.clock.now().ms),
             switches: Switches::new(config.crawler, workers),
             alarms: Alarms::default(),
             completions: config

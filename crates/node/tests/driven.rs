@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use glimmer_base::Moment;
 use glimmer_base::limits::{
-    BUFFER_BYTES_KEPT_MAX, BUFFERS_KEPT_PART, BURST_LARGE_BYTES_MAX, LARGE_BUFFER_IDLE_MS,
+    BUFFER_BYTES_KEPT_MAX, BUFFERS_KEPT_PART, BURST_LARGE_BYTES_MAX, DISPATCH_EPOCH_MS,
+    EPOCH_REQUESTS_MIN, LARGE_BUFFER_IDLE_MS,
 };
+use glimmer_dispatch::{Settings, SizeAware};
 use glimmer_node::{Clock, Devices, DrivenNode, NodeConfig, Rest};
 use glimmer_proto::Accepts;
 use glimmer_transport::stream::{ByteStream, LocalListener, LocalStream, StreamFaults};
 use glimmer_transport::{Received, Sent};
-use support::{Admin, Habits, config, engines};
+use support::{Access, Admin, Habits, config, engines};
 
 /// A clock that the test moves.
 #[derive(Debug, Default)]
@@ -40,11 +42,15 @@ fn two_workers(config: NodeConfig) -> (DrivenNode, LocalListener) {
 }
 
 fn workers(count: usize, config: NodeConfig) -> (DrivenNode, LocalListener) {
+    workers_with(count, config, Habits::EREW)
+}
+
+fn workers_with(count: usize, config: NodeConfig, habits: Habits) -> (DrivenNode, LocalListener) {
     let listener = LocalListener::new(SocketAddr::from(([10, 0, 0, 1], 1)));
     let mut devices: Vec<_> = (0..count).map(|_| Devices::default()).collect();
     let at_listener: Box<LocalListener> = Box::new(listener.clone());
     devices[0].listeners.push((at_listener, Accepts::Any));
-    let engines = engines(count, Habits::EREW);
+    let engines = engines(count, habits);
     let node = DrivenNode::new(config, devices, engines, Arc::new(Admin)).unwrap();
     (node, listener)
 }
@@ -233,5 +239,86 @@ fn large_requests_and_large_replies_end_a_burst() {
     for stream in &mut streams {
         let reply = send(&mut node, stream, b"");
         assert!(reply.len() > VALUE_BYTES && reply.ends_with(b"END\r\n"));
+    }
+}
+
+/// Values of this many bytes are large before the first epoch.
+const LARGE_MIN: u32 = 64;
+
+/// A size-aware server of two workers, its clock, and a connection of the first worker, which
+/// serves small requests.
+fn size_aware() -> (DrivenNode, Arc<TestClock>, LocalStream) {
+    let clock = Arc::new(TestClock::default());
+    let mut config = config();
+    config.clock = clock.clone();
+    config.dispatch = Arc::new(SizeAware::with(Settings {
+        large_min: LARGE_MIN,
+        ..Settings::DEFAULT
+    }));
+    let habits = Habits {
+        access: Access::Crcw,
+        ..Habits::EREW
+    };
+    let (node, listener) = workers_with(2, config, habits);
+    let from = SocketAddr::from(([10, 0, 0, 2], 1));
+    let stream = listener.connect(from, StreamFaults::default(), 1);
+    (node, clock, stream)
+}
+
+/// Stores this many values of this many bytes. Returns how many requests crossed.
+fn store(node: &mut DrivenNode, stream: &mut LocalStream, count: u64, bytes: u32) -> u64 {
+    let crossed = |node: &DrivenNode| -> u64 {
+        let tallies = node.figures().tallies();
+        tallies.iter().map(|tally| tally.requests_crossed).sum()
+    };
+    let before = crossed(node);
+    let value = "v".repeat(bytes as usize);
+    let request = format!("set key 0 0 {bytes}\r\n{value}\r\n");
+    for _ in 0..count {
+        assert_eq!(send(node, stream, request.as_bytes()), b"STORED\r\n");
+    }
+    crossed(node) - before
+}
+
+#[test]
+fn the_plan_follows_the_requests_of_the_last_epoch() {
+    let (mut node, clock, mut stream) = size_aware();
+    let bytes = LARGE_MIN;
+    assert_eq!(store(&mut node, &mut stream, 5, bytes - 1), 0);
+    assert_eq!(
+        store(&mut node, &mut stream, EPOCH_REQUESTS_MIN, bytes),
+        EPOCH_REQUESTS_MIN
+    );
+    clock.0.store(DISPATCH_EPOCH_MS - 1, Ordering::Relaxed);
+    assert_eq!(
+        store(&mut node, &mut stream, 1, bytes),
+        1,
+        "the epoch is not over"
+    );
+    clock.0.store(DISPATCH_EPOCH_MS, Ordering::Relaxed);
+    assert_eq!(
+        store(&mut node, &mut stream, 1, bytes),
+        0,
+        "all values have one size"
+    );
+    assert_eq!(store(&mut node, &mut stream, 1, 4 * bytes), 1);
+}
+
+#[test]
+fn few_requests_keep_the_plan() {
+    let (mut node, clock, mut stream) = size_aware();
+    let (few, bytes) = (EPOCH_REQUESTS_MIN - 1, LARGE_MIN);
+    for epoch in 1..3 {
+        assert_eq!(store(&mut node, &mut stream, few, bytes), few);
+        clock.0.store(epoch * DISPATCH_EPOCH_MS, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn an_idle_server_has_no_timer_for_epochs() {
+    let (mut node, _, mut stream) = size_aware();
+    store(&mut node, &mut stream, 5, LARGE_MIN);
+    for worker in &mut node.workers {
+        assert_eq!(worker.rest(), Rest::Asleep(None));
     }
 }

@@ -96,9 +96,32 @@ impl Oracle {
 /// Several clients with pipelines of random lengths, cut into random pieces; every byte of every
 /// reply is compared.
 fn random_pipelines(workers: usize, habits: Habits, seed: u64) {
+    pipelines_with_switches(workers, habits, &[], seed);
+}
+
+/// Number of switches that a test makes at least.
+const SWITCHES: usize = 1_000;
+
+/// Puts one policy after another in force, while others send requests.
+fn switch(node: &glimmer_node::Node, policies: &[&str], seed: u64) {
+    let mut rng = SmallRng::seed_from_u64(seed);
+    let mut client = Client::connect(node);
+    for _ in 0..SWITCHES {
+        let policy = policies[rng.random_range(0..policies.len())];
+        client.expect(format!("dispatch {policy}\r\n"), "OK\r\n");
+        let view = node.figures().dispatch().unwrap();
+        assert!(policy.starts_with(view.policy.name()));
+        assert!(view.taken.iter().all(|&taken| taken == view.version));
+    }
+}
+
+fn pipelines_with_switches(workers: usize, habits: Habits, switches: &[&str], seed: u64) {
     println!("{workers} workers, {habits:?}, seed {seed}");
     let node = start(workers, habits);
     thread::scope(|scope| {
+        if !switches.is_empty() {
+            scope.spawn(|| switch(&node, switches, seed));
+        }
         for client in 0..6 {
             let node = &node;
             scope.spawn(move || {
@@ -143,6 +166,10 @@ fn random_pipelines(workers: usize, habits: Habits, seed: u64) {
             });
         }
     });
+    if !switches.is_empty() {
+        node.stop();
+        return node.join();
+    }
     let crossed: u64 = node
         .figures()
         .tallies()
@@ -243,6 +270,22 @@ fn every_policy_in_every_access_mode_it_works_with() {
                 random_pipelines(3, habits, 60 + seed as u64);
             }
         }
+    }
+}
+
+/// Policies change while clients wait for replies that other workers make. Nothing is lost,
+/// repeated or out of order.
+#[test]
+fn policies_that_change_at_random_moments() {
+    for (seed, room) in [REPLY_BYTES_HIGH, 300].into_iter().enumerate() {
+        let habits = Habits {
+            access: Access::Crcw,
+            asks_one_in: Some(4),
+            room,
+            ..Habits::EREW
+        };
+        let policies = ["keyhash", "owner", "size-aware", "size-aware:60"];
+        pipelines_with_switches(3, habits, &policies, 80 + seed as u64);
     }
 }
 

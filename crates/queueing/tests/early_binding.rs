@@ -1,6 +1,6 @@
 //! Early binding is one M/G/1 queue for each core, for which the exact latencies are known.
 
-use glimmer_dispatch::{AccessMode, Layout, PartitionMap, Policy, named};
+use glimmer_dispatch::{AccessMode, Layout, PartitionMap, Policy, Settings, named};
 use glimmer_queueing::{Bimodal, Bounds, Costs, Run, Steer};
 
 const UNIT_NS: f64 = 1000.0;
@@ -58,7 +58,12 @@ fn early_binding_has_the_latencies_of_exact_arithmetic() {
                 10 | 100 => (2_500_000, 0.05),
                 _ => (500_000, 0.05),
             };
-            let found = p99(named("keyhash").unwrap(), load, large, requests);
+            let found = p99(
+                &*named("keyhash", &Settings::DEFAULT).unwrap(),
+                load,
+                large,
+                requests,
+            );
             println!("load {load}, K = {large}: {found:.1}, exactly {exact}");
             if (found / exact - 1.0).abs() > allowed {
                 wrong.push(format!(

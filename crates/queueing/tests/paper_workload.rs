@@ -2,7 +2,7 @@
 //! controller that makes the plan.
 
 use glimmer_dispatch::{
-    AccessMode, Controller, LargeCores, Layout, PartitionMap, SizeAware, named,
+    AccessMode, Controller, LargeCores, Layout, PartitionMap, Settings, SizeAware, named,
 };
 use glimmer_queueing::{Adaptive, Bounds, Outcome, Run, Steer, Trimodal, calibration};
 
@@ -16,17 +16,17 @@ fn run(large_cores: Option<LargeCores>) -> Outcome {
         access: AccessMode::Crcw,
     };
     let controller = large_cores.map(|large_cores| {
-        let policy = SizeAware {
+        let policy = SizeAware::with(Settings {
             large_cores,
-            ..SizeAware::default()
-        };
+            ..Settings::DEFAULT
+        });
         Controller::new(policy, layout)
     });
     let workload = Trimodal::new(0.125, 500_000, 0.95);
     let run = Run {
         plan: match &controller {
             Some(controller) => controller.plan().clone(),
-            None => named("keyhash").unwrap().plan(layout),
+            None => named("keyhash", &Settings::DEFAULT).unwrap().plan(layout),
         },
         adaptive: controller.map(|controller| Adaptive {
             controller,

@@ -2,7 +2,7 @@
 
 use glimmer_base::limits;
 pub use glimmer_dispatch::AccessMode;
-use glimmer_dispatch::{POLICIES, Policy};
+use glimmer_dispatch::{POLICIES, Policy, Settings};
 use glimmer_node::Permits;
 use glimmer_proto::Accepts;
 use glimmer_store::evict::{CLOCK, LRU, Rule};
@@ -13,6 +13,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The settings of one server. [`Config::check`] tests whether they are consistent.
@@ -90,7 +91,10 @@ pub struct Config {
     /// What carries datagrams (`--packet-transport`).
     pub packets: &'static dyn PacketTransport,
     /// How requests are spread over the workers (`--dispatch`).
-    pub dispatch: &'static dyn Policy,
+    pub dispatch: Arc<dyn Policy>,
+    /// The settings of policies, also of one that the server is switched to later
+    /// (`--dispatch-epoch-ms` and others).
+    pub dispatch_settings: Settings,
     /// The table of each partition.
     pub table: TableKind,
     /// Which items are evicted when the log is full.
@@ -232,7 +236,8 @@ impl Default for Config {
             buffer_bytes: None,
             mode: Mode::Cache,
             access: AccessMode::Crcw,
-            dispatch: POLICIES[0],
+            dispatch: Arc::new(POLICIES[0]),
+            dispatch_settings: Settings::DEFAULT,
             packets: TRANSPORTS[0],
             table: TableKind::Mica,
             evict: glimmer_store::evict::DEFAULT,
@@ -331,7 +336,10 @@ impl Config {
         } else if self.mode == Mode::Store && self.table == TableKind::Memc3 {
             Some("--table memc3 evicts when it is full; leave -M and --mode store out")
         } else {
-            self.dispatch.check(self.access).err()
+            self.dispatch
+                .check(self.access)
+                .and(self.dispatch.check_workers(self.workers))
+                .err()
         }
     }
 }

@@ -238,7 +238,8 @@ pub(crate) fn node_config(
         locked: config.auth_file.is_some(),
         seed,
         cores: store.cores.clone(),
-        dispatch: config.dispatch,
+        dispatch: config.dispatch.clone(),
+        dispatch_settings: config.dispatch_settings,
         packets: config.packets,
         clock,
     }

@@ -111,7 +111,7 @@ fn configure(plan: ServerPlan) -> Config {
         item_bytes_max: plan.item_bytes_max.max(ITEM_BYTES_MIN),
         mode: plan.mode,
         access: plan.access,
-        dispatch: plan.dispatch,
+        dispatch: Arc::new(plan.dispatch),
         table: plan.table,
         evict: plan.evict,
         hugepages: HugepagePolicy::Off,

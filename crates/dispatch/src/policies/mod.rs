@@ -7,45 +7,69 @@
 //! `glimmer-queueing` runs it.
 
 mod handoff;
-mod size_aware;
 mod stealing;
 
 pub use handoff::Handoff;
-pub use size_aware::{Controller, SizeAware};
+pub use size_aware::Controller;
 pub use stealing::Stealing;
 
-use crate::Policy;
+use crate::{Policy, Settings};
+use std::sync::Arc;
 
 /// Declares the modules of the policies, and the list of them.
 macro_rules! policies {
-    ($($module:ident::$policy:ident,)+) => {
+    ($($module:ident::$policy:ident $(= $default:expr)?,)+) => {
         $(
             mod $module;
             pub use $module::$policy;
         )+
 
-        /// Every policy. The first is the default.
-        pub const POLICIES: &[&dyn Policy] = &[$(&$policy),+];
+        /// Every policy, with its default settings. The first is the default.
+        pub const POLICIES: &[&dyn Policy] = &[$(policies!(@value $policy $($default)?)),+];
+    };
+    (@value $policy:ident) => {
+        &$policy
+    };
+    (@value $policy:ident $default:expr) => {
+        &$default
     };
 }
 
 policies! {
     keyhash::ByKeyhash,
     owner::ByOwner,
+    size_aware::SizeAware = SizeAware::DEFAULT,
 }
 
-/// The policy of this name.
+/// The policy of this name, with what follows the name after a colon.
 ///
 /// # Errors
 ///
-/// The names that there are.
-pub fn named(name: &str) -> Result<&'static dyn Policy, String> {
+/// The names that there are, or what may follow this one.
+pub fn named(text: &str, settings: &Settings) -> Result<Arc<dyn Policy>, String> {
+    let (name, argument) = match text.split_once(':') {
+        Some((name, argument)) => (name, Some(argument)),
+        None => (text, None),
+    };
     let known = POLICIES.iter().find(|policy| policy.name() == name);
-    known.copied().ok_or_else(|| format!("one of {}", names()))
+    let &policy = known.ok_or_else(|| format!("one of {}", names()))?;
+    if argument.is_some() && policy.argument().is_none() {
+        return Err(format!("{name} without a colon"));
+    }
+    Ok(match policy.configured(settings, argument)? {
+        Some(configured) => Arc::from(configured),
+        None => Arc::new(policy),
+    })
 }
 
-/// The names of all policies, separated by commas.
+/// The names of all policies with what may follow them, separated by commas.
 pub fn names() -> String {
-    let names: Vec<_> = POLICIES.iter().map(|policy| policy.name()).collect();
+    let mut names = Vec::new();
+    for policy in POLICIES {
+        names.push(match policy.argument() {
+            Some(argument) => format!("{}[:{argument}]", policy.name()),
+            None => policy.name().to_owned(),
+        });
+    }
     names.join(", ")
 }

@@ -6,42 +6,18 @@
 use crate::size_ranges::size_ranges;
 use crate::threshold::threshold;
 use crate::{
-    AccessMode, Cost, Division, Histogram, LargeCores, Layout, Plan, Policy, Read, Role, SizeClass,
-    Smoothed, Spare, Takes,
+    AccessMode, Division, Histogram, LargeCores, Layout, Plan, Policy, Read, Role, Settings,
+    SizeClass, Smoothed, Spare, Takes,
 };
-use glimmer_base::limits::{DISPATCH_BATCH, EPOCH_REQUESTS_MIN, LARGE_BYTES_MIN};
+use glimmer_base::limits::EPOCH_REQUESTS_MIN;
 
 /// The policy and its settings.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SizeAware {
-    /// This percentage of requests is small.
-    pub percentile: f64,
-    /// Weight of the latest epoch.
-    pub alpha: f64,
-    /// Requests that a small core reads from its own RX queue in one turn.
-    pub batch: usize,
-    /// What a request costs.
-    pub cost: Cost,
-    /// The rule for the number of large cores.
-    pub large_cores: LargeCores,
-    /// Requests for values of fewer bytes are always small.
-    pub large_min: u32,
+    /// What an operator can set.
+    pub settings: Settings,
     /// Requests for values of this many bytes and more are large, whatever the percentile is.
     pub threshold: Option<u32>,
-}
-
-impl Default for SizeAware {
-    fn default() -> SizeAware {
-        SizeAware {
-            percentile: 99.0,
-            alpha: 0.9,
-            batch: DISPATCH_BATCH,
-            cost: Cost::default(),
-            large_cores: LargeCores::default(),
-            large_min: LARGE_BYTES_MIN,
-            threshold: None,
-        }
-    }
 }
 
 impl Policy for SizeAware {
@@ -50,7 +26,28 @@ impl Policy for SizeAware {
     }
 
     fn summary(&self) -> &'static str {
-        "the worker that received the request, or one for large values"
+        "the worker that received the request, or one for values of its size if it is large; BYTES \
+         makes a request large, whatever the others are"
+    }
+
+    fn argument(&self) -> Option<&'static str> {
+        Some("BYTES")
+    }
+
+    fn configured(
+        &self,
+        settings: &Settings,
+        argument: Option<&str>,
+    ) -> Result<Option<Box<dyn Policy>>, String> {
+        let parse = |text: &str| match text.parse() {
+            Ok(bytes @ 1..=MAX) => Ok(bytes),
+            _ => Err(format!("size-aware:BYTES with a number from 1 to {MAX}")),
+        };
+        const MAX: u32 = i32::MAX as u32;
+        Ok(Some(Box::new(SizeAware {
+            settings: *settings,
+            threshold: argument.map(parse).transpose()?,
+        })))
     }
 
     fn check(&self, access: AccessMode) -> Result<(), &'static str> {
@@ -60,14 +57,41 @@ impl Policy for SizeAware {
         }
     }
 
+    fn check_workers(&self, workers: usize) -> Result<(), &'static str> {
+        match self.settings.large_cores {
+            LargeCores::Fixed(large) if workers > 1 && large >= workers => {
+                Err("--large-cores leaves no worker for small requests; lower it or raise -t")
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The plan before the first epoch: nothing is known, so only [`SizeAware::threshold`] or
-    /// [`SizeAware::large_min`] says what is large.
+    /// [`Settings::large_min`] says what is large.
     fn plan(&self, layout: Layout) -> Plan {
         self.plan_for(layout, &Smoothed::default())
+    }
+
+    fn controller(&self, layout: Layout) -> Option<Controller> {
+        (layout.map.cores() > 1).then(|| Controller::new(*self, layout))
     }
 }
 
 impl SizeAware {
+    /// The policy with its default settings.
+    pub const DEFAULT: SizeAware = SizeAware {
+        settings: Settings::DEFAULT,
+        threshold: None,
+    };
+
+    /// The policy with these settings, and a threshold that follows from what is requested.
+    pub fn with(settings: Settings) -> SizeAware {
+        SizeAware {
+            settings,
+            ..SizeAware::DEFAULT
+        }
+    }
+
     /// The plan for these requests.
     pub fn plan_for(&self, layout: Layout, requests: &Smoothed) -> Plan {
         let cores = layout.map.cores();
@@ -76,13 +100,14 @@ impl SizeAware {
         }
         let large_from = match self.threshold {
             Some(bytes) => bytes,
-            None if requests.is_empty() => self.large_min,
-            None => threshold(requests, self.percentile, self.large_min),
+            None if requests.is_empty() => self.settings.large_min,
+            None => threshold(requests, self.settings.percentile, self.settings.large_min),
         };
         let division = self
+            .settings
             .large_cores
             .divide(cores, self.small_share(requests, large_from));
-        let ranges = size_ranges(requests, self.cost, large_from, division.large);
+        let ranges = size_ranges(requests, self.settings.cost, large_from, division.large);
         let small = (0..division.small).map(|core| self.small(core, division));
         let large = (division.small..cores).zip(ranges);
         let large = large.map(|(core, sizes)| Role {
@@ -90,15 +115,15 @@ impl SizeAware {
             takes: spare(core, cores, division.spare),
             ..Role::default()
         });
-        Plan::by_size(layout, large_from, small.chain(large).collect())
+        Plan::by_size(layout, large_from, small.chain(large).collect()).profiled()
     }
 
     /// A small core reads its own RX queue and its part of the large cores' queues, so that all
     /// queues empty at about the same rate.
     fn small(&self, core: usize, division: Division) -> Role {
-        let part = self.batch.div_ceil(division.small);
+        let part = self.settings.batch.div_ceil(division.small);
         let large = division.small..division.small + division.large;
-        let mut role = Role::reads_its_own(core, self.batch);
+        let mut role = Role::reads_its_own(core, self.settings.batch);
         role.reads.extend(large.map(|rx| Read { rx, budget: part }));
         role
     }
@@ -107,7 +132,7 @@ impl SizeAware {
     fn small_share(&self, requests: &Smoothed, large_from: u32) -> f64 {
         let (mut small, mut all) = (0.0, 0.0);
         for class in SizeClass::all() {
-            let cost = self.cost.of_class(requests, class);
+            let cost = self.settings.cost.of_class(requests, class);
             all += cost;
             if class.sizes().start < large_from {
                 small += cost;
@@ -148,6 +173,11 @@ impl Controller {
         }
     }
 
+    /// Length of an epoch in milliseconds.
+    pub fn epoch_ms(&self) -> u64 {
+        self.policy.settings.epoch_ms
+    }
+
     /// The plan in force.
     pub fn plan(&self) -> &Plan {
         &self.plan
@@ -160,7 +190,7 @@ impl Controller {
         if requests.requests() < EPOCH_REQUESTS_MIN {
             return &self.plan;
         }
-        self.requests.add(requests, self.policy.alpha);
+        self.requests.add(requests, self.policy.settings.alpha);
         let version = self.plan.version();
         let next = self.policy.plan_for(*self.plan.layout(), &self.requests);
         let next = next.numbered(version);

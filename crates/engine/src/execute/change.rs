@@ -55,19 +55,22 @@ pub fn touch<W: TableWriter>(
 
 pub fn get_and_touch<W: TableWriter>(
     writer: &mut W,
-    context: &Context<'_>,
+    context: &mut Context<'_>,
     job: &Job<'_>,
     exptime: i64,
     out: &mut Vec<u8>,
 ) -> OutcomeKind {
     let start = out.len();
+    let mut read_bytes = 0;
     // The value is read first: an expiry time in the past takes effect after this reply.
     let found = writer
         .read(job.keyhash, job.request.key, context.now, |item| {
+            read_bytes = item.value().len();
             let found = Found::read(View(*item), context.now);
             job.request.emit(Outcome::Value(found), out);
         })
         .is_some();
+    context.read_bytes = read_bytes as u32;
     // It counts as a touch and not as a get.
     if let Err(refusal) = touched(writer, context, job, exptime) {
         out.truncate(start);

@@ -78,6 +78,8 @@ struct Context<'a> {
     tally: &'a LiveTally,
     uniques: Uniques,
     outlet: &'a mut dyn Outlet,
+    /// Bytes of the value that the job has read so far.
+    read_bytes: u32,
 }
 
 impl<T: Table, O: ChangeObserver> Executor<T, O> {
@@ -128,6 +130,7 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
             tally: &self.tally,
             uniques: self.uniques,
             outlet,
+            read_bytes: 0,
         };
         // Which buffers have come to a halt, and why.
         let mut halted: [Option<Status>; BATCH_MAX] = [None; BATCH_MAX];
@@ -137,6 +140,7 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
                 *done = unless_halted(halt, out, |out| {
                     execute_seen(&mut self.partitions, &self.tap, &mut context, job, out)
                 });
+                done.read_bytes = std::mem::take(&mut context.read_bytes);
             }
             return;
         }
@@ -162,6 +166,7 @@ impl<T: Table, O: ChangeObserver> Engine for Executor<T, O> {
                     }
                     execute(partitions, place, &self.tap, &mut context, job, out)
                 });
+                done[at].read_bytes = std::mem::take(&mut context.read_bytes);
             },
         );
     }
@@ -220,6 +225,7 @@ fn unless_halted(
         status,
         kind,
         end: out.len(),
+        read_bytes: 0,
     }
 }
 

@@ -20,8 +20,8 @@ use glimmer_store::table::{Busy, Table, TableReader, TableWriter};
 /// What a read makes of an item that it finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Look {
-    /// The item is in the reply.
-    Shown,
+    /// The item is in the reply, with a value of this many bytes.
+    Shown(u32),
     /// The item has to change with the answer, which is for its writer.
     ForWriter,
     /// The item is too large to be copied here, or now.
@@ -55,7 +55,8 @@ pub fn get<T: Table, O: ChangeObserver>(
             },
         );
         match read {
-            Ok(Some(Look::Shown)) => {
+            Ok(Some(Look::Shown(bytes))) => {
+                context.read_bytes = bytes;
                 context.tally.get_hits.add(1);
                 return Ok(OutcomeKind::Value);
             }
@@ -92,7 +93,8 @@ pub fn get<T: Table, O: ChangeObserver>(
         show(item, job, now, out)
     });
     match read {
-        Some(Look::Shown) => {
+        Some(Look::Shown(bytes)) => {
+            context.read_bytes = bytes;
             context.tally.get_hits.add(1);
             Ok(OutcomeKind::Value)
         }
@@ -125,7 +127,7 @@ fn look(item: &Item<'_>, job: &Job<'_>, now: Moment, out: &mut Vec<u8>) -> Look 
 fn show(item: &Item<'_>, job: &Job<'_>, now: Moment, out: &mut Vec<u8>) -> Look {
     let found = Found::read(View(*item), now);
     match job.request.emit_read(found, out) {
-        true => Look::Shown,
+        true => Look::Shown(item.value().len() as u32),
         false => Look::ForWriter,
     }
 }
@@ -159,11 +161,13 @@ pub fn value_bytes<T: Table>(
 /// to be copied here.
 pub fn check_item<W: TableWriter>(
     writer: &W,
-    context: &Context<'_>,
+    context: &mut Context<'_>,
     job: &Job<'_>,
 ) -> Result<(), Status> {
     let item = writer.find(job.keyhash, job.request.key, context.now);
-    check_size(item.map_or(0, |item| item.value().len()), job)
+    let bytes = item.map_or(0, |item| item.value().len());
+    context.read_bytes = bytes as u32;
+    check_size(bytes, job)
 }
 
 /// Whether a value of this many bytes is copied here; if not, what to report.

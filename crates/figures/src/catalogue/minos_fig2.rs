@@ -5,7 +5,7 @@ use std::fmt;
 use anyhow::Result;
 use glimmer_dispatch::{
     AccessMode, Controller, Histogram, LargeCores, Layout, PACKET_BYTES, PartitionMap, Plan,
-    Policy, Role, SizeAware, Stealing, Takes, named,
+    Policy, Role, Settings, SizeAware, Stealing, Takes, named,
 };
 use glimmer_queueing::{Bimodal, Bounds, Costs, Run as Simulation, Steer};
 
@@ -74,7 +74,7 @@ impl Case {
         };
         match self.panel {
             EARLY => {
-                let keyhash = named("keyhash").expect("the default policy");
+                let keyhash = named("keyhash", &Settings::DEFAULT).expect("the default policy");
                 (keyhash.plan(layout), Steer::ByKey)
             }
             LATE => {
@@ -129,10 +129,10 @@ fn size_aware(layout: Layout, workload: Bimodal) -> Plan {
     let large = (LARGE_SHARE * PROFILED).round();
     (0..large as u64).for_each(|_| histogram.record(workload.large_packets * PACKET_BYTES));
     (large as u64..PROFILED as u64).for_each(|_| histogram.record(PACKET_BYTES));
-    let policy = SizeAware {
+    let policy = SizeAware::with(Settings {
         large_cores: LargeCores::Paper,
-        ..SizeAware::default()
-    };
+        ..Settings::DEFAULT
+    });
     Controller::new(policy, layout).epoch(&histogram).clone()
 }
 

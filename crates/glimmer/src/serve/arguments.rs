@@ -3,7 +3,7 @@
 use super::values::{self, Port};
 use clap::{ArgAction, Args};
 use glimmer_base::limits;
-use glimmer_dispatch::{POLICIES, Policy};
+use glimmer_dispatch::{Cost, LargeCores, POLICIES, Settings};
 use glimmer_server::config::{
     BACKLOG_DEFAULT, CONNECTIONS_DEFAULT, ITEM_BYTES_HINT_DEFAULT, LRU_THRESHOLD_DEFAULT,
     MEMORY_MIB_DEFAULT, TCP_KEEPALIVE_S_DEFAULT, TCP_USER_TIMEOUT_S_DEFAULT,
@@ -419,12 +419,98 @@ pub struct Arguments {
         long,
         value_name = "POLICY",
         default_value = POLICIES[0].name(),
-        value_parser = glimmer_dispatch::named,
+        value_parser = values::policy,
         help_heading = WORKERS,
         help = dispatch_help(),
         long_help = dispatch_long_help(),
     )]
-    pub(super) dispatch: &'static dyn Policy,
+    pub(super) dispatch: String,
+
+    /// Percentage of requests that --dispatch size-aware treats as small
+    ///
+    /// The server counts requests by the size of their values, in classes of powers of two. Those
+    /// above the class with this percentile are large.
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        default_value_t = Settings::DEFAULT.percentile,
+        value_parser = values::percentile,
+        help_heading = WORKERS,
+    )]
+    pub(super) dispatch_percentile: f64,
+
+    /// Milliseconds after which --dispatch size-aware makes another plan
+    ///
+    /// An epoch with fewer than 1,000 requests keeps the plan. An idle server does not wake up for
+    /// the end of an epoch.
+    #[arg(
+        long,
+        value_name = "MS",
+        default_value_t = Settings::DEFAULT.epoch_ms,
+        value_parser = clap::value_parser!(u64).range(1..=limits::DISPATCH_EPOCH_MS_MAX),
+        help_heading = WORKERS,
+    )]
+    pub(super) dispatch_epoch_ms: u64,
+
+    /// Weight of the latest epoch in the moving average of requests by size, above 0 and up to 1
+    #[arg(
+        long,
+        value_name = "WEIGHT",
+        default_value_t = Settings::DEFAULT.alpha,
+        value_parser = values::weight,
+        help_heading = WORKERS,
+    )]
+    pub(super) dispatch_alpha: f64,
+
+    /// Most requests that a worker takes from its own queue in one turn
+    #[arg(
+        long,
+        value_name = "REQUESTS",
+        default_value_t = Settings::DEFAULT.batch as u16,
+        value_parser = clap::value_parser!(u16).range(1..=limits::BATCH_MAX as i64),
+        help_heading = WORKERS,
+    )]
+    pub(super) dispatch_batch: u16,
+
+    /// What a request costs, by the size of its value: packets, bytes or constant+bytes
+    ///
+    /// --dispatch size-aware divides the workers so that each has requests of about the same cost.
+    /// packets: the packets of 1,400 bytes that the value takes. constant+bytes: 1,000 bytes more
+    /// than the value has.
+    #[arg(
+        long,
+        value_name = "COST",
+        default_value = "packets",
+        value_parser = values::parsed::<Cost>,
+        help_heading = WORKERS,
+    )]
+    pub(super) dispatch_cost: Cost,
+
+    /// Workers for large requests under --dispatch size-aware: auto, paper or a number
+    ///
+    /// paper: by the formula of the Minos paper; where that gives none, one worker is standby, and
+    /// takes large requests besides its small ones. auto: rounded up, and a worker for large
+    /// requests takes small ones while it has no large one.
+    #[arg(
+        long,
+        value_name = "WORKERS",
+        default_value = "auto",
+        value_parser = values::parsed::<LargeCores>,
+        help_heading = WORKERS,
+    )]
+    pub(super) large_cores: LargeCores,
+
+    /// Requests for values of fewer bytes are never large
+    ///
+    /// This keeps requests where they arrive if all values have about the same size.
+    #[arg(
+        long,
+        value_name = "BYTES",
+        default_value_t = Settings::DEFAULT.large_min,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)),
+        help_heading = WORKERS,
+    )]
+    pub(super) large_min: u32,
 
     /// Bind each worker to its own core
     ///

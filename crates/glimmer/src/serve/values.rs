@@ -1,8 +1,10 @@
 //! Values of flags in memcached's syntax.
 
+use glimmer_dispatch::Settings;
 use glimmer_notation as notation;
 use glimmer_server::memory_plan::memory_mib_max;
 use glimmer_server::{Accepts, Mode, TableKind};
+use std::str::FromStr;
 
 /// `-p` and `-U`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +50,33 @@ pub fn threads(text: &str) -> Result<usize, String> {
 pub fn requests(text: &str) -> Result<u32, String> {
     let requests = positive(text, "Number of requests per event must be greater than 0")?;
     Ok(requests.try_into().unwrap_or(u32::MAX))
+}
+
+/// `--dispatch`: a policy, with what may follow its name.
+pub fn policy(text: &str) -> Result<String, String> {
+    glimmer_dispatch::named(text, &Settings::DEFAULT).map(|_| text.to_owned())
+}
+
+/// `--dispatch-percentile`: above 0 and below 100.
+pub fn percentile(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent),
+        _ => Err("a percentage above 0 and below 100".into()),
+    }
+}
+
+/// `--dispatch-alpha`: above 0, at most 1.
+pub fn weight(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(weight) if weight > 0.0 && weight <= 1.0 => Ok(weight),
+        _ => Err("a number above 0 and at most 1".into()),
+    }
+}
+
+/// A value that knows its own notation.
+pub fn parsed<T: FromStr<Err = &'static str>>(text: &str) -> Result<T, String> {
+    text.parse()
+        .map_err(|expected| format!("one of {expected}"))
 }
 
 /// `-n`: at least one byte.

@@ -7,6 +7,7 @@ use glimmer_proto::text::{Admin, Detail, Dump, dump, lines};
 
 use crate::admin::dump::DumpGuard;
 use crate::admin::long_reply::LongReply;
+use crate::admin::switch;
 use crate::core::Core;
 
 mod control;
@@ -99,6 +100,10 @@ pub(crate) fn administer(admin: &Admin<'_>, out: &mut Vec<u8>, core: &mut Core) 
             say(lines::OK);
         }
         Admin::Dump(_) | Admin::Watch(_) => unreachable!("they take the burst's own hand"),
+        Admin::Dispatch(policy) => match switch::to_policy(policy, core) {
+            Ok(switch) => return Outcome::LongReply(LongReply::Switch(switch)),
+            Err(reason) => say(&format!("CLIENT_ERROR dispatch: {reason}\r\n")),
+        },
         Admin::Quit => return Outcome::Close,
         Admin::Shutdown(how) => {
             if core.admin.shutdown(how, out) {

@@ -1,5 +1,6 @@
 //! Replies that are produced in parts, each after the client has read the previous one:
-//! `stats cachedump`, and `stats conns` for many connections.
+//! `stats cachedump`, and `stats conns` for many connections; or which wait for other workers:
+//! `dispatch`.
 
 use glimmer_base::Moment;
 use glimmer_base::limits::{
@@ -11,6 +12,7 @@ use glimmer_proto::text::{dump, lines};
 
 use super::dump::listing;
 use super::handler::AdminHandler;
+use super::switch::Switch;
 
 /// The rest of a long reply.
 pub(crate) enum LongReply {
@@ -18,6 +20,8 @@ pub(crate) enum LongReply {
     Items(ItemsReport),
     /// The reply to `stats` with an argument.
     Figures(StatsReport),
+    /// The reply to `dispatch`, once every worker goes by the new plan.
+    Switch(Switch),
 }
 
 /// Items of the partitions that a worker may write.
@@ -70,6 +74,11 @@ impl LongReply {
         match self {
             LongReply::Items(items) => items.advance(engine, now, out),
             LongReply::Figures(figures) => figures.advance(admin, now, out),
+            LongReply::Switch(switch) if switch.is_complete() => {
+                out.extend_from_slice(lines::OK.as_bytes());
+                false
+            }
+            LongReply::Switch(_) => true,
         }
     }
 }

@@ -11,6 +11,7 @@
 //! | `login` | clients that have yet to authenticate |
 //! | `observe` | reports of events to watchers |
 //! | `stats` | a worker's counters |
+//! | `switch` | another dispatch policy while the server runs |
 //! | `switches` | settings that clients can change while the server runs |
 //! | `alarm` | failures that are reported to no client |
 
@@ -23,4 +24,5 @@ pub(crate) mod login;
 pub(crate) mod long_reply;
 pub(crate) mod observe;
 pub(crate) mod stats;
+pub(crate) mod switch;
 pub(crate) mod switches;

@@ -17,12 +17,12 @@ use glimmer_base::limits::{
 };
 use glimmer_base::sync::weakened;
 use glimmer_base::{Keyhash, Moment};
-use glimmer_dispatch::Ask;
 use glimmer_engine::{Done, Engine, Job, Status};
 use glimmer_proto::outcome::OutcomeKind;
 use glimmer_proto::{Form, Request, Verb};
 use glimmer_transport::packet::{RxBatch, SEGMENTS_MAX};
 
+use crate::dispatch::profile::Profile;
 use crate::stream::key::ConnectionKey;
 
 /// Who asked, and waits for the reply.
@@ -217,7 +217,7 @@ impl ForwardedBatch {
     }
 
     /// Executes what has not been answered yet, on the worker that the batch was sent to.
-    pub fn run(&mut self, engine: &mut dyn Engine, now: Moment) {
+    pub fn run(&mut self, engine: &mut dyn Engine, now: Moment, profile: Option<&Profile>) {
         let ForwardedBatch {
             bytes,
             requests,
@@ -238,6 +238,9 @@ impl ForwardedBatch {
             engine.run(now, first, &mut [Vec::new()], &mut done[..first.len()]);
         }
         engine.run(now, &jobs, outs, done);
+        if let Some(profile) = profile {
+            profile.note(&jobs, done);
+        }
         self.answered_before = self.answered;
         for done in done.iter().take_while(|done| done.status == Status::Done) {
             self.ends[self.answered] = done.end;
@@ -299,21 +302,6 @@ impl ForwardedBatch {
             buffer.clear();
             buffer.shrink_to(bytes_kept);
         }
-    }
-}
-
-/// The question to the plan for a verb.
-#[inline]
-pub(crate) fn ask(verb: &Verb<'_>) -> Ask {
-    match verb {
-        verb if verb.is_read() => Ask::Read,
-        Verb::Store { value, .. } | Verb::Meta { value, .. } => Ask::Write {
-            bytes: value.len() as u32,
-        },
-        Verb::Write(write) => Ask::Write {
-            bytes: write.value.len() as u32,
-        },
-        _ => Ask::Write { bytes: 0 },
     }
 }
 

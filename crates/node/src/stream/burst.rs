@@ -127,6 +127,9 @@ impl Burst {
                 sent_bytes: &mut self.sent_bytes,
             };
             (core.engine).run_with(core.now, jobs, &mut self.outs, &mut outlet, done);
+            if let Some(profile) = core.shared.plans.profile(core.me, &core.plan) {
+                profile.note(jobs, done);
+            }
         }
         if *parts != 0 {
             self.add_parts(*parts, jobs);

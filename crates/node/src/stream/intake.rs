@@ -16,7 +16,8 @@ use super::key::ConnectionKey;
 use super::member::{Member, Stop};
 use super::reorder::ReorderBuffer;
 use crate::core::Core;
-use crate::forward::batch::{Asker, CompletionTag, ask};
+use crate::dispatch::ask::ask;
+use crate::forward::batch::{Asker, CompletionTag};
 use crate::forward::port::Port;
 
 /// What a batch is made with.

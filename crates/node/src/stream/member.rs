@@ -2,7 +2,7 @@
 
 use glimmer_base::limits::{LARGE_REPLY_BYTES, REPLY_BYTES_HIGH, REPORT_DATAGRAM_BYTES_MAX};
 use glimmer_engine::Job;
-use glimmer_proto::text::Dump;
+use glimmer_proto::text::{Dump, lines};
 use glimmer_proto::{Admin, After, Control, Parser, Step, Sum, control};
 
 use super::connection::Connection;
@@ -305,6 +305,11 @@ impl Member {
             if let Asker::Connection(_) = self.asker {
                 self.report = Some(Box::new(report));
                 return Stop::LongReply;
+            }
+            if let LongReply::Switch(_) = report {
+                // A datagram's reply is made at once.
+                out.extend_from_slice(lines::OK.as_bytes());
+                return Stop::Live;
             }
             if out.len() - begin >= REPORT_DATAGRAM_BYTES_MAX.min(room) {
                 return Stop::Full;

@@ -21,7 +21,10 @@ pub(super) fn take(
             packets.answer_forwarded(batch, core);
             has_native = true;
         }
-        false => batch.run(&mut *core.engine, core.now),
+        false => {
+            let profile = core.shared.plans.profile(core.me, &core.plan);
+            batch.run(&mut *core.engine, core.now, profile);
+        }
     });
     port.account(&mut core.memory, &mut core.tally);
     port.wake_peers();

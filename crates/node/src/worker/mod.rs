@@ -77,6 +77,7 @@ impl Worker {
         sources: Sources,
         poller: Poller,
     ) -> io::Result<Worker> {
+        let (plan_version, plan) = shared.plans.take(me);
         let config = &shared.config;
         let bytes = config.worker_bytes();
         let now = config.clock.now();
@@ -119,7 +120,8 @@ impl Worker {
                 tally: Tally::default(),
                 is_alarmed: false,
                 is_draining: false,
-                plan: config.dispatch.plan(engine.layout()),
+                plan,
+                plan_version,
                 engine,
                 admin,
                 shared,
@@ -157,6 +159,7 @@ impl Worker {
     pub fn turn(&mut self, now: Moment) -> bool {
         self.core.now = now;
         self.core.now.ms += self.core.shared.switches.ahead_ms();
+        self.core.follow_plan();
         self.take_events();
         self.take_from_workers();
         self.serve_streams();

@@ -10,7 +10,7 @@ use std::time::Duration;
 use glimmer_base::limits::{REPLY_BYTES_HIGH, REPORT_BYTES_HIGH, TURN_REQUESTS_MAX};
 use glimmer_base::{Moment, Seed};
 pub use glimmer_dispatch::AccessMode as Access;
-use glimmer_dispatch::{Layout, POLICIES, PartitionMap, Policy};
+use glimmer_dispatch::{Layout, POLICIES, PartitionMap, Policy, Settings};
 use glimmer_engine::{Done, Engine, Figures, Job, ListCursor, Listed, Outlet, Status};
 use glimmer_node::{Address, AdminHandler, Node, NodeConfig, Observers, Permits, SystemClock};
 use glimmer_proto::text::{Limits, Reply, Shutdown, emit, lines};
@@ -121,6 +121,7 @@ impl Engine for MapEngine {
                 status,
                 kind: None,
                 end: out.len(),
+                read_bytes: 0,
             };
         }
     }
@@ -228,7 +229,8 @@ impl AdminHandler for Admin {
 /// A configuration for tests: a free port on loopback, small buffers.
 pub fn config() -> NodeConfig {
     NodeConfig {
-        dispatch: POLICIES[0],
+        dispatch: Arc::new(POLICIES[0]),
+        dispatch_settings: Settings::DEFAULT,
         packets: TRANSPORTS[0],
         listen: vec![Address::Tcp("127.0.0.1:0".parse().unwrap())],
         listen_names: Vec::new(),
@@ -263,7 +265,7 @@ pub fn start(workers: usize, habits: Habits) -> Node {
 
 /// Starts a node with this many workers and a configuration.
 pub fn start_with(mut config: NodeConfig, workers: usize, habits: Habits) -> Node {
-    config.dispatch = habits.dispatch;
+    config.dispatch = Arc::new(habits.dispatch);
     Node::start(config, engines(workers, habits), Arc::new(Admin)).unwrap()
 }
 

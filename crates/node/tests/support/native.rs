@@ -182,7 +182,11 @@ impl Server {
             &by_keyhash
         };
         let hand_to = hand_to.map(|hand_to| hand_to as &mut HandTo<'_>);
-        let mut dispatch = Dispatch { plan, hand_to };
+        let mut dispatch = Dispatch {
+            plan,
+            hand_to,
+            profile: None,
+        };
         let (now, ports) = (moment(now_ms), &self.ports);
         endpoint.answer(received, engine, now, &mut dispatch, ports, &mut replies);
         replies.sent

@@ -116,6 +116,9 @@ pub enum Admin<'a> {
         /// The client wants no reply.
         quiet: bool,
     },
+    /// Put another dispatch policy in force (`dispatch POLICY`) and answer `OK` when every worker
+    /// goes by it, or say why not. Contains the word after `dispatch`, or nothing.
+    Dispatch(&'a [u8]),
     /// Remove expired items in the background and answer `OK` (`lru_crawler crawl`).
     Crawl,
     /// Send unsent replies, then close.

@@ -1,9 +1,10 @@
 //! Answers `stats`. Statistics with memcached's names have memcached's meanings. Those that this
 //! server does not have are omitted, never invented. This server's own statistics have their own
-//! commands: `stats glimmer`, `stats memory`, `stats native` and `stats workers`.
+//! commands: `stats glimmer`, `stats memory`, `stats native`, `stats workers` and `stats dispatch`.
 
 mod alarms;
 mod conns;
+mod dispatch;
 mod general;
 mod items;
 mod lines;
@@ -181,6 +182,12 @@ impl ServerAdmin {
             .map_or(self.config.detail, |node| node.figures.has_detail())
     }
 
+    /// The name of the dispatch policy in force.
+    fn dispatch(&self) -> &'static str {
+        let view = self.node.get().and_then(|node| node.figures.dispatch());
+        view.map_or(self.config.dispatch.name(), |view| view.policy.name())
+    }
+
     /// Whether a listing is in progress and how many there were, if listings are allowed.
     fn dumps(&self) -> Option<(bool, u64)> {
         let node = self.node.get()?;
@@ -253,6 +260,7 @@ impl AdminHandler for ServerAdmin {
             b"native" => native::write(&self.snapshot(now), &mut lines),
             b"memory" => memory::write(self, &mut lines),
             b"workers" => workers::write(self, &mut lines),
+            b"dispatch" => dispatch::write(self, &mut lines),
             // memcached's answer unless this feature, which costs memory, is enabled. Here it never
             // is.
             b"sizes" => lines.put("sizes_status", "disabled"),

@@ -167,7 +167,7 @@ fn own(admin: &ServerAdmin, lines: &mut Lines<'_>) {
     let user_timeout = seconds(config.liveness.user_timeout);
     lines.put("glimmer_tcp_user_timeout", user_timeout);
     lines.put("glimmer_access", config.access);
-    lines.put("glimmer_dispatch", config.dispatch.name());
+    lines.put("glimmer_dispatch", admin.dispatch());
     lines.put("glimmer_table", config.table);
     lines.put("glimmer_evict", config.eviction());
     lines.put("glimmer_lru_threshold", config.lru_threshold);

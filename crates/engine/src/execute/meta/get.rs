@@ -44,12 +44,17 @@ pub fn get<W: TableWriter>(
             false => None,
         },
     };
-    let mut shown = |item: &Item<'_>| show(out, job, (flags, &options), item, known, now);
+    let mut read_bytes = 0;
+    let mut shown = |item: &Item<'_>| {
+        read_bytes = item.value().len();
+        show(out, job, (flags, &options), item, known, now)
+    };
     let after = if options.set.has(b'u') {
         writer.find(keyhash, key, now).map(|item| shown(&item))
     } else {
         writer.read(keyhash, key, now, shown)
     };
+    context.read_bytes = read_bytes as u32;
     let was_there = after.is_some();
     let absence = match was_there {
         true => Absence::Other,

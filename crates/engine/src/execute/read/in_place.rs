@@ -38,7 +38,7 @@ pub fn look(
     if let Some(at) = at.get() {
         outlet.send(job.out, out, at, value);
     }
-    Look::Shown
+    Look::Shown(value.len() as u32)
 }
 
 /// An item whose value is not copied into the reply.

@@ -53,6 +53,7 @@ impl Engine for Busy {
                 status: Status::Done,
                 kind: None,
                 end: outs[0].len(),
+                read_bytes: 0,
             };
         }
         assert!(self.ran.len() < ENDLESS, "the turn does not end");
@@ -94,7 +95,7 @@ fn drain(port: &mut Port, engine: &mut Busy) {
     let me = port.me;
     port.drain(|batch| {
         if batch.home() != me {
-            batch.run(engine, NOW);
+            batch.run(engine, NOW, None);
         }
     });
 }

@@ -211,6 +211,9 @@ impl NativeEndpoint {
         if !jobs.is_empty() {
             let outs = std::slice::from_mut(&mut self.out);
             tools.engine.run(tools.now, jobs, outs, done);
+            if let Some(profile) = tools.dispatch.profile {
+                profile.note(jobs, done);
+            }
             self.figures.batches += 1;
             self.figures.requests += jobs.len() as u64;
             self.figures.written += self.out.len() as u64;
@@ -589,6 +592,7 @@ impl NativeEndpoint {
             dispatch: &mut Dispatch {
                 plan: &plan,
                 hand_to: None,
+                profile: None,
             },
             copy_max: Job::ANY_SIZE,
             figures: &mut self.figures,

@@ -96,6 +96,7 @@ impl NativeServer {
         let mut dispatch = Dispatch {
             plan: &core.plan,
             hand_to,
+            profile: core.shared.plans.profile(core.me, &core.plan),
         };
         let engine = &mut *core.engine;
         let sent = (self.endpoint).answer(received, engine, core.now, &mut dispatch, ports, device);
@@ -121,6 +122,7 @@ impl NativeServer {
         let mut dispatch = Dispatch {
             plan: &self.by_keyhash,
             hand_to: None,
+            profile: core.shared.plans.profile(core.me, &core.plan),
         };
         let (received, engine) = (&mut self.received, &mut *core.engine);
         let sender = &mut *senders[batch.home()];

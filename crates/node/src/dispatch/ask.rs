@@ -1,0 +1,19 @@
+//! What the plan is asked about a request.
+
+use glimmer_dispatch::Ask;
+use glimmer_proto::Verb;
+
+/// The question to the plan for a verb.
+#[inline]
+pub(crate) fn ask(verb: &Verb<'_>) -> Ask {
+    match verb {
+        verb if verb.is_read() => Ask::Read,
+        Verb::Store { value, .. } | Verb::Meta { value, .. } => Ask::Write {
+            bytes: value.len() as u32,
+        },
+        Verb::Write(write) => Ask::Write {
+            bytes: write.value.len() as u32,
+        },
+        _ => Ask::Write { bytes: 0 },
+    }
+}

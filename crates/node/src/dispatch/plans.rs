@@ -1,0 +1,176 @@
+//! The policy in force, its epochs, and the plan that all workers go by.
+
+use std::sync::Arc;
+
+use crossbeam_utils::CachePadded;
+use glimmer_base::sync::Ordering::Relaxed;
+use glimmer_base::sync::{AtomicU64, Mutex, lock};
+use glimmer_dispatch::{Controller, Histogram, Layout, Plan, Policy};
+
+use super::profile::Profile;
+use super::published::Published;
+
+/// What all workers go by, and what makes the next plan.
+pub(crate) struct Plans {
+    plan: Published<Plan>,
+    /// By worker: the version that it goes by.
+    taken: Vec<CachePadded<AtomicU64>>,
+    /// By worker.
+    profiles: Vec<CachePadded<Profile>>,
+    /// When the epoch ends, in milliseconds since the epoch of the clock.
+    epoch_end_ms: AtomicU64,
+    control: Mutex<Control>,
+}
+
+/// What makes plans. Whoever changes it publishes the plan while holding its lock.
+struct Control {
+    layout: Layout,
+    policy: Arc<dyn Policy>,
+    controller: Option<Controller>,
+    /// The workers' profiles when the epoch began.
+    counted: Histogram,
+    epochs: u64,
+}
+
+/// What an operator is shown about plans.
+#[derive(Clone, Debug)]
+pub struct DispatchView {
+    /// The policy in force.
+    pub policy: Arc<dyn Policy>,
+    /// The plan that it has made last.
+    pub plan: Arc<Plan>,
+    /// How often a plan has replaced another one since the server began.
+    pub version: u64,
+    /// By worker: the version that it goes by.
+    pub taken: Vec<u64>,
+    /// Epochs with enough requests since the policy was chosen.
+    pub epochs: u64,
+    /// By worker: the requests that it has executed while the plan counted them by size.
+    pub profiles: Vec<Histogram>,
+}
+
+impl Plans {
+    /// The first plan of a policy, for workers with this layout.
+    pub fn new(policy: Arc<dyn Policy>, layout: Layout, now_ms: u64) -> Plans {
+        let workers = layout.map.cores();
+        let plan = policy.plan(layout);
+        let controller = policy.controller(layout);
+        let epoch_ms = controller.as_ref().map_or(0, Controller::epoch_ms);
+        Plans {
+            plan: Published::new(plan),
+            taken: (0..workers).map(|_| CachePadded::default()).collect(),
+            profiles: (0..workers).map(|_| CachePadded::default()).collect(),
+            epoch_end_ms: AtomicU64::new(now_ms + epoch_ms),
+            control: Mutex::new(Control {
+                layout,
+                policy,
+                controller,
+                counted: Histogram::default(),
+                epochs: 0,
+            }),
+        }
+    }
+
+    /// The version of the latest plan.
+    #[inline(always)]
+    pub fn version(&self) -> u64 {
+        self.plan.version()
+    }
+
+    /// The latest plan with its version, by which worker `me` goes from now on.
+    pub fn take(&self, me: usize) -> (u64, Arc<Plan>) {
+        let (version, plan) = self.plan.take();
+        self.taken[me].store(version, Relaxed);
+        (version, plan)
+    }
+
+    /// Whether every worker goes by this version or a later one.
+    pub fn is_taken(&self, version: u64) -> bool {
+        self.taken
+            .iter()
+            .all(|taken| taken.load(Relaxed) >= version)
+    }
+
+    /// Where a worker that goes by this plan counts its requests by size, if the plan wants that.
+    #[inline(always)]
+    pub fn profile(&self, worker: usize, plan: &Plan) -> Option<&Profile> {
+        plan.is_profiled().then(|| &*self.profiles[worker])
+    }
+
+    /// Whether the epoch has ended.
+    #[inline(always)]
+    pub fn is_epoch_over(&self, now_ms: u64) -> bool {
+        now_ms >= self.epoch_end_ms.load(Relaxed)
+    }
+
+    /// The epoch has ended: the controller looks at what was requested in it. One worker does this,
+    /// in the first turn after the end; another one that comes meanwhile goes on. Returns whether
+    /// there is another plan.
+    #[cold]
+    pub fn end_epoch(&self, now_ms: u64) -> bool {
+        let Some(mut control) = self.control.try_lock() else {
+            return false;
+        };
+        let control = &mut *control;
+        let Some(controller) = control
+            .controller
+            .as_mut()
+            .filter(|_| self.is_epoch_over(now_ms))
+        else {
+            return false;
+        };
+        self.epoch_end_ms
+            .store(now_ms + controller.epoch_ms(), Relaxed);
+        let requests = self.requests();
+        let before = std::mem::replace(&mut control.counted, requests.clone());
+        let version = controller.plan().version();
+        let plan = controller.epoch(&requests.since(&before));
+        control.epochs += 1;
+        let is_new = plan.version() != version;
+        if is_new {
+            self.plan.replace(plan.clone());
+        }
+        is_new
+    }
+
+    /// Puts another policy in force, whose access mode has been checked. Returns the version of its
+    /// first plan. The caller wakes the workers.
+    pub fn switch(&self, policy: Arc<dyn Policy>, now_ms: u64) -> u64 {
+        let mut control = lock(&self.control);
+        control.controller = policy.controller(control.layout);
+        control.counted = self.requests();
+        control.epochs = 0;
+        let epoch_ms = control.controller.as_ref().map_or(0, Controller::epoch_ms);
+        self.epoch_end_ms.store(now_ms + epoch_ms, Relaxed);
+        let plan = policy.plan(control.layout);
+        control.policy = policy;
+        self.plan.replace(plan)
+    }
+
+    /// What there is to show.
+    pub fn view(&self) -> DispatchView {
+        let control = lock(&self.control);
+        let (version, plan) = self.plan.take();
+        DispatchView {
+            policy: control.policy.clone(),
+            plan,
+            version,
+            taken: self.taken.iter().map(|taken| taken.load(Relaxed)).collect(),
+            epochs: control.epochs,
+            profiles: self
+                .profiles
+                .iter()
+                .map(|profile| profile.histogram())
+                .collect(),
+        }
+    }
+
+    /// What all workers have counted so far.
+    fn requests(&self) -> Histogram {
+        let mut all = Histogram::default();
+        for profile in &self.profiles {
+            all.merge(&profile.histogram());
+        }
+        all
+    }
+}
