@@ -15,6 +15,7 @@ use crate::forward::bell::EventBell;
 use crate::forward::doorbell::Doorbell;
 use crate::forward::port::{self, Port};
 use crate::shared::Shared;
+use crate::stream::journey::Travels;
 use crate::worker::Worker;
 
 /// The workers of a node before they are made.
@@ -31,6 +32,7 @@ pub(crate) struct Crew {
 pub(crate) struct Member {
     engine: Box<dyn Engine>,
     port: Port,
+    travels: Arc<Travels>,
     sources: Sources,
 }
 
@@ -50,6 +52,7 @@ impl Crew {
         let bells = bells.into_iter().map(EventBell);
         let doorbells: Vec<_> = bells.map(|bell| Arc::new(Doorbell::new(bell))).collect();
         let ports = port::connect(&doorbells);
+        let travels = Arc::new(Travels::between(&doorbells));
         let layout = engines[0].layout();
         let shared = Arc::new(Shared::new(bound.config, doorbells, layout));
         admin.open(&bound.addresses, &bound.udp, NodeFigures::of(&shared));
@@ -60,6 +63,7 @@ impl Crew {
         let member = |((engine, port), sources)| Member {
             engine,
             port,
+            travels: travels.clone(),
             sources,
         };
         Crew {
@@ -84,8 +88,9 @@ impl Member {
         let Member {
             engine,
             port,
+            travels,
             sources,
         } = self;
-        Worker::new(me, shared, admin, engine, port, sources, poller)
+        Worker::new(me, shared, admin, engine, (port, travels), sources, poller)
     }
 }

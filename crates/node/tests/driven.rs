@@ -265,19 +265,20 @@ fn size_aware() -> (DrivenNode, Arc<TestClock>, LocalStream) {
     (node, clock, stream)
 }
 
-/// Stores this many values of this many bytes. Returns how many requests crossed.
+/// Stores this many values of this many bytes. Returns how often the connection visited
+/// the other worker.
 fn store(node: &mut DrivenNode, stream: &mut LocalStream, count: u64, bytes: u32) -> u64 {
-    let crossed = |node: &DrivenNode| -> u64 {
+    let visits = |node: &DrivenNode| -> u64 {
         let tallies = node.figures().tallies();
-        tallies.iter().map(|tally| tally.requests_crossed).sum()
+        tallies.iter().map(|tally| tally.visits).sum()
     };
-    let before = crossed(node);
+    let before = visits(node);
     let value = "v".repeat(bytes as usize);
     let request = format!("set key 0 0 {bytes}\r\n{value}\r\n");
     for _ in 0..count {
         assert_eq!(send(node, stream, request.as_bytes()), b"STORED\r\n");
     }
-    crossed(node) - before
+    visits(node) - before
 }
 
 #[test]

@@ -174,7 +174,7 @@ fn pipelines_with_switches(workers: usize, habits: Habits, switches: &[&str], se
         .figures()
         .tallies()
         .iter()
-        .map(|tally| tally.requests_crossed)
+        .map(|tally| tally.requests_crossed + tally.visits)
         .sum();
     let layout = Layout {
         map: PartitionMap::new(workers, workers),

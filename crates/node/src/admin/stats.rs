@@ -117,6 +117,8 @@ counters! {
     batches,
     /// Requests forwarded to the worker that owns their key.
     requests_crossed,
+    /// Connections that visited another worker for a large request.
+    visits,
     /// Forwarded batches sent.
     forwarded_batches_sent,
     /// Forwarded batches of other workers executed here.

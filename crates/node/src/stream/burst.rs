@@ -289,6 +289,10 @@ impl Burst {
 #[cold]
 fn elsewhere(member: &mut Member, bytes: u32, core: &Core) -> Stop {
     match core.plan.on_sized(core.me, bytes) {
+        Decision::HandTo(_) if member.may_visit() && member.awaits_replies() => {
+            return Stop::Reorder;
+        }
+        Decision::HandTo(worker) if member.may_visit() => return Stop::Visit(worker),
         Decision::HandTo(worker) => member.hand_to = Some(worker as u16),
         Decision::Run if member.awaits_first_reply() => return Stop::Large(bytes),
         Decision::Run => member.copy_max = Job::ANY_SIZE,

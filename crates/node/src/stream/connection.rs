@@ -13,6 +13,7 @@ use glimmer_transport::{Received, Sent};
 
 use super::registry::SocketEntry;
 use super::reorder::ReorderBuffer;
+use super::visit::{Absent, Home};
 use crate::admin::dump::DumpCursor;
 use crate::admin::long_reply::LongReply;
 use crate::admin::observe::{CloseReason, Feed};
@@ -52,6 +53,10 @@ pub(crate) struct Connection {
     pub continuation: Option<Continuation>,
     /// What it has yet to be shown, if it watches; it is not parsed any more.
     pub feed: Option<Arc<Feed>>,
+    /// Where it is at home, if this worker serves it for one request.
+    pub visit: Option<Home>,
+    /// It has had the request for which it visits this worker.
+    pub has_been_served: bool,
     /// Why it is to be closed, for those who watch connections.
     pub reason: CloseReason,
     /// More may be received: the poller said so, and no receive has found the socket empty since.
@@ -90,6 +95,8 @@ pub(crate) enum Continuation {
     Dump(Box<DumpCursor>),
     /// A listing of all items, which is with another worker.
     Away,
+    /// Nothing: the connection itself is with another worker, and this is its place.
+    Visiting,
     /// The rest of a long reply, whose next piece is made here.
     LongReply(Box<LongReply>),
 }
@@ -125,6 +132,8 @@ impl Connection {
             withheld: None,
             continuation: None,
             feed: None,
+            visit: None,
+            has_been_served: false,
             reason: CloseReason::Normal,
             locked: false,
             sum: Sum::default(),
@@ -145,6 +154,24 @@ impl Connection {
             pace_ms: now_ms,
             waits_since_ms: None,
         }
+    }
+
+    /// The place that a connection leaves behind while it visits another worker.
+    pub fn absent(of: &Connection, now_ms: u64) -> Connection {
+        let stream = Box::new(Absent);
+        let mut place = Connection::new((stream, of.entry.clone()), of.parser, now_ms);
+        place.continuation = Some(Continuation::Visiting);
+        place
+    }
+
+    /// Whether another worker may serve it for its next request.
+    #[inline]
+    pub fn may_visit(&self) -> bool {
+        self.is_settled()
+            && self.visit.is_none()
+            && self.feed.is_none()
+            && !self.locked
+            && !self.closing
     }
 
     /// Whether the parser has something to work on.

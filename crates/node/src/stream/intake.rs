@@ -91,6 +91,10 @@ impl<'a> Intake<'_, 'a> {
             Step::Request { used, request } => return self.enter(used, request, input, tools),
             Step::Need { need } => return Break(Stop::Hungry(need)),
             Step::Swallowed { used } => (used, Stop::Live),
+            Step::Admin { .. } if self.member.is_visitor => {
+                self.member.rewind(input, self.member.steps);
+                return Break(Stop::Spent);
+            }
             Step::Refuse { used, .. } | Step::Answer { used, .. } | Step::Admin { used, .. } => {
                 if let Err(stop) = self.member.may_answer(&step, self.out, tools.room) {
                     self.member.rewind(input, self.member.steps);
@@ -122,7 +126,7 @@ impl<'a> Intake<'_, 'a> {
             true => keyhash_of_decoded(&{ request }, tools.core),
             false => tools.core.seed.keyhash(request.key),
         };
-        let decision = match tools.core.is_alone {
+        let decision = match tools.core.is_alone || self.member.is_visitor {
             true => Decision::Run,
             false => destination(self.member, keyhash, ask(&request.verb), tools.core),
         };
@@ -139,24 +143,49 @@ impl<'a> Intake<'_, 'a> {
                 self.member.pass(used);
                 Continue(())
             }
-            Decision::HandTo(to) => {
-                if let Err(stop) = self.forward(to, keyhash, &{ request }, tools) {
-                    self.member.rewind(input, self.member.steps);
-                    return Break(stop);
-                }
-                self.member.pass(used);
-                match tools.core.plan.keeps_order() {
-                    true => Continue(()),
-                    false => Break(Stop::Reorder),
-                }
-            }
+            Decision::HandTo(to) => self.hand_to(to, keyhash, (used, &{ request }), input, tools),
         }
+    }
+
+    /// Has another worker execute a request: the connection visits that worker, or the request is
+    /// forwarded to it.
+    #[inline(never)]
+    fn hand_to(
+        &mut self,
+        to: usize,
+        keyhash: Keyhash,
+        (used, request): (usize, &Request<'_>),
+        input: &[u8],
+        tools: &mut Tools<'_>,
+    ) -> ControlFlow<Stop> {
+        let handed = match self.visits(&request.verb, tools.core) {
+            true if self.member.awaits_replies() => Err(Stop::Reorder),
+            true => Err(Stop::Visit(to)),
+            false => self.forward(to, keyhash, request, tools),
+        };
+        if let Err(stop) = handed {
+            self.member.rewind(input, self.member.steps);
+            return Break(stop);
+        }
+        self.member.pass(used);
+        match tools.core.plan.keeps_order() {
+            true => Continue(()),
+            false => Break(Stop::Reorder),
+        }
+    }
+
+    /// Whether the connection itself goes to the worker that executes a request: its value is too
+    /// large for this worker. A read says so only after its lookup.
+    fn visits(&self, verb: &Verb<'_>, core: &Core) -> bool {
+        let is_large = |bytes| bytes >= core.plan.large_from();
+        self.member.may_visit()
+            && self.member.hand_to.is_none()
+            && matches!(ask(verb), Ask::Write { bytes } if is_large(bytes))
     }
 
     /// Forwards a request to the worker that executes it, and reserves a slot for its reply after
     /// the replies so far. If jobs of the member precede it, the slot is placed when they are done.
     /// Fails with the reason why the request has to wait.
-    #[inline(never)]
     fn forward(
         &mut self,
         to: usize,

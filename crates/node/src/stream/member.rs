@@ -30,6 +30,8 @@ pub(crate) enum Stop {
     Full,
     /// Its next reply takes this many bytes: it is made with other large ones.
     Large(u32),
+    /// Its next request is for another worker, which its connection visits for that.
+    Visit(usize),
     /// Requests that crossed over have to be answered first.
     Reorder,
     /// It is out of credit: no batch for requests to another worker was free.
@@ -62,6 +64,8 @@ pub(crate) struct Member {
     pub dump_guard: Option<DumpGuard>,
     /// The worker that its next request goes to: an attempt to execute it here said so.
     pub hand_to: Option<u16>,
+    /// It is a connection that visits this worker for one request.
+    pub is_visitor: bool,
     /// It has yet to authenticate.
     pub locked: bool,
     /// What the parts of its command come to so far that is answered with one sum.
@@ -94,6 +98,7 @@ impl Member {
         // Nothing is known of its replies before the first: a large one waits with other large
         // ones.
         let copy_max = match connection.reply_bytes_guess {
+            _ if connection.visit.is_some() => Job::ANY_SIZE,
             None => (LARGE_REPLY_BYTES as u32).min(copy_max),
             Some(_) => copy_max,
         };
@@ -102,6 +107,7 @@ impl Member {
             client: connection.entry.fd,
             reply_bytes_guess: connection.reply_bytes_guess,
             hand_to: connection.hand_to,
+            is_visitor: connection.visit.is_some(),
             locked: connection.locked,
             sum: connection.sum,
             ..Member::at(
@@ -118,6 +124,18 @@ impl Member {
             copy_max,
             ..Member::at(Asker::Datagram(number), at, parser)
         }
+    }
+
+    /// Whether it is a connection that may visit another worker for its next request.
+    pub fn may_visit(&self) -> bool {
+        matches!(self.asker, Asker::Connection(_)) && !self.is_visitor && !self.locked
+    }
+
+    /// Whether replies that other workers make come before its next one.
+    pub fn awaits_replies(&self) -> bool {
+        self.reorder
+            .as_ref()
+            .is_some_and(|reorder| reorder.len() > 0)
     }
 
     /// Whether it is a connection of whose replies nothing is known yet.
@@ -138,6 +156,7 @@ impl Member {
             report: None,
             dump_guard: None,
             hand_to: None,
+            is_visitor: false,
             locked: false,
             sum: Sum::default(),
             sent_bytes: 0,

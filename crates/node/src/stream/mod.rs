@@ -17,6 +17,7 @@
 //! | `continuation` | listings of all items and long replies, as the client takes them |
 //! | `withheld`, `watchers` | connections that are not parsed for now, or never again |
 //! | `relief` | which connection gives memory up when it is short |
+//! | `journey`, `visit` | connections that another worker serves for one large request |
 //! | `registry`, `balancer` | which sockets are open, and which worker gets the next connection |
 
 pub(crate) mod accept;
@@ -26,6 +27,7 @@ pub(crate) mod connection;
 mod continuation;
 mod intake;
 mod join;
+pub(crate) mod journey;
 pub(crate) mod key;
 pub(crate) mod member;
 mod outlet;
@@ -35,15 +37,18 @@ mod relief;
 pub(crate) mod reorder;
 mod serve;
 mod settle;
+mod visit;
 mod watchers;
 mod withheld;
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use slotmap::SlotMap;
 
 use burst::Burst;
 use connection::Connection;
+use journey::Travels;
 use key::ConnectionKey;
 use ready::ReadyQueue;
 
@@ -64,12 +69,13 @@ pub(crate) struct Streams {
     /// Connections whose reorder buffers moved while forwarded replies were taken.
     moved: Vec<ConnectionKey>,
     burst: Burst,
+    travels: Arc<Travels>,
     /// A connection was closed since this was last asked.
     has_closed: bool,
 }
 
 impl Streams {
-    pub fn new() -> Streams {
+    pub fn new(travels: Arc<Travels>) -> Streams {
         Streams {
             connections: SlotMap::with_key(),
             ready: ReadyQueue::default(),
@@ -79,6 +85,7 @@ impl Streams {
             watchers: Vec::new(),
             moved: Vec::new(),
             burst: Burst::new(),
+            travels,
             has_closed: false,
         }
     }
@@ -92,6 +99,11 @@ impl Streams {
     #[inline]
     pub fn is_busy(&self) -> bool {
         !self.ready.is_empty()
+    }
+
+    /// Whether a connection that visits worker `me`, or comes home to it, waits to be taken.
+    pub fn has_travellers(&self, me: usize) -> bool {
+        self.travels.has_travellers(me)
     }
 
     /// Whether a connection was closed since this was last asked.

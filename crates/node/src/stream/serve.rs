@@ -141,6 +141,11 @@ impl Streams {
             self.settle(key, core);
             return 0;
         }
+        if let Some(worker) = self.worker_for_value(key, core) {
+            self.depart(key, worker, core);
+            return 0;
+        }
+        let connection = &self.connections[key];
         // One whose replies have been large waits until there is room for one more. Others do not
         // wait: a turn has room for a reply of any size.
         let guess = connection.reply_bytes_guess.unwrap_or(0);
@@ -164,9 +169,12 @@ impl Streams {
             let bytes = guess.max(connection.burst_reply_bytes);
             let input_bytes = connection.rx.len() - connection.rx_start;
             let copy_max = core.plan.copy_max();
-            self.burst
-                .members
-                .push(Member::new(key, connection, copy_max));
+            let mut member = Member::new(key, connection, copy_max);
+            if member.is_visitor {
+                // One request is left of its turn.
+                member.requests = core.shared.config.turn_requests.saturating_sub(1);
+            }
+            self.burst.members.push(member);
             self.burst.outs.push(if tx.capacity() > 0 {
                 tx
             } else {
@@ -251,11 +259,19 @@ impl Streams {
         connection.trim(&mut core.memory.pool);
         if member.requests > 0 {
             connection.end_hold();
+            connection.has_been_served =
+                member.is_visitor && member.requests >= core.shared.config.turn_requests;
         }
         let replies = std::mem::take(&mut self.burst.outs[index]);
         let reply_bytes = sent_bytes + replies.len();
         connection.burst_reply_bytes = reply_bytes;
-        connection.note_reply_bytes(reply_bytes / (member.requests as usize).max(1));
+        // A visitor has had one request at most.
+        let requests = if member.is_visitor {
+            1
+        } else {
+            member.requests
+        };
+        connection.note_reply_bytes(reply_bytes / (requests as usize).max(1));
         if sent_bytes > 0 || is_blocked {
             connection.note_sent(sent_bytes, is_blocked, core.now.ms);
             core.tally.bytes_written += sent_bytes as u64;
@@ -309,14 +325,31 @@ impl Streams {
             // The poller reports when there is room for the rest.
             self.settle(key, core);
         } else {
-            self.send_and_settle(key, core);
+            if self.send(key, core) {
+                let visited = match stop {
+                    Stop::Visit(worker) => Some(worker),
+                    Stop::Hungry(_) => self.worker_for_value(key, core),
+                    _ => None,
+                };
+                match visited.filter(|_| self.connections[key].may_visit()) {
+                    Some(worker) => self.depart(key, worker, core),
+                    None => self.settle(key, core),
+                }
+            }
         }
     }
 
     /// Sends what is to be sent, then settles.
     pub fn send_and_settle(&mut self, key: ConnectionKey, core: &mut Core) {
+        if self.send(key, core) {
+            self.settle(key, core);
+        }
+    }
+
+    /// Sends what is to be sent. Returns whether the connection is still there.
+    fn send(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
         let Some(connection) = self.connections.get_mut(key) else {
-            return;
+            return false;
         };
         if connection.tx.is_empty() {
             if connection.tx.capacity() > 0 {
@@ -327,10 +360,10 @@ impl Streams {
                 Some(bytes) => core.tally.bytes_written += bytes as u64,
                 None => {
                     self.close(key, core);
-                    return;
+                    return false;
                 }
             }
         }
-        self.settle(key, core);
+        true
     }
 }

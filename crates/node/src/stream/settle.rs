@@ -18,6 +18,10 @@ impl Streams {
         let Some(connection) = self.connections.get_mut(key) else {
             return;
         };
+        if connection.visit.is_some() && self.goes_home(key, core) {
+            return;
+        }
+        let connection = &mut self.connections[key];
         if connection.is_finished() {
             self.close(key, core);
             return;
@@ -47,6 +51,9 @@ impl Streams {
     /// Ends a connection. What it has crossing is executed all the same, and the replies are
     /// dropped when they come home.
     pub fn close(&mut self, key: ConnectionKey, core: &mut Core) {
+        if self.close_at_home(key, core) {
+            return;
+        }
         let Some(connection) = self.connections.remove(key) else {
             return;
         };

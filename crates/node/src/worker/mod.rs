@@ -38,6 +38,7 @@ use crate::packet::native::NativeServer;
 use crate::shared::Shared;
 use crate::stream::Streams;
 use crate::stream::accept::Acceptor;
+use crate::stream::journey::Travels;
 pub use wait::Rest;
 
 use drain::Drain;
@@ -73,7 +74,7 @@ impl Worker {
         shared: Arc<Shared>,
         admin: Arc<dyn AdminHandler>,
         engine: Box<dyn Engine>,
-        port: Port,
+        (port, travels): (Port, Arc<Travels>),
         sources: Sources,
         poller: Poller,
     ) -> io::Result<Worker> {
@@ -98,7 +99,7 @@ impl Worker {
             poller,
             sources: list,
             acceptor: Acceptor::new(listeners),
-            streams: Streams::new(),
+            streams: Streams::new(travels),
             packets: Packets::new(packets, native),
             port,
             crawler: Crawler::default(),
@@ -211,6 +212,7 @@ impl Worker {
     fn take_from_workers(&mut self) {
         let (core, port) = (&mut self.core, &mut self.port);
         self.streams.take_accepted(core, &self.poller);
+        self.streams.take_travellers(core);
         self.streams.take_dumps(core);
         let (streams, packets) = (&mut self.streams, &mut self.packets);
         let has_native = !core.is_alone && forwarded::take(core, port, streams, packets);

@@ -65,6 +65,8 @@ const WORK: &[Statistic<OfWork>] = &[
         |work| show(work.batches)),
     ("batch_mean", "requests per batch",
         |work| mean(work.requests, work.batches)),
+    ("visits", "connections sent to another worker for one large request (`--dispatch size-aware`)",
+        |work| show(work.visits)),
     ("requests_crossed", "requests sent to another worker, because it owns their key",
         |work| show(work.requests_crossed)),
     ("forwarded_batches", "batches in which they were sent",

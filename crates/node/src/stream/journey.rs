@@ -1,0 +1,197 @@
+//! Connections that another worker serves for one large request.
+//!
+//! A connection *visits* a worker: the whole of it moves there, the worker executes its next
+//! request, of whatever size, with the ordinary code, and sends the reply. Then the connection
+//! comes *home*. Only its place stays at home meanwhile, and keeps what the poller reports.
+//!
+//! - A connection visits only when all its earlier requests are answered and sent. The order of its
+//!   replies therefore follows, and requests behind a large one wait for it.
+//! - It comes home as soon as it would have to wait for its client. A client that is slow to send a
+//!   large value, or to take one, never keeps the other worker, and its memory counts at home.
+//! - It is closed at home only. The other worker sends it home for that.
+//! - A worker has at most one visitor for each connection that is open, so that the mailboxes need
+//!   no bound of their own.
+
+use std::mem;
+use std::sync::Arc;
+
+use glimmer_base::sync::weakened;
+use glimmer_dispatch::Decision;
+
+use super::Streams;
+use super::connection::{Connection, Continuation};
+use super::key::ConnectionKey;
+use super::ready::ReplyClass;
+use super::visit::Home;
+use crate::budget::pool::Charge;
+use crate::core::Core;
+use crate::forward::bell::EventBell;
+use crate::forward::doorbell::Doorbell;
+use crate::forward::mailbox::Mailbox;
+
+/// A connection on its way to another worker, or home.
+pub(crate) struct Traveller {
+    connection: Box<Connection>,
+    home: Home,
+}
+
+/// The ways between the workers for connections that visit, or come home.
+pub(crate) struct Travels {
+    /// By worker.
+    travellers: Vec<Mailbox<Traveller>>,
+    doorbells: Vec<Arc<Doorbell<EventBell>>>,
+}
+
+impl Travels {
+    /// Ways between the workers with these doorbells.
+    pub fn between(doorbells: &[Arc<Doorbell<EventBell>>]) -> Travels {
+        Travels {
+            travellers: Mailbox::for_each(doorbells.len()),
+            doorbells: doorbells.to_vec(),
+        }
+    }
+
+    fn send(&self, worker: usize, traveller: Traveller) {
+        self.travellers[worker].put(traveller);
+        self.doorbells[worker].wake();
+    }
+
+    /// Whether a connection waits for a worker to take it.
+    pub fn has_travellers(&self, worker: usize) -> bool {
+        !self.travellers[worker].is_empty()
+    }
+}
+
+impl Streams {
+    /// The worker that receives the large value that a connection has announced, if that is another
+    /// one.
+    #[inline]
+    pub fn worker_for_value(&self, key: ConnectionKey, core: &Core) -> Option<usize> {
+        let connection = self.connections.get(key)?;
+        let need = connection.need.min(u32::MAX as usize - 1) as u32;
+        if need < core.plan.large_from() || !connection.awaits_value() || !connection.may_visit() {
+            return None;
+        }
+        match core.plan.on_sized(core.me, need) {
+            Decision::HandTo(worker) => Some(worker),
+            Decision::Run => None,
+        }
+    }
+
+    /// Sends a connection, which has nothing to send and waits for nothing, to another worker.
+    pub fn depart(&mut self, key: ConnectionKey, worker: usize, core: &mut Core) {
+        let place = &mut self.connections[key];
+        debug_assert!(place.may_visit());
+        let stub = Connection::absent(place, core.now.ms);
+        let mut connection = Box::new(mem::replace(place, stub));
+        release(&mut connection, core);
+        core.tally.visits += 1;
+        let home = Home {
+            worker: core.me,
+            key,
+        };
+        self.travels.send(worker, Traveller { connection, home });
+    }
+
+    /// Takes the connections that other workers have sent: visitors, and those that come home.
+    pub fn take_travellers(&mut self, core: &mut Core) {
+        while let Some(traveller) = self.travels.travellers[core.me].take() {
+            let Traveller { connection, home } = traveller;
+            match home.worker == core.me {
+                true => self.welcome_home(*connection, home.key, core),
+                false => self.receive_visitor(*connection, home, core),
+            }
+        }
+    }
+
+    fn receive_visitor(&mut self, mut connection: Connection, home: Home, core: &mut Core) {
+        connection.visit = Some(home);
+        connection.queued = true;
+        connection.recharge(&mut core.memory.budget);
+        let key = self.connections.insert(connection);
+        self.ready.push(key, ReplyClass::Large);
+    }
+
+    /// Sends a visitor home if it has had its request, or would have to wait for its client.
+    /// Returns whether it is gone.
+    #[inline]
+    pub fn goes_home(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
+        let connection = &self.connections[key];
+        let Some(home) = connection.visit else {
+            return false;
+        };
+        if connection.queued || (connection.is_runnable() && !connection.has_been_served) {
+            return false;
+        }
+        self.send_home(key, home, core);
+        true
+    }
+
+    /// A visitor is to be closed, which its home does. Returns whether the connection is one.
+    pub fn close_at_home(&mut self, key: ConnectionKey, core: &mut Core) -> bool {
+        let Some(connection) = self.connections.get_mut(key) else {
+            return false;
+        };
+        if let Some(Continuation::Visiting) = connection.continuation {
+            connection.closing = true;
+            return true;
+        }
+        let Some(home) = connection.visit else {
+            return false;
+        };
+        connection.closing = true;
+        core.memory.pool.give(mem::take(&mut connection.tx));
+        connection.tx_sent = 0;
+        self.send_home(key, home, core);
+        true
+    }
+
+    fn send_home(&mut self, key: ConnectionKey, home: Home, core: &mut Core) {
+        let Some(connection) = self.connections.remove(key) else {
+            return;
+        };
+        let mut connection = Box::new(connection);
+        connection.visit = None;
+        connection.has_been_served = false;
+        release(&mut connection, core);
+        self.travels
+            .send(home.worker, Traveller { connection, home });
+    }
+
+    /// Puts a connection back into its place, with what was reported and decided meanwhile.
+    fn welcome_home(&mut self, mut connection: Connection, key: ConnectionKey, core: &mut Core) {
+        let Some(place) = self.connections.get_mut(key) else {
+            // The place is given up only with the server.
+            return;
+        };
+        if !weakened("readiness_lost_while_away") {
+            connection.readable |= place.readable && !connection.ended;
+            connection.hung_up |= place.hung_up;
+        }
+        connection.closing |= place.closing;
+        if place.closing {
+            connection.reason = place.reason;
+        }
+        // The place may still be named in a list of those to be served.
+        connection.queued = place.queued;
+        *place = connection;
+        place.recharge(&mut core.memory.budget);
+        if place.closing {
+            core.memory.pool.give(mem::take(&mut place.tx));
+            place.tx_sent = 0;
+        }
+        self.send_and_settle(key, core);
+    }
+}
+
+/// Takes a connection's memory off this worker's account, and forgets what is true here alone.
+fn release(connection: &mut Connection, core: &mut Core) {
+    (core.memory.budget).recharge_held(connection.counted, Charge::default());
+    connection.counted = Charge::default();
+    connection.held_since_ms = None;
+    connection.queued = false;
+    connection.is_served = false;
+    // It was meant for a request that arrived at this worker.
+    connection.hand_to = None;
+    connection.end_wait();
+}
