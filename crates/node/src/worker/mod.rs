@@ -157,6 +157,7 @@ impl Worker {
     }
 
     /// Does what there is to do at a moment. Returns whether the worker goes on.
+    #[inline(always)]
     pub fn turn(&mut self, now: Moment) -> bool {
         self.core.now = now;
         self.core.now.ms += self.core.shared.switches.ahead_ms();

@@ -29,6 +29,7 @@ impl Worker {
 
     /// Decides whether the worker may sleep. If so, the bell rings for everything that arrives from
     /// here on.
+    #[inline(always)]
     pub fn rest(&mut self) -> Rest {
         let busy_poll = self.core.shared.config.busy_poll;
         if self.is_busy() || self.idle_turns_left > 0 || busy_poll {
