@@ -3,6 +3,8 @@
 use glimmer_base::sync::{AtomicU64, Ordering::Relaxed};
 use glimmer_dispatch::{Ask, Histogram, SizeClass};
 use glimmer_engine::{Done, Job, Status};
+use glimmer_proto::Form;
+use glimmer_proto::native::Wanted;
 
 use super::ask::ask;
 
@@ -28,7 +30,7 @@ impl Profile {
     /// Counts the jobs of a batch that were executed.
     pub fn note(&self, jobs: &[Job<'_>], done: &[Done]) {
         for (job, done) in jobs.iter().zip(done) {
-            if done.status == Status::Done {
+            if done.status == Status::Done && !is_continued(job) {
                 self.record(match ask(&job.request.verb) {
                     Ask::Read => done.read_bytes,
                     Ask::Write { bytes } => bytes,
@@ -53,7 +55,55 @@ impl Profile {
     }
 }
 
+/// Whether a job reads a later part of a value. The request was counted with the first part.
+#[inline]
+fn is_continued(job: &Job<'_>) -> bool {
+    match &job.request.form {
+        Form::Native(form) => matches!(form.extent.long, Wanted::Window(1..)),
+        _ => false,
+    }
+}
+
 #[inline(always)]
 fn add(count: &AtomicU64, more: u64) {
     count.store(count.load(Relaxed) + more, Relaxed);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use glimmer_base::Keyhash;
+    use glimmer_proto::native::{self, Extent};
+    use glimmer_proto::{Request, Verb};
+
+    #[test]
+    fn a_value_that_is_read_in_windows_is_one_request() {
+        let windows = [0, 40_000, 80_000].map(|from| Job {
+            keyhash: Keyhash(1),
+            request: Request {
+                key: b"key",
+                verb: Verb::Get,
+                form: Form::Native(native::Form {
+                    shows_cas: false,
+                    extent: Extent {
+                        short_bytes_max: 1_000,
+                        long: Wanted::Window(from),
+                    },
+                }),
+            },
+            out: 0,
+            copy_max: Job::ANY_SIZE,
+            client: 0,
+        });
+        let done = Done {
+            status: Status::Done,
+            read_bytes: 100_000,
+            ..Done::SKIPPED
+        };
+        let profile = Profile::default();
+        profile.note(&windows, &[done; 3]);
+        let histogram = profile.histogram();
+        assert_eq!(histogram.requests(), 1);
+        assert_eq!(histogram.bytes_of_class(SizeClass::of(100_000)), 100_000);
+    }
 }
