@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use glimmer_base::Moment;
 use glimmer_base::limits::POLL_EVENTS_MAX;
+use glimmer_dispatch::Policy;
 use glimmer_engine::Engine;
 use glimmer_transport::{Bell, Poller};
 
@@ -67,6 +69,13 @@ impl DrivenNode {
     /// A way to the workers' figures.
     pub fn figures(&self) -> NodeFigures {
         NodeFigures::of(&self.shared)
+    }
+
+    /// Puts another dispatch policy in force, as the command `dispatch` does. Each worker goes by
+    /// it from its next turn on. The policy has to work with the access mode.
+    pub fn switch(&self, policy: Arc<dyn Policy>, now: Moment) {
+        self.shared.plans.switch(policy, now.ms);
+        self.shared.wake_all();
     }
 
     /// Tells the workers to stop, as [`Node::stop`](crate::Node::stop) does.

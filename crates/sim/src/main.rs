@@ -131,8 +131,8 @@ fn show(scenario: Scenario, report: Report, shrinks: bool) {
         );
     }
     println!(
-        "  stalls: {:?}, clock steps: {:?}",
-        scenario.stalls, scenario.clock_steps
+        "  stalls: {:?}, clock steps: {:?}, switches: {:?}",
+        scenario.stalls, scenario.clock_steps, scenario.switches
     );
     println!("   begun  ended           at");
     let calls = match &failure.key {

@@ -54,6 +54,9 @@ fn attempts(scenario: &Scenario) -> Vec<Scenario> {
     if !scenario.clock_steps.is_empty() {
         attempt(&|smaller| smaller.clock_steps.clear());
     }
+    if !scenario.switches.is_empty() {
+        attempt(&|smaller| smaller.switches.clear());
+    }
     for (index, client) in scenario.clients.iter().enumerate() {
         if client.stream != StreamFaults::default() {
             attempt(&|smaller| smaller.clients[index].stream = StreamFaults::default());

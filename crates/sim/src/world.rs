@@ -15,12 +15,14 @@ use crate::linear::{self, Rules, Verdict};
 use crate::scenario::{ClientPlan, Operation, Protocol, Scenario};
 use crate::server::{self, Served};
 use glimmer_base::limits::NATIVE_ASSEMBLY_IDLE_MS;
+use glimmer_dispatch::Policy;
 use glimmer_node::{DrivenWorker, Rest};
 use glimmer_server::Mode;
 use glimmer_transport::packet::Faults;
 use glimmer_transport::stream::StreamFaults;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use std::sync::Arc;
 
 /// Steps of a run at most.
 const STEPS_MAX: u64 = 3_000_000;
@@ -89,6 +91,8 @@ struct World<'a> {
     rng: SmallRng,
     /// Pauses of the machine that are yet to come.
     clock_steps: Vec<(u64, u64)>,
+    /// Dispatch policies that are yet to be put in force.
+    switches: Vec<(u64, &'static dyn Policy)>,
     /// Time in which no client could expect a reply: stalls, and pauses of the machine.
     excused_us: u64,
     /// The step from which nothing fails.
@@ -115,6 +119,7 @@ pub fn run(scenario: &Scenario) -> Report {
         notes: Notes::default(),
         rng: SmallRng::seed_from_u64(scenario.seed),
         clock_steps: scenario.clock_steps.clone(),
+        switches: scenario.switches.clone(),
         calm_step: None,
         excused_us: (scenario.stalls.iter().map(|stall| stall.for_us)).sum(),
         scenario,
@@ -229,6 +234,12 @@ impl World<'_> {
             let (_, by_us) = self.clock_steps.swap_remove(at);
             self.excused_us += by_us;
             self.clock.advance(by_us);
+            return Ok(());
+        }
+        if let Some(at) = (self.switches.iter()).position(|(at_us, _)| *at_us <= now_us) {
+            let (_, policy) = self.switches.swap_remove(at);
+            let now = self.clock.shared().now();
+            self.served.server.node.switch(Arc::new(policy), now);
             return Ok(());
         }
         let (ready, next_us) = self.ready(now_us);

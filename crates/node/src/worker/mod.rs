@@ -92,7 +92,8 @@ impl Worker {
         let native = (config.native.as_ref().zip(shared.completions.clone())).map(
             |(native, completions)| {
                 let bytes_max = config.native_bytes();
-                Box::new(NativeServer::new(native.rules, me, bytes_max, completions))
+                let (rules, layout) = (native.rules, engine.layout());
+                Box::new(NativeServer::new(rules, layout, me, bytes_max, completions))
             },
         );
         let mut worker = Worker {

@@ -28,6 +28,8 @@ pub struct Scenario {
     pub stalls: Vec<Stall>,
     /// Pauses of the whole machine: when, and for how long, in microseconds.
     pub clock_steps: Vec<(u64, u64)>,
+    /// Dispatch policies that are put in force: when, in microseconds, and which.
+    pub switches: Vec<(u64, &'static dyn Policy)>,
 }
 
 /// A server.
@@ -149,6 +151,10 @@ const TIGHT_MIB: usize = 1;
 const FILLERS: u8 = 20;
 /// How often a client watches mutations.
 const WATCHES: f64 = 0.15;
+/// How often the dispatch policy changes while clients are served.
+const SWITCHES: f64 = 0.5;
+/// How many times it changes then, at most.
+const SWITCHES_MAX: usize = 100;
 /// Operations that name one key, on average: histories stay short enough to be checked.
 const CALLS_PER_KEY: usize = 18;
 
@@ -193,12 +199,22 @@ impl Scenario {
             )],
             false => Vec::new(),
         };
+        let switches = match rng.random_bool(SWITCHES) {
+            true => (0..rng.random_range(1..=SWITCHES_MAX))
+                .map(|_| {
+                    let at_us = rng.random_range(0..200_000);
+                    (at_us, server::dispatch(&mut rng, server.access))
+                })
+                .collect(),
+            false => Vec::new(),
+        };
         Scenario {
             seed,
             server,
             clients,
             stalls,
             clock_steps,
+            switches,
         }
     }
 

@@ -70,7 +70,7 @@ pub fn draw(rng: &mut SmallRng) -> ServerPlan {
 }
 
 /// A policy that works with the access mode.
-fn dispatch(rng: &mut SmallRng, access: AccessMode) -> &'static dyn Policy {
+pub fn dispatch(rng: &mut SmallRng, access: AccessMode) -> &'static dyn Policy {
     let policies: [&'static dyn Policy; 1] = [&BySize];
     let policies = policies.iter().chain(POLICIES);
     let fit = policies.filter(|policy| policy.check(access).is_ok());

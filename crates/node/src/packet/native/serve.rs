@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use glimmer_base::limits::FORWARD_DATAGRAM_BYTES_MAX;
-use glimmer_dispatch::Plan;
+use glimmer_dispatch::{Layout, Plan};
 use glimmer_transport::packet::{PacketDevice, RxBatch};
 
 use super::admission::{Dispatch, HandTo};
@@ -32,16 +32,19 @@ pub(crate) struct NativeServer {
 }
 
 impl NativeServer {
-    /// The state of worker `me`, which may keep `bytes_max` bytes for clients.
+    /// The state of worker `me` of a store of this layout, which may keep `bytes_max` bytes for
+    /// clients. The layout in the rules is what the first plan made of it. Another plan may hand
+    /// requests over that the first one would not have.
     pub fn new(
         rules: Rules,
+        layout: Layout,
         me: usize,
         bytes_max: usize,
         completions: Arc<CompletionTables>,
     ) -> NativeServer {
         NativeServer {
             endpoint: NativeEndpoint::new(rules, me, bytes_max, completions),
-            by_keyhash: Plan::by_keyhash(rules.layout),
+            by_keyhash: Plan::by_keyhash(layout),
             received: RxBatch::default(),
             figures: NativeFigures::default(),
             counted: Charge::default(),
