@@ -6,6 +6,7 @@
     reason = "comments of arguments are help texts, where brackets mean what may be left out"
 )]
 
+mod dispatch;
 mod neighbours;
 mod serve;
 
@@ -36,6 +37,16 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(Box<serve::Arguments>),
+    Dispatch(dispatch::Arguments),
+}
+
+impl Command {
+    fn run(self) -> anyhow::Result<()> {
+        match self {
+            Command::Serve(arguments) => arguments.run(),
+            Command::Dispatch(arguments) => arguments.run(),
+        }
+    }
 }
 
 /// The command line, including the commands of the neighbouring programs.
@@ -49,7 +60,7 @@ pub fn main() -> ExitCode {
     let result = match neighbours::call(&arguments) {
         Some(call) => call.run(),
         None => match parse(arguments.clone()) {
-            Ok(arguments) => arguments.run(),
+            Ok(command) => command.run(),
             Err(error) => return explain(&error, &arguments, &command()),
         },
     };
@@ -63,16 +74,15 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Parses the command line of `serve`. An executable called `memcached` (a link or a copy; also
+/// Parses a command line of this program. An executable called `memcached` (a link or a copy; also
 /// `memcached-debug`, the name in memcached's own tests) serves and takes memcached's command line.
-fn parse(mut arguments: Vec<OsString>) -> Result<Box<serve::Arguments>, clap::Error> {
+fn parse(mut arguments: Vec<OsString>) -> Result<Command, clap::Error> {
     match program(&arguments) {
         Some("memcached") => {}
         Some("memcached-debug") => arguments.insert(1, "--debug-commands".into()),
         _ => {
             let matches = command().try_get_matches_from(arguments)?;
-            let Command::Serve(arguments) = Arguments::from_arg_matches(&matches)?.command;
-            return Ok(arguments);
+            return Ok(Arguments::from_arg_matches(&matches)?.command);
         }
     }
     refuse_tls_first(&mut arguments);
@@ -86,7 +96,7 @@ fn parse(mut arguments: Vec<OsString>) -> Result<Box<serve::Arguments>, clap::Er
         .long_about(&name_and_version);
     let matches = memcached.try_get_matches_from(arguments)?;
     let Memcached { arguments } = Memcached::from_arg_matches(&matches)?;
-    Ok(Box::new(arguments))
+    Ok(Command::Serve(Box::new(arguments)))
 }
 
 /// The name under which the program was started.
@@ -108,7 +118,7 @@ fn refuse_tls_first(arguments: &mut Vec<OsString>) {
 mod tests {
     use super::*;
 
-    fn parse(line: &str) -> Result<Box<serve::Arguments>, clap::Error> {
+    fn parse(line: &str) -> Result<Command, clap::Error> {
         super::parse(line.split(' ').map(OsString::from).collect())
     }
 

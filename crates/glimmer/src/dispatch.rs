@@ -1,0 +1,126 @@
+//! `glimmer dispatch`: shows how a running server dispatches requests, or changes it.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use glimmer_notation::Location;
+
+/// A server that is silent for this long counts as gone.
+const SILENCE_MAX: Duration = Duration::from_secs(10);
+/// Bytes of a reply, at most.
+const REPLY_BYTES_MAX: u64 = 1 << 20;
+
+/// Show how a running server dispatches requests, or put another policy in force
+///
+/// With a policy, the command ends when every worker of the server goes by it. No request is lost,
+/// repeated or executed out of order meanwhile. It then shows the plan, as `stats dispatch` does.
+/// The settings of --dispatch-percentile and the like stay those that the server was started with.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  \
+    glimmer dispatch\n  \
+    glimmer dispatch size-aware\n  \
+    glimmer dispatch size-aware:4096 --server cache.example:11211")]
+pub struct Arguments {
+    /// The policy, as for --dispatch of serve [default: the one in force stays]
+    policy: Option<String>,
+
+    /// Where the server listens: HOST:PORT, or unix:PATH
+    #[arg(long, value_name = "ADDR", default_value_t = Location::default())]
+    server: Location,
+}
+
+impl Arguments {
+    /// Runs the command.
+    pub fn run(self) -> anyhow::Result<()> {
+        let mut link = connect(&self.server)?;
+        if let Some(policy) = &self.policy {
+            if policy.is_empty() || policy.contains(|c: char| c.is_whitespace() || c.is_control()) {
+                bail!("a policy is one word");
+            }
+            let answer = ask(&mut link, &format!("dispatch {policy}"), |_| true)?;
+            match answer.as_str() {
+                "OK\n" => {}
+                "ERROR\n" => bail!("{} does not know the command dispatch", self.server),
+                refusal => {
+                    let reason = refusal.trim_end();
+                    let reason = reason.strip_prefix("CLIENT_ERROR ").unwrap_or(reason);
+                    bail!("{reason}");
+                }
+            }
+        }
+        let shown = ask(&mut link, "stats dispatch", |line| {
+            !line.starts_with("STAT ")
+        })?;
+        let lines: Vec<_> = shown
+            .lines()
+            .filter_map(|line| line.strip_prefix("STAT "))
+            .collect();
+        if lines.is_empty() {
+            bail!(
+                "{} does not know stats dispatch: {}",
+                self.server,
+                shown.trim_end()
+            );
+        }
+        for line in lines {
+            println!("{line}");
+        }
+        Ok(())
+    }
+}
+
+trait Stream: Read + Write {}
+impl<T: Read + Write> Stream for T {}
+
+/// A connection to a server.
+type Link = BufReader<Box<dyn Stream>>;
+
+fn connect(server: &Location) -> anyhow::Result<Link> {
+    let failed = || format!("cannot connect to {server}");
+    let stream: Box<dyn Stream> = match server {
+        Location::Tcp(host, port) => {
+            let mut addresses = (host.as_str(), *port)
+                .to_socket_addrs()
+                .with_context(failed)?;
+            let stream = addresses
+                .find_map(|address| TcpStream::connect_timeout(&address, SILENCE_MAX).ok());
+            let stream = stream.with_context(failed)?;
+            stream.set_read_timeout(Some(SILENCE_MAX))?;
+            Box::new(stream)
+        }
+        Location::Unix(path) => {
+            let stream = UnixStream::connect(path).with_context(failed)?;
+            stream.set_read_timeout(Some(SILENCE_MAX))?;
+            Box::new(stream)
+        }
+        Location::Udp(..) | Location::UdpTrains(..) => {
+            bail!("a server is asked over TCP or a Unix socket")
+        }
+    };
+    Ok(BufReader::new(stream))
+}
+
+/// Sends a command. Returns the lines of the reply, up to the last one.
+fn ask(link: &mut Link, command: &str, is_last: impl Fn(&str) -> bool) -> anyhow::Result<String> {
+    link.get_mut()
+        .write_all(format!("{command}\r\n").as_bytes())?;
+    let mut reply = String::new();
+    loop {
+        let mut line = String::new();
+        let bytes = (link.by_ref().take(REPLY_BYTES_MAX))
+            .read_line(&mut line)
+            .context("the server does not answer")?;
+        if bytes == 0 || reply.len() + bytes > REPLY_BYTES_MAX as usize {
+            bail!("the server breaks its reply to `{command}` off");
+        }
+        reply.push_str(line.trim_end());
+        reply.push('\n');
+        if is_last(&line) {
+            return Ok(reply);
+        }
+    }
+}

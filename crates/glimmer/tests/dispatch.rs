@@ -1,0 +1,97 @@
+//! `glimmer dispatch`, against a running server.
+
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+const GLIMMER: &str = env!("CARGO_BIN_EXE_glimmer");
+
+/// A server, which ends with its owner.
+struct Server(Child);
+
+impl Server {
+    fn start(socket: &Path, access: &str) -> Server {
+        let child = Command::new(GLIMMER)
+            .args([
+                "serve", "-t", "2", "-m", "64", "-p", "0", "--access", access,
+            ])
+            .arg("-s")
+            .arg(socket)
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut server = Server(child);
+        while UnixStream::connect(socket).is_err() {
+            let ended = server.0.try_wait().unwrap();
+            assert!(ended.is_none(), "the server has not started: {ended:?}");
+            sleep(Duration::from_millis(10));
+        }
+        server
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
+    }
+}
+
+fn dispatch(socket: &Path, arguments: &[&str]) -> Output {
+    Command::new(GLIMMER)
+        .arg("dispatch")
+        .args(arguments)
+        .arg("--server")
+        .arg(format!("unix:{}", socket.display()))
+        .output()
+        .unwrap()
+}
+
+/// The lines that a command shows.
+fn shown(socket: &Path, arguments: &[&str]) -> Vec<String> {
+    let output = dispatch(socket, arguments);
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {complaint}");
+    let lines = String::from_utf8(output.stdout).unwrap();
+    lines.lines().map(str::to_owned).collect()
+}
+
+/// The complaint of a command that fails.
+fn complaint(socket: &Path, arguments: &[&str]) -> String {
+    let output = dispatch(socket, arguments);
+    assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+    assert!(output.stdout.is_empty(), "{arguments:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn it_shows_the_plan_and_puts_another_policy_in_force() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let server = Server::start(&socket, "crcw");
+    assert!(shown(&socket, &[]).contains(&"policy keyhash".to_owned()));
+    let lines = shown(&socket, &["size-aware:4096"]);
+    for line in [
+        "policy size-aware",
+        "workers_on_plan 2",
+        "large_from_bytes 4096",
+    ] {
+        assert!(lines.contains(&line.to_owned()), "{line}: {lines:?}");
+    }
+    assert!(complaint(&socket, &["nosuch"]).contains("one of keyhash"));
+    assert!(complaint(&socket, &["keyhash owner"]).contains("one word"));
+    assert!(shown(&socket, &[]).contains(&"policy size-aware".to_owned()));
+    drop(server);
+    assert!(complaint(&socket, &[]).contains("cannot connect"));
+}
+
+#[test]
+fn a_policy_that_the_access_mode_excludes_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let _server = Server::start(&socket, "erew");
+    let complaint = complaint(&socket, &["size-aware"]);
+    assert!(complaint.contains("give --access crcw"), "{complaint}");
+}
