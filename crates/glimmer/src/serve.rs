@@ -154,6 +154,7 @@ impl Arguments {
             udp: udp.addresses,
             udp_names: udp.names,
             native: listen::at_port(native, self.native_port),
+            native_single_port: self.native_single_port,
             native_checks_reads: self.native_check_keyhash,
             native_direction: self.native_direction,
             busy_poll: self.busy_poll,

@@ -69,7 +69,13 @@ impl Bound {
         if let Some(native) = &config.native {
             for &address in &native.listen {
                 let fail = |(address, source)| Error::Udp { address, source };
-                let ports = packets::listen_native(transport, address, &mut sources);
+                // One worker needs no steering.
+                let ports = if native.single_port && workers > 1 {
+                    let map = native.rules.layout.map;
+                    packets::listen_native_shared(transport, address, map, &mut sources)
+                } else {
+                    packets::listen_native(transport, address, &mut sources)
+                };
                 native_ports.push((address.ip(), ports.map_err(fail)?));
             }
         }

@@ -7,6 +7,7 @@ mod support;
 
 use std::net::UdpSocket;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use glimmer_client::{Client, Settings};
@@ -20,6 +21,8 @@ use glimmer_proto::native::{
     Directory, Kind, Reach, Record, Reply, ReplyHeader, RequestHeader, Status,
 };
 use native::Server;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
 use support::{Admin, PATIENCE, config};
 
 fn start(access: Access, workers: usize, busy_poll: bool) -> Node {
@@ -33,6 +36,7 @@ fn start_directed(by: Direction, access: Access, workers: usize, busy_poll: bool
     config.busy_poll = busy_poll;
     config.native = Some(NativeConfig {
         listen: vec!["127.0.0.1:0".parse().unwrap()],
+        single_port: false,
         rules: server.rules,
     });
     Node::start(config, server.engines, Arc::new(Admin)).unwrap()
@@ -106,6 +110,150 @@ fn clients_read_what_they_wrote_in_every_access_mode() {
     }
 }
 
+/// The requests that each worker executed.
+fn requests_of(node: &Node) -> Vec<u64> {
+    let tallies = node.figures().tallies();
+    tallies.into_iter().map(|one| one.native_requests).collect()
+}
+
+/// A node whose workers share one port of an address.
+fn start_at_one_port(address: &str, workers: usize) -> (Node, PartitionMap) {
+    let server = Server::new(Access::Crcw, workers);
+    let map = server.rules.layout.map;
+    let mut config = config();
+    config.seed = native::SEED;
+    config.native = Some(NativeConfig {
+        listen: vec![address.parse().unwrap()],
+        single_port: true,
+        rules: server.rules,
+    });
+    let node = Node::start(config, server.engines, Arc::new(Admin)).unwrap();
+    (node, map)
+}
+
+/// Every request reaches the worker that owns its key, by the one port of all workers.
+#[test]
+fn one_port_is_steered_to_the_owners() {
+    for (workers, listen) in [
+        (1, "127.0.0.1:0"),
+        (2, "127.0.0.1:0"),
+        (4, "127.0.0.1:0"),
+        (4, "[::1]:0"),
+    ] {
+        let (node, map) = start_at_one_port(listen, workers);
+        let (ip, ports) = node.native_ports()[0].clone();
+        assert_eq!(*ports, vec![ports[0]; workers]);
+
+        let mut client = Client::connect((ip, ports[0])).unwrap();
+        let names: Vec<Vec<u8>> = (0..400).map(|n| format!("{n:016}").into_bytes()).collect();
+        let mut expected = vec![0; workers];
+        for name in &names {
+            client.put(name, b"0", 0, 0).unwrap();
+            assert_eq!(client.increment(name, 1).unwrap(), Some(1));
+            expected[map.owner(native::SEED.keyhash(name))] += 3;
+        }
+        let keys: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
+        for found in client.get_many(&keys).unwrap() {
+            assert_eq!(found.unwrap().unwrap().value, b"1");
+        }
+        let begun = Instant::now();
+        while requests_of(&node).iter().sum::<u64>() < 1_200 {
+            assert!(begun.elapsed() < PATIENCE, "{:?}", requests_of(&node));
+            std::thread::yield_now();
+        }
+        assert_eq!(requests_of(&node), expected);
+
+        // Fragments meet at one worker, whatever their key, and are executed there.
+        for n in 0..8_u8 {
+            let value = vec![n; 60_000];
+            let key = format!("large {n}");
+            let mut other = Client::connect((ip, ports[0])).unwrap();
+            other.put(key.as_bytes(), &value, 0, 0).unwrap();
+            assert!(other.get(key.as_bytes()).unwrap().unwrap().value == value);
+        }
+        assert_eq!(tally(&node).native_misdirected, 0);
+        assert_eq!(tally(&node).native_handed_over, 0);
+    }
+}
+
+/// Passes datagrams between a client and the server's port, and loses or repeats every fourth.
+fn pass_on(seed: u64, front: &UdpSocket, back: &UdpSocket, stop: &AtomicBool) {
+    let mut rng = SmallRng::seed_from_u64(seed);
+    let mut client = None;
+    let mut room = [0; 2_048];
+    for socket in [front, back] {
+        socket.set_nonblocking(true).unwrap();
+    }
+    while !stop.load(Ordering::Relaxed) {
+        while let Ok((bytes, from)) = front.recv_from(&mut room) {
+            client = Some(from);
+            for _ in 0..copies(&mut rng) {
+                back.send(&room[..bytes]).unwrap();
+            }
+        }
+        while let Ok(bytes) = back.recv(&mut room) {
+            for _ in 0..copies(&mut rng) {
+                front.send_to(&room[..bytes], client.unwrap()).unwrap();
+            }
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn copies(rng: &mut SmallRng) -> usize {
+    match rng.random_range(0..8) {
+        0 => 0,
+        1 => 2,
+        _ => 1,
+    }
+}
+
+/// The network loses and repeats datagrams on their way to the port of all workers.
+#[test]
+fn one_port_makes_each_change_once() {
+    let seed = rand::random();
+    println!("seed {seed}");
+    let (node, _) = start_at_one_port("127.0.0.1:0", 4);
+    let port = node.native_ports()[0].1[0];
+    // Another address of this machine, with the port of which the directory tells.
+    let front = UdpSocket::bind(("127.0.0.2", port)).unwrap();
+    let back = UdpSocket::bind("127.0.0.1:0").unwrap();
+    back.connect(("127.0.0.1", port)).unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| pass_on(seed, &front, &back, &stop));
+        let settings = Settings {
+            resend_first_us: 2_000,
+            resend_longest_us: 10_000,
+            deadline_us: PATIENCE.as_micros() as u64,
+            ..Settings::default()
+        };
+        let changed = std::panic::catch_unwind(|| {
+            let mut client = Client::connect_with(("127.0.0.2", port), settings).unwrap();
+            for n in 0..16 {
+                client.put(format!("{n}").as_bytes(), b"0", 0, 0).unwrap();
+            }
+            for round in 1..=16 {
+                for n in 0..16 {
+                    let now = client.increment(format!("{n}").as_bytes(), 1).unwrap();
+                    assert_eq!(now, Some(round), "{n}");
+                }
+            }
+            // Fragments of a value, which come to a worker that need not own the key.
+            for n in 0..16_u8 {
+                let (key, value) = (format!("large {n}"), vec![n; 30_000]);
+                assert!(client.add(key.as_bytes(), &value, 0, 0).is_ok(), "{n}");
+                assert!(client.get(key.as_bytes()).unwrap().unwrap().value == value);
+            }
+        });
+        stop.store(true, Ordering::Relaxed);
+        if let Err(failure) = changed {
+            std::panic::resume_unwind(failure);
+        }
+    });
+    assert_eq!(tally(&node).native_misdirected, 0);
+}
+
 #[test]
 fn a_client_finds_a_node_that_was_started_anew() {
     let first = start(Access::Erew, 2, false);
@@ -117,6 +265,7 @@ fn a_client_finds_a_node_that_was_started_anew() {
     let mut config = config();
     config.native = Some(NativeConfig {
         listen: vec![([127, 0, 0, 1], ports[0]).into()],
+        single_port: false,
         rules: glimmer_node::native::Rules {
             directory_version: native::VERSION + 1,
             ..server.rules
@@ -136,6 +285,7 @@ fn a_native_port_in_use_is_an_error() {
     let mut config = config();
     config.native = Some(NativeConfig {
         listen: vec![([127, 0, 0, 1], port).into()],
+        single_port: false,
         rules: server.rules,
     });
     match Node::start(config, server.engines, Arc::new(Admin)) {

@@ -36,6 +36,8 @@ pub struct Config {
     pub udp_names: Vec<usize>,
     /// Addresses of the first worker's native port, like `tcp` (`--native-port`).
     pub native: Vec<SocketAddr>,
+    /// Whether all workers share the native port (`--native-single-port`).
+    pub native_single_port: bool,
     /// Whether the server recomputes the keyhash of native reads (`--native-check-keyhash`).
     pub native_checks_reads: bool,
     /// Who directs native requests to the workers that own their keys (`--native-direction`).
@@ -186,7 +188,7 @@ pub enum ConfigError {
     /// `--native-port` leaves fewer ports than there are workers.
     #[error(
         "--native-port {port} leaves too few ports for {workers} workers, which need one each: \
-         choose a lower port"
+         choose a lower port, or share it with --native-single-port"
     )]
     NativePort {
         /// The requested port.
@@ -210,6 +212,7 @@ impl Default for Config {
             udp: Vec::new(),
             udp_names: Vec::new(),
             native: Vec::new(),
+            native_single_port: false,
             native_checks_reads: false,
             native_direction: Direction::Client,
             busy_poll: false,
@@ -291,6 +294,7 @@ impl Config {
         }
         let ports = self.native.iter().map(SocketAddr::port);
         if let Some(port) = ports.max()
+            && !self.native_single_port
             && usize::from(port) + self.workers > usize::from(u16::MAX) + 1
         {
             return Err(ConfigError::NativePort {
@@ -318,6 +322,11 @@ impl Config {
         }
     }
 
+    /// Whether every worker may execute every native request.
+    fn executes_anywhere(&self) -> bool {
+        self.workers == 1 || self.access == AccessMode::Crcw
+    }
+
     /// Settings that exclude each other, as in memcached.
     fn contradiction(&self) -> Option<&'static str> {
         let has_udp = !self.udp.is_empty();
@@ -333,6 +342,13 @@ impl Config {
             Some("-Y excludes UDP; leave -U out or give -U 0")
         } else if self.auth_file.is_some() && !self.native.is_empty() {
             Some("-Y excludes native clients, who cannot authenticate; leave --native-port out")
+        } else if self.native_single_port && self.native.is_empty() {
+            Some("--native-single-port needs a port: give one with --native-port")
+        } else if self.native_single_port && !self.executes_anywhere() {
+            Some(
+                "--native-single-port needs --access crcw, because the parts of a large value come \
+                 to any worker",
+            )
         } else if self.mode == Mode::Store && self.table == TableKind::Memc3 {
             Some("--table memc3 evicts when it is full; leave -M and --mode store out")
         } else {
@@ -458,6 +474,15 @@ mod tests {
             (
                 |config| config.native = vec![SocketAddr::from(([127, 0, 0, 1], 65_535))],
                 "--native-port 65535",
+            ),
+            (|config| config.native_single_port = true, "--native-port"),
+            (
+                |config| {
+                    config.native = vec![SocketAddr::from(([127, 0, 0, 1], 65_535))];
+                    config.native_single_port = true;
+                    config.access = AccessMode::Crew;
+                },
+                "--access crcw",
             ),
             (|config| config.lru_threshold = -0.1, "--lru-threshold -0.1"),
             (

@@ -269,6 +269,7 @@ fn native(
     };
     (!config.native.is_empty()).then(|| NativeConfig {
         listen: config.native.clone(),
+        single_port: config.native_single_port,
         rules: Rules {
             seed,
             checks_reads: config.native_checks_reads,

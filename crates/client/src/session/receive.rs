@@ -253,10 +253,13 @@ impl<T> Session<T> {
                 at_us: now_us,
             });
         }
+        // Where the cores share a port, the server steers each datagram by its first key.
+        let ports = &directory.ports;
+        let has_choice = ports.iter().any(|port| *port != ports[0]);
         let spreads = self.settings.round_robin && directory.direction == Direction::Server;
         let any_port = AnyPort {
-            reads: directory.shares_reads() || spreads,
-            changes: spreads,
+            reads: has_choice && (directory.shares_reads() || spreads),
+            changes: has_choice && spreads,
         };
         self.directory = Some(Known {
             directory,

@@ -66,6 +66,13 @@ pub struct Arguments {
     )]
     pub(super) native_port: Port,
 
+    /// Share the port of --native-port among all workers instead of one port for each
+    ///
+    /// For networks where one port is to be had. The kernel gives each datagram to the worker that
+    /// owns its first key. This needs --access crcw, which is the default.
+    #[arg(long, hide_short_help = true, help_heading = NETWORK)]
+    pub(super) native_single_port: bool,
+
     /// Compute the keyhash of native reads again instead of trusting the client
     ///
     /// The server always computes the keyhash of writes again. A read with a wrong keyhash finds

@@ -154,10 +154,12 @@ fn the_last_of_a_repeated_flag_counts() {
 fn our_own_flags() {
     let config = parse(
         "--access erew --dispatch keyhash --evict lru --lru-threshold 0.3 --hugepages off --pin \
-         --item-size-hint 500 --native-direction server --packet-transport udp",
+         --item-size-hint 500 --native-direction server --native-port 65535 \
+         --native-single-port -t 1 --packet-transport udp",
     )
     .unwrap();
     assert_eq!(config.native_direction, Direction::Server);
+    assert!(config.native_single_port);
     assert_eq!(config.packets.name(), "udp");
     assert_eq!(config.access, AccessMode::Erew);
     assert_eq!(config.evict.name, "lru");

@@ -4,10 +4,12 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use glimmer_dispatch::PartitionMap;
 use glimmer_transport::packet::PacketDevice;
 use glimmer_transport::packet::PacketTransport;
 
 use super::Sources;
+use crate::packet::native::steering;
 use crate::packet::source::{PacketSource, Service};
 
 /// Gives every worker a device for memcached's UDP protocol at one address, and returns the address
@@ -52,6 +54,24 @@ pub(super) fn listen_native(
         opened.map_err(|error| (address, error))?;
     }
     let ports: Arc<[u16]> = ports.into();
+    serve_native(devices, ports.clone(), sources);
+    Ok(ports)
+}
+
+/// Gives every worker a device for native clients at the same port, any that is free if it is 0.
+/// Returns the port, once for each worker.
+pub(super) fn listen_native_shared(
+    transport: &dyn PacketTransport,
+    address: SocketAddr,
+    map: PartitionMap,
+    sources: &mut [Sources],
+) -> Result<Arc<[u16]>, (SocketAddr, io::Error)> {
+    assert_eq!(map.cores(), sources.len());
+    let fail = |error| (address, error);
+    let devices = transport.open_steered(address, sources.len(), &steering::program(map));
+    let devices = devices.map_err(fail)?;
+    let port = devices[0].address().map_err(fail)?.port();
+    let ports: Arc<[u16]> = vec![port; devices.len()].into();
     serve_native(devices, ports.clone(), sources);
     Ok(ports)
 }

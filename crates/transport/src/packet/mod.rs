@@ -39,6 +39,7 @@ use std::net::SocketAddr;
 
 mod faults;
 mod rx;
+mod steering;
 mod switch;
 mod transport;
 mod tx;
@@ -48,6 +49,7 @@ pub use glimmer_base::limits::PACKET_BATCH_MAX;
 pub use crate::wakeup::Wakeup;
 pub use faults::{FaultInjector, Faults, Microseconds};
 pub use rx::RxBatch;
+pub use steering::Instruction;
 pub use switch::{Switch, SwitchPort};
 pub use transport::PacketTransport;
 pub use tx::{Message, SEGMENTED_BYTES_MAX, SEGMENTS_MAX, TxBatch};

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 use std::io;
 use std::net::SocketAddr;
 
-use super::PacketDevice;
+use super::{Instruction, PacketDevice};
 
 /// A packet transport that a server can be told to use.
 pub trait PacketTransport: Debug + Sync {
@@ -29,5 +29,18 @@ pub trait PacketTransport: Debug + Sync {
         &self,
         address: SocketAddr,
         workers: usize,
+    ) -> io::Result<Vec<Box<dyn PacketDevice>>>;
+
+    /// Opens a device for each of several workers that share an address, as
+    /// [`PacketTransport::open_group`] does. A program chooses the worker for each datagram.
+    ///
+    /// # Errors
+    ///
+    /// The same, and if the program cannot be used.
+    fn open_steered(
+        &self,
+        address: SocketAddr,
+        workers: usize,
+        program: &[Instruction],
     ) -> io::Result<Vec<Box<dyn PacketDevice>>>;
 }

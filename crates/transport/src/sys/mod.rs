@@ -8,4 +8,5 @@ pub mod heap;
 pub mod name;
 pub mod options;
 pub mod refusals;
+pub mod steering;
 pub mod udp;

@@ -8,10 +8,12 @@ use std::sync::Arc;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 
 use super::burst::send_all;
-use crate::packet::{Message, PacketDevice, PacketSender, RxBatch, Transmitted, Wakeup};
+use crate::packet::{
+    Instruction, Message, PacketDevice, PacketSender, RxBatch, Transmitted, Wakeup,
+};
 use crate::sys::headers::tell_drops;
-use crate::sys::refusals;
 use crate::sys::udp::{self, Way};
+use crate::sys::{refusals, steering};
 
 /// What the kernel keeps of datagrams that have not been received or that the network has not
 /// taken, in bytes; it may allow less.
@@ -28,10 +30,14 @@ impl UdpDevice {
     /// Binds an address that no other socket binds. Where the kernel can, datagrams of one length
     /// from one peer are received as a segment batch. A port of 0 is replaced by a free one.
     pub fn bind(address: SocketAddr) -> io::Result<UdpDevice> {
-        let device = UdpDevice::new(bound(address, false)?, false);
+        Ok(UdpDevice::new(bound(address, false)?, false).joining_received())
+    }
+
+    /// The same socket, which receives segment batches where the kernel can.
+    pub(super) fn joining_received(self) -> UdpDevice {
         // A kernel that cannot delivers every datagram by itself.
-        let _ = udp::join_received(device.as_fd());
-        Ok(device)
+        let _ = udp::join_received(self.as_fd());
+        self
     }
 
     /// Binds an address together with other sockets of this process, among which the kernel spreads
@@ -52,6 +58,28 @@ impl UdpDevice {
             let device = UdpDevice::bind_shared(chosen)?;
             chosen = device.address()?;
             devices.push(device);
+        }
+        Ok(devices)
+    }
+
+    /// Binds an address with several sockets, as [`UdpDevice::bind_group`] does. The program
+    /// chooses among them by their order.
+    pub fn bind_steered(
+        address: SocketAddr,
+        sockets: usize,
+        program: &[Instruction],
+    ) -> io::Result<Vec<UdpDevice>> {
+        let devices = UdpDevice::bind_group(address, sockets)?;
+        // The kernel numbers the sockets of a group as they are bound, and the group has one
+        // program.
+        if let Some(device) = devices.first() {
+            steering::attach(device.as_fd(), program).map_err(|error| {
+                let reason = format!(
+                    "the kernel cannot steer datagrams of one port to workers \
+                     (SO_ATTACH_REUSEPORT_CBPF: {error}); use a port for each worker"
+                );
+                io::Error::new(error.kind(), reason)
+            })?;
         }
         Ok(devices)
     }

@@ -12,8 +12,8 @@ use rustix::net::{self, RecvFlags, SendFlags};
 use super::UdpDevice;
 use super::burst::send_all;
 use crate::packet::{
-    Message, PACKET_BATCH_MAX, PacketDevice, PacketSender, PacketTransport, RxBatch, Transmitted,
-    Wakeup,
+    Instruction, Message, PACKET_BATCH_MAX, PacketDevice, PacketSender, PacketTransport, RxBatch,
+    Transmitted, Wakeup,
 };
 
 /// The longest datagram, and a byte more.
@@ -42,6 +42,17 @@ impl PacketTransport for PlainUdp {
         workers: usize,
     ) -> io::Result<Vec<Box<dyn PacketDevice>>> {
         let devices = UdpDevice::bind_group(address, workers)?.into_iter();
+        let device = |device| Box::new(PlainDevice::new(device)) as _;
+        Ok(devices.map(device).collect())
+    }
+
+    fn open_steered(
+        &self,
+        address: SocketAddr,
+        workers: usize,
+        program: &[Instruction],
+    ) -> io::Result<Vec<Box<dyn PacketDevice>>> {
+        let devices = UdpDevice::bind_steered(address, workers, program)?.into_iter();
         let device = |device| Box::new(PlainDevice::new(device)) as _;
         Ok(devices.map(device).collect())
     }

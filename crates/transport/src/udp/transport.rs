@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 
 use super::UdpDevice;
-use crate::packet::{PacketDevice, PacketTransport};
+use crate::packet::{Instruction, PacketDevice, PacketTransport};
 
 /// UDP sockets with segmentation offload.
 #[derive(Clone, Copy, Debug)]
@@ -26,5 +26,16 @@ impl PacketTransport for Udp {
     ) -> io::Result<Vec<Box<dyn PacketDevice>>> {
         let devices = UdpDevice::bind_group(address, workers)?.into_iter();
         Ok(devices.map(|device| Box::new(device) as _).collect())
+    }
+
+    fn open_steered(
+        &self,
+        address: SocketAddr,
+        workers: usize,
+        program: &[Instruction],
+    ) -> io::Result<Vec<Box<dyn PacketDevice>>> {
+        let devices = UdpDevice::bind_steered(address, workers, program)?;
+        let device = |device: UdpDevice| Box::new(device.joining_received()) as _;
+        Ok(devices.into_iter().map(device).collect())
     }
 }

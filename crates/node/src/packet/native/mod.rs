@@ -41,6 +41,7 @@ mod figures;
 mod outbox;
 mod rules;
 mod serve;
+pub(crate) mod steering;
 mod token;
 
 pub use admission::{Dispatch, HandTo};

@@ -13,6 +13,9 @@ pub struct NativeConfig {
     /// The first worker's addresses. The ports of the other workers follow, one each, or are free
     /// ports if this port is 0.
     pub listen: Vec<SocketAddr>,
+    /// Whether all workers share one port at each address. Requests reach the owner of their first
+    /// key; fragments do not, so the access mode has to be CRCW if there are several workers.
+    pub single_port: bool,
     /// The rules that all workers share.
     pub rules: Rules,
 }

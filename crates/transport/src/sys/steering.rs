@@ -1,0 +1,60 @@
+//! Attaches a steering program to the sockets that share an address.
+#![allow(unsafe_code, reason = "the kernel is given pointers")]
+
+use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use crate::packet::Instruction;
+
+/// Has the kernel choose among the sockets of a group by a program. It may be any of the group's.
+pub fn attach(socket: BorrowedFd<'_>, program: &[Instruction]) -> io::Result<()> {
+    let instruction = |one: &Instruction| libc::sock_filter {
+        code: one.code,
+        jt: one.if_true,
+        jf: one.if_false,
+        k: one.operand,
+    };
+    let mut filter: Vec<libc::sock_filter> = program.iter().map(instruction).collect();
+    let program = libc::sock_fprog {
+        len: u16::try_from(filter.len()).map_err(io::Error::other)?,
+        filter: filter.as_mut_ptr(),
+    };
+    // SAFETY: the option's value, and the instructions that it points at, are borrowed for the call
+    // and as long as stated; the kernel copies them.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_ATTACH_REUSEPORT_CBPF,
+            (&raw const program).cast(),
+            size_of::<libc::sock_fprog>() as libc::socklen_t,
+        )
+    };
+    match result {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::packet::Instruction;
+    use crate::udp::UdpDevice;
+
+    /// The kernel refuses a program that does not end with a return, as it refuses any where it
+    /// cannot steer. The error says what was tried, and what to do instead.
+    #[test]
+    fn a_refused_program_is_explained() {
+        let nothing = Instruction {
+            code: 0,
+            if_true: 0,
+            if_false: 0,
+            operand: 0,
+        };
+        let refused = UdpDevice::bind_steered(([127, 0, 0, 1], 0).into(), 2, &[nothing]);
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains("SO_ATTACH_REUSEPORT_CBPF"), "{error}");
+        assert!(error.contains("use a port for each worker"), "{error}");
+    }
+}
