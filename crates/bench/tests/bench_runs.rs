@@ -626,7 +626,7 @@ fn latencies_end_at_the_kernels_timestamps_if_asked_for() {
     let output = program().args(words).output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(
-        !output.status.success() && error.contains("TCP connections only"),
+        !output.status.success() && error.contains("no receive timestamps of Unix sockets"),
         "{error}"
     );
 }

@@ -226,7 +226,7 @@ pub struct Arguments {
     #[arg(long, value_delimiter = ',', help_heading = "Client")]
     pub cores: Vec<usize>,
     /// A latency ends when the kernel received the reply, and not when the client read it
-    /// (SO_TIMESTAMPNS; TCP only)
+    /// (SO_TIMESTAMPNS; not for Unix sockets)
     #[arg(long, help_heading = "Client")]
     pub kernel_timestamps: bool,
     /// Measured seconds [default: 10; with a trace, all of it]

@@ -101,6 +101,13 @@ impl<P: Protocol> Datagrams<P> {
 
     /// Handles a received datagram. Late datagrams of requests that were given up are ignored.
     fn arrived(&mut self, index: usize, on_step: &mut impl FnMut(Reply)) -> Result<()> {
+        let arrived_ns = self.received.arrived_ns(index);
+        let on_step = &mut |reply| {
+            on_step(Reply {
+                arrived_ns,
+                ..reply
+            })
+        };
         let datagram = self.received.bytes(index);
         let Some((frame, payload)) = datagram.split_first_chunk::<FRAME_BYTES>() else {
             bail!("a datagram of {} bytes has no frame", datagram.len());
@@ -244,6 +251,12 @@ impl<P: Protocol> Link for Datagrams<P> {
     fn under_way(&self) -> usize {
         self.under_way
     }
+
+    fn note_arrivals(&mut self) -> Result<()> {
+        self.device.report_arrivals().context("SO_TIMESTAMPNS")?;
+        self.received.keep_arrivals();
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -274,6 +287,40 @@ mod tests {
             std::thread::yield_now();
         }
         lengths
+    }
+
+    /// The time is that of the arrival, however late the client reads.
+    #[test]
+    fn replies_say_when_the_kernel_received_them() {
+        let now_ns = || {
+            let time = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+            time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+        };
+        let server = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = server.local_addr().unwrap();
+        let mut link = Datagrams::<Text>::open(address, Sending::Plain).unwrap();
+        link.note_arrivals().unwrap();
+        let mut arrivals = Vec::new();
+        for number in 0..2 {
+            let mut ask = Ask::default();
+            ask.one(Verb::Get, Key::new(number, 16));
+            link.ask(&ask, number);
+            link.send().unwrap();
+            let mut datagram = [0; 100];
+            let (_, client) = server.recv_from(&mut datagram).unwrap();
+            let before = now_ns();
+            let reply = [&datagram[..FRAME_BYTES], b"END\r\n"].concat();
+            server.send_to(&reply, client).unwrap();
+            arrivals.push(before..now_ns());
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        let mut told = Vec::new();
+        link.receive(&mut |reply| told.push(reply.arrived_ns))
+            .unwrap();
+        assert_eq!(told.len(), 2);
+        for (arrived_ns, sent) in told.iter().zip(&arrivals) {
+            assert!(sent.contains(arrived_ns), "{arrived_ns} {sent:?}");
+        }
     }
 
     #[test]

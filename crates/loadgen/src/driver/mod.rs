@@ -254,7 +254,7 @@ pub trait Link {
     ///
     /// If the kernel does not say that of this transport.
     fn note_arrivals(&mut self) -> Result<()> {
-        bail!("the kernel's receive timestamps are read from TCP connections only")
+        bail!("the kernel tells no receive timestamps of this transport")
     }
 }
 

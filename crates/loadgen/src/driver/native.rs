@@ -258,11 +258,15 @@ impl Link for Native {
             } = self;
             let mut wrong = None;
             for batch in 0..count {
+                let arrived_ns = received.arrived_ns(batch);
                 for datagram in received.bytes(batch).chunks(received.segment_bytes(batch)) {
                     session.receive(datagram, *now_us, &mut |pending, answer| match understand(
                         &pending, answer,
                     ) {
-                        Ok(meaning) => on_step(step(groups, &pending, meaning)),
+                        Ok(meaning) => on_step(Reply {
+                            arrived_ns,
+                            ..step(groups, &pending, meaning)
+                        }),
                         Err(error) => wrong = Some(error),
                     });
                 }
@@ -291,6 +295,12 @@ impl Link for Native {
 
     fn under_way(&self) -> usize {
         self.session.under_way()
+    }
+
+    fn note_arrivals(&mut self) -> Result<()> {
+        self.device.report_arrivals().context("SO_TIMESTAMPNS")?;
+        self.received.keep_arrivals();
+        Ok(())
     }
 }
 

@@ -163,7 +163,7 @@ impl<P: Protocol> Link for Stream<P> {
     fn note_arrivals(&mut self) -> Result<()> {
         ensure!(
             self.is_tcp,
-            "the kernel's receive timestamps are read from TCP connections only"
+            "the kernel tells no receive timestamps of Unix sockets"
         );
         self.arrivals = Some(Arrivals::of(&self.socket)?);
         Ok(())

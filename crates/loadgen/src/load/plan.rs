@@ -78,7 +78,7 @@ pub struct Plan {
     /// The measured time; `None` means until the requests end.
     pub measured: Option<Duration>,
     /// Whether a latency ends when the kernel received the reply (`SO_TIMESTAMPNS`), and not when
-    /// the client read it. TCP only.
+    /// the client read it. Not for Unix sockets.
     pub kernel_timestamps: bool,
     /// How long to wait for a reply over UDP before it counts as lost.
     pub reply_max: Duration,

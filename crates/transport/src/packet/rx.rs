@@ -25,6 +25,8 @@ pub struct RxBatch {
     peers: [SocketAddr; PACKET_BATCH_MAX],
     segment_bytes: [u32; PACKET_BATCH_MAX],
     drops: Option<u32>,
+    /// When each segment batch arrived, if that is kept.
+    arrived_ns: Option<Box<[u64; PACKET_BATCH_MAX]>>,
 }
 
 impl Default for RxBatch {
@@ -42,6 +44,7 @@ impl RxBatch {
             peers: [name::unspecified(); PACKET_BATCH_MAX],
             segment_bytes: [1; PACKET_BATCH_MAX],
             drops: None,
+            arrived_ns: None,
         }
     }
 
@@ -108,6 +111,20 @@ impl RxBatch {
         self.drops
     }
 
+    /// From now on, it keeps when each segment batch arrived, where the device tells
+    /// ([`UdpDevice::report_arrivals`](crate::udp::UdpDevice::report_arrivals)).
+    pub fn keep_arrivals(&mut self) {
+        self.arrived_ns = Some(Box::new([0; PACKET_BATCH_MAX]));
+    }
+
+    /// When the kernel received a segment batch, or the first datagram of one that it put together,
+    /// in nanoseconds of `CLOCK_REALTIME`; zero where that is not known or not kept.
+    #[inline]
+    pub fn arrived_ns(&self, index: usize) -> u64 {
+        let all = self.arrived_ns.as_ref();
+        all.map_or(0, |all| all[..self.count()][index])
+    }
+
     /// Removes everything, and returns a device's buffers to it.
     pub fn clear(&mut self) {
         self.frames.clear();
@@ -158,6 +175,17 @@ impl RxBatch {
     pub(crate) fn describe(&mut self, index: usize, peer: SocketAddr, segment_bytes: usize) {
         self.peers[index] = peer;
         self.segment_bytes[index] = segment_bytes as u32;
+    }
+
+    #[inline(always)]
+    pub(crate) fn keeps_arrivals(&self) -> bool {
+        self.arrived_ns.is_some()
+    }
+
+    pub(crate) fn note_arrival(&mut self, index: usize, arrived_ns: u64) {
+        if let Some(all) = &mut self.arrived_ns {
+            all[index] = arrived_ns;
+        }
     }
 
     /// Notes what the device says of datagrams that it dropped.

@@ -40,10 +40,13 @@ pub fn part_to_send(bytes: &[u8]) -> libc::iovec {
     }
 }
 
-/// Room for one control message with a number in it.
+/// Room for control messages: two with a number in them, and one with a time.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
-pub struct Control(pub [u8; 64]);
+pub struct Control(pub [u8; CONTROL_BYTES]);
+
+/// Bytes of [`Control`].
+pub const CONTROL_BYTES: usize = 80;
 
 /// A header with a name and a list of parts, and without control messages.
 #[inline(always)]
@@ -204,6 +207,34 @@ pub unsafe fn number_told(
         while !control.is_null() {
             if ((*control).cmsg_level, (*control).cmsg_type) == (level, kind) {
                 return Some(libc::CMSG_DATA(control).cast::<u32>().read_unaligned());
+            }
+            control = libc::CMSG_NXTHDR(header, control);
+        }
+    }
+    None
+}
+
+/// Has the kernel tell when it received what a socket receives ([`arrival_told`]).
+pub fn tell_arrivals(socket: BorrowedFd<'_>) -> io::Result<()> {
+    switch_on(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS)
+}
+
+/// When the kernel received this, in nanoseconds of `CLOCK_REALTIME`, if it tells.
+///
+/// # Safety
+///
+/// The header's control buffer is initialised as far as its length says.
+pub unsafe fn arrival_told(header: &libc::msghdr) -> Option<u64> {
+    // SAFETY: as the caller promises; the macros' functions stay within the control buffer, and a
+    // message of this kind holds a `timespec`.
+    unsafe {
+        let mut control = libc::CMSG_FIRSTHDR(header);
+        while !control.is_null() {
+            let kind = ((*control).cmsg_level, (*control).cmsg_type);
+            if kind == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) {
+                let time = libc::CMSG_DATA(control).cast::<libc::timespec>();
+                let time = time.read_unaligned();
+                return Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64);
             }
             control = libc::CMSG_NXTHDR(header, control);
         }

@@ -34,7 +34,7 @@ pub struct Report {
 pub fn take(socket: BorrowedFd<'_>, quoted: &mut [u8]) -> Option<Report> {
     let mut name = MaybeUninit::<Name>::uninit();
     let mut parts = [headers::part_to_fill(quoted)];
-    let mut control = Control([0; 64]);
+    let mut control = Control([0; headers::CONTROL_BYTES]);
     let mut header = headers::header((name.as_mut_ptr().cast(), NAME_BYTES), &mut parts).msg_hdr;
     header.msg_control = (&raw mut control).cast();
     header.msg_controllen = size_of::<Control>() as _;

@@ -9,7 +9,7 @@ use std::os::fd::BorrowedFd;
 
 use glimmer_base::limits::PACKET_BATCH_MAX;
 
-use super::headers::{self, Control};
+use super::headers::{self, CONTROL_BYTES, Control};
 use super::name::{self, NAME_BYTES, Name};
 use super::options::switch_on;
 use crate::packet::{Message, RxBatch, SEGMENTED_BYTES_MAX, SEGMENTS_MAX};
@@ -60,6 +60,11 @@ pub fn receive(socket: BorrowedFd<'_>, batch: &mut RxBatch) -> io::Result<()> {
         let peer = unsafe { name::address(&names[index], header.msg_hdr.msg_namelen) };
         batch.frames.fill(bytes);
         batch.describe(index, peer, segment_bytes.clamp(1, bytes.max(1)));
+        if batch.keeps_arrivals() {
+            // SAFETY: as of the number above.
+            let arrived_ns = unsafe { headers::arrival_told(&header.msg_hdr) };
+            batch.note_arrival(index, arrived_ns.unwrap_or(0));
+        }
     }
     // SAFETY: as above.
     let drops = received
@@ -136,7 +141,11 @@ fn send_groups(
         if length > 1 || first.is_segmented() {
             let size = u16::try_from(first.segment_bytes.min(first.bytes()));
             let size = size.expect("a datagram is shorter than 64 KiB");
-            headers::tell_segment_bytes(header, controls[count].write(Control([0; 64])), size);
+            headers::tell_segment_bytes(
+                header,
+                controls[count].write(Control([0; CONTROL_BYTES])),
+                size,
+            );
         }
         end += length;
         ends[count] = end;

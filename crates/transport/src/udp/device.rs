@@ -11,7 +11,7 @@ use super::burst::send_all;
 use crate::packet::{
     Instruction, Message, PacketDevice, PacketSender, RxBatch, Transmitted, Wakeup,
 };
-use crate::sys::headers::tell_drops;
+use crate::sys::headers::{tell_arrivals, tell_drops};
 use crate::sys::udp::{self, Way};
 use crate::sys::{refusals, steering};
 
@@ -113,6 +113,12 @@ impl UdpDevice {
     pub fn without_coalescing(mut self) -> UdpDevice {
         self.way.coalesces = false;
         self
+    }
+
+    /// Has the kernel tell when it received each datagram (`SO_TIMESTAMPNS`), for batches that keep
+    /// it ([`RxBatch::keep_arrivals`]).
+    pub fn report_arrivals(&self) -> io::Result<()> {
+        tell_arrivals(self.as_fd())
     }
 
     /// Has the kernel report datagrams that reached a host where nothing listens at their port, as
