@@ -31,6 +31,10 @@ pub struct CircularLog {
     /// On lines of its own: the writer changes it, and everything beside it is read by all.
     head: CachePadded<AtomicU64>,
     item_words_max: usize,
+    /// Where the last place begins.
+    last_place: usize,
+    /// Words of a place, unless the memory ends before.
+    place_words: usize,
 }
 
 impl CircularLog {
@@ -43,6 +47,8 @@ impl CircularLog {
     ) -> CircularLog {
         CircularLog {
             geometry: Geometry::new(words.len() as u64, offset_bits),
+            last_place: words.len().saturating_sub(PLACE_WORDS_MIN),
+            place_words: item_words_max.max(PLACE_WORDS_MIN),
             words,
             head: CachePadded::new(AtomicU64::new(0)),
             item_words_max,
@@ -98,9 +104,8 @@ impl CircularLog {
     /// position will do: a racing reader may take one from memory that no longer is an entry.
     #[inline(always)]
     pub fn place(&self, at: usize) -> Words<'_> {
-        let at = at.min(self.words.len() - PLACE_WORDS_MIN);
-        let end = (at + self.item_words_max.max(PLACE_WORDS_MIN)).min(self.words.len());
-        Words::of(&self.words[at..end])
+        let rest = &self.words[at.min(self.last_place)..];
+        Words::of(&rest[..self.place_words.min(rest.len())])
     }
 
     /// Copies `count` words to a position of this log or another whose space is reserved for them.

@@ -258,6 +258,7 @@ pub struct Item<'a> {
     pub(super) place: Words<'a>,
     header: Header,
     pub(super) layout: Layout,
+    words: usize,
 }
 
 impl<'a> Item<'a> {
@@ -287,10 +288,12 @@ impl<'a> Item<'a> {
     #[inline(always)]
     fn with(place: Words<'a>, header: Header) -> Option<Item<'a>> {
         let value_len = header.value_len(place);
-        (header.words(value_len) <= place.len()).then_some(Item {
+        let words = header.words(value_len);
+        (words <= place.len()).then_some(Item {
             place,
             header,
             layout: header.layout(value_len),
+            words,
         })
     }
 
@@ -303,7 +306,7 @@ impl<'a> Item<'a> {
     /// Words that the item takes.
     #[inline(always)]
     pub fn words(&self) -> usize {
-        self.header.words(self.layout.value_len)
+        self.words
     }
 
     /// Whether the item's key is this one.
@@ -316,18 +319,16 @@ impl<'a> Item<'a> {
     #[inline(always)]
     fn key_words_are(&self, key: &[u8]) -> bool {
         let first = self.layout.key_at() / 8;
-        let stored = self.place.range(first, words_of(key.len()));
         let (words, rest) = key.as_chunks::<8>();
-        let mut stored = stored.iter().map(|word| word.load(Relaxed));
-        for word in words {
-            if stored.next() != Some(u64::from_le_bytes(*word)) {
-                return false;
-            }
-        }
-        match stored.next() {
-            Some(last) => (last ^ partial_word(rest)) << (64 - 8 * rest.len()) == 0,
-            None => true,
-        }
+        let stored = self.place.range(first, words_of(key.len()));
+        let (whole, last) = stored.split_at(words.len());
+        let is_same = |(stored, word): (&AtomicU64, &[u8; 8])| {
+            stored.load(Relaxed) == u64::from_le_bytes(*word)
+        };
+        whole.iter().zip(words).all(is_same)
+            && last.first().is_none_or(|last| {
+                (last.load(Relaxed) ^ partial_word(rest)) << (64 - 8 * rest.len()) == 0
+            })
     }
 
     /// Copies the key into `buffer` and gives the filled part back.

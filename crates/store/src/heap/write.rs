@@ -307,22 +307,45 @@ impl<'a> WordSink<'a> {
         }
     }
 
+    /// Bytes of which there are few. Two slices end this loop, so that the compiler does not
+    /// prepare it for many.
     #[inline(always)]
     fn bytes(&mut self, bytes: &[u8]) {
-        self.bytes_with(bytes, wide::store_short);
+        let Some(mut bytes) = self.complete(bytes) else {
+            return;
+        };
+        while let Some((word, rest)) = bytes.split_first_chunk() {
+            let Some((space, behind)) = self.words.split_first() else {
+                return;
+            };
+            space.store(u64::from_le_bytes(*word), Relaxed);
+            (self.words, bytes) = (behind, rest);
+        }
+        self.partial = partial_word(bytes);
+        self.filled = bytes.len();
     }
 
     /// [`bytes`](Self::bytes) for what may be long.
     #[inline(always)]
     fn long_bytes(&mut self, bytes: &[u8]) {
-        match bytes.len() {
-            0..wide::BYTES_MIN => self.bytes(bytes),
-            _ => self.bytes_with(bytes, wide::store),
+        if bytes.len() < wide::BYTES_MIN {
+            return self.bytes(bytes);
         }
+        let Some(bytes) = self.complete(bytes) else {
+            return;
+        };
+        let (words, rest) = bytes.as_chunks::<8>();
+        let (space, behind) = self.words.split_at(words.len());
+        wide::store(space, words);
+        self.words = behind;
+        self.partial = partial_word(rest);
+        self.filled = rest.len();
     }
 
+    /// Completes the word that has been begun. Returns the bytes after it, unless these bytes are
+    /// too few.
     #[inline(always)]
-    fn bytes_with(&mut self, mut bytes: &[u8], store: impl FnOnce(&[AtomicU64], &[[u8; 8]])) {
+    fn complete<'b>(&mut self, bytes: &'b [u8]) -> Option<&'b [u8]> {
         if self.filled != 0 {
             let missing = 8 - self.filled;
             let first = match bytes.first_chunk() {
@@ -332,17 +355,12 @@ impl<'a> WordSink<'a> {
             self.partial |= first << (8 * self.filled);
             if bytes.len() < missing {
                 self.filled += bytes.len();
-                return;
+                return None;
             }
             self.word(self.partial);
-            bytes = &bytes[missing..];
+            return Some(&bytes[missing..]);
         }
-        let (words, rest) = bytes.as_chunks::<8>();
-        let (space, behind) = self.words.split_at(words.len());
-        store(space, words);
-        self.words = behind;
-        self.partial = partial_word(rest);
-        self.filled = rest.len();
+        Some(bytes)
     }
 
     #[inline(always)]

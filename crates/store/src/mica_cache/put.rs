@@ -74,9 +74,8 @@ impl<A: Access> Writer<'_, A> {
     fn extent_for_update(&self, found: &Found<'_>, words: u64) -> Option<u64> {
         let (id, offset) = (found.entry.log(), found.entry.offset());
         let limit = self.limit(id);
-        let distance = self.geometry(id).distance(offset, self.tail(id));
         if self.words_left(id, offset) < limit / NEAR_HEAD_PART
-            || self.shared.heap.rule.reinserts(|| distance, limit)
+            || (self.shared.heap.rule).reinserts(|| self.distance_to_tail(id, offset), limit)
         {
             return None;
         }
@@ -86,6 +85,13 @@ impl<A: Access> Writer<'_, A> {
         }
         let extent = own + self.filler_behind(id, offset, own);
         (extent >= words).then_some(extent)
+    }
+
+    /// Words from an item to the tail. Apart, because few rules ask for them.
+    #[cold]
+    #[inline(never)]
+    fn distance_to_tail(&self, id: LogId, offset: Offset) -> u64 {
+        self.geometry(id).distance(offset, self.tail(id))
     }
 
     /// How many words may be appended before the tail comes to a live item.

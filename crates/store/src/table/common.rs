@@ -13,8 +13,9 @@ use glimmer_base::{Expiry, Keyhash, Moment, Seed};
 pub struct Common {
     /// How many flushes the table has carried out.
     pub(crate) flushes: FlushCount,
-    /// Words of an item, as a moving average over what is stored.
-    pub(crate) usual_words: Counter,
+    /// Which word of an item is the last that is fetched: that of an item of the usual size, which
+    /// is a moving average over what is stored.
+    last_word: Counter,
     /// Changed with every store, and so on lines of their own.
     pub(crate) counters: CachePadded<Counters>,
     seed: Seed,
@@ -26,7 +27,7 @@ impl Common {
     pub(crate) fn new(seed: Seed) -> Common {
         Common {
             flushes: FlushCount::default(),
-            usual_words: Counter::default(),
+            last_word: Counter::default(),
             counters: CachePadded::default(),
             seed,
             exit: Exit::default(),
@@ -43,11 +44,20 @@ impl Common {
     /// After three lines the processor's own prefetching has caught on.
     #[inline(always)]
     pub(crate) fn prefetch(&self, fetch: impl Fn(usize)) {
-        let last_word = self.usual_words.get().clamp(1, 16) as usize - 1;
+        let last_word = self.last_word.get() as usize;
         fetch(0);
         fetch(last_word);
         if last_word > 8 {
             fetch(8);
+        }
+    }
+
+    /// Has items of this many words count as usual for [`prefetch`](Self::prefetch).
+    #[inline(always)]
+    pub(crate) fn expect_size(&self, words: u64) {
+        let last_word = words.clamp(1, 16) - 1;
+        if last_word != self.last_word.get() {
+            self.last_word.set(last_word);
         }
     }
 

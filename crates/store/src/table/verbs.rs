@@ -178,10 +178,7 @@ impl<'a, D: Design> Writer<'a, D> {
         let usual = &mut self.ledger().usual_words_64;
         *usual = *usual - *usual / 64 + words as u64;
         let usual = *usual / 64;
-        let shown = &self.shared.common.usual_words;
-        if usual != shown.get() {
-            shown.set(usual);
-        }
+        self.shared.common.expect_size(usual);
     }
 
     /// Changes what an item carries beside its value: its expiry, and its history if there is a new
