@@ -123,17 +123,16 @@ impl<T: Table> Partitions<T> {
     /// The second stage of the pipeline: fetches the item. The home then carries the slot in which
     /// the key's tag was met.
     #[inline(always)]
-    pub fn prefetch_item(&self, keyhash: Keyhash, place: Place<T::Home>) -> Place<T::Home> {
-        let home = match &self.handles[place.partition] {
+    pub fn prefetch_item(&self, place: &mut Place<T::Home>) {
+        match &self.handles[place.partition] {
             Handle {
                 owner: Some(owner), ..
-            } => owner.prefetch_item(keyhash, place.home),
+            } => owner.prefetch_item(&mut place.home),
             Handle {
                 reader: Some(reader),
                 ..
-            } => reader.prefetch_item(keyhash, place.home),
-            _ => place.home,
-        };
-        Place { home, ..place }
+            } => reader.prefetch_item(&mut place.home),
+            _ => {}
+        }
     }
 }

@@ -44,7 +44,7 @@ pub trait Prefetch {
     /// Finds the key's bucket, and prefetches it if `fetch` is set.
     fn bucket(&self, keyhash: Keyhash, fetch: bool) -> Self::Place;
     /// Prefetches the key's item, after its bucket.
-    fn item(&self, keyhash: Keyhash, place: Self::Place) -> Self::Place;
+    fn item(&self, place: &mut Self::Place);
 }
 
 impl<T: Table> Prefetch for Partitions<T> {
@@ -56,8 +56,8 @@ impl<T: Table> Prefetch for Partitions<T> {
     }
 
     #[inline(always)]
-    fn item(&self, keyhash: Keyhash, place: Self::Place) -> Self::Place {
-        self.prefetch_item(keyhash, place)
+    fn item(&self, place: &mut Self::Place) {
+        self.prefetch_item(place);
     }
 }
 
@@ -71,33 +71,26 @@ pub fn staged<T: Prefetch, J>(
     keyhash: impl Fn(&J) -> Keyhash,
     mut execute: impl FnMut(&mut T, usize, T::Place, &J),
 ) {
-    let mut places = [T::Place::default(); BUCKET_AHEAD];
-    let bucket = |table: &T, places: &mut [T::Place; BUCKET_AHEAD], at: usize| {
-        fetch_bucket(table, jobs, stages, &keyhash, places, at);
-    };
-    let item = |table: &T, places: &mut [T::Place; BUCKET_AHEAD], at: usize| {
-        fetch_item(table, jobs, stages, &keyhash, places, at);
-    };
+    let mut places = [T::Place::default(); PLACES];
     for at in 0..BUCKET_AHEAD.min(jobs.len()) {
-        bucket(table, &mut places, at);
+        fetch_bucket(table, jobs, stages, &keyhash, &mut places, at);
     }
     for at in 0..ITEM_AHEAD.min(jobs.len()) {
-        item(table, &mut places, at);
+        fetch_item(table, stages, &mut places, at);
     }
     for (at, job) in jobs.iter().enumerate() {
-        let place = places[at % BUCKET_AHEAD];
-        fetch_bucket(
-            table,
-            jobs,
-            stages,
-            &keyhash,
-            &mut places,
-            at + BUCKET_AHEAD,
-        );
-        fetch_item(table, jobs, stages, &keyhash, &mut places, at + ITEM_AHEAD);
-        execute(table, at, place, job);
+        let ahead = at + BUCKET_AHEAD;
+        fetch_bucket(table, jobs, stages, &keyhash, &mut places, ahead);
+        if at + ITEM_AHEAD < jobs.len() {
+            fetch_item(table, stages, &mut places, at + ITEM_AHEAD);
+        }
+        execute(table, at, places[at % PLACES], job);
     }
 }
+
+/// Places of the jobs that are in the pipeline: a power of two that is larger than
+/// [`BUCKET_AHEAD`], so that the place of the job that is executed is not overwritten before.
+const PLACES: usize = 2 * BUCKET_AHEAD;
 
 /// The first stage of a job, if there is one with this number.
 #[inline(always)]
@@ -106,28 +99,18 @@ fn fetch_bucket<T: Prefetch, J>(
     jobs: &[J],
     stages: Stages,
     keyhash: &impl Fn(&J) -> Keyhash,
-    places: &mut [T::Place; BUCKET_AHEAD],
+    places: &mut [T::Place; PLACES],
     at: usize,
 ) {
     if let Some(job) = jobs.get(at) {
-        places[at % BUCKET_AHEAD] = table.bucket(keyhash(job), stages.bucket);
+        places[at % PLACES] = table.bucket(keyhash(job), stages.bucket);
     }
 }
 
-/// The second stage of a job, if there is one with this number.
+/// The second stage of a job.
 #[inline(always)]
-fn fetch_item<T: Prefetch, J>(
-    table: &T,
-    jobs: &[J],
-    stages: Stages,
-    keyhash: &impl Fn(&J) -> Keyhash,
-    places: &mut [T::Place; BUCKET_AHEAD],
-    at: usize,
-) {
-    if stages.item
-        && let Some(job) = jobs.get(at)
-    {
-        let place = &mut places[at % BUCKET_AHEAD];
-        *place = table.item(keyhash(job), *place);
+fn fetch_item<T: Prefetch>(table: &T, stages: Stages, places: &mut [T::Place; PLACES], at: usize) {
+    if stages.item {
+        table.item(&mut places[at % PLACES]);
     }
 }

@@ -182,8 +182,8 @@ impl<D: Design> Table for Owner<D> {
     }
 
     #[inline(always)]
-    fn prefetch_item(&self, keyhash: Keyhash, home: Self::Home) -> Self::Home {
-        self.shared.prefetch_item(keyhash, home)
+    fn prefetch_item(&self, home: &mut Self::Home) {
+        self.shared.prefetch_item(home);
     }
 
     fn figures(&self) -> Box<dyn TableFigures> {

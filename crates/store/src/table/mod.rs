@@ -79,9 +79,9 @@ pub trait Table: Send + Sized + 'static {
     fn prefetch_bucket(&self, home: Self::Home);
 
     /// Fetches the first lines of the items that the key's tag names in its bucket, without waiting
-    /// for them (the pipeline's second stage). Returns the home with the slot of the first of them:
+    /// for them (the pipeline's second stage). The home then carries the slot of the first of them:
     /// see [`Index`].
-    fn prefetch_item(&self, keyhash: Keyhash, home: Self::Home) -> Self::Home;
+    fn prefetch_item(&self, home: &mut Self::Home);
 
     /// A way to the partition's figures, for any thread.
     fn figures(&self) -> Box<dyn TableFigures>;
@@ -263,7 +263,7 @@ pub trait TableReader: Clone + Send {
     fn prefetch_bucket(&self, home: Self::Home);
 
     /// See [`Table::prefetch_item`].
-    fn prefetch_item(&self, keyhash: Keyhash, home: Self::Home) -> Self::Home;
+    fn prefetch_item(&self, home: &mut Self::Home);
 }
 
 /// Reads a partition's figures, from any thread.

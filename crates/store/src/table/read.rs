@@ -94,8 +94,8 @@ impl<H: Heap> TableReader for Reader<H> {
     }
 
     #[inline(always)]
-    fn prefetch_item(&self, keyhash: Keyhash, home: HomeIn<H>) -> HomeIn<H> {
-        self.shared.prefetch_item(keyhash, home)
+    fn prefetch_item(&self, home: &mut HomeIn<H>) {
+        self.shared.prefetch_item(home);
     }
 }
 

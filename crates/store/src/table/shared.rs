@@ -81,10 +81,9 @@ pub trait Index: Send + Sync + 'static {
     /// Fetches the buckets of a home without waiting for them.
     fn prefetch(&self, home: Self::Home);
 
-    /// Shows `meet` the entries whose items are to be fetched for a key. Returns the home with the
-    /// slot of the first of them.
-    fn seek(&self, home: Self::Home, keyhash: Keyhash, meet: impl FnMut(Self::Entry))
-    -> Self::Home;
+    /// Shows `meet` the entries whose items are to be fetched for the key of a home. The home then
+    /// carries the slot of the first of them.
+    fn seek(&self, home: &mut Self::Home, meet: impl FnMut(Self::Entry));
 
     /// The entry in the slot that a home carries, if it bears the key's tag.
     fn carried(&self, home: Self::Home, keyhash: Keyhash) -> Option<Named<Self>>;
@@ -201,10 +200,10 @@ impl<H: Heap> Shared<H> {
 
     /// See [`Table::prefetch_item`](super::Table::prefetch_item).
     #[inline(always)]
-    pub(crate) fn prefetch_item(&self, keyhash: Keyhash, home: HomeIn<H>) -> HomeIn<H> {
-        self.index.seek(home, keyhash, |entry| {
+    pub(crate) fn prefetch_item(&self, home: &mut HomeIn<H>) {
+        self.index.seek(home, |entry| {
             (self.common).prefetch(|word| self.heap.prefetch(entry, word));
-        })
+        });
     }
 }
 

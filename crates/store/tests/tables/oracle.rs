@@ -163,9 +163,9 @@ impl<T: Table> Run<T> {
     /// The stages of the pipeline before execution.
     fn prefetch(&mut self, n: u32) {
         let keyhash = self.keys[n as usize].keyhash;
-        let home = self.owner.home(keyhash);
+        let mut home = self.owner.home(keyhash);
         self.owner.prefetch_bucket(home);
-        let home = self.owner.prefetch_item(keyhash, home);
+        self.owner.prefetch_item(&mut home);
         self.carried.insert(n, home);
     }
 

@@ -16,38 +16,55 @@ impl Fetched for Entry {
 
 /// Where a key's entry can be: in the chain of one main bucket.
 ///
-/// Its fields leave no gap: a gap is copied in parts that overlap, and the processor waits for the
-/// one before it loads the other.
+/// ```text
+///  63          32 31    16 15             0
+/// +--------------+--------+----------------+
+/// | main bucket  |  tag   | place, or none |
+/// +--------------+--------+----------------+
+/// ```
+///
+/// The second word is one number, so that a home stays in registers. The place is that of the main
+/// bucket's entry that is looked at first, if it is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Home {
     /// The shape in which this is the key's chain. The default is no index's.
     shape: Shape,
-    /// The number of the main bucket.
-    bucket: u32,
-    /// The place of the main bucket's entry that is looked at first, if it is one.
-    place: u32,
+    at: u64,
 }
 
 /// No place of a bucket.
-const NOWHERE: u32 = BUCKET_ENTRIES as u32;
-
-const _: () = assert!(size_of::<Home>() == 16);
+const NOWHERE: u64 = BUCKET_ENTRIES as u64;
+/// The part of a home's second word that is the place.
+const PLACE: u64 = u16::MAX as u64;
 
 impl Home {
+    #[inline(always)]
+    fn new(shape: Shape, bucket: usize, tag: u16) -> Home {
+        let at = (bucket as u64) << 32 | u64::from(tag) << 16 | NOWHERE;
+        Home { shape, at }
+    }
+
     /// The number of the main bucket.
     #[inline(always)]
     pub fn bucket(self) -> usize {
-        self.bucket as usize
+        (self.at >> 32) as usize
+    }
+
+    #[inline(always)]
+    fn tag(self) -> u16 {
+        (self.at >> 16) as u16
+    }
+
+    #[inline(always)]
+    fn place(self) -> Option<usize> {
+        let place = self.at & PLACE;
+        (place < NOWHERE).then_some(place as usize)
     }
 }
 
 impl Default for Home {
     fn default() -> Self {
-        Home {
-            shape: Shape::default(),
-            bucket: 0,
-            place: NOWHERE,
-        }
+        Home::new(Shape::default(), 0, 0)
     }
 }
 
@@ -61,14 +78,10 @@ impl Index for ChainedIndex {
     #[inline(always)]
     fn home(&self, keyhash: Keyhash) -> Home {
         let shape = self.shape();
-        Home {
-            shape,
-            bucket: self.home_in(shape, keyhash) as u32,
-            place: NOWHERE,
-        }
+        Home::new(shape, self.home_in(shape, keyhash), keyhash.tag())
     }
 
-    /// The main bucket follows from the shape and the keyhash.
+    /// The main bucket follows from the shape and the keyhash, the tag from the keyhash alone.
     #[inline(always)]
     fn home_again(&self, home: Home, keyhash: Keyhash) -> Home {
         match home.shape == self.shape() {
@@ -85,34 +98,28 @@ impl Index for ChainedIndex {
     /// Without an entry in the main bucket the item may be in a spare one, which is fetched
     /// instead.
     #[inline(always)]
-    fn seek(&self, home: Home, keyhash: Keyhash, mut meet: impl FnMut(Entry)) -> Home {
+    fn seek(&self, home: &mut Home, mut meet: impl FnMut(Entry)) {
         let bucket = self.bucket(home.bucket());
-        let mut places = bucket.tagged(keyhash.tag());
+        let mut places = bucket.tagged(home.tag());
         let Some(first) = places.next() else {
             if let Some(spare) = self.behind(home.bucket()) {
                 self.prefetch_spare(spare);
             }
-            return home;
+            return;
         };
+        home.at = home.at & !PLACE | first as u64;
         meet(bucket.entry(first));
         places.for_each(|place| meet(bucket.entry(place)));
-        Home {
-            place: first as u32,
-            ..home
-        }
     }
 
     #[inline(always)]
-    fn carried(&self, home: Home, keyhash: Keyhash) -> Option<(Slot, Entry)> {
-        if home.place >= NOWHERE {
-            return None;
-        }
+    fn carried(&self, home: Home, _keyhash: Keyhash) -> Option<(Slot, Entry)> {
         let slot = Slot {
             bucket: home.bucket(),
-            entry: home.place as usize,
+            entry: home.place()?,
         };
         let entry = self.get(slot);
-        (entry.tag() == keyhash.tag()).then_some((slot, entry))
+        (entry.tag() == home.tag()).then_some((slot, entry))
     }
 
     #[inline(always)]
@@ -125,8 +132,8 @@ impl Index for ChainedIndex {
     }
 
     #[inline(always)]
-    fn candidates(&self, home: Home, keyhash: Keyhash) -> impl Iterator<Item = (Slot, Entry)> {
-        let (bucket, tag) = (self.bucket(home.bucket()), keyhash.tag());
+    fn candidates(&self, home: Home, _keyhash: Keyhash) -> impl Iterator<Item = (Slot, Entry)> {
+        let (bucket, tag) = (self.bucket(home.bucket()), home.tag());
         Candidates {
             index: self,
             tag,

@@ -101,11 +101,10 @@ impl Index for CuckooIndex {
     }
 
     #[inline(always)]
-    fn seek(&self, home: Home, _keyhash: Keyhash, mut meet: impl FnMut(Slot)) -> Home {
-        let mut candidates = self.segment(&home).candidates(home.buckets, home.tag());
-        let place = candidates.place().into();
+    fn seek(&self, home: &mut Home, mut meet: impl FnMut(Slot)) {
+        let mut candidates = self.segment(home).candidates(home.buckets, home.tag());
+        home.place = candidates.place().into();
         candidates.by_ref().for_each(|(_, slot)| meet(slot));
-        Home { place, ..home }
     }
 
     #[inline(always)]
