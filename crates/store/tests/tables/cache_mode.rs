@@ -1,5 +1,6 @@
 //! Cache mode, under every eviction rule.
 
+use crate::carried::{self, Between};
 use crate::oracle::{self, Load, Outcome};
 use crate::stress::{self, Race};
 use crate::{busy, crawl, flush, removals};
@@ -267,7 +268,79 @@ fn a_busy_key<A: Access>() {
     busy::copies_are_bounded(table);
 }
 
+fn carried_and_replaced<A: Access>() {
+    each_rule(THRESHOLD, |rule| {
+        carried::replaced(owner::<A>(sizes(64 << 10, 1, 1), 100, rule));
+    });
+}
+
+fn carried_and_expired<A: Access>() {
+    each_rule(THRESHOLD, |rule| {
+        carried::expired(owner::<A>(sizes(64 << 10, 1, 1), 100, rule));
+    });
+}
+
+fn carried_and_flushed<A: Access>() {
+    each_rule(THRESHOLD, |rule| {
+        carried::flushed(owner::<A>(sizes(64 << 10, 60, 20), 100, rule));
+    });
+}
+
+/// The tail passes the items, or they are put back at it. Entries of items that left stay.
+fn carried_and_evicted<A: Access>() {
+    let between = Between {
+        keys: 300,
+        bytes: 40,
+        loses_nothing: false,
+        happens: |stage| stage.fill(1_000..2_200, 40),
+        shows: |counts, _| assert!(counts.evictions > 100, "{counts:?}"),
+    };
+    each_rule(THRESHOLD, |rule| {
+        carried::see(owner::<A>(sizes(64 << 10, 60, 20), 100, rule), &between);
+    });
+}
+
+/// The buckets of the keys are split.
+fn carried_and_split<A: Access>() {
+    let between = Between {
+        keys: 100,
+        bytes: 8,
+        loses_nothing: false,
+        happens: |stage| stage.fill(1_000..3_000, 8),
+        shows: |counts, moved| assert!(counts.buckets_added > 20 && moved > 20, "{counts:?}"),
+    };
+    each_rule(THRESHOLD, |rule| {
+        let sizes = PartitionConfig {
+            index_follows: true,
+            ..sizes(256 << 10, 4, 2)
+        };
+        carried::see(owner::<A>(sizes, 100, rule), &between);
+    });
+}
+
+/// The buckets of the keys are merged with others, while items become large.
+fn carried_and_merged<A: Access>() {
+    let between = Between {
+        keys: 3_000,
+        bytes: 8,
+        loses_nothing: false,
+        happens: |stage| stage.fill(4_000..4_600, 1_000),
+        shows: |counts, moved| assert!(counts.buckets_merged > 20 && moved > 20, "{counts:?}"),
+    };
+    let sizes = PartitionConfig {
+        index_follows: true,
+        ..sizes(256 << 10, 4, 2)
+    };
+    carried::see(owner::<A>(sizes, 1_200, FIFO), &between);
+}
+
 in_modes! {
+    carried_and_replaced: Erew Crew Crcw;
+    carried_and_expired: Erew Crew Crcw;
+    carried_and_flushed: Erew Crew Crcw;
+    carried_and_evicted: Erew Crew Crcw;
+    carried_and_split: Erew Crew Crcw;
+    carried_and_merged: Erew Crew Crcw;
     leaving: Erew Crew Crcw;
     leaving_by_expiry: Erew Crew Crcw;
     a_busy_key: Crew Crcw;

@@ -5,6 +5,7 @@
 #![cfg(not(loom))]
 
 mod busy;
+mod carried;
 mod crawl;
 mod flush;
 mod oracle;

@@ -1,6 +1,7 @@
 //! The MemC3 table. Pages are small, so that segments split, slabs change hands and items take
 //! several pages within a few thousand operations.
 
+use crate::carried::{self, Between};
 use crate::oracle::{self, Load};
 use crate::stress::{self, Race};
 use crate::{busy, crawl, flush, removals};
@@ -83,7 +84,63 @@ fn a_busy_key<A: Access>() {
     busy::copies_are_bounded(table::<A>(8 << 20, 16 << 10, 310_000));
 }
 
+fn carried_and_replaced<A: Access>() {
+    carried::replaced(table::<A>(64 << 10, 128, 100));
+}
+
+fn carried_and_expired<A: Access>() {
+    carried::expired(table::<A>(64 << 10, 128, 100));
+}
+
+fn carried_and_flushed<A: Access>() {
+    carried::flushed(table::<A>(64 << 10, 128, 100));
+}
+
+/// One segment of 192 slots fills up, and makes room by moving entries along cuckoo paths.
+fn carried_and_displaced<A: Access>() {
+    let between = Between {
+        keys: 60,
+        bytes: 8,
+        loses_nothing: true,
+        happens: |stage| stage.fill(1_000..1_100, 8),
+        shows: |counts, moved| {
+            assert_eq!(counts.items, 160);
+            assert!(moved > 0, "entries were displaced");
+        },
+    };
+    carried::see(table::<A>(256 << 10, 1 << 10, 100), &between);
+}
+
+/// Segments are split, which moves entries to other pages.
+fn carried_and_split<A: Access>() {
+    let between = Between {
+        keys: 100,
+        bytes: 8,
+        loses_nothing: true,
+        happens: |stage| stage.fill(1_000..3_000, 8),
+        shows: |_, moved| assert!(moved > 20, "{moved} entries were moved"),
+    };
+    carried::see(table::<A>(1 << 20, 128, 100), &between);
+}
+
+fn carried_and_evicted<A: Access>() {
+    let between = Between {
+        keys: 300,
+        bytes: 40,
+        loses_nothing: false,
+        happens: |stage| stage.fill(1_000..3_000, 40),
+        shows: |counts, _| assert!(counts.evictions > 300, "{counts:?}"),
+    };
+    carried::see(table::<A>(64 << 10, 128, 100), &between);
+}
+
 in_modes! {
+    carried_and_replaced: Erew Crew Crcw;
+    carried_and_expired: Erew Crew Crcw;
+    carried_and_flushed: Erew Crew Crcw;
+    carried_and_displaced: Erew Crew Crcw;
+    carried_and_split: Erew Crew Crcw;
+    carried_and_evicted: Erew Crew Crcw;
     leaving: Erew Crew Crcw;
     leaving_by_expiry: Erew Crew Crcw;
     a_busy_key: Crew Crcw;

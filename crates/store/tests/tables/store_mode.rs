@@ -1,5 +1,6 @@
 //! Store mode: nothing is lost, whatever is refused.
 
+use crate::carried::{self, Between};
 use crate::oracle::{self, Load};
 use crate::stress::{self, Race};
 use crate::{busy, crawl, flush, removals};
@@ -99,7 +100,65 @@ fn a_busy_key<A: Access>() {
     busy::copies_are_bounded(table::<A>(8 << 20, 16, 310_000));
 }
 
+fn carried_and_replaced<A: Access>() {
+    carried::replaced(table::<A>(64 << 10, 1, 100));
+}
+
+fn carried_and_expired<A: Access>() {
+    carried::expired(table::<A>(64 << 10, 1, 100));
+}
+
+fn carried_and_flushed<A: Access>() {
+    carried::flushed(table::<A>(64 << 10, 1, 100));
+}
+
+/// Items slide together, and their entries stay where they are.
+fn carried_and_slid<A: Access>() {
+    let between = Between {
+        keys: 600,
+        bytes: 40,
+        loses_nothing: true,
+        happens: |stage| {
+            stage.fill(1_000..3_000, 40);
+            (1_000..3_000).step_by(2).for_each(|n| stage.remove(n));
+            stage.fill(5_000..5_010, 1_500);
+        },
+        shows: |counts, _| assert!(counts.moved > 0, "{counts:?}"),
+    };
+    carried::see(table::<A>(128 << 10, 64, 2_000), &between);
+}
+
+/// The buckets of the keys are split.
+fn carried_and_split<A: Access>() {
+    let between = Between {
+        keys: 100,
+        bytes: 8,
+        loses_nothing: true,
+        happens: |stage| stage.fill(1_000..3_000, 8),
+        shows: |counts, moved| assert!(counts.buckets_added > 20 && moved > 20, "{counts:?}"),
+    };
+    carried::see(table::<A>(256 << 10, 4, 100), &between);
+}
+
+/// The buckets of the keys are merged with others.
+fn carried_and_merged<A: Access>() {
+    let between = Between {
+        keys: 3_000,
+        bytes: 8,
+        loses_nothing: true,
+        happens: |stage| (100..3_000).for_each(|number| stage.remove(number)),
+        shows: |counts, moved| assert!(counts.buckets_merged > 20 && moved > 20, "{counts:?}"),
+    };
+    carried::see(table::<A>(256 << 10, 4, 100), &between);
+}
+
 in_modes! {
+    carried_and_replaced: Erew Crew Crcw;
+    carried_and_expired: Erew Crew Crcw;
+    carried_and_flushed: Erew Crew Crcw;
+    carried_and_slid: Erew Crew Crcw;
+    carried_and_split: Erew Crew Crcw;
+    carried_and_merged: Erew Crew Crcw;
     a_busy_key: Crew Crcw;
     leaving_by_expiry: Erew Crew Crcw;
     a_full_heap: Erew Crew Crcw;
