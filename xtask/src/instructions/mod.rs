@@ -1,14 +1,16 @@
-//! Counts instructions per request with callgrind: of the engine, and of the whole server in user
-//! space. Counts are reproducible where times are not, so that a small loss shows even on a noisy
-//! machine, and a test can forbid it.
+//! Counts instructions per request with callgrind: of the engine, of the whole server in user
+//! space, and of tables alone. Counts are reproducible where times are not, so that a small loss
+//! shows even on a noisy machine, and a test can forbid it.
 //!
 //! | file | idea |
 //! | --- | --- |
 //! | `engine` | the engine alone, per table and access mode |
 //! | `server` | a server with one worker, over TCP |
+//! | `alone` | a table alone, as `bench store` drives it |
 //! | `budgets` | what each case may take |
 //! | `callgrind` | runs a program under callgrind |
 
+mod alone;
 mod budgets;
 mod callgrind;
 mod engine;
@@ -26,15 +28,19 @@ pub struct Counting {
     /// Count the server over TCP instead of the engine
     #[arg(long)]
     server: bool,
+    /// Count tables alone, with the loop of `glimmer bench store`
+    #[arg(long, conflicts_with = "server")]
+    alone: bool,
     /// Compare with this program: target/callgrind/release/examples/requests of another checkout,
-    /// or with --server target/callgrind/release/glimmer
+    /// or with --server target/callgrind/release/glimmer, or with --alone
+    /// target/callgrind/release/examples/operations
     #[arg(long)]
     beside: Option<PathBuf>,
     /// Fail if a count is more than 2% above its budget in xtask/instructions.txt
-    #[arg(long, conflicts_with_all = ["beside", "server", "renew"])]
+    #[arg(long, conflicts_with_all = ["beside", "server", "alone", "renew"])]
     check: bool,
     /// Write the budgets
-    #[arg(long, conflicts_with_all = ["beside", "server"])]
+    #[arg(long, conflicts_with_all = ["beside", "server", "alone"])]
     renew: bool,
 }
 
@@ -54,7 +60,7 @@ impl Case {
     }
 }
 
-/// One of the two programs that are counted.
+/// One of the programs that are counted.
 struct Subject {
     cases: fn() -> Vec<Case>,
     build: fn() -> anyhow::Result<PathBuf>,
@@ -73,6 +79,12 @@ const SERVER: Subject = Subject {
     per_request: server::per_request,
 };
 
+const ALONE: Subject = Subject {
+    cases: alone::cases,
+    build: alone::build,
+    per_request: alone::per_request,
+};
+
 impl Counting {
     /// Counts, prints and compares.
     pub fn run(&self) -> anyhow::Result<()> {
@@ -83,11 +95,15 @@ impl Counting {
             return check();
         }
         if self.renew {
-            let counts = [ENGINE, SERVER].map(|subject| subject.count(None));
-            let [engine, server] = counts;
-            return Budgets::write(&[engine?, server?].concat());
+            let counts = [ENGINE, SERVER, ALONE].map(|subject| subject.count(None));
+            let counts: anyhow::Result<Vec<_>> = counts.into_iter().collect();
+            return Budgets::write(&counts?.concat());
         }
-        let subject = if self.server { SERVER } else { ENGINE };
+        let subject = match (self.server, self.alone) {
+            (true, _) => SERVER,
+            (_, true) => ALONE,
+            _ => ENGINE,
+        };
         let ours = subject.count(None)?;
         let others = match &self.beside {
             Some(program) => subject.count(Some(program))?,
@@ -121,7 +137,7 @@ pub fn check() -> anyhow::Result<()> {
         return Ok(());
     }
     let mut faults = 0;
-    for subject in [ENGINE, SERVER] {
+    for subject in [ENGINE, SERVER, ALONE] {
         for (case, count) in subject.count(None)? {
             let budget = budgets.of(&case)?;
             let is_above = count > budget * (1.0 + TOLERANCE);

@@ -210,7 +210,7 @@ struct Ourselves<T: Table, const K: usize, const V: usize> {
 }
 
 impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
-    #[inline]
+    #[inline(never)]
     fn batch(&mut self, batch: &[Operation], task: &Task, version: u32, tally: &mut Tally) {
         let mut hashed = [(Keyhash(0), Operation::new(0, false)); BATCH_MAX];
         for (place, &operation) in hashed.iter_mut().zip(batch) {
@@ -227,21 +227,19 @@ impl<T: Table, const K: usize, const V: usize> Worker for Ourselves<T, K, V> {
             |job| job.0,
             |partitions, _, place, &(keyhash, operation)| {
                 let number = operation.number();
-                if operation.writes() {
-                    put::<T, K, V>(partitions, place, keyhash, number, version);
-                    return;
-                }
-                reads += 1;
-                match get::<T, K, V>(partitions, &reading, place, keyhash, number, scratch) {
-                    Some(value) => {
-                        found += 1;
-                        wrong += u64::from(!items::is_value(&value, number));
+                if !operation.writes() {
+                    reads += 1;
+                    match get::<T, K, V>(partitions, &reading, place, keyhash, number, scratch) {
+                        Some(value) => {
+                            found += 1;
+                            wrong += u64::from(!items::is_value(&value, number));
+                            return;
+                        }
+                        None if !task.fill => return,
+                        None => {}
                     }
-                    None if task.fill => {
-                        put::<T, K, V>(partitions, place, keyhash, number, version)
-                    }
-                    None => {}
                 }
+                put::<T, K, V>(partitions, place, keyhash, number, version);
             },
         );
         tally.reads += reads;

@@ -1,0 +1,51 @@
+//! Instructions of a table alone, driven as `glimmer bench store` drives it, whose own share is
+//! counted with them.
+
+use super::{Case, callgrind};
+use std::path::{Path, PathBuf};
+
+const TABLES: [&str; 3] = ["cache", "store", "memc3"];
+const MODES: [&str; 2] = ["erew", "crcw"];
+const VERBS: [&str; 2] = ["get", "put"];
+
+/// Operations of the two runs.
+const OPERATIONS: [u64; 2] = [16_384, 65_536];
+
+/// Only instructions in this function count.
+const COUNTED: &str = "--toggle-collect=*store_alone::rig::drive*";
+
+/// Every case, in the order of the table.
+pub fn cases() -> Vec<Case> {
+    let tables = TABLES.iter().flat_map(|t| MODES.map(|mode| (*t, mode)));
+    tables
+        .flat_map(|(table, mode)| VERBS.map(|verb| [table, mode, verb]))
+        .map(|[table, mode, verb]| Case {
+            row: format!("alone, {table} {mode}"),
+            column: verb.to_owned(),
+        })
+        .collect()
+}
+
+/// Builds the program that is counted.
+pub fn build() -> anyhow::Result<PathBuf> {
+    let example = ["-p", "glimmer-microbench", "--example", "operations"];
+    callgrind::build(&example, "examples/operations")
+}
+
+/// Instructions per operation. The difference between two runs with different numbers of operations
+/// excludes what does not depend on their number.
+pub fn per_request(operations: &Path, case: &Case) -> anyhow::Result<f64> {
+    let count = |number: u64| {
+        let mut command = callgrind::command(&[COUNTED], operations);
+        command.args(
+            case.row
+                .split([' ', ','])
+                .filter(|word| !word.is_empty())
+                .skip(1),
+        );
+        command.arg(&case.column).arg(number.to_string());
+        callgrind::count(command)
+    };
+    let [few, many] = OPERATIONS;
+    Ok((count(many)? - count(few)?) as f64 / (many - few) as f64)
+}
