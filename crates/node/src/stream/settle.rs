@@ -5,7 +5,6 @@ use glimmer_base::sync::weakened;
 use super::Streams;
 use super::connection::{Connection, Continuation};
 use super::key::ConnectionKey;
-use super::ready::ReplyClass;
 use crate::admin::observe::CloseReason;
 use crate::budget::pool::Charge;
 use crate::core::Core;
@@ -26,10 +25,10 @@ impl Streams {
             self.close(key, core);
             return;
         }
-        if !connection.queued && (connection.is_runnable() || connection.has_continuation()) {
+        let goes_on = connection.is_runnable() || connection.has_continuation();
+        if !connection.queued && (goes_on || connection.sends_more) {
             connection.queued = true;
-            let class = ReplyClass::of(connection.burst_reply_bytes);
-            self.ready.push(key, class);
+            self.ready.push(key, connection.class());
         }
         if is_scarce {
             connection.compact(&mut core.memory.pool);
