@@ -28,7 +28,10 @@ impl Streams {
         let goes_on = connection.is_runnable() || connection.has_continuation();
         if !connection.queued && (goes_on || connection.sends_more) {
             connection.queued = true;
-            self.ready.push(key, connection.class());
+            match connection.sends_more || connection.receives_large() {
+                true => self.ready.push_first(key),
+                false => self.ready.push(key, connection.class()),
+            }
         }
         if is_scarce {
             connection.compact(&mut core.memory.pool);
