@@ -159,9 +159,9 @@ pub const IN_PLACE_BYTES_MIN: usize = 16 << 10;
 /// One such connection is always served, whatever the size of its replies.
 pub const TURN_LARGE_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes of large requests and large replies that a worker copies, receives or sends before it looks
-/// at small requests again, if there have been some of late. A value that it copies at once may be
-/// larger; then it does nothing else that is large in the same turn.
+/// Bytes of large requests and large replies that a worker copies, receives or sends before it
+/// looks at small requests again, if there have been some of late. A value that it copies at once
+/// may be larger; then it does nothing else that is large in the same turn.
 pub const LARGE_SLICE_BYTES: usize = 64 << 10;
 
 /// A small request of another client counts as being of late for this many milliseconds. Afterwards

@@ -61,9 +61,9 @@ impl Burst {
     }
 
     /// Executes what the members have, until none is live any more. `input_of` knows where a
-    /// member's bytes are, and `stream_of` where large values may leave at once. After `share` bytes
-    /// of replies no more are made, but for those of the batch that crosses it. Returns the bytes of
-    /// replies.
+    /// member's bytes are, and `stream_of` where large values may leave at once. After `share`
+    /// bytes of replies no more are made, but for those of the batch that crosses it. Returns the
+    /// bytes of replies.
     pub fn run_batches<'c>(
         &mut self,
         input_of: impl Fn(Asker) -> &'c [u8],

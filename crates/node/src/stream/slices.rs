@@ -2,8 +2,8 @@
 //!
 //! A worker serves one thing after another, so a small request waits for the large copy, receive or
 //! send that is going on. Where small requests come, large work is therefore cut into *slices*: a
-//! turn copies, receives and sends [`LARGE_SLICE_BYTES`] of large requests and replies, and the next
-//! turn looks at small requests first. Where none come, large work is done in one piece, which
+//! turn copies, receives and sends [`LARGE_SLICE_BYTES`] of large requests and replies, and the
+//! next turn looks at small requests first. Where none come, large work is done in one piece, which
 //! costs fewer system calls and no copy.
 
 use glimmer_base::limits::{LARGE_SLICE_BYTES, SMALL_WORK_MS};
