@@ -159,15 +159,6 @@ pub const IN_PLACE_BYTES_MIN: usize = 16 << 10;
 /// One such connection is always served, whatever the size of its replies.
 pub const TURN_LARGE_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes of large requests and large replies that a worker copies, receives or sends before it
-/// looks at small requests again, if there have been some of late. A value that it copies at once
-/// may be larger; then it does nothing else that is large in the same turn.
-pub const LARGE_SLICE_BYTES: usize = 64 << 10;
-
-/// A small request of another client counts as being of late for this many milliseconds. Afterwards
-/// large replies leave in one piece again, which costs less.
-pub const SMALL_WORK_MS: u64 = 250;
-
 /// Bytes of requests, or of replies to connections with large replies, after which a burst takes no
 /// further connection. What has been received is then still in the core's second-level cache when
 /// it is stored, and so are replies when they are sent. The next burst uses the same buffers, and
@@ -416,10 +407,6 @@ const _: () = assert!(
 const _: () = assert!(
     LARGE_REPLY_BYTES <= BURST_LARGE_BYTES_MAX && BURST_LARGE_BYTES_MAX <= TURN_LARGE_BYTES_MAX,
     "a turn has a burst with large replies, and a burst has one of them"
-);
-const _: () = assert!(
-    LARGE_REPLY_BYTES <= LARGE_SLICE_BYTES && LARGE_SLICE_BYTES <= BURST_LARGE_BYTES_MAX,
-    "a slice has one large reply at least, and is a part of a burst"
 );
 const _: () = assert!(
     STALLED_MS_MIN < STALLED_MS_MAX && STALLED_MS_MAX < MEMORY_WAIT_MS_MAX,

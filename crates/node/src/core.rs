@@ -11,7 +11,6 @@ use crate::admin::handler::AdminHandler;
 use crate::admin::stats::Tally;
 use crate::budget::memory::Memory;
 use crate::shared::Shared;
-use crate::stream::slices::Slices;
 
 /// What every part of a worker works with: the time of the turn, the engine, memory, counters, and
 /// what all workers share. Each part takes it as an argument.
@@ -32,8 +31,6 @@ pub(crate) struct Core {
     /// Its version among the published ones.
     pub plan_version: u64,
     pub memory: Memory,
-    /// How much large work is done before small work is looked at again.
-    pub slices: Slices,
     pub tally: Tally,
     /// Failures wait to be told to the admin handler.
     pub is_alarmed: bool,

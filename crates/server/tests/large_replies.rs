@@ -6,10 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use glimmer_base::Moment;
-use glimmer_base::limits::{
-    BUFFER_BYTES, IN_PLACE_BYTES_MIN, LARGE_SLICE_BYTES, REPLY_BYTES_HIGH, SMALL_WORK_MS,
-    TURN_LARGE_BYTES_MAX,
-};
+use glimmer_base::limits::{IN_PLACE_BYTES_MIN, REPLY_BYTES_HIGH, TURN_LARGE_BYTES_MAX};
 use glimmer_node::{AdminHandler, Clock, Devices, Rest, Tally};
 use glimmer_proto::Accepts;
 use glimmer_proto::text::Shutdown;
@@ -69,14 +66,10 @@ struct Rig {
 
 impl Rig {
     fn new(access: AccessMode, workers: usize) -> Rig {
-        Rig::with_memory(128 << 20, access, workers)
-    }
-
-    fn with_memory(memory_bytes: usize, access: AccessMode, workers: usize) -> Rig {
         let config = Config {
             tcp: Vec::new(),
             tcp_protocols: Vec::new(),
-            memory_bytes,
+            memory_bytes: 128 << 20,
             workers,
             access,
             hugepages: HugepagePolicy::Off,
@@ -412,159 +405,4 @@ fn a_turn_sends_a_bounded_number_of_bytes() {
         (before, turns) = (before + sent, turns + 1);
     }
     assert!(turns > 10, "{turns}");
-}
-
-/// A value in which no two slices are alike.
-fn counting(bytes: usize) -> String {
-    let mut value: String = (0..bytes / 8).map(|n| format!("{n:08}")).collect();
-    value.extend(std::iter::repeat_n('.', bytes % 8));
-    value
-}
-
-/// What a worker sends and receives in a turn, with this many bytes of small requests and replies.
-fn moved(before: &Tally, after: &Tally) -> u64 {
-    after.bytes_written - before.bytes_written + after.bytes_read - before.bytes_read
-}
-
-/// Beside small requests, large replies and large values leave and come in slices: every turn
-/// answers the small requests first, and large work follows, a slice of it.
-#[test]
-fn beside_small_requests_large_work_is_done_in_slices() {
-    const ROUNDS: usize = 3;
-    const SMALL_BYTES: u64 = 100;
-    let long = counting(VALUE_BYTES_MAX);
-    for access in [AccessMode::Erew, AccessMode::Crcw] {
-        // Every connection may hold a value.
-        let mut rig = Rig::with_memory(1 << 30, access, 1);
-        let mut small = rig.connect(1 << 16);
-        let mut script = Script::default();
-        script.set("long", &long);
-        script.set("short", "v");
-        rig.say(&mut small, script.said.as_bytes());
-
-        let mut script = Script::default();
-        for _ in 0..ROUNDS {
-            script.get(&[("long", Some(&long)), ("short", Some("v"))]);
-            script.set("stored", &long);
-            script.meta("stored", &long);
-            script.then(
-                "gat 0 long\r\n",
-                &format!("VALUE long 0 {}\r\n", long.len()),
-            );
-            script.expected += &format!("{long}\r\nEND\r\n");
-        }
-        let mut streams: Vec<_> = (0..4).map(|_| rig.connect(1 << 24)).collect();
-        for stream in &mut streams {
-            assert_eq!(stream.send(script.said.as_bytes()), Sent::All);
-        }
-        let mut turns = 0;
-        let mut replies = vec![Vec::new(); streams.len()];
-        while replies.iter().any(|it| it.len() < script.expected.len()) {
-            assert_eq!(small.send(b"get short\r\n"), Sent::All);
-            let before = rig.total();
-            assert!(rig.turn());
-            let bytes = moved(&before, &rig.total());
-            // What comes first of a request is not known to be large.
-            let most = LARGE_SLICE_BYTES + streams.len() * BUFFER_BYTES;
-            assert!(
-                bytes <= most as u64 + SMALL_BYTES,
-                "{access:?}: {bytes} bytes in turn {turns}"
-            );
-            let mut reply = Vec::with_capacity(1 << 10);
-            small.receive(&mut reply);
-            assert_eq!(reply, b"VALUE short 0 1\r\nv\r\nEND\r\n", "in turn {turns}");
-            for (stream, replies) in streams.iter_mut().zip(&mut replies) {
-                replies.reserve(1 << 20);
-                stream.receive(replies);
-            }
-            turns += 1;
-            let lengths = replies.iter().map(Vec::len);
-            assert!(
-                turns < 10_000,
-                "{access:?}: {:?}",
-                lengths.collect::<Vec<_>>()
-            );
-        }
-        for replies in replies {
-            let expected = script.expected.as_bytes();
-            let differs = (0..expected.len()).find(|&at| replies.get(at) != Some(&expected[at]));
-            if let Some(at) = differs {
-                let near = |bytes: &[u8]| {
-                    let (from, to) = (at.saturating_sub(40), bytes.len().min(at + 40));
-                    String::from_utf8_lossy(&bytes[from..to]).into_owned()
-                };
-                panic!(
-                    "{access:?}, byte {at}: {:?}, not {:?}",
-                    near(&replies),
-                    near(expected)
-                );
-            }
-            assert_eq!(replies.len(), expected.len(), "{access:?}");
-        }
-        println!("{access:?}: {turns} turns");
-    }
-}
-
-/// Without small requests of other clients, a large value leaves in one piece.
-#[test]
-fn alone_a_large_reply_leaves_in_one_piece() {
-    let long = counting(VALUE_BYTES_MAX);
-    for access in [AccessMode::Erew, AccessMode::Crcw] {
-        let mut rig = Rig::new(access, 1);
-        let mut other = rig.connect(1 << 16);
-        let mut stream = rig.connect(1 << 24);
-        let mut script = Script::default();
-        script.set("long", &long);
-        rig.say(&mut stream, script.said.as_bytes());
-        let mut script = Script::default();
-        script.get(&[("long", Some(&long))]);
-        let mut turns_of_reply = |rig: &mut Rig| {
-            assert_eq!(stream.send(script.said.as_bytes()), Sent::All);
-            let (mut turns, mut reply) = (0, Vec::with_capacity(2 << 20));
-            while reply.len() < script.expected.len() {
-                rig.turn();
-                stream.receive(&mut reply);
-                turns += 1;
-            }
-            assert!(reply == script.expected.as_bytes());
-            turns
-        };
-        turns_of_reply(&mut rig);
-        assert_eq!(turns_of_reply(&mut rig), 1, "{access:?}");
-        rig.say(&mut other, b"get short\r\n");
-        let slices = VALUE_BYTES_MAX.div_ceil(LARGE_SLICE_BYTES);
-        assert!(turns_of_reply(&mut rig) >= slices, "{access:?}");
-        rig.clock.0.fetch_add(SMALL_WORK_MS, Ordering::Relaxed);
-        assert_eq!(turns_of_reply(&mut rig), 1, "{access:?}, a while later");
-    }
-}
-
-/// A client that leaves between two slices, or takes none, leaves no memory behind.
-#[test]
-fn between_slices_a_client_leaves() {
-    let long = counting(VALUE_BYTES_MAX);
-    for (access, workers) in RIGS {
-        let mut rig = Rig::new(access, workers);
-        let mut other = rig.connect(1 << 16);
-        let mut script = Script::default();
-        script.set("long", &long);
-        rig.say(&mut other, script.said.as_bytes());
-        rig.say(&mut other, b"get short\r\n");
-        let before = rig.held_bytes();
-        for (buffer_bytes, turns) in [(1 << 24, 1), (1 << 24, 3), (100_000, 5), (1_000, 20)] {
-            let mut stream = rig.connect(buffer_bytes);
-            assert_eq!(stream.send(b"get long\r\nget long\r\n"), Sent::All);
-            for _ in 0..turns {
-                rig.turn();
-            }
-            drop(stream);
-            while rig.turn() {}
-            rig.say(&mut other, b"get short\r\n");
-            assert_eq!(
-                rig.held_bytes(),
-                before,
-                "{access:?} {workers}, {turns} turns"
-            );
-        }
-    }
 }

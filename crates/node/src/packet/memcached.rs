@@ -97,7 +97,6 @@ impl Memcached {
         let parser = Parser::accepting(config.accepts, config.limits);
         let (first, copy_max) = (self.next_number, core.plan.copy_max());
         self.next_number += datagrams.len() as u64;
-        core.slices.note_apart(core.now.ms);
         for number in first..self.next_number {
             let member = Member::datagram(number, HEADER_BYTES, parser, copy_max);
             self.burst.members.push(member);
@@ -227,9 +226,9 @@ fn execute<'b>(
         Asker::Connection(_) => &[],
     };
     // A datagram holds 64 KiB at most, so that its requests need not take turns with others.
-    burst.run_batches(input_of, |_| None, usize::MAX, core, port);
+    burst.run_batches(input_of, |_| None, core, port);
     while burst.revive_spent() {
-        burst.run_batches(input_of, |_| None, usize::MAX, core, port);
+        burst.run_batches(input_of, |_| None, core, port);
     }
 }
 

@@ -61,22 +61,19 @@ impl Burst {
     }
 
     /// Executes what the members have, until none is live any more. `input_of` knows where a
-    /// member's bytes are, and `stream_of` where large values may leave at once. After `share`
-    /// bytes of replies no more are made, but for those of the batch that crosses it. Returns the
-    /// bytes of replies.
+    /// member's bytes are, and `stream_of` where large values may leave at once. Returns the bytes
+    /// of replies.
     pub fn run_batches<'c>(
         &mut self,
         input_of: impl Fn(Asker) -> &'c [u8],
         stream_of: impl Fn(Asker) -> Option<&'c dyn ByteStream>,
-        share: usize,
         core: &mut Core,
         port: &mut Port,
     ) -> usize {
         let mut reply_bytes = 0;
         self.sent_bytes = 0;
         while let Some(guess) = self.reply_bytes_guess(core.memory.reply_bytes_guess) {
-            let free = core.memory.bytes_free().min(share);
-            let free = free.saturating_sub(reply_bytes);
+            let free = core.memory.bytes_free().saturating_sub(reply_bytes);
             if free < guess && reply_bytes > 0 {
                 self.stop_above(free, core.memory.reply_bytes_guess);
                 continue;
@@ -297,7 +294,7 @@ fn elsewhere(member: &mut Member, bytes: u32, core: &Core) -> Stop {
         }
         Decision::HandTo(worker) if member.may_visit() => return Stop::Visit(worker),
         Decision::HandTo(worker) => member.hand_to = Some(worker as u16),
-        Decision::Run if member.defers_large => return Stop::Large(bytes),
+        Decision::Run if member.awaits_first_reply() => return Stop::Large(bytes),
         Decision::Run => member.copy_max = Job::ANY_SIZE,
     }
     Stop::Live

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use glimmer_base::limits::{
-    BUFFER_BYTES, HELD_MS_MAX, LARGE_REPLY_BYTES, MEMORY_WAIT_MS_MAX, PROGRESS_BYTES_PER_MS,
-    RECEIVE_BYTES_SCARCE, REPLY_BYTES_HIGH,
+    BUFFER_BYTES, HELD_MS_MAX, MEMORY_WAIT_MS_MAX, PROGRESS_BYTES_PER_MS, RECEIVE_BYTES_SCARCE,
+    REPLY_BYTES_HIGH,
 };
 use glimmer_base::sync::weakened;
 use glimmer_proto::{Parser, Sum};
 use glimmer_transport::stream::ByteStream;
 use glimmer_transport::{Received, Sent};
 
-use super::ready::ReplyClass;
 use super::registry::SocketEntry;
 use super::reorder::ReorderBuffer;
 use super::visit::{Absent, Home};
@@ -40,8 +39,6 @@ pub(crate) struct Connection {
     pub tx_sent: usize,
     /// The socket has taken only a part of the replies: the client has to take them first.
     is_blocked: bool,
-    /// A part of the replies was sent, and the rest is to be sent when large work has its turn.
-    pub sends_more: bool,
     pub reorder: Option<Box<ReorderBuffer>>,
     /// The client has yet to authenticate.
     pub locked: bool,
@@ -130,7 +127,6 @@ impl Connection {
             tx: Vec::new(),
             tx_sent: 0,
             is_blocked: false,
-            sends_more: false,
             reorder: None,
             login_failures: 0,
             withheld: None,
@@ -208,21 +204,6 @@ impl Connection {
                 self.continuation,
                 Some(Continuation::Dump(_) | Continuation::LongReply(_))
             )
-    }
-
-    /// With which others it is served. The rest of a large request or reply waits with the large.
-    #[inline]
-    pub fn class(&self) -> ReplyClass {
-        match self.sends_more || self.receives_large() {
-            true => ReplyClass::Large,
-            false => ReplyClass::of(self.burst_reply_bytes),
-        }
-    }
-
-    /// Whether it is receiving a large value.
-    #[inline]
-    pub fn receives_large(&self) -> bool {
-        self.visit.is_none() && self.need > LARGE_REPLY_BYTES && self.awaits_value()
     }
 
     /// Whether it should be served.
@@ -353,40 +334,15 @@ impl Connection {
         }
     }
 
-    /// Receives once, and no more than this many bytes, by way of a scratch buffer that has as much
-    /// capacity. Returns the number of bytes.
-    #[cold]
-    pub fn receive_slice(&mut self, scratch: &mut Vec<u8>, now_ms: u64) -> usize {
-        if self.rx.capacity() - self.rx.len() <= scratch.capacity() {
-            return self.receive(now_ms);
-        }
-        std::mem::swap(&mut self.rx, scratch);
-        let bytes = self.receive(now_ms);
-        std::mem::swap(&mut self.rx, scratch);
-        self.rx.extend_from_slice(scratch);
-        bytes
-    }
-
     /// Receives once, into a buffer that is not its own.
     pub fn receive_into(&mut self, scratch: &mut Vec<u8>) -> Received {
         self.stream.receive(scratch)
     }
 
-    /// Bytes that it has yet to be sent.
+    /// Sends once. Returns the number of bytes, or nothing if the connection failed.
     #[inline]
-    pub fn unsent(&self) -> usize {
-        self.tx.len() - self.tx_sent
-    }
-
-    /// Sends once, and no more than this many bytes. Returns the number of bytes, or nothing if the
-    /// connection failed.
-    #[inline]
-    pub fn transmit(&mut self, most: usize, pool: &mut Pool, now_ms: u64) -> Option<usize> {
-        let waiting = self.unsent();
-        self.sends_more = false;
-        if most < waiting {
-            return self.transmit_slice(most, now_ms);
-        }
+    pub fn transmit(&mut self, pool: &mut Pool, now_ms: u64) -> Option<usize> {
+        let waiting = self.tx.len() - self.tx_sent;
         match self.stream.send(&self.tx[self.tx_sent..]) {
             Sent::All => {
                 self.is_blocked = false;
@@ -406,25 +362,6 @@ impl Connection {
             }
             Sent::Failed => None,
         }
-    }
-
-    /// Sends once this many bytes, after which there are more.
-    #[cold]
-    fn transmit_slice(&mut self, bytes: usize, now_ms: u64) -> Option<usize> {
-        let end = self.tx_sent + bytes;
-        let sent = match self.stream.send(&self.tx[self.tx_sent..end]) {
-            Sent::All => bytes,
-            Sent::Part(sent) => sent,
-            Sent::Failed => return None,
-        };
-        self.is_blocked = sent < bytes;
-        self.sends_more = !self.is_blocked;
-        self.tx_sent += match weakened("slice_is_sent_twice") && self.sends_more {
-            true => 0,
-            false => sent,
-        };
-        self.note_progress(sent, now_ms);
-        Some(sent)
     }
 
     /// Gives back the memory of an empty receive buffer.

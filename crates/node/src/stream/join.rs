@@ -1,10 +1,11 @@
 //! Replies that come back from other workers join those that were made here.
 
-use glimmer_base::limits::{LARGE_REPLY_BYTES, REPLY_BYTES_HIGH};
+use glimmer_base::limits::REPLY_BYTES_HIGH;
 use glimmer_proto::outcome::OutcomeKind;
 
 use super::Streams;
 use super::key::ConnectionKey;
+use super::ready::ReplyClass;
 use crate::budget::memory::Memory;
 use crate::core::Core;
 
@@ -38,7 +39,8 @@ impl Streams {
     pub fn resume_out_of_credit(&mut self) {
         for key in self.out_of_credit.drain(..) {
             if let Some(connection) = self.connections.get(key) {
-                self.ready.push(key, connection.class());
+                let class = ReplyClass::of(connection.burst_reply_bytes);
+                self.ready.push(key, class);
             }
         }
     }
@@ -55,9 +57,6 @@ impl Streams {
                 let local = reorder.finish(&mut connection.tx);
                 core.memory.pool.give(local);
                 self.burst.recycle(reorder);
-                if connection.tx.len() < LARGE_REPLY_BYTES {
-                    core.slices.note_small(key, core.now.ms);
-                }
             }
             self.send_and_settle(key, core);
         }

@@ -7,7 +7,6 @@ use glimmer_proto::{Admin, After, Control, Parser, Step, Sum, control};
 
 use super::connection::Connection;
 use super::key::ConnectionKey;
-use super::ready::ReplyClass;
 use super::reorder::ReorderBuffer;
 use crate::admin::commands::{
     ControlClient, Outcome, administer, administer_control, begin_dump, begin_watch,
@@ -75,10 +74,6 @@ pub(crate) struct Member {
     pub reply_bytes_guess: Option<usize>,
     /// A value of more bytes is not copied in this burst.
     pub copy_max: u32,
-    /// A large value is not copied before the connection is served with the large ones.
-    pub defers_large: bool,
-    /// Large values may leave from the table's memory.
-    pub sends_in_place: bool,
     /// The client's number for observers: its descriptor, or 0 if it has none.
     pub client: i32,
     /// Bytes that it has been sent in this burst, from the table's memory and before that.
@@ -100,9 +95,15 @@ pub(crate) struct Member {
 impl Member {
     /// A connection, of which no value of more than `copy_max` bytes is copied.
     pub fn new(key: ConnectionKey, connection: &Connection, copy_max: u32) -> Member {
-        let mut member = Member {
+        // Nothing is known of its replies before the first: a large one waits with other large
+        // ones.
+        let copy_max = match connection.reply_bytes_guess {
+            _ if connection.visit.is_some() => Job::ANY_SIZE,
+            None => (LARGE_REPLY_BYTES as u32).min(copy_max),
+            Some(_) => copy_max,
+        };
+        Member {
             copy_max,
-            sends_in_place: true,
             client: connection.entry.fd,
             reply_bytes_guess: connection.reply_bytes_guess,
             hand_to: connection.hand_to,
@@ -114,29 +115,7 @@ impl Member {
                 connection.rx_start,
                 connection.parser,
             )
-        };
-        if connection.visit.is_some() {
-            member.copy_max = Job::ANY_SIZE;
-        } else if connection.reply_bytes_guess.is_none() {
-            // Nothing is known of its replies before the first.
-            member.defer_large();
         }
-        member
-    }
-
-    /// Its large values wait for those of other connections, and are sent in slices. It is served
-    /// with the connections of this class.
-    pub fn cut(&mut self, class: ReplyClass) {
-        self.sends_in_place = false;
-        if class == ReplyClass::Small {
-            self.defer_large();
-        }
-    }
-
-    /// A large value waits until the connection is served with the large ones.
-    fn defer_large(&mut self) {
-        self.copy_max = (LARGE_REPLY_BYTES as u32).min(self.copy_max);
-        self.defers_large = true;
     }
 
     /// The datagram with this number, whose next request begins at offset `at`.
@@ -159,12 +138,15 @@ impl Member {
             .is_some_and(|reorder| reorder.len() > 0)
     }
 
+    /// Whether it is a connection of whose replies nothing is known yet.
+    pub fn awaits_first_reply(&self) -> bool {
+        self.reply_bytes_guess.is_none() && matches!(self.asker, Asker::Connection(_))
+    }
+
     fn at(asker: Asker, at: usize, parser: Parser) -> Member {
         Member {
             reply_bytes_guess: None,
             copy_max: Job::ANY_SIZE,
-            defers_large: false,
-            sends_in_place: false,
             client: 0,
             asker,
             parser,

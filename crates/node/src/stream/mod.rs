@@ -7,7 +7,6 @@
 //! | `connection` | what a worker knows about one client |
 //! | `key` | what a worker calls a connection by |
 //! | `ready` | which connection is served next |
-//! | `slices` | how much large work is done before small work is looked at again |
 //! | `serve` | receive, run the burst, put back what became of it |
 //! | `settle` | what a connection waits for next, and how it ends |
 //! | `burst` | from bytes to batches to replies, across connections |
@@ -38,7 +37,6 @@ mod relief;
 pub(crate) mod reorder;
 mod serve;
 mod settle;
-pub(crate) mod slices;
 mod visit;
 mod watchers;
 mod withheld;

@@ -25,8 +25,7 @@ pub(super) struct Outlets<'b, F> {
 impl<'c, F: Fn(Asker) -> Option<&'c dyn ByteStream>> Outlet for Outlets<'_, F> {
     fn offer(&self, out: u32) -> Offer {
         let member = &self.members[out as usize];
-        let goes_first = member.sends_in_place && member.reorder.is_none();
-        if !goes_first || (self.stream_of)(member.asker).is_none() {
+        if member.reorder.is_some() || (self.stream_of)(member.asker).is_none() {
             return Offer::Copy;
         }
         match member.is_blocked || member.sent_bytes >= REPLY_BYTES_HIGH {

@@ -45,19 +45,13 @@ impl ReadyQueue {
         self.queues[class as usize].push_back(key);
     }
 
-    /// Adds a connection in front of the others with large replies: what it has begun is to be
-    /// finished before more memory is taken for another one.
-    pub fn push_first(&mut self, key: ConnectionKey) {
-        self.queues[ReplyClass::Large as usize].push_front(key);
-    }
-
-    /// The connection of this class that comes next. It stays in the queue.
+    /// The connection of this class that has been ready for longest. It stays in the queue.
     #[inline]
     pub fn first(&self, class: ReplyClass) -> Option<ConnectionKey> {
         self.queues[class as usize].front().copied()
     }
 
-    /// Removes the connection of this class that comes next.
+    /// Removes the connection of this class that has been ready for longest.
     #[inline]
     pub fn remove_first(&mut self, class: ReplyClass) {
         self.queues[class as usize].pop_front();

@@ -37,13 +37,14 @@ impl Streams {
             self.send_and_settle(key, core);
         } else if !connection.queued && connection.is_runnable() {
             connection.queued = true;
-            self.ready.push(key, connection.class());
+            let class = ReplyClass::of(connection.burst_reply_bytes);
+            self.ready.push(key, class);
         }
     }
 
     /// Serves the connections that are ready: those with small replies until each has had its turn
     /// or the turn's share of replies is made, then those with large replies until their share of
-    /// the turn is made: a slice, if small requests have come of late.
+    /// the turn is made.
     pub fn serve_ready(&mut self, core: &mut Core, port: &mut Port) {
         let mut reply_bytes = 0;
         for _ in 0..(self.ready.len(ReplyClass::Small)).div_ceil(BURST_CONNECTIONS_MAX) {
@@ -57,9 +58,7 @@ impl Streams {
             let Some(key) = self.ready.first(ReplyClass::Large) else {
                 break;
             };
-            let share = core.slices.share(key, core.now.ms).min(large_bytes);
-            let guess = self.guess_of(key, ReplyClass::Large, core);
-            if share == 0 || nth > 0 && guess > share {
+            if nth > 0 && self.guess_of(key, ReplyClass::Large, core) > large_bytes {
                 break;
             }
             let made_bytes = self.serve_burst(ReplyClass::Large, core, port);
@@ -75,18 +74,11 @@ impl Streams {
             ReplyClass::Small => core.memory.bytes_free(),
             ReplyClass::Large => core.memory.bytes_free().min(BURST_LARGE_BYTES_MAX),
         };
-        let (mut input_bytes, mut share) = (0, usize::MAX);
+        let mut input_bytes = 0;
         for _ in 0..BURST_CONNECTIONS_MAX {
             let Some(key) = self.ready.first(class) else {
                 break;
             };
-            if class == ReplyClass::Large {
-                share = core.slices.share(key, core.now.ms);
-                free = free.min(share);
-                if share == 0 {
-                    break;
-                }
-            }
             // What cannot be executed in this burst is better left with the kernel.
             let guess = self.guess_of(key, class, core);
             if guess > free && !self.burst.members.is_empty() {
@@ -108,7 +100,7 @@ impl Streams {
             Asker::Connection(key) => Some(&*connections[key].stream),
             Asker::Datagram(_) => None,
         };
-        let reply_bytes = self.burst.run_batches(rx_of, stream_of, share, core, port);
+        let reply_bytes = self.burst.run_batches(rx_of, stream_of, core, port);
         for index in 0..self.burst.members.len() {
             self.leave_burst(index, core);
         }
@@ -127,10 +119,6 @@ impl Streams {
         };
         let each = connection.reply_bytes_guess;
         let each = each.unwrap_or(core.memory.reply_bytes_guess);
-        if connection.sends_more {
-            // It is no member of the burst.
-            return 0;
-        }
         match class {
             ReplyClass::Small => each,
             ReplyClass::Large => each.max(connection.burst_reply_bytes),
@@ -147,10 +135,6 @@ impl Streams {
         connection.queued = false;
         if connection.has_continuation() {
             self.advance_continuation(key, core);
-            return 0;
-        }
-        if connection.sends_more {
-            self.send_and_settle(key, core);
             return 0;
         }
         if !connection.is_runnable() {
@@ -176,13 +160,8 @@ impl Streams {
         let connection = &mut self.connections[key];
         connection.end_wait();
         if !connection.has_input() {
-            let bytes = match connection.receives_large() {
-                true => self.receive_large(key, core),
-                false => connection.receive(core.now.ms),
-            };
-            core.tally.bytes_read += bytes as u64;
+            core.tally.bytes_read += connection.receive(core.now.ms) as u64;
         }
-        let connection = &mut self.connections[key];
         if connection.has_input() {
             connection.entry.note_input(core.now.ms);
             connection.is_served = true;
@@ -194,8 +173,6 @@ impl Streams {
             if member.is_visitor {
                 // One request is left of its turn.
                 member.requests = core.shared.config.turn_requests.saturating_sub(1);
-            } else if core.slices.cuts(key, core.now.ms) {
-                member.cut(ReplyClass::of(connection.burst_reply_bytes));
             }
             self.burst.members.push(member);
             self.burst.outs.push(if tx.capacity() > 0 {
@@ -209,21 +186,6 @@ impl Streams {
             self.settle(key, core);
             0
         }
-    }
-
-    /// Receives a part of a large value: a slice, if small requests have come of late. Returns the
-    /// number of bytes.
-    fn receive_large(&mut self, key: ConnectionKey, core: &mut Core) -> usize {
-        let connection = &mut self.connections[key];
-        let bytes = match core.slices.share(key, core.now.ms) {
-            usize::MAX => connection.receive(core.now.ms),
-            share => {
-                let mut scratch = Vec::with_capacity(share);
-                connection.receive_slice(&mut scratch, core.now.ms)
-            }
-        };
-        core.slices.spend(bytes);
-        bytes
     }
 
     /// Makes room for a connection to receive into. If there is none it waits for it, or it has
@@ -275,7 +237,6 @@ impl Streams {
         let connection = &mut self.connections[key];
         connection.is_served = false;
         connection.parser = member.parser;
-        let used_bytes = member.at - connection.rx_start;
         connection.rx_start = member.at;
         connection.hand_to = member.hand_to;
         connection.locked = member.locked;
@@ -311,12 +272,6 @@ impl Streams {
             member.requests
         };
         connection.note_reply_bytes(reply_bytes / (requests as usize).max(1));
-        let work_bytes = used_bytes + reply_bytes;
-        if work_bytes >= LARGE_REPLY_BYTES {
-            core.slices.spend(work_bytes);
-        } else if member.requests > 0 && member.reorder.is_none() {
-            core.slices.note_small(key, core.now.ms);
-        }
         if sent_bytes > 0 || is_blocked {
             connection.note_sent(sent_bytes, is_blocked, core.now.ms);
             core.tally.bytes_written += sent_bytes as u64;
@@ -401,24 +356,8 @@ impl Streams {
                 core.memory.pool.give(std::mem::take(&mut connection.tx));
             }
         } else {
-            // A visitor is sent all that its stream takes, and goes home.
-            let is_large = connection.visit.is_none()
-                && (connection.unsent() >= LARGE_REPLY_BYTES || connection.sends_more);
-            let most = match is_large {
-                true => core.slices.share(key, core.now.ms),
-                false => usize::MAX,
-            };
-            if most == 0 {
-                connection.sends_more = true;
-                return true;
-            }
-            match connection.transmit(most, &mut core.memory.pool, core.now.ms) {
-                Some(bytes) => {
-                    core.tally.bytes_written += bytes as u64;
-                    if is_large {
-                        core.slices.spend(bytes);
-                    }
-                }
+            match connection.transmit(&mut core.memory.pool, core.now.ms) {
+                Some(bytes) => core.tally.bytes_written += bytes as u64,
                 None => {
                     self.close(key, core);
                     return false;

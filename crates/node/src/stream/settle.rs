@@ -5,6 +5,7 @@ use glimmer_base::sync::weakened;
 use super::Streams;
 use super::connection::{Connection, Continuation};
 use super::key::ConnectionKey;
+use super::ready::ReplyClass;
 use crate::admin::observe::CloseReason;
 use crate::budget::pool::Charge;
 use crate::core::Core;
@@ -25,13 +26,10 @@ impl Streams {
             self.close(key, core);
             return;
         }
-        let goes_on = connection.is_runnable() || connection.has_continuation();
-        if !connection.queued && (goes_on || connection.sends_more) {
+        if !connection.queued && (connection.is_runnable() || connection.has_continuation()) {
             connection.queued = true;
-            match connection.sends_more || connection.receives_large() {
-                true => self.ready.push_first(key),
-                false => self.ready.push(key, connection.class()),
-            }
+            let class = ReplyClass::of(connection.burst_reply_bytes);
+            self.ready.push(key, class);
         }
         if is_scarce {
             connection.compact(&mut core.memory.pool);

@@ -39,7 +39,6 @@ use crate::shared::Shared;
 use crate::stream::Streams;
 use crate::stream::accept::Acceptor;
 use crate::stream::journey::Travels;
-use crate::stream::slices::Slices;
 pub use wait::Rest;
 
 use drain::Drain;
@@ -120,7 +119,6 @@ impl Worker {
                     config.limits.item_bytes_max,
                     now.ms,
                 ),
-                slices: Slices::new(),
                 tally: Tally::default(),
                 is_alarmed: false,
                 is_draining: false,
@@ -165,7 +163,6 @@ impl Worker {
         self.core.now = now;
         self.core.now.ms += self.core.shared.switches.ahead_ms();
         self.core.follow_plan();
-        self.core.slices.begin_turn();
         self.take_events();
         self.take_from_workers();
         self.serve_streams();
@@ -209,7 +206,6 @@ impl Worker {
     fn serve_packets(&mut self, index: usize) {
         let (core, port) = (&mut self.core, &mut self.port);
         if self.packets.serve(index, core, port, &self.poller) {
-            core.slices.note_apart(core.now.ms);
             self.idle_turns_left = NATIVE_IDLE_TURNS_MAX;
         }
     }
