@@ -29,7 +29,7 @@ pub struct Arguments {
     policy: Option<String>,
 
     /// Where the server listens: HOST:PORT, or unix:PATH
-    #[arg(long, value_name = "ADDR", default_value_t = Location::default())]
+    #[arg(long, short, value_name = "SERVER", default_value_t = Location::default())]
     server: Location,
 }
 
