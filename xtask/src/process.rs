@@ -2,6 +2,7 @@
 
 use anyhow::{Context, bail};
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -44,6 +45,31 @@ pub fn run(command: &mut Command) -> anyhow::Result<()> {
         .with_context(|| format!("cannot start {command:?}"))?;
     if !status.success() {
         bail!("{command:?}: {status}");
+    }
+    Ok(())
+}
+
+/// Runs `cargo test` to its end with its output on the terminal. The error names the tests that
+/// failed.
+pub fn run_tests(command: &mut Command) -> anyhow::Result<()> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("cannot start {command:?}"))?;
+    let output = child.stdout.take().expect("the output is piped");
+    let mut failed = Vec::new();
+    for line in BufReader::new(output).split(b'\n') {
+        let line = line?;
+        let line = String::from_utf8_lossy(&line);
+        println!("{line}");
+        if line.starts_with("test ") && line.ends_with("FAILED") {
+            failed.push(line.into_owned());
+        }
+    }
+    let status = child.wait()?;
+    if !status.success() {
+        bail!("{command:?}: {status}\n{}", failed.join("\n"));
     }
     Ok(())
 }

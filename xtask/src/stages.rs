@@ -46,7 +46,7 @@ impl Stage {
 
     fn run(self) -> anyhow::Result<()> {
         match self {
-            Stage::Crates => process::run(&mut process::cargo(&[
+            Stage::Crates => process::run_tests(&mut process::cargo(&[
                 "test",
                 "--workspace",
                 "--no-fail-fast",
@@ -156,6 +156,11 @@ impl Report {
             "stages: {} passed, {failed} failed",
             self.stages.len() - failed
         );
+        for (name, _, fault) in &self.stages {
+            if let Some(fault) = fault {
+                println!("{name}: {fault}");
+            }
+        }
         if failed > 0 {
             bail!("{failed} of {} stages failed", self.stages.len());
         }

@@ -1,12 +1,14 @@
 //! Instructions of the whole server in user space, for requests over TCP.
 
 use super::{Case, callgrind};
-use crate::process::{program, run};
+use crate::process::{program, run, target_dir};
 use anyhow::{Context, bail};
+use std::fs;
 use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Connections that send at the same time.
@@ -84,15 +86,27 @@ pub fn per_request(server: &Path, case: &Case) -> anyhow::Result<f64> {
 }
 
 fn collected(server: &Path, scenario: &Scenario, rounds: usize) -> anyhow::Result<u64> {
-    let port = free_port()?;
+    // The server chooses its port. A port that was chosen here could be taken when it starts.
+    let ports = port_file();
     let mut command = callgrind::command(&[], server);
     command
-        .args(["serve", "-t", "1", "-m", "64", "-l", "127.0.0.1", "-p"])
-        .arg(port.to_string())
+        .args([
+            "serve",
+            "-t",
+            "1",
+            "-m",
+            "64",
+            "-l",
+            "127.0.0.1",
+            "-p",
+            "-1",
+        ])
+        .env("MEMCACHED_PORT_FILENAME", &ports)
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
     let mut child = command.spawn().context("cannot start valgrind")?;
-    let sent = send_all(port, scenario, rounds);
+    let sent = port(&ports).and_then(|port| send_all(port, scenario, rounds));
+    let _ = fs::remove_file(&ports);
     let stopped = stop(&child);
     if sent.is_err() || stopped.is_err() {
         // It may not have understood, and would be waited for.
@@ -103,10 +117,29 @@ fn collected(server: &Path, scenario: &Scenario, rounds: usize) -> anyhow::Resul
     callgrind::collected(&command, &output)
 }
 
-fn free_port() -> anyhow::Result<u16> {
-    Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?
-        .local_addr()?
-        .port())
+/// A file for the ports of a server; each call names another one.
+fn port_file() -> PathBuf {
+    static SERVERS: AtomicUsize = AtomicUsize::new(0);
+    let number = SERVERS.fetch_add(1, Ordering::Relaxed);
+    let name = format!("ports-{}-{number}", std::process::id());
+    target_dir().join("callgrind").join(name)
+}
+
+/// The TCP port of a server, when it has written the file.
+fn port(file: &Path) -> anyhow::Result<u16> {
+    let begun = Instant::now();
+    loop {
+        match fs::read_to_string(file) {
+            Ok(text) => {
+                let port = text
+                    .lines()
+                    .find_map(|line| line.strip_prefix("TCP INET: "));
+                return Ok(port.context("the server has no TCP port")?.parse()?);
+            }
+            Err(error) if begun.elapsed() > PATIENCE => return Err(error.into()),
+            Err(_) => std::thread::sleep(Duration::from_millis(50)),
+        }
+    }
 }
 
 fn stop(child: &Child) -> anyhow::Result<()> {
@@ -114,18 +147,10 @@ fn stop(child: &Child) -> anyhow::Result<()> {
 }
 
 fn connect(port: u16) -> anyhow::Result<TcpStream> {
-    let begun = Instant::now();
-    loop {
-        match TcpStream::connect((Ipv4Addr::LOCALHOST, port)) {
-            Ok(stream) => {
-                stream.set_read_timeout(Some(PATIENCE))?;
-                stream.set_nodelay(true)?;
-                return Ok(stream);
-            }
-            Err(error) if begun.elapsed() > PATIENCE => return Err(error.into()),
-            Err(_) => std::thread::sleep(Duration::from_millis(50)),
-        }
-    }
+    let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
 }
 
 /// Stores the items, then has every connection send that often.
