@@ -6,8 +6,9 @@ const ROUNDING: f64 = 1e-9;
 /// The rule for the number of cores that serve large requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LargeCores {
-    /// As many as large requests cost, rounded up. A large core that has no large request takes
-    /// small ones, one at a time. Minos (§6.1) proposes this and does not build it.
+    /// As many as the paper's formula says, and more while large requests keep these busy all the
+    /// time ([`Busy`](crate::Busy)) and other cores are not. A large core that has no large request
+    /// takes small ones, one at a time. Minos (§6.1) proposes both and does not build it.
     #[default]
     Auto,
     /// The formula of Minos (§3.1): `n_s = ceil(n * share of small requests in the cost)`.
@@ -34,7 +35,7 @@ pub enum Spare {
     Wait,
     /// It takes small requests from its own RX queue, one at a time: it is standby.
     OwnRx,
-    /// It takes small requests from its own RX queue and then from others', one at a time.
+    /// It takes small requests from any RX queue, one at a time.
     AnyRx,
 }
 
@@ -42,20 +43,30 @@ impl LargeCores {
     /// Divides two cores or more. `small_share` is the share of small requests in the cost of all,
     /// from 0 to 1.
     pub fn divide(self, cores: usize, small_share: f64) -> Division {
-        let small = cores as f64 * small_share;
+        let small = ((cores as f64 * small_share - ROUNDING).ceil() as usize).min(cores);
+        let by_formula = cores - small;
         let (large, spare) = match self {
-            LargeCores::Auto => (cores - (small + ROUNDING).floor() as usize, Spare::AnyRx),
-            LargeCores::Paper => match cores - ((small - ROUNDING).ceil() as usize).min(cores) {
-                0 => (1, Spare::OwnRx),
-                large => (large, Spare::Wait),
-            },
+            LargeCores::Auto => (by_formula, Spare::AnyRx),
+            LargeCores::Paper if by_formula == 0 => (1, Spare::OwnRx),
+            LargeCores::Paper => (by_formula, Spare::Wait),
             LargeCores::Fixed(large) => (large, Spare::Wait),
         };
+        Division::new(cores, large, spare)
+    }
+}
+
+impl Division {
+    fn new(cores: usize, large: usize, spare: Spare) -> Division {
         let large = large.clamp(1, cores - 1);
         Division {
             small: cores - large,
             large,
             spare,
         }
+    }
+
+    /// The same with another number of large cores.
+    pub fn with_large(self, large: usize) -> Division {
+        Division::new(self.small + self.large, large, self.spare)
     }
 }

@@ -10,6 +10,7 @@
 //! | `cost` | what a request costs, by its size |
 //! | `threshold` | from which size on a request is large |
 //! | `large_cores` | how many cores serve large requests, and what they do without any |
+//! | `busy` | how busy the cores were, and how many of them large requests need |
 //! | `size_ranges` | which large core serves which sizes |
 //! | `policy` | what makes plans |
 //! | `settings` | what an operator can set about policies |
@@ -20,6 +21,7 @@
 //! value is. The core carries out what the plan says. The core that a request was handed to runs it
 //! whatever its size.
 
+mod busy;
 mod cost;
 mod histogram;
 mod large_cores;
@@ -34,6 +36,7 @@ mod size_class;
 mod size_ranges;
 mod threshold;
 
+pub use busy::Busy;
 pub use cost::{Cost, PACKET_BYTES};
 pub use histogram::{Histogram, Smoothed};
 pub use large_cores::{Division, LargeCores, Spare};

@@ -141,6 +141,11 @@ impl Plan {
     #[inline]
     pub fn when_idle(&self, core: usize, depths: Depths<'_>) -> Idle {
         let takes = &self.roles[core].takes;
+        if takes.beside_large {
+            let longest = takes.rx.iter().max_by_key(|&&of| depths.rx[of]);
+            let longest = longest.filter(|&&of| depths.rx[of] > depths.tx[core]);
+            return longest.map_or(Idle::Wait, |&of| Idle::TakeReceived(of));
+        }
         let queued = takes.queues.iter().find(|&&of| depths.queues[of] > 0);
         let received = || takes.rx.iter().find(|&&of| depths.rx[of] > 0);
         match queued {

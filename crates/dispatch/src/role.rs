@@ -66,15 +66,21 @@ pub struct Takes {
     pub queues: Vec<usize>,
     /// After them these RX queues, in this order.
     pub rx: Vec<usize>,
+    /// The core also sends large replies, and in its TX queue a small reply waits for their
+    /// packets. So it takes from the longest of the RX queues, and only if more requests wait
+    /// there than packets in its TX queue.
+    pub beside_large: bool,
 }
 
-/// Number of waiting requests in each queue.
+/// What waits in each queue.
 #[derive(Clone, Copy, Debug)]
 pub struct Depths<'a> {
-    /// In the software queue of each core.
+    /// Requests in the software queue of each core.
     pub queues: &'a [u32],
-    /// In the RX queue of each core.
+    /// Requests in the RX queue of each core.
     pub rx: &'a [u32],
+    /// Packets in the TX queue of each core.
+    pub tx: &'a [u32],
 }
 
 /// What an idle core does.

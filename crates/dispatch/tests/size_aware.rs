@@ -3,8 +3,9 @@
 use glimmer_base::Keyhash;
 use glimmer_base::limits::{EPOCH_REQUESTS_MIN, LARGE_BYTES_MIN};
 use glimmer_dispatch::{
-    AccessMode, Ask, Controller, Cost, Decision, Handoff, Histogram, LargeCores, Layout,
-    PartitionMap, Plan, Policy, Settings, SizeAware, SizeClass, Smoothed, Stealing,
+    AccessMode, Ask, Busy, Controller, Cost, Decision, Depths, Handoff, Histogram, Idle,
+    LargeCores, Layout, PartitionMap, Plan, Policy, Settings, SizeAware, SizeClass, Smoothed,
+    Stealing,
 };
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
@@ -84,7 +85,20 @@ fn every_size_has_one_core_and_every_queue_a_reader() {
         let mut histogram = Histogram::default();
         let sizes = random(rng);
         sizes.iter().for_each(|&bytes| histogram.record(bytes));
-        let plan = policy.plan_for(layout(cores), &smoothed(&histogram));
+        let plan = match rng.random() {
+            true => policy.plan_for(layout(cores), &smoothed(&histogram)),
+            // After epochs in which the cores were busy by chance.
+            false => {
+                (0..1000).for_each(|_| histogram.record(sizes[0]));
+                let mut controller = Controller::new(policy, layout(cores));
+                for _ in 0..rng.random_range(1..6) {
+                    let large = rng.random_range(0.0..=cores as f64);
+                    let small = rng.random_range(0.0..=cores as f64 - large);
+                    controller.epoch(&histogram, Some(Busy { small, large }));
+                }
+                controller.plan().clone()
+            }
+        };
         let told = format!("seed {seed}, {policy:?}, {plan:?}");
         assert_eq!(plan.roles().len(), cores, "{told}");
         for all in readers(&plan) {
@@ -189,6 +203,59 @@ fn the_formula_gives_the_numbers_that_follow_from_the_paper() {
     }
 }
 
+/// Large cores after one more epoch of the paper's default workload, in which the cores were this
+/// busy.
+fn after(controller: &mut Controller, busy: Option<Busy>) -> usize {
+    let plan = controller.epoch(&paper(0.125), busy);
+    let reads_nothing = |role: &&glimmer_dispatch::Role| role.reads.is_empty();
+    plan.roles().iter().filter(reads_nothing).count()
+}
+
+/// By the formula one core of eight is large here, though large requests cost 1.46 of them.
+#[test]
+fn auto_adds_a_large_core_while_the_formula_overloads_one_and_others_have_time() {
+    let busy = |small, large| Some(Busy { small, large });
+    for (rule, large) in [(LargeCores::Auto, 2), (LargeCores::Paper, 1)] {
+        let policy = SizeAware::with(Settings {
+            large_cores: rule,
+            ..Settings::DEFAULT
+        });
+        let mut controller = Controller::new(policy, layout(8));
+        assert_eq!(after(&mut controller, None), 1);
+        assert_eq!(after(&mut controller, busy(4.0, 0.8)), 1);
+        assert_eq!(after(&mut controller, busy(6.9, 1.0)), 1, "none has time");
+        assert_eq!(after(&mut controller, busy(5.5, 1.0)), large);
+        // It stays while one alone would be busy nearly all the time.
+        assert_eq!(after(&mut controller, busy(5.5, 1.2)), large);
+        assert_eq!(after(&mut controller, busy(4.0, 0.8)), large);
+        assert_eq!(after(&mut controller, busy(3.0, 0.6)), 1);
+    }
+}
+
+/// A small reply of a large core waits in its TX queue for the packets of the large one.
+#[test]
+fn a_large_core_takes_small_requests_only_where_more_wait_than_packets_in_its_tx_queue() {
+    let plan = SizeAware::DEFAULT.plan_for(layout(8), &smoothed(&paper(0.125)));
+    let large = 7;
+    assert!(!plan.role(large).sizes.is_empty());
+    let idle = |rx: [u32; 8], packets| {
+        let mut tx = [50; 8];
+        tx[large] = packets;
+        let queues = &[0; 8];
+        let depths = Depths {
+            queues,
+            rx: &rx,
+            tx: &tx,
+        };
+        plan.when_idle(large, depths)
+    };
+    assert_eq!(idle([0; 8], 0), Idle::Wait);
+    let rx = [0, 1, 4, 2, 0, 0, 0, 3];
+    assert_eq!(idle(rx, 0), Idle::TakeReceived(2));
+    assert_eq!(idle(rx, 3), Idle::TakeReceived(2));
+    assert_eq!(idle(rx, 4), Idle::Wait);
+}
+
 #[test]
 fn nothing_is_large_where_all_items_are_alike() {
     for bytes in [0, 1, 64, 1400, 100_000, 1 << 20] {
@@ -202,16 +269,20 @@ fn nothing_is_large_where_all_items_are_alike() {
 #[test]
 fn an_epoch_of_few_requests_keeps_the_plan() {
     let mut controller = Controller::new(SizeAware::DEFAULT, layout(8));
-    let first = controller.epoch(&paper(0.75)).clone();
+    let first = controller.epoch(&paper(0.75), None).clone();
     assert_eq!(first.version(), 1);
-    assert_eq!(*controller.epoch(&paper(0.75)), first, "the same requests");
+    assert_eq!(
+        *controller.epoch(&paper(0.75), None),
+        first,
+        "the same requests"
+    );
     let mut controller = Controller::new(SizeAware::DEFAULT, layout(8));
     let first = controller.plan().clone();
     let mut few = Histogram::default();
     (1..EPOCH_REQUESTS_MIN).for_each(|_| few.record(100_000));
-    assert_eq!(*controller.epoch(&few), first);
+    assert_eq!(*controller.epoch(&few, None), first);
     few.record(100_000);
-    assert_ne!(*controller.epoch(&few), first);
+    assert_ne!(*controller.epoch(&few, None), first);
     assert_eq!(controller.plan().version(), 1);
 }
 

@@ -34,4 +34,5 @@ pub const COSTS: Costs = Costs {
 pub const WIRE: Wire = Wire {
     byte_ns: 0.2,
     overhead_bytes: 50,
+    clients: 7,
 };

@@ -26,6 +26,8 @@ pub enum Work {
     Idle,
     /// It executes a request, and sends the reply at the end.
     Serve(Request),
+    /// It waits until its TX queue has room for a reply.
+    Send(Request),
     /// It hands a request to another core.
     HandTo(Request, usize),
     /// It moves what it has read to its software queue.

@@ -40,13 +40,15 @@ impl Costs {
     }
 }
 
-/// The link by which replies leave.
+/// The link of the server, which has both directions at once.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wire {
     /// Time of a byte on the link, in nanoseconds.
     pub byte_ns: f64,
     /// Bytes of a packet besides those of the value: headers, key, and gaps between frames.
     pub overhead_bytes: u32,
+    /// Machines that send requests. Their packets take turns.
+    pub clients: usize,
 }
 
 impl Wire {

@@ -12,8 +12,10 @@
 //! | `workload` | which requests arrive, and when |
 //! | `request` | one request on its way |
 //! | `core` | a core: what it holds and what it does at the moment |
-//! | `link` | the shared link, on which the packets of all TX queues take turns |
-//! | `machine` | the events: an arrival, a core that is free, a link that is free |
+//! | `link` | a direction of the shared link, on which the packets of all its queues take turns |
+//! | `machine/` | the events: an arrival, a core that is free, a link that is free; what cores do |
+//! | `server` | a server with costs, a link and bounded queues, under any policy |
+//! | `search` | the highest load that a server sustains |
 //! | `outcome` | what was measured: latencies by class, lost requests, the load of each core |
 
 pub mod calibration;
@@ -23,9 +25,12 @@ mod link;
 mod machine;
 mod outcome;
 mod request;
+mod search;
+mod server;
 mod workload;
 
 pub use costs::{Costs, Wire};
 pub use machine::{Adaptive, Bounds, Run};
 pub use outcome::{CoreLoad, Outcome};
+pub use server::{Dispatch, Server, Trial};
 pub use workload::{Bimodal, Steer, Trimodal, Workload};

@@ -1,36 +1,39 @@
-//! The shared link: the packets of all TX queues take turns on it.
+//! A direction of the shared link: the packets of all its queues take turns on it.
 
-use crate::{
-    costs::{Wire, packets},
-    request::Request,
-};
+use crate::{costs::Wire, request::Request};
 use glimmer_dispatch::PACKET_BYTES;
 use std::collections::VecDeque;
 
-/// Packets that wait in one TX queue at most. A reply that does not fit is lost.
-const TX_PACKETS_MAX: u32 = 4096;
-
-/// A reply, of which some packets are still to be sent.
+/// A message, of which some packets are still to be sent.
 #[derive(Clone, Copy, Debug)]
-struct Reply {
+struct Message {
     request: Request,
     bytes_left: u32,
     packets_left: u32,
 }
 
-/// One TX queue.
+/// One queue.
 #[derive(Clone, Debug, Default)]
-struct Tx {
-    replies: VecDeque<Reply>,
+struct Queue {
+    messages: VecDeque<Message>,
     packets: u32,
 }
 
-/// The link of the server.
+/// A packet has been sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// The queue of the packet.
+    pub queue: usize,
+    /// The request whose message it completed.
+    pub completed: Option<Request>,
+}
+
+/// One direction of the link.
 #[derive(Debug)]
 pub struct Link {
     wire: Wire,
-    queues: Vec<Tx>,
-    /// The TX queue of the packet that is being sent.
+    queues: Vec<Queue>,
+    /// The queue of the packet that is being sent.
     sending: Option<usize>,
     /// Time during which the link was busy, in nanoseconds.
     pub busy_ns: f64,
@@ -39,65 +42,68 @@ pub struct Link {
 }
 
 impl Link {
-    /// A link with a TX queue for each core.
-    pub fn new(wire: Wire, cores: usize) -> Link {
+    /// A link with this many queues.
+    pub fn new(wire: Wire, queues: usize) -> Link {
         Link {
             wire,
-            queues: vec![Tx::default(); cores],
+            queues: vec![Queue::default(); queues],
             sending: None,
             busy_ns: 0.0,
             free_ns: f64::INFINITY,
         }
     }
 
-    /// Puts a reply into the TX queue of a core. Returns whether it fits.
-    pub fn send(&mut self, now_ns: f64, core: usize, request: Request) -> bool {
-        let bytes = if request.is_read { request.bytes } else { 0 };
-        let packets = packets(bytes);
-        let tx = &mut self.queues[core];
-        if tx.packets + packets > TX_PACKETS_MAX {
-            return false;
-        }
-        tx.packets += packets;
-        tx.replies.push_back(Reply {
+    /// Number of queues.
+    pub fn queues(&self) -> usize {
+        self.queues.len()
+    }
+
+    /// Packets that wait in a queue, with the one that is being sent.
+    pub fn packets(&self, queue: usize) -> u32 {
+        self.queues[queue].packets
+    }
+
+    /// Puts a message with these bytes of a value, in this many packets, into a queue.
+    pub fn send(&mut self, now_ns: f64, to: usize, request: Request, bytes: u32, packets: u32) {
+        let queue = &mut self.queues[to];
+        queue.packets += packets;
+        queue.messages.push_back(Message {
             request,
             bytes_left: bytes,
             packets_left: packets,
         });
         if self.sending.is_none() {
-            self.begin(now_ns, core);
+            self.begin(now_ns, to);
         }
-        true
     }
 
-    /// The packet has been sent, and the next one begins. Returns the request whose reply was
-    /// completed.
-    pub fn on_free(&mut self, now_ns: f64) -> Option<Request> {
-        let core = self.sending.take().expect("a packet was being sent");
-        let tx = &mut self.queues[core];
-        tx.packets -= 1;
-        let first = tx.replies.front_mut().expect("the packet's reply");
+    /// The packet has been sent, and the next one begins.
+    pub fn on_free(&mut self, now_ns: f64) -> Sent {
+        let queue = self.sending.take().expect("a packet was being sent");
+        let of = &mut self.queues[queue];
+        of.packets -= 1;
+        let first = of.messages.front_mut().expect("the packet's message");
         first.packets_left -= 1;
         first.bytes_left -= first.bytes_left.min(PACKET_BYTES);
         let completed = (first.packets_left == 0).then_some(first.request);
         if completed.is_some() {
-            tx.replies.pop_front();
+            of.messages.pop_front();
         }
         self.free_ns = f64::INFINITY;
-        let cores = self.queues.len();
-        let mut turns = (1..=cores).map(|place| (core + place) % cores);
-        if let Some(next) = turns.find(|&core| self.queues[core].packets > 0) {
+        let queues = self.queues.len();
+        let mut turns = (1..=queues).map(|place| (queue + place) % queues);
+        if let Some(next) = turns.find(|&next| self.queues[next].packets > 0) {
             self.begin(now_ns, next);
         }
-        completed
+        Sent { queue, completed }
     }
 
-    fn begin(&mut self, now_ns: f64, core: usize) {
-        let first = self.queues[core].replies.front().expect("a packet");
+    fn begin(&mut self, now_ns: f64, queue: usize) {
+        let first = self.queues[queue].messages.front().expect("a packet");
         let bytes = first.bytes_left.min(PACKET_BYTES) + self.wire.overhead_bytes;
         let time_ns = f64::from(bytes) * self.wire.byte_ns;
         self.busy_ns += time_ns;
         self.free_ns = now_ns + time_ns;
-        self.sending = Some(core);
+        self.sending = Some(queue);
     }
 }

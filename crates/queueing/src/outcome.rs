@@ -7,6 +7,9 @@ use hdrhistogram::Histogram;
 /// Latencies up to a minute are told apart, in steps of 0.1%.
 const LATENCY_MAX_NS: u64 = 60_000_000_000;
 
+/// A server that executes this share of the requests keeps up with them.
+const SUSTAINED: f64 = 0.98;
+
 /// What one core did.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CoreLoad {
@@ -33,12 +36,18 @@ pub struct Outcome {
     pub measured_ns: f64,
     /// Time during which the link was busy, in nanoseconds.
     pub link_busy_ns: f64,
+    /// The same of its other direction, by which requests come.
+    pub inward_busy_ns: f64,
+    /// Latencies of all requests, in nanoseconds, by the window in which they arrived.
+    pub windows: Vec<Histogram<u64>>,
+    /// Length of a window in nanoseconds.
+    pub(crate) window_ns: Option<f64>,
     /// Every plan that was in force, and from when on, in nanoseconds from the start of the run.
     pub plans: Vec<(f64, Plan)>,
 }
 
 impl Outcome {
-    pub(crate) fn new(cores: usize) -> Outcome {
+    pub(crate) fn new(cores: usize, window_ns: Option<f64>) -> Outcome {
         let histogram = || Histogram::new_with_max(LATENCY_MAX_NS, 3).expect("valid bounds");
         Outcome {
             small: histogram(),
@@ -47,6 +56,9 @@ impl Outcome {
             cores: vec![CoreLoad::default(); cores],
             measured_ns: 0.0,
             link_busy_ns: 0.0,
+            inward_busy_ns: 0.0,
+            windows: Vec::new(),
+            window_ns,
             plans: Vec::new(),
         }
     }
@@ -56,6 +68,14 @@ impl Outcome {
         match request.is_large {
             true => self.large.saturating_record(latency_ns),
             false => self.small.saturating_record(latency_ns),
+        }
+        if let Some(window_ns) = self.window_ns {
+            let place = (request.arrived_ns / window_ns) as usize;
+            while self.windows.len() <= place {
+                let window = Histogram::new_with_max(LATENCY_MAX_NS, 2).expect("valid bounds");
+                self.windows.push(window);
+            }
+            self.windows[place].saturating_record(latency_ns);
         }
     }
 
@@ -81,7 +101,19 @@ impl Outcome {
         (self.small.len() + self.large.len()) as f64 / self.measured_ns * 1e9
     }
 
-    /// The share of the time during which the link was busy.
+    /// Requests that were executed in a second, whether or not their replies were sent.
+    pub fn executed_per_s(&self) -> f64 {
+        let executed: u64 = self.cores.iter().map(|core| core.requests).sum();
+        executed as f64 / self.measured_ns * 1e9
+    }
+
+    /// Whether the server keeps up with this many requests per second: none is lost, and no queue
+    /// grows all the time.
+    pub fn is_sustained(&self, offered_per_s: f64) -> bool {
+        self.lost == 0 && self.executed_per_s() > SUSTAINED * offered_per_s
+    }
+
+    /// The share of the time during which replies kept the link busy.
     pub fn link_utilisation(&self) -> f64 {
         self.link_busy_ns / self.measured_ns
     }

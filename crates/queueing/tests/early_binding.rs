@@ -34,6 +34,8 @@ fn p99(policy: &dyn Policy, load: f64, large_packets: u32, requests: u64) -> f64
         steer: Steer::ByKey,
         costs: Costs::only_packets(UNIT_NS),
         wire: None,
+        reply_share: 1.0,
+        window_ns: None,
         bounds: Bounds::NONE,
         offered_per_s: load * CORES as f64 / (workload.packets_mean() * UNIT_NS) * 1e9,
         warm_up: requests / 10,

@@ -1,74 +1,61 @@
 //! The paper's default workload on the paper's server (Minos, §5.3): with costs, the link and a
 //! controller that makes the plan.
 
-use glimmer_dispatch::{
-    AccessMode, Controller, LargeCores, Layout, PartitionMap, Settings, SizeAware, named,
-};
-use glimmer_queueing::{Adaptive, Bounds, Outcome, Run, Steer, Trimodal, calibration};
+use glimmer_dispatch::LargeCores;
+use glimmer_queueing::{Costs, Dispatch, Outcome, Server, Trial, Trimodal, calibration};
 
 const CORES: usize = 8;
-const OFFERED_PER_S: f64 = 3e6;
-const REQUESTS: u64 = 600_000;
+const AUTO: Dispatch = Dispatch::SizeAware(LargeCores::Auto);
+const PAPER: Dispatch = Dispatch::SizeAware(LargeCores::Paper);
 
-fn run(large_cores: Option<LargeCores>) -> Outcome {
-    let layout = Layout {
-        map: PartitionMap::new(16 * CORES, CORES),
-        access: AccessMode::Crcw,
-    };
-    let controller = large_cores.map(|large_cores| {
-        let policy = SizeAware::with(Settings {
-            large_cores,
-            ..Settings::DEFAULT
-        });
-        Controller::new(policy, layout)
-    });
-    let workload = Trimodal::new(0.125, 500_000, 0.95);
-    let run = Run {
-        plan: match &controller {
-            Some(controller) => controller.plan().clone(),
-            None => named("keyhash", &Settings::DEFAULT).unwrap().plan(layout),
-        },
-        adaptive: controller.map(|controller| Adaptive {
-            controller,
-            // The first epoch ends during the warm-up.
-            epoch_ns: REQUESTS as f64 / 20.0 / OFFERED_PER_S * 1e9,
-            epochs_max: usize::MAX,
-        }),
-        workload: &workload,
-        steer: Steer::ByKey,
-        costs: calibration::COSTS,
-        wire: Some(calibration::WIRE),
-        bounds: Bounds::SERVER,
-        offered_per_s: OFFERED_PER_S,
-        warm_up: REQUESTS / 10,
-        requests: REQUESTS,
+fn run(costs: Costs, dispatch: Dispatch, offered_per_s: f64, requests: u64) -> Outcome {
+    let server = Server::new(CORES, costs, calibration::WIRE);
+    let trial = Trial {
+        offered_per_s,
+        requests,
         seed: 1,
     };
-    run.simulate()
+    let outcome = server.simulate(dispatch, &Trimodal::new(0.125, 500_000, 0.95), trial);
+    let large = outcome.plans.last().map_or(0, |(_, plan)| {
+        let roles = plan.roles().iter();
+        roles.filter(|role| !role.sizes.is_empty()).count()
+    });
+    println!(
+        "{dispatch:?}, {large} large cores: {:.1} µs, large {:.1} µs, {} lost",
+        us(&outcome),
+        outcome.large_p99_ns() / 1e3,
+        outcome.lost
+    );
+    outcome
+}
+
+fn us(outcome: &Outcome) -> f64 {
+    outcome.p99_ns() / 1e3
 }
 
 #[test]
 fn size_aware_sharding_keeps_small_requests_from_waiting_for_large_ones() {
-    let keyhash = run(None);
-    let size_aware = [LargeCores::Paper, LargeCores::Auto].map(|rule| run(Some(rule)));
-    let us = |outcome: &Outcome| outcome.p99_ns() / 1e3;
-    println!("keyhash {:.1} µs", us(&keyhash));
-    assert_eq!(keyhash.lost, 0);
-    // Where large cores take small requests as well, the gain is smaller.
-    for (outcome, gain) in size_aware.iter().zip([5.0, 2.0]) {
-        let (_, plan) = outcome.plans.last().unwrap();
-        let large = plan.roles().iter().filter(|role| !role.sizes.is_empty());
-        let large = large.count();
-        println!(
-            "{large} large cores: {:.1} µs, large {:.1} µs (keyhash {:.1}), {:.2} of the link",
-            us(outcome),
-            outcome.large_p99_ns() / 1e3,
-            keyhash.large_p99_ns() / 1e3,
-            outcome.link_utilisation()
-        );
-        assert!(us(&keyhash) > gain * us(outcome));
+    let offered_per_s = 3e6;
+    let run = |dispatch| run(calibration::COSTS, dispatch, offered_per_s, 600_000);
+    let [keyhash, paper, auto] = [Dispatch::Keyhash, PAPER, AUTO].map(run);
+    for outcome in [&keyhash, &paper, &auto] {
         assert_eq!(outcome.lost, 0);
-        let answered = outcome.answered_per_s() / OFFERED_PER_S;
+        let answered = outcome.answered_per_s() / offered_per_s;
         assert!((answered - 1.0).abs() < 0.02, "{answered}");
     }
+    assert!(us(&keyhash) > 20.0 * us(&paper));
+    // Its large core helps the small ones, and their replies do not wait for large ones.
+    assert!(us(&auto) < us(&paper));
+}
+
+/// If a request costs its packets and nothing else, large ones take 1.46 of 8 cores, and the
+/// formula gives them one.
+#[test]
+fn auto_relieves_a_core_that_the_formula_overloads() {
+    let costs = Costs::only_packets(1000.0);
+    let run = |dispatch| run(costs, dispatch, 5e6, 1_500_000);
+    let [paper, auto] = [PAPER, AUTO].map(run);
+    assert!(paper.large_p99_ns() > 10.0 * auto.large_p99_ns());
+    assert_eq!(auto.lost, 0);
+    assert!(us(&auto) < 20.0);
 }

@@ -54,7 +54,7 @@ impl Policy for Handoff {
                     queues: (0..dispatchers)
                         .map(|place| (core + place) % dispatchers)
                         .collect(),
-                    rx: Vec::new(),
+                    ..Takes::default()
                 },
                 ..Role::default()
             },

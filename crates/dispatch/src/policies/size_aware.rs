@@ -6,7 +6,7 @@
 use crate::size_ranges::size_ranges;
 use crate::threshold::threshold;
 use crate::{
-    AccessMode, Division, Histogram, LargeCores, Layout, Plan, Policy, Read, Role, Settings,
+    AccessMode, Busy, Division, Histogram, LargeCores, Layout, Plan, Policy, Read, Role, Settings,
     SizeClass, Smoothed, Spare, Takes,
 };
 use glimmer_base::limits::EPOCH_REQUESTS_MIN;
@@ -94,6 +94,16 @@ impl SizeAware {
 
     /// The plan for these requests.
     pub fn plan_for(&self, layout: Layout, requests: &Smoothed) -> Plan {
+        self.plan_with(layout, requests, |division| division)
+    }
+
+    /// The same, where `adjust` may change the number of large cores.
+    fn plan_with(
+        &self,
+        layout: Layout,
+        requests: &Smoothed,
+        adjust: impl FnOnce(Division) -> Division,
+    ) -> Plan {
         let cores = layout.map.cores();
         if cores == 1 {
             return Plan::by_keyhash(layout);
@@ -103,10 +113,8 @@ impl SizeAware {
             None if requests.is_empty() => self.settings.large_min,
             None => threshold(requests, self.settings.percentile, self.settings.large_min),
         };
-        let division = self
-            .settings
-            .large_cores
-            .divide(cores, self.small_share(requests, large_from));
+        let rule = self.settings.large_cores;
+        let division = adjust(rule.divide(cores, self.small_share(requests, large_from)));
         let ranges = size_ranges(requests, self.settings.cost, large_from, division.large);
         let small = (0..division.small).map(|core| self.small(core, division));
         let large = (division.small..cores).zip(ranges);
@@ -152,6 +160,7 @@ fn spare(core: usize, cores: usize, spare: Spare) -> Takes {
     Takes {
         queues: Vec::new(),
         rx,
+        beside_large: spare == Spare::AnyRx,
     }
 }
 
@@ -186,13 +195,25 @@ impl Controller {
     /// An epoch has ended, in which all cores together had these requests. Returns the plan from
     /// now on: a new one has the next number. Few requests, under [`EPOCH_REQUESTS_MIN`], keep the
     /// plan.
-    pub fn epoch(&mut self, requests: &Histogram) -> &Plan {
+    ///
+    /// [`LargeCores::Auto`] goes by how busy the cores were, if that is known.
+    pub fn epoch(&mut self, requests: &Histogram, busy: Option<Busy>) -> &Plan {
         if requests.requests() < EPOCH_REQUESTS_MIN {
             return &self.plan;
         }
         self.requests.add(requests, self.policy.settings.alpha);
         let version = self.plan.version();
-        let next = self.policy.plan_for(*self.plan.layout(), &self.requests);
+        let layout = *self.plan.layout();
+        let cores = layout.map.cores();
+        // Large cores read no RX queue, whether or not there is a size for each of them.
+        let is_large = |role: &&Role| role.reads.is_empty();
+        let now = self.plan.roles().iter().filter(is_large).count();
+        let busy = busy.filter(|_| self.policy.settings.large_cores == LargeCores::Auto);
+        let adjust = |division: Division| match busy {
+            Some(busy) => division.with_large(busy.large_cores(cores, now, division.large)),
+            None => division,
+        };
+        let next = self.policy.plan_with(layout, &self.requests, adjust);
         let next = next.numbered(version);
         if next != self.plan {
             self.plan = next.numbered(version + 1);

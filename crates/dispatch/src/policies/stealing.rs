@@ -35,6 +35,7 @@ impl Policy for Stealing {
                 takes: Takes {
                     queues: others.clone(),
                     rx: others,
+                    beside_large: false,
                 },
                 ..Role::reads_its_own(core, DISPATCH_BATCH)
             }

@@ -80,8 +80,8 @@ impl Case {
             LATE => {
                 let role = Role {
                     takes: Takes {
-                        queues: Vec::new(),
                         rx: vec![0],
+                        ..Takes::default()
                     },
                     ..Role::default()
                 };
@@ -112,10 +112,12 @@ impl Case {
             steer,
             costs: Costs::only_packets(UNIT_NS),
             wire: None,
+            reply_share: 1.0,
             bounds: Bounds::NONE,
             offered_per_s: self.load * CORES as f64 / (workload.packets_mean() * UNIT_NS) * 1e9,
             warm_up: requests / 10,
             requests,
+            window_ns: None,
             seed,
         };
         let p99 = simulation.simulate().p99_ns() / UNIT_NS;
@@ -133,7 +135,9 @@ fn size_aware(layout: Layout, workload: Bimodal) -> Plan {
         large_cores: LargeCores::Paper,
         ..Settings::DEFAULT
     });
-    Controller::new(policy, layout).epoch(&histogram).clone()
+    Controller::new(policy, layout)
+        .epoch(&histogram, None)
+        .clone()
 }
 
 impl Figure for SizeUnaware {

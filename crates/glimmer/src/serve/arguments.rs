@@ -496,8 +496,8 @@ pub struct Arguments {
     /// Workers for large requests under --dispatch size-aware: auto, paper or a number
     ///
     /// paper: by the formula of the Minos paper; where that gives none, one worker is standby, and
-    /// takes large requests besides its small ones. auto: rounded up, and a worker for large
-    /// requests takes small ones while it has no large one.
+    /// takes large requests besides its small ones. auto: by the same formula, and a worker for
+    /// large requests takes small ones while it has no large one.
     #[arg(
         long,
         value_name = "WORKERS",

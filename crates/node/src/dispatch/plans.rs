@@ -124,7 +124,7 @@ impl Plans {
         let requests = self.requests();
         let before = std::mem::replace(&mut control.counted, requests.clone());
         let version = controller.plan().version();
-        let plan = controller.epoch(&requests.since(&before));
+        let plan = controller.epoch(&requests.since(&before), None);
         control.epochs += 1;
         let is_new = plan.version() != version;
         if is_new {

@@ -1,0 +1,181 @@
+//! What the cores do.
+
+use super::Machine;
+use crate::{core::Work, costs::packets, request::Request};
+use glimmer_dispatch::{Decision, Depths, Idle, Intake};
+
+impl Machine<'_> {
+    /// Idle cores look for work, this one first: a request has come to one of its queues.
+    pub(super) fn wake(&mut self, at: usize) {
+        let cores = self.cores.len();
+        for place in 0..cores {
+            let core = (at + place) % cores;
+            if self.cores[core].work == Work::Idle && self.find_work(core) {
+                return;
+            }
+        }
+    }
+
+    pub(super) fn on_core_free(&mut self, core: usize) {
+        let work = std::mem::take(&mut self.cores[core].work);
+        self.free_ns[core] = f64::INFINITY;
+        match work {
+            Work::Idle | Work::Send(_) => {}
+            Work::Serve(request) => self.reply(core, request),
+            Work::HandTo(request, to) => self.enqueue(request, to),
+            Work::Move => {
+                while let Some(request) = self.cores[core].batch.pop_front() {
+                    self.enqueue(request, core);
+                }
+            }
+        }
+        if self.cores[core].work == Work::Idle {
+            self.find_work(core);
+        }
+    }
+
+    /// A core puts a request into its own software queue, or hands it to another core.
+    fn enqueue(&mut self, request: Request, to: usize) {
+        if self.cores[to].queue.len() >= self.run.bounds.queue {
+            self.outcome.lost += 1;
+            return;
+        }
+        self.cores[to].queue.push_back(request);
+        self.queue_depths[to] += 1;
+        self.wake(to);
+    }
+
+    /// Gives a core its next work. Returns whether there is any.
+    pub(super) fn find_work(&mut self, core: usize) -> bool {
+        if let Some(request) = self.cores[core].batch.pop_front() {
+            self.begin_received(core, request, 0.0);
+            return true;
+        }
+        let role = self.plan.role(core);
+        if role.serves_queue() && self.queue_depths[core] > 0 {
+            self.take_queued(core, core, 0.0);
+            return true;
+        }
+        let reads = role.reads.len();
+        for _ in 0..reads {
+            let place = self.cores[core].next_read % reads;
+            self.cores[core].next_read = place + 1;
+            let read = self.plan.role(core).reads[place];
+            let budget = read.budget.min(self.room(core));
+            if self.rx_depths[read.rx] > 0 && budget > 0 {
+                self.read(core, read.rx, budget);
+                return true;
+            }
+        }
+        let depths = Depths {
+            queues: &self.queue_depths,
+            rx: &self.rx_depths,
+            tx: &self.tx_depths,
+        };
+        let steal_ns = self.run.costs.steal_ns;
+        match self.plan.when_idle(core, depths) {
+            Idle::Wait => return false,
+            Idle::TakeQueued(from) => self.take_queued(core, from, steal_ns),
+            Idle::TakeReceived(rx) => {
+                let request = self.take_received(rx);
+                self.begin_received(core, request, self.run.costs.poll_ns + steal_ns);
+            }
+        }
+        true
+    }
+
+    /// Requests that a core may read: those that it moves need a place in its software queue.
+    fn room(&self, core: usize) -> usize {
+        match self.plan.role(core).intake {
+            Intake::Execute => usize::MAX,
+            _ => self.run.bounds.queue - self.cores[core].queue.len(),
+        }
+    }
+
+    fn take_received(&mut self, rx: usize) -> Request {
+        self.rx_depths[rx] -= 1;
+        self.cores[rx].rx.pop_front().expect("the depth says so")
+    }
+
+    fn take_queued(&mut self, core: usize, from: usize, extra_ns: f64) {
+        self.queue_depths[from] -= 1;
+        let request = self.cores[from].queue.pop_front();
+        let request = request.expect("the depth says so");
+        let costs = self.run.costs;
+        let time_ns = extra_ns + costs.dequeue_ns + costs.execute_ns + self.bulk_ns(&request);
+        self.begin(core, Work::Serve(request), time_ns);
+        if self.cores[from].work == Work::Idle {
+            // It may have waited for a place in its queue.
+            self.find_work(from);
+        }
+    }
+
+    /// Reads a batch.
+    fn read(&mut self, core: usize, rx: usize, budget: usize) {
+        let costs = self.run.costs;
+        let count = budget.min(self.cores[rx].rx.len());
+        if self.plan.role(core).intake == Intake::Execute {
+            let first = self.take_received(rx);
+            for _ in 1..count {
+                let request = self.take_received(rx);
+                self.cores[core].batch.push_back(request);
+            }
+            return self.begin_received(core, first, costs.poll_ns);
+        }
+        for _ in 0..count {
+            let request = self.take_received(rx);
+            self.cores[core].batch.push_back(request);
+        }
+        let each_ns = costs.receive_ns + costs.enqueue_ns;
+        self.begin(core, Work::Move, costs.poll_ns + each_ns * count as f64);
+    }
+
+    /// Begins a request that has come from an RX queue.
+    fn begin_received(&mut self, core: usize, request: Request, extra_ns: f64) {
+        let costs = self.run.costs;
+        let mut received_ns = extra_ns + costs.receive_ns;
+        if self.epoch_ns.is_finite() {
+            self.histograms[core].record(request.bytes);
+            received_ns += costs.profile_ns;
+        }
+        let decision = self.plan.on_arrival(core, request.keyhash, request.ask());
+        if let Decision::HandTo(to) = decision {
+            let time_ns = received_ns + costs.enqueue_ns;
+            return self.begin(core, Work::HandTo(request, to), time_ns);
+        }
+        let found_ns = received_ns + costs.execute_ns;
+        let decision = match request.is_read {
+            true => self.plan.on_sized(core, request.bytes),
+            false => Decision::Run,
+        };
+        match decision {
+            Decision::HandTo(to) => {
+                let time_ns = found_ns + costs.enqueue_ns;
+                self.begin(core, Work::HandTo(request, to), time_ns);
+            }
+            Decision::Run => {
+                let time_ns = found_ns + self.bulk_ns(&request);
+                self.begin(core, Work::Serve(request), time_ns);
+            }
+        }
+    }
+
+    /// What depends on the size, and the lock of a write.
+    fn bulk_ns(&self, request: &Request) -> f64 {
+        let costs = self.run.costs;
+        let lock_ns = if request.is_read { 0.0 } else { costs.lock_ns };
+        lock_ns + costs.packet_ns * f64::from(packets(request.bytes))
+    }
+
+    fn begin(&mut self, core: usize, work: Work, time_ns: f64) {
+        match work {
+            Work::Serve(request) if request.bytes >= self.plan.large_from() => {
+                self.busy_ns.large += time_ns;
+            }
+            _ => self.busy_ns.small += time_ns,
+        }
+        self.cores[core].work = work;
+        self.free_ns[core] = self.now_ns + time_ns;
+        self.outcome.cores[core].busy_ns += time_ns;
+    }
+}

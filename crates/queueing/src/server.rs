@@ -1,0 +1,163 @@
+//! A server with costs, a link and bounded queues, under any dispatch policy.
+
+use crate::{
+    Adaptive, Bounds, Costs, Outcome, Run, Steer, Wire, Workload,
+    search::{highest, within},
+};
+use glimmer_dispatch::{
+    AccessMode, ByKeyhash, Controller, Handoff, LargeCores, Layout, PartitionMap, Policy, Settings,
+    SizeAware, Stealing,
+};
+
+/// Requests of an epoch. The paper's epochs of a second have millions; with this number the cost of
+/// large requests is known to a few percent.
+const EPOCH_REQUESTS: u64 = 200_000;
+
+/// How requests are spread over cores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Dispatch {
+    /// Where they arrive.
+    Keyhash,
+    /// By this number of cores that do nothing else.
+    Handoff(usize),
+    /// Where they arrive, or on an idle core.
+    Stealing,
+    /// By size, with this rule for the number of large cores.
+    SizeAware(LargeCores),
+    /// By size, with the plan of the first epoch, after which no request is counted.
+    Static(LargeCores),
+}
+
+/// A server.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Server {
+    /// Number of cores.
+    pub cores: usize,
+    /// CPU time of each step.
+    pub costs: Costs,
+    /// Its link.
+    pub wire: Wire,
+    /// Lengths of its queues.
+    pub bounds: Bounds,
+    /// The share of replies that are sent.
+    pub reply_share: f64,
+}
+
+/// One simulation of a server.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trial {
+    /// Requests that arrive in a second, on average.
+    pub offered_per_s: f64,
+    /// Requests that are measured.
+    pub requests: u64,
+    /// The run repeats exactly from the same seed.
+    pub seed: u64,
+}
+
+impl Server {
+    /// A server of this many cores whose queues are bounded.
+    pub fn new(cores: usize, costs: Costs, wire: Wire) -> Server {
+        Server {
+            cores,
+            costs,
+            wire,
+            bounds: Bounds::SERVER,
+            reply_share: 1.0,
+        }
+    }
+
+    /// The same server, of whose replies only a share is sent.
+    pub fn sending(self, reply_share: f64) -> Server {
+        Server {
+            reply_share,
+            ..self
+        }
+    }
+
+    /// What is simulated.
+    pub fn run<'a>(&self, dispatch: Dispatch, workload: &'a dyn Workload, trial: Trial) -> Run<'a> {
+        let layout = Layout {
+            map: PartitionMap::new(16 * self.cores, self.cores),
+            access: AccessMode::Crcw,
+        };
+        let controller = |large_cores| {
+            let settings = Settings {
+                large_cores,
+                ..Settings::DEFAULT
+            };
+            Controller::new(SizeAware::with(settings), layout)
+        };
+        let (plan, controller, epochs_max) = match dispatch {
+            Dispatch::Keyhash => (ByKeyhash.plan(layout), None, 0),
+            Dispatch::Handoff(dispatchers) => (Handoff { dispatchers }.plan(layout), None, 0),
+            Dispatch::Stealing => (Stealing.plan(layout), None, 0),
+            Dispatch::SizeAware(rule) => {
+                let controller = controller(rule);
+                (controller.plan().clone(), Some(controller), usize::MAX)
+            }
+            Dispatch::Static(rule) => {
+                let controller = controller(rule);
+                (controller.plan().clone(), Some(controller), 1)
+            }
+        };
+        Run {
+            plan,
+            adaptive: controller.map(|controller| Adaptive {
+                controller,
+                epoch_ns: EPOCH_REQUESTS as f64 / trial.offered_per_s * 1e9,
+                epochs_max,
+            }),
+            workload,
+            steer: Steer::ByKey,
+            costs: self.costs,
+            wire: Some(self.wire),
+            reply_share: self.reply_share,
+            bounds: self.bounds,
+            offered_per_s: trial.offered_per_s,
+            // The plan of the first epoch is in force when the measurement begins.
+            warm_up: EPOCH_REQUESTS * 5 / 4,
+            requests: trial.requests,
+            window_ns: None,
+            seed: trial.seed,
+        }
+    }
+
+    /// Simulates one load.
+    pub fn simulate(&self, dispatch: Dispatch, workload: &dyn Workload, trial: Trial) -> Outcome {
+        self.run(dispatch, workload, trial).simulate()
+    }
+
+    /// The highest load, in requests per second, at which no request is lost.
+    pub fn peak_per_s(&self, dispatch: Dispatch, workload: &dyn Workload, trial: Trial) -> f64 {
+        highest(trial.offered_per_s, |offered_per_s| {
+            let trial = Trial {
+                offered_per_s,
+                ..trial
+            };
+            self.simulate(dispatch, workload, trial)
+                .is_sustained(offered_per_s)
+        })
+    }
+
+    /// The highest load, in requests per second, at which no request is lost and the 99th
+    /// percentile is within each of these bounds in nanoseconds.
+    pub fn within_per_s<const N: usize>(
+        &self,
+        dispatch: Dispatch,
+        workload: &dyn Workload,
+        trial: Trial,
+        p99_ns: [f64; N],
+    ) -> [f64; N] {
+        within(trial.offered_per_s, p99_ns, |offered_per_s| {
+            let trial = Trial {
+                offered_per_s,
+                ..trial
+            };
+            let outcome = self.simulate(dispatch, workload, trial);
+            match outcome.is_sustained(offered_per_s) {
+                true => outcome.p99_ns(),
+                false => f64::INFINITY,
+            }
+        })
+    }
+}
