@@ -417,6 +417,13 @@ const _: () = assert!(
     "a buffer that a piece of a long reply has made grow is kept for the next"
 );
 
+/// Connections that wait in a worker's software queue for any worker to take them. Further ones
+/// stay with their worker. Each may hold an ordinary buffer, which no budget counts meanwhile.
+pub const SOFTWARE_QUEUE_MAX: usize = 128;
+
+/// Connections that are given to another worker in one turn, when the plan gives them another home.
+pub const MOVES_PER_TURN_MAX: usize = 64;
+
 /// Requests that a core reads from its RX queue in one turn (Minos, §5.3). Further requests wait
 /// for the next turn.
 pub const DISPATCH_BATCH: usize = 32;

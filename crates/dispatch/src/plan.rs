@@ -1,6 +1,6 @@
 //! What the cores go by.
 
-use crate::{AccessMode, Depths, Idle, Layout, Role};
+use crate::{AccessMode, Depths, Idle, Intake, Layout, Role};
 use glimmer_base::Keyhash;
 use glimmer_base::limits::DISPATCH_BATCH;
 
@@ -39,6 +39,8 @@ pub struct Plan {
     version: u64,
     /// A controller wants to know what is requested.
     is_profiled: bool,
+    /// Some core puts requests into its software queue.
+    has_queues: bool,
 }
 
 impl Plan {
@@ -52,6 +54,7 @@ impl Plan {
                 .collect(),
             version: 0,
             is_profiled: false,
+            has_queues: false,
         }
     }
 
@@ -89,6 +92,7 @@ impl Plan {
         Plan {
             layout,
             large_from,
+            has_queues: roles.iter().any(|role| role.intake != Intake::Execute),
             roles,
             version: 0,
             is_profiled: false,
@@ -112,6 +116,18 @@ impl Plan {
     #[inline(always)]
     pub fn is_profiled(&self) -> bool {
         self.is_profiled
+    }
+
+    /// Whether some core puts requests into its software queue.
+    #[inline(always)]
+    pub fn has_queues(&self) -> bool {
+        self.has_queues
+    }
+
+    /// Whether connections may be at home with a core: whether it ever reads what they send.
+    pub fn is_home(&self, core: usize) -> bool {
+        let role = &self.roles[core];
+        role.reads.iter().any(|read| read.rx == core) || role.takes.rx.contains(&core)
     }
 
     /// The number of the plan.

@@ -48,26 +48,37 @@ impl Core {
         self.is_alarmed = true;
     }
 
-    /// Goes by the latest plan from here on, and makes another one if that is due.
+    /// Goes by the latest plan from here on, and makes another one if that is due. Returns the plan
+    /// before, if there is another one.
     #[inline(always)]
-    pub fn follow_plan(&mut self) {
+    pub fn follow_plan(&mut self) -> Option<Arc<Plan>> {
         let plans = &self.shared.plans;
         let is_due = self.plan.is_profiled() && plans.is_epoch_over(self.now.ms);
-        if is_due || plans.version() != self.plan_version {
-            self.change_plan(is_due);
+        match is_due || plans.version() != self.plan_version {
+            true => self.change_plan(is_due),
+            false => None,
         }
+    }
+
+    /// Whether there is a later plan than the one that this worker goes by.
+    #[inline]
+    pub fn has_another_plan(&self) -> bool {
+        self.shared.plans.version() != self.plan_version
     }
 
     #[cold]
     #[inline(never)]
-    fn change_plan(&mut self, is_due: bool) {
+    fn change_plan(&mut self, is_due: bool) -> Option<Arc<Plan>> {
         let plans = &self.shared.plans;
         if is_due && plans.end_epoch(self.now.ms) {
             self.shared.wake_all();
         }
-        if plans.version() != self.plan_version {
-            (self.plan_version, self.plan) = plans.take(self.me);
+        if plans.version() == self.plan_version {
+            return None;
         }
+        let (version, plan) = plans.take(self.me);
+        self.plan_version = version;
+        Some(std::mem::replace(&mut self.plan, plan))
     }
 
     /// Tells the admin handler of failures. While some are not due, the worker looks again with

@@ -112,6 +112,7 @@ impl Shared {
     }
 
     /// Whether something was left for a worker.
+    #[inline]
     pub fn has_mail(&self, worker: usize) -> bool {
         !self.accepted[worker].is_empty()
             || !self.dumps[worker].is_empty()

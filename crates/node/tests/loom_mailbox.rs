@@ -5,6 +5,28 @@ use glimmer_node::forward::mailbox::{ClosedListeners, Mailbox};
 use loom::sync::Arc;
 use loom::thread;
 
+/// Two workers take from the same queue, and each connection is taken once. A worker that finds the
+/// queue empty before it was put misses nothing: whoever puts it wakes a worker.
+#[test]
+fn two_workers_take_from_one_queue() {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(2);
+    model.check(|| {
+        let queue = Arc::new(Mailbox::for_each(1).remove(0));
+        queue.put(1);
+        let taker = {
+            let queue = queue.clone();
+            thread::spawn(move || queue.take().into_iter().sum::<u32>())
+        };
+        queue.put(2);
+        let mut taken = queue.take().into_iter().sum::<u32>();
+        taken += taker.join().unwrap();
+        taken += std::iter::from_fn(|| queue.take()).sum::<u32>();
+        assert_eq!(taken, 3, "each connection is taken once");
+        assert!(queue.is_empty());
+    });
+}
+
 /// Two workers hand over connections and close their listeners. Who sees that both have done so
 /// sees the connections, and so does not leave without them.
 #[test]

@@ -284,7 +284,15 @@ fn policies_that_change_at_random_moments() {
             room,
             ..Habits::EREW
         };
-        let policies = ["keyhash", "owner", "size-aware", "size-aware:60"];
+        let policies = [
+            "keyhash",
+            "owner",
+            "size-aware",
+            "size-aware:60",
+            "handoff",
+            "handoff:2",
+            "stealing",
+        ];
         pipelines_with_switches(3, habits, &policies, 80 + seed as u64);
     }
 }

@@ -3,7 +3,7 @@
 //! Late binding, as in RAMCloud, and the baseline SHO of Minos (§5.2). A worker never has a request
 //! wait for it, but every request costs a hand-off.
 
-use crate::{AccessMode, Intake, Layout, Plan, Policy, Read, Role, Takes};
+use crate::{AccessMode, Intake, Layout, Plan, Policy, Read, Role, Settings, Takes};
 use glimmer_base::limits::DISPATCH_BATCH;
 
 /// The first cores dispatch, the others execute.
@@ -19,7 +19,31 @@ impl Policy for Handoff {
     }
 
     fn summary(&self) -> &'static str {
-        "any worker but the dispatching ones, which only receive requests"
+        "any worker but the N that dispatch, which pass connections on; a worker takes one at \
+         a time"
+    }
+
+    fn argument(&self) -> Option<&'static str> {
+        Some("N")
+    }
+
+    fn configured(
+        &self,
+        _: &Settings,
+        argument: Option<&str>,
+    ) -> Result<Option<Box<dyn Policy>>, String> {
+        let parse = |text: &str| match text.parse() {
+            Ok(dispatchers @ 1..) => Ok(Box::new(Handoff { dispatchers }) as Box<dyn Policy>),
+            _ => Err("handoff:N with the number of workers that dispatch, at least 1".to_owned()),
+        };
+        argument.map(parse).transpose()
+    }
+
+    fn check_workers(&self, workers: usize) -> Result<(), &'static str> {
+        match workers > 1 && self.dispatchers >= workers {
+            true => Err("handoff leaves no worker that executes requests; lower N or raise -t"),
+            false => Ok(()),
+        }
     }
 
     fn check(&self, access: AccessMode) -> Result<(), &'static str> {

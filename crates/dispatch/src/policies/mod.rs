@@ -2,16 +2,8 @@
 //!
 //! A policy is one file here and one line in the list below. The name and the help of `--dispatch`,
 //! and the tests of plans, of the order of replies and of whole servers follow from [`POLICIES`].
-//!
-//! A policy outside the list is one that the workers do not carry out yet. Only the simulator of
-//! `glimmer-queueing` runs it.
 
-mod handoff;
-mod stealing;
-
-pub use handoff::Handoff;
 pub use size_aware::Controller;
-pub use stealing::Stealing;
 
 use crate::{Policy, Settings};
 use std::sync::Arc;
@@ -38,6 +30,8 @@ macro_rules! policies {
 policies! {
     keyhash::ByKeyhash,
     owner::ByOwner,
+    handoff::Handoff = Handoff { dispatchers: 1 },
+    stealing::Stealing,
     size_aware::SizeAware = SizeAware::DEFAULT,
 }
 

@@ -16,7 +16,7 @@ impl Policy for Stealing {
     }
 
     fn summary(&self) -> &'static str {
-        "the worker that received the request, or one that has nothing to do"
+        "the worker that received the request, or another one that has nothing to do"
     }
 
     fn check(&self, access: AccessMode) -> Result<(), &'static str> {

@@ -119,6 +119,12 @@ counters! {
     requests_crossed,
     /// Connections that visited another worker for a large request.
     visits,
+    /// Connections that waited in this worker's software queue for any worker to take them.
+    handed_on,
+    /// Connections that this worker took from the software queue of another one.
+    taken,
+    /// Connections that moved to another worker, because the plan made that one their home.
+    moved,
     /// Forwarded batches sent.
     forwarded_batches_sent,
     /// Forwarded batches of other workers executed here.

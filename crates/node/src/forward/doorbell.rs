@@ -66,16 +66,17 @@ impl<B: Ring> Doorbell<B> {
         self.state.swap(AWAKE, Ordering::AcqRel);
     }
 
-    /// Something was put where the worker looks for work: wakes it if it sleeps.
-    pub fn wake(&self) {
+    /// Something was put where the worker looks for work: wakes it if it sleeps. Returns whether it
+    /// slept.
+    pub fn wake(&self) -> bool {
         if !weakened("wake_fence") {
             fence(Ordering::SeqCst);
         }
-        if self.state.load(Ordering::Relaxed) == ASLEEP
-            && self.state.swap(AWAKE, Ordering::AcqRel) == ASLEEP
-            && !weakened("lost_wakeup")
-        {
+        let slept = self.state.load(Ordering::Relaxed) == ASLEEP
+            && self.state.swap(AWAKE, Ordering::AcqRel) == ASLEEP;
+        if slept && !weakened("lost_wakeup") {
             self.bell.ring();
         }
+        slept
     }
 }

@@ -23,21 +23,36 @@ impl<T> Mailbox<T> {
 
     /// Leaves an item. The caller wakes the worker.
     pub fn put(&self, item: T) {
-        lock(&self.items).push_back(item);
+        let mut items = lock(&self.items);
+        items.push_back(item);
         self.waiting.fetch_add(1, Relaxed);
     }
 
-    /// Whether nothing is left, as far as the caller can see.
-    pub fn is_empty(&self) -> bool {
-        self.waiting.load(Relaxed) == 0
+    /// Number of items that are left, as far as the caller can see.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.waiting.load(Relaxed)
     }
 
-    /// The item that was left first. Only the mailbox's worker takes items.
+    /// Whether nothing is left, as far as the caller can see.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The item that was left first. Any worker may take it.
+    #[inline]
     pub fn take(&self) -> Option<T> {
-        if self.is_empty() {
-            return None;
+        match self.is_empty() {
+            true => None,
+            false => self.take_first(),
         }
-        let item = lock(&self.items).pop_front()?;
+    }
+
+    #[inline(never)]
+    fn take_first(&self) -> Option<T> {
+        let mut items = lock(&self.items);
+        let item = items.pop_front()?;
         self.waiting.fetch_sub(1, Relaxed);
         Some(item)
     }

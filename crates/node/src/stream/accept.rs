@@ -173,7 +173,7 @@ fn is_full(core: &Core) -> bool {
 impl Streams {
     /// Passes a connection to the worker that is to serve it.
     fn place_accepted(&mut self, accepted: Accepted, core: &mut Core, poller: &Poller) {
-        match core.shared.balancer.assign(core.me) {
+        match core.shared.balancer.assign(core.me, &core.plan) {
             Some(worker) if worker == core.me => self.open(accepted, core, poller),
             Some(worker) => core.shared.hand_over(worker, accepted),
             None => {

@@ -55,8 +55,10 @@ pub(crate) struct Connection {
     pub feed: Option<Arc<Feed>>,
     /// Where it is at home, if this worker serves it for one request.
     pub visit: Option<Home>,
-    /// It has had the request for which it visits this worker.
+    /// It has had the request for which it visits this worker, or its turn there.
     pub has_been_served: bool,
+    /// Its next request is for its home alone.
+    pub is_wanted_at_home: bool,
     /// Why it is to be closed, for those who watch connections.
     pub reason: CloseReason,
     /// More may be received: the poller said so, and no receive has found the socket empty since.
@@ -134,6 +136,7 @@ impl Connection {
             feed: None,
             visit: None,
             has_been_served: false,
+            is_wanted_at_home: false,
             reason: CloseReason::Normal,
             locked: false,
             sum: Sum::default(),
@@ -172,6 +175,20 @@ impl Connection {
             && self.feed.is_none()
             && !self.locked
             && !self.closing
+    }
+
+    /// Whether any worker may serve it for what has arrived. It holds little, because its memory
+    /// counts nowhere until it is taken.
+    pub fn may_be_shared(&self) -> bool {
+        self.may_visit()
+            && self.is_runnable()
+            && !self.is_wanted_at_home
+            && self.rx.capacity() <= BUFFER_BYTES
+    }
+
+    /// Whether it may get another home: no list names it but that of the ready ones.
+    pub fn may_move(&self) -> bool {
+        self.may_visit() && self.waits_since_ms.is_none()
     }
 
     /// Whether the parser has something to work on.

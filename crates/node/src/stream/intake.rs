@@ -93,7 +93,7 @@ impl<'a> Intake<'_, 'a> {
             Step::Swallowed { used } => (used, Stop::Live),
             Step::Admin { .. } if self.member.is_visitor => {
                 self.member.rewind(input, self.member.steps);
-                return Break(Stop::Spent);
+                return Break(Stop::AtHome);
             }
             Step::Refuse { used, .. } | Step::Answer { used, .. } | Step::Admin { used, .. } => {
                 if let Err(stop) = self.member.may_answer(&step, self.out, tools.room) {

@@ -1,8 +1,10 @@
-//! Connections that another worker serves for one large request.
+//! Connections that another worker serves for one large request, or because it has nothing else to
+//! do.
 //!
 //! A connection *visits* a worker: the whole of it moves there, the worker executes its next
 //! request, of whatever size, with the ordinary code, and sends the reply. Then the connection
-//! comes *home*. Only its place stays at home meanwhile, and keeps what the poller reports.
+//! comes *home*. Only its place stays at home meanwhile, and keeps what the poller reports. A
+//! connection that was taken from a software queue (`share`) is served for what has arrived.
 //!
 //! - A connection visits only when all its earlier requests are answered and sent. The order of its
 //!   replies therefore follows, and requests behind a large one wait for it.
@@ -35,11 +37,15 @@ pub(crate) struct Traveller {
     home: Home,
 }
 
-/// The ways between the workers for connections that visit, or come home.
+/// The ways between the workers for connections that visit, come home, or get another home.
 pub(crate) struct Travels {
     /// By worker.
     travellers: Vec<Mailbox<Traveller>>,
-    doorbells: Vec<Arc<Doorbell<EventBell>>>,
+    /// By worker: its software queue, from which any worker may take what waits.
+    pub(super) queues: Vec<Mailbox<Traveller>>,
+    /// By worker: connections that are at home there from now on.
+    pub(super) movers: Vec<Mailbox<Box<Connection>>>,
+    pub(super) doorbells: Vec<Arc<Doorbell<EventBell>>>,
 }
 
 impl Travels {
@@ -47,6 +53,8 @@ impl Travels {
     pub fn between(doorbells: &[Arc<Doorbell<EventBell>>]) -> Travels {
         Travels {
             travellers: Mailbox::for_each(doorbells.len()),
+            queues: Mailbox::for_each(doorbells.len()),
+            movers: Mailbox::for_each(doorbells.len()),
             doorbells: doorbells.to_vec(),
         }
     }
@@ -56,9 +64,10 @@ impl Travels {
         self.doorbells[worker].wake();
     }
 
-    /// Whether a connection waits for a worker to take it.
+    /// Whether a connection waits for this worker to take it.
+    #[inline]
     pub fn has_travellers(&self, worker: usize) -> bool {
-        !self.travellers[worker].is_empty()
+        !self.travellers[worker].is_empty() || !self.movers[worker].is_empty()
     }
 }
 
@@ -80,27 +89,44 @@ impl Streams {
 
     /// Sends a connection, which has nothing to send and waits for nothing, to another worker.
     pub fn depart(&mut self, key: ConnectionKey, worker: usize, core: &mut Core) {
+        let traveller = self.leave_home(key, true, core);
+        core.tally.visits += 1;
+        self.travels.send(worker, traveller);
+    }
+
+    /// Takes a connection out of its place, for one large request or for what has arrived.
+    pub(super) fn leave_home(
+        &mut self,
+        key: ConnectionKey,
+        is_for_one: bool,
+        core: &mut Core,
+    ) -> Traveller {
         let place = &mut self.connections[key];
         debug_assert!(place.may_visit());
         let stub = Connection::absent(place, core.now.ms);
         let mut connection = Box::new(mem::replace(place, stub));
         release(&mut connection, core);
-        core.tally.visits += 1;
         let home = Home {
             worker: core.me,
             key,
+            is_for_one,
         };
-        self.travels.send(worker, Traveller { connection, home });
+        Traveller { connection, home }
     }
 
     /// Takes the connections that other workers have sent: visitors, and those that come home.
     pub fn take_travellers(&mut self, core: &mut Core) {
         while let Some(traveller) = self.travels.travellers[core.me].take() {
-            let Traveller { connection, home } = traveller;
-            match home.worker == core.me {
-                true => self.welcome_home(*connection, home.key, core),
-                false => self.receive_visitor(*connection, home, core),
-            }
+            self.receive_traveller(traveller, core);
+        }
+    }
+
+    /// Takes a connection: a visitor, or one that comes home.
+    pub(super) fn receive_traveller(&mut self, traveller: Traveller, core: &mut Core) {
+        let Traveller { connection, home } = traveller;
+        match home.worker == core.me {
+            true => self.welcome_home(*connection, home.key, core),
+            false => self.receive_visitor(*connection, home, core),
         }
     }
 
@@ -108,8 +134,14 @@ impl Streams {
         connection.visit = Some(home);
         connection.queued = true;
         connection.recharge(&mut core.memory.budget);
+        let class = match home.is_for_one {
+            true => ReplyClass::Large,
+            false => ReplyClass::of(connection.burst_reply_bytes),
+        };
+        // What has arrived for it is served in one turn.
+        connection.has_been_served = !home.is_for_one;
         let key = self.connections.insert(connection);
-        self.ready.push(key, ReplyClass::Large);
+        self.ready.push(key, class);
     }
 
     /// Sends a visitor home if it has had its request, or would have to wait for its client.
@@ -120,7 +152,8 @@ impl Streams {
         let Some(home) = connection.visit else {
             return false;
         };
-        if connection.queued || (connection.is_runnable() && !connection.has_been_served) {
+        let has_ended = connection.has_been_served || connection.is_wanted_at_home;
+        if connection.queued || (connection.is_runnable() && !has_ended) {
             return false;
         }
         self.send_home(key, home, core);
@@ -185,7 +218,7 @@ impl Streams {
 }
 
 /// Takes a connection's memory off this worker's account, and forgets what is true here alone.
-fn release(connection: &mut Connection, core: &mut Core) {
+pub(super) fn release(connection: &mut Connection, core: &mut Core) {
     (core.memory.budget).recharge_held(connection.counted, Charge::default());
     connection.counted = Charge::default();
     connection.held_since_ms = None;

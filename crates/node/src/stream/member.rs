@@ -32,6 +32,8 @@ pub(crate) enum Stop {
     Large(u32),
     /// Its next request is for another worker, which its connection visits for that.
     Visit(usize),
+    /// It visits this worker, and its next request is for its home alone.
+    AtHome,
     /// Requests that crossed over have to be answered first.
     Reorder,
     /// It is out of credit: no batch for requests to another worker was free.
@@ -64,7 +66,7 @@ pub(crate) struct Member {
     pub dump_guard: Option<DumpGuard>,
     /// The worker that its next request goes to: an attempt to execute it here said so.
     pub hand_to: Option<u16>,
-    /// It is a connection that visits this worker for one request.
+    /// It is a connection that visits this worker.
     pub is_visitor: bool,
     /// It has yet to authenticate.
     pub locked: bool,

@@ -17,7 +17,9 @@
 //! | `continuation` | listings of all items and long replies, as the client takes them |
 //! | `withheld`, `watchers` | connections that are not parsed for now, or never again |
 //! | `relief` | which connection gives memory up when it is short |
-//! | `journey`, `visit` | connections that another worker serves for one large request |
+//! | `journey`, `visit` | connections that another worker serves for a while |
+//! | `share` | connections that any worker may take, under hand-off and stealing |
+//! | `moves` | connections that get another home, because the plan has changed |
 //! | `registry`, `balancer` | which sockets are open, and which worker gets the next connection |
 
 pub(crate) mod accept;
@@ -30,6 +32,7 @@ mod join;
 pub(crate) mod journey;
 pub(crate) mod key;
 pub(crate) mod member;
+mod moves;
 mod outlet;
 mod ready;
 pub(crate) mod registry;
@@ -37,6 +40,7 @@ mod relief;
 pub(crate) mod reorder;
 mod serve;
 mod settle;
+mod share;
 mod visit;
 mod watchers;
 mod withheld;
@@ -46,10 +50,12 @@ use std::sync::Arc;
 
 use slotmap::SlotMap;
 
+use crate::core::Core;
 use burst::Burst;
 use connection::Connection;
 use journey::Travels;
 use key::ConnectionKey;
+use moves::Leaving;
 use ready::ReadyQueue;
 
 /// One worker's connections, and what each waits for.
@@ -68,6 +74,8 @@ pub(crate) struct Streams {
     watchers: Vec<ConnectionKey>,
     /// Connections whose reorder buffers moved while forwarded replies were taken.
     moved: Vec<ConnectionKey>,
+    /// Connections that may get another home since the plan has changed.
+    leaving: Leaving,
     burst: Burst,
     travels: Arc<Travels>,
     /// A connection was closed since this was last asked.
@@ -84,6 +92,7 @@ impl Streams {
             out_of_credit: Vec::new(),
             watchers: Vec::new(),
             moved: Vec::new(),
+            leaving: Leaving::default(),
             burst: Burst::new(),
             travels,
             has_closed: false,
@@ -98,12 +107,13 @@ impl Streams {
     /// Whether connections wait to be served.
     #[inline]
     pub fn is_busy(&self) -> bool {
-        !self.ready.is_empty()
+        !self.ready.is_empty() || self.leaving.is_busy()
     }
 
-    /// Whether a connection that visits worker `me`, or comes home to it, waits to be taken.
-    pub fn has_travellers(&self, me: usize) -> bool {
-        self.travels.has_travellers(me)
+    /// Whether a connection waits for this worker to take it.
+    #[inline]
+    pub fn has_travellers(&self, core: &Core) -> bool {
+        self.travels.has_travellers(core.me) || self.has_shared(core)
     }
 
     /// Whether a connection was closed since this was last asked.

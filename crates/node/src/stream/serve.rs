@@ -8,7 +8,7 @@ use glimmer_transport::Readiness;
 use slotmap::KeyData;
 
 use super::Streams;
-use super::connection::{Continuation, Room};
+use super::connection::{Connection, Continuation, Room};
 use super::key::ConnectionKey;
 use super::member::{Member, Stop};
 use super::ready::ReplyClass;
@@ -46,6 +46,10 @@ impl Streams {
     /// or the turn's share of replies is made, then those with large replies until their share of
     /// the turn is made.
     pub fn serve_ready(&mut self, core: &mut Core, port: &mut Port) {
+        let has_queues = core.plan.has_queues();
+        if has_queues {
+            self.share_ready(core);
+        }
         let mut reply_bytes = 0;
         for _ in 0..(self.ready.len(ReplyClass::Small)).div_ceil(BURST_CONNECTIONS_MAX) {
             reply_bytes += self.serve_burst(ReplyClass::Small, core, port);
@@ -64,12 +68,20 @@ impl Streams {
             let made_bytes = self.serve_burst(ReplyClass::Large, core, port);
             large_bytes = large_bytes.saturating_sub(made_bytes);
         }
+        if has_queues {
+            self.serve_shared(core, port);
+        }
     }
 
     /// Serves the connections of a class that have been ready for longest: receives from those that
     /// have nothing complete, executes what is complete, and sends once per connection. Returns the
     /// bytes of replies.
-    fn serve_burst(&mut self, class: ReplyClass, core: &mut Core, port: &mut Port) -> usize {
+    pub(super) fn serve_burst(
+        &mut self,
+        class: ReplyClass,
+        core: &mut Core,
+        port: &mut Port,
+    ) -> usize {
         let mut free = match class {
             ReplyClass::Small => core.memory.bytes_free(),
             ReplyClass::Large => core.memory.bytes_free().min(BURST_LARGE_BYTES_MAX),
@@ -171,8 +183,7 @@ impl Streams {
             let copy_max = core.plan.copy_max();
             let mut member = Member::new(key, connection, copy_max);
             if member.is_visitor {
-                // One request is left of its turn.
-                member.requests = core.shared.config.turn_requests.saturating_sub(1);
+                member.requests = requests_before(connection, core);
             }
             self.burst.members.push(member);
             self.burst.outs.push(if tx.capacity() > 0 {
@@ -257,20 +268,18 @@ impl Streams {
         };
         connection.entry.note(activity);
         connection.trim(&mut core.memory.pool);
+        connection.is_wanted_at_home = stop == Stop::AtHome;
+        let mut requests = member.requests;
+        if member.is_visitor {
+            connection.has_been_served |= requests >= core.shared.config.turn_requests;
+            requests -= requests_before(connection, core);
+        }
         if member.requests > 0 {
             connection.end_hold();
-            connection.has_been_served =
-                member.is_visitor && member.requests >= core.shared.config.turn_requests;
         }
         let replies = std::mem::take(&mut self.burst.outs[index]);
         let reply_bytes = sent_bytes + replies.len();
         connection.burst_reply_bytes = reply_bytes;
-        // A visitor has had one request at most.
-        let requests = if member.is_visitor {
-            1
-        } else {
-            member.requests
-        };
         connection.note_reply_bytes(reply_bytes / (requests as usize).max(1));
         if sent_bytes > 0 || is_blocked {
             connection.note_sent(sent_bytes, is_blocked, core.now.ms);
@@ -365,5 +374,15 @@ impl Streams {
             }
         }
         true
+    }
+}
+
+/// Requests that a visitor's turn begins with, as if it had had them: one large request is left of
+/// it, or a whole turn.
+#[cold]
+fn requests_before(visitor: &Connection, core: &Core) -> u32 {
+    match visitor.visit {
+        Some(home) if home.is_for_one => core.shared.config.turn_requests.saturating_sub(1),
+        _ => 0,
     }
 }

@@ -12,6 +12,8 @@ use super::key::ConnectionKey;
 pub(crate) struct Home {
     pub worker: usize,
     pub key: ConnectionKey,
+    /// It is served for one large request, and otherwise for what has arrived.
+    pub is_for_one: bool,
 }
 
 /// The stream of a connection that is with another worker.

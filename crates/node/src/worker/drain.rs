@@ -76,6 +76,7 @@ impl Worker {
             && !self.packets.is_waiting()
             && core.shared.all_closed_listeners()
             && !core.shared.has_accepted(core.me)
+            && !self.streams.has_travellers(core)
     }
 
     /// Whether there is something new to do about stopping.

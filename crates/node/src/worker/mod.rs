@@ -162,7 +162,9 @@ impl Worker {
     pub fn turn(&mut self, now: Moment) -> bool {
         self.core.now = now;
         self.core.now.ms += self.core.shared.switches.ahead_ms();
-        self.core.follow_plan();
+        if let Some(before) = self.core.follow_plan() {
+            self.streams.note_plan(&before, &mut self.core);
+        }
         self.take_events();
         self.take_from_workers();
         self.serve_streams();
@@ -215,6 +217,10 @@ impl Worker {
         let (core, port) = (&mut self.core, &mut self.port);
         self.streams.take_accepted(core, &self.poller);
         self.streams.take_travellers(core);
+        if self.streams.has_movers(core) {
+            self.streams.take_movers(core, &self.poller);
+        }
+        self.streams.move_leaving(core, &self.poller);
         self.streams.take_dumps(core);
         let (streams, packets) = (&mut self.streams, &mut self.packets);
         let has_native = !core.is_alone && forwarded::take(core, port, streams, packets);

@@ -67,7 +67,8 @@ impl Worker {
         let core = &self.core;
         self.port.has_incoming()
             || core.shared.has_mail(core.me)
-            || self.streams.has_travellers(core.me)
+            || self.streams.has_travellers(core)
+            || core.has_another_plan()
             || self.is_told_to_stop()
             || self.crawler.is_asked(core)
             || self.has_news_of_drain()

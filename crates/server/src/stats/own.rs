@@ -67,6 +67,13 @@ const WORK: &[Statistic<OfWork>] = &[
         |work| mean(work.requests, work.batches)),
     ("visits", "connections sent to another worker for one large request (`--dispatch size-aware`)",
         |work| show(work.visits)),
+    ("handed_on", "connections put into a software queue, for any worker to take \
+        (`--dispatch handoff` and `stealing`)",
+        |work| show(work.handed_on)),
+    ("taken", "connections taken from the software queue of another worker",
+        |work| show(work.taken)),
+    ("moved", "connections that moved to another worker when the dispatch policy changed",
+        |work| show(work.moved)),
     ("requests_crossed", "requests sent to another worker, because it owns their key",
         |work| show(work.requests_crossed)),
     ("forwarded_batches", "batches in which they were sent",
