@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Context, bail, ensure};
 use glimmer_figures::{
-    Figure, Kind, Record, Settings, Unmet, catalogue,
+    Calibration, Figure, Kind, Record, Settings, Unmet, catalogue,
     output::{self, Files},
     page, reproduce,
 };
@@ -24,11 +24,17 @@ use glimmer_cli::vocabulary::{repetitions, seconds};
 /// numbers beside ours. If a claim does not hold, the command names it and fails.
 /// A figure that this machine cannot measure is left out, with the reason.
 ///
+/// Minos' figures of dispatch are simulated, with costs that `glimmer bench
+/// calibrate` has measured. So they are the same on every machine, unless --costs
+/// says otherwise.
+///
 /// Examples:
 ///
 ///   glimmer figure list
 ///
 ///   glimmer figure mica-fig10                one figure, files in ./figures
+///
+///   glimmer figure minos-fig3 --costs costs.json
 ///
 ///   glimmer figure all --docs                all figures, and the pages in docs/figures
 ///
@@ -52,7 +58,7 @@ pub struct Arguments {
     )]
     docs: Option<PathBuf>,
     /// Measure nothing; draw and judge the data of an earlier run again
-    #[arg(long, conflicts_with_all = ["quick", "repeat", "seconds"])]
+    #[arg(long, conflicts_with_all = ["quick", "repeat", "seconds", "costs"])]
     redraw: bool,
     /// Use tiny parameters to check that everything runs; claims about speed are not judged
     #[arg(long)]
@@ -63,6 +69,10 @@ pub struct Arguments {
     /// Seconds that one measurement takes [default: chosen by each figure]
     #[arg(long, value_parser = seconds)]
     seconds: Option<f64>,
+    /// Simulate with the costs in this file, from `bench calibrate --json` [default: the committed
+    /// ones]
+    #[arg(long, value_name = "FILE")]
+    costs: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -77,6 +87,7 @@ impl Arguments {
             quick: self.quick,
             repeat: self.repeat.map(usize::from),
             measured: self.seconds.map(Duration::from_secs_f64),
+            costs: self.costs.as_deref().map(Calibration::read).transpose()?,
         };
         let directory = match &self.docs {
             Some(docs) => docs.join(page::DIRECTORY),

@@ -6,6 +6,7 @@
 )]
 
 mod abuse;
+mod calibrate;
 mod figure;
 mod hit_ratio;
 mod itself;
@@ -60,6 +61,7 @@ enum What {
     Native(native::Arguments),
     HitRatio(hit_ratio::Arguments),
     Abuse(abuse::Arguments),
+    Calibrate(calibrate::Arguments),
     Figure(figure::Arguments),
     #[command(name = "self")]
     Itself(itself::Arguments),
@@ -73,7 +75,7 @@ impl What {
             What::Versus(_) | What::Tail(_) | What::Store(_) => true,
             What::Native(_) | What::Itself(_) => true,
             // Figures ask for it themselves if they measure time.
-            What::Figure(_) => false,
+            What::Figure(_) | What::Calibrate(_) => false,
             What::Load(_) | What::Memory(_) | What::HitRatio(_) | What::Abuse(_) => false,
         }
     }
@@ -94,6 +96,7 @@ impl Arguments {
             What::Native(arguments) => arguments.run(),
             What::HitRatio(arguments) => arguments.run(),
             What::Abuse(arguments) => arguments.run(),
+            What::Calibrate(arguments) => arguments.run(),
             What::Figure(arguments) => arguments.run(),
             What::Itself(arguments) => arguments.run(),
         }

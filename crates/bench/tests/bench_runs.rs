@@ -414,6 +414,31 @@ fn load_measures_a_server_by_its_address() {
     assert!(swept.contains("3.00 M/s"), "{swept}");
 }
 
+/// Its record serves a figure.
+#[test]
+fn calibrate_measures_every_cost_and_writes_the_record_that_figures_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("costs.json");
+    let json = json.to_str().unwrap();
+    let tables = bench(&["calibrate", "--quick", "--link", "10", "--json", json]);
+    for row in [
+        "| 500000 ",
+        "one packet of a GET",
+        "one packet of a PUT",
+        "reading a batch",
+        "receiving one request",
+        "putting a request into a software queue",
+        "taking it where any core may take",
+        "counting its size",
+        "10 Gb/s",
+    ] {
+        assert!(tables.contains(row), "{row}: {tables}");
+    }
+    let record: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let machine = &record["machine"];
+    assert!(machine["processor"].as_str().unwrap().len() > 2, "{record}");
+}
+
 #[test]
 fn self_shows_what_the_load_generator_can_do() {
     let table = bench(&[

@@ -6,6 +6,8 @@
 //! the paper's numbers next to ours, and the pages in the documentation.
 
 pub mod alone;
+mod calibrate;
+pub mod calibration;
 pub mod catalogue;
 mod construct;
 mod data;
@@ -21,6 +23,8 @@ mod shape;
 pub mod systems;
 pub mod workload;
 
+pub use calibrate::calibrate;
+pub use calibration::Calibration;
 pub use data::{Data, Point, Row, X};
 pub use figure::{Columns, Figure, Kind, Needs, Spec};
 pub use machine::Machine;

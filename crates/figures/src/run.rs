@@ -11,7 +11,7 @@ use glimmer_measure::{
     stats::Spread,
 };
 
-use crate::{Data, Point, figure::Kind};
+use crate::{Calibration, Data, Point, figure::Kind};
 
 /// Memory for measuring the machine's own figure, in bytes: much larger than a core's private
 /// caches.
@@ -30,6 +30,8 @@ pub struct Settings {
     pub repeat: Option<usize>,
     /// Length of one measurement; `None` lets each figure choose.
     pub measured: Option<Duration>,
+    /// The costs of simulated servers; `None` for the committed ones.
+    pub costs: Option<Calibration>,
 }
 
 /// A measurement in progress.
@@ -90,6 +92,12 @@ impl<'a> Run<'a> {
         let unless_told = Duration::from_millis(unless_told_ms);
         let told = self.settings.measured;
         told.unwrap_or_else(|| self.pick(unless_told, QUICK_TIME))
+    }
+
+    /// The costs of simulated servers: the user's, or the committed ones.
+    pub fn costs(&self) -> Calibration {
+        let told = self.settings.costs.clone();
+        told.unwrap_or_else(Calibration::committed)
     }
 
     /// Length of a server's warm-up.
@@ -202,7 +210,7 @@ mod tests {
         let settings = Settings {
             quick: true,
             repeat: Some(2),
-            measured: None,
+            ..Settings::default()
         };
         let mut run = Run::new(&settings, Kind::Timing, &heard).unwrap();
         assert_eq!(run.repeat(7), 2);

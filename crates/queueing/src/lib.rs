@@ -29,7 +29,7 @@ mod search;
 mod server;
 mod workload;
 
-pub use costs::{Costs, Wire};
+pub use costs::{Costs, Service, Wire, packets};
 pub use machine::{Adaptive, Bounds, Run};
 pub use outcome::{CoreLoad, Outcome};
 pub use server::{Dispatch, Server, Trial};

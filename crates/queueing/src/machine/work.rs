@@ -1,7 +1,7 @@
 //! What the cores do.
 
 use super::Machine;
-use crate::{core::Work, costs::packets, request::Request};
+use crate::{core::Work, request::Request};
 use glimmer_dispatch::{Decision, Depths, Idle, Intake};
 
 impl Machine<'_> {
@@ -53,7 +53,11 @@ impl Machine<'_> {
         }
         let role = self.plan.role(core);
         if role.serves_queue() && self.queue_depths[core] > 0 {
-            self.take_queued(core, core, 0.0);
+            let shared_ns = match role.intake {
+                Intake::Execute => 0.0,
+                Intake::Enqueue | Intake::HandOff => self.run.costs.steal_ns,
+            };
+            self.take_queued(core, core, shared_ns);
             return true;
         }
         let reads = role.reads.len();
@@ -102,7 +106,9 @@ impl Machine<'_> {
         let request = self.cores[from].queue.pop_front();
         let request = request.expect("the depth says so");
         let costs = self.run.costs;
-        let time_ns = extra_ns + costs.dequeue_ns + costs.execute_ns + self.bulk_ns(&request);
+        let service = costs.service(request.is_read);
+        let served_ns = service.execute_ns + service.packets_ns(request.bytes);
+        let time_ns = extra_ns + costs.dequeue_ns + served_ns;
         self.begin(core, Work::Serve(request), time_ns);
         if self.cores[from].work == Work::Idle {
             // It may have waited for a place in its queue.
@@ -143,7 +149,8 @@ impl Machine<'_> {
             let time_ns = received_ns + costs.enqueue_ns;
             return self.begin(core, Work::HandTo(request, to), time_ns);
         }
-        let found_ns = received_ns + costs.execute_ns;
+        let service = costs.service(request.is_read);
+        let found_ns = received_ns + service.execute_ns;
         let decision = match request.is_read {
             true => self.plan.on_sized(core, request.bytes),
             false => Decision::Run,
@@ -154,17 +161,10 @@ impl Machine<'_> {
                 self.begin(core, Work::HandTo(request, to), time_ns);
             }
             Decision::Run => {
-                let time_ns = found_ns + self.bulk_ns(&request);
+                let time_ns = found_ns + service.packets_ns(request.bytes);
                 self.begin(core, Work::Serve(request), time_ns);
             }
         }
-    }
-
-    /// What depends on the size, and the lock of a write.
-    fn bulk_ns(&self, request: &Request) -> f64 {
-        let costs = self.run.costs;
-        let lock_ns = if request.is_read { 0.0 } else { costs.lock_ns };
-        lock_ns + costs.packet_ns * f64::from(packets(request.bytes))
     }
 
     fn begin(&mut self, core: usize, work: Work, time_ns: f64) {
