@@ -140,28 +140,36 @@ fn one_port_is_steered_to_the_owners() {
         (4, "127.0.0.1:0"),
         (4, "[::1]:0"),
     ] {
-        let (node, map) = start_at_one_port(listen, workers);
-        let (ip, ports) = node.native_ports()[0].clone();
-        assert_eq!(*ports, vec![ports[0]; workers]);
+        for owner in 0..workers {
+            let (node, map) = start_at_one_port(listen, workers);
+            let (ip, ports) = node.native_ports()[0].clone();
+            assert_eq!(*ports, vec![ports[0]; workers]);
 
-        let mut client = Client::connect((ip, ports[0])).unwrap();
-        let names: Vec<Vec<u8>> = (0..400).map(|n| format!("{n:016}").into_bytes()).collect();
-        let mut expected = vec![0; workers];
-        for name in &names {
-            client.put(name, b"0", 0, 0).unwrap();
-            assert_eq!(client.increment(name, 1).unwrap(), Some(1));
-            expected[map.owner(native::SEED.keyhash(name))] += 3;
+            let mut client = Client::connect((ip, ports[0])).unwrap();
+            let names = (0..).map(|n| format!("{n:016}").into_bytes());
+            let is_owned = |name: &Vec<u8>| map.owner(native::SEED.keyhash(name)) == owner;
+            let names: Vec<Vec<u8>> = names.filter(is_owned).take(100).collect();
+            for name in &names {
+                client.put(name, b"0", 0, 0).unwrap();
+                assert_eq!(client.increment(name, 1).unwrap(), Some(1));
+            }
+            let keys: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
+            for found in client.get_many(&keys).unwrap() {
+                assert_eq!(found.unwrap().unwrap().value, b"1");
+            }
+            let begun = Instant::now();
+            while requests_of(&node).iter().sum::<u64>() < 300 {
+                assert!(begun.elapsed() < PATIENCE, "{:?}", requests_of(&node));
+                std::thread::yield_now();
+            }
+            // On a busy machine the client repeats some requests, and the owner counts them again.
+            let requests = requests_of(&node);
+            let of_others: u64 = requests.iter().sum::<u64>() - requests[owner];
+            assert_eq!(of_others, 0, "{requests:?}, all to {owner}");
         }
-        let keys: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
-        for found in client.get_many(&keys).unwrap() {
-            assert_eq!(found.unwrap().unwrap().value, b"1");
-        }
-        let begun = Instant::now();
-        while requests_of(&node).iter().sum::<u64>() < 1_200 {
-            assert!(begun.elapsed() < PATIENCE, "{:?}", requests_of(&node));
-            std::thread::yield_now();
-        }
-        assert_eq!(requests_of(&node), expected);
+
+        let (node, _) = start_at_one_port(listen, workers);
+        let (ip, ports) = node.native_ports()[0].clone();
 
         // Fragments meet at one worker, whatever their key, and are executed there.
         for n in 0..8_u8 {
